@@ -1,0 +1,1 @@
+//! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
