@@ -1,1 +1,19 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
+
+pub mod cron;
+mod data_map;
+mod error;
+mod job;
+mod key;
+mod matcher;
+mod trigger;
+
+pub use cron::{CronExpression, CronParseError};
+pub use data_map::{DataValue, JobDataMap};
+pub use error::{DatabaseError, Error, FailureClass, Result};
+pub use job::{JobDetail, JobDetailBuilder};
+pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
+pub use matcher::GroupMatcher;
+pub use trigger::{
+    CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerBuilder, TriggerState,
+};

@@ -1,0 +1,208 @@
+//! `Error`: what can go wrong, one reason each, worded for the person who has to act on it.
+
+use crate::cron::CronParseError;
+
+/// A `Result` whose error is [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation was refused or did not happen.
+///
+/// Nothing is half done when an operation returns an error: it is one transaction, and it was rolled back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The value breaks a rule that can be checked without the store: a name that is too long, an interval of zero.
+    #[error("{what} `{value}`: {expected}")]
+    Invalid {
+        /// The field, such as `trigger group`.
+        what: &'static str,
+        /// The value that was given, shortened if it is long.
+        value: String,
+        /// What would have been accepted.
+        expected: String,
+    },
+    /// The cron expression does not parse.
+    #[error(transparent)]
+    Cron(#[from] CronParseError),
+    /// The trigger has no fire time left, so that storing it would be a mistake.
+    #[error("trigger `{trigger}` will never fire: {reason}")]
+    NeverFires {
+        /// `group.name` of the trigger.
+        trigger: String,
+        /// Why there is no fire time.
+        reason: String,
+    },
+    /// A job, trigger or calendar of this key is stored already and `replace` was not asked for.
+    #[error("{what} `{key}` exists already: ask to replace it, or choose another name")]
+    AlreadyExists {
+        /// `job`, `trigger` or `calendar`.
+        what: &'static str,
+        /// `group.name`.
+        key: String,
+    },
+    /// A job, trigger or calendar that the operation needs is not stored.
+    #[error("{what} `{key}` does not exist{hint}")]
+    NotFound {
+        /// `job`, `trigger`, `calendar` or `running fire`.
+        what: &'static str,
+        /// `group.name`.
+        key: String,
+        /// What to do, beginning with `: `, or nothing.
+        hint: &'static str,
+    },
+    /// The operation makes no sense in the present state of its subject.
+    #[error("{0}")]
+    Refused(String),
+    /// A stored row cannot be read; the rest of the store is not affected.
+    #[error("{table} row `{key}` cannot be read: {reason}")]
+    Unreadable {
+        /// The table, without prefix.
+        table: &'static str,
+        /// The key of the row.
+        key: String,
+        /// The column, its value, and what was expected.
+        reason: String,
+    },
+    /// A guarded write found its row gone: the fire or the node now belongs to another.
+    #[error("{subject} no longer belongs to this node: {reason}")]
+    Fenced {
+        /// The fire or the instance.
+        subject: String,
+        /// What was found.
+        reason: String,
+    },
+    /// The tables are missing, older or newer than this program needs.
+    #[error("{0}")]
+    Schema(String),
+    /// The database refused or lost the statement.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The scheduler is shut down.
+    #[error("scheduler `{0}` is shut down and cannot be used again: build a new one")]
+    ShutDown(String),
+    /// A setting is wrong.
+    #[error("{0}")]
+    Settings(String),
+}
+
+/// A failure that came from the database or from the way to it.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation}: {message}{}", class.advice())]
+pub struct DatabaseError {
+    /// What was being done, such as `acquire triggers`.
+    pub operation: String,
+    /// The database's own words, without secrets.
+    pub message: String,
+    /// What kind of failure it is, which decides whether trying again makes sense.
+    pub class: FailureClass,
+}
+
+/// Kinds of database failure, told apart in one place per database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FailureClass {
+    /// Two transactions waited for each other and this one was chosen to give way.
+    Deadlock,
+    /// The database could not serialise the transaction.
+    Serialization,
+    /// A lock was not granted within the session's limit.
+    LockWait,
+    /// SQLite: another connection holds the file.
+    Busy,
+    /// The connection was lost before the transaction was sent to commit: nothing has happened.
+    ConnectionLost,
+    /// The connection was lost while the commit was on its way: it may have happened or not.
+    CommitUnknown,
+    /// The database cannot be reached, or refuses the user.
+    Unavailable,
+    /// A unique key exists already.
+    UniqueViolation,
+    /// Anything else: trying again will not help.
+    Permanent,
+}
+
+impl FailureClass {
+    /// Whether the same transaction may well succeed when tried again.
+    pub fn is_transient(self) -> bool {
+        use FailureClass::*;
+        matches!(self, Deadlock | Serialization | LockWait | Busy | ConnectionLost | CommitUnknown | Unavailable)
+    }
+
+    /// The word used in logs and as the metric label.
+    pub fn name(self) -> &'static str {
+        use FailureClass::*;
+        match self {
+            Deadlock => "deadlock",
+            Serialization => "serialization",
+            LockWait => "lock_wait",
+            Busy => "busy",
+            ConnectionLost => "connection_lost",
+            CommitUnknown => "commit_unknown",
+            Unavailable => "unavailable",
+            UniqueViolation => "unique_violation",
+            Permanent => "permanent",
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            FailureClass::LockWait => " (another session holds the lock; see `carnelian doctor`)",
+            FailureClass::Unavailable => " (is the database running, and are URL, user and password right?)",
+            FailureClass::CommitUnknown => " (the commit's answer was lost; the outcome must be looked up)",
+            _ => "",
+        }
+    }
+}
+
+impl Error {
+    /// A value that breaks a rule; long values are cut.
+    pub(crate) fn invalid(what: &'static str, value: impl std::fmt::Display, expected: impl Into<String>) -> Self {
+        Error::Invalid { what, value: shorten(&value.to_string(), 80), expected: expected.into() }
+    }
+
+    /// Something that is not stored.
+    pub(crate) fn not_found(what: &'static str, key: impl std::fmt::Display) -> Self {
+        Error::NotFound { what, key: key.to_string(), hint: "" }
+    }
+
+    /// Whether the operation may well succeed when tried again.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Error::Database(e) if e.class.is_transient())
+    }
+
+    /// Whether the subject of the operation does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Error::NotFound { .. })
+    }
+
+    /// Whether the subject of the operation exists already.
+    pub fn is_already_exists(&self) -> bool {
+        matches!(self, Error::AlreadyExists { .. })
+    }
+
+    /// Whether a guarded write found that its row belongs to another.
+    pub fn is_fenced(&self) -> bool {
+        matches!(self, Error::Fenced { .. })
+    }
+
+    /// Whether the database could not be used at all.
+    pub fn is_database(&self) -> bool {
+        matches!(self, Error::Database(_) | Error::Schema(_))
+    }
+
+    /// The kind of database failure, if it was one.
+    pub fn failure_class(&self) -> Option<FailureClass> {
+        match self {
+            Error::Database(e) => Some(e.class),
+            _ => None,
+        }
+    }
+}
+
+/// At most `limit` characters of `text`, marked when something was cut.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((at, _)) => format!("{}… ({} characters)", text.get(..at).unwrap_or(""), text.chars().count()),
+        None => text.to_owned(),
+    }
+}

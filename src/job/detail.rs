@@ -1,0 +1,170 @@
+//! `JobDetail`: the stored definition of a job, with its four flags.
+
+use crate::data_map::{DataValue, JobDataMap};
+use crate::error::Result;
+use crate::key::{JobKey, check_text};
+
+/// What the store knows of a job: its key, its type and how it wants to be run.
+///
+/// The type is the name under which the code was registered; to share a job with Java nodes it is the Java class
+/// name. Quartz calls the flags `storeDurably`, `requestRecovery`, `@DisallowConcurrentExecution` and
+/// `@PersistJobDataAfterExecution`.
+///
+/// ```
+/// use carnelian::{JobDetail, JobKey};
+///
+/// let job = JobDetail::builder(JobKey::new("billing", "nightly"), "billing.close_day")
+///     .description("closes the day's books")
+///     .requests_recovery(true)
+///     .disallow_concurrent_execution(true)
+///     .data("currency", "EUR")
+///     .build()?;
+/// assert!(!job.is_durable());
+/// # Ok::<(), carnelian::Error>(())
+/// ```
+#[doc(alias = "org.quartz.JobDetail")]
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobDetail {
+    pub(crate) key: JobKey,
+    pub(crate) job_type: String,
+    pub(crate) description: Option<String>,
+    pub(crate) durable: bool,
+    pub(crate) requests_recovery: bool,
+    pub(crate) disallow_concurrent_execution: bool,
+    pub(crate) persist_job_data_after_execution: bool,
+    pub(crate) data: JobDataMap,
+}
+
+impl JobDetail {
+    /// Begins a job of the given key and type.
+    pub fn builder(key: JobKey, job_type: impl Into<String>) -> JobDetailBuilder {
+        JobDetailBuilder {
+            detail: JobDetail {
+                key,
+                job_type: job_type.into(),
+                description: None,
+                durable: false,
+                requests_recovery: false,
+                disallow_concurrent_execution: false,
+                persist_job_data_after_execution: false,
+                data: JobDataMap::new(),
+            },
+        }
+    }
+
+    /// Its key.
+    pub fn key(&self) -> &JobKey {
+        &self.key
+    }
+
+    /// The name of its code: what it was registered as, or the Java class.
+    #[doc(alias = "JOB_CLASS_NAME")]
+    pub fn job_type(&self) -> &str {
+        &self.job_type
+    }
+
+    /// A note for people.
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// Whether it stays stored when no trigger points to it. Default: no.
+    #[doc(alias = "storeDurably")]
+    pub fn is_durable(&self) -> bool {
+        self.durable
+    }
+
+    /// Whether another node runs it again when its node dies while it runs. Default: no.
+    pub fn requests_recovery(&self) -> bool {
+        self.requests_recovery
+    }
+
+    /// Whether at most one fire of it may run in the whole cluster. Default: no.
+    #[doc(alias = "DisallowConcurrentExecution")]
+    pub fn disallows_concurrent_execution(&self) -> bool {
+        self.disallow_concurrent_execution
+    }
+
+    /// Whether changes a run makes to the job's data are stored after it. Default: no.
+    #[doc(alias = "PersistJobDataAfterExecution")]
+    pub fn persists_job_data_after_execution(&self) -> bool {
+        self.persist_job_data_after_execution
+    }
+
+    /// The job's data.
+    pub fn data(&self) -> &JobDataMap {
+        &self.data
+    }
+
+    /// Checks that every field can be stored.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.key.check()?;
+        check_text("job type", &self.job_type, 250)?;
+        if self.job_type.is_empty() {
+            return Err(crate::Error::invalid("job type", "", "expected the name the job's code is registered under"));
+        }
+        match &self.description {
+            Some(text) => check_text("job description", text, 250),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Builds a [`JobDetail`]; made by [`JobDetail::builder`].
+#[derive(Clone, Debug)]
+pub struct JobDetailBuilder {
+    detail: JobDetail,
+}
+
+impl JobDetailBuilder {
+    /// A note for people, at most 250 characters.
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.detail.description = Some(text.into());
+        self
+    }
+
+    /// See [`JobDetail::is_durable`].
+    pub fn durable(mut self, yes: bool) -> Self {
+        self.detail.durable = yes;
+        self
+    }
+
+    /// See [`JobDetail::requests_recovery`].
+    pub fn requests_recovery(mut self, yes: bool) -> Self {
+        self.detail.requests_recovery = yes;
+        self
+    }
+
+    /// See [`JobDetail::disallows_concurrent_execution`].
+    pub fn disallow_concurrent_execution(mut self, yes: bool) -> Self {
+        self.detail.disallow_concurrent_execution = yes;
+        self
+    }
+
+    /// See [`JobDetail::persists_job_data_after_execution`].
+    pub fn persist_job_data_after_execution(mut self, yes: bool) -> Self {
+        self.detail.persist_job_data_after_execution = yes;
+        self
+    }
+
+    /// Adds one entry of data.
+    pub fn data(mut self, key: impl Into<String>, value: impl Into<DataValue>) -> Self {
+        self.detail.data.put(key, value);
+        self
+    }
+
+    /// Replaces all data.
+    pub fn data_map(mut self, data: JobDataMap) -> Self {
+        self.detail.data = data;
+        self
+    }
+
+    /// The job.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) for a name, type or description that no table can hold.
+    pub fn build(self) -> Result<JobDetail> {
+        self.detail.check()?;
+        Ok(self.detail)
+    }
+}

@@ -1,0 +1,157 @@
+//! `JobKey` and `TriggerKey`: a name within a group, unique within a scheduler.
+
+use crate::error::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
+
+/// The group of a key that was given none.
+pub const DEFAULT_GROUP: &str = "DEFAULT";
+
+/// The group of the one-shot triggers that run the work of a failed instance again.
+pub const RECOVERY_GROUP: &str = "RECOVERING_JOBS";
+
+/// The longest name or group, in characters: what fits Quartz's tables on every database.
+pub const MAX_NAME_CHARS: usize = 190;
+
+macro_rules! key {
+    ($name:ident, $what:literal, $alias:literal) => {
+        #[doc = concat!("The identity of a ", $what, ": group and name, written `group.name`.")]
+        ///
+        /// Ordered as in Quartz: the group `DEFAULT` first, then by group, then by name.
+        ///
+        /// ```
+        #[doc = concat!("use carnelian::", stringify!($name), ";")]
+        ///
+        #[doc = concat!("let key = ", stringify!($name), "::new(\"billing\", \"nightly\");")]
+        /// assert_eq!(key.to_string(), "billing.nightly");
+        #[doc = concat!("assert_eq!(\"nightly\".parse::<", stringify!($name), ">()?.group(), \"DEFAULT\");")]
+        /// # Ok::<(), carnelian::Error>(())
+        /// ```
+        #[doc(alias = $alias)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub struct $name {
+            group: String,
+            name: String,
+        }
+
+        impl $name {
+            #[doc = concat!("The key of the ", $what, " called `name` in `group`.")]
+            ///
+            /// Whether the names can be stored is checked when the key is used.
+            pub fn new(group: impl Into<String>, name: impl Into<String>) -> Self {
+                Self { group: group.into(), name: name.into() }
+            }
+
+            /// A key in the group `DEFAULT`.
+            pub fn named(name: impl Into<String>) -> Self {
+                Self::new(DEFAULT_GROUP, name)
+            }
+
+            /// The group.
+            pub fn group(&self) -> &str {
+                &self.group
+            }
+
+            /// The name within the group.
+            pub fn name(&self) -> &str {
+                &self.name
+            }
+
+            /// Checks that both parts can be stored on every database.
+            ///
+            /// # Errors
+            /// [`Error::Invalid`] if a part is empty, longer than [`MAX_NAME_CHARS`], or has control characters.
+            pub fn check(&self) -> Result<()> {
+                check_name(concat!($what, " group"), &self.group)?;
+                check_name(concat!($what, " name"), &self.name)
+            }
+        }
+
+        impl Ord for $name {
+            fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+                let rank = |k: &Self| k.group != DEFAULT_GROUP;
+                rank(self)
+                    .cmp(&rank(other))
+                    .then_with(|| self.group.cmp(&other.group))
+                    .then_with(|| self.name.cmp(&other.name))
+            }
+        }
+
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}.{}", self.group, self.name)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Error;
+
+            /// Reads `group.name`, splitting at the first dot, or a bare name in the group `DEFAULT`.
+            fn from_str(text: &str) -> Result<Self> {
+                let key = match text.split_once('.') {
+                    Some((group, name)) => Self::new(group, name),
+                    None => Self::named(text),
+                };
+                key.check()?;
+                Ok(key)
+            }
+        }
+
+        impl From<(&str, &str)> for $name {
+            fn from((group, name): (&str, &str)) -> Self {
+                Self::new(group, name)
+            }
+        }
+    };
+}
+
+key!(JobKey, "job", "org.quartz.JobKey");
+key!(TriggerKey, "trigger", "org.quartz.TriggerKey");
+
+/// Checks one part of a key, or another name that the tables hold in 190 characters.
+pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {
+    check_text(what, name, MAX_NAME_CHARS)?;
+    if name.is_empty() {
+        return Err(Error::invalid(what, name, "expected at least one character"));
+    }
+    Ok(())
+}
+
+/// Checks a text that is stored in a column of `limit` characters.
+pub(crate) fn check_text(what: &'static str, text: &str, limit: usize) -> Result<()> {
+    if text.chars().count() > limit {
+        return Err(Error::invalid(what, text, format!("expected at most {limit} characters")));
+    }
+    if let Some(c) = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) {
+        let shown = text.escape_default().to_string();
+        return Err(Error::invalid(what, shown, format!("the control character {:?} cannot be stored", c)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_group_sorts_first() {
+        let mut keys = vec![JobKey::new("A", "x"), JobKey::named("z"), JobKey::named("b")];
+        keys.sort();
+        assert_eq!(keys, [JobKey::named("b"), JobKey::named("z"), JobKey::new("A", "x")]);
+    }
+
+    #[test]
+    fn names_that_no_table_can_hold_are_refused() {
+        assert!(JobKey::new("g", "x".repeat(190)).check().is_ok());
+        assert!(JobKey::new("g", "ü".repeat(191)).check().is_err());
+        assert!(JobKey::new("g", "a\0b").check().is_err());
+        assert!(JobKey::new("", "a").check().is_err());
+        assert!(JobKey::new("g'; DROP TABLE x; --", "100 % 😀").check().is_ok());
+    }
+}

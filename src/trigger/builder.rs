@@ -1,0 +1,121 @@
+//! `TriggerBuilder`: a trigger that cannot be right does not build.
+
+use super::{DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Trigger};
+use crate::data_map::{DataValue, JobDataMap};
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey};
+use chrono::{DateTime, Utc};
+
+/// Builds a [`Trigger`]; made by [`Trigger::builder`].
+///
+/// ```
+/// use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
+///
+/// let trigger = Trigger::builder(TriggerKey::new("billing", "weekdays"), JobKey::new("billing", "nightly"))
+///     .schedule(CronSchedule::new("0 30 2 ? * MON-FRI")?.in_zone(chrono_tz::Europe::Paris))
+///     .priority(7)
+///     .build()?;
+/// assert_eq!(trigger.priority(), 7);
+/// # Ok::<(), carnelian::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TriggerBuilder {
+    trigger: Trigger,
+    starts_when_stored: bool,
+}
+
+/// The start of a trigger that was given none, until the store gives it the present moment.
+pub(crate) const START_WHEN_STORED: i64 = i64::MIN;
+
+impl TriggerBuilder {
+    pub(crate) fn new(key: TriggerKey, job_key: JobKey) -> Self {
+        Self {
+            trigger: Trigger {
+                key,
+                job_key,
+                description: None,
+                calendar_name: None,
+                data: JobDataMap::new(),
+                priority: DEFAULT_PRIORITY,
+                misfire: MisfireInstruction::Smart,
+                start_ms: START_WHEN_STORED,
+                end_ms: None,
+                next_ms: None,
+                previous_ms: None,
+                schedule: Schedule::Simple(SimpleSchedule::once()),
+            },
+            starts_when_stored: true,
+        }
+    }
+
+    /// When it fires, between start and end. Default: once, at the start.
+    pub fn schedule(mut self, schedule: impl Into<Schedule>) -> Self {
+        self.trigger.schedule = schedule.into();
+        self
+    }
+
+    /// The first moment it may fire. Default: when it is stored, by the store's clock.
+    pub fn start_at(mut self, start: DateTime<Utc>) -> Self {
+        self.trigger.start_ms = start.timestamp_millis();
+        self.starts_when_stored = false;
+        self
+    }
+
+    /// The moment after which it does not fire. Default: none.
+    pub fn end_at(mut self, end: DateTime<Utc>) -> Self {
+        self.trigger.end_ms = Some(end.timestamp_millis());
+        self
+    }
+
+    /// Higher fires first among triggers of one moment. Default: 5.
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.trigger.priority = priority;
+        self
+    }
+
+    /// What is done when it could not fire in time. Default: [`MisfireInstruction::Smart`].
+    pub fn misfire(mut self, instruction: MisfireInstruction) -> Self {
+        self.trigger.misfire = instruction;
+        self
+    }
+
+    /// The calendar whose excluded times it leaves out. Default: none.
+    #[doc(alias = "modifiedByCalendar")]
+    pub fn calendar(mut self, name: impl Into<String>) -> Self {
+        self.trigger.calendar_name = Some(name.into());
+        self
+    }
+
+    /// A note for people, at most 250 characters.
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.trigger.description = Some(text.into());
+        self
+    }
+
+    /// Adds one entry of data.
+    pub fn data(mut self, key: impl Into<String>, value: impl Into<DataValue>) -> Self {
+        self.trigger.data.put(key, value);
+        self
+    }
+
+    /// Replaces all data.
+    pub fn data_map(mut self, data: JobDataMap) -> Self {
+        self.trigger.data = data;
+        self
+    }
+
+    /// The trigger.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) for a value that no table can hold or that makes no sense for the
+    /// schedule, [`Error::NeverFires`](crate::Error::NeverFires) if it ends before it starts.
+    pub fn build(self) -> Result<Trigger> {
+        let mut trigger = self.trigger;
+        if let (Schedule::Cron(_), false) = (&trigger.schedule, self.starts_when_stored) {
+            // Quartz cuts the start of a cron trigger to the whole second.
+            trigger.start_ms = trigger.start_ms.div_euclid(1000) * 1000;
+        }
+        trigger.check()?;
+        Ok(trigger)
+    }
+}

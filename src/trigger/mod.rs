@@ -1,0 +1,186 @@
+//! Triggers: when a job is to run.
+
+mod builder;
+mod cron;
+mod misfire;
+mod simple;
+mod state;
+
+pub use builder::TriggerBuilder;
+pub use cron::CronSchedule;
+pub use misfire::MisfireInstruction;
+pub use simple::SimpleSchedule;
+pub use state::TriggerState;
+
+use crate::data_map::JobDataMap;
+use crate::error::{Error, Result};
+use crate::key::{JobKey, TriggerKey, check_name, check_text};
+use chrono::{DateTime, Utc};
+
+/// The priority of a trigger that was given none; higher fires first among triggers of one moment.
+pub const DEFAULT_PRIORITY: i32 = 5;
+
+/// When a job is to run: a schedule between a start and an end, and what has become of it so far.
+///
+/// Made by [`Trigger::builder`]. Times are kept in whole milliseconds, as the tables keep them.
+#[doc(alias = "org.quartz.Trigger")]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trigger {
+    pub(crate) key: TriggerKey,
+    pub(crate) job_key: JobKey,
+    pub(crate) description: Option<String>,
+    pub(crate) calendar_name: Option<String>,
+    pub(crate) data: JobDataMap,
+    pub(crate) priority: i32,
+    pub(crate) misfire: MisfireInstruction,
+    pub(crate) start_ms: i64,
+    pub(crate) end_ms: Option<i64>,
+    pub(crate) next_ms: Option<i64>,
+    pub(crate) previous_ms: Option<i64>,
+    pub(crate) schedule: Schedule,
+}
+
+/// The kinds of schedule, each with what it needs to compute its times.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Schedule {
+    /// Once, or again and again after a fixed interval.
+    Simple(SimpleSchedule),
+    /// By a cron expression in a time zone.
+    Cron(CronSchedule),
+}
+
+impl Schedule {
+    /// The value of `TRIGGER_TYPE`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Schedule::Simple(_) => "SIMPLE",
+            Schedule::Cron(_) => "CRON",
+        }
+    }
+}
+
+impl From<SimpleSchedule> for Schedule {
+    fn from(schedule: SimpleSchedule) -> Self {
+        Schedule::Simple(schedule)
+    }
+}
+
+impl From<CronSchedule> for Schedule {
+    fn from(schedule: CronSchedule) -> Self {
+        Schedule::Cron(schedule)
+    }
+}
+
+impl Trigger {
+    /// Begins a trigger of the given key for a job.
+    pub fn builder(key: TriggerKey, job: JobKey) -> TriggerBuilder {
+        TriggerBuilder::new(key, job)
+    }
+
+    /// Its key.
+    pub fn key(&self) -> &TriggerKey {
+        &self.key
+    }
+
+    /// The job it runs.
+    pub fn job_key(&self) -> &JobKey {
+        &self.job_key
+    }
+
+    /// A note for people.
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// The calendar whose excluded times it leaves out.
+    pub fn calendar_name(&self) -> Option<&str> {
+        self.calendar_name.as_deref()
+    }
+
+    /// Its own data, laid over the job's when it fires.
+    pub fn data(&self) -> &JobDataMap {
+        &self.data
+    }
+
+    /// Higher fires first among triggers of one moment. Default: [`DEFAULT_PRIORITY`].
+    pub fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    /// What is done when it could not fire in time. Default: the smart policy.
+    pub fn misfire_instruction(&self) -> MisfireInstruction {
+        self.misfire
+    }
+
+    /// The first moment it may fire.
+    pub fn start_time(&self) -> DateTime<Utc> {
+        moment(self.start_ms)
+    }
+
+    /// The moment after which it does not fire.
+    pub fn end_time(&self) -> Option<DateTime<Utc>> {
+        self.end_ms.map(moment)
+    }
+
+    /// When it fires next; none if it is finished or was never stored.
+    pub fn next_fire_time(&self) -> Option<DateTime<Utc>> {
+        self.next_ms.map(moment)
+    }
+
+    /// When it fired last.
+    pub fn previous_fire_time(&self) -> Option<DateTime<Utc>> {
+        self.previous_ms.map(moment)
+    }
+
+    /// Its schedule.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// Whether it has a fire time left.
+    #[doc(alias = "mayFireAgain")]
+    pub fn may_fire_again(&self) -> bool {
+        self.next_ms.is_some()
+    }
+
+    /// Checks every field that can be checked without the store.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.key.check()?;
+        self.job_key.check()?;
+        if let Some(text) = &self.description {
+            check_text("trigger description", text, 250)?;
+        }
+        if let Some(name) = &self.calendar_name {
+            check_name("calendar name", name)?;
+        }
+        if self.end_ms.is_some_and(|end| end < self.start_ms) {
+            return Err(Error::NeverFires {
+                trigger: self.key.to_string(),
+                reason: format!("it ends {} but starts {}", show(self.end_ms), show(Some(self.start_ms))),
+            });
+        }
+        match &self.schedule {
+            Schedule::Simple(simple) => simple.check()?,
+            Schedule::Cron(cron) => cron.check()?,
+        }
+        self.misfire.check_for(&self.schedule)
+    }
+}
+
+/// The moment of an epoch millisecond; the far ends of time for values beyond what a calendar can show.
+pub(crate) fn moment(ms: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(ms).unwrap_or(if ms < 0 {
+        DateTime::<Utc>::MIN_UTC
+    } else {
+        DateTime::<Utc>::MAX_UTC
+    })
+}
+
+/// A time for a message.
+pub(crate) fn show(ms: Option<i64>) -> String {
+    match ms {
+        Some(ms) => moment(ms).format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+        None => "never".to_owned(),
+    }
+}

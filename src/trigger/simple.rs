@@ -1,0 +1,66 @@
+//! `SimpleSchedule`: once, or a number of times, or for ever, after a fixed interval.
+
+use crate::error::{Error, Result};
+use std::time::Duration;
+
+/// Fires at the start and then `repeat_count` times more, `interval` apart.
+#[doc(alias = "org.quartz.SimpleTrigger")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimpleSchedule {
+    /// How often after the first time; −1 means for ever.
+    pub(crate) repeat_count: i64,
+    pub(crate) interval_ms: i64,
+    pub(crate) times_triggered: i64,
+}
+
+/// The repeat count that means "for ever", as Quartz stores it.
+pub(crate) const FOREVER: i64 = -1;
+
+impl SimpleSchedule {
+    /// One fire, at the start time.
+    pub fn once() -> Self {
+        Self { repeat_count: 0, interval_ms: 0, times_triggered: 0 }
+    }
+
+    /// A fire every `interval`, for ever.
+    pub fn every(interval: Duration) -> Self {
+        let interval_ms = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
+        Self { repeat_count: FOREVER, interval_ms, times_triggered: 0 }
+    }
+
+    /// Repeats only `count` times after the first fire: `count + 1` fires in all.
+    #[doc(alias = "withRepeatCount")]
+    pub fn repeat(mut self, count: u32) -> Self {
+        self.repeat_count = i64::from(count);
+        self
+    }
+
+    /// How often it fires after the first time; none means for ever.
+    pub fn repeat_count(&self) -> Option<u64> {
+        u64::try_from(self.repeat_count).ok()
+    }
+
+    /// The time between fires.
+    pub fn interval(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.interval_ms).unwrap_or(0))
+    }
+
+    /// How often it has fired.
+    pub fn times_triggered(&self) -> u64 {
+        u64::try_from(self.times_triggered).unwrap_or(0)
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.repeat_count < FOREVER {
+            return Err(Error::invalid("repeat count", self.repeat_count, "expected -1 (for ever), 0 or more"));
+        }
+        if self.interval_ms < 0 || (self.repeat_count != 0 && self.interval_ms < 1) {
+            return Err(Error::invalid(
+                "repeat interval",
+                format!("{} ms", self.interval_ms),
+                "expected at least 1 ms",
+            ));
+        }
+        Ok(())
+    }
+}
