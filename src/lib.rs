@@ -1,11 +1,15 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
 
+pub mod clock;
 pub mod cron;
 mod data_map;
 mod error;
 mod job;
 mod key;
 mod matcher;
+mod rules;
+mod signal;
+pub mod store;
 mod trigger;
 
 pub use cron::{CronExpression, CronParseError};
@@ -14,6 +18,7 @@ pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{JobDetail, JobDetailBuilder};
 pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
 pub use matcher::GroupMatcher;
+pub use signal::{Signal, Woken};
 pub use trigger::{
     CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerBuilder, TriggerState,
 };

@@ -1,0 +1,3 @@
+//! Rules: what is to be done, decided from values alone.
+
+pub(crate) mod failover;
