@@ -6,6 +6,7 @@ mod misfire;
 mod simple;
 mod state;
 
+pub(crate) use builder::START_WHEN_STORED;
 pub use builder::TriggerBuilder;
 pub use cron::CronSchedule;
 pub use misfire::MisfireInstruction;
