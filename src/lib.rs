@@ -1,13 +1,16 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
 
+pub mod calendar;
 pub mod cron;
 mod data_map;
 mod error;
 mod job;
 mod key;
 mod matcher;
+mod rules;
 mod trigger;
 
+pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
