@@ -3,3 +3,4 @@
 pub(crate) mod acquisition;
 pub(crate) mod failover;
 pub(crate) mod firing;
+pub(crate) mod misfire;
