@@ -1,1 +1,3 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
+
+pub mod settings;
