@@ -3,30 +3,44 @@
 /// Longer names are not compared: nobody misspells a key into this.
 const LONGEST: usize = 120;
 
+/// Most edits that are forgiven.
+const MOST_EDITS: usize = 4;
+
 /// The candidate closest to `given`, if it is close enough to be worth a question.
 ///
-/// Case does not count, a swap of neighbours counts once, and about one edit in six characters is forgiven
-/// (never more than four).
+/// Case does not count, a swap of neighbours counts once, and about one edit in six characters is forgiven, never more
+/// than four. Parts of a dotted name that agree at its beginning do not make the rest more alike.
 pub(crate) fn nearest<I>(given: &str, candidates: I) -> Option<String>
 where
     I: IntoIterator<Item = String>,
 {
     let given = folded(given)?;
-    let limit = (1 + given.len() / 6).min(4);
     let mut best: Option<(usize, String)> = None;
     for candidate in candidates {
         let Some(other) = folded(&candidate) else {
             continue;
         };
-        if other.len().abs_diff(given.len()) > limit {
+        if other.len().abs_diff(given.len()) > MOST_EDITS {
             continue;
         }
-        let far = distance(&given, &other);
+        let (given, other) = without_common_parts(&given, &other);
+        let limit = (1 + given.len() / 6).min(MOST_EDITS);
+        let far = distance(given, other);
         if far <= limit && best.as_ref().is_none_or(|(least, _)| far < *least) {
             best = Some((far, candidate));
         }
     }
     best.map(|(_, candidate)| candidate)
+}
+
+fn without_common_parts<'a>(one: &'a [char], other: &'a [char]) -> (&'a [char], &'a [char]) {
+    let same = one.iter().zip(other).take_while(|(a, b)| a == b);
+    let dot = same.enumerate().filter(|(_, (c, _))| **c == '.').last();
+    let from = dot.map_or(0, |(at, _)| at + 1);
+    (
+        one.get(from..).unwrap_or(&[]),
+        other.get(from..).unwrap_or(&[]),
+    )
 }
 
 fn folded(text: &str) -> Option<Vec<char>> {
@@ -100,6 +114,7 @@ mod tests {
             Some("jobStore.isClustered")
         );
         assert_eq!(nearest("colour", known()), None);
+        assert_eq!(nearest("jobStore.isColourful", known()), None);
         assert_eq!(nearest("", known()), None);
         assert_eq!(nearest(&"x".repeat(1_000_000), known()), None);
     }

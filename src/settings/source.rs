@@ -101,13 +101,20 @@ impl Source {
             let role = role(&entry.key, free);
             let mut suggestion = None;
             let secret = match role {
-                Role::Known(row) => row.kind == Kind::Secret,
+                Role::Known(row) => {
+                    row.kind == Kind::Secret
+                        || (row.name.ends_with('*') && looks_secret(&entry.key))
+                }
                 Role::Free => looks_secret(&entry.key),
                 Role::Unknown if compared < MOST_COMPARED => {
                     compared += 1;
                     suggestion = keys::nearest_key(&entry.key);
-                    let nearest = suggestion.as_deref().and_then(keys::find);
-                    looks_secret(&entry.key) || nearest.is_some_and(|row| row.kind == Kind::Secret)
+                    let hides = match suggestion.as_deref().and_then(keys::find) {
+                        Some(row) => row.kind == Kind::Secret,
+                        // What nobody recognises beside a password may be one.
+                        None => keys::short_name(&entry.key).starts_with("dataSource."),
+                    };
+                    hides || looks_secret(&entry.key)
                 }
                 // Not looked at closely enough to be shown.
                 Role::Unknown => true,

@@ -159,7 +159,7 @@ pub fn find(key: &str) -> Option<&'static Key> {
 
 /// The known key nearest to an unknown one, spelt with `org.quartz.` if that was.
 pub(crate) fn nearest_key(unknown: &str) -> Option<String> {
-    let short = short_name(unknown);
+    let short = unknown.strip_prefix(QUARTZ_PREFIX).unwrap_or(unknown);
     let parts: Vec<&str> = short.split('.').collect();
     let known = || KEYS.iter().filter_map(|row| row.filled_in(&parts));
     if short.len() != unknown.len() {
@@ -253,6 +253,12 @@ mod tests {
         ] {
             assert_eq!(nearest_key(given).as_deref(), Some(meant), "{given}");
         }
-        assert_eq!(nearest_key("spring.main.banner"), None);
+        for key in [
+            "spring.main.banner",
+            "dataSource.myDS.foo",
+            "org.quartz.threadPool.colour",
+        ] {
+            assert_eq!(nearest_key(key), None, "{key}");
+        }
     }
 }

@@ -243,7 +243,8 @@ mod tests {
     #[test]
     fn raw_delimiters_in_a_password_are_refused_rather_than_misread() {
         for (rest, error) in [
-            ("//me:p/w@h/db", Error::Port),
+            ("//me:p/w@h/db", Error::Path),
+            ("//me:p/w", Error::Port),
             ("//me:12/w@h/db", Error::Path),
             ("//me:12?w@h/db", Error::Path),
             ("//me:12?w=@h/db", Error::Path),
