@@ -197,3 +197,32 @@ fn db_retry_interval(reader: &mut Reader) -> Duration {
     }
     other
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_prefix_is_an_identifier_with_at_most_one_schema() {
+        let long = "x".repeat(31);
+        for prefix in ["QRTZ_", "_", "jobs.QRTZ_", "q1", long.as_str()] {
+            assert!(JobStoreSettings::is_table_prefix(prefix), "{prefix}");
+        }
+        let longer = "x".repeat(32);
+        for prefix in [
+            "",
+            "1Q",
+            "a.b.c",
+            ".Q",
+            "a.",
+            "Q-",
+            "Q Z",
+            "Q;",
+            "\"Q",
+            "Ä",
+            longer.as_str(),
+        ] {
+            assert!(!JobStoreSettings::is_table_prefix(prefix), "{prefix}");
+        }
+    }
+}

@@ -365,3 +365,37 @@ fn is_same(kind: Kind, same: &str, value: &str) -> bool {
 pub(crate) fn is_class(written: &str, full: &str) -> bool {
     written == full || full.rsplit('.').next() == Some(written)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(text: &str) -> Reader {
+        Reader::new("f", text.as_bytes(), &[], &|_| None)
+    }
+
+    #[test]
+    fn a_value_that_failed_reads_as_the_default_and_is_reported_once() {
+        let reader = reader("threadPool.threadCount=ten\njobStore.isClustered=yes");
+        assert_eq!(reader.count("threadPool.threadCount"), Some(10));
+        assert!(!reader.flag("jobStore.isClustered"));
+        assert!(reader.failed("threadPool.threadCount"));
+        assert_eq!(reader.finish().0.len(), 2);
+    }
+
+    #[test]
+    fn groups_are_found_by_name() {
+        let reader = reader(
+            "dataSource.b.URL=x\ndataSource.a.user=x\ndataSource.b.user=y\ndataSource.c.zzz=1",
+        );
+        assert_eq!(reader.names("dataSource."), ["a", "b"]);
+        let below = reader.below("dataSource.b.");
+        assert_eq!(below.get("user").map(String::as_str), Some("y"));
+    }
+
+    #[test]
+    fn classes_may_be_written_without_their_package() {
+        assert!(is_class("a.b.C", "a.b.C") && is_class("C", "a.b.C"));
+        assert!(!is_class("x.C", "a.b.C") && !is_class("", "a.b.C"));
+    }
+}

@@ -236,3 +236,61 @@ fn role(key: &str, free: &[String]) -> Role {
         });
     if is_free { Role::Free } else { Role::Unknown }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::properties::parse;
+    use super::*;
+
+    fn source(text: &str) -> Source {
+        let environment = |name: &str| (name == "DB_PASSWORD").then(|| "S3NT1NEL".to_owned());
+        Source::new(
+            parse(text.as_bytes()).0,
+            &["demo.".to_owned()],
+            &environment,
+        )
+    }
+
+    #[test]
+    fn keys_meet_under_their_short_name_and_the_last_counts() {
+        let source =
+            source("org.quartz.threadPool.threadCount=1\nthreadPool.threadCount= 2 \ndemo.x=1 ");
+        let slot = source.slots.get("threadPool.threadCount").unwrap();
+        assert_eq!((slot.line, slot.value.as_deref()), (2, Some("2")));
+        let replaced = (1, "org.quartz.threadPool.threadCount".to_owned(), 2);
+        assert_eq!(source.replaced, [replaced]);
+        assert_eq!(
+            source.slots.get("demo.x").unwrap().value.as_deref(),
+            Some("1 ")
+        );
+    }
+
+    #[test]
+    fn a_reference_to_a_secret_is_one_itself() {
+        let source = source(
+            "dataSource.d.password=${env:DB_PASSWORD}\ncontext.key.a=$@dataSource.d.password",
+        );
+        let slot = source.slots.get("context.key.a").unwrap();
+        assert_eq!(slot.value.as_deref(), Some("S3NT1NEL"));
+        assert_eq!(
+            slot.place("f").to_string(),
+            "f:2: context.key.a = \"$@dataSource.d.password\" (here \"***\")"
+        );
+        assert!(source.secrets().contains(&"S3NT1NEL"));
+    }
+
+    #[test]
+    fn an_unknown_key_that_may_hold_a_password_is_not_shown() {
+        for (text, shown) in [
+            ("dataSource.d.pasword=x", false),
+            ("dataSource.d.blabla=x", false),
+            ("my.secret=x", false),
+            ("dataSource.d.maxConection=x", true),
+            ("colour=x", true),
+        ] {
+            let source = source(text);
+            let slot = source.slots.values().next().unwrap();
+            assert_eq!(!slot.secret, shown, "{text}");
+        }
+    }
+}
