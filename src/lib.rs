@@ -8,6 +8,7 @@ mod job;
 mod key;
 mod matcher;
 mod rules;
+pub mod settings;
 mod signal;
 pub mod store;
 mod trigger;
