@@ -11,6 +11,7 @@ mod parse;
 mod scan;
 mod wall;
 mod year;
+mod zone;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -127,7 +128,7 @@ impl CronExpression {
     /// ```
     #[doc(alias = "isSatisfiedBy")]
     pub fn is_satisfied_by(&self, ms: i64, zone: Tz, now_year: i32) -> bool {
-        let Some(second) = Wall::at(ms, zone).map(Wall::instant) else {
+        let Some(second) = Wall::at(ms, zone).and_then(Wall::instant) else {
             return false;
         };
         let before = second.checked_sub(1000);
