@@ -6,6 +6,7 @@ mod data_map;
 mod error;
 mod job;
 mod key;
+mod local;
 mod matcher;
 mod rules;
 mod trigger;
