@@ -144,7 +144,7 @@ impl CronExpression {
     /// assert_eq!(explain("0 30 8 ? * MON-FRI")?, "at 08:30:00, on Monday to Friday");
     /// assert_eq!(
     ///     explain("0 0/15 * LW 6 ?")?,
-    ///     "at every 15th minute from 0 of every hour, on the last weekday (Monday to Friday) of the month, in June"
+    ///     "every 15th minute from 0 of every hour, on the last weekday (Monday to Friday) of the month, in June"
     /// );
     /// # Ok::<(), carnelian::cron::CronParseError>(())
     /// ```
