@@ -108,7 +108,7 @@ fn rule(definition: &Value, zone: Tz) -> CalendarRule {
             let (of_dates, stored) = (Holidays::on(dates), Holidays::beginning_at(instants("dates_stored")));
             assert_eq!(of_dates.starts(zone), stored.starts(zone), "what Quartz stores for {definition}");
             // Both forms exclude the same days; each is taken for half of the records.
-            if list(definition, "dates_added").len() % 2 == 0 { of_dates.into() } else { stored.into() }
+            if list(definition, "dates_added").len().is_multiple_of(2) { of_dates.into() } else { stored.into() }
         }
         other => panic!("calendar type {other}"),
     }
