@@ -7,6 +7,7 @@ mod data_map;
 mod error;
 mod job;
 mod key;
+mod local;
 mod matcher;
 mod rules;
 pub mod settings;
