@@ -9,7 +9,7 @@ mod matcher;
 mod trigger;
 
 pub use cron::{CronExpression, CronParseError};
-pub use data_map::{DataValue, JobDataMap};
+pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{JobDetail, JobDetailBuilder};
 pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
