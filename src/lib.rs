@@ -6,8 +6,10 @@ mod data_map;
 mod error;
 mod job;
 mod key;
+mod listener;
 mod matcher;
 mod rules;
+mod scheduler;
 pub mod settings;
 mod signal;
 pub mod store;
@@ -18,7 +20,12 @@ pub use data_map::{DataValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{JobDetail, JobDetailBuilder};
 pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
+pub use listener::{FireEnd, FireEvent, FireOutcome, JobListener, SchedulerListener, TriggerListener};
 pub use matcher::GroupMatcher;
+pub use scheduler::{
+    CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, ServiceHealth,
+    ServiceState, ShutdownReport,
+};
 pub use signal::{Signal, Woken};
 pub use trigger::{
     CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerBuilder, TriggerState,

@@ -1,9 +1,9 @@
 //! `Signal`: wakes a waiting service, also if it is raised before the wait begins.
 
 use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
 #[cfg(any(test, feature = "test-util"))]
 use std::sync::Weak;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Raised by whoever has news for a service; one wait takes all raises before it.
