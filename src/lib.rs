@@ -1,5 +1,6 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
 
+pub mod calendar;
 pub mod clock;
 pub mod cron;
 mod data_map;
@@ -15,6 +16,7 @@ mod signal;
 pub mod store;
 mod trigger;
 
+pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
@@ -23,10 +25,11 @@ pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey}
 pub use listener::{FireEnd, FireEvent, FireOutcome, JobListener, SchedulerListener, TriggerListener};
 pub use matcher::GroupMatcher;
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, ServiceHealth,
-    ServiceState, ShutdownReport,
+    CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, ServiceHealth, ServiceState,
+    ShutdownReport,
 };
 pub use signal::{Signal, Woken};
 pub use trigger::{
-    CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerBuilder, TriggerState,
+    CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
+    TriggerState,
 };

@@ -1,9 +1,16 @@
 //! `JobStore`: jobs, triggers and fires of one scheduler, and the stories of what becomes of them.
 
+mod convert;
 mod database;
 mod definitions;
+#[cfg(any(test, feature = "test-util"))]
+pub mod faults;
 mod firing;
+mod memory;
+mod open;
 pub mod row;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+mod sql;
 mod transaction;
 mod upkeep;
 
@@ -15,7 +22,14 @@ pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle, Recovering,
     Reservation,
 };
+pub use memory::MemoryDatabase;
+pub use open::open;
 pub use upkeep::{AuditPass, Checkin, FiredTrigger, InstanceStatus, Membership, MisfirePass, Recovered};
+
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub use sql::{Backend, SqlDatabase, SqlOptions};
+
+pub use crate::rules::invariants::{Violation, violations};
 
 use crate::clock::Clock;
 use std::sync::Arc;
