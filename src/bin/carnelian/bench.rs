@@ -115,9 +115,11 @@ fn measure(store: &JobStore, settings: &Settings, options: &Bench, interrupted: 
     }
     let expected = options.triggers as usize * (options.repeat.unwrap_or(0) as usize + 1);
     let (clock, before) = (SystemClock::default(), counts(&nodes));
-    let outcome = nodes.iter().try_for_each(Scheduler::start).map_err(Failure::from).and_then(|()| {
-        drain(store, &fires, expected, &clock, interrupted)
-    });
+    let outcome = nodes
+        .iter()
+        .try_for_each(Scheduler::start)
+        .map_err(Failure::from)
+        .and_then(|()| drain(store, &fires, expected, &clock, interrupted));
     let after = counts(&nodes);
     for node in &nodes {
         node.shutdown(true);

@@ -32,10 +32,8 @@ impl Job for Command {
         let plan = Plan::read(ctx.data())?;
         let mut child = plan.start()?;
         let output = Captured::default();
-        let readers = [
-            child.stdout.take().map(|pipe| output.follow(pipe)),
-            child.stderr.take().map(|pipe| output.follow(pipe)),
-        ];
+        let readers =
+            [child.stdout.take().map(|pipe| output.follow(pipe)), child.stderr.take().map(|pipe| output.follow(pipe))];
         let ended = attend(&mut child, plan.timeout, ctx);
         // A program that left children behind still holds the pipes: the group goes as well.
         signal_group(&child, Signal::KILL);

@@ -31,9 +31,9 @@ pub struct Config {
 impl Config {
     /// Reads `file`, or what stands in for it; warnings go to standard error.
     pub fn load(file: Option<&Path>) -> Outcome<Self> {
-        let named = file.map(Path::to_owned).or_else(|| {
-            std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
-        });
+        let named = file
+            .map(Path::to_owned)
+            .or_else(|| std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from));
         let found = named.or_else(|| Some(PathBuf::from(DEFAULT_FILE)).filter(|path| path.exists()));
         let read = match &found {
             Some(path) => Settings::from_file(path),

@@ -49,10 +49,8 @@ pub fn run(store: &JobStore, output: Output, invariants: bool) -> Outcome {
         if findings.is_empty() {
             return format!("{}: nothing found\n", store.database().describe());
         }
-        let rows: Vec<Vec<String>> = findings
-            .iter()
-            .map(|f| vec![f.kind.to_owned(), f.subject.clone(), f.detail.clone()])
-            .collect();
+        let rows: Vec<Vec<String>> =
+            findings.iter().map(|f| vec![f.kind.to_owned(), f.subject.clone(), f.detail.clone()]).collect();
         table(&["FINDING", "SUBJECT", "DETAIL"], &rows)
     })?;
     if findings.is_empty() { Ok(()) } else { Err(Failure::No) }
@@ -84,17 +82,18 @@ fn rows(snapshot: &Snapshot) -> Vec<Finding> {
     let unreadable = snapshot.unreadable.iter().map(|(table, key, reason)| {
         Finding::new("unreadable_row", key, format!("{table}: {reason}; nodes leave it alone"))
     });
-    let stray = snapshot.stray_schedules.iter().map(|(table, key)| {
-        Finding::new("stray_schedule", key, format!("{table}: there is no trigger of this key"))
-    });
+    let stray = snapshot
+        .stray_schedules
+        .iter()
+        .map(|(table, key)| Finding::new("stray_schedule", key, format!("{table}: there is no trigger of this key")));
     let jobs: BTreeSet<&JobKey> = snapshot.jobs.iter().map(|job| &job.key).collect();
     let jobless = snapshot.triggers.iter().filter(|trigger| !jobs.contains(&trigger.job)).map(|trigger| {
         Finding::new("missing_job", &trigger.key, format!("its job `{}` does not exist or cannot be read", trigger.job))
     });
     let locks = [Lock::StateAccess, Lock::TriggerAccess].into_iter().map(Lock::name);
-    let missing = locks
-        .filter(|name| !snapshot.locks.iter().any(|lock| lock == name))
-        .map(|name| Finding::new("missing_lock", name, "the LOCKS table has no such row; `carnelian migrate` makes it"));
+    let missing = locks.filter(|name| !snapshot.locks.iter().any(|lock| lock == name)).map(|name| {
+        Finding::new("missing_lock", name, "the LOCKS table has no such row; `carnelian migrate` makes it")
+    });
     unreadable.chain(stray).chain(jobless).chain(missing).collect()
 }
 

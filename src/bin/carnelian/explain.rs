@@ -128,7 +128,11 @@ impl Facts {
         let since = span(self.now_ms.saturating_sub(fire.fired_ms));
         let node = &fire.instance;
         let fate = if self.is_alive(node) { "" } else { ", a node that has stopped checking in" };
-        format!("it is running: fire {} on {node}{fate}, for {since}, due {}", fire.fire_id, time(Some(fire.scheduled_ms)))
+        format!(
+            "it is running: fire {} on {node}{fate}, for {since}, due {}",
+            fire.fire_id,
+            time(Some(fire.scheduled_ms))
+        )
     }
 
     fn waiting(&self, reasons: &mut Vec<String>) {
@@ -165,7 +169,8 @@ impl Facts {
     }
 
     fn acquired(&self) -> String {
-        let holder = self.fires.iter().find(|fire| fire.trigger == self.trigger.key && fire.state == FiredState::Acquired);
+        let holder =
+            self.fires.iter().find(|fire| fire.trigger == self.trigger.key && fire.state == FiredState::Acquired);
         match holder {
             Some(fire) if self.is_alive(&fire.instance) => {
                 let due = time(Some(fire.scheduled_ms));
@@ -191,7 +196,9 @@ impl Facts {
         let before = reasons.len();
         reasons.extend(self.of_the_job().map(|fire| self.held_by(fire)));
         if reasons.len() == before {
-            reasons.push("it is blocked, but no fire of its job is running: the audit of a running node frees it".to_owned());
+            reasons.push(
+                "it is blocked, but no fire of its job is running: the audit of a running node frees it".to_owned(),
+            );
         }
     }
 

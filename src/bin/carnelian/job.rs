@@ -35,18 +35,14 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
         JobCommand::Pause { job } => {
             existing(store, job)?;
             let count = store.pause_jobs(std::slice::from_ref(job))?;
-            output.done(
-                json!({"job": job.to_string(), "triggers": count}),
-                &format!("paused {count} triggers of {job}"),
-            )
+            output
+                .done(json!({"job": job.to_string(), "triggers": count}), &format!("paused {count} triggers of {job}"))
         }
         JobCommand::Resume { job } => {
             existing(store, job)?;
             let count = store.resume_jobs(std::slice::from_ref(job), true)?;
-            output.done(
-                json!({"job": job.to_string(), "triggers": count}),
-                &format!("resumed {count} triggers of {job}"),
-            )
+            output
+                .done(json!({"job": job.to_string(), "triggers": count}), &format!("resumed {count} triggers of {job}"))
         }
     }
 }
