@@ -1,6 +1,7 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
 
 pub mod clock;
+pub mod calendar;
 pub mod cron;
 mod data_map;
 mod error;
@@ -12,6 +13,7 @@ mod signal;
 pub mod store;
 mod trigger;
 
+pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
@@ -22,3 +24,4 @@ pub use signal::{Signal, Woken};
 pub use trigger::{
     CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerBuilder, TriggerState,
 };
+pub mod settings;

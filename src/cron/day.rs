@@ -64,27 +64,16 @@ impl DayRule {
                 let day = nearest_workday(date, wanted, length);
                 workday_step(today, day, wanted, &is_over)
             }
-            DayRule::OfWeek(weekdays) => {
-                match weekdays.at_or_after(weekday).or_else(|| weekdays.first()) {
-                    Some(wanted) => {
-                        within_month(today, today + days_until(weekday, wanted), length)
-                    }
-                    None => DayStep::Never,
-                }
-            }
+            DayRule::OfWeek(weekdays) => match weekdays.at_or_after(weekday).or_else(|| weekdays.first()) {
+                Some(wanted) => within_month(today, today + days_until(weekday, wanted), length),
+                None => DayStep::Never,
+            },
             DayRule::LastOf { weekday: wanted } => {
                 let next = today + days_until(weekday, wanted);
-                let last = if next > length {
-                    next
-                } else {
-                    next + (length - next) / 7 * 7
-                };
+                let last = if next > length { next } else { next + (length - next) / 7 * 7 };
                 within_month(today, last, length)
             }
-            DayRule::NthOf {
-                weekday: wanted,
-                nth,
-            } => {
+            DayRule::NthOf { weekday: wanted, nth } => {
                 let next = today + days_until(weekday, wanted);
                 let week = (next + 6) / 7;
                 match nth - week {
@@ -102,19 +91,11 @@ impl DayRule {
 }
 
 fn here_or(today: i32, day: i32) -> DayStep {
-    if day == today {
-        DayStep::Here
-    } else {
-        DayStep::Day(day)
-    }
+    if day == today { DayStep::Here } else { DayStep::Day(day) }
 }
 
 fn within_month(today: i32, day: i32, length: i32) -> DayStep {
-    if day > length {
-        DayStep::NextMonth(1)
-    } else {
-        here_or(today, day)
-    }
+    if day > length { DayStep::NextMonth(1) } else { here_or(today, day) }
 }
 
 /// How many days after weekday `from` the weekday `to` comes; a `to` beyond Saturday is never reached.
@@ -122,21 +103,16 @@ fn days_until(from: i32, to: i32) -> i32 {
     if to >= from { to - from } else { to + 7 - from }
 }
 
-/// The step of `LW` and `15W`. A day that is too early in a month too short for it, or that the clock
-/// has jumped over, would be sought by Quartz for ever: here the next month follows.
+/// The step of `LW` and `15W`, which may go back a day: looking for `15W`, Quartz enters a month on the 15th.
 fn workday_step(today: i32, day: i32, next_month: i32, is_over: &impl Fn(i32) -> bool) -> DayStep {
-    if day < today || is_over(day) {
-        DayStep::NextMonth(next_month)
-    } else {
-        here_or(today, day)
-    }
+    if is_over(day) { DayStep::NextMonth(next_month) } else { here_or(today, day) }
 }
 
 /// The day from Monday to Friday nearest to `day` of the month of `date`, not leaving the month:
 /// from a Saturday back to Friday and from a Sunday on to Monday, but the other way at the month's ends.
 fn nearest_workday(date: NaiveDate, day: i32, length: i32) -> i32 {
-    let weekday = lenient_date(date.year(), date.month().cast_signed(), day)
-        .map(|date| date.weekday().number_from_sunday());
+    let weekday =
+        lenient_date(date.year(), date.month().cast_signed(), day).map(|date| date.weekday().number_from_sunday());
     match weekday {
         Some(7) if day == 1 => day + 2,
         Some(7) => day - 1,

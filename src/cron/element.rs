@@ -30,11 +30,7 @@ pub(super) enum Element {
 
 impl Element {
     fn single(value: i32) -> Self {
-        Element::Span {
-            first: value,
-            last: value,
-            step: 1,
-        }
+        Element::Span { first: value, last: value, step: 1 }
     }
 }
 
@@ -48,10 +44,7 @@ pub(super) fn parse(kind: FieldKind, text: &str, column: usize) -> Result<Elemen
         Some('?') => unspecified(kind, &mut scan),
         Some('*' | '/') => every(kind, &mut scan),
         Some('0'..='9') => number(kind, &mut scan),
-        Some(other) => Err(scan.complain(format!(
-            "expected {}, found `{other}`",
-            what_may_begin(kind)
-        ))),
+        Some(other) => Err(scan.complain(format!("expected {}, found `{other}`", what_may_begin(kind)))),
     }
 }
 
@@ -81,21 +74,13 @@ fn name(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complaint> {
         FieldKind::Month => (&MONTHS, "a month name from `JAN` to `DEC`"),
         FieldKind::DayOfWeek => (&WEEKDAYS, "a weekday name from `SUN` to `SAT`"),
         _ => {
-            return Err(scan.complain(format!(
-                "expected {}, found `{}`",
-                what_may_begin(kind),
-                scan.rest()
-            )));
+            return Err(scan.complain(format!("expected {}, found `{}`", what_may_begin(kind), scan.rest())));
         }
     };
     let first = one_name(scan, names, what)?;
     if scan.take('-') {
         let last = one_name(scan, names, what)?;
-        return Ok(Element::Span {
-            first,
-            last,
-            step: 1,
-        });
+        return Ok(Element::Span { first, last, step: 1 });
     }
     if kind == FieldKind::DayOfWeek {
         if scan.take('#') {
@@ -130,16 +115,11 @@ fn last_day(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complaint> 
                 if offset > 30 {
                     return Err(Complaint::new(
                         column,
-                        format!(
-                            "expected an offset from the last day of at most 30, found `{offset}`"
-                        ),
+                        format!("expected an offset from the last day of at most 30, found `{offset}`"),
                     ));
                 }
             }
-            Ok(Element::LastDay {
-                offset,
-                weekday: scan.take('W'),
-            })
+            Ok(Element::LastDay { offset, weekday: scan.take('W') })
         }
         // Alone in day of week it is Saturday, the last day of the week, and what follows is ignored.
         FieldKind::DayOfWeek => Ok(Element::single(7)),
@@ -157,10 +137,7 @@ fn unspecified(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complain
     scan.take('?');
     // One stray character slips through in Quartz, two do not.
     if scan.rest().chars().nth(1).is_some() {
-        return Err(scan.complain(format!(
-            "expected nothing after `?`, found `{}`",
-            scan.rest()
-        )));
+        return Err(scan.complain(format!("expected nothing after `?`, found `{}`", scan.rest())));
     }
     Ok(Element::Unspecified)
 }
@@ -220,29 +197,13 @@ fn number(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complaint> {
 }
 
 fn misplaced(letter: char, kind: FieldKind) -> String {
-    let home = if letter == 'W' {
-        FieldKind::DayOfMonth
-    } else {
-        FieldKind::DayOfWeek
-    };
-    format!(
-        "expected no `{letter}` after a number in {}, it belongs to {}",
-        kind.name(),
-        home.name()
-    )
+    let home = if letter == 'W' { FieldKind::DayOfMonth } else { FieldKind::DayOfWeek };
+    format!("expected no `{letter}` after a number in {}, it belongs to {}", kind.name(), home.name())
 }
 
 fn nth(scan: &mut Scan<'_>, weekday: i32) -> Result<Element, Complaint> {
     let column = scan.column();
-    let wrong = || {
-        Complaint::new(
-            column,
-            format!(
-                "expected a number from 1 to 5 after `#`, found `{}`",
-                scan.rest()
-            ),
-        )
-    };
+    let wrong = || Complaint::new(column, format!("expected a number from 1 to 5 after `#`, found `{}`", scan.rest()));
     let nth = scan.rest().parse::<i32>().map_err(|_| wrong())?;
     if !(1..=5).contains(&nth) {
         return Err(wrong());
@@ -258,10 +219,7 @@ fn check_step(kind: FieldKind, column: usize, step: i32) -> Result<(), Complaint
     match kind.max_step() {
         Some(most) if step > most => Err(Complaint::new(
             column,
-            format!(
-                "expected a step of at most {most} for {}, found `{step}`",
-                kind.name()
-            ),
+            format!("expected a step of at most {most} for {}, found `{step}`", kind.name()),
         )),
         _ => Ok(()),
     }
@@ -271,12 +229,7 @@ fn out_of_bounds(kind: FieldKind, column: usize, value: i32) -> Complaint {
     let article = if kind == FieldKind::Hour { "an" } else { "a" };
     Complaint::new(
         column,
-        format!(
-            "expected {article} {} from {} to {}, found `{value}`",
-            kind.name(),
-            kind.min(),
-            kind.max()
-        ),
+        format!("expected {article} {} from {} to {}, found `{value}`", kind.name(), kind.min(), kind.max()),
     )
 }
 
@@ -291,19 +244,11 @@ fn spanning(
     if first == EVERY_MARKER {
         let step = step.filter(|step| *step > 0).unwrap_or(1);
         let last = last.unwrap_or(kind.max()).min(kind.max());
-        return Ok(Element::Span {
-            first: kind.min(),
-            last,
-            step,
-        });
+        return Ok(Element::Span { first: kind.min(), last, step });
     }
     if first == UNSPECIFIED_MARKER && kind.is_day() {
         let alone = step.is_none_or(|step| step == 0);
-        return Ok(if alone {
-            Element::Unspecified
-        } else {
-            Element::Nothing
-        });
+        return Ok(if alone { Element::Unspecified } else { Element::Nothing });
     }
     if !kind.allows(first) {
         return Err(out_of_bounds(kind, column, first));

@@ -11,11 +11,11 @@ use thiserror::Error;
 /// assert_eq!(error.column, 3);
 /// assert_eq!(
 ///     error.to_string(),
-///     "invalid cron expression `0 60 * * * ?`: column 3: expected a minute from 0 to 59, found `60`"
+///     "cron expression `0 60 * * * ?`, column 3: expected a minute from 0 to 59, found `60`"
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("invalid cron expression `{expression}`: column {column}: {reason}")]
+#[error("cron expression `{expression}`, column {column}: {reason}")]
 pub struct CronParseError {
     /// The expression as it was given.
     pub expression: String,
@@ -34,17 +34,10 @@ pub(super) struct Complaint {
 
 impl Complaint {
     pub(super) fn new(column: usize, reason: impl Into<String>) -> Self {
-        Complaint {
-            column,
-            reason: reason.into(),
-        }
+        Complaint { column, reason: reason.into() }
     }
 
     pub(super) fn about(self, expression: &str) -> CronParseError {
-        CronParseError {
-            expression: expression.to_owned(),
-            column: self.column,
-            reason: self.reason,
-        }
+        CronParseError { expression: expression.to_owned(), column: self.column, reason: self.reason }
     }
 }

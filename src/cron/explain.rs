@@ -19,15 +19,7 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-const WEEKDAYS: [&str; 7] = [
-    "Sunday",
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-];
+const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /// Describes when an expression fires, from the time of day to the years.
 pub(super) fn explain(plan: &Plan) -> String {
@@ -48,11 +40,9 @@ fn time(plan: &Plan) -> String {
             let hours = field(FieldKind::Hour, plan.hours);
             format!("at {minute:02}:{second:02} past {hours}")
         }
-        (_, _, Some(0)) => format!(
-            "at {} of {}",
-            field(FieldKind::Minute, plan.minutes),
-            field(FieldKind::Hour, plan.hours)
-        ),
+        (_, _, Some(0)) => {
+            format!("at {} of {}", field(FieldKind::Minute, plan.minutes), field(FieldKind::Hour, plan.hours))
+        }
         _ => format!(
             "at {} of {} of {}",
             field(FieldKind::Second, plan.seconds),
@@ -87,10 +77,7 @@ fn field(kind: FieldKind, values: Values) -> String {
 
 /// The common distance of three values and more, or of two neighbours.
 fn progression(numbers: &[i32]) -> Option<i32> {
-    let mut steps = numbers
-        .iter()
-        .zip(numbers.iter().skip(1))
-        .map(|(one, next)| next - one);
+    let mut steps = numbers.iter().zip(numbers.iter().skip(1)).map(|(one, next)| next - one);
     let step = steps.next()?;
     (steps.all(|other| other == step) && (numbers.len() > 2 || step == 1)).then_some(step)
 }
@@ -103,41 +90,26 @@ fn day(rule: &DayRule) -> String {
                 ([], _) => "on no day".to_owned(),
                 ([1, .., 31], Some(1)) => "every day".to_owned(),
                 ([first, .., last], Some(1)) => {
-                    format!(
-                        "on the {} to the {} of the month",
-                        ordinal(*first),
-                        ordinal(*last)
-                    )
+                    format!("on the {} to the {} of the month", ordinal(*first), ordinal(*last))
                 }
-                _ => format!(
-                    "on the {} of the month",
-                    list(&numbers, |day| ordinal(*day))
-                ),
+                _ => format!("on the {} of the month", list(&numbers, |day| ordinal(*day))),
             }
         }
         DayRule::LastDay { offset } => format!("on {} of the month", last_day(offset)),
-        DayRule::LastWorkday { offset: 0 } => {
-            "on the last weekday (Monday to Friday) of the month".to_owned()
+        DayRule::LastWorkday { offset: 0 } => "on the last weekday (Monday to Friday) of the month".to_owned(),
+        DayRule::LastWorkday { offset } => {
+            format!("on the weekday (Monday to Friday) nearest to {} of the month", last_day(offset))
         }
-        DayRule::LastWorkday { offset } => format!(
-            "on the weekday (Monday to Friday) nearest to {} of the month",
-            last_day(offset)
-        ),
-        DayRule::NearestWorkday { day } => format!(
-            "on the weekday (Monday to Friday) nearest to the {} of the month",
-            ordinal(day)
-        ),
+        DayRule::NearestWorkday { day } => {
+            format!("on the weekday (Monday to Friday) nearest to the {} of the month", ordinal(day))
+        }
         DayRule::OfWeek(days) => {
             let numbers: Vec<i32> = days.iter().collect();
             match (numbers.as_slice(), progression(&numbers)) {
                 ([], _) => "on no day".to_owned(),
                 ([1, .., 7], Some(1)) => "every day".to_owned(),
                 ([first, _, .., last], Some(1)) if numbers.len() > 2 => {
-                    format!(
-                        "on {} to {}",
-                        named(&WEEKDAYS, *first),
-                        named(&WEEKDAYS, *last)
-                    )
+                    format!("on {} to {}", named(&WEEKDAYS, *first), named(&WEEKDAYS, *last))
                 }
                 _ => format!("on {}", list(&numbers, |day| named(&WEEKDAYS, *day))),
             }
@@ -151,11 +123,7 @@ fn day(rule: &DayRule) -> String {
         }
         DayRule::NthOf { weekday, .. } if weekday > 7 => "on no day".to_owned(),
         DayRule::NthOf { weekday, nth } => {
-            format!(
-                "on the {} {} of the month",
-                ordinal(nth),
-                named(&WEEKDAYS, weekday)
-            )
+            format!("on the {} {} of the month", ordinal(nth), named(&WEEKDAYS, weekday))
         }
     }
 }
@@ -173,24 +141,15 @@ fn months(values: Values) -> Option<String> {
     match (numbers.as_slice(), progression(&numbers)) {
         ([], _) => Some("in no month".to_owned()),
         ([1, .., 12], Some(1)) => None,
-        ([first, _, .., last], Some(1)) if numbers.len() > 2 => Some(format!(
-            "in {} to {}",
-            named(&MONTHS, *first),
-            named(&MONTHS, *last)
-        )),
-        _ => Some(format!(
-            "in {}",
-            list(&numbers, |month| named(&MONTHS, *month))
-        )),
+        ([first, _, .., last], Some(1)) if numbers.len() > 2 => {
+            Some(format!("in {} to {}", named(&MONTHS, *first), named(&MONTHS, *last)))
+        }
+        _ => Some(format!("in {}", list(&numbers, |month| named(&MONTHS, *month)))),
     }
 }
 
 fn years(spans: &[Span]) -> Option<String> {
-    let every = Span {
-        first: FIRST_YEAR,
-        last: LAST_YEAR,
-        step: 1,
-    };
+    let every = Span { first: FIRST_YEAR, last: LAST_YEAR, step: 1 };
     if spans.contains(&every) {
         return None;
     }
@@ -199,21 +158,9 @@ fn years(spans: &[Span]) -> Option<String> {
     }
     let span = |span: &Span| match *span {
         Span { first, last, .. } if first == last => first.to_string(),
-        Span {
-            first,
-            last: LAST_YEAR,
-            step: 1,
-        } => format!("{first} and later"),
-        Span {
-            first,
-            last: LAST_YEAR,
-            step,
-        } => format!("every {} year from {first}", ordinal(step)),
-        Span {
-            first,
-            last,
-            step: 1,
-        } => format!("{first} to {last}"),
+        Span { first, last: LAST_YEAR, step: 1 } => format!("{first} and later"),
+        Span { first, last: LAST_YEAR, step } => format!("every {} year from {first}", ordinal(step)),
+        Span { first, last, step: 1 } => format!("{first} to {last}"),
         Span { first, last, step } => {
             format!("every {} year from {first} to {last}", ordinal(step))
         }
@@ -222,9 +169,7 @@ fn years(spans: &[Span]) -> Option<String> {
 }
 
 fn named(names: &[&str], number: i32) -> String {
-    let name = usize::try_from(number - 1)
-        .ok()
-        .and_then(|at| names.get(at));
+    let name = usize::try_from(number - 1).ok().and_then(|at| names.get(at));
     name.map_or_else(|| number.to_string(), |name| (*name).to_owned())
 }
 

@@ -65,8 +65,7 @@ impl Values {
 
 /// The values of a list of spans in a field.
 pub(super) fn expand(kind: FieldKind, spans: &[Span]) -> Values {
-    let (plain, own): (Vec<Span>, Vec<Span>) =
-        spans.iter().partition(|span| is_plain(kind, **span));
+    let (plain, own): (Vec<Span>, Vec<Span>) = spans.iter().partition(|span| is_plain(kind, **span));
     // Should a later version of the crate refuse what this one takes, the result stays the same.
     let by_crate = expand_by_crate(kind, &plain).unwrap_or_else(|| expand_here(kind, &plain));
     by_crate.union(expand_here(kind, &own))
@@ -103,8 +102,7 @@ fn expand_by_crate(kind: FieldKind, spans: &[Span]) -> Option<Values> {
     let schedule = Schedule::from_str(&expression.join(" ")).ok()?;
     let mut values = Values::default();
     let mut collect = |ordinals: &mut dyn Iterator<Item = u32>| {
-        ordinals
-            .for_each(|ordinal| values.insert(i32::try_from(ordinal).unwrap_or(Values::BEYOND)));
+        ordinals.for_each(|ordinal| values.insert(i32::try_from(ordinal).unwrap_or(Values::BEYOND)));
     };
     match kind {
         FieldKind::Second => collect(&mut schedule.seconds().iter()),
@@ -123,18 +121,10 @@ fn expand_here(kind: FieldKind, spans: &[Span]) -> Values {
     let mut values = Values::default();
     for span in spans {
         let wraps = span.last < span.first;
-        let end = if wraps {
-            span.last + kind.count()
-        } else {
-            span.last
-        };
+        let end = if wraps { span.last + kind.count() } else { span.last };
         let step = usize::try_from(span.step).unwrap_or(1).max(1);
         for value in (span.first..=end).step_by(step) {
-            let turned = if wraps {
-                (value - kind.min()).rem_euclid(kind.count()) + kind.min()
-            } else {
-                value
-            };
+            let turned = if wraps { (value - kind.min()).rem_euclid(kind.count()) + kind.min() } else { value };
             values.insert(turned);
         }
     }
@@ -147,10 +137,7 @@ mod tests {
 
     #[test]
     fn crate_and_own_expansion_agree_on_every_plain_span() {
-        for kind in FieldKind::ALL
-            .into_iter()
-            .filter(|kind| *kind != FieldKind::Year)
-        {
+        for kind in FieldKind::ALL.into_iter().filter(|kind| *kind != FieldKind::Year) {
             for first in kind.min()..=kind.max() {
                 // Each start with ends and steps that differ from start to start: all of them would take minutes.
                 for last in (first..=kind.max()).step_by(7) {
@@ -159,17 +146,7 @@ mod tests {
                         if !is_plain(kind, span) {
                             continue;
                         }
-                        let lists = [
-                            vec![span],
-                            vec![
-                                span,
-                                Span {
-                                    first: last,
-                                    last,
-                                    step: 1,
-                                },
-                            ],
-                        ];
+                        let lists = [vec![span], vec![span, Span { first: last, last, step: 1 }]];
                         for list in lists {
                             assert_eq!(
                                 expand_by_crate(kind, &list),
@@ -185,9 +162,8 @@ mod tests {
 
     #[test]
     fn ranges_wrap_around() {
-        let values = |kind, first, last, step| -> Vec<i32> {
-            expand(kind, &[Span { first, last, step }]).iter().collect()
-        };
+        let values =
+            |kind, first, last, step| -> Vec<i32> { expand(kind, &[Span { first, last, step }]).iter().collect() };
         assert_eq!(values(FieldKind::Hour, 22, 2, 1), [0, 1, 2, 22, 23]);
         assert_eq!(values(FieldKind::DayOfWeek, 6, 2, 1), [1, 2, 6, 7]);
         assert_eq!(values(FieldKind::DayOfMonth, 28, 3, 2), [1, 3, 28, 30]);
@@ -197,14 +173,7 @@ mod tests {
 
     #[test]
     fn sets_find_the_next_value() {
-        let set = expand(
-            FieldKind::Minute,
-            &[Span {
-                first: 10,
-                last: 50,
-                step: 20,
-            }],
-        );
+        let set = expand(FieldKind::Minute, &[Span { first: 10, last: 50, step: 20 }]);
         assert_eq!(set.at_or_after(10), Some(10));
         assert_eq!(set.at_or_after(11), Some(30));
         assert_eq!(set.at_or_after(51), None);

@@ -93,17 +93,13 @@ impl FieldKind {
 }
 
 /// Month names; the first is month 1.
-pub(super) const MONTHS: [&str; 12] = [
-    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
-];
+pub(super) const MONTHS: [&str; 12] =
+    ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
 
 /// Weekday names; the first, Sunday, is day 1.
 pub(super) const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
 /// The number of a name in a list of names that begins with 1.
 pub(super) fn number_of(names: &[&str], name: &str) -> Option<i32> {
-    (1..)
-        .zip(names)
-        .find(|(_, known)| **known == name)
-        .map(|(number, _)| number)
+    (1..).zip(names).find(|(_, known)| **known == name).map(|(number, _)| number)
 }

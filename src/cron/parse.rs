@@ -33,24 +33,18 @@ pub(super) fn parse(text: &str) -> Result<Plan, Complaint> {
     for kind in FieldKind::ALL {
         let term = match terms.next() {
             Some(term) => term,
-            None if kind == FieldKind::Year => Term {
-                text: "*",
-                column: end,
-            },
+            None if kind == FieldKind::Year => Term { text: "*", column: end },
             None => {
                 return Err(Complaint::new(
                     end,
-                    format!(
-                        "expected a field for {}, found the end of the expression",
-                        kind.name()
-                    ),
+                    format!("expected a field for {}, found the end of the expression", kind.name()),
                 ));
             }
         };
         lists.push((term, elements(kind, term)?));
     }
-    let [second, minute, hour, day_of_month, month, day_of_week, year] = <[_; 7]>::try_from(lists)
-        .map_err(|_| Complaint::new(end, "expected six or seven fields"))?;
+    let [second, minute, hour, day_of_month, month, day_of_week, year] =
+        <[_; 7]>::try_from(lists).map_err(|_| Complaint::new(end, "expected six or seven fields"))?;
     let values = |kind, (_, list): &(Term<'_>, Vec<Element>)| expand(kind, &spans(list));
     Ok(Plan {
         seconds: values(FieldKind::Second, &second),
@@ -76,10 +70,7 @@ fn terms(text: &str) -> impl Iterator<Item = Term<'_>> {
         .map(|(piece, begins)| {
             let text = piece.trim_start_matches(|c| c <= ' ');
             let column = begins + piece.chars().count() - text.chars().count();
-            Term {
-                text: text.trim_end_matches(|c| c <= ' '),
-                column,
-            }
+            Term { text: text.trim_end_matches(|c| c <= ' '), column }
         })
 }
 
@@ -97,29 +88,15 @@ fn elements(kind: FieldKind, term: Term<'_>) -> Result<Vec<Element>, Complaint> 
 }
 
 fn refuse_what_cannot_be_listed(kind: FieldKind, term: Term<'_>) -> Result<(), Complaint> {
-    let column_of = |place: usize| {
-        term.column
-            + term
-                .text
-                .get(..place)
-                .map_or(0, |before| before.chars().count())
-    };
-    if let (true, Some(last), true) = (kind.is_day(), term.text.find('L'), term.text.contains(','))
-    {
+    let column_of = |place: usize| term.column + term.text.get(..place).map_or(0, |before| before.chars().count());
+    if let (true, Some(last), true) = (kind.is_day(), term.text.find('L'), term.text.contains(',')) {
         return Err(Complaint::new(
             column_of(last),
-            format!(
-                "expected `L` alone in {}, found it in the list `{}`",
-                kind.name(),
-                term.text
-            ),
+            format!("expected `L` alone in {}, found it in the list `{}`", kind.name(), term.text),
         ));
     }
     if let (FieldKind::DayOfWeek, Some((second, _))) = (kind, term.text.match_indices('#').nth(1)) {
-        return Err(Complaint::new(
-            column_of(second),
-            format!("expected at most one `#`, found `{}`", term.text),
-        ));
+        return Err(Complaint::new(column_of(second), format!("expected at most one `#`, found `{}`", term.text)));
     }
     Ok(())
 }
@@ -137,14 +114,10 @@ fn day_rule(
     (month_term, of_month): &(Term<'_>, Vec<Element>),
     (week_term, of_week): &(Term<'_>, Vec<Element>),
 ) -> Result<DayRule, Complaint> {
-    match (
-        of_month.contains(&Element::Unspecified),
-        of_week.contains(&Element::Unspecified),
-    ) {
-        (false, true) if of_month.is_empty() => Err(Complaint::new(
-            month_term.column,
-            format!("expected a day of month, found `{}`", month_term.text),
-        )),
+    match (of_month.contains(&Element::Unspecified), of_week.contains(&Element::Unspecified)) {
+        (false, true) if of_month.is_empty() => {
+            Err(Complaint::new(month_term.column, format!("expected a day of month, found `{}`", month_term.text)))
+        }
         (false, true) => Ok(day_of_month_rule(of_month)),
         (true, false) => Ok(day_of_week_rule(of_week)),
         (true, true) => Err(Complaint::new(
@@ -166,14 +139,8 @@ fn day_of_month_rule(list: &[Element]) -> DayRule {
     let mut nearest_weekday = false;
     for element in list {
         match *element {
-            Element::LastDay {
-                offset,
-                weekday: false,
-            } => return DayRule::LastDay { offset },
-            Element::LastDay {
-                offset,
-                weekday: true,
-            } => return DayRule::LastWorkday { offset },
+            Element::LastDay { offset, weekday: false } => return DayRule::LastDay { offset },
+            Element::LastDay { offset, weekday: true } => return DayRule::LastWorkday { offset },
             Element::NearestWeekday(day) => {
                 nearest_weekday = true;
                 values.insert(day);

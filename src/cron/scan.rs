@@ -48,12 +48,7 @@ impl<'a> Scan<'a> {
 
     /// The next `count` characters, if there are that many.
     pub(super) fn first_chars(&self, count: usize) -> Option<&'a str> {
-        let end = self
-            .rest
-            .char_indices()
-            .map(|(at, _)| at)
-            .chain([self.rest.len()])
-            .nth(count)?;
+        let end = self.rest.char_indices().map(|(at, _)| at).chain([self.rest.len()]).nth(count)?;
         self.rest.get(..end)
     }
 

@@ -4,8 +4,7 @@
 //! a time that comes twice means the second one, in standard time.
 
 use chrono::{
-    DateTime, Datelike, Days, MappedLocalTime, NaiveDate, NaiveDateTime, Offset, TimeDelta,
-    TimeZone, Timelike,
+    DateTime, Datelike, Days, MappedLocalTime, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone, Timelike,
 };
 use chrono_tz::{GapInfo, Tz};
 
@@ -20,10 +19,7 @@ impl Wall {
     /// What the clock shows at an instant, without the fraction of its second.
     pub(super) fn at(instant_ms: i64, zone: Tz) -> Option<Self> {
         let time = DateTime::from_timestamp(instant_ms.div_euclid(1000), 0)?;
-        Some(Wall {
-            zone,
-            time: time.with_timezone(&zone).naive_local(),
-        })
+        Some(Wall { zone, time: time.with_timezone(&zone).naive_local() })
     }
 
     /// The instant meant, in milliseconds.
@@ -78,21 +74,14 @@ impl Wall {
 
     fn on_date(self, date: NaiveDate, [hour, minute, second]: [i32; 3]) -> Option<Self> {
         let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
-        let time = date
-            .and_hms_opt(0, 0, 0)?
-            .checked_add_signed(TimeDelta::try_seconds(seconds)?)?;
-        Some(Wall {
-            zone: self.zone,
-            time: settled(self.zone, time),
-        })
+        let time = date.and_hms_opt(0, 0, 0)?.checked_add_signed(TimeDelta::try_seconds(seconds)?)?;
+        Some(Wall { zone: self.zone, time: settled(self.zone, time) })
     }
 }
 
 fn settled(zone: Tz, time: NaiveDateTime) -> NaiveDateTime {
     match zone.offset_from_local_datetime(&time) {
-        MappedLocalTime::None => instant_in_gap(zone, time)
-            .with_timezone(&zone)
-            .naive_local(),
+        MappedLocalTime::None => instant_in_gap(zone, time).with_timezone(&zone).naive_local(),
         _ => time,
     }
 }
@@ -132,10 +121,7 @@ mod tests {
 
     fn wall(day: [i32; 3], clock: [i32; 3]) -> Wall {
         let [year, month, day] = day;
-        Wall::at(0, Berlin)
-            .unwrap()
-            .on(year, month, day, clock)
-            .unwrap()
+        Wall::at(0, Berlin).unwrap().on(year, month, day, clock).unwrap()
     }
 
     #[test]
@@ -154,13 +140,7 @@ mod tests {
 
     #[test]
     fn numbers_beyond_their_bounds_run_on() {
-        assert_eq!(
-            wall([2026, 13, 32], [24, 60, 60]),
-            wall([2027, 2, 2], [1, 1, 0])
-        );
-        assert_eq!(
-            wall([2026, 3, 0], [0, 0, 0]),
-            wall([2026, 2, 28], [0, 0, 0])
-        );
+        assert_eq!(wall([2026, 13, 32], [24, 60, 60]), wall([2027, 2, 2], [1, 1, 0]));
+        assert_eq!(wall([2026, 3, 0], [0, 0, 0]), wall([2026, 2, 28], [0, 0, 0]));
     }
 }

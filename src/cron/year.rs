@@ -35,18 +35,8 @@ mod tests {
 
     #[test]
     fn steps_count_from_the_first_year() {
-        let years = Years::new(vec![
-            Span {
-                first: 2020,
-                last: 2030,
-                step: 4,
-            },
-            Span {
-                first: 1900,
-                last: 1900,
-                step: 1,
-            },
-        ]);
+        let years =
+            Years::new(vec![Span { first: 2020, last: 2030, step: 4 }, Span { first: 1900, last: 1900, step: 1 }]);
         assert_eq!(years.at_or_after(1800), Some(1900));
         assert_eq!(years.at_or_after(1901), Some(2020));
         assert_eq!(years.at_or_after(2025), Some(2028));

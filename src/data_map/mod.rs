@@ -1,5 +1,9 @@
 //! `JobDataMap`: the named values that travel with a job or a trigger.
 
+mod codec;
+
+pub(crate) use codec::DataFormat;
+
 use std::collections::BTreeMap;
 use std::fmt;
 

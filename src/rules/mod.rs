@@ -1,3 +1,6 @@
 //! Rules: what is to be done, decided from values alone.
 
+pub(crate) mod acquisition;
 pub(crate) mod failover;
+pub(crate) mod firing;
+pub(crate) mod misfire;

@@ -137,12 +137,17 @@ pub trait TriggerRows {
     fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>>;
     /// Every trigger, data left out, in order of group and name.
     fn all_triggers(&mut self) -> Result<Vec<TriggerRow>>;
+    /// At most `limit` triggers in one of these states, data left out.
+    fn triggers_in(&mut self, states: &[TriggerState], limit: usize) -> Result<Vec<TriggerRow>>;
     /// The groups that have triggers.
     fn trigger_groups(&mut self) -> Result<Vec<String>>;
     /// Stores new triggers, each with the row of its kind.
     fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()>;
     /// Deletes triggers with the rows of their kind and their recovery rows; returns how many there were.
-    fn delete_triggers(&mut self, keys: &[TriggerKey]) -> Result<usize>;
+    ///
+    /// With `only_in`, a trigger in another state does not count and the caller must roll back: the rows of its kind
+    /// are gone by then.
+    fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize>;
     /// Deletes those of these triggers that are `COMPLETE` and have no fired row left; returns them.
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>>;
     /// Moves triggers from state to state; `unless_executing` leaves out those whose job has an executing fire.
@@ -152,8 +157,8 @@ pub trait TriggerRows {
         moves: &[(TriggerState, TriggerState)],
         unless_executing: bool,
     ) -> Result<usize>;
-    /// Writes what a fire or a misfire changed.
-    fn advance(&mut self, advances: &[Advance]) -> Result<()>;
+    /// Writes what a fire or a misfire changed; returns how many triggers were as expected.
+    fn advance(&mut self, advances: &[Advance]) -> Result<usize>;
     /// Triggers in state `WAITING` that are due, earliest first, higher priority first among equals; with their jobs.
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>>;
     /// The earliest time at which [`TriggerRows::due`] would find something, whatever its limits in time.
@@ -185,6 +190,8 @@ pub trait FiredRows {
     fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize>;
     /// Deletes fired rows; returns the ids of those that were there.
     fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>>;
+    /// Deletes the acquired fired rows of these triggers: their owners will find them gone.
+    fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize>;
     /// Which of these ids are there, and in which state.
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>>;
     /// Every fired row.
@@ -196,7 +203,7 @@ pub trait FiredRows {
     /// The names of instances that have fired rows.
     fn instances_with_fires(&mut self) -> Result<Vec<String>>;
     /// Draws `count` fences, each larger than any before, and returns the first; none if `owner` is given and is not
-    /// registered under this incarnation.
+    /// registered under this incarnation. With a count of 0 only that is asked.
     fn draw_fences(&mut self, owner: Option<&Owner>, count: usize) -> Result<Option<i64>>;
     /// Which of these fires have a recovery trigger already.
     fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>>;

@@ -1,9 +1,14 @@
 //! `JobStore`: jobs, triggers and fires of one scheduler, and the stories of what becomes of them.
 
+mod convert;
 mod database;
 mod definitions;
+#[cfg(any(test, feature = "test-util"))]
+pub mod faults;
 mod firing;
 pub mod row;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+mod sql;
 mod transaction;
 mod upkeep;
 
@@ -16,6 +21,9 @@ pub use firing::{
     Reservation,
 };
 pub use upkeep::{AuditPass, Checkin, FiredTrigger, InstanceStatus, Membership, MisfirePass, Recovered};
+
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub use sql::{Backend, ConnectionUrl, SqlDatabase, SqlOptions};
 
 use crate::clock::Clock;
 use std::sync::Arc;

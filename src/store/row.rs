@@ -128,6 +128,11 @@ pub struct RecoveryRow {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advance {
     pub key: TriggerKey,
+    /// The row must be in this state, or nothing is written.
+    pub expected_state: TriggerState,
+    /// The row must have this next fire time, or nothing is written: a trigger that somebody took and put back in
+    /// between is not the one that was read.
+    pub expected_next_ms: i64,
     pub state: TriggerState,
     pub next_ms: Option<i64>,
     pub previous_ms: Option<i64>,

@@ -1,7 +1,9 @@
 //! `CronSchedule`: a cron expression read in a time zone.
 
+use super::moment;
 use crate::cron::CronExpression;
 use crate::error::{Error, Result};
+use chrono::{MappedLocalTime, TimeZone};
 use chrono_tz::Tz;
 
 /// Fires at the times of a Quartz cron expression, as clocks in its time zone show them.
@@ -35,6 +37,23 @@ impl CronSchedule {
     /// The time zone. Default: UTC.
     pub fn zone(&self) -> Tz {
         self.zone
+    }
+
+    /// Strictly after `after`, not before the start, and not after the end.
+    pub(super) fn fire_time_after(&self, start: i64, end: Option<i64>, after: i64, now_year: i32) -> Option<i64> {
+        let after = if start > after { start.checked_sub(1000)? } else { after };
+        if end.is_some_and(|end| after >= end) {
+            return None;
+        }
+        let time = self.expression.next_after(after, self.zone, now_year)?;
+        if end.is_some_and(|end| time > end) { None } else { Some(time) }
+    }
+
+    /// Whether the clock shows the time of this instant twice. From the first of the two, the search goes on after the
+    /// second: it is no place to search from unless it was a fire time.
+    pub(super) fn comes_twice(&self, ms: i64) -> bool {
+        let local = moment(ms).with_timezone(&self.zone).naive_local();
+        matches!(self.zone.offset_from_local_datetime(&local), MappedLocalTime::Ambiguous(..))
     }
 
     pub(crate) fn check(&self) -> Result<()> {

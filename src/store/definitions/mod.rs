@@ -3,6 +3,7 @@
 mod listing;
 mod pausing;
 mod scheduling;
+mod standing;
 
 use crate::key::{JobKey, TriggerKey};
 

@@ -5,6 +5,8 @@ mod complete;
 mod fire;
 mod release;
 
+pub(in crate::store) use fire::simple_counts;
+
 use crate::data_map::JobDataMap;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
@@ -66,8 +68,27 @@ pub struct FireBundle {
     pub fired_ms: i64,
     /// The fire time before this one.
     pub previous_ms: Option<i64>,
+    /// Whether the trigger's row went with this fire: it was the last one and nobody needs the row.
+    pub removed: bool,
     /// Present if this runs the work of a failed instance again.
     pub recovering: Option<Recovering>,
+}
+
+impl FireBundle {
+    /// The end of this fire.
+    pub fn completion(&self, instruction: CompletionInstruction, job_data: Option<JobDataMap>) -> Completion {
+        Completion {
+            fire_id: self.fire_id.clone(),
+            trigger: self.trigger.key.clone(),
+            job: self.job.key.clone(),
+            nonconcurrent: self.job.disallow_concurrent_execution,
+            durable: self.job.durable,
+            last: self.trigger.next_ms.is_none(),
+            removed: self.removed,
+            instruction,
+            job_data,
+        }
+    }
 }
 
 /// Where the work of a recovery trigger comes from.
@@ -115,8 +136,12 @@ pub struct Completion {
     pub job: JobKey,
     /// Whether the job disallows concurrent execution.
     pub nonconcurrent: bool,
+    /// Whether the job stays when its last trigger goes.
+    pub durable: bool,
     /// Whether the trigger had no fire time left after this fire.
     pub last: bool,
+    /// Whether the trigger's row went with the fire.
+    pub removed: bool,
     /// What becomes of the trigger.
     pub instruction: CompletionInstruction,
     /// The job's data to store, if it persists its data and changed it.

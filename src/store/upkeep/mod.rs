@@ -6,6 +6,8 @@ mod cluster;
 mod misfires;
 mod recovery;
 
+pub(in crate::store) use recovery::recovery_keys;
+
 use super::Owner;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::failover::Observations;
@@ -21,6 +23,8 @@ pub struct Membership {
     pub incarnation: Option<String>,
     /// The clock's ticks when the last committed check-in was begun.
     pub last_checkin: Option<Duration>,
+    /// Whether the last incarnation was declared dead by a peer.
+    pub(crate) was_failed_out: bool,
     /// What was seen of the others.
     pub(crate) observations: Observations,
 }
@@ -28,7 +32,13 @@ pub struct Membership {
 impl Membership {
     /// A node that has not checked in yet.
     pub fn new(instance: impl Into<String>) -> Self {
-        Self { instance: instance.into(), incarnation: None, last_checkin: None, observations: Observations::default() }
+        Self {
+            instance: instance.into(),
+            incarnation: None,
+            last_checkin: None,
+            was_failed_out: false,
+            observations: Observations::default(),
+        }
     }
 
     /// Who the node is in guarded writes; none if it is not registered.
