@@ -6,17 +6,9 @@
 mod demo;
 
 use carnelian::settings::Settings;
-use carnelian::{Error, Scheduler};
-use demo::log::EventLog;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use std::io::Write;
-use std::process::exit;
-use std::time::Duration;
+use demo::node::{fail, run, say};
 
 const USAGE: &str = "usage: demo_node --config FILE [--without TYPE]...";
-/// Kept back of the shutdown deadline, so that the process is gone by then.
-const RESERVE: Duration = Duration::from_millis(500);
 
 struct Arguments {
     config: String,
@@ -26,37 +18,11 @@ struct Arguments {
 fn main() {
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("info")).init();
     let arguments = arguments().unwrap_or_else(|problem| fail(2, &format!("{problem}\n{USAGE}")));
-    let mut settings = Settings::from_file(&arguments.config).unwrap_or_else(|errors| fail(2, &errors));
+    let settings = Settings::from_file(&arguments.config).unwrap_or_else(|errors| fail(2, &errors));
     for warning in settings.warnings() {
         log::warn!("{warning}");
     }
-    let log = EventLog::open(settings.extra.get("demo.log.file").map(String::as_str))
-        .unwrap_or_else(|error| fail(2, &format!("demo.log.file: {error}")));
-    // Before anything is started, so that a signal is never lost.
-    let mut signals = Signals::new([SIGTERM, SIGINT]).unwrap_or_else(|error| fail(1, &error));
-    let deadline = settings.shutdown.deadline;
-    settings.shutdown.deadline = deadline.saturating_sub(RESERVE.min(deadline / 4));
-
-    let mut builder = Scheduler::builder().settings(settings);
-    for (name, job) in demo::jobs::all(&log) {
-        if !arguments.without.iter().any(|without| without == name) {
-            builder = builder.job(name, job);
-        }
-    }
-    let scheduler = builder.build().unwrap_or_else(|error| refuse(&error));
-    scheduler.start().unwrap_or_else(|error| refuse(&error));
-    say(&format!("READY {}", scheduler.instance_id()));
-
-    let signal = signals.forever().next();
-    log::info!("demo node stops signal={signal:?} instance={}", scheduler.instance_id());
-    std::thread::spawn(move || {
-        // Whatever jobs or the database do, the process ends in time.
-        std::thread::sleep(deadline.saturating_sub(RESERVE.min(deadline / 4) / 2));
-        exit(0);
-    });
-    let report = scheduler.shutdown(true);
-    log::info!("demo node stopped report={report:?}");
-    exit(0);
+    run(settings, &arguments.without)
 }
 
 fn arguments() -> Result<Arguments, String> {
@@ -73,31 +39,10 @@ fn arguments() -> Result<Arguments, String> {
             "--without" => without.push(value()?),
             "--help" | "-h" => {
                 say(USAGE);
-                exit(0);
+                std::process::exit(0);
             }
             _ => return Err(format!("unknown argument {name}")),
         }
     }
     Ok(Arguments { config: config.ok_or("--config is missing")?, without })
-}
-
-/// Ends with the exit code that belongs to the error.
-fn refuse(error: &Error) -> ! {
-    let code = match error {
-        Error::Database(_) | Error::Schema(_) => 3,
-        Error::Settings(_) | Error::Invalid { .. } => 2,
-        _ => 1,
-    };
-    fail(code, error)
-}
-
-fn fail(code: i32, problem: &dyn std::fmt::Display) -> ! {
-    eprintln!("demo_node: {problem}");
-    exit(code)
-}
-
-/// One line on standard output; that nobody reads it is no reason to stop.
-fn say(line: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

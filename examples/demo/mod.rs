@@ -1,4 +1,5 @@
-//! The demo jobs and their event log, shared by `demo_node` and `failover`.
+//! The demo jobs, their event log and the life of a node, shared by `demo_node` and `failover`.
 
 pub mod jobs;
 pub mod log;
+pub mod node;
