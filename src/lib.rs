@@ -22,6 +22,7 @@ pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey}
 pub use matcher::GroupMatcher;
 pub use signal::{Signal, Woken};
 pub use trigger::{
-    CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerBuilder, TriggerState,
+    CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
+    TriggerState,
 };
 pub mod settings;

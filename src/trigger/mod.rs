@@ -12,7 +12,7 @@ pub use builder::TriggerBuilder;
 pub use cron::CronSchedule;
 pub use misfire::MisfireInstruction;
 pub use simple::SimpleSchedule;
-pub use state::TriggerState;
+pub use state::{Transition, TriggerState};
 
 pub(crate) use simple::FOREVER;
 
