@@ -1,7 +1,7 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
 
-pub mod clock;
 pub mod calendar;
+pub mod clock;
 pub mod cron;
 mod data_map;
 mod error;

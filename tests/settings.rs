@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use carnelian::settings::keys::{self, DefaultValue, Kind, Status};
 use carnelian::settings::{
-    ClockSource, ClusterMode, DataSourceSettings, DataSourceUrl, InstanceIdSetting,
-    OnOwnershipLost, Settings, SettingsErrorKind, SettingsErrors, SettingsLoader, StoreKind,
+    ClockSource, ClusterMode, DataSourceSettings, DataSourceUrl, InstanceIdSetting, OnOwnershipLost, Settings,
+    SettingsErrorKind, SettingsErrors, SettingsLoader, StoreKind,
 };
 
 const SENTINEL: &str = "S3NT1NEL";
@@ -37,11 +37,7 @@ fn only_error(text: &str) -> String {
 
 fn warnings(text: &str) -> Vec<String> {
     let settings = read(text).unwrap_or_else(|errors| panic!("{text}: {errors}"));
-    settings
-        .warnings()
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    settings.warnings().iter().map(ToString::to_string).collect()
 }
 
 /// A file with a database, for settings that need one.
@@ -55,33 +51,21 @@ fn an_empty_file_is_the_default_and_says_nothing() {
     assert_eq!(settings, Settings::default());
     assert_eq!(settings.warnings(), []);
     assert_eq!(settings.scheduler.instance_name, "QuartzScheduler");
-    assert_eq!(
-        settings.scheduler.instance_id,
-        InstanceIdSetting::Fixed("NON_CLUSTERED".to_owned())
-    );
+    assert_eq!(settings.scheduler.instance_id, InstanceIdSetting::Fixed("NON_CLUSTERED".to_owned()));
     assert_eq!(settings.scheduler.idle_wait_time, Duration::from_secs(30));
-    assert_eq!(
-        settings.scheduler.db_failure_retry_interval,
-        Duration::from_secs(15)
-    );
+    assert_eq!(settings.scheduler.db_failure_retry_interval, Duration::from_secs(15));
     assert_eq!(settings.scheduler.batch_max_count, 10);
     assert_eq!(settings.scheduler.batch_time_window, Duration::ZERO);
     assert_eq!(settings.thread_pool.thread_count, 10);
     let store = &settings.job_store;
     assert_eq!((store.kind, store.clustered), (StoreKind::Memory, false));
     assert_eq!(store.checkin_interval, Duration::from_millis(15_000));
-    assert_eq!(
-        store.checkin_misfire_threshold,
-        Duration::from_millis(7_500)
-    );
+    assert_eq!(store.checkin_misfire_threshold, Duration::from_millis(7_500));
     assert_eq!(store.misfire_threshold, Duration::from_secs(60));
     assert_eq!(store.max_misfires_at_a_time, 20);
     assert_eq!(store.db_retry_interval, Duration::from_secs(15));
     assert_eq!(store.table_prefix, "QRTZ_");
-    assert_eq!(
-        (store.use_properties, store.acquire_within_lock),
-        (false, true)
-    );
+    assert_eq!((store.use_properties, store.acquire_within_lock), (false, true));
     assert_eq!(store.retry_log_threshold, 4);
     assert_eq!(store.clock, ClockSource::Database);
     assert_eq!(settings.data_source, None);
@@ -96,18 +80,8 @@ fn the_file_of_a_java_cluster_works_unchanged() {
     let settings = read(QUARTZ).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(settings.scheduler.instance_name, "MyClusteredScheduler");
     assert_eq!(settings.scheduler.instance_id, InstanceIdSetting::Auto);
-    assert_eq!(
-        settings.scheduler.db_failure_retry_interval,
-        Duration::from_millis(15_000)
-    );
-    assert_eq!(
-        settings
-            .scheduler
-            .context
-            .get("environment")
-            .map(String::as_str),
-        Some("production")
-    );
+    assert_eq!(settings.scheduler.db_failure_retry_interval, Duration::from_millis(15_000));
+    assert_eq!(settings.scheduler.context.get("environment").map(String::as_str), Some("production"));
     assert_eq!(settings.thread_pool.thread_count, 25);
     let store = &settings.job_store;
     assert_eq!((store.kind, store.clustered), (StoreKind::Sql, true));
@@ -115,28 +89,17 @@ fn the_file_of_a_java_cluster_works_unchanged() {
     assert_eq!(store.checkin_interval, Duration::from_millis(20_000));
     let source = settings.data_source.as_ref().unwrap();
     assert_eq!((source.name.as_str(), source.max_connections), ("myDS", 28));
-    assert_eq!(
-        source.url.reveal(),
-        "postgres://quartz:p%40ss%20word@db1:5432/jobs?connect_timeout=10"
-    );
-    let warned: Vec<_> = settings
-        .warnings()
-        .iter()
-        .filter_map(|warning| warning.line())
-        .collect();
-    assert_eq!(
-        warned,
-        [21, 29, 31, 34, 35, 36],
-        "{:#?}",
-        settings.warnings()
-    );
+    assert_eq!(source.url.reveal(), "postgres://quartz:p%40ss%20word@db1:5432/jobs?connect_timeout=10");
+    let warned: Vec<_> = settings.warnings().iter().filter_map(|warning| warning.line()).collect();
+    assert_eq!(warned, [21, 29, 31, 34, 35, 36], "{:#?}", settings.warnings());
 }
 
 #[test]
 fn the_prefix_may_be_left_out_and_a_later_line_wins() {
     let text = "org.quartz.threadPool.threadCount=3\nthreadPool.threadCount=4";
     assert_eq!(read(text).unwrap().thread_pool.thread_count, 4);
-    let expected = "q.properties:1: org.quartz.threadPool.threadCount: given again in line 2, which is the one that counts";
+    let expected =
+        "q.properties:1: org.quartz.threadPool.threadCount: given again in line 2, which is the one that counts";
     assert_eq!(warnings(text), [expected]);
 }
 
@@ -196,10 +159,7 @@ fn an_error_has_its_parts() {
     let error = errors.errors().first().unwrap();
     assert_eq!(error.kind(), SettingsErrorKind::UnknownKey);
     assert_eq!((error.file(), error.line()), ("q.properties", Some(2)));
-    assert_eq!(
-        (error.key(), error.value()),
-        (Some("threadPool.threadCont"), Some("10"))
-    );
+    assert_eq!((error.key(), error.value()), (Some("threadPool.threadCont"), Some("10")));
     assert_eq!(error.suggestion(), Some("threadPool.threadCount"));
     assert_eq!(errors.into_iter().count(), 1);
 }
@@ -217,26 +177,14 @@ fn instance_ids() {
     let id = |lines: &str| read(&with_database(lines)).unwrap().scheduler.instance_id;
     let fixed = |name: &str| InstanceIdSetting::Fixed(name.to_owned());
     assert_eq!(id("jobStore.isClustered=true"), InstanceIdSetting::Auto);
-    assert_eq!(
-        id("jobStore.isClustered=true\nscheduler.instanceId=auto"),
-        InstanceIdSetting::Auto
-    );
+    assert_eq!(id("jobStore.isClustered=true\nscheduler.instanceId=auto"), InstanceIdSetting::Auto);
     assert_eq!(id("scheduler.instanceId=AUTO"), fixed("NON_CLUSTERED"));
     assert_eq!(id("scheduler.instanceId=${env:POD_NAME}"), fixed("node-7"));
-    assert_eq!(
-        id("jobStore.isClustered=true\nscheduler.instanceId=${env:EMPTY:AUTO}"),
-        InstanceIdSetting::Auto
-    );
+    assert_eq!(id("jobStore.isClustered=true\nscheduler.instanceId=${env:EMPTY:AUTO}"), InstanceIdSetting::Auto);
     let long = |length: usize| format!("scheduler.instanceId={}", "x".repeat(length));
     assert_eq!(id(&long(190)), fixed(&"x".repeat(190)));
     assert!(only_error(&long(191)).contains("1 to 190 characters"));
-    assert_eq!(
-        warnings(&with_database(
-            "jobStore.isClustered=true\nscheduler.instanceId=NON_CLUSTERED"
-        ))
-        .len(),
-        1
-    );
+    assert_eq!(warnings(&with_database("jobStore.isClustered=true\nscheduler.instanceId=NON_CLUSTERED")).len(), 1);
 }
 
 #[test]
@@ -245,25 +193,14 @@ fn a_database_needs_a_data_source_with_a_url() {
         only_error("jobStore.class=JobStoreTX\ndataSource.a.URL=sqlite:x")
             .contains("write org.quartz.jobStore.dataSource = a")
     );
-    assert!(
-        only_error("jobStore.dataSource=ab\ndataSource.aB.URL=sqlite:x")
-            .contains("did you mean `aB`?")
-    );
-    assert!(
-        only_error("jobStore.dataSource=a\ndataSource.a.user=x")
-            .contains("write org.quartz.dataSource.a.URL = ")
-    );
-    assert!(
-        only_error("jobStore.dataSource=a\ndataSource.a.URL=oracle:x").contains("jdbc:mariadb://")
-    );
+    assert!(only_error("jobStore.dataSource=ab\ndataSource.aB.URL=sqlite:x").contains("did you mean `aB`?"));
+    assert!(only_error("jobStore.dataSource=a\ndataSource.a.user=x").contains("write org.quartz.dataSource.a.URL = "));
+    assert!(only_error("jobStore.dataSource=a\ndataSource.a.URL=oracle:x").contains("jdbc:mariadb://"));
     assert!(
         only_error("jobStore.isClustered=true")
             .contains("write jobStore.class = org.quartz.impl.jdbcjobstore.JobStoreTX")
     );
-    assert!(
-        only_error("jobStore.class=com.acme.Store")
-            .contains("expected org.quartz.impl.jdbcjobstore.JobStoreTX")
-    );
+    assert!(only_error("jobStore.class=com.acme.Store").contains("expected org.quartz.impl.jdbcjobstore.JobStoreTX"));
 }
 
 #[test]
@@ -273,83 +210,38 @@ fn java_classes_are_understood_or_warned_about() {
         ("jobStore.class=org.quartz.impl.jdbcjobstore.JobStoreTX", 0),
         ("jobStore.class=JobStoreTX", 0),
         ("jobStore.class=org.quartz.impl.jdbcjobstore.JobStoreCMT", 1),
-        (
-            "jobStore.class=org.springframework.scheduling.quartz.LocalDataSourceJobStore",
-            1,
-        ),
-        (
-            "jobStore.driverDelegateClass=org.quartz.impl.jdbcjobstore.StdJDBCDelegate",
-            0,
-        ),
-        (
-            "jobStore.driverDelegateClass=org.quartz.impl.jdbcjobstore.PostgreSQLDelegate",
-            0,
-        ),
-        (
-            "jobStore.driverDelegateClass=org.quartz.impl.jdbcjobstore.MSSQLDelegate",
-            1,
-        ),
+        ("jobStore.class=org.springframework.scheduling.quartz.LocalDataSourceJobStore", 1),
+        ("jobStore.driverDelegateClass=org.quartz.impl.jdbcjobstore.StdJDBCDelegate", 0),
+        ("jobStore.driverDelegateClass=org.quartz.impl.jdbcjobstore.PostgreSQLDelegate", 0),
+        ("jobStore.driverDelegateClass=org.quartz.impl.jdbcjobstore.MSSQLDelegate", 1),
         ("dataSource.db.driver=org.postgresql.Driver", 0),
         ("dataSource.db.driver=com.mysql.cj.jdbc.Driver", 1),
         ("dataSource.db.driver=com.acme.Driver", 1),
         ("threadPool.class=org.quartz.simpl.SimpleThreadPool", 0),
         ("threadPool.class=com.acme.Pool", 1),
-        (
-            "scheduler.jobFactory.class=org.quartz.simpl.SimpleJobFactory",
-            1,
-        ),
-        (
-            "plugin.shutdown.class=org.quartz.plugins.management.ShutdownHookPlugin",
-            1,
-        ),
-        (
-            "jobStore.lockHandler.class=org.quartz.impl.jdbcjobstore.StdRowLockSemaphore",
-            0,
-        ),
-        (
-            "jobStore.lockHandler.class=org.quartz.impl.jdbcjobstore.UpdateLockRowSemaphore",
-            1,
-        ),
-        (
-            "jobStore.acquireTriggersWithinLock=true\nscheduler.skipUpdateCheck=true\nscheduler.rmi.export=false",
-            0,
-        ),
+        ("scheduler.jobFactory.class=org.quartz.simpl.SimpleJobFactory", 1),
+        ("plugin.shutdown.class=org.quartz.plugins.management.ShutdownHookPlugin", 1),
+        ("jobStore.lockHandler.class=org.quartz.impl.jdbcjobstore.StdRowLockSemaphore", 0),
+        ("jobStore.lockHandler.class=org.quartz.impl.jdbcjobstore.UpdateLockRowSemaphore", 1),
+        ("jobStore.acquireTriggersWithinLock=true\nscheduler.skipUpdateCheck=true\nscheduler.rmi.export=false", 0),
         ("jobStore.acquireTriggersWithinLock=false", 1),
         ("scheduler.rmi.export=true", 1),
     ] {
-        assert_eq!(
-            count(lines),
-            expected,
-            "{lines}: {:#?}",
-            warnings(&with_database(lines))
-        );
+        assert_eq!(count(lines), expected, "{lines}: {:#?}", warnings(&with_database(lines)));
     }
     let misspelt = with_database("jobStore.class=org.quartz.impl.jdbcjobstore.JobStoreTx");
-    assert!(
-        only_error(&misspelt).contains("did you mean `org.quartz.impl.jdbcjobstore.JobStoreTX`?")
-    );
-    let mismatch = "jobStore.dataSource=a\ndataSource.a.URL=mysql://h/j\njobStore.driverDelegateClass=PostgreSQLDelegate";
+    assert!(only_error(&misspelt).contains("did you mean `org.quartz.impl.jdbcjobstore.JobStoreTX`?"));
+    let mismatch =
+        "jobStore.dataSource=a\ndataSource.a.URL=mysql://h/j\njobStore.driverDelegateClass=PostgreSQLDelegate";
     assert_eq!(warnings(mismatch).len(), 1);
-    assert_eq!(
-        read("threadPool.class=org.quartz.simpl.ZeroSizeThreadPool")
-            .unwrap()
-            .thread_pool
-            .thread_count,
-        0
-    );
+    assert_eq!(read("threadPool.class=org.quartz.simpl.ZeroSizeThreadPool").unwrap().thread_pool.thread_count, 0);
 }
 
 #[test]
 fn the_retry_interval_of_the_scheduler_replaces_that_of_the_store_only_if_given() {
     let interval = |lines: &str| read(lines).unwrap().job_store.db_retry_interval;
-    assert_eq!(
-        interval("jobStore.dbRetryInterval=5000"),
-        Duration::from_secs(5)
-    );
-    assert_eq!(
-        interval("scheduler.dbFailureRetryInterval=7000"),
-        Duration::from_secs(7)
-    );
+    assert_eq!(interval("jobStore.dbRetryInterval=5000"), Duration::from_secs(5));
+    assert_eq!(interval("scheduler.dbFailureRetryInterval=7000"), Duration::from_secs(7));
     let both = "jobStore.dbRetryInterval=5000\nscheduler.dbFailureRetryInterval=7000";
     assert_eq!(interval(both), Duration::from_secs(7));
     assert_eq!(warnings(both).len(), 1);
@@ -360,27 +252,14 @@ fn sqlite_has_the_clock_of_the_node() {
     let text = "jobStore.dataSource=a\ndataSource.a.URL=sqlite:jobs.db";
     let settings = read(text).unwrap();
     assert_eq!(settings.job_store.clock, ClockSource::Node);
-    assert_eq!(
-        settings.data_source.unwrap().url,
-        DataSourceUrl::Sqlite {
-            path: "jobs.db".to_owned()
-        }
-    );
-    assert_eq!(
-        warnings(&format!("{text}\ncarnelian.jobStore.clock=database")).len(),
-        1
-    );
-    assert_eq!(
-        warnings(&format!("{text}\ncarnelian.jobStore.clock=node")).len(),
-        0
-    );
+    assert_eq!(settings.data_source.unwrap().url, DataSourceUrl::Sqlite { path: "jobs.db".to_owned() });
+    assert_eq!(warnings(&format!("{text}\ncarnelian.jobStore.clock=database")).len(), 1);
+    assert_eq!(warnings(&format!("{text}\ncarnelian.jobStore.clock=node")).len(), 0);
 }
 
 #[test]
 fn references_take_one_step() {
-    let text = with_database(
-        "context.key.url = $@org.quartz.jobStore.dataSource\ncontext.key.plain = $$@x",
-    );
+    let text = with_database("context.key.url = $@org.quartz.jobStore.dataSource\ncontext.key.plain = $$@x");
     let context = read(&text).unwrap().scheduler.context;
     assert_eq!(context.get("url").map(String::as_str), Some("db"));
     assert_eq!(context.get("plain").map(String::as_str), Some("$@x"));
@@ -394,23 +273,14 @@ fn an_empty_value_is_one_that_is_not_given() {
     assert_eq!(settings.thread_pool.thread_count, 10);
     assert_eq!(settings.scheduler.instance_name, "QuartzScheduler");
     assert_eq!(settings.warnings().len(), 2);
-    assert_eq!(
-        read("scheduler.idleWaitTime = -1").unwrap(),
-        Settings::default()
-    );
+    assert_eq!(read("scheduler.idleWaitTime = -1").unwrap(), Settings::default());
 }
 
 #[test]
 fn applications_have_their_own_keys() {
     let settings = read("demo.log.file = /tmp/${env:POD_NAME}.log\ndemo.x =  a  ").unwrap();
-    assert_eq!(
-        settings.extra.get("demo.log.file").map(String::as_str),
-        Some("/tmp/node-7.log")
-    );
-    assert_eq!(
-        settings.extra.get("demo.x").map(String::as_str),
-        Some("a  ")
-    );
+    assert_eq!(settings.extra.get("demo.log.file").map(String::as_str), Some("/tmp/node-7.log"));
+    assert_eq!(settings.extra.get("demo.x").map(String::as_str), Some("a  "));
     let loader = SettingsLoader::new().free_prefix("app.");
     assert_eq!(loader.text("x", "app.a = 1").unwrap().extra.len(), 1);
     assert!(only_error("app.a = 1").contains("unknown key"));
@@ -421,10 +291,7 @@ fn applications_have_their_own_keys() {
 fn every_key_with_an_effect_changes_the_settings() {
     let base = with_database("dataSource.db.password = a");
     let before = read(&base).unwrap();
-    for row in keys::KEYS
-        .iter()
-        .filter(|row| row.status == Status::Effective)
-    {
+    for row in keys::KEYS.iter().filter(|row| row.status == Status::Effective) {
         let value = match (row.name, row.kind) {
             ("threadPool.class", _) => "ZeroSizeThreadPool".to_owned(),
             ("jobStore.class", _) => "RAMJobStore".to_owned(),
@@ -440,8 +307,7 @@ fn every_key_with_an_effect_changes_the_settings() {
         };
         assert_ne!(row.default, DefaultValue::Value("2001"));
         let key = row.full_name().replace("NAME", "db").replace('*', "x");
-        let after = read(&format!("{base}\n{key}={value}"))
-            .unwrap_or_else(|errors| panic!("{key}: {errors}"));
+        let after = read(&format!("{base}\n{key}={value}")).unwrap_or_else(|errors| panic!("{key}: {errors}"));
         assert!(differs(&before, &after), "{key}={value} changes nothing");
     }
 }
@@ -449,18 +315,8 @@ fn every_key_with_an_effect_changes_the_settings() {
 /// Whether more than the warnings differ.
 fn differs(one: &Settings, other: &Settings) -> bool {
     let parts = |s: &Settings| {
-        let revealed = s
-            .data_source
-            .as_ref()
-            .map(|source| source.url.reveal().to_owned());
-        let parts = (
-            &s.scheduler,
-            &s.thread_pool,
-            &s.job_store,
-            &s.data_source,
-            &s.cluster,
-            &s.shutdown,
-        );
+        let revealed = s.data_source.as_ref().map(|source| source.url.reveal().to_owned());
+        let parts = (&s.scheduler, &s.thread_pool, &s.job_store, &s.data_source, &s.cluster, &s.shutdown);
         format!("{parts:?} {revealed:?}")
     };
     parts(one) != parts(other)
@@ -470,18 +326,12 @@ fn differs(one: &Settings, other: &Settings) -> bool {
 fn every_key_is_accepted_in_both_spellings() {
     for row in keys::KEYS {
         let name = row.name.replace("NAME", "db").replace('*', "x");
-        for key in [
-            name.clone(),
-            row.full_name().replace("NAME", "db").replace('*', "x"),
-        ] {
+        for key in [name.clone(), row.full_name().replace("NAME", "db").replace('*', "x")] {
             let Err(errors) = read(&format!("{key} = \u{1}")) else {
                 continue;
             };
             let unknown = |kind| kind == SettingsErrorKind::UnknownKey;
-            assert!(
-                !errors.errors().iter().any(|error| unknown(error.kind())),
-                "{errors}"
-            );
+            assert!(!errors.errors().iter().any(|error| unknown(error.kind())), "{errors}");
         }
     }
 }
@@ -490,10 +340,7 @@ fn every_key_is_accepted_in_both_spellings() {
 fn settings_can_be_made_without_a_file() {
     let mut settings = Settings::default();
     settings.job_store.kind = StoreKind::Sql;
-    settings.data_source = Some(DataSourceSettings::new(
-        "db",
-        "sqlite::memory:".parse().unwrap(),
-    ));
+    settings.data_source = Some(DataSourceSettings::new("db", "sqlite::memory:".parse().unwrap()));
     let source = settings.data_source.as_ref().unwrap();
     assert_eq!((source.max_connections, source.idle_timeout), (10, None));
     assert_eq!(source.connection_timeout, Duration::from_secs(30));
@@ -512,9 +359,7 @@ fn no_password_is_in_any_output() {
         format!("{good}dataSource.db.URL=postgres://me:{SENTINEL}@h/j"),
         format!("{good}dataSource.db.URL=jdbc:mysql://h/j?user=a&password={SENTINEL}"),
         format!("{good}dataSource.db.URL=postgres://h/j\ndataSource.db.password=${{file:{file}}}"),
-        format!(
-            "{good}dataSource.db.URL=postgres://h/j\ndataSource.db.password=${{env:DB_PASSWORD}}\nnope=1"
-        ),
+        format!("{good}dataSource.db.URL=postgres://h/j\ndataSource.db.password=${{env:DB_PASSWORD}}\nnope=1"),
         format!("{good}dataSource.db.URL=postgres://h/j\ndataSource.db.pasword={SENTINEL}"),
         format!("{good}dataSource.db.url=postgres://me:{SENTINEL}@h/j"),
         format!("{good}dataSource.db.URL=postgresq://me:{SENTINEL}@h/j"),
@@ -526,22 +371,15 @@ fn no_password_is_in_any_output() {
         format!("{good}dataSource.db.URL=mysql://me:{SENTINEL}@h:port/j"),
         format!("{good}dataSource.db.URL=jdbc:oracle:thin:me/x:{SENTINEL}@h"),
         format!("{good}dataSource.db.URL=jdbc:sqlserver://h;user=a;password={SENTINEL}"),
-        format!(
-            "{good}dataSource.db.URL=jdbc:postgresql://h/j?ssl=x&password={SENTINEL}&sslpassword={SENTINEL}"
-        ),
+        format!("{good}dataSource.db.URL=jdbc:postgresql://h/j?ssl=x&password={SENTINEL}&sslpassword={SENTINEL}"),
         format!("{good}dataSource.db.URL=jdbc:postgresql://h/j?trustStorePassword={SENTINEL}"),
-        format!(
-            "{good}dataSource.db.URL=jdbc:mysql://h/j?clientCertificateKeyStorePassword={SENTINEL}"
-        ),
-        format!("{good}dataSource.db.URL=mysql://h/j\ndataSource.db.password=a${{env:X{SENTINEL}")
-            .replace("X", "."),
+        format!("{good}dataSource.db.URL=jdbc:mysql://h/j?clientCertificateKeyStorePassword={SENTINEL}"),
+        format!("{good}dataSource.db.URL=mysql://h/j\ndataSource.db.password=a${{env:X{SENTINEL}").replace("X", "."),
         format!("{good}dataSource.db.URL=mysql://h/j\ndataSource.db.password=${{{SENTINEL}}}"),
         format!("{good}dataSource.db.URL=mysql://h/j\ndataSource.db.password=$@{SENTINEL}"),
         format!("{good}dataSource.db.URL=mysql://h/j\ndataSource.db.password=\\u12{SENTINEL}"),
         format!("dataSource.db.password={SENTINEL}\nthreadPool.threadCount={SENTINEL}"),
-        format!(
-            "dataSource.db.password={SENTINEL}\nthreadPool.threadCount=$@dataSource.db.password"
-        ),
+        format!("dataSource.db.password={SENTINEL}\nthreadPool.threadCount=$@dataSource.db.password"),
         "threadPool.threadCount=${env:DB_PASSWORD}".to_owned(),
         "dataSource.db.maxConnections=x${env:DB_PASSWORD}".to_owned(),
         format!("threadPool.threadCount=${{file:{file}}}"),
@@ -551,9 +389,7 @@ fn no_password_is_in_any_output() {
         format!("dataSource.db.java.naming.security.credentials={SENTINEL}"),
         format!("plugin.mail.smtpPassword={SENTINEL}"),
         format!("dataSource.db.connectionProvider.password={SENTINEL}"),
-        format!(
-            "demo.password={SENTINEL}\ncontext.key.token={SENTINEL}\ndemo.url=postgres://a:{SENTINEL}@h"
-        ),
+        format!("demo.password={SENTINEL}\ncontext.key.token={SENTINEL}\ndemo.url=postgres://a:{SENTINEL}@h"),
         format!("dataSource.db.pw={SENTINEL}"),
         format!("my.secret={SENTINEL}\norg.quartz.dbPassword={SENTINEL}"),
     ];
@@ -573,14 +409,7 @@ fn no_password_is_in_any_output() {
             Err(errors) => {
                 write!(shown, "{errors} {errors:?} {errors:#?}").unwrap();
                 for error in errors.errors() {
-                    write!(
-                        shown,
-                        "{error} {:?} {:?} {}",
-                        error.key(),
-                        error.value(),
-                        error.message()
-                    )
-                    .unwrap();
+                    write!(shown, "{error} {:?} {:?} {}", error.key(), error.value(), error.message()).unwrap();
                 }
                 for warning in errors.warnings() {
                     write!(shown, "{warning} {warning:?}").unwrap();
@@ -600,13 +429,7 @@ fn hostile_files_are_read_without_a_panic() {
         Settings::from_file(&path)
     };
     assert_eq!(from(b"").unwrap(), Settings::default());
-    assert_eq!(
-        from(b"\xEF\xBB\xBFthreadPool.threadCount=3\r\n")
-            .unwrap()
-            .thread_pool
-            .thread_count,
-        3
-    );
+    assert_eq!(from(b"\xEF\xBB\xBFthreadPool.threadCount=3\r\n").unwrap().thread_pool.thread_count, 3);
     let errors = from(b"a=1\nb=\xff\n").unwrap_err();
     assert_eq!(errors.errors().last().unwrap().line(), Some(2));
     for bytes in [
@@ -614,34 +437,18 @@ fn hostile_files_are_read_without_a_panic() {
         vec![b'k'; 1_000_000],
         vec![b'\\'; 1_000_001],
         b"a=\\\n".repeat(100_000),
-        [
-            b"scheduler.threadName=".as_slice(),
-            &b"${env:X".repeat(100_000),
-        ]
-        .concat(),
+        [b"scheduler.threadName=".as_slice(), &b"${env:X".repeat(100_000)].concat(),
     ] {
         let errors = from(&bytes).unwrap_err();
-        assert!(
-            errors.to_string().len() < 1_000,
-            "{} bytes",
-            errors.to_string().len()
-        );
+        assert!(errors.to_string().len() < 1_000, "{} bytes", errors.to_string().len());
     }
     let many: String = (0..20_000).fold(String::new(), |text, n| text + &format!("key{n}=1\n"));
     let errors = from(many.as_bytes()).unwrap_err();
     assert_eq!((errors.errors().len(), errors.left_out()), (1_000, 19_000));
     assert!(errors.to_string().ends_with("and 19000 more problems"));
-    assert!(
-        from(&vec![b'\n'; 5_000_000])
-            .unwrap_err()
-            .to_string()
-            .contains("larger than")
-    );
+    assert!(from(&vec![b'\n'; 5_000_000]).unwrap_err().to_string().contains("larger than"));
     let missing = Settings::from_file(folder.path().join("none")).unwrap_err();
-    assert_eq!(
-        missing.errors().first().unwrap().kind(),
-        SettingsErrorKind::Unreadable
-    );
+    assert_eq!(missing.errors().first().unwrap().kind(), SettingsErrorKind::Unreadable);
     assert!(Settings::from_file(folder.path()).is_err());
 }
 
@@ -655,22 +462,8 @@ fn mutated_files_are_read_without_a_panic() {
         state ^= state << 17;
         usize::try_from(state % limit as u64).unwrap()
     };
-    let pieces: [&[u8]; 14] = [
-        b"\\",
-        b"\n",
-        b"\r",
-        b"=",
-        b"${",
-        b"}",
-        b"$@",
-        b"\\u",
-        b"\xff",
-        b"\xF0\x9F",
-        b":",
-        b"@",
-        b"%",
-        b"\0",
-    ];
+    let pieces: [&[u8]; 14] =
+        [b"\\", b"\n", b"\r", b"=", b"${", b"}", b"$@", b"\\u", b"\xff", b"\xF0\x9F", b":", b"@", b"%", b"\0"];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.properties");
     for _ in 0..300 {
@@ -688,10 +481,7 @@ fn mutated_files_are_read_without_a_panic() {
                 for error in errors.errors() {
                     // The key of the password may be beyond recognition; nothing else may show it.
                     let known = error.kind() != SettingsErrorKind::UnknownKey;
-                    assert!(
-                        !known || !error.to_string().contains("p@ss word"),
-                        "{error}"
-                    );
+                    assert!(!known || !error.to_string().contains("p@ss word"), "{error}");
                 }
             }
         }
@@ -710,9 +500,6 @@ fn the_table_in_the_documentation_is_up_to_date() {
     if std::env::var_os("CARNELIAN_REWRITE").is_some() {
         std::fs::write(path, &fresh).unwrap();
     } else {
-        assert!(
-            fresh == text,
-            "docs/configuration.md is old: CARNELIAN_REWRITE=1 cargo test --test settings"
-        );
+        assert!(fresh == text, "docs/configuration.md is old: CARNELIAN_REWRITE=1 cargo test --test settings");
     }
 }

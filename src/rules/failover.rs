@@ -9,7 +9,13 @@ const CLOCK_JUMP_MS: i64 = 1000;
 
 /// The rule of Quartz (QZ-45): dead is who has been silent for longer than its interval (or than the observer itself
 /// was out of touch, if that is longer) plus a tolerance.
-pub(crate) fn is_dead(last_checkin_ms: i64, interval_ms: i64, observer_gap_ms: i64, tolerance_ms: i64, now_ms: i64) -> bool {
+pub(crate) fn is_dead(
+    last_checkin_ms: i64,
+    interval_ms: i64,
+    observer_gap_ms: i64,
+    tolerance_ms: i64,
+    now_ms: i64,
+) -> bool {
     window_end(last_checkin_ms, interval_ms, observer_gap_ms, tolerance_ms) < now_ms
 }
 

@@ -3,4 +3,5 @@
 pub(crate) mod acquisition;
 pub(crate) mod failover;
 pub(crate) mod firing;
+pub(crate) mod invariants;
 pub(crate) mod misfire;

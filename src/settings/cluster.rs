@@ -41,24 +41,13 @@ impl ClusterSettings {
     pub(crate) fn read(reader: &mut Reader, clustered: bool) -> Self {
         let passive = reader.chose("carnelian.cluster.mode", "active-passive");
         if passive && !clustered {
-            reader.warn(
-                "carnelian.cluster.mode",
-                "no effect: jobStore.isClustered is false",
-            );
+            reader.warn("carnelian.cluster.mode", "no effect: jobStore.isClustered is false");
         }
         let abort = reader.chose("carnelian.cluster.onOwnershipLost", "abort");
         Self {
-            on_ownership_lost: if abort {
-                OnOwnershipLost::Abort
-            } else {
-                OnOwnershipLost::Notify
-            },
+            on_ownership_lost: if abort { OnOwnershipLost::Abort } else { OnOwnershipLost::Notify },
             takeover_delay: reader.duration("carnelian.cluster.takeoverDelay"),
-            mode: if passive {
-                ClusterMode::ActivePassive
-            } else {
-                ClusterMode::ActiveActive
-            },
+            mode: if passive { ClusterMode::ActivePassive } else { ClusterMode::ActiveActive },
         }
     }
 }
@@ -74,8 +63,6 @@ pub struct ShutdownSettings {
 
 impl ShutdownSettings {
     pub(crate) fn read(reader: &Reader) -> Self {
-        Self {
-            deadline: reader.duration("carnelian.shutdown.deadline"),
-        }
+        Self { deadline: reader.duration("carnelian.shutdown.deadline") }
     }
 }

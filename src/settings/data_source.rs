@@ -59,11 +59,7 @@ impl DataSourceSettings {
     /// A data source with defaults for everything but its name and URL.
     pub fn new(name: impl Into<String>, url: DataSourceUrl) -> Self {
         let reader = Reader::default();
-        Self {
-            name: name.into(),
-            url,
-            ..Self::rest(&reader, "NAME")
-        }
+        Self { name: name.into(), url, ..Self::rest(&reader, "NAME") }
     }
 
     /// Reads the data source that the store names; nothing for a store in memory.
@@ -106,32 +102,17 @@ impl DataSourceSettings {
         let database = Database::of(&url);
         Self::check_java_classes(reader, &name, database);
         if database == Database::Sqlite {
-            if reader.given("carnelian.jobStore.clock").is_some()
-                && store.clock == ClockSource::Database
-            {
-                reader.warn(
-                    "carnelian.jobStore.clock",
-                    "no effect: SQLite has no clock of its own, the node's is used",
-                );
+            if reader.given("carnelian.jobStore.clock").is_some() && store.clock == ClockSource::Database {
+                reader
+                    .warn("carnelian.jobStore.clock", "no effect: SQLite has no clock of its own, the node's is used");
             }
             store.clock = ClockSource::Node;
         }
         if url.is_in_memory() && store.clustered {
-            reader.warn(
-                "jobStore.isClustered",
-                "no other node can see a database in memory",
-            );
+            reader.warn("jobStore.isClustered", "no other node can see a database in memory");
         }
-        let settings = Self {
-            name: name.clone(),
-            url,
-            ..Self::rest(reader, &name)
-        };
-        if settings.max_connections < THREADS
-            && reader
-                .given(&format!("dataSource.{name}.maxConnections"))
-                .is_some()
-        {
+        let settings = Self { name: name.clone(), url, ..Self::rest(reader, &name) };
+        if settings.max_connections < THREADS && reader.given(&format!("dataSource.{name}.maxConnections")).is_some() {
             let few = format!(
                 "fewer than {THREADS}: acquisition, completion, misfires, the cluster and callers wait for each other"
             );
@@ -143,13 +124,10 @@ impl DataSourceSettings {
     /// Everything but name and URL.
     fn rest(reader: &Reader, name: &str) -> Self {
         let key = |key: &str| format!("dataSource.{name}.{key}");
-        let idle =
-            ["maxIdleTime", "discardIdleConnectionsSeconds"].map(|name| reader.seconds(&key(name)));
+        let idle = ["maxIdleTime", "discardIdleConnectionsSeconds"].map(|name| reader.seconds(&key(name)));
         Self {
             name: String::new(),
-            url: DataSourceUrl::Sqlite {
-                path: ":memory:".to_owned(),
-            },
+            url: DataSourceUrl::Sqlite { path: ":memory:".to_owned() },
             max_connections: reader.count(&key("maxConnections")).unwrap_or(1),
             validate_on_checkout: reader.flag(&key("validateOnCheckout")),
             idle_timeout: idle.into_iter().find(|time| !time.is_zero()),
@@ -207,17 +185,8 @@ impl DataSourceSettings {
         if let Some(class) = reader.given(&key).map(str::to_owned) {
             match DRIVERS.iter().find(|(driver, _)| *driver == class) {
                 Some((_, other)) if *other == database => {}
-                Some(_) => reader.warn(
-                    &key,
-                    format!(
-                        "the URL is one of {}, which is what counts",
-                        database.name()
-                    ),
-                ),
-                None => reader.warn(
-                    &key,
-                    "JDBC drivers are not loaded here: the URL says which database it is",
-                ),
+                Some(_) => reader.warn(&key, format!("the URL is one of {}, which is what counts", database.name())),
+                None => reader.warn(&key, "JDBC drivers are not loaded here: the URL says which database it is"),
             }
         }
         let key = "jobStore.driverDelegateClass";
@@ -225,20 +194,11 @@ impl DataSourceSettings {
             && !is_class(&class, STD_DELEGATE)
             && !(is_class(&class, POSTGRES_DELEGATE) && database == Database::Postgres)
         {
-            let instead = format!(
-                "the URL is one of {}, whose statements are used",
-                database.name()
-            );
+            let instead = format!("the URL is one of {}, whose statements are used", database.name());
             if is_class(&class, POSTGRES_DELEGATE) {
                 reader.warn(key, instead);
             } else {
-                misnamed(
-                    reader,
-                    key,
-                    &class,
-                    &[STD_DELEGATE, POSTGRES_DELEGATE],
-                    &instead,
-                );
+                misnamed(reader, key, &class, &[STD_DELEGATE, POSTGRES_DELEGATE], &instead);
             }
         }
     }

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 /// Reads `500ms`, `30s`, `5m`, `2h`, `1d`, or a plain number of milliseconds.
 pub(crate) fn parse(text: &str) -> Option<Duration> {
-    let digits_end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let digits_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at_checked(digits_end)?;
     let count: u64 = digits.parse().ok()?;
     let scale: u64 = match unit.trim_start() {
@@ -46,17 +44,7 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for text in [
-            "",
-            "s",
-            "-5s",
-            "1.5s",
-            "5 weeks",
-            "1s2",
-            "99999999999999999999",
-            "18446744073709551615d",
-            "é",
-        ] {
+        for text in ["", "s", "-5s", "1.5s", "5 weeks", "1s2", "99999999999999999999", "18446744073709551615d", "é"] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

@@ -93,28 +93,21 @@ impl JobStoreSettings {
                 None,
             );
         }
-        let clock = if reader.chose("carnelian.jobStore.clock", "node") {
-            ClockSource::Node
-        } else {
-            ClockSource::Database
-        };
+        let clock =
+            if reader.chose("carnelian.jobStore.clock", "node") { ClockSource::Node } else { ClockSource::Database };
         Self {
             kind,
             clustered,
             checkin_interval: reader.duration("jobStore.clusterCheckinInterval"),
             checkin_misfire_threshold: reader.duration("jobStore.clusterCheckinMisfireThreshold"),
             misfire_threshold: reader.duration("jobStore.misfireThreshold"),
-            max_misfires_at_a_time: reader
-                .count("jobStore.maxMisfiresToHandleAtATime")
-                .unwrap_or(1),
+            max_misfires_at_a_time: reader.count("jobStore.maxMisfiresToHandleAtATime").unwrap_or(1),
             db_retry_interval: db_retry_interval(reader),
             table_prefix,
             use_properties: reader.flag("jobStore.useProperties"),
             acquire_within_lock: true,
             data_source: reader.text("jobStore.dataSource"),
-            retry_log_threshold: reader
-                .count("jobStore.retryableActionErrorLogThreshold")
-                .unwrap_or(1),
+            retry_log_threshold: reader.count("jobStore.retryableActionErrorLogThreshold").unwrap_or(1),
             clock,
         }
     }
@@ -144,11 +137,7 @@ impl JobStoreSettings {
 impl StoreKind {
     fn read(reader: &mut Reader) -> Self {
         const KEY: &str = "jobStore.class";
-        let named = if reader.stands("jobStore.dataSource") {
-            Self::Sql
-        } else {
-            Self::Memory
-        };
+        let named = if reader.stands("jobStore.dataSource") { Self::Sql } else { Self::Memory };
         let Some(class) = reader.given(KEY).map(str::to_owned) else {
             return named;
         };
@@ -156,10 +145,7 @@ impl StoreKind {
             return Self::Sql;
         }
         if is_class(&class, CMT) {
-            reader.warn(
-                KEY,
-                "there are no container transactions here: the store works as JobStoreTX does",
-            );
+            reader.warn(KEY, "there are no container transactions here: the store works as JobStoreTX does");
             return Self::Sql;
         }
         if is_class(&class, RAM) {
@@ -168,9 +154,7 @@ impl StoreKind {
         if named == Self::Memory {
             reader.refuse(
                 KEY,
-                format!(
-                    "expected {TX} (a database) or {RAM} (memory): Java classes are not loaded here"
-                ),
+                format!("expected {TX} (a database) or {RAM} (memory): Java classes are not loaded here"),
                 super::nearest::nearest(&class, [TX, CMT, RAM].map(str::to_owned)),
             );
             return named;
@@ -190,10 +174,7 @@ fn db_retry_interval(reader: &mut Reader) -> Duration {
     }
     let other = reader.duration(OTHER);
     if reader.given(OWN).is_some() && own != other {
-        reader.warn(
-            OWN,
-            "no effect: scheduler.dbFailureRetryInterval is given and replaces it, as in Quartz",
-        );
+        reader.warn(OWN, "no effect: scheduler.dbFailureRetryInterval is given and replaces it, as in Quartz");
     }
     other
 }
@@ -209,19 +190,7 @@ mod tests {
             assert!(JobStoreSettings::is_table_prefix(prefix), "{prefix}");
         }
         let longer = "x".repeat(32);
-        for prefix in [
-            "",
-            "1Q",
-            "a.b.c",
-            ".Q",
-            "a.",
-            "Q-",
-            "Q Z",
-            "Q;",
-            "\"Q",
-            "Ä",
-            longer.as_str(),
-        ] {
+        for prefix in ["", "1Q", "a.b.c", ".Q", "a.", "Q-", "Q Z", "Q;", "\"Q", "Ä", longer.as_str()] {
             assert!(!JobStoreSettings::is_table_prefix(prefix), "{prefix}");
         }
     }

@@ -33,10 +33,7 @@ pub struct SettingsLoader<'a> {
 impl<'a> SettingsLoader<'a> {
     /// Reads the environment of the process, and leaves `demo.` to applications.
     pub fn new() -> Self {
-        Self {
-            free: vec!["demo.".to_owned()],
-            environment: Box::new(|name| std::env::var(name).ok()),
-        }
+        Self { free: vec!["demo.".to_owned()], environment: Box::new(|name| std::env::var(name).ok()) }
     }
 
     /// Leaves all unknown keys that begin with `prefix` to the application; they are in [`Settings::extra`].
@@ -63,8 +60,7 @@ impl<'a> SettingsLoader<'a> {
         let path = path.as_ref();
         let name = path.display().to_string();
         let mut bytes = Vec::new();
-        let read =
-            File::open(path).and_then(|file| file.take(FILE_LIMIT + 1).read_to_end(&mut bytes));
+        let read = File::open(path).and_then(|file| file.take(FILE_LIMIT + 1).read_to_end(&mut bytes));
         match read {
             Ok(_) => self.bytes(&name, &bytes),
             Err(error) => Err(unreadable(&name, format!("cannot be read: {error}"))),
@@ -103,25 +99,12 @@ impl Default for SettingsLoader<'_> {
 
 impl std::fmt::Debug for SettingsLoader<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SettingsLoader")
-            .field("free", &self.free)
-            .finish_non_exhaustive()
+        f.debug_struct("SettingsLoader").field("free", &self.free).finish_non_exhaustive()
     }
 }
 
 fn unreadable(name: &str, message: String) -> SettingsErrors {
-    let place = Place {
-        file: name.to_owned(),
-        line: None,
-        key: None,
-        value: None,
-        became: None,
-    };
-    let error = SettingsError {
-        place,
-        kind: SettingsErrorKind::Unreadable,
-        message,
-        suggestion: None,
-    };
+    let place = Place { file: name.to_owned(), line: None, key: None, value: None, became: None };
+    let error = SettingsError { place, kind: SettingsErrorKind::Unreadable, message, suggestion: None };
     SettingsErrors::new(vec![error], Vec::new())
 }

@@ -111,9 +111,7 @@ impl Settings {
         text: &str,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, SettingsErrors> {
-        SettingsLoader::new()
-            .environment(environment)
-            .text(name, text)
+        SettingsLoader::new().environment(environment).text(name, text)
     }
 
     /// What the file says that has no effect here, or another one than its author may expect.

@@ -37,18 +37,11 @@ fn without_common_parts<'a>(one: &'a [char], other: &'a [char]) -> (&'a [char], 
     let same = one.iter().zip(other).take_while(|(a, b)| a == b);
     let dot = same.enumerate().filter(|(_, (c, _))| **c == '.').last();
     let from = dot.map_or(0, |(at, _)| at + 1);
-    (
-        one.get(from..).unwrap_or(&[]),
-        other.get(from..).unwrap_or(&[]),
-    )
+    (one.get(from..).unwrap_or(&[]), other.get(from..).unwrap_or(&[]))
 }
 
 fn folded(text: &str) -> Option<Vec<char>> {
-    let chars: Vec<char> = text
-        .chars()
-        .take(LONGEST + 1)
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
+    let chars: Vec<char> = text.chars().take(LONGEST + 1).map(|c| c.to_ascii_lowercase()).collect();
     (!chars.is_empty() && chars.len() <= LONGEST).then_some(chars)
 }
 
@@ -63,11 +56,8 @@ fn distance(from: &[char], to: &[char]) -> usize {
         current.push(left);
         let mut to_before: Option<char> = None;
         for (column, &t) in to.iter().enumerate() {
-            let at =
-                |line: &[usize], index: usize| line.get(index).copied().unwrap_or(usize::MAX / 2);
-            let mut cost = (at(&last, column) + usize::from(f != t))
-                .min(at(&last, column + 1) + 1)
-                .min(left + 1);
+            let at = |line: &[usize], index: usize| line.get(index).copied().unwrap_or(usize::MAX / 2);
+            let mut cost = (at(&last, column) + usize::from(f != t)).min(at(&last, column + 1) + 1).min(left + 1);
             if from_before == Some(t) && to_before == Some(f) {
                 cost = cost.min(at(&before_last, column.saturating_sub(1)) + 1);
             }
@@ -91,13 +81,9 @@ mod tests {
 
     #[test]
     fn edits_are_counted() {
-        for (from, to, edits) in [
-            ("kitten", "sitting", 3),
-            ("", "abc", 3),
-            ("abc", "", 3),
-            ("abcd", "abdc", 1),
-            ("same", "same", 0),
-        ] {
+        for (from, to, edits) in
+            [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "", 3), ("abcd", "abdc", 1), ("same", "same", 0)]
+        {
             assert_eq!(distance(&chars(from), &chars(to)), edits, "{from} {to}");
         }
     }
@@ -105,14 +91,8 @@ mod tests {
     #[test]
     fn the_nearest_name_is_offered_and_a_far_one_is_not() {
         let known = || ["threadPool.threadCount", "jobStore.isClustered"].map(String::from);
-        assert_eq!(
-            nearest("threadPool.threadCont", known()).as_deref(),
-            Some("threadPool.threadCount")
-        );
-        assert_eq!(
-            nearest("jobstore.isclustered", known()).as_deref(),
-            Some("jobStore.isClustered")
-        );
+        assert_eq!(nearest("threadPool.threadCont", known()).as_deref(), Some("threadPool.threadCount"));
+        assert_eq!(nearest("jobstore.isclustered", known()).as_deref(), Some("jobStore.isClustered"));
         assert_eq!(nearest("colour", known()), None);
         assert_eq!(nearest("jobStore.isColourful", known()), None);
         assert_eq!(nearest("", known()), None);

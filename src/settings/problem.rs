@@ -170,11 +170,7 @@ impl SettingsErrors {
     pub(crate) fn new(mut errors: Vec<SettingsError>, warnings: Vec<SettingsWarning>) -> Self {
         let left_out = errors.len().saturating_sub(MOST_PROBLEMS);
         errors.truncate(MOST_PROBLEMS);
-        Self {
-            errors,
-            warnings,
-            left_out,
-        }
+        Self { errors, warnings, left_out }
     }
 
     /// The problems, in the order of lines; at most a thousand.

@@ -26,9 +26,7 @@ pub(crate) enum FormatFault {
     NotUtf8,
     #[error("malformed \\u escape: expected four hexadecimal digits after \\u")]
     MalformedEscape,
-    #[error(
-        "half of a surrogate pair: characters above U+FFFF are written as two \\uXXXX in a row"
-    )]
+    #[error("half of a surrogate pair: characters above U+FFFF are written as two \\uXXXX in a row")]
     LoneSurrogate,
 }
 
@@ -43,10 +41,7 @@ pub(crate) fn parse(bytes: &[u8]) -> (Vec<Entry>, Vec<FormatProblem>) {
         let mut whole = match line {
             Ok(line) => line.trim_start_matches(is_blank).to_owned(),
             Err(fault) => {
-                problems.push(FormatProblem {
-                    line: first,
-                    what: fault,
-                });
+                problems.push(FormatProblem { line: first, what: fault });
                 continue;
             }
         };
@@ -59,10 +54,7 @@ pub(crate) fn parse(bytes: &[u8]) -> (Vec<Entry>, Vec<FormatProblem>) {
             match lines.next() {
                 Some((_, Ok(more))) => whole.push_str(more.trim_start_matches(is_blank)),
                 Some((at, Err(fault))) => {
-                    problems.push(FormatProblem {
-                        line: at,
-                        what: fault,
-                    });
+                    problems.push(FormatProblem { line: at, what: fault });
                     sound = false;
                     break;
                 }
@@ -73,11 +65,7 @@ pub(crate) fn parse(bytes: &[u8]) -> (Vec<Entry>, Vec<FormatProblem>) {
             continue;
         }
         match entry(&whole) {
-            Ok((key, value)) => entries.push(Entry {
-                line: first,
-                key,
-                value,
-            }),
+            Ok((key, value)) => entries.push(Entry { line: first, key, value }),
             Err(what) => problems.push(FormatProblem { line: first, what }),
         }
     }
@@ -148,8 +136,7 @@ fn unicode(chars: &mut Peekable<Chars<'_>>) -> Result<char, FormatFault> {
     }
     let second = four_digits(chars)?;
     let low = second.checked_sub(0xDC00).filter(|low| *low < 0x400);
-    low.and_then(|low| char::from_u32(0x10000 + ((first - 0xD800) << 10) + low))
-        .ok_or(FormatFault::LoneSurrogate)
+    low.and_then(|low| char::from_u32(0x10000 + ((first - 0xD800) << 10) + low)).ok_or(FormatFault::LoneSurrogate)
 }
 
 fn four_digits(chars: &mut Peekable<Chars<'_>>) -> Result<u32, FormatFault> {
@@ -189,10 +176,7 @@ impl<'a> Iterator for NaturalLines<'a> {
             .or_else(|| rest.strip_prefix(b"\n"))
             .or_else(|| rest.strip_prefix(b"\r"))
             .unwrap_or(rest);
-        Some((
-            self.number,
-            std::str::from_utf8(line).map_err(|_| FormatFault::NotUtf8),
-        ))
+        Some((self.number, std::str::from_utf8(line).map_err(|_| FormatFault::NotUtf8)))
     }
 }
 
@@ -203,10 +187,7 @@ mod tests {
     fn read(text: &str) -> Vec<(usize, String, String)> {
         let (entries, problems) = parse(text.as_bytes());
         assert_eq!(problems, [], "{text:?}");
-        entries
-            .into_iter()
-            .map(|e| (e.line, e.key, e.value))
-            .collect()
+        entries.into_iter().map(|e| (e.line, e.key, e.value)).collect()
     }
 
     fn one(line: usize, key: &str, value: &str) -> Vec<(usize, String, String)> {
@@ -215,17 +196,7 @@ mod tests {
 
     #[test]
     fn every_separator_is_read() {
-        for text in [
-            "a=b",
-            "a:b",
-            "a b",
-            "a = b",
-            "a\t:\t b",
-            "  a   b",
-            "a=b\r\n",
-            "\u{feff}a=b\n",
-            "a\\\n =b",
-        ] {
+        for text in ["a=b", "a:b", "a b", "a = b", "a\t:\t b", "  a   b", "a=b\r\n", "\u{feff}a=b\n", "a\\\n =b"] {
             assert_eq!(read(text), one(1, "a", "b"), "{text:?}");
         }
         assert_eq!(read("a==b"), one(1, "a", "=b"));
@@ -236,19 +207,13 @@ mod tests {
 
     #[test]
     fn comments_and_blank_lines_are_skipped_and_counted() {
-        assert_eq!(
-            read("# one\n! two \\\n\n   \t\r\r  # five\nk=v"),
-            one(7, "k", "v")
-        );
+        assert_eq!(read("# one\n! two \\\n\n   \t\r\r  # five\nk=v"), one(7, "k", "v"));
         assert_eq!(read(""), []);
     }
 
     #[test]
     fn lines_are_continued() {
-        assert_eq!(
-            read("a = x, \\\n    y, \\\r\n\tz\nb=1").first(),
-            one(1, "a", "x, y, z").first()
-        );
+        assert_eq!(read("a = x, \\\n    y, \\\r\n\tz\nb=1").first(), one(1, "a", "x, y, z").first());
         assert_eq!(read("a=x\\\\\nb=y").len(), 2);
         assert_eq!(read("a=x\\"), one(1, "a", "x"));
         assert_eq!(read("a=x\\\n# no comment"), one(1, "a", "x# no comment"));
@@ -257,10 +222,7 @@ mod tests {
 
     #[test]
     fn escapes_are_resolved() {
-        assert_eq!(
-            read(r"a\ b\=\:c = \t\n\r\f\#\\"),
-            one(1, "a b=:c", "\t\n\r\u{c}#\\")
-        );
+        assert_eq!(read(r"a\ b\=\:c = \t\n\r\f\#\\"), one(1, "a b=:c", "\t\n\r\u{c}#\\"));
         assert_eq!(read(r"k = \u00e4\u00E4 \uD83D\uDE00"), one(1, "k", "ää 😀"));
         assert_eq!(read("k = ä"), one(1, "k", "ä"));
     }

@@ -27,20 +27,11 @@ pub(crate) struct Reader {
 impl Reader {
     pub fn new(file: &str, bytes: &[u8], free: &[String], environment: Environment<'_>) -> Self {
         let (entries, format_problems) = properties::parse(bytes);
-        let mut reader = Self {
-            file: file.to_owned(),
-            source: Source::new(entries, free, environment),
-            ..Self::default()
-        };
+        let mut reader =
+            Self { file: file.to_owned(), source: Source::new(entries, free, environment), ..Self::default() };
         for FormatProblem { line, what } in format_problems {
             reader.errors.push(SettingsError {
-                place: Place {
-                    file: file.to_owned(),
-                    line: Some(line),
-                    key: None,
-                    value: None,
-                    became: None,
-                },
+                place: Place { file: file.to_owned(), line: Some(line), key: None, value: None, became: None },
                 kind: SettingsErrorKind::Syntax,
                 message: what.to_string(),
                 suggestion: None,
@@ -53,13 +44,7 @@ impl Reader {
     /// Reports what can be said of each entry by itself.
     fn look_through(&mut self) {
         for (line, key, later) in std::mem::take(&mut self.source.replaced) {
-            let place = Place {
-                file: self.file.clone(),
-                line: Some(line),
-                key: Some(key),
-                value: None,
-                became: None,
-            };
+            let place = Place { file: self.file.clone(), line: Some(line), key: Some(key), value: None, became: None };
             self.warnings.push(SettingsWarning {
                 place,
                 message: format!("given again in line {later}, which is the one that counts"),
@@ -69,12 +54,7 @@ impl Reader {
         for (short, fault) in std::mem::take(&mut self.source.faults) {
             if let Some(slot) = slots.get_mut(&short) {
                 slot.failed = true;
-                self.push(
-                    slot.place(&self.file),
-                    SettingsErrorKind::Reference,
-                    fault.to_string(),
-                    None,
-                );
+                self.push(slot.place(&self.file), SettingsErrorKind::Reference, fault.to_string(), None);
             }
         }
         for slot in slots.values_mut() {
@@ -82,12 +62,7 @@ impl Reader {
                 Role::Free => {}
                 Role::Unknown => {
                     let (place, suggestion) = (slot.place(&self.file), slot.suggestion.take());
-                    self.push(
-                        place,
-                        SettingsErrorKind::UnknownKey,
-                        "unknown key".to_owned(),
-                        suggestion,
-                    );
+                    self.push(place, SettingsErrorKind::UnknownKey, "unknown key".to_owned(), suggestion);
                 }
                 Role::Known(row) => self.look_at(row, slot),
             }
@@ -112,9 +87,7 @@ impl Reader {
             return;
         }
         match row.status {
-            Status::Ignored(reason) => {
-                self.warn_at(slot.place(&self.file), &format!("no effect: {reason}"))
-            }
+            Status::Ignored(reason) => self.warn_at(slot.place(&self.file), &format!("no effect: {reason}")),
             Status::Fixed { values, otherwise } => {
                 if row.kind != Kind::Class
                     && let Err(accepted) = row.kind.check(&value)
@@ -136,40 +109,20 @@ impl Reader {
 
     fn bad_value(&mut self, slot: &Slot, accepted: &str, value: &str) {
         let suggestion = match slot.role {
-            Role::Known(Key {
-                kind: Kind::Choice(words),
-                ..
-            }) => nearest(value, words.iter().map(|word| (*word).to_owned())),
+            Role::Known(Key { kind: Kind::Choice(words), .. }) => {
+                nearest(value, words.iter().map(|word| (*word).to_owned()))
+            }
             _ => None,
         };
-        self.push(
-            slot.place(&self.file),
-            SettingsErrorKind::BadValue,
-            accepted.to_owned(),
-            suggestion,
-        );
+        self.push(slot.place(&self.file), SettingsErrorKind::BadValue, accepted.to_owned(), suggestion);
     }
 
-    fn push(
-        &mut self,
-        place: Place,
-        kind: SettingsErrorKind,
-        message: String,
-        suggestion: Option<String>,
-    ) {
-        self.errors.push(SettingsError {
-            place,
-            kind,
-            message,
-            suggestion,
-        });
+    fn push(&mut self, place: Place, kind: SettingsErrorKind, message: String, suggestion: Option<String>) {
+        self.errors.push(SettingsError { place, kind, message, suggestion });
     }
 
     fn warn_at(&mut self, place: Place, message: &str) {
-        self.warnings.push(SettingsWarning {
-            place,
-            message: message.to_owned(),
-        });
+        self.warnings.push(SettingsWarning { place, message: message.to_owned() });
     }
 
     /// Where `key` stands, or would have to stand.
@@ -177,38 +130,20 @@ impl Reader {
         match self.source.slots.get(key) {
             Some(slot) => slot.place(&self.file),
             None => {
-                let key = keys::find(key)
-                    .filter(|row| row.name == key)
-                    .map_or(key.to_owned(), Key::full_name);
-                Place {
-                    file: self.file.clone(),
-                    line: None,
-                    key: Some(key),
-                    value: None,
-                    became: None,
-                }
+                let key = keys::find(key).filter(|row| row.name == key).map_or(key.to_owned(), Key::full_name);
+                Place { file: self.file.clone(), line: None, key: Some(key), value: None, became: None }
             }
         }
     }
 
     /// Reports the value of `key`.
     pub fn refuse(&mut self, key: &str, message: impl Into<String>, suggestion: Option<String>) {
-        self.push(
-            self.place(key),
-            SettingsErrorKind::BadValue,
-            message.into(),
-            suggestion,
-        );
+        self.push(self.place(key), SettingsErrorKind::BadValue, message.into(), suggestion);
     }
 
     /// Reports that the value of `key` asks for something that is not there.
     pub fn missing(&mut self, key: &str, message: impl Into<String>) {
-        self.push(
-            self.place(key),
-            SettingsErrorKind::Missing,
-            message.into(),
-            None,
-        );
+        self.push(self.place(key), SettingsErrorKind::Missing, message.into(), None);
     }
 
     /// Warns about the value of `key`.
@@ -238,10 +173,7 @@ impl Reader {
 
     /// The value of a key, if it is given and sound.
     pub fn given(&self, key: &str) -> Option<&str> {
-        self.source
-            .slots
-            .get(key)
-            .and_then(|slot| slot.value.as_deref())
+        self.source.slots.get(key).and_then(|slot| slot.value.as_deref())
     }
 
     /// Whether a key stands in the file, sound or not.
@@ -266,48 +198,34 @@ impl Reader {
     }
 
     pub fn flag(&self, key: &str) -> bool {
-        self.value(key)
-            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        self.value(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
     /// A duration of Quartz or of ours; the table says which texts are legal.
     pub fn duration(&self, key: &str) -> Duration {
-        self.value(key)
-            .and_then(duration::parse)
-            .unwrap_or_default()
+        self.value(key).and_then(duration::parse).unwrap_or_default()
     }
 
     pub fn seconds(&self, key: &str) -> Duration {
-        Duration::from_secs(
-            self.value(key)
-                .and_then(|value| value.parse().ok())
-                .unwrap_or(0),
-        )
+        Duration::from_secs(self.value(key).and_then(|value| value.parse().ok()).unwrap_or(0))
     }
 
     /// Whether a choice is `word`.
     pub fn chose(&self, key: &str, word: &str) -> bool {
-        self.value(key)
-            .is_some_and(|value| value.eq_ignore_ascii_case(word))
+        self.value(key).is_some_and(|value| value.eq_ignore_ascii_case(word))
     }
 
     /// The keys below a prefix, without it, with their values.
     pub fn below(&self, prefix: &str) -> BTreeMap<String, String> {
         let slots = self.source.slots.iter();
-        slots
-            .filter_map(|(key, slot)| {
-                Some((key.strip_prefix(prefix)?.to_owned(), slot.value.clone()?))
-            })
-            .collect()
+        slots.filter_map(|(key, slot)| Some((key.strip_prefix(prefix)?.to_owned(), slot.value.clone()?))).collect()
     }
 
     /// The names of `group.NAME.…`, whether their keys are sound or not.
     pub fn names(&self, group: &str) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (key, slot) in &self.source.slots {
-            let name = key
-                .strip_prefix(group)
-                .and_then(|rest| rest.split_once('.'));
+            let name = key.strip_prefix(group).and_then(|rest| rest.split_once('.'));
             if let (Some((name, _)), Role::Known(_)) = (name, slot.role)
                 && !names.iter().any(|other| other == name)
             {
@@ -385,9 +303,7 @@ mod tests {
 
     #[test]
     fn groups_are_found_by_name() {
-        let reader = reader(
-            "dataSource.b.URL=x\ndataSource.a.user=x\ndataSource.b.user=y\ndataSource.c.zzz=1",
-        );
+        let reader = reader("dataSource.b.URL=x\ndataSource.a.user=x\ndataSource.b.user=y\ndataSource.c.zzz=1");
         assert_eq!(reader.names("dataSource."), ["a", "b"]);
         let below = reader.below("dataSource.b.");
         assert_eq!(below.get("user").map(String::as_str), Some("y"));

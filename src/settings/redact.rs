@@ -12,9 +12,7 @@ const SHOWN: usize = 80;
 /// Whether a key, a parameter or a variable of this name is likely to hold a password.
 pub(crate) fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["pass", "pwd", "secret", "token", "credential", "apikey"]
-        .iter()
-        .any(|word| name.contains(word))
+    ["pass", "pwd", "secret", "token", "credential", "apikey"].iter().any(|word| name.contains(word))
 }
 
 /// The text as a message may show it: no password of a URL, no control characters, not long.
@@ -84,11 +82,7 @@ pub(crate) struct RedactedMap<'a>(pub(crate) &'a BTreeMap<String, String>);
 impl fmt::Debug for RedactedMap<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entries = self.0.iter().map(|(key, value)| {
-            let value = if looks_secret(key) {
-                MASK.to_owned()
-            } else {
-                scrub(value)
-            };
+            let value = if looks_secret(key) { MASK.to_owned() } else { scrub(value) };
             (key, value)
         });
         f.debug_map().entries(entries).finish()
@@ -119,12 +113,7 @@ mod tests {
 
     #[test]
     fn harmless_text_stays_as_it_is() {
-        for text in [
-            "ten",
-            "jdbc:postgresql://db:5432/x?sslmode=require",
-            "a@b",
-            "",
-        ] {
+        for text in ["ten", "jdbc:postgresql://db:5432/x?sslmode=require", "a@b", ""] {
             assert_eq!(shown(text), text);
         }
     }

@@ -59,14 +59,10 @@ impl SchedulerSettings {
             instance_id: InstanceIdSetting::read(reader, clustered),
             idle_wait_time: reader.duration("scheduler.idleWaitTime"),
             db_failure_retry_interval: reader.duration("scheduler.dbFailureRetryInterval"),
-            batch_max_count: reader
-                .count("scheduler.batchTriggerAcquisitionMaxCount")
-                .unwrap_or(thread_count.max(1)),
-            batch_time_window: reader
-                .duration("scheduler.batchTriggerAcquisitionFireAheadTimeWindow"),
+            batch_max_count: reader.count("scheduler.batchTriggerAcquisitionMaxCount").unwrap_or(thread_count.max(1)),
+            batch_time_window: reader.duration("scheduler.batchTriggerAcquisitionFireAheadTimeWindow"),
             interrupt_jobs_on_shutdown: reader.flag("scheduler.interruptJobsOnShutdown"),
-            interrupt_jobs_on_shutdown_with_wait: reader
-                .flag("scheduler.interruptJobsOnShutdownWithWait"),
+            interrupt_jobs_on_shutdown_with_wait: reader.flag("scheduler.interruptJobsOnShutdownWithWait"),
             thread_name: reader.text("scheduler.threadName"),
             context: reader.below("context.key."),
         }
@@ -82,14 +78,8 @@ impl fmt::Debug for SchedulerSettings {
             .field("db_failure_retry_interval", &self.db_failure_retry_interval)
             .field("batch_max_count", &self.batch_max_count)
             .field("batch_time_window", &self.batch_time_window)
-            .field(
-                "interrupt_jobs_on_shutdown",
-                &self.interrupt_jobs_on_shutdown,
-            )
-            .field(
-                "interrupt_jobs_on_shutdown_with_wait",
-                &self.interrupt_jobs_on_shutdown_with_wait,
-            )
+            .field("interrupt_jobs_on_shutdown", &self.interrupt_jobs_on_shutdown)
+            .field("interrupt_jobs_on_shutdown_with_wait", &self.interrupt_jobs_on_shutdown_with_wait)
             .field("thread_name", &self.thread_name)
             .field("context", &RedactedMap(&self.context))
             .finish()

@@ -58,12 +58,8 @@ pub(crate) enum ReferenceFault {
 
 impl Slot {
     pub fn place(&self, file: &str) -> Place {
-        let shown_as =
-            |text: &str, hidden: bool| if hidden { MASK.to_owned() } else { shown(text) };
-        let became = self
-            .value
-            .as_deref()
-            .filter(|_| self.filled_in && !self.secret);
+        let shown_as = |text: &str, hidden: bool| if hidden { MASK.to_owned() } else { shown(text) };
+        let became = self.value.as_deref().filter(|_| self.filled_in && !self.secret);
         Place {
             value: Some(shown_as(&self.raw, self.secret)),
             became: became.map(|value| shown_as(value, self.private)),
@@ -101,10 +97,7 @@ impl Source {
             let role = role(&entry.key, free);
             let mut suggestion = None;
             let secret = match role {
-                Role::Known(row) => {
-                    row.kind == Kind::Secret
-                        || (row.name.ends_with('*') && looks_secret(&entry.key))
-                }
+                Role::Known(row) => row.kind == Kind::Secret || (row.name.ends_with('*') && looks_secret(&entry.key)),
                 Role::Free => looks_secret(&entry.key),
                 Role::Unknown if compared < MOST_COMPARED => {
                     compared += 1;
@@ -166,12 +159,7 @@ impl Source {
         }
     }
 
-    fn filled(
-        &self,
-        short: &str,
-        slot: &Slot,
-        environment: Environment<'_>,
-    ) -> Result<Expanded, ReferenceFault> {
+    fn filled(&self, short: &str, slot: &Slot, environment: Environment<'_>) -> Result<Expanded, ReferenceFault> {
         if let Some(rest) = slot.raw.strip_prefix("$$@") {
             let mut expanded = expand(rest, environment)?;
             expanded.text.insert_str(0, "$@");
@@ -182,10 +170,7 @@ impl Source {
             return Ok(expand(&slot.raw, environment)?);
         };
         let name = name.trim();
-        let other = self
-            .slots
-            .get_key_value(keys::short_name(name))
-            .or_else(|| self.slots.get_key_value(name));
+        let other = self.slots.get_key_value(keys::short_name(name)).or_else(|| self.slots.get_key_value(name));
         let Some((other_short, other)) = other else {
             return Err(ReferenceFault::Missing);
         };
@@ -207,10 +192,7 @@ impl Source {
 
     /// Texts that no message may contain: the values of secret keys, and whatever came from where secrets are.
     pub fn secrets(&self) -> Vec<&str> {
-        let hidden = self
-            .slots
-            .values()
-            .filter(|slot| !matches!(slot.role, Role::Unknown));
+        let hidden = self.slots.values().filter(|slot| !matches!(slot.role, Role::Unknown));
         let mut secrets: Vec<&str> = Vec::new();
         for slot in hidden.filter(|slot| slot.secret || slot.private) {
             secrets.extend(slot.value.as_deref());
@@ -230,10 +212,7 @@ fn role(key: &str, free: &[String]) -> Role {
         return Role::Known(row);
     }
     let is_free = !key.starts_with(QUARTZ_PREFIX)
-        && free.iter().any(|prefix| {
-            key.strip_prefix(prefix.as_str())
-                .is_some_and(|rest| !rest.is_empty())
-        });
+        && free.iter().any(|prefix| key.strip_prefix(prefix.as_str()).is_some_and(|rest| !rest.is_empty()));
     if is_free { Role::Free } else { Role::Unknown }
 }
 
@@ -244,38 +223,25 @@ mod tests {
 
     fn source(text: &str) -> Source {
         let environment = |name: &str| (name == "DB_PASSWORD").then(|| "S3NT1NEL".to_owned());
-        Source::new(
-            parse(text.as_bytes()).0,
-            &["demo.".to_owned()],
-            &environment,
-        )
+        Source::new(parse(text.as_bytes()).0, &["demo.".to_owned()], &environment)
     }
 
     #[test]
     fn keys_meet_under_their_short_name_and_the_last_counts() {
-        let source =
-            source("org.quartz.threadPool.threadCount=1\nthreadPool.threadCount= 2 \ndemo.x=1 ");
+        let source = source("org.quartz.threadPool.threadCount=1\nthreadPool.threadCount= 2 \ndemo.x=1 ");
         let slot = source.slots.get("threadPool.threadCount").unwrap();
         assert_eq!((slot.line, slot.value.as_deref()), (2, Some("2")));
         let replaced = (1, "org.quartz.threadPool.threadCount".to_owned(), 2);
         assert_eq!(source.replaced, [replaced]);
-        assert_eq!(
-            source.slots.get("demo.x").unwrap().value.as_deref(),
-            Some("1 ")
-        );
+        assert_eq!(source.slots.get("demo.x").unwrap().value.as_deref(), Some("1 "));
     }
 
     #[test]
     fn a_reference_to_a_secret_is_one_itself() {
-        let source = source(
-            "dataSource.d.password=${env:DB_PASSWORD}\ncontext.key.a=$@dataSource.d.password",
-        );
+        let source = source("dataSource.d.password=${env:DB_PASSWORD}\ncontext.key.a=$@dataSource.d.password");
         let slot = source.slots.get("context.key.a").unwrap();
         assert_eq!(slot.value.as_deref(), Some("S3NT1NEL"));
-        assert_eq!(
-            slot.place("f").to_string(),
-            "f:2: context.key.a = \"$@dataSource.d.password\" (here \"***\")"
-        );
+        assert_eq!(slot.place("f").to_string(), "f:2: context.key.a = \"$@dataSource.d.password\" (here \"***\")");
         assert!(source.secrets().contains(&"S3NT1NEL"));
     }
 

@@ -31,15 +31,11 @@ pub(crate) enum SubstitutionFault {
         "unknown substitution: expected ${{env:NAME}}, ${{env:NAME:default}} or ${{file:PATH}}; write $${{ for a plain ${{"
     )]
     UnknownForm,
-    #[error(
-        "a substitution inside a substitution: the default of ${{env:NAME:default}} is plain text"
-    )]
+    #[error("a substitution inside a substitution: the default of ${{env:NAME:default}} is plain text")]
     Nested,
     #[error("expected a name in ${{env:NAME}}: letters, digits and _, not beginning with a digit")]
     BadName,
-    #[error(
-        "environment variable `{0}` is not set: set it, or give a default as in ${{env:{0}:default}}"
-    )]
+    #[error("environment variable `{0}` is not set: set it, or give a default as in ${{env:{0}:default}}")]
     Unset(String),
     #[error("file `{path}` cannot be read: {reason}")]
     Unreadable { path: String, reason: String },
@@ -50,15 +46,8 @@ pub(crate) enum SubstitutionFault {
 }
 
 /// Fills in every `${…}` of `raw`; what was filled in is not looked through again.
-pub(crate) fn expand(
-    raw: &str,
-    environment: Environment<'_>,
-) -> Result<Expanded, SubstitutionFault> {
-    let mut out = Expanded {
-        text: String::new(),
-        filled_in: false,
-        private: false,
-    };
+pub(crate) fn expand(raw: &str, environment: Environment<'_>) -> Result<Expanded, SubstitutionFault> {
+    let mut out = Expanded { text: String::new(), filled_in: false, private: false };
     let mut rest = raw;
     while let Some((before, after)) = rest.split_once("${") {
         if let Some(before) = before.strip_suffix('$') {
@@ -96,16 +85,9 @@ pub(crate) fn expand(
 }
 
 /// A variable that is set but empty counts as unset where there is a default, as in a shell's `:-`.
-fn variable(
-    name: &str,
-    default: Option<&str>,
-    environment: Environment<'_>,
-) -> Result<String, SubstitutionFault> {
+fn variable(name: &str, default: Option<&str>, environment: Environment<'_>) -> Result<String, SubstitutionFault> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.is_empty()
-        || !name.chars().all(is_word)
-        || name.starts_with(|c: char| c.is_ascii_digit())
-    {
+    if name.is_empty() || !name.chars().all(is_word) || name.starts_with(|c: char| c.is_ascii_digit()) {
         return Err(SubstitutionFault::BadName);
     }
     match (environment(name), default) {
@@ -119,21 +101,13 @@ fn variable(
 /// The text of a file without the newline at its end.
 fn file(path: &str) -> Result<String, SubstitutionFault> {
     let shown = || bounded(path);
-    let unreadable = |error: std::io::Error| SubstitutionFault::Unreadable {
-        path: shown(),
-        reason: error.to_string(),
-    };
+    let unreadable = |error: std::io::Error| SubstitutionFault::Unreadable { path: shown(), reason: error.to_string() };
     let mut bytes = Vec::new();
-    File::open(path)
-        .map_err(unreadable)?
-        .take(FILE_LIMIT + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+    File::open(path).map_err(unreadable)?.take(FILE_LIMIT + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > FILE_LIMIT {
         return Err(SubstitutionFault::TooLarge { path: shown() });
     }
-    let text =
-        String::from_utf8(bytes).map_err(|_| SubstitutionFault::NotText { path: shown() })?;
+    let text = String::from_utf8(bytes).map_err(|_| SubstitutionFault::NotText { path: shown() })?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }
@@ -186,14 +160,8 @@ mod tests {
         ] {
             assert_eq!(text(raw), Err(fault), "{raw}");
         }
-        assert!(matches!(
-            text("${file:/no/such/file}"),
-            Err(SubstitutionFault::Unreadable { .. })
-        ));
-        assert!(matches!(
-            text("${file:}"),
-            Err(SubstitutionFault::Unreadable { .. })
-        ));
+        assert!(matches!(text("${file:/no/such/file}"), Err(SubstitutionFault::Unreadable { .. })));
+        assert!(matches!(text("${file:}"), Err(SubstitutionFault::Unreadable { .. })));
     }
 
     #[test]
@@ -204,15 +172,9 @@ mod tests {
         let expanded = expand(&format!("${{file:{}}}", path.display()), &environment).unwrap();
         assert_eq!((expanded.text.as_str(), expanded.private), ("S3NT", true));
         std::fs::write(&path, vec![b'x'; 70_000]).unwrap();
-        assert!(matches!(
-            text(&format!("${{file:{}}}", path.display())),
-            Err(SubstitutionFault::TooLarge { .. })
-        ));
+        assert!(matches!(text(&format!("${{file:{}}}", path.display())), Err(SubstitutionFault::TooLarge { .. })));
         std::fs::write(&path, b"\xff").unwrap();
-        assert!(matches!(
-            text(&format!("${{file:{}}}", path.display())),
-            Err(SubstitutionFault::NotText { .. })
-        ));
+        assert!(matches!(text(&format!("${{file:{}}}", path.display())), Err(SubstitutionFault::NotText { .. })));
     }
 
     #[test]

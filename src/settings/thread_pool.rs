@@ -28,10 +28,7 @@ impl ThreadPoolSettings {
             Some(class) if is_class(&class, SIMPLE) => {}
             Some(class) if is_class(&class, ZERO_SIZE) => {
                 if reader.given("threadPool.threadCount").is_some() {
-                    reader.warn(
-                        "threadPool.threadCount",
-                        "no effect: a ZeroSizeThreadPool has no threads",
-                    );
+                    reader.warn("threadPool.threadCount", "no effect: a ZeroSizeThreadPool has no threads");
                 }
                 thread_count = 0;
             }
@@ -40,15 +37,10 @@ impl ThreadPoolSettings {
                 "threadPool.class",
                 &class,
                 &[SIMPLE, ZERO_SIZE],
-                &format!(
-                    "Java classes are not loaded here: a fixed pool of {thread_count} threads is used"
-                ),
+                &format!("Java classes are not loaded here: a fixed pool of {thread_count} threads is used"),
             ),
         }
-        Self {
-            thread_count,
-            thread_name_prefix: reader.text("threadPool.threadNamePrefix"),
-        }
+        Self { thread_count, thread_name_prefix: reader.text("threadPool.threadNamePrefix") }
     }
 }
 

@@ -55,10 +55,9 @@ impl JobStore {
                 interval_ms: s.interval_ms,
                 times_triggered: s.times_triggered,
             },
-            Schedule::Cron(c) => ScheduleRow::Cron {
-                expression: c.expression.text().to_owned(),
-                zone: Some(c.zone.name().to_owned()),
-            },
+            Schedule::Cron(c) => {
+                ScheduleRow::Cron { expression: c.expression.text().to_owned(), zone: Some(c.zone.name().to_owned()) }
+            }
         };
         Ok(TriggerRow {
             key: trigger.key.clone(),
@@ -128,13 +127,15 @@ fn schedule(row: &TriggerRow) -> Result<Schedule> {
                 None | Some("") => chrono_tz::UTC,
                 // The JVM's names for UTC that the zone table lacks.
                 Some("Z" | "GMT0") => chrono_tz::UTC,
-                Some(name) => name
-                    .parse()
-                    .map_err(|_| unreadable(row, format!("TIME_ZONE_ID = `{name}`: expected the name of a time zone")))?,
+                Some(name) => name.parse().map_err(|_| {
+                    unreadable(row, format!("TIME_ZONE_ID = `{name}`: expected the name of a time zone"))
+                })?,
             };
             Ok(Schedule::Cron(CronSchedule { expression, zone }))
         }
-        (ScheduleRow::Missing, "SIMPLE" | "CRON") => Err(unreadable(row, format!("its row in {}_TRIGGERS is missing", row.kind))),
+        (ScheduleRow::Missing, "SIMPLE" | "CRON") => {
+            Err(unreadable(row, format!("its row in {}_TRIGGERS is missing", row.kind)))
+        }
         (_, kind) => Err(unreadable(row, format!("TRIGGER_TYPE = `{kind}`: this version knows SIMPLE and CRON"))),
     }
 }

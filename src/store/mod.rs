@@ -6,6 +6,8 @@ mod definitions;
 #[cfg(any(test, feature = "test-util"))]
 pub mod faults;
 mod firing;
+mod memory;
+mod open;
 pub mod row;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod sql;
@@ -20,10 +22,14 @@ pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle, Recovering,
     Reservation,
 };
+pub use memory::MemoryDatabase;
+pub use open::open;
 pub use upkeep::{AuditPass, Checkin, FiredTrigger, InstanceStatus, Membership, MisfirePass, Recovered};
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-pub use sql::{Backend, ConnectionUrl, SqlDatabase, SqlOptions};
+pub use sql::{Backend, SqlDatabase, SqlOptions};
+
+pub use crate::rules::invariants::{Violation, violations};
 
 use crate::clock::Clock;
 use std::sync::Arc;

@@ -106,19 +106,14 @@ impl Kind {
                 if value.parse().is_ok_and(|value| within(least, most, value)) {
                     return Ok(());
                 }
-                return Err(
-                    match duration::parse(value).filter(|_| value.parse::<u64>().is_err()) {
-                        Some(meant) => format!(
-                            "{}: write {}",
-                            self.accepted(),
-                            duration::whole_millis(meant)
-                        ),
-                        None => self.accepted(),
-                    },
-                );
+                return Err(match duration::parse(value).filter(|_| value.parse::<u64>().is_err()) {
+                    Some(meant) => format!("{}: write {}", self.accepted(), duration::whole_millis(meant)),
+                    None => self.accepted(),
+                });
             }
-            Kind::Duration { least, most } => duration::parse(value)
-                .is_some_and(|value| within(least, most, duration::whole_millis(value))),
+            Kind::Duration { least, most } => {
+                duration::parse(value).is_some_and(|value| within(least, most, duration::whole_millis(value)))
+            }
             Kind::Seconds { least, most } | Kind::Count { least, most } => {
                 value.parse().is_ok_and(|value| within(least, most, value))
             }
@@ -132,9 +127,7 @@ impl Kind {
                 return Err(format!("{}: write {meant}", self.accepted()));
             }
             Kind::Name { most } => {
-                !value.is_empty()
-                    && value.chars().count() <= most
-                    && !value.chars().any(char::is_control)
+                !value.is_empty() && value.chars().count() <= most && !value.chars().any(char::is_control)
             }
             Kind::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(value)),
             Kind::Class => {
@@ -153,10 +146,7 @@ mod tests {
 
     #[test]
     fn a_duration_text_for_a_key_of_quartz_is_told_its_milliseconds() {
-        let kind = Kind::Millis {
-            least: 0,
-            most: 100_000,
-        };
+        let kind = Kind::Millis { least: 0, most: 100_000 };
         assert_eq!(kind.check("15000"), Ok(()));
         let error = kind.check("15s").unwrap_err();
         assert!(error.ends_with("from 0 to 100000: write 15000"), "{error}");
@@ -168,18 +158,9 @@ mod tests {
     #[test]
     fn only_true_and_false_are_booleans() {
         assert_eq!(Kind::Bool.check("TRUE"), Ok(()));
-        assert_eq!(
-            Kind::Bool.check("yes").unwrap_err(),
-            "expected true or false: write true"
-        );
-        assert_eq!(
-            Kind::Bool.check("off").unwrap_err(),
-            "expected true or false: write false"
-        );
-        assert_eq!(
-            Kind::Bool.check("maybe").unwrap_err(),
-            "expected true or false"
-        );
+        assert_eq!(Kind::Bool.check("yes").unwrap_err(), "expected true or false: write true");
+        assert_eq!(Kind::Bool.check("off").unwrap_err(), "expected true or false: write false");
+        assert_eq!(Kind::Bool.check("maybe").unwrap_err(), "expected true or false");
     }
 
     #[test]
@@ -196,17 +177,8 @@ mod tests {
         let kind = Kind::Choice(&["notify", "abort"]);
         assert_eq!(kind.check("Abort"), Ok(()));
         assert_eq!(kind.check("stop").unwrap_err(), "expected notify or abort");
-        let kind = Kind::Duration {
-            least: 1,
-            most: 60_000,
-        };
-        for (value, sound) in [
-            ("30s", true),
-            ("1m", true),
-            ("2m", false),
-            ("0", false),
-            ("x", false),
-        ] {
+        let kind = Kind::Duration { least: 1, most: 60_000 };
+        for (value, sound) in [("30s", true), ("1m", true), ("2m", false), ("0", false), ("x", false)] {
             assert_eq!(kind.check(value).is_ok(), sound, "{value}");
         }
     }

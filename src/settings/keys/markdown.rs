@@ -5,22 +5,11 @@ use std::fmt::Write as _;
 use super::{DefaultValue, KEYS, Key, Status};
 
 const SECTIONS: &[(&str, &[&str])] = &[
-    (
-        "Scheduler",
-        &[
-            "scheduler.",
-            "context.",
-            "managementRESTService.",
-            "threadExecutor.",
-        ],
-    ),
+    ("Scheduler", &["scheduler.", "context.", "managementRESTService.", "threadExecutor."]),
     ("Thread pool", &["threadPool."]),
     ("Job store", &["jobStore."]),
     ("Data sources", &["dataSource."]),
-    (
-        "Listeners and plugins",
-        &["jobListener.", "triggerListener.", "plugin."],
-    ),
+    ("Listeners and plugins", &["jobListener.", "triggerListener.", "plugin."]),
     ("Keys that exist only here", &["carnelian."]),
 ];
 
@@ -28,45 +17,23 @@ const SECTIONS: &[(&str, &[&str])] = &[
 pub fn markdown() -> String {
     let mut out = String::new();
     for (title, prefixes) in SECTIONS {
-        let rows = || {
-            KEYS.iter()
-                .filter(|row| prefixes.iter().any(|prefix| row.name.starts_with(prefix)))
-        };
+        let rows = || KEYS.iter().filter(|row| prefixes.iter().any(|prefix| row.name.starts_with(prefix)));
         line(&mut out, format_args!("### {title}\n"));
-        let effective: Vec<&Key> = rows()
-            .filter(|row| row.status == Status::Effective)
-            .collect();
+        let effective: Vec<&Key> = rows().filter(|row| row.status == Status::Effective).collect();
         if !effective.is_empty() {
-            line(
-                &mut out,
-                format_args!("| Key | Default | Unit or form | Meaning |\n|---|---|---|---|"),
-            );
+            line(&mut out, format_args!("| Key | Default | Unit or form | Meaning |\n|---|---|---|---|"));
             for row in effective {
                 let (name, default, unit) = (row.name, default(row), row.kind.unit());
-                line(
-                    &mut out,
-                    format_args!("| `{name}` | {default} | {unit} | {} |", row.meaning),
-                );
+                line(&mut out, format_args!("| `{name}` | {default} | {unit} | {} |", row.meaning));
             }
             out.push('\n');
         }
-        let accepted: Vec<&Key> = rows()
-            .filter(|row| row.status != Status::Effective)
-            .collect();
+        let accepted: Vec<&Key> = rows().filter(|row| row.status != Status::Effective).collect();
         if !accepted.is_empty() {
-            line(
-                &mut out,
-                format_args!("Accepted, with a warning where it asks for something else:\n"),
-            );
-            line(
-                &mut out,
-                format_args!("| Key | In Quartz | Here |\n|---|---|---|"),
-            );
+            line(&mut out, format_args!("Accepted, with a warning where it asks for something else:\n"));
+            line(&mut out, format_args!("| Key | In Quartz | Here |\n|---|---|---|"));
             for row in accepted {
-                line(
-                    &mut out,
-                    format_args!("| `{}` | {} | {} |", row.name, row.meaning, here(row)),
-                );
+                line(&mut out, format_args!("| `{}` | {} | {} |", row.name, row.meaning, here(row)));
             }
             out.push('\n');
         }

@@ -98,11 +98,7 @@ impl Key {
 
     /// The key as a file should spell it: with `org.quartz.` unless it exists only here.
     pub fn full_name(&self) -> String {
-        if self.name.starts_with("carnelian.") {
-            self.name.to_owned()
-        } else {
-            format!("{QUARTZ_PREFIX}{}", self.name)
-        }
+        if self.name.starts_with("carnelian.") { self.name.to_owned() } else { format!("{QUARTZ_PREFIX}{}", self.name) }
     }
 
     fn matches(&self, key: &str) -> bool {
@@ -169,11 +165,7 @@ pub(crate) fn nearest_key(unknown: &str) -> Option<String> {
 }
 
 fn prefixed(name: &str) -> String {
-    if name.starts_with("carnelian.") {
-        name.to_owned()
-    } else {
-        format!("{QUARTZ_PREFIX}{name}")
-    }
+    if name.starts_with("carnelian.") { name.to_owned() } else { format!("{QUARTZ_PREFIX}{name}") }
 }
 
 #[cfg(test)]
@@ -183,10 +175,7 @@ mod tests {
     #[test]
     fn the_most_exact_row_wins() {
         for (key, row) in [
-            (
-                "org.quartz.threadPool.threadCount",
-                Some("threadPool.threadCount"),
-            ),
+            ("org.quartz.threadPool.threadCount", Some("threadPool.threadCount")),
             ("threadPool.threadCount", Some("threadPool.threadCount")),
             ("plugin.x.class", Some("plugin.NAME.class")),
             ("plugin.x.jobs.a", Some("plugin.NAME.*")),
@@ -219,11 +208,7 @@ mod tests {
     #[test]
     fn rows_are_unique_and_say_something() {
         for (at, row) in KEYS.iter().enumerate() {
-            assert!(
-                KEYS.iter().skip(at + 1).all(|other| other.name != row.name),
-                "{}",
-                row.name
-            );
+            assert!(KEYS.iter().skip(at + 1).all(|other| other.name != row.name), "{}", row.name);
             assert!(row.meaning.ends_with('.'), "{}: {}", row.name, row.meaning);
         }
     }
@@ -231,33 +216,17 @@ mod tests {
     #[test]
     fn a_misspelt_key_finds_its_neighbour() {
         for (given, meant) in [
-            (
-                "org.quartz.threadPool.threadCont",
-                "org.quartz.threadPool.threadCount",
-            ),
+            ("org.quartz.threadPool.threadCont", "org.quartz.threadPool.threadCount"),
             ("threadpool.threadcount", "threadPool.threadCount"),
-            (
-                "org.quarz.threadPool.threadCount",
-                "org.quartz.threadPool.threadCount",
-            ),
+            ("org.quarz.threadPool.threadCount", "org.quartz.threadPool.threadCount"),
             ("dataSource.myDS.pasword", "dataSource.myDS.password"),
-            (
-                "org.quartz.dataSource.myDS.url",
-                "org.quartz.dataSource.myDS.URL",
-            ),
+            ("org.quartz.dataSource.myDS.url", "org.quartz.dataSource.myDS.URL"),
             ("carnelian.jobStore.clok", "carnelian.jobStore.clock"),
-            (
-                "org.quartz.carnelian.jobStore.clock",
-                "carnelian.jobStore.clock",
-            ),
+            ("org.quartz.carnelian.jobStore.clock", "carnelian.jobStore.clock"),
         ] {
             assert_eq!(nearest_key(given).as_deref(), Some(meant), "{given}");
         }
-        for key in [
-            "spring.main.banner",
-            "dataSource.myDS.foo",
-            "org.quartz.threadPool.colour",
-        ] {
+        for key in ["spring.main.banner", "dataSource.myDS.foo", "org.quartz.threadPool.colour"] {
             assert_eq!(nearest_key(key), None, "{key}");
         }
     }

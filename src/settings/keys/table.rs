@@ -3,10 +3,7 @@
 use super::{Key, Kind, key, optional};
 
 const YEAR: u64 = 31_536_000_000;
-const MILLIS: Kind = Kind::Millis {
-    least: 0,
-    most: YEAR,
-};
+const MILLIS: Kind = Kind::Millis { least: 0, most: YEAR };
 const NO_CLASSES: &str = "Java classes are not loaded here";
 const NO_DAEMONS: &str = "threads here are neither daemons nor users: shutdown ends them";
 const NO_CLASS_LOADERS: &str = "there are no class loaders here";

@@ -133,17 +133,13 @@ impl DataSourceUrl {
             "postgresql" | "postgres" => {
                 let mut parts = Parts::split(rest, jdbc)?;
                 parts.take_login(user, password, &mut warnings);
-                Self::Postgres {
-                    url: Secret::new(postgres::url(parts, jdbc, &mut warnings)?),
-                }
+                Self::Postgres { url: Secret::new(postgres::url(parts, jdbc, &mut warnings)?) }
             }
             "mysql" | "mariadb" => {
                 let rest = mysql::without_balancing(rest, &mut warnings);
                 let mut parts = Parts::split(rest, jdbc)?;
                 parts.take_login(user, password, &mut warnings);
-                Self::MySql {
-                    url: Secret::new(mysql::url(parts, jdbc, &mut warnings)?),
-                }
+                Self::MySql { url: Secret::new(mysql::url(parts, jdbc, &mut warnings)?) }
             }
             _ => return Err(DataSourceUrlError::UnknownScheme),
         };
@@ -181,9 +177,7 @@ fn sqlite(rest: &str, warnings: &mut Vec<String>) -> Result<DataSourceUrl, DataS
     if path.is_empty() || without_prefix(path, "file:").is_some() {
         return Err(DataSourceUrlError::SqlitePath);
     }
-    Ok(DataSourceUrl::Sqlite {
-        path: path.to_owned(),
-    })
+    Ok(DataSourceUrl::Sqlite { path: path.to_owned() })
 }
 
 impl FromStr for DataSourceUrl {
@@ -232,25 +226,13 @@ mod tests {
             assert_eq!(revealed(text).as_deref(), Ok(path), "{text}");
         }
         for text in ["sqlite:", "jdbc:sqlite:", "sqlite:file:x?mode=ro"] {
-            assert_eq!(
-                revealed(text),
-                Err(DataSourceUrlError::SqlitePath),
-                "{text}"
-            );
+            assert_eq!(revealed(text), Err(DataSourceUrlError::SqlitePath), "{text}");
         }
     }
 
     #[test]
     fn other_databases_are_refused_by_naming_ours() {
-        for text in [
-            "",
-            "jobs.db",
-            "jdbc:oracle:thin:@h:1521:x",
-            "jdbc:h2:mem:x",
-            "http://x",
-            "jdbc:",
-            "é:",
-        ] {
+        for text in ["", "jobs.db", "jdbc:oracle:thin:@h:1521:x", "jdbc:h2:mem:x", "http://x", "jdbc:", "é:"] {
             let error = revealed(text).unwrap_err();
             assert_eq!(error, DataSourceUrlError::UnknownScheme, "{text}");
             assert!(error.to_string().contains("jdbc:mariadb://"));
@@ -260,12 +242,10 @@ mod tests {
     #[test]
     fn the_keys_go_before_the_url_and_say_so() {
         let password = Secret::new("new:pw");
-        let (url, warnings) =
-            DataSourceUrl::parse("mysql://a:old@h/db", Some("b"), Some(&password)).unwrap();
+        let (url, warnings) = DataSourceUrl::parse("mysql://a:old@h/db", Some("b"), Some(&password)).unwrap();
         assert_eq!(url.reveal(), "mysql://b:new%3Apw@h/db");
         assert_eq!(warnings.len(), 2, "{warnings:?}");
-        let (_, warnings) =
-            DataSourceUrl::parse("mysql://b@h/db", Some("b"), Some(&password)).unwrap();
+        let (_, warnings) = DataSourceUrl::parse("mysql://b@h/db", Some("b"), Some(&password)).unwrap();
         assert_eq!(warnings.len(), 0, "{warnings:?}");
     }
 

@@ -40,10 +40,7 @@ impl Parts {
         if database.contains(['/', '@']) {
             return Err(Error::Path);
         }
-        let mut parts = Self {
-            database: Some(decode(database)?).filter(|name| !name.is_empty()),
-            ..Self::default()
-        };
+        let mut parts = Self { database: Some(decode(database)?).filter(|name| !name.is_empty()), ..Self::default() };
         let hosts = match authority.rsplit_once('@') {
             Some((login, hosts)) => {
                 let (user, password) = match login.split_once(':') {
@@ -59,23 +56,14 @@ impl Parts {
         if !hosts.is_empty() {
             parts.hosts = hosts.split(',').map(host).collect::<Result<_, _>>()?;
         }
-        for pair in query
-            .unwrap_or("")
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-        {
+        for pair in query.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let plain = |text: &str| {
-                if jdbc {
-                    decode(&text.replace('+', " "))
-                } else {
-                    decode(text)
-                }
+                if jdbc { decode(&text.replace('+', " ")) } else { decode(text) }
             };
             let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
             // A `?` inside a password lands here.
-            if !name.chars().all(is_word) || (!jdbc && value.contains('@') && parts.user.is_none())
-            {
+            if !name.chars().all(is_word) || (!jdbc && value.contains('@') && parts.user.is_none()) {
                 return Err(Error::Path);
             }
             parts.parameters.push((name.to_owned(), plain(value)?));
@@ -84,12 +72,7 @@ impl Parts {
     }
 
     /// Moves `user=` and `password=` into the login, then lets the keys of the data source go before it.
-    pub fn take_login(
-        &mut self,
-        user: Option<&str>,
-        password: Option<&Secret>,
-        warnings: &mut Vec<String>,
-    ) {
+    pub fn take_login(&mut self, user: Option<&str>, password: Option<&Secret>, warnings: &mut Vec<String>) {
         for (name, value) in std::mem::take(&mut self.parameters) {
             match name.as_str() {
                 "user" => self.user = Some(value),
@@ -99,19 +82,12 @@ impl Parts {
         }
         if let Some(user) = user {
             if self.user.as_deref().is_some_and(|other| other != user) {
-                warnings.push(
-                    "the URL holds another user: the data source's key `user` goes before it"
-                        .to_owned(),
-                );
+                warnings.push("the URL holds another user: the data source's key `user` goes before it".to_owned());
             }
             self.user = Some(user.to_owned());
         }
         if let Some(password) = password {
-            if self
-                .password
-                .as_ref()
-                .is_some_and(|other| other != password)
-            {
+            if self.password.as_ref().is_some_and(|other| other != password) {
                 warnings
                     .push("the URL holds another password: the data source's key `password` goes before it".to_owned());
             }
@@ -149,12 +125,7 @@ fn host(text: &str) -> Result<Host, Error> {
         },
     };
     let port = match port {
-        Some(port) => Some(
-            port.parse()
-                .ok()
-                .filter(|&port| port > 0)
-                .ok_or(Error::Port)?,
-        ),
+        Some(port) => Some(port.parse().ok().filter(|&port| port > 0).ok_or(Error::Port)?),
         None => None,
     };
     Ok(Host { name, port })
@@ -167,11 +138,7 @@ pub(super) fn encode(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             out.push(char::from(byte));
         } else {
-            let digit = |half: u8| {
-                char::from_digit(u32::from(half), 16)
-                    .unwrap_or('0')
-                    .to_ascii_uppercase()
-            };
+            let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0').to_ascii_uppercase();
             out.push('%');
             out.push(digit(byte >> 4));
             out.push(digit(byte & 15));
@@ -196,11 +163,7 @@ fn decode(text: &str) -> Result<String, Error> {
     }
     let text = String::from_utf8(bytes).map_err(|_| Error::Escape)?;
     // No driver takes a NUL, and the others have no place in a name.
-    if text.chars().any(char::is_control) {
-        Err(Error::TooLong)
-    } else {
-        Ok(text)
-    }
+    if text.chars().any(char::is_control) { Err(Error::TooLong) } else { Ok(text) }
 }
 
 #[cfg(test)]
@@ -209,27 +172,13 @@ mod tests {
 
     #[test]
     fn every_part_is_found() {
-        let parts = Parts::split(
-            "//m%20e:p%40s%3As@a:1,[::1]:2,c/j%C3%A4?x=1&y=a%26b&z",
-            false,
-        )
-        .unwrap();
+        let parts = Parts::split("//m%20e:p%40s%3As@a:1,[::1]:2,c/j%C3%A4?x=1&y=a%26b&z", false).unwrap();
         assert_eq!(parts.user.as_deref(), Some("m e"));
         assert_eq!(parts.password.as_ref().map(Secret::reveal), Some("p@s:s"));
-        let host = |name: &str, port| Host {
-            name: name.to_owned(),
-            port,
-        };
-        assert_eq!(
-            parts.hosts,
-            [host("a", Some(1)), host("[::1]", Some(2)), host("c", None)]
-        );
+        let host = |name: &str, port| Host { name: name.to_owned(), port };
+        assert_eq!(parts.hosts, [host("a", Some(1)), host("[::1]", Some(2)), host("c", None)]);
         assert_eq!(parts.database.as_deref(), Some("jä"));
-        let names: Vec<_> = parts
-            .parameters
-            .iter()
-            .map(|(n, v)| (n.as_str(), v.as_str()))
-            .collect();
+        let names: Vec<_> = parts.parameters.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         assert_eq!(names, [("x", "1"), ("y", "a&b"), ("z", "")]);
         assert_eq!(parts.login(), "m%20e:p%40s%3As@");
     }

@@ -45,37 +45,19 @@ const LIBPQ: &[&str] = &[
     "tcp_user_timeout",
 ];
 
-const SSL_MODES: &[&str] = &[
-    "disable",
-    "allow",
-    "prefer",
-    "require",
-    "verify-ca",
-    "verify-full",
-];
+const SSL_MODES: &[&str] = &["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 
 /// Builds the URL; parameters that libpq has no word for are left out with a warning.
-pub(super) fn url(
-    mut parts: Parts,
-    jdbc: bool,
-    warnings: &mut Vec<String>,
-) -> Result<String, Error> {
+pub(super) fn url(mut parts: Parts, jdbc: bool, warnings: &mut Vec<String>) -> Result<String, Error> {
     // JDBC always means TCP; libpq without a host takes the local socket.
     if jdbc && parts.hosts.is_empty() {
-        parts.hosts.push(Host {
-            name: "localhost".to_owned(),
-            port: None,
-        });
+        parts.hosts.push(Host { name: "localhost".to_owned(), port: None });
     }
     let hosts: Vec<String> = parts
         .hosts
         .iter()
         .map(|host| {
-            let name = if host.name.starts_with('[') {
-                host.name.clone()
-            } else {
-                encode(&host.name)
-            };
+            let name = if host.name.starts_with('[') { host.name.clone() } else { encode(&host.name) };
             match host.port.or(jdbc.then_some(5432)) {
                 Some(port) => format!("{name}:{port}"),
                 None => name,
@@ -94,21 +76,11 @@ pub(super) fn url(
     }
     query.check()?;
     let database = parts.database.as_deref().map(encode).unwrap_or_default();
-    Ok(format!(
-        "postgres://{}{}/{database}{}",
-        parts.login(),
-        hosts.join(","),
-        query.text()
-    ))
+    Ok(format!("postgres://{}{}/{database}{}", parts.login(), hosts.join(","), query.text()))
 }
 
 /// One parameter of the JDBC driver in the words of libpq.
-fn from_jdbc(
-    name: &str,
-    value: &str,
-    query: &mut Query,
-    warnings: &mut Vec<String>,
-) -> Result<(), Error> {
+fn from_jdbc(name: &str, value: &str, query: &mut Query, warnings: &mut Vec<String>) -> Result<(), Error> {
     match name {
         "sslmode" | "sslcert" | "sslrootcert" | "sslpassword" | "options" => query.set(name, value),
         "sslkey" => {
@@ -159,19 +131,13 @@ fn from_jdbc(
 }
 
 fn unknown(name: &str) -> String {
-    format!(
-        "parameter {} has no effect: libpq does not know it",
-        bounded(name)
-    )
+    format!("parameter {} has no effect: libpq does not know it", bounded(name))
 }
 
 fn seconds<'a>(name: &'static str, value: &'a str) -> Result<&'a str, Error> {
     match value.parse::<u32>() {
         Ok(_) => Ok(value),
-        Err(_) => Err(Error::Parameter {
-            name,
-            expected: "a whole number of seconds",
-        }),
+        Err(_) => Err(Error::Parameter { name, expected: "a whole number of seconds" }),
     }
 }
 
@@ -185,10 +151,7 @@ struct Query(Vec<(String, String)>);
 
 impl Query {
     fn get(&self, name: &str) -> Option<&str> {
-        self.0
-            .iter()
-            .find(|(other, _)| other == name)
-            .map(|(_, value)| value.as_str())
+        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
     fn set(&mut self, name: &str, value: &str) {
@@ -211,38 +174,21 @@ impl Query {
     }
 
     fn check(&self) -> Result<(), Error> {
-        if self
-            .get("sslmode")
-            .is_some_and(|mode| !SSL_MODES.contains(&mode))
-        {
+        if self.get("sslmode").is_some_and(|mode| !SSL_MODES.contains(&mode)) {
             return Err(Error::Parameter {
                 name: "sslmode",
                 expected: "disable, allow, prefer, require, verify-ca or verify-full",
             });
         }
-        if self
-            .get("connect_timeout")
-            .is_some_and(|value| value.parse::<u32>().is_err())
-        {
-            return Err(Error::Parameter {
-                name: "connect_timeout",
-                expected: "a whole number of seconds",
-            });
+        if self.get("connect_timeout").is_some_and(|value| value.parse::<u32>().is_err()) {
+            return Err(Error::Parameter { name: "connect_timeout", expected: "a whole number of seconds" });
         }
         Ok(())
     }
 
     fn text(&self) -> String {
-        let pairs: Vec<String> = self
-            .0
-            .iter()
-            .map(|(name, value)| format!("{name}={}", encode(value)))
-            .collect();
-        if pairs.is_empty() {
-            String::new()
-        } else {
-            format!("?{}", pairs.join("&"))
-        }
+        let pairs: Vec<String> = self.0.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
+        if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
     }
 }
 
@@ -259,38 +205,20 @@ mod tests {
     fn jdbc_urls_become_native() {
         for (text, url) in [
             ("jdbc:postgresql://db:5433/jobs", "postgres://db:5433/jobs"),
-            (
-                "jdbc:postgresql://db/jobs?user=a&password=b+c",
-                "postgres://a:b%20c@db:5432/jobs",
-            ),
+            ("jdbc:postgresql://db/jobs?user=a&password=b+c", "postgres://a:b%20c@db:5432/jobs"),
             ("jdbc:postgresql:jobs", "postgres://localhost:5432/jobs"),
             ("jdbc:postgresql:///jobs", "postgres://localhost:5432/jobs"),
             ("jdbc:postgresql://a,b:9/jobs", "postgres://a:5432,b:9/jobs"),
             ("jdbc:postgresql://[::1]/jobs", "postgres://[::1]:5432/jobs"),
-            (
-                "jdbc:postgresql://h/j?sslmode=require&ssl=true",
-                "postgres://h:5432/j?sslmode=require",
-            ),
-            (
-                "jdbc:postgresql://h/j?ssl=true",
-                "postgres://h:5432/j?sslmode=verify-full",
-            ),
-            (
-                "jdbc:postgresql://h/j?connectTimeout=5&loginTimeout=9",
-                "postgres://h:5432/j?connect_timeout=5",
-            ),
-            (
-                "jdbc:postgresql://h/j?currentSchema=a,b",
-                "postgres://h:5432/j?options=-csearch_path%3Da%2Cb",
-            ),
+            ("jdbc:postgresql://h/j?sslmode=require&ssl=true", "postgres://h:5432/j?sslmode=require"),
+            ("jdbc:postgresql://h/j?ssl=true", "postgres://h:5432/j?sslmode=verify-full"),
+            ("jdbc:postgresql://h/j?connectTimeout=5&loginTimeout=9", "postgres://h:5432/j?connect_timeout=5"),
+            ("jdbc:postgresql://h/j?currentSchema=a,b", "postgres://h:5432/j?options=-csearch_path%3Da%2Cb"),
             (
                 "jdbc:postgresql://h/j?ApplicationName=x&tcpKeepAlive=true",
                 "postgres://h:5432/j?application_name=x&keepalives=1",
             ),
-            (
-                "jdbc:postgresql://h/j?targetServerType=primary",
-                "postgres://h:5432/j?target_session_attrs=read-write",
-            ),
+            ("jdbc:postgresql://h/j?targetServerType=primary", "postgres://h:5432/j?target_session_attrs=read-write"),
         ] {
             assert_eq!(parse(text), (url.to_owned(), vec![]), "{text}");
         }
@@ -311,9 +239,8 @@ mod tests {
 
     #[test]
     fn what_libpq_does_not_know_is_left_out_with_a_warning() {
-        let (url, warnings) = parse(
-            "jdbc:postgresql://h/j?socketTimeout=5&reWriteBatchedInserts=true&prepareThreshold=3",
-        );
+        let (url, warnings) =
+            parse("jdbc:postgresql://h/j?socketTimeout=5&reWriteBatchedInserts=true&prepareThreshold=3");
         assert_eq!(url, "postgres://h:5432/j");
         assert_eq!(warnings.len(), 3, "{warnings:?}");
         let (url, warnings) = parse("postgres://h/j?colour=red");

@@ -140,7 +140,8 @@ impl JobStore {
         let mut to = [(TriggerState::Waiting, Vec::new()), (TriggerState::Blocked, Vec::new())];
         let mut late = [Vec::new(), Vec::new()];
         for row in s.triggers(keys)? {
-            let paused = matches!(TriggerState::from_name(&row.state), Some(TriggerState::Paused | TriggerState::PausedBlocked));
+            let paused =
+                matches!(TriggerState::from_name(&row.state), Some(TriggerState::Paused | TriggerState::PausedBlocked));
             if !paused || row.next_ms.is_none() {
                 continue; // Quartz leaves a trigger without a next fire time paused
             }

@@ -45,7 +45,9 @@ impl JobStore {
             let standing = Standing::read(s)?;
             let mut triggers = work
                 .iter()
-                .flat_map(|(job, triggers)| triggers.iter().map(move |t| (job.disallow_concurrent_execution, t.clone())))
+                .flat_map(|(job, triggers)| {
+                    triggers.iter().map(move |t| (job.disallow_concurrent_execution, t.clone()))
+                })
                 .collect();
             self.put_triggers(s, &standing, &mut triggers, replace)?;
             Ok(triggers.into_iter().map(|(_, t)| t).collect())
@@ -137,7 +139,12 @@ impl JobStore {
         })
     }
 
-    fn put_jobs<'a>(&self, s: &mut dyn Session, jobs: impl Iterator<Item = &'a JobDetail>, replace: bool) -> Result<()> {
+    fn put_jobs<'a>(
+        &self,
+        s: &mut dyn Session,
+        jobs: impl Iterator<Item = &'a JobDetail>,
+        replace: bool,
+    ) -> Result<()> {
         let rows = jobs.map(|job| self.job_row(job)).collect::<Result<Vec<_>>>()?;
         let keys: Vec<_> = rows.iter().map(|row| row.key.clone()).collect();
         check_distinct("job", &keys)?;

@@ -37,7 +37,8 @@ impl JobStore {
             Begin::Locking(Lock::TriggerAccess),
             |s| self.acquire_in(s, owner, request),
             &mut |s, acquisition| {
-                let id = acquisition.fired.first().map(|f| &f.fire_id).or(acquisition.reserved.first().map(|r| &r.fire_id));
+                let id =
+                    acquisition.fired.first().map(|f| &f.fire_id).or(acquisition.reserved.first().map(|r| &r.fire_id));
                 match id {
                     Some(id) => Ok(!s.existing_fired(std::slice::from_ref(id))?.is_empty()),
                     None => Ok(true),
@@ -62,12 +63,17 @@ impl JobStore {
             if scheduled_ms <= now_ms + request.fire_ahead_ms {
                 firing.fire(&candidate, job, &mut trigger, fence);
             } else {
-                reserved.push((Reservation { fire_id: fire_id(owner, fence), trigger: trigger.key, scheduled_ms }, trigger.priority));
+                reserved.push((
+                    Reservation { fire_id: fire_id(owner, fence), trigger: trigger.key, scheduled_ms },
+                    trigger.priority,
+                ));
             }
         }
 
         let keys: Vec<_> = reserved.iter().map(|(r, _)| r.trigger.clone()).collect();
-        if !keys.is_empty() && s.change_states(Selection::Triggers(&keys), Transition::Acquire.moves(), false)? != keys.len() {
+        if !keys.is_empty()
+            && s.change_states(Selection::Triggers(&keys), Transition::Acquire.moves(), false)? != keys.len()
+        {
             return Err(overtaken("reserve triggers"));
         }
         firing.write_triggers(s)?;
@@ -145,6 +151,7 @@ impl JobStore {
 pub(super) fn fenced(owner: &Owner) -> Error {
     Error::Fenced {
         subject: format!("instance `{}`", owner.instance),
-        reason: "it is not registered under its incarnation: another node declared it dead, or took its name".to_owned(),
+        reason: "it is not registered under its incarnation: another node declared it dead, or took its name"
+            .to_owned(),
     }
 }

@@ -56,7 +56,8 @@ impl JobStore {
                     && c.trigger.state == TriggerState::Acquired.name()
                     && c.trigger.next_ms == Some(reservation.scheduled_ms)
             });
-            let startable = candidate.filter(|c| firing.may_start(c)).and_then(|c| self.firable(&c).ok().map(|(j, t)| (c, j, t)));
+            let startable =
+                candidate.filter(|c| firing.may_start(c)).and_then(|c| self.firable(&c).ok().map(|(j, t)| (c, j, t)));
             match startable {
                 Some((candidate, job, mut trigger)) => {
                     firing.fire(&candidate, job, &mut trigger, fence);

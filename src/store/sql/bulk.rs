@@ -173,7 +173,9 @@ impl SqlSession<'_> {
             }
             (backend, _) => {
                 let one = keys.iter().map(|key| format!("{key} = ?")).collect::<Vec<_>>().join(" AND ");
-                let size = |rows| if backend == Backend::Mysql { chunks(rows).collect() } else { rows.chunks(1).collect::<Vec<_>>() };
+                let size = |rows| {
+                    if backend == Backend::Mysql { chunks(rows).collect() } else { rows.chunks(1).collect::<Vec<_>>() }
+                };
                 let many = |chunk: &[Vec<Value>]| format!("({})", vec![one.as_str(); chunk.len()].join(" OR "));
                 size(rows).into_iter().map(|chunk| (many(chunk), chunk.iter().flatten().cloned().collect())).collect()
             }

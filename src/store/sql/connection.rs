@@ -2,12 +2,11 @@
 
 use super::dialect::{self, Failure};
 use super::statement::Statement;
+use crate::settings::DataSourceUrl;
 use crate::store::Begin;
-use diesel::Connection as _;
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::deserialize::QueryableByName;
 use diesel::result::QueryResult;
-use std::fmt;
 
 /// The databases this build can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,50 +30,20 @@ impl Backend {
     }
 }
 
-/// Where a database is, with the secrets needed to get in; shown without them.
-#[derive(Clone, PartialEq, Eq)]
-pub enum ConnectionUrl {
-    /// A file, or `:memory:`.
-    Sqlite(String),
-    /// `postgres://…`, as libpq reads it.
-    Postgres(String),
-    /// `mysql://…`.
-    Mysql(String),
-}
-
-impl ConnectionUrl {
-    /// Which database it names.
-    pub fn backend(&self) -> Backend {
-        match self {
-            ConnectionUrl::Sqlite(_) => Backend::Sqlite,
-            ConnectionUrl::Postgres(_) => Backend::Postgres,
-            ConnectionUrl::Mysql(_) => Backend::Mysql,
-        }
-    }
-
-    pub(super) fn is_memory(&self) -> bool {
-        matches!(self, ConnectionUrl::Sqlite(path) if path == ":memory:")
-    }
-
-    /// The password in the URL, so that it can be kept out of messages.
-    fn password(&self) -> Option<&str> {
-        let (ConnectionUrl::Postgres(url) | ConnectionUrl::Mysql(url)) = self else { return None };
-        let authority = url.split_once("://")?.1.split(['/', '?']).next()?;
-        let (user, _) = authority.rsplit_once('@')?;
-        user.split_once(':').map(|(_, password)| password).filter(|p| !p.is_empty())
+/// Which database a data source names.
+pub(super) fn backend_of(url: &DataSourceUrl) -> Backend {
+    match url {
+        DataSourceUrl::Sqlite { .. } => Backend::Sqlite,
+        DataSourceUrl::Postgres { .. } => Backend::Postgres,
+        DataSourceUrl::MySql { .. } => Backend::Mysql,
     }
 }
 
-impl fmt::Debug for ConnectionUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConnectionUrl::Sqlite(path) => write!(f, "sqlite:{path}"),
-            ConnectionUrl::Postgres(url) | ConnectionUrl::Mysql(url) => {
-                let hidden = self.password().map_or(url.clone(), |password| url.replace(password, "***"));
-                f.write_str(&hidden)
-            }
-        }
-    }
+/// The password in a URL, so that it can be kept out of messages.
+fn password(url: &DataSourceUrl) -> Option<&str> {
+    let authority = url.reveal().split_once("://")?.1.split(['/', '?']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    user.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
 }
 
 /// One connection. `match` on it stands here and in [`dialect`] only.
@@ -139,16 +108,16 @@ impl Connection {
     }
 
     /// Opens a connection and sets up its session.
-    pub(super) fn establish(url: &ConnectionUrl) -> Result<Self, Failure> {
+    pub(super) fn establish(url: &DataSourceUrl) -> Result<Self, Failure> {
         let mut connection = match url {
             #[cfg(feature = "sqlite")]
-            ConnectionUrl::Sqlite(path) => Connection::Sqlite(Inner::establish(path, url)?),
+            DataSourceUrl::Sqlite { .. } => Connection::Sqlite(Inner::establish(url)?),
             #[cfg(feature = "postgres")]
-            ConnectionUrl::Postgres(text) => Connection::Postgres(Inner::establish(text, url)?),
+            DataSourceUrl::Postgres { .. } => Connection::Postgres(Inner::establish(url)?),
             #[cfg(feature = "mysql")]
-            ConnectionUrl::Mysql(text) => Connection::Mysql(Inner::establish(text, url)?),
+            DataSourceUrl::MySql { .. } => Connection::Mysql(Inner::establish(url)?),
             #[allow(unreachable_patterns, reason = "reached when a database's feature is off")]
-            other => return Err(Failure::not_built_in(other.backend())),
+            other => return Err(Failure::not_built_in(backend_of(other))),
         };
         for statement in dialect::session_setup(connection.backend()) {
             match connection.run(statement.text) {
@@ -216,12 +185,12 @@ impl Connection {
 }
 
 impl<C: diesel::Connection> Inner<C> {
-    fn establish(text: &str, url: &ConnectionUrl) -> Result<Self, Failure> {
-        match C::establish(text) {
+    fn establish(url: &DataSourceUrl) -> Result<Self, Failure> {
+        match C::establish(url.reveal()) {
             Ok(connection) => Ok(Self { connection, broken: false }),
             Err(error) => {
                 let message = error.to_string();
-                let message = url.password().map_or(message.clone(), |password| message.replace(password, "***"));
+                let message = password(url).map_or(message.clone(), |password| message.replace(password, "***"));
                 Err(Failure { class: crate::FailureClass::Unavailable, message: format!("cannot connect: {message}") })
             }
         }
@@ -231,11 +200,11 @@ impl<C: diesel::Connection> Inner<C> {
 /// Makes connections for the pool.
 #[derive(Debug)]
 pub(super) struct Manager {
-    url: ConnectionUrl,
+    url: DataSourceUrl,
 }
 
 impl Manager {
-    pub(super) fn new(url: ConnectionUrl) -> Self {
+    pub(super) fn new(url: DataSourceUrl) -> Self {
         Self { url }
     }
 }

@@ -30,7 +30,10 @@ impl Failure {
         };
         Self {
             class: FailureClass::Permanent,
-            message: format!("this program was built without {}: build it with the feature `{feature}`", backend.name()),
+            message: format!(
+                "this program was built without {}: build it with the feature `{feature}`",
+                backend.name()
+            ),
         }
     }
 }
@@ -52,34 +55,40 @@ pub(super) fn session_setup(backend: Backend) -> &'static [Setup] {
         Setup { text, optional: true }
     }
     match backend {
-        Backend::Sqlite => &const {
-            [
-                must("PRAGMA busy_timeout = 10000"),
-                must("PRAGMA journal_mode = WAL"),
-                must("PRAGMA synchronous = FULL"),
-                must("PRAGMA foreign_keys = ON"),
-            ]
-        },
-        Backend::Postgres => &const {
-            [
-                must("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"),
-                must("SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '5s'"),
-                must("SET statement_timeout = '60s'; SET TIME ZONE 'UTC'"),
-                may("SET jit = off"),
-                may("SET client_min_messages = warning"),
-            ]
-        },
-        Backend::Mysql => &const {
-            [
-                must("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"),
-                must("SET SESSION innodb_lock_wait_timeout = 10, time_zone = '+00:00'"),
-                must("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')"),
-                // Keys compare byte by byte; without this a derived table could not be joined with them.
-                must("SET NAMES utf8mb4 COLLATE utf8mb4_bin"),
-                // MariaDB's name; not the `_write_` variant, since SELECT … FOR UPDATE is no write.
-                may("SET SESSION idle_transaction_timeout = 5"),
-            ]
-        },
+        Backend::Sqlite => {
+            &const {
+                [
+                    must("PRAGMA busy_timeout = 10000"),
+                    must("PRAGMA journal_mode = WAL"),
+                    must("PRAGMA synchronous = FULL"),
+                    must("PRAGMA foreign_keys = ON"),
+                ]
+            }
+        }
+        Backend::Postgres => {
+            &const {
+                [
+                    must("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"),
+                    must("SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '5s'"),
+                    must("SET statement_timeout = '60s'; SET TIME ZONE 'UTC'"),
+                    may("SET jit = off"),
+                    may("SET client_min_messages = warning"),
+                ]
+            }
+        }
+        Backend::Mysql => {
+            &const {
+                [
+                    must("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"),
+                    must("SET SESSION innodb_lock_wait_timeout = 10, time_zone = '+00:00'"),
+                    must("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')"),
+                    // Keys compare byte by byte; without this a derived table could not be joined with them.
+                    must("SET NAMES utf8mb4 COLLATE utf8mb4_bin"),
+                    // MariaDB's name; not the `_write_` variant, since SELECT … FOR UPDATE is no write.
+                    may("SET SESSION idle_transaction_timeout = 5"),
+                ]
+            }
+        }
     }
 }
 
@@ -165,11 +174,9 @@ pub(super) fn classify(backend: Backend, error: &Error) -> Failure {
 fn by_words(backend: Backend, message: &str) -> FailureClass {
     use FailureClass::*;
     let words: &[(&str, FailureClass)] = match backend {
-        Backend::Sqlite => &[
-            ("database is locked", Busy),
-            ("database table is locked", Busy),
-            ("database schema is locked", Busy),
-        ],
+        Backend::Sqlite => {
+            &[("database is locked", Busy), ("database table is locked", Busy), ("database schema is locked", Busy)]
+        }
         Backend::Postgres => &[
             ("deadlock detected", Deadlock),
             ("could not serialize access", Serialization),

@@ -8,11 +8,12 @@ mod session;
 mod statement;
 mod table;
 
-pub use connection::{Backend, ConnectionUrl};
+pub use connection::Backend;
 
 use super::database::{Begin, Database, Session, StatementCounts};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
+use crate::settings::DataSourceUrl;
 use connection::{Connection, Manager};
 use dialect::Failure;
 use session::SqlSession;
@@ -65,18 +66,18 @@ impl SqlDatabase {
     ///
     /// # Errors
     /// [`Error::Settings`] for a table prefix that is no identifier or a URL whose database this build does not know.
-    pub fn open(url: &ConnectionUrl, clock: Arc<dyn Clock>, options: SqlOptions) -> Result<Self> {
+    pub fn open(url: &DataSourceUrl, clock: Arc<dyn Clock>, options: SqlOptions) -> Result<Self> {
         check_prefix(&options.table_prefix)?;
         crate::key::check_text("scheduler name", &options.scheduler_name, 120)?;
-        let backend = url.backend();
+        let backend = connection::backend_of(url);
         // Every connection to `:memory:` is a database of its own.
-        let size = if url.is_memory() { 1 } else { options.max_connections.max(1) };
+        let size = if url.is_in_memory() { 1 } else { options.max_connections.max(1) };
         let pool = r2d2::Pool::builder()
             .max_size(size)
             .min_idle(Some(0))
             .test_on_check_out(false)
             .connection_timeout(options.connection_timeout)
-            .idle_timeout(if url.is_memory() { None } else { Some(Duration::from_secs(600)) })
+            .idle_timeout(if url.is_in_memory() { None } else { Some(Duration::from_secs(600)) })
             .max_lifetime(None)
             .error_handler(Box::new(QuietErrors))
             .build_unchecked(Manager::new(url.clone()));
@@ -211,5 +212,9 @@ fn check_prefix(prefix: &str) -> Result<()> {
     if fine {
         return Ok(());
     }
-    Err(Error::invalid("table prefix", prefix, "expected letters, digits and `_`, with or without a schema before a dot"))
+    Err(Error::invalid(
+        "table prefix",
+        prefix,
+        "expected letters, digits and `_`, with or without a schema before a dot",
+    ))
 }

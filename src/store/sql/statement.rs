@@ -162,7 +162,7 @@ impl QueryFragment<diesel::sqlite::Sqlite> for Statement<'_> {
 }
 
 /// The SQL type of Quartz's flags: `bool` on PostgreSQL, `VARCHAR(1)` on MySQL, a number on SQLite.
-#[derive(Clone, Copy, Debug, QueryId)]
+#[derive(Clone, Copy, Debug, QueryId, diesel::sql_types::SqlType)]
 pub(super) struct FlagType;
 
 /// A flag as read.

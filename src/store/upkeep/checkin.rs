@@ -95,7 +95,14 @@ impl JobStore {
     }
 
     /// Suspects are looked at again under the locks and recovered, each in its own transaction.
-    fn judge(&self, me: &mut Membership, seen: &Seen, gap: Duration, begun: Duration, checkin: &mut Checkin) -> Result<()> {
+    fn judge(
+        &self,
+        me: &mut Membership,
+        seen: &Seen,
+        gap: Duration,
+        begun: Duration,
+        checkin: &mut Checkin,
+    ) -> Result<()> {
         let observer = self.observer(seen.now_ms, begun, gap);
         me.observations.read_clock(&observer, self.settings.checkin_interval + self.tolerance());
         let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();

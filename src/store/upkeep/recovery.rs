@@ -60,7 +60,8 @@ impl JobStore {
 
         self.schedule_again(s, name, &executing, &mut done)?;
 
-        let blocked: Vec<JobKey> = distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));
+        let blocked: Vec<JobKey> =
+            distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));
         if !blocked.is_empty() {
             s.change_states(Selection::Jobs(&blocked), Transition::Unblock.moves(), true)?;
         }
@@ -72,7 +73,13 @@ impl JobStore {
     }
 
     /// One recovery trigger for each interrupted fire whose job asks for it and still exists.
-    fn schedule_again(&self, s: &mut dyn Session, name: &str, executing: &[FiredRow], done: &mut Recovered) -> Result<()> {
+    fn schedule_again(
+        &self,
+        s: &mut dyn Session,
+        name: &str,
+        executing: &[FiredRow],
+        done: &mut Recovered,
+    ) -> Result<()> {
         let jobs: Vec<JobKey> = distinct(executing.iter().filter_map(|f| f.job.as_ref()));
         let existing: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
         let ids: Vec<_> = executing.iter().map(|f| f.fire_id.clone()).collect();
@@ -132,7 +139,13 @@ impl JobStore {
     ///
     /// A fire of a recovery trigger keeps the first trigger's four values (H15). Data that cannot be read does not keep
     /// the job from being run again (H12): the four keys are there in any case.
-    fn recovery_trigger(&self, key: TriggerKey, job: &JobKey, fire: &FiredRow, original: Option<&TriggerRow>) -> Trigger {
+    fn recovery_trigger(
+        &self,
+        key: TriggerKey,
+        job: &JobKey,
+        fire: &FiredRow,
+        original: Option<&TriggerRow>,
+    ) -> Trigger {
         let mut data = match original.map(|row| self.trigger_value(row)) {
             Some(Ok(trigger)) => trigger.data,
             Some(Err(error)) => {
@@ -141,7 +154,8 @@ impl JobStore {
             }
             None => JobDataMap::new(),
         };
-        let is_recovery_of_recovery = fire.trigger.group() == RECOVERY_GROUP && data.text(recovery_keys::NAME).is_some();
+        let is_recovery_of_recovery =
+            fire.trigger.group() == RECOVERY_GROUP && data.text(recovery_keys::NAME).is_some();
         if !is_recovery_of_recovery {
             data.put(recovery_keys::NAME, fire.trigger.name());
             data.put(recovery_keys::GROUP, fire.trigger.group());

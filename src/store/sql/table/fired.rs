@@ -198,7 +198,8 @@ impl FiredRows for SqlSession<'_> {
     }
 
     fn all_fired(&mut self) -> Result<Vec<FiredRow>> {
-        let text = format!("SELECT {COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? ORDER BY fired_time, entry_id");
+        let text =
+            format!("SELECT {COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? ORDER BY fired_time, entry_id");
         let rows: Vec<Row> = self.load(&text, &[self.name()])?;
         Ok(rows.into_iter().map(FiredRow::from).collect())
     }
@@ -242,10 +243,13 @@ impl FiredRows for SqlSession<'_> {
         let mut values = vec![count.into()];
         values.extend(condition);
         let last = if dialect::returns_updated(self.backend()) {
-            let text = format!("UPDATE {{p}}CN_FENCES SET fence = fence + ? WHERE sched_name = ?{registered} RETURNING fence AS n");
+            let text = format!(
+                "UPDATE {{p}}CN_FENCES SET fence = fence + ? WHERE sched_name = ?{registered} RETURNING fence AS n"
+            );
             self.load::<Count>(&text, &values)?.first().map(|row| row.n)
         } else {
-            let text = format!("UPDATE {{p}}CN_FENCES SET fence = LAST_INSERT_ID(fence + ?) WHERE sched_name = ?{registered}");
+            let text =
+                format!("UPDATE {{p}}CN_FENCES SET fence = LAST_INSERT_ID(fence + ?) WHERE sched_name = ?{registered}");
             match self.execute(&text, &values)? {
                 0 => None,
                 _ => Some(self.count("SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS n", &[])?),
@@ -254,7 +258,9 @@ impl FiredRows for SqlSession<'_> {
         match (last, owner) {
             (Some(last), _) => Ok(Some(last - count + 1)),
             (None, Some(_)) => Ok(None),
-            (None, None) => Err(Error::Schema("the scheduler's row in CN_FENCES is missing: run `carnelian migrate`".to_owned())),
+            (None, None) => {
+                Err(Error::Schema("the scheduler's row in CN_FENCES is missing: run `carnelian migrate`".to_owned()))
+            }
         }
     }
 

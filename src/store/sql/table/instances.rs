@@ -48,11 +48,7 @@ impl ClusterRows for SqlSession<'_> {
 
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {
         self.delete_instance(&row.name)?;
-        let state = [
-            (&row.name).into(),
-            row.last_checkin_ms.into(),
-            row.checkin_interval_ms.into(),
-        ];
+        let state = [(&row.name).into(), row.last_checkin_ms.into(), row.checkin_interval_ms.into()];
         self.insert_rows(
             "SCHEDULER_STATE",
             &["instance_name", "last_checkin_time", "checkin_interval"],

@@ -142,7 +142,13 @@ impl From<CandidateRow> for Candidate {
         let trigger = TriggerRow::from(row.trigger);
         let recovery = match (row.origin_fire_id, row.root_fire_id, row.original_sched_ms, row.attempt) {
             (Some(origin_fire_id), Some(root_fire_id), Some(original_scheduled_ms), Some(attempt)) => {
-                Some(RecoveryRow { trigger: trigger.key.clone(), origin_fire_id, root_fire_id, original_scheduled_ms, attempt })
+                Some(RecoveryRow {
+                    trigger: trigger.key.clone(),
+                    origin_fire_id,
+                    root_fire_id,
+                    original_scheduled_ms,
+                    attempt,
+                })
             }
             _ => None,
         };
@@ -238,7 +244,10 @@ impl TriggerRows for SqlSession<'_> {
 
     fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>> {
         let values = [self.name(), job.name().into(), job.group().into()];
-        self.load_triggers("t.sched_name = ? AND t.job_name = ? AND t.job_group = ? ORDER BY t.trigger_group, t.trigger_name", &values)
+        self.load_triggers(
+            "t.sched_name = ? AND t.job_name = ? AND t.job_group = ? ORDER BY t.trigger_group, t.trigger_name",
+            &values,
+        )
     }
 
     fn all_triggers(&mut self) -> Result<Vec<TriggerRow>> {
@@ -380,7 +389,9 @@ impl TriggerRows for SqlSession<'_> {
             Selection::Jobs(keys) => {
                 self.execute_for_keys(&head, &name, &["t.job_name", "t.job_group"], &job_keys(keys), tail)
             }
-            Selection::Groups(groups) => self.execute_for_keys(&head, &name, &["t.trigger_group"], &texts(groups), tail),
+            Selection::Groups(groups) => {
+                self.execute_for_keys(&head, &name, &["t.trigger_group"], &texts(groups), tail)
+            }
         }
     }
 
