@@ -63,7 +63,11 @@ impl Event {
         match self.name.as_str() {
             "START" if self.is_grid() => {
                 let late = self.wall_ms - self.scheduled_ms;
-                Some(format!("fires {}{}", self.job, if late > 100 { format!(", {late} ms late") } else { String::new() }))
+                Some(format!(
+                    "fires {}{}",
+                    self.job,
+                    if late > 100 { format!(", {late} ms late") } else { String::new() }
+                ))
             }
             "START" => Some(format!("begins {}{again}", self.job)),
             "END" if !self.is_grid() => {

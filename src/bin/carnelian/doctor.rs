@@ -71,8 +71,10 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
         findings.push(Finding::new("clock_skew", "this machine", format!("its clock is {skew} off the database's")));
     }
     if invariants {
-        let violations = carnelian::store::violations(&snapshot);
-        findings.extend(violations.into_iter().map(|text| Finding::new("invariant", "store", text.to_string())));
+        let violations = carnelian::store::violations(&snapshot).into_iter();
+        findings.extend(violations.map(|violation| {
+            Finding::new("invariant", &violation.subject, format!("{}: {}", violation.invariant, violation.detail))
+        }));
     }
     Ok(findings)
 }
