@@ -9,6 +9,7 @@ mod job;
 mod key;
 mod matcher;
 mod rules;
+pub mod settings;
 mod signal;
 pub mod store;
 mod trigger;
@@ -25,4 +26,3 @@ pub use trigger::{
     CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
     TriggerState,
 };
-pub mod settings;
