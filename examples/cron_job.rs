@@ -1,4 +1,5 @@
 //! A cron trigger in a time zone: every second second, and what a year of another expression looks like.
+#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::{
     CronExpression, CronSchedule, JobContext, JobDetail, JobError, JobKey, MisfireInstruction, Scheduler, Trigger,

@@ -4,6 +4,7 @@
 //! again, with a hidden argument), gives them work, kills one with SIGKILL, prints what happens, and ends with exit
 //! code 0 only if every expectation held. The check-in interval is 1 s instead of 15 s, for the show; the tolerance is
 //! the real one, 7.5 s.
+#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 #[path = "failover/cluster.rs"]
 mod cluster;

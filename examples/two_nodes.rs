@@ -1,4 +1,5 @@
 //! Two nodes on one SQLite file share the work: every fire is run by one of them.
+#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::clock::SystemClock;
 use carnelian::settings::{InstanceIdSetting, Settings};

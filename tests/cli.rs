@@ -1,4 +1,6 @@
 //! The `carnelian` command as a user meets it: each command on a SQLite file of its own, exit codes, JSON shapes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+#![allow(clippy::disallowed_methods, reason = "tests wait for other processes in real time")]
 
 #[path = "cli/commands.rs"]
 mod commands;

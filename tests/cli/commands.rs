@@ -39,7 +39,7 @@ fn an_existing_job_gets_another_trigger_but_no_other_definition() {
     place.fine(&format!("{job} --trigger g.two --every 1h --repeat 3"));
     let complaint = place.refused(1, &format!("{job} --trigger g.two --every 2h"));
     assert!(complaint.starts_with("carnelian: ") && complaint.contains("g.two"), "{complaint}");
-    let complaint = place.refused(2, "schedule --job g.work --type demo.sleep --trigger g.three --every 1h");
+    let complaint = place.refused(1, "schedule --job g.work --type demo.sleep --trigger g.three --every 1h");
     assert!(complaint.contains("another type, data"), "{complaint}");
     place.fine("schedule --job g.work --type demo.sleep --trigger g.two --every 2h --replace");
     assert_eq!(text(&place.json("job show g.work"), "type"), "demo.sleep");

@@ -81,20 +81,20 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
     let keys = triggers.iter().map(|trigger| trigger.key().to_string().into()).collect();
     document.insert("triggers".to_owned(), Value::Array(keys));
     output.answer(Value::Object(document), || {
-        let mut text = fields(&[
+        let mut shown = vec![
             ("job", Some(key.to_string())),
             ("type", Some(job.job_type().to_owned())),
             ("description", job.description().map(str::to_owned)),
             ("flags", Some(flags(&job)).filter(|flags| !flags.is_empty())),
-        ]);
+        ];
         for (name, value) in job.data().iter() {
-            text.push_str(&fields(&[("data", Some(format!("{name} = {value}")))]));
+            shown.push(("data", Some(format!("{name} = {value}"))));
         }
         for trigger in &triggers {
             let next = time(trigger.next_fire_time().map(|time| time.timestamp_millis()));
-            text.push_str(&fields(&[("trigger", Some(format!("{}, next {next}", trigger.key())))]));
+            shown.push(("trigger", Some(format!("{}, next {next}", trigger.key()))));
         }
-        text
+        fields(&shown)
     })
 }
 

@@ -5,18 +5,14 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
 use crate::value::{Moment, data_map};
 use carnelian::store::JobStore;
-use carnelian::{CronSchedule, Error, JobDetail, JobKey, SimpleSchedule, Trigger};
+use carnelian::{CronSchedule, JobDetail, JobKey, SimpleSchedule, Trigger};
 use serde_json::json;
 
 /// Stores what the options describe, and says when it fires first.
 pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     let detail = job(options.job.clone(), &options.job_type, &options.flags, options.flags.durable)?;
     let trigger = trigger(store, options)?;
-    let stored = match store_both(store, &detail, &trigger, options.replace) {
-        // The job appeared after we looked for it: now it is there to be seen.
-        Err(Failure::Refused(_)) => store_both(store, &detail, &trigger, options.replace),
-        outcome => outcome,
-    }?;
+    let stored = store_both(store, &detail, &trigger, options.replace)?;
     let next = stored.next_fire_time().map(|time| time.timestamp_millis());
     output.done(
         json!({"job": detail.key().to_string(), "trigger": stored.key().to_string(), "next_fire_ms": next}),
@@ -72,21 +68,27 @@ fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
 
 /// Stores both, or adds the trigger to a job that is there and is the same.
 fn store_both(store: &JobStore, detail: &JobDetail, trigger: &Trigger, replace: bool) -> Outcome<Trigger> {
-    let same_job_is_there = match store.job(detail.key())? {
-        Some(stored) if !replace => {
-            refuse_a_difference(&stored, detail)?;
-            true
+    if !replace && let Some(stored) = add_to_existing(store, detail, trigger)? {
+        return Ok(stored);
+    }
+    match store.schedule(vec![(detail.clone(), vec![trigger.clone()])], replace) {
+        Ok(stored) => stored
+            .into_iter()
+            .next()
+            .ok_or_else(|| Failure::Refused(format!("trigger `{}` was not stored", trigger.key()))),
+        // The job may have appeared after we looked for it.
+        Err(error) if error.is_already_exists() && !replace => {
+            add_to_existing(store, detail, trigger)?.ok_or_else(|| error.into())
         }
-        _ => false,
-    };
-    if same_job_is_there {
-        return Ok(store.add_trigger(trigger.clone(), false)?);
+        Err(error) => Err(error.into()),
     }
-    let stored = store.schedule(vec![(detail.clone(), vec![trigger.clone()])], replace)?;
-    match stored.into_iter().next() {
-        Some(trigger) => Ok(trigger),
-        None => Err(Error::Refused(format!("trigger `{}` was not stored", trigger.key())).into()),
-    }
+}
+
+/// Adds the trigger to its job if that is stored, and is the same.
+fn add_to_existing(store: &JobStore, detail: &JobDetail, trigger: &Trigger) -> Outcome<Option<Trigger>> {
+    let Some(stored) = store.job(detail.key())? else { return Ok(None) };
+    refuse_a_difference(&stored, detail)?;
+    Ok(Some(store.add_trigger(trigger.clone(), false)?))
 }
 
 /// An error that names what differs; the data of a job that keeps it belongs to its runs, and does not count.
@@ -123,7 +125,7 @@ fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
     if differing.is_empty() {
         return Ok(());
     }
-    Err(Failure::Usage(format!(
+    Err(Failure::Refused(format!(
         "job `{}` exists with another {}: give the same definition, or --replace",
         stored.key(),
         differing.join(", ")

@@ -119,7 +119,7 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
         "data": data(trigger.data()),
     });
     output.answer(document, || {
-        let mut text = fields(&[
+        let mut shown = vec![
             ("trigger", Some(key.to_string())),
             ("job", Some(trigger.job_key().to_string())),
             ("schedule", Some(schedule(&trigger))),
@@ -132,11 +132,11 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
             ("priority", Some(trigger.priority().to_string())),
             ("misfire", Some(trigger.misfire_instruction().name().to_owned())),
             ("calendar", trigger.calendar_name().map(str::to_owned)),
-        ]);
+        ];
         for (name, value) in trigger.data().iter() {
-            text.push_str(&fields(&[("data", Some(format!("{name} = {value}")))]));
+            shown.push(("data", Some(format!("{name} = {value}"))));
         }
-        text
+        fields(&shown)
     })
 }
 
