@@ -7,6 +7,7 @@ mod data_map;
 mod error;
 mod job;
 mod key;
+mod local;
 mod matcher;
 mod rules;
 pub mod settings;
@@ -16,7 +17,7 @@ mod trigger;
 
 pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
-pub use data_map::{DataValue, JobDataMap};
+pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{JobDetail, JobDetailBuilder};
 pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
