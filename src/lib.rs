@@ -7,15 +7,17 @@ mod data_map;
 mod error;
 mod job;
 mod key;
+mod local;
 mod matcher;
 mod rules;
+pub mod settings;
 mod signal;
 pub mod store;
 mod trigger;
 
 pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
-pub use data_map::{DataValue, JobDataMap};
+pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{JobDetail, JobDetailBuilder};
 pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
@@ -25,4 +27,3 @@ pub use trigger::{
     CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
     TriggerState,
 };
-pub mod settings;
