@@ -119,6 +119,26 @@ fn all_triggers_may_be_ended_while_one_of_them_is_reserved() {
     assert!(cluster.fires().is_empty() && !cluster.has_job("a"));
 }
 
+/// The next fire of the trigger is reserved, perhaps by another node, while this one ends.
+#[test]
+fn a_trigger_that_is_reserved_again_may_be_ended_or_put_in_error() {
+    for (instruction, state) in [(SetTriggerComplete, "-"), (SetTriggerError, "ERROR")] {
+        let cluster = Cluster::new(open);
+        let (a, b) = (cluster.node("A"), cluster.node("B"));
+        let often = carnelian::SimpleSchedule::every(std::time::Duration::from_secs(5));
+        cluster.schedule(job("a").durable(true), [once("t", "a", NOW).schedule(often)]);
+        let bundle = a.fire_one();
+        let reservation = b.reserve_one();
+        a.complete_with(&bundle, instruction);
+        assert_eq!(cluster.state("t"), state);
+        cluster.check();
+        cluster.advance(5 * SECOND);
+        assert!(b.fire(&[reservation]).is_empty());
+        assert!(cluster.fires().is_empty());
+        assert_eq!(cluster.state("t"), state);
+    }
+}
+
 #[test]
 fn a_trigger_in_error_stays_until_somebody_resets_it() {
     let cluster = Cluster::new(open);
