@@ -1,6 +1,9 @@
 //! What a store must do, told once and asked of every database: [`store/suite`] is compiled for each of them.
 //!
 //! After each test the invariants are checked (`Cluster`'s drop). PostgreSQL and MySQL need a server: run `./tests/run`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
 
 #[path = "store/databases.rs"]
 mod databases;

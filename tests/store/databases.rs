@@ -21,13 +21,13 @@ pub fn sqlite(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
 /// Its own rows in the tables of a server.
 #[cfg(feature = "postgres")]
 pub fn postgres(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
-    sql(&server("CARNELIAN_TEST_POSTGRES"), scheduler, clock)
+    sql(&crate::support::postgres_url(), scheduler, clock)
 }
 
 /// Its own rows in the tables of a server.
 #[cfg(feature = "mysql")]
 pub fn mysql(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
-    sql(&server("CARNELIAN_TEST_MYSQL"), scheduler, clock)
+    sql(&crate::support::mysql_url(), scheduler, clock)
 }
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -43,9 +43,4 @@ fn sql(url: &str, scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     database.migrate().unwrap();
     let database: Arc<dyn TestDatabase> = Arc::new(database);
     Opened { database, folder: None }
-}
-
-#[cfg(any(feature = "postgres", feature = "mysql"))]
-fn server(variable: &str) -> String {
-    std::env::var(variable).unwrap_or_else(|_| panic!("{variable} names no server: run ./tests/run, which starts one"))
 }

@@ -12,7 +12,6 @@ use carnelian::{
 };
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -100,7 +99,7 @@ impl Cluster {
     }
 
     pub fn with(open: fn(&str, Arc<dyn Clock>) -> Opened, change: impl FnOnce(&mut StoreSettings)) -> Self {
-        let scheduler = format!("test-{:016x}", RandomState::new().hash_one(()));
+        let scheduler = crate::support::fresh_name("store");
         let clock = Arc::new(TestClock { wall: AtomicI64::new(NOW), ticks: AtomicI64::new(0) });
         let mut settings = StoreSettings { scheduler_name: scheduler.clone(), ..StoreSettings::default() };
         change(&mut settings);
