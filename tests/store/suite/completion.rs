@@ -173,6 +173,9 @@ fn a_one_shot_that_ends_in_error_stays_for_a_person_to_see() {
     a.complete_with(&bundle, SetTriggerError);
     assert_eq!(cluster.state("t"), "ERROR");
     assert!(cluster.has_job("a"));
+    assert!(cluster.store.reset_from_error(&trigger_key("t")).unwrap());
+    assert_eq!(cluster.state("t"), "-", "it has no fire left");
+    assert!(!cluster.has_job("a"));
 }
 
 #[test]

@@ -168,6 +168,19 @@ fn pausing_a_reserved_trigger_takes_the_reservation_back() {
 }
 
 #[test]
+fn resuming_leaves_reservations_of_triggers_that_are_not_paused_alone() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
+    let reservation = a.reserve_one();
+    cluster.store.resume_all(true).unwrap();
+    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.check();
+    cluster.advance(SECOND);
+    assert_eq!(a.fire(&[reservation]).len(), 1);
+}
+
+#[test]
 fn a_blocked_trigger_that_is_paused_stays_blocked_beneath() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
