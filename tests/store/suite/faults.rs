@@ -269,3 +269,21 @@ fn an_error_of_the_work_rolls_everything_back() {
     assert!(cluster.opened.database.transact("test", begin, &mut work).is_err());
     assert_eq!(cluster.rows(), before);
 }
+
+#[test]
+fn a_panic_of_the_work_rolls_everything_back() {
+    let cluster = Cluster::new(open);
+    cluster.schedule(job("a"), [once("t", "a", NOW)]);
+    let before = cluster.rows();
+    let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let begin = Begin::Locking(carnelian::store::Lock::TriggerAccess);
+        cluster.opened.database.transact("test", begin, &mut |s| {
+            s.delete_triggers(&[trigger_key("t")], None)?;
+            panic!("on purpose");
+        })
+    }));
+    assert!(panics.is_err());
+    assert_eq!(cluster.rows(), before);
+    cluster.store.pause_all().unwrap();
+    assert_eq!(cluster.state("t"), "PAUSED");
+}
