@@ -14,3 +14,4 @@ mod misfires;
 mod pausing;
 mod recovery;
 mod scheduling;
+mod states;
