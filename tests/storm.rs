@@ -42,7 +42,7 @@ fn kills(database: &str) {
     let mut cluster = Cluster::new("kills", database);
     let seconds = kills * 2 + 6;
     let mut work = Vec::new();
-    for i in 0..4 {
+    for i in 0..6 {
         let every = Duration::from_millis(700 + 110 * i);
         let fires = seconds * 1000 / u32::try_from(every.as_millis()).unwrap();
         work.push(grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "600")], every, fires));
