@@ -11,7 +11,7 @@ use crate::error::Result;
 use std::fmt::Write as _;
 
 /// Sizes in which MySQL gets its rows, so that few texts are prepared.
-const MYSQL_SIZES: [usize; 3] = [64, 8, 1];
+const MYSQL_SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 
 impl SqlSession<'_> {
     /// Inserts rows; each begins with the scheduler's name, which is not among `columns`.
@@ -167,17 +167,17 @@ impl SqlSession<'_> {
                 let text = format!("({}) IN (SELECT * FROM unnest({marks}))", keys.join(", "));
                 vec![(text, transpose(rows, keys.len()))]
             }
-            (Backend::Mysql, [key]) => {
-                let many = |chunk: &[Vec<Value>]| format!("{key} IN ({})", vec!["?"; chunk.len()].join(", "));
-                chunks(rows).map(|chunk| (many(chunk), chunk.iter().flatten().cloned().collect())).collect()
-            }
-            (backend, _) => {
+            (Backend::Mysql, [key]) => padded(rows)
+                .map(|chunk| (format!("{key} IN ({})", vec!["?"; chunk.len()].join(", ")), chunk.concat()))
+                .collect(),
+            (Backend::Mysql, _) => {
                 let one = keys.iter().map(|key| format!("{key} = ?")).collect::<Vec<_>>().join(" AND ");
-                let size = |rows| {
-                    if backend == Backend::Mysql { chunks(rows).collect() } else { rows.chunks(1).collect::<Vec<_>>() }
-                };
-                let many = |chunk: &[Vec<Value>]| format!("({})", vec![one.as_str(); chunk.len()].join(" OR "));
-                size(rows).into_iter().map(|chunk| (many(chunk), chunk.iter().flatten().cloned().collect())).collect()
+                let many = |size| format!("({})", vec![one.as_str(); size].join(" OR "));
+                padded(rows).map(|chunk| (many(chunk.len()), chunk.concat())).collect()
+            }
+            (Backend::Sqlite, _) => {
+                let one = keys.iter().map(|key| format!("{key} = ?")).collect::<Vec<_>>().join(" AND ");
+                rows.iter().map(|row| (one.clone(), row.clone())).collect()
             }
         }
     }
@@ -190,6 +190,15 @@ fn chunks(mut rows: &[Vec<Value>]) -> impl Iterator<Item = &[Vec<Value>]> {
         let (chunk, rest) = rows.split_at(size);
         rows = rest;
         Some(chunk)
+    })
+}
+
+/// Pieces of MySQL's sizes for a condition: the last is filled up with its last row, which changes nothing.
+fn padded(rows: &[Vec<Value>]) -> impl Iterator<Item = Vec<Vec<Value>>> {
+    rows.chunks(MYSQL_SIZES[0]).map(|chunk| {
+        let size = MYSQL_SIZES.into_iter().rev().find(|size| *size >= chunk.len()).unwrap_or(chunk.len());
+        let filler = chunk.last().cloned().unwrap_or_default();
+        chunk.iter().cloned().chain(std::iter::repeat(filler)).take(size).collect()
     })
 }
 

@@ -166,7 +166,7 @@ impl Work<'_> {
 
     /// The versions that were applied; none if nothing of ours is there.
     fn applied(&mut self) -> Result<Option<BTreeSet<String>>> {
-        let text = "SELECT version FROM {p}CN_MIGRATIONS";
+        let text = "SELECT version AS version FROM {p}CN_MIGRATIONS";
         let statement = Statement { text, prefix: &self.options.table_prefix, values: &[] };
         match self.connection.load::<VersionRow>(statement) {
             Ok(rows) => Ok(Some(rows.into_iter().map(|row| row.version).collect())),

@@ -104,8 +104,10 @@ fn state(text: &str) -> FiredState {
     if text == FiredState::Acquired.name() { FiredState::Acquired } else { FiredState::Executing }
 }
 
-const COLUMNS: &str = "entry_id, trigger_name, trigger_group, instance_name, fired_time, sched_time, priority, state, \
-     job_name, job_group, is_nonconcurrent, requests_recovery";
+const COLUMNS: &str = "entry_id AS entry_id, trigger_name AS trigger_name, trigger_group AS trigger_group, instance_name AS \
+     instance_name, fired_time AS fired_time, sched_time AS sched_time, priority AS priority, state AS state, \
+     job_name AS job_name, job_group AS job_group, is_nonconcurrent AS is_nonconcurrent, requests_recovery AS \
+     requests_recovery";
 
 const INSERTED: [&str; 12] = [
     "entry_id",
@@ -163,11 +165,11 @@ impl FiredRows for SqlSession<'_> {
         if dialect::returns_updated(self.backend()) {
             let deleted: Vec<IdRow> = match self.backend() {
                 Backend::Postgres => self.load(
-                    "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND entry_id = ANY(?) RETURNING entry_id, state",
+                    "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND entry_id = ANY(?) RETURNING entry_id AS entry_id, state AS state",
                     &[self.name(), Value::Texts(ids.iter().flatten().map(text_of).collect())],
                 )?,
                 _ => {
-                    let text = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND entry_id = ? RETURNING entry_id, state";
+                    let text = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND entry_id = ? RETURNING entry_id AS entry_id, state AS state";
                     let mut deleted = Vec::new();
                     for id in ids.into_iter().flatten() {
                         deleted.extend(self.load::<IdRow>(text, &[self.name(), id])?);
@@ -177,8 +179,13 @@ impl FiredRows for SqlSession<'_> {
             };
             return Ok(deleted.into_iter().map(|row| row.entry_id).collect());
         }
+        if let [_] = ids.as_slice() {
+            let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
+            let deleted = self.execute_for_keys(head, &[self.name()], &["entry_id"], &ids, "")?;
+            return Ok(ids.into_iter().flatten().filter_map(|id| text_of(&id)).take(deleted).collect());
+        }
         // Under the lock nobody else deletes: what is there now is what the DELETE takes.
-        let head = "SELECT entry_id, state FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
+        let head = "SELECT entry_id AS entry_id, state AS state FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
         let there: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &ids)?;
         let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
         self.execute_for_keys(head, &[self.name()], &["entry_id"], &ids, "")?;
@@ -192,7 +199,7 @@ impl FiredRows for SqlSession<'_> {
     }
 
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>> {
-        let head = "SELECT entry_id, state FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
+        let head = "SELECT entry_id AS entry_id, state AS state FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
         let rows: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &texts(ids))?;
         Ok(rows.into_iter().map(|row| (row.entry_id, state(&row.state))).collect())
     }
@@ -271,7 +278,8 @@ impl FiredRows for SqlSession<'_> {
     }
 
     fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>> {
-        let head = "SELECT trigger_name, trigger_group, origin_fire_id, root_fire_id, original_sched_ms, attempt \
+        let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group, origin_fire_id AS origin_fire_id, \
+     root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt \
              FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
         let key = ["trigger_name", "trigger_group"];
         let rows: Vec<RecoveryColumns> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;

@@ -23,7 +23,8 @@ struct Row {
 
 impl ClusterRows for SqlSession<'_> {
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
-        let text = "SELECT s.instance_name, s.last_checkin_time, s.checkin_interval, i.incarnation, i.joined \
+        let text = "SELECT s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, s.checkin_interval AS \
+     checkin_interval, i.incarnation AS incarnation, i.joined AS joined \
              FROM {p}SCHEDULER_STATE s LEFT JOIN {p}CN_INSTANCES i \
              ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name \
              WHERE s.sched_name = ? ORDER BY s.instance_name";

@@ -83,15 +83,16 @@ const IDLE: &str = " AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_n
 
 impl JobRows for SqlSession<'_> {
     fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>> {
-        let text = "SELECT job_name, job_group, description, job_class_name, is_durable, is_nonconcurrent, \
-             is_update_data, requests_recovery, job_data FROM {p}JOB_DETAILS \
+        let text = "SELECT job_name AS job_name, job_group AS job_group, description AS description, job_class_name AS job_class_name, \
+     is_durable AS is_durable, is_nonconcurrent AS is_nonconcurrent, is_update_data AS is_update_data, \
+     requests_recovery AS requests_recovery, job_data AS job_data FROM {p}JOB_DETAILS \
              WHERE sched_name = ? AND job_name = ? AND job_group = ?";
         let rows: Vec<Row> = self.load(text, &[self.name(), key.name().into(), key.group().into()])?;
         Ok(rows.into_iter().next().map(JobRow::from))
     }
 
     fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
-        let head = "SELECT job_name, job_group FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
+        let head = "SELECT job_name AS job_name, job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
         let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &job_keys(keys))?;
         Ok(rows.into_iter().map(JobKey::from).collect())
     }
@@ -144,7 +145,7 @@ impl JobRows for SqlSession<'_> {
         self.assert_trigger_access();
         let not_durable = format!("NOT is_durable = {}", self.true_literal());
         let select = format!(
-            "SELECT job_name, job_group FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
+            "SELECT job_name AS job_name, job_group AS job_group FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
         );
         let idle: Vec<KeyRow> = self.load_for_keys(&select, &[self.name()], &KEY, &job_keys(keys))?;
         let idle: Vec<JobKey> = idle.into_iter().map(JobKey::from).collect();
@@ -155,8 +156,9 @@ impl JobRows for SqlSession<'_> {
     }
 
     fn jobs(&mut self) -> Result<Vec<JobRow>> {
-        let text = "SELECT job_name, job_group, description, job_class_name, is_durable, is_nonconcurrent, \
-             is_update_data, requests_recovery, NULL AS job_data FROM {p}JOB_DETAILS \
+        let text = "SELECT job_name AS job_name, job_group AS job_group, description AS description, job_class_name AS job_class_name, \
+     is_durable AS is_durable, is_nonconcurrent AS is_nonconcurrent, is_update_data AS is_update_data, \
+     requests_recovery AS requests_recovery, NULL AS job_data FROM {p}JOB_DETAILS \
              WHERE sched_name = ? ORDER BY job_group, job_name";
         let text = match self.backend() {
             // An untyped NULL is text to PostgreSQL.

@@ -1,4 +1,7 @@
 //! The statements, a file per table.
+//!
+//! Every selected column has an alias in small letters: SQLite names a column as its table was written, and others
+//! wrote it in capitals.
 
 mod fired;
 mod instances;

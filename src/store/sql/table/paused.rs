@@ -15,7 +15,7 @@ struct Group {
 
 impl SqlSession<'_> {
     pub(super) fn read_paused_groups(&mut self) -> Result<Vec<String>> {
-        let text = "SELECT trigger_group FROM {p}PAUSED_TRIGGER_GRPS WHERE sched_name = ? ORDER BY trigger_group";
+        let text = "SELECT trigger_group AS trigger_group FROM {p}PAUSED_TRIGGER_GRPS WHERE sched_name = ? ORDER BY trigger_group";
         let rows: Vec<Group> = self.load(text, &[self.name()])?;
         Ok(rows.into_iter().map(|row| row.trigger_group).collect())
     }

@@ -28,14 +28,15 @@ impl SqlSession<'_> {
         let locks: Vec<NameRow> =
             self.load("SELECT lock_name AS name FROM {p}LOCKS WHERE sched_name = ? ORDER BY lock_name", &name)?;
         let recoveries: Vec<RecoveryColumns> = self.load(
-            "SELECT trigger_name, trigger_group, origin_fire_id, root_fire_id, original_sched_ms, attempt \
+            "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group, origin_fire_id AS origin_fire_id, \
+     root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt \
              FROM {p}CN_RECOVERIES WHERE sched_name = ? ORDER BY origin_fire_id",
             &name,
         )?;
         let mut stray_schedules = Vec::new();
         for table in ["SIMPLE_TRIGGERS", "CRON_TRIGGERS", "SIMPROP_TRIGGERS", "BLOB_TRIGGERS"] {
             let text = format!(
-                "SELECT k.trigger_name, k.trigger_group FROM {{p}}{table} k WHERE k.sched_name = ? AND NOT EXISTS \
+                "SELECT k.trigger_name AS trigger_name, k.trigger_group AS trigger_group FROM {{p}}{table} k WHERE k.sched_name = ? AND NOT EXISTS \
                  (SELECT 1 FROM {{p}}TRIGGERS t WHERE t.sched_name = k.sched_name \
                  AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group)"
             );

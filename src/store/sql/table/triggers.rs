@@ -170,10 +170,13 @@ impl From<CandidateRow> for Candidate {
     }
 }
 
-const COLUMNS: &str = "t.trigger_name, t.trigger_group, t.job_name, t.job_group, t.description, t.next_fire_time, \
-     t.prev_fire_time, t.priority, t.trigger_state, t.trigger_type, t.start_time, t.end_time, t.calendar_name, \
-     t.misfire_instr, t.job_data AS trigger_data, s.repeat_count, s.repeat_interval, s.times_triggered, \
-     c.cron_expression, c.time_zone_id";
+const COLUMNS: &str = "t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, t.job_name AS job_name, t.job_group AS \
+     job_group, t.description AS description, t.next_fire_time AS next_fire_time, t.prev_fire_time AS \
+     prev_fire_time, t.priority AS priority, t.trigger_state AS trigger_state, t.trigger_type AS trigger_type, \
+     t.start_time AS start_time, t.end_time AS end_time, t.calendar_name AS calendar_name, t.misfire_instr AS \
+     misfire_instr, t.job_data AS trigger_data, s.repeat_count AS repeat_count, s.repeat_interval AS \
+     repeat_interval, s.times_triggered AS times_triggered, c.cron_expression AS cron_expression, c.time_zone_id \
+     AS time_zone_id";
 
 const KINDS: &str = " LEFT JOIN {p}SIMPLE_TRIGGERS s ON s.sched_name = t.sched_name \
      AND s.trigger_name = t.trigger_name AND s.trigger_group = t.trigger_group \
@@ -196,12 +199,14 @@ const BARE_KEY: [&str; 2] = ["trigger_name", "trigger_group"];
 impl SqlSession<'_> {
     fn candidate_columns(&self) -> String {
         format!(
-            "SELECT {COLUMNS}, j.description AS job_description, j.job_class_name, j.is_durable, j.is_nonconcurrent, \
-             j.is_update_data, j.requests_recovery, j.job_data, \
+            "SELECT {COLUMNS}, j.description AS job_description, j.job_class_name AS job_class_name, \
+             j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS is_update_data, \
+             j.requests_recovery AS requests_recovery, j.job_data AS job_data, \
              CASE WHEN j.is_nonconcurrent = {} THEN (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f \
              WHERE f.sched_name = t.sched_name AND f.job_name = t.job_name AND f.job_group = t.job_group \
              AND f.state = 'EXECUTING') ELSE 0 END AS executing, \
-             r.origin_fire_id, r.root_fire_id, r.original_sched_ms, r.attempt \
+             r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
+             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt \
              FROM {{p}}TRIGGERS t{JOB}{KINDS} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
              AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
             self.true_literal()
@@ -237,7 +242,7 @@ impl TriggerRows for SqlSession<'_> {
     }
 
     fn existing_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
-        let head = "SELECT trigger_name, trigger_group FROM {p}TRIGGERS WHERE sched_name = ? AND";
+        let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group FROM {p}TRIGGERS WHERE sched_name = ? AND";
         let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &BARE_KEY, &trigger_keys(keys))?;
         Ok(rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect())
     }
@@ -262,7 +267,7 @@ impl TriggerRows for SqlSession<'_> {
     }
 
     fn trigger_groups(&mut self) -> Result<Vec<String>> {
-        let text = "SELECT DISTINCT trigger_group FROM {p}TRIGGERS WHERE sched_name = ? ORDER BY trigger_group";
+        let text = "SELECT DISTINCT trigger_group AS trigger_group FROM {p}TRIGGERS WHERE sched_name = ? ORDER BY trigger_group";
         let rows: Vec<GroupRow> = self.load(text, &[self.name()])?;
         Ok(rows.into_iter().map(|row| row.trigger_group).collect())
     }
@@ -352,7 +357,7 @@ impl TriggerRows for SqlSession<'_> {
 
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
         self.assert_trigger_access();
-        let head = "SELECT t.trigger_name, t.trigger_group FROM {p}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' \
+        let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group FROM {p}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' \
              AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = t.sched_name \
              AND f.trigger_name = t.trigger_name AND f.trigger_group = t.trigger_group) AND t.sched_name = ? AND";
         let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &trigger_keys(keys))?;
@@ -439,7 +444,7 @@ impl TriggerRows for SqlSession<'_> {
     fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>> {
         let (of_types, types) = self.of_types(job_types);
         let text = format!(
-            "SELECT t.next_fire_time FROM {{p}}TRIGGERS t{JOB} WHERE {WAITING} AND {of_types} ORDER BY t.next_fire_time ASC LIMIT 1"
+            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t{JOB} WHERE {WAITING} AND {of_types} ORDER BY t.next_fire_time ASC LIMIT 1"
         );
         let mut values = vec![self.name(), i64::MAX.into(), misfired_before_ms.into()];
         values.extend(types);
