@@ -64,6 +64,18 @@ impl Completer {
         }
     }
 
+    /// Whether all workers have ended, so that nothing can come any more.
+    fn has_no_sender(&mut self) -> bool {
+        match self.ended.try_recv() {
+            Ok(ended) => {
+                self.next = Some(ended);
+                self.node.completer.signal.raise();
+                false
+            }
+            Err(why) => why.is_disconnected(),
+        }
+    }
+
     /// Records the batch. A failure that will not pass by itself concerns one of them: they are recorded singly then.
     fn record(&mut self, owner: &Owner) -> Result<()> {
         match self.node.store.complete(owner, &self.batch) {
@@ -177,7 +189,8 @@ impl Service for Completer {
             return Ok(Next::Now);
         }
         if self.parked.is_empty() {
-            return Ok(Next::WhenSignalled);
+            let is_last = self.node.standing.is_stopping() && self.has_no_sender();
+            return Ok(if is_last { Next::Stop } else { Next::WhenSignalled });
         }
         if self.node.clock.ticks() >= self.parked_until {
             self.retry_parked();
