@@ -69,7 +69,7 @@ impl Acquirer {
         if !self.node.is_firing() {
             self.give_up_reserved();
         }
-        self.release_unwanted(&owner)?;
+        self.release_unwanted()?;
         if !self.node.is_firing() {
             return Ok(Next::WhenSignalled);
         }
@@ -109,9 +109,9 @@ impl Acquirer {
         self.count_reserved();
     }
 
-    fn release_unwanted(&mut self, owner: &Owner) -> Result<()> {
+    fn release_unwanted(&mut self) -> Result<()> {
         if !self.unwanted.is_empty() {
-            self.node.store.release(owner, &self.unwanted)?;
+            self.node.store.release(&self.unwanted)?;
             self.unwanted.clear();
         }
         Ok(())
@@ -143,7 +143,7 @@ impl Acquirer {
         let later = self.reserved.partition_point(|held| held.reservation.scheduled_ms <= earliest);
         self.unwanted.extend(self.reserved.drain(later..).map(|held| held.reservation));
         self.count_reserved();
-        self.release_unwanted(owner)?;
+        self.release_unwanted()?;
         let room = self.room();
         match self.acquire(owner, job_types, room)? {
             Found::Something => Ok(self.next_at(None)),
@@ -260,9 +260,7 @@ impl Service for Acquirer {
         }
         self.forget_if_lost();
         self.give_up_reserved();
-        if let Some(owner) = self.owner.clone()
-            && let Err(error) = self.release_unwanted(&owner)
-        {
+        if let Err(error) = self.release_unwanted() {
             log::leave_failed(&self.node.instance, &error.to_string());
         }
     }

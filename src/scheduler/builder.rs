@@ -120,7 +120,7 @@ impl SchedulerBuilder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::default()));
         let store = match self.store {
             Some(store) => store,
-            None => open_store(&settings, &clock)?,
+            None => crate::store::open(&settings, Arc::clone(&clock))?,
         };
         adopt(store.settings(), &mut settings);
         let instance = match (self.instance_id, &settings.scheduler.instance_id) {
@@ -143,24 +143,4 @@ fn adopt(store: &StoreSettings, settings: &mut Settings) {
     settings.job_store.misfire_threshold = store.misfire_threshold;
     settings.job_store.checkin_interval = store.checkin_interval;
     settings.job_store.checkin_misfire_threshold = store.checkin_tolerance;
-}
-
-/// What a store needs to know of the settings.
-pub(crate) fn store_settings(settings: &Settings) -> StoreSettings {
-    let jobs = &settings.job_store;
-    StoreSettings {
-        scheduler_name: settings.scheduler.instance_name.clone(),
-        misfire_threshold: jobs.misfire_threshold,
-        max_misfires_at_a_time: usize::try_from(jobs.max_misfires_at_a_time).unwrap_or(usize::MAX),
-        use_properties: jobs.use_properties,
-        checkin_interval: jobs.checkin_interval,
-        checkin_tolerance: jobs.checkin_misfire_threshold,
-        takeover_delay: settings.cluster.takeover_delay,
-    }
-}
-
-/// The store that the settings ask for.
-fn open_store(settings: &Settings, clock: &Arc<dyn Clock>) -> Result<JobStore> {
-    let _ = (store_settings(settings), clock);
-    Err(Error::Settings("no store was given, and this build has none of its own".to_owned()))
 }

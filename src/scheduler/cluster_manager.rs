@@ -95,6 +95,18 @@ impl ClusterManager {
         Next::At(at.max(now.saturating_add(SHORTEST_PAUSE)))
     }
 
+    /// The own row may have been committed all the same, and only the work for failed peers not.
+    fn note_failure(&self, before: Option<Duration>, begun: Duration) {
+        if self.membership.last_checkin == before {
+            return;
+        }
+        if let Some(owner) = self.membership.owner()
+            && self.node.standing.confirm(owner, begun)
+        {
+            self.node.acquirer.signal.raise();
+        }
+    }
+
     /// This node was declared dead while it lived.
     fn lose(&self) {
         let node = &*self.node;
@@ -161,10 +173,12 @@ impl Service for ClusterManager {
         }
         // The store may try several times; the first try is what counts, so that we never think ourselves too fresh.
         let begun = self.node.clock.ticks();
+        let before = self.membership.last_checkin;
         let checkin = match self.node.store.check_in(&mut self.membership) {
             Ok(checkin) => checkin,
             Err(error) => {
                 self.node.counters.checkin_failures.add(1);
+                self.note_failure(before, begun);
                 return Err(error);
             }
         };

@@ -7,7 +7,7 @@ use super::job::{Job, JobError};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
 use crate::listener::{FireEnd, FireOutcome, guarded, log};
-use crate::store::{Completion, CompletionInstruction};
+use crate::store::CompletionInstruction;
 use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::time::Duration;
@@ -172,14 +172,6 @@ fn instruction_of(failure: &Failure) -> CompletionInstruction {
 fn ended(ctx: JobContext, handle: &RunHandle, instruction: CompletionInstruction) -> Ended {
     let (bundle, data) = ctx.into_parts();
     let changed = bundle.job.persists_job_data_after_execution() && data != *bundle.job.data();
-    let completion = Completion {
-        fire_id: bundle.fire_id,
-        trigger: bundle.trigger.key().clone(),
-        job: bundle.job.key().clone(),
-        nonconcurrent: bundle.job.disallows_concurrent_execution(),
-        last: !bundle.trigger.may_fire_again(),
-        instruction,
-        job_data: changed.then_some(data),
-    };
+    let completion = bundle.completion(instruction, changed.then_some(data));
     Ended { owner: handle.owner.clone(), completion }
 }

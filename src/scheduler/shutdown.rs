@@ -23,6 +23,8 @@ pub struct ShutdownReport {
     pub unrecorded: usize,
     /// Threads that did not end in time.
     pub overran: Vec<&'static str>,
+    /// Executing fires whose rows stay until other nodes take this one for dead and take over.
+    pub left_executing: usize,
     /// Why the node's rows could not be taken back; others take it for dead later.
     pub leave_error: Option<String>,
 }
@@ -133,7 +135,10 @@ impl Steps<'_> {
         // From here on jobs that still run do not hold their fires.
         node.standing.lose();
         let why = match guarded(|| node.store.leave(&owner)) {
-            Ok(Ok(())) => return,
+            Ok(Ok(left)) => {
+                self.report.left_executing = left;
+                return;
+            }
             Ok(Err(error)) => error.to_string(),
             Err(panic) => format!("panic: {panic}"),
         };
