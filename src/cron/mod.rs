@@ -1,32 +1,178 @@
-//! `CronExpression` (placeholder until the dialect lands).
+//! Cron expressions in the dialect of Quartz 2.3: when they fire, and what they say.
+
+mod day;
+mod element;
+mod error;
+mod explain;
+mod field;
+mod kind;
+mod next;
+mod parse;
+mod scan;
+mod wall;
+mod year;
+mod zone;
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+
 use chrono_tz::Tz;
-/// A cron expression.
+
+pub use self::error::CronParseError;
+use self::parse::Plan;
+use self::wall::Wall;
+
+/// A cron expression: `second minute hour day-of-month month day-of-week [year]`.
+///
+/// The dialect is that of Quartz 2.3.2, all of it: `?` in exactly one of the two day fields, `L`, `L-3`,
+/// `LW`, `L-3W` and `15W` in day of month, `L` (Saturday), `6L` and `6#3` in day of week, where 1 is
+/// Sunday, names, lists, steps, and ranges that wrap around (`22-2`, `FRI-MON`, `NOV-FEB`). What Quartz
+/// accepts is accepted with the same meaning, its oddities included, because Java nodes work on the
+/// same rows.
+///
+/// ```
+/// use carnelian::cron::CronExpression;
+///
+/// let expression = CronExpression::parse("0 30 8 ? * mon-fri")?;
+/// assert_eq!(expression.text(), "0 30 8 ? * MON-FRI");
+///
+/// // Sunday, 1 March 2026, 12:00 UTC; the next weekday's 08:30 in Berlin is Monday, 07:30 UTC.
+/// let after = 1_772_366_400_000;
+/// let next = expression.next_after(after, chrono_tz::Europe::Berlin, 2026);
+/// assert_eq!(next, Some(1_772_436_600_000));
+/// # Ok::<(), carnelian::cron::CronParseError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CronExpression {
     text: String,
+    plan: Plan,
 }
-/// Why a cron expression does not parse.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cron expression `{expression}`, column {column}: {reason}")]
-pub struct CronParseError {
-    /// text
-    pub expression: String,
-    /// column
-    pub column: usize,
-    /// reason
-    pub reason: String,
-}
+
 impl CronExpression {
-    /// Parses.
+    /// Reads an expression; letters may be of either case.
+    ///
+    /// # Errors
+    ///
+    /// When the text is none: the error names the column and what was expected there. What is refused is
+    /// what Quartz refuses.
+    ///
+    /// ```
+    /// use carnelian::cron::CronExpression;
+    ///
+    /// assert!(CronExpression::parse("0 0 12 L-3W * ? 2026-2030/2").is_ok());
+    ///
+    /// let error = CronExpression::parse("0 0 12 * * *").unwrap_err();
+    /// assert_eq!(error.reason, "expected `?` in day of month or in day of week, found `*` and `*`");
+    /// ```
     pub fn parse(text: &str) -> Result<Self, CronParseError> {
-        Ok(Self { text: text.to_uppercase() })
+        let upper = text.to_uppercase();
+        match parse::parse(&upper) {
+            Ok(plan) => Ok(CronExpression { text: upper, plan }),
+            Err(complaint) => Err(complaint.about(text)),
+        }
     }
-    /// Text.
+
+    /// The text as Quartz stores it in `CRON_EXPRESSION`: upper-cased, white space kept.
+    ///
+    /// ```
+    /// use carnelian::cron::CronExpression;
+    ///
+    /// let expression = CronExpression::parse(" 0 0  12 lw jan ?")?;
+    /// assert_eq!(expression.text(), " 0 0  12 LW JAN ?");
+    /// # Ok::<(), carnelian::cron::CronParseError>(())
+    /// ```
     pub fn text(&self) -> &str {
         &self.text
     }
-    /// Next.
-    pub fn next_after(&self, after_ms: i64, _zone: Tz, _now_year: i32) -> Option<i64> {
-        Some(after_ms.div_euclid(1000) * 1000 + 1000)
+
+    /// The first time after an instant at which the expression fires, both in epoch milliseconds.
+    ///
+    /// This is Quartz's `getNextValidTimeAfter`: the result is a whole second, strictly later, and none
+    /// beyond a hundred years after `now_year`. Where clocks change it follows Quartz too: a time that the
+    /// clock jumps over does not fire that day, and of an hour that comes twice only the second pass fires,
+    /// so that sub-hourly expressions pause for an hour. Expressions for which Quartz throws or loops for
+    /// ever give no time, or go on with the next month.
+    ///
+    /// ```
+    /// use carnelian::cron::CronExpression;
+    /// use chrono_tz::Europe::Berlin;
+    ///
+    /// let half_past_two = CronExpression::parse("0 30 2 * * ?")?;
+    /// // From noon of 28 March 2026: the 29th has no 02:30 in Berlin.
+    /// let next = half_past_two.next_after(1_774_695_600_000, Berlin, 2026);
+    /// assert_eq!(next, Some(1_774_830_600_000));
+    ///
+    /// let never = CronExpression::parse("0 0 0 30 2 ?")?;
+    /// assert_eq!(never.next_after(0, Berlin, 2026), None);
+    /// # Ok::<(), carnelian::cron::CronParseError>(())
+    /// ```
+    #[doc(alias = "getNextValidTimeAfter")]
+    #[doc(alias = "getTimeAfter")]
+    pub fn next_after(&self, after_ms: i64, zone: Tz, now_year: i32) -> Option<i64> {
+        next::next_after(&self.plan, after_ms, zone, now_year)
+    }
+
+    /// Whether the expression fires in the second of this instant.
+    ///
+    /// As Quartz's `isSatisfiedBy`, it asks about the time on the wall clock: an instant in the first pass
+    /// of a repeated hour gets the answer for the second pass.
+    ///
+    /// ```
+    /// use carnelian::cron::CronExpression;
+    ///
+    /// let noon = CronExpression::parse("0 0 12 * * ?")?;
+    /// assert!(noon.is_satisfied_by(1_772_366_400_999, chrono_tz::UTC, 2026));
+    /// assert!(!noon.is_satisfied_by(1_772_366_401_000, chrono_tz::UTC, 2026));
+    /// # Ok::<(), carnelian::cron::CronParseError>(())
+    /// ```
+    #[doc(alias = "isSatisfiedBy")]
+    pub fn is_satisfied_by(&self, ms: i64, zone: Tz, now_year: i32) -> bool {
+        let Some(second) = Wall::at(ms, zone).and_then(Wall::instant) else {
+            return false;
+        };
+        let before = second.checked_sub(1000);
+        before.and_then(|before| self.next_after(before, zone, now_year)) == Some(second)
+    }
+
+    /// What the expression says, in English.
+    ///
+    /// ```
+    /// use carnelian::cron::CronExpression;
+    ///
+    /// let explain = |text| CronExpression::parse(text).map(|expression| expression.explain());
+    /// assert_eq!(explain("0 30 8 ? * MON-FRI")?, "at 08:30:00, on Monday to Friday");
+    /// assert_eq!(
+    ///     explain("0 0/15 * LW 6 ?")?,
+    ///     "every 15th minute from 0 of every hour, on the last weekday (Monday to Friday) of the month, in June"
+    /// );
+    /// # Ok::<(), carnelian::cron::CronParseError>(())
+    /// ```
+    pub fn explain(&self) -> String {
+        explain::explain(&self.plan)
     }
 }
+
+impl fmt::Display for CronExpression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for CronExpression {
+    type Err = CronParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        CronExpression::parse(text)
+    }
+}
+
+/// Equal expressions have equal texts, and the text says all.
+impl Hash for CronExpression {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,12 @@
+//! Every record of the golden data from the real Quartz 2.3.2: one module for each kind of file.
+//!
+//! The data are beside this file, or in the folder that `CARNELIAN_GOLDEN` names. Where we differ on
+//! purpose, `tests/golden/deviations` has the rule. To add a file: a module with a test that calls
+//! [`report::check_file`] with a closure from record to outcome.
+
+#[path = "golden/cron.rs"]
+mod cron;
+#[path = "golden/jobdata.rs"]
+mod jobdata;
+#[path = "golden/report.rs"]
+mod report;
