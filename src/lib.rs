@@ -1,19 +1,36 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
 
+pub mod calendar;
+pub mod clock;
 pub mod cron;
 mod data_map;
 mod error;
 mod job;
 mod key;
+mod listener;
+mod local;
 mod matcher;
+mod rules;
+mod scheduler;
+pub mod settings;
+mod signal;
+pub mod store;
 mod trigger;
 
+pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{JobDetail, JobDetailBuilder};
 pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
+pub use listener::{FireEnd, FireEvent, FireOutcome, JobListener, SchedulerListener, TriggerListener};
 pub use matcher::GroupMatcher;
+pub use scheduler::{
+    CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, ServiceHealth, ServiceState,
+    ShutdownReport,
+};
+pub use signal::{Signal, Woken};
 pub use trigger::{
-    CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerBuilder, TriggerState,
+    CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
+    TriggerState,
 };

@@ -11,7 +11,7 @@ mod parse;
 mod scan;
 mod wall;
 mod year;
-mod zone;
+pub(crate) mod zone;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -14,7 +14,7 @@ const FIRST_OF_CYCLE: i32 = LAST_KNOWN_YEAR - 27;
 
 /// What a local time means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(crate) enum Meaning {
     /// This time in UTC; of a time that comes twice, the second, in standard time.
     Exists(NaiveDateTime),
     /// The clock jumps over it; by the offset from before the jump it is this time in UTC.
@@ -22,14 +22,14 @@ pub(super) enum Meaning {
 }
 
 /// What the clocks of a zone show at a time in UTC.
-pub(super) fn to_local(zone: Tz, utc: NaiveDateTime) -> Option<NaiveDateTime> {
+pub(crate) fn to_local(zone: Tz, utc: NaiveDateTime) -> Option<NaiveDateTime> {
     let shift = shift_of(utc)?;
     let offset = zone.offset_from_utc_datetime(&utc.checked_sub_signed(shift)?);
     utc.checked_add_signed(seconds(&offset))
 }
 
 /// The time in UTC that is meant by a time on the clocks of a zone.
-pub(super) fn to_utc(zone: Tz, local: NaiveDateTime) -> Option<Meaning> {
+pub(crate) fn to_utc(zone: Tz, local: NaiveDateTime) -> Option<Meaning> {
     let known = local.checked_sub_signed(shift_of(local)?)?;
     match zone.offset_from_local_datetime(&known) {
         MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => {

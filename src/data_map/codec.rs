@@ -32,7 +32,6 @@ impl DataFormat {
     }
 
     /// What a trigger stores: nothing for an empty map.
-    #[allow(dead_code, reason = "for the stores")]
     pub(crate) fn encode_trigger(self, data: &JobDataMap) -> Result<Vec<u8>> {
         if data.is_empty() { Ok(Vec::new()) } else { self.encode_job(data) }
     }

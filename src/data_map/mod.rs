@@ -9,7 +9,6 @@ mod text;
 use std::collections::BTreeMap;
 use std::fmt;
 
-#[allow(unused_imports, reason = "for the stores")]
 pub(crate) use codec::DataFormat;
 pub use foreign::ForeignValue;
 

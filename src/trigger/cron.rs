@@ -37,6 +37,16 @@ impl CronSchedule {
         self.zone
     }
 
+    /// Strictly after `after`, not before the start, and not after the end.
+    pub(super) fn fire_time_after(&self, start: i64, end: Option<i64>, after: i64, now_year: i32) -> Option<i64> {
+        let after = if start > after { start.checked_sub(1000)? } else { after };
+        if end.is_some_and(|end| after >= end) {
+            return None;
+        }
+        let time = self.expression.next_after(after, self.zone, now_year)?;
+        if end.is_some_and(|end| time > end) { None } else { Some(time) }
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         let text = self.expression.text();
         if text.chars().count() > 120 {

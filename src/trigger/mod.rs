@@ -5,12 +5,16 @@ mod cron;
 mod misfire;
 mod simple;
 mod state;
+mod times;
 
+pub(crate) use builder::START_WHEN_STORED;
 pub use builder::TriggerBuilder;
 pub use cron::CronSchedule;
 pub use misfire::MisfireInstruction;
 pub use simple::SimpleSchedule;
-pub use state::TriggerState;
+pub use state::{Transition, TriggerState};
+
+pub(crate) use simple::FOREVER;
 
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};

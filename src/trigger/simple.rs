@@ -50,6 +50,50 @@ impl SimpleSchedule {
         u64::try_from(self.times_triggered).unwrap_or(0)
     }
 
+    /// Start and then every interval: strictly after `after`, and before the end.
+    pub(super) fn fire_time_after(&self, start: i64, end: Option<i64>, after: i64) -> Option<i64> {
+        let forever = self.repeat_count == FOREVER;
+        if !forever && self.times_triggered > self.repeat_count {
+            return None;
+        }
+        if self.repeat_count == 0 && after >= start {
+            return None;
+        }
+        if end.is_some_and(|end| end <= after) {
+            return None;
+        }
+        if after < start {
+            return Some(start);
+        }
+        let steps = after.checked_sub(start)?.checked_div(self.interval_ms)?.checked_add(1)?;
+        if !forever && steps > self.repeat_count {
+            return None;
+        }
+        let time = start.checked_add(steps.checked_mul(self.interval_ms)?)?;
+        if end.is_some_and(|end| end <= time) { None } else { Some(time) }
+    }
+
+    pub(super) fn final_fire_time(&self, start: i64, end: Option<i64>) -> Option<i64> {
+        match self.repeat_count {
+            0 => Some(start),
+            FOREVER => self.last_step_until(start, end?),
+            count => {
+                let last = self.interval_ms.checked_mul(count).and_then(|span| start.checked_add(span));
+                match (last, end) {
+                    (Some(last), Some(end)) if last < end => Some(last),
+                    (_, Some(end)) => self.last_step_until(start, end),
+                    (last, None) => last,
+                }
+            }
+        }
+    }
+
+    fn last_step_until(&self, start: i64, end: i64) -> Option<i64> {
+        let span = end.checked_sub(start).filter(|span| *span >= 0)?;
+        let past = span.checked_rem(self.interval_ms).unwrap_or(span);
+        end.checked_sub(past)
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         if self.repeat_count < FOREVER {
             return Err(Error::invalid("repeat count", self.repeat_count, "expected -1 (for ever), 0 or more"));

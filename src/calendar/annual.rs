@@ -1,0 +1,53 @@
+//! `AnnualDays`: days that are excluded in every year.
+
+use super::CalendarRule;
+use crate::error::{Error, Result};
+use chrono::{Datelike, NaiveDate};
+use std::collections::BTreeSet;
+
+/// Excludes days of every year, such as the first of January.
+///
+/// ```
+/// use carnelian::calendar::{AnnualDays, Calendar};
+///
+/// let calendar = Calendar::new(AnnualDays::excluding([(1, 1), (12, 25)])?);
+/// assert!(!calendar.is_time_included(1_767_225_600_000)); // 1 January 2026
+/// assert!(AnnualDays::excluding([(2, 30)]).is_err());
+/// # Ok::<(), carnelian::Error>(())
+/// ```
+#[doc(alias = "org.quartz.impl.calendar.AnnualCalendar")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnnualDays {
+    days: BTreeSet<(u32, u32)>,
+}
+
+impl AnnualDays {
+    /// Excludes these days, each as month (1–12) and day of month.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a day that not even a leap year has.
+    pub fn excluding(days: impl IntoIterator<Item = (u32, u32)>) -> Result<Self> {
+        let days: BTreeSet<_> = days.into_iter().collect();
+        match days.iter().find(|(month, day)| NaiveDate::from_ymd_opt(2024, *month, *day).is_none()) {
+            Some((month, day)) => {
+                Err(Error::invalid("annual day", format!("{month}-{day}"), "expected month and day of a leap year"))
+            }
+            None => Ok(Self { days }),
+        }
+    }
+
+    /// The excluded days as month and day of month.
+    pub fn days(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.days.iter().copied()
+    }
+
+    pub(super) fn excludes(&self, date: NaiveDate) -> bool {
+        self.days.contains(&(date.month(), date.day()))
+    }
+}
+
+impl From<AnnualDays> for CalendarRule {
+    fn from(days: AnnualDays) -> Self {
+        CalendarRule::Annual(days)
+    }
+}

@@ -1,0 +1,71 @@
+//! `CronTimes`: times that are excluded because a cron expression matches them.
+
+use super::CalendarRule;
+use crate::cron::CronExpression;
+use crate::local::{self, DAY, HOUR, MINUTE, SECOND};
+use chrono::{DateTime, Datelike};
+use chrono_tz::Tz;
+
+/// Excludes every second that matches a cron expression.
+///
+/// ```
+/// use carnelian::calendar::{Calendar, CronTimes};
+///
+/// // Leaves out the night.
+/// let calendar = Calendar::new(CronTimes::excluding("* * 0-7,18-23 ? * *")?);
+/// assert!(calendar.is_time_included(1_772_366_400_000)); // noon
+/// assert_eq!(calendar.next_included_time(1_772_388_000_000), Some(1_772_438_400_000)); // from 18:00 to 08:00
+/// # Ok::<(), carnelian::Error>(())
+/// ```
+#[doc(alias = "org.quartz.impl.calendar.CronCalendar")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CronTimes {
+    expression: CronExpression,
+}
+
+impl CronTimes {
+    /// Excludes the times of an expression.
+    ///
+    /// # Errors
+    /// [`Error::Cron`](crate::Error::Cron) if it does not parse.
+    pub fn excluding(expression: &str) -> crate::Result<Self> {
+        Ok(Self { expression: CronExpression::parse(expression)? })
+    }
+
+    /// The expression.
+    pub fn expression(&self) -> &CronExpression {
+        &self.expression
+    }
+
+    pub(super) fn includes(&self, ms: i64, zone: Tz) -> Option<bool> {
+        // The answer needs no look beyond the year at hand, so the search is told to end there.
+        let year = DateTime::from_timestamp_millis(ms)?.year();
+        Some(!self.expression.is_satisfied_by(ms, zone, year - 99))
+    }
+
+    /// The end of the excluded second, or of the minute, hour or day if the expression does not tell their parts apart.
+    pub(super) fn skip(&self, ms: i64, zone: Tz) -> Option<i64> {
+        let open_fields = self.expression.text().split_whitespace().take_while(|field| *field == "*").count();
+        let units = match open_fields {
+            0 => &[SECOND][..],
+            1 => &[MINUTE, SECOND][..],
+            2 => &[HOUR, MINUTE, SECOND][..],
+            _ => &[DAY, HOUR, MINUTE, SECOND][..],
+        };
+        let offset = local::offset_at(ms, zone)?;
+        for unit in units {
+            let end = (ms.checked_add(offset)?.div_euclid(*unit) + 1).checked_mul(*unit)?.checked_sub(offset)?;
+            // Where the clock changes before that end, the next smaller unit is surer.
+            if *unit == SECOND || local::offset_at(end.checked_sub(1)?, zone)? == offset {
+                return Some(end);
+            }
+        }
+        None
+    }
+}
+
+impl From<CronTimes> for CalendarRule {
+    fn from(times: CronTimes) -> Self {
+        CalendarRule::Cron(times)
+    }
+}

@@ -1,0 +1,287 @@
+//! Calendars: the times that a trigger leaves out.
+
+mod annual;
+mod cron;
+mod daily;
+mod holiday;
+mod monthly;
+mod weekly;
+
+pub use annual::AnnualDays;
+pub use cron::CronTimes;
+pub use daily::DailyRange;
+pub use holiday::Holidays;
+pub use monthly::MonthDays;
+pub use weekly::Weekdays;
+
+use crate::error::{Error, Result};
+use crate::key::check_text;
+use crate::local;
+use chrono_tz::Tz;
+
+/// How many calendars may be laid upon each other.
+pub const MAX_CALENDAR_DEPTH: usize = 32;
+
+/// How many excluded spans are passed over before a search gives up: decades of days.
+const MAX_SPANS: usize = 20_000;
+
+/// How many days are looked at for one that is not excluded: the 29th of February comes within eight years.
+const MAX_DAYS: usize = 4_000;
+
+/// A set of excluded times, which the triggers that name it leave out.
+///
+/// A time is included if the calendar's own rule and the calendars below it all include it. Rules look at the clock
+/// and the date in the calendar's zone, with the answers of Quartz where clocks change. Times are epoch milliseconds.
+///
+/// ```
+/// use carnelian::calendar::{Calendar, Holidays, Weekdays};
+/// use chrono::NaiveDate;
+/// use chrono_tz::Europe::Berlin;
+///
+/// let christmas = NaiveDate::from_ymd_opt(2026, 12, 25).into_iter();
+/// let working_days = Calendar::new(Holidays::on(christmas))
+///     .in_zone(Berlin)
+///     .over(Calendar::new(Weekdays::weekend()).in_zone(Berlin));
+///
+/// let noon_of = |day: &str| chrono::DateTime::parse_from_rfc3339(&format!("{day}T12:00:00+01:00"));
+/// assert!(working_days.is_time_included(noon_of("2026-12-24")?.timestamp_millis()));
+/// assert!(!working_days.is_time_included(noon_of("2026-12-25")?.timestamp_millis()));
+/// assert!(!working_days.is_time_included(noon_of("2026-12-26")?.timestamp_millis()));
+/// # Ok::<(), chrono::ParseError>(())
+/// ```
+#[doc(alias = "org.quartz.Calendar")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Calendar {
+    pub(crate) rule: CalendarRule,
+    pub(crate) zone: Option<Tz>,
+    pub(crate) default_zone: Tz,
+    pub(crate) description: Option<String>,
+    pub(crate) base: Option<Box<Calendar>>,
+}
+
+/// What a calendar itself excludes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CalendarRule {
+    /// Nothing.
+    #[doc(alias = "BaseCalendar")]
+    Nothing,
+    /// Days of every year.
+    Annual(AnnualDays),
+    /// The seconds that match a cron expression.
+    Cron(CronTimes),
+    /// A time of every day, or all but that.
+    Daily(DailyRange),
+    /// Dates.
+    Holiday(Holidays),
+    /// Days of every month.
+    Monthly(MonthDays),
+    /// Days of every week.
+    Weekly(Weekdays),
+}
+
+impl Calendar {
+    /// The calendar of a rule: no zone of its own, no base, no description.
+    pub fn new(rule: impl Into<CalendarRule>) -> Self {
+        Self { rule: rule.into(), zone: None, default_zone: Tz::UTC, description: None, base: None }
+    }
+
+    /// The zone in whose clocks and dates the rule is read. Default: the default zone.
+    pub fn in_zone(mut self, zone: Tz) -> Self {
+        self.zone = Some(zone);
+        self
+    }
+
+    /// The zone that counts where a calendar, or one below it, has none of its own. Default: UTC.
+    ///
+    /// It is not part of the stored calendar: in Java it is the zone of the virtual machine that asks.
+    pub fn with_default_zone(mut self, zone: Tz) -> Self {
+        self.default_zone = zone;
+        self.base = self.base.map(|base| Box::new(base.with_default_zone(zone)));
+        self
+    }
+
+    /// Excludes also what another calendar excludes.
+    #[doc(alias = "setBaseCalendar")]
+    pub fn over(mut self, base: Calendar) -> Self {
+        self.base = Some(Box::new(base));
+        self
+    }
+
+    /// A note for people.
+    pub fn describe(mut self, text: impl Into<String>) -> Self {
+        self.description = Some(text.into());
+        self
+    }
+
+    /// What it excludes itself.
+    pub fn rule(&self) -> &CalendarRule {
+        &self.rule
+    }
+
+    /// Its own zone; none means the default zone.
+    pub fn zone(&self) -> Option<Tz> {
+        self.zone
+    }
+
+    /// The calendar below, which excludes times too.
+    pub fn base(&self) -> Option<&Calendar> {
+        self.base.as_deref()
+    }
+
+    /// A note for people.
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// Whether nothing excludes this instant.
+    ///
+    /// ```
+    /// use carnelian::calendar::{Calendar, MonthDays};
+    ///
+    /// let not_on_the_first = Calendar::new(MonthDays::excluding([1])?);
+    /// assert!(!not_on_the_first.is_time_included(1_772_366_400_000)); // 1 March 2026
+    /// assert!(not_on_the_first.is_time_included(1_772_452_800_000)); // 2 March 2026
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "isTimeIncluded")]
+    pub fn is_time_included(&self, ms: i64) -> bool {
+        self.base().is_none_or(|base| base.is_time_included(ms)) && self.own_rule_includes(ms)
+    }
+
+    /// What Quartz calls the next included time, which is a different thing for each rule.
+    ///
+    /// For cron and daily rules the first included instant *after* `ms`. For annual, monthly and weekly ones `ms`
+    /// itself if its day is not excluded, otherwise the beginning of the next day that is not. For holidays the
+    /// beginning of the first day that is not excluded, counted from the one of `ms`, so that it may lie before `ms`.
+    /// None if there is no such time, or none within some years. Triggers do not use it: they step from one of their
+    /// own times to the next.
+    ///
+    /// ```
+    /// use carnelian::calendar::{Calendar, MonthDays};
+    ///
+    /// let not_on_the_first = Calendar::new(MonthDays::excluding([1])?);
+    /// assert_eq!(not_on_the_first.next_included_time(1_772_366_400_000), Some(1_772_409_600_000));
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "getNextIncludedTime")]
+    pub fn next_included_time(&self, ms: i64) -> Option<i64> {
+        let zone = self.effective_zone();
+        match &self.rule {
+            CalendarRule::Nothing => self.base().map_or(Some(ms), |base| base.next_included_time(ms)),
+            CalendarRule::Cron(_) | CalendarRule::Daily(_) => self.first_included(ms.checked_add(1)?),
+            CalendarRule::Monthly(days) if days.excludes_all() => None,
+            CalendarRule::Weekly(days) if days.excludes_all() => None,
+            CalendarRule::Monthly(_) | CalendarRule::Weekly(_) => {
+                next_day_that(ms.max(self.next_of_base(ms)?), zone, false, |day| self.own_rule_includes(day))
+            }
+            CalendarRule::Annual(_) => {
+                next_day_that(ms.max(self.next_of_base(ms)?), zone, false, |day| self.is_time_included(day))
+            }
+            CalendarRule::Holiday(_) => {
+                next_day_that(ms.max(self.next_of_base(ms)?), zone, true, |day| self.is_time_included(day))
+            }
+        }
+    }
+
+    /// For an excluded instant, a later one before which nothing is included; none if nothing will ever be.
+    pub(crate) fn skip(&self, ms: i64) -> Option<i64> {
+        let zone = self.effective_zone();
+        let mut later = ms.checked_add(1)?;
+        if let Some(base) = self.base()
+            && !base.is_time_included(ms)
+        {
+            later = later.max(base.skip(ms)?);
+        }
+        if !self.own_rule_includes(ms) {
+            later = later.max(match &self.rule {
+                CalendarRule::Nothing => later,
+                CalendarRule::Monthly(days) if days.excludes_all() => return None,
+                CalendarRule::Weekly(days) if days.excludes_all() => return None,
+                CalendarRule::Annual(_)
+                | CalendarRule::Holiday(_)
+                | CalendarRule::Monthly(_)
+                | CalendarRule::Weekly(_) => local::next_day(ms, zone)?,
+                CalendarRule::Cron(times) => times.skip(ms, zone)?,
+                CalendarRule::Daily(range) => range.skip(ms, zone)?,
+            });
+        }
+        Some(later)
+    }
+
+    /// Checks what can be checked without the store.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if a description cannot be stored or more than [`MAX_CALENDAR_DEPTH`] calendars are laid
+    /// upon each other.
+    pub fn check(&self) -> Result<()> {
+        let mut depth = 0;
+        let mut at = Some(self);
+        while let Some(calendar) = at {
+            depth += 1;
+            if let Some(text) = &calendar.description {
+                check_text("calendar description", text, 1000)?;
+            }
+            at = calendar.base();
+        }
+        if depth > MAX_CALENDAR_DEPTH {
+            let expected = format!("at most {MAX_CALENDAR_DEPTH} calendars upon each other");
+            return Err(Error::invalid("calendar depth", depth, expected));
+        }
+        Ok(())
+    }
+
+    fn effective_zone(&self) -> Tz {
+        self.zone.unwrap_or(self.default_zone)
+    }
+
+    /// Whether the own rule includes an instant; one beyond what a date can show is not.
+    fn own_rule_includes(&self, ms: i64) -> bool {
+        let zone = self.effective_zone();
+        match &self.rule {
+            CalendarRule::Nothing => Some(true),
+            CalendarRule::Annual(days) => local::date_at(ms, zone).map(|date| !days.excludes(date)),
+            CalendarRule::Cron(times) => times.includes(ms, zone),
+            CalendarRule::Daily(range) => range.includes(ms, zone),
+            CalendarRule::Holiday(days) => days.includes(ms, zone),
+            CalendarRule::Monthly(days) => local::date_at(ms, zone).map(|date| !days.excludes(date)),
+            CalendarRule::Weekly(days) => local::date_at(ms, zone).map(|date| !days.excludes(date)),
+        }
+        .unwrap_or(false)
+    }
+
+    /// The base's answer, or the instant itself where there is no base.
+    fn next_of_base(&self, ms: i64) -> Option<i64> {
+        self.base().map_or(Some(ms), |base| base.next_included_time(ms))
+    }
+
+    fn first_included(&self, from: i64) -> Option<i64> {
+        let mut at = from;
+        for _ in 0..MAX_SPANS {
+            if self.is_time_included(at) {
+                return Some(at);
+            }
+            at = self.skip(at)?;
+        }
+        None
+    }
+}
+
+/// `ms`, or with `whole_day` the beginning of its day, if that beginning is `fine`; otherwise that of the next day
+/// that is.
+fn next_day_that(ms: i64, zone: Tz, whole_day: bool, fine: impl Fn(i64) -> bool) -> Option<i64> {
+    let mut day = local::start_of_day(ms, zone)?;
+    if fine(day) {
+        return Some(if whole_day { day } else { ms });
+    }
+    for _ in 0..MAX_DAYS {
+        day = local::add_day(day, zone)?;
+        if fine(day) {
+            return Some(day);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! Misfires: which triggers are too late, and what becomes of them.
+
+use crate::calendar::Calendar;
+use crate::trigger::{FOREVER, MisfireInstruction, Schedule, Trigger};
+
+/// Whether a trigger is later than the threshold allows, and not told to ignore that.
+pub(crate) fn is_misfired(trigger: &Trigger, now_ms: i64, threshold_ms: i64) -> bool {
+    let latest = now_ms.saturating_sub(threshold_ms).max(0);
+    trigger.misfire != MisfireInstruction::Ignore && trigger.next_ms.is_some_and(|next| next < latest)
+}
+
+/// Quartz's `updateAfterMisfire`: gives the trigger the state that its misfire instruction asks for.
+pub(crate) fn apply(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64) {
+    use MisfireInstruction::*;
+    match instruction_in_effect(trigger) {
+        // Only the smart policy is never in effect itself.
+        Ignore | Smart => {}
+        FireNow | FireOnceNow => trigger.next_ms = Some(now_ms),
+        DoNothing | RescheduleNextWithExistingCount => wait_for_next(trigger, calendar, now_ms),
+        RescheduleNextWithRemainingCount => {
+            let due = trigger.next_ms;
+            wait_for_next(trigger, calendar, now_ms);
+            let missed = missed_between(trigger, due, trigger.next_ms);
+            if let Schedule::Simple(simple) = &mut trigger.schedule {
+                simple.times_triggered = simple.times_triggered.saturating_add(missed);
+            }
+        }
+        RescheduleNowWithExistingCount => start_again(trigger, 0, now_ms),
+        RescheduleNowWithRemainingCount => {
+            let missed = missed_between(trigger, trigger.next_ms, Some(now_ms));
+            start_again(trigger, missed, now_ms);
+        }
+    }
+}
+
+/// The instruction with the smart policy resolved, and without those that the schedule turns into others.
+fn instruction_in_effect(trigger: &Trigger) -> MisfireInstruction {
+    use MisfireInstruction::*;
+    match (&trigger.schedule, trigger.misfire) {
+        (Schedule::Simple(simple), Smart) => match simple.repeat_count {
+            0 => FireNow,
+            FOREVER => RescheduleNextWithRemainingCount,
+            _ => RescheduleNowWithExistingCount,
+        },
+        (Schedule::Simple(simple), FireNow) if simple.repeat_count != 0 => RescheduleNowWithRemainingCount,
+        (Schedule::Cron(_), Smart) => FireOnceNow,
+        (_, instruction) => instruction,
+    }
+}
+
+fn wait_for_next(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64) {
+    trigger.next_ms = trigger.included_time_after(now_ms, calendar, now_ms);
+}
+
+/// Starts again now, with a count that lacks the fires so far and the missed ones; ends if the end has passed.
+fn start_again(trigger: &mut Trigger, missed: i64, now_ms: i64) {
+    if let Schedule::Simple(simple) = &mut trigger.schedule
+        && !matches!(simple.repeat_count, 0 | FOREVER)
+    {
+        let gone = simple.times_triggered.saturating_add(missed);
+        // Never below zero: minus one would mean "for ever".
+        simple.repeat_count = simple.repeat_count.saturating_sub(gone).max(0);
+        simple.times_triggered = 0;
+    }
+    if trigger.end_ms.is_some_and(|end| end < now_ms) {
+        trigger.next_ms = None;
+    } else {
+        trigger.start_ms = now_ms;
+        trigger.next_ms = Some(now_ms);
+    }
+}
+
+/// How many intervals lie between two times.
+fn missed_between(trigger: &Trigger, from: Option<i64>, to: Option<i64>) -> i64 {
+    match (&trigger.schedule, from, to) {
+        (Schedule::Simple(simple), Some(from), Some(to)) if simple.interval_ms > 0 => {
+            to.saturating_sub(from) / simple.interval_ms
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{JobKey, TriggerKey};
+    use crate::trigger::{CronSchedule, SimpleSchedule};
+    use MisfireInstruction::*;
+    use std::time::Duration;
+
+    const START: i64 = 1_772_366_400_000;
+    const MINUTE: i64 = 60_000;
+    /// Half a minute after the sixth time of a trigger of every minute.
+    const LATE: i64 = START + 5 * MINUTE + 30_000;
+
+    /// Fired once, at its start, and due since one minute after.
+    fn minutely(count: Option<u32>, instruction: MisfireInstruction) -> Trigger {
+        let every = SimpleSchedule::every(Duration::from_secs(60));
+        due_again(count.map_or(every.clone(), |count| every.repeat(count)).into(), instruction)
+    }
+
+    fn due_again(schedule: Schedule, instruction: MisfireInstruction) -> Trigger {
+        let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(schedule);
+        let mut trigger = builder.start_at(crate::trigger::moment(START)).misfire(instruction).build().unwrap();
+        trigger.set_history(Some(START + MINUTE), Some(START), 1);
+        trigger
+    }
+
+    /// Next time, start, count and times fired after the misfire.
+    fn after(mut trigger: Trigger) -> (Option<i64>, i64, i64, i64) {
+        apply(&mut trigger, None, LATE);
+        let Schedule::Simple(simple) = &trigger.schedule else {
+            panic!("a simple schedule");
+        };
+        (trigger.next_ms, trigger.start_ms, simple.repeat_count, simple.times_triggered)
+    }
+
+    #[test]
+    fn a_trigger_is_misfired_when_it_is_later_than_the_threshold() {
+        let trigger = minutely(None, Smart);
+        assert!(!is_misfired(&trigger, START + 2 * MINUTE, MINUTE));
+        assert!(is_misfired(&trigger, START + 2 * MINUTE + 1, MINUTE));
+        assert!(!is_misfired(&minutely(None, Ignore), LATE, MINUTE));
+    }
+
+    #[test]
+    fn who_ignores_misfires_is_left_as_it_is() {
+        assert_eq!(after(minutely(None, Ignore)), (Some(START + MINUTE), START, -1, 1));
+    }
+
+    #[test]
+    fn the_smart_policy_depends_on_the_count() {
+        let next = START + 6 * MINUTE;
+        assert_eq!(after(minutely(None, Smart)), (Some(next), START, -1, 6));
+        assert_eq!(after(minutely(Some(9), Smart)), (Some(LATE), LATE, 8, 0));
+        assert_eq!(after(minutely(Some(0), Smart)), (Some(LATE), START, 0, 1));
+    }
+
+    #[test]
+    fn waiting_for_the_next_time_may_or_may_not_count_the_missed_ones() {
+        let next = START + 6 * MINUTE;
+        assert_eq!(after(minutely(Some(9), RescheduleNextWithExistingCount)), (Some(next), START, 9, 1));
+        assert_eq!(after(minutely(Some(9), RescheduleNextWithRemainingCount)), (Some(next), START, 9, 6));
+    }
+
+    #[test]
+    fn starting_again_may_or_may_not_count_the_missed_ones() {
+        assert_eq!(after(minutely(Some(9), RescheduleNowWithExistingCount)), (Some(LATE), LATE, 8, 0));
+        assert_eq!(after(minutely(Some(9), RescheduleNowWithRemainingCount)), (Some(LATE), LATE, 4, 0));
+        assert_eq!(after(minutely(Some(9), FireNow)), (Some(LATE), LATE, 4, 0));
+    }
+
+    #[test]
+    fn a_count_that_is_used_up_becomes_zero_and_never_for_ever() {
+        assert_eq!(after(minutely(Some(2), RescheduleNowWithRemainingCount)), (Some(LATE), LATE, 0, 0));
+        let mut worn = minutely(Some(2), RescheduleNowWithExistingCount);
+        worn.set_history(worn.next_ms, worn.previous_ms, 3);
+        assert_eq!(after(worn), (Some(LATE), LATE, 0, 0));
+    }
+
+    #[test]
+    fn nothing_starts_again_after_the_end() {
+        let mut trigger = minutely(Some(9), RescheduleNowWithExistingCount);
+        trigger.end_ms = Some(LATE - 1);
+        assert_eq!(after(trigger).0, None);
+    }
+
+    #[test]
+    fn a_cron_trigger_fires_once_now_or_waits() {
+        let schedule = || Schedule::from(CronSchedule::new("0 * * * * ?").unwrap());
+        for (instruction, next) in
+            [(Smart, LATE + 1), (FireOnceNow, LATE + 1), (DoNothing, START + 6 * MINUTE), (Ignore, START + MINUTE)]
+        {
+            let mut trigger = due_again(schedule(), instruction);
+            apply(&mut trigger, None, LATE + 1);
+            assert_eq!(trigger.next_ms, Some(next), "{instruction:?}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Cluster settings: what nodes do about each other beyond what Quartz knows.
+
+use std::time::Duration;
+
+use super::reader::Reader;
+
+/// What nodes do about each other beyond what Quartz knows (`carnelian.cluster.*`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClusterSettings {
+    /// What a node does that was declared dead while it lived; tell its jobs.
+    /// Property `carnelian.cluster.onOwnershipLost`.
+    pub on_ownership_lost: OnOwnershipLost,
+    /// Extra time between the verdict that a node is dead and the take-over of its work; 0.
+    /// Property `carnelian.cluster.takeoverDelay` (ms, or a text such as `30s`).
+    pub takeover_delay: Duration,
+    /// Whether all nodes fire, or one while the others stand by; all.
+    /// Property `carnelian.cluster.mode`.
+    pub mode: ClusterMode,
+}
+
+/// What a node does that was declared dead while it lived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnOwnershipLost {
+    /// Tells its running jobs, which can ask whether they still hold their fire (`notify`).
+    Notify,
+    /// Ends the process as soon as the loss is seen (`abort`).
+    Abort,
+}
+
+/// Which nodes of a cluster fire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClusterMode {
+    /// All of them, each fire on one (`active-active`).
+    ActiveActive,
+    /// One, while the others check in and stand by (`active-passive`).
+    ActivePassive,
+}
+
+impl ClusterSettings {
+    pub(crate) fn read(reader: &mut Reader, clustered: bool) -> Self {
+        let passive = reader.chose("carnelian.cluster.mode", "active-passive");
+        if passive && !clustered {
+            reader.warn("carnelian.cluster.mode", "no effect: jobStore.isClustered is false");
+        }
+        let abort = reader.chose("carnelian.cluster.onOwnershipLost", "abort");
+        Self {
+            on_ownership_lost: if abort { OnOwnershipLost::Abort } else { OnOwnershipLost::Notify },
+            takeover_delay: reader.duration("carnelian.cluster.takeoverDelay"),
+            mode: if passive { ClusterMode::ActivePassive } else { ClusterMode::ActiveActive },
+        }
+    }
+}
+
+/// How a node ends (`carnelian.shutdown.*`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShutdownSettings {
+    /// Longest time that a shutdown takes, whatever the jobs do; 30 s.
+    /// Property `carnelian.shutdown.deadline` (ms, or a text such as `30s`).
+    pub deadline: Duration,
+}
+
+impl ShutdownSettings {
+    pub(crate) fn read(reader: &Reader) -> Self {
+        Self { deadline: reader.duration("carnelian.shutdown.deadline") }
+    }
+}

@@ -1,0 +1,197 @@
+//! Job store settings: where jobs live, and the rules of the cluster around them.
+
+use std::time::Duration;
+
+use super::reader::{Reader, is_class};
+use super::thread_pool::misnamed;
+
+const TX: &str = "org.quartz.impl.jdbcjobstore.JobStoreTX";
+const CMT: &str = "org.quartz.impl.jdbcjobstore.JobStoreCMT";
+const RAM: &str = "org.quartz.simpl.RAMJobStore";
+
+/// Where jobs live, and the rules of the cluster around them (`org.quartz.jobStore.*`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobStoreSettings {
+    /// Memory or database; a database if a data source is named.
+    /// Property `jobStore.class`.
+    pub kind: StoreKind,
+    /// Whether several nodes share the tables; no.
+    /// Property `jobStore.isClustered`.
+    pub clustered: bool,
+    /// Time between two check-ins; 15 s.
+    /// Property `jobStore.clusterCheckinInterval` (ms, at least 100).
+    pub checkin_interval: Duration,
+    /// How late a check-in may be before other nodes take this one for dead; 7.5 s.
+    /// Property `jobStore.clusterCheckinMisfireThreshold` (ms).
+    pub checkin_misfire_threshold: Duration,
+    /// How late a trigger may fire before it counts as misfired; 60 s.
+    /// Property `jobStore.misfireThreshold` (ms).
+    pub misfire_threshold: Duration,
+    /// Most misfired triggers dealt with in one transaction; 20.
+    /// Property `jobStore.maxMisfiresToHandleAtATime`.
+    pub max_misfires_at_a_time: u32,
+    /// Time before the other threads than acquisition try again when the database cannot be reached; 15 s.
+    ///
+    /// Property `jobStore.dbRetryInterval` (ms). As in Quartz, `scheduler.dbFailureRetryInterval` replaces it where
+    /// that is given; unlike Quartz, its default does not.
+    pub db_retry_interval: Duration,
+    /// How all table names begin, with a schema before it if there is one; `QRTZ_`.
+    /// Property `jobStore.tablePrefix`; see [`is_table_prefix`](Self::is_table_prefix).
+    pub table_prefix: String,
+    /// Whether job data is stored as text instead of Java's serialised form; no.
+    /// Property `jobStore.useProperties`.
+    pub use_properties: bool,
+    /// Always true: triggers are acquired under the lock.
+    /// Property `jobStore.acquireTriggersWithinLock`, where `false` gives a warning.
+    pub acquire_within_lock: bool,
+    /// The name of the data source, for a database.
+    /// Property `jobStore.dataSource`.
+    pub data_source: Option<String>,
+    /// Only every n-th error in a row is logged as an error; 4.
+    /// Property `jobStore.retryableActionErrorLogThreshold`.
+    pub retry_log_threshold: u32,
+    /// Whose clock decides about check-ins; the database's, on SQLite the node's.
+    /// Property `carnelian.jobStore.clock`.
+    pub clock: ClockSource,
+}
+
+/// Where jobs live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreKind {
+    /// In memory, gone with the process (`RAMJobStore`).
+    Memory,
+    /// In the tables of a database (`JobStoreTX`, `JobStoreCMT`).
+    Sql,
+}
+
+/// Whose clock decides about check-ins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockSource {
+    /// The database server's, the same for all nodes (`database`).
+    Database,
+    /// This machine's (`node`), which is all that SQLite and Java nodes have.
+    Node,
+}
+
+impl JobStoreSettings {
+    pub(crate) fn read(reader: &mut Reader) -> Self {
+        let kind = StoreKind::read(reader);
+        let clustered = reader.flag("jobStore.isClustered");
+        if clustered && kind == StoreKind::Memory && !reader.stands("jobStore.dataSource") {
+            reader.refuse(
+                "jobStore.isClustered",
+                format!("expected false with a store in memory, which no other node can see; for a cluster write jobStore.class = {TX}"),
+                None,
+            );
+        }
+        let table_prefix = reader.text("jobStore.tablePrefix").unwrap_or_default();
+        if !Self::is_table_prefix(&table_prefix) {
+            reader.refuse(
+                "jobStore.tablePrefix",
+                "expected at most 31 letters, digits and _, not beginning with a digit, and perhaps a schema and a dot before them",
+                None,
+            );
+        }
+        let clock =
+            if reader.chose("carnelian.jobStore.clock", "node") { ClockSource::Node } else { ClockSource::Database };
+        Self {
+            kind,
+            clustered,
+            checkin_interval: reader.duration("jobStore.clusterCheckinInterval"),
+            checkin_misfire_threshold: reader.duration("jobStore.clusterCheckinMisfireThreshold"),
+            misfire_threshold: reader.duration("jobStore.misfireThreshold"),
+            max_misfires_at_a_time: reader.count("jobStore.maxMisfiresToHandleAtATime").unwrap_or(1),
+            db_retry_interval: db_retry_interval(reader),
+            table_prefix,
+            use_properties: reader.flag("jobStore.useProperties"),
+            acquire_within_lock: true,
+            data_source: reader.text("jobStore.dataSource"),
+            retry_log_threshold: reader.count("jobStore.retryableActionErrorLogThreshold").unwrap_or(1),
+            clock,
+        }
+    }
+
+    /// Whether a text may stand before the names of tables:
+    /// `^([A-Za-z_][A-Za-z0-9_]*\.)?[A-Za-z_][A-Za-z0-9_]{0,30}$`, a schema of at most 63 characters.
+    ///
+    /// ```
+    /// use carnelian::settings::JobStoreSettings;
+    ///
+    /// assert!(JobStoreSettings::is_table_prefix("jobs.QRTZ_"));
+    /// assert!(!JobStoreSettings::is_table_prefix("QRTZ-"));
+    /// ```
+    pub fn is_table_prefix(text: &str) -> bool {
+        let is_word = |text: &str, most: usize| {
+            text.len() <= most
+                && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        match text.split_once('.') {
+            Some((schema, prefix)) => is_word(schema, 63) && is_word(prefix, 31),
+            None => is_word(text, 31),
+        }
+    }
+}
+
+impl StoreKind {
+    fn read(reader: &mut Reader) -> Self {
+        const KEY: &str = "jobStore.class";
+        let named = if reader.stands("jobStore.dataSource") { Self::Sql } else { Self::Memory };
+        let Some(class) = reader.given(KEY).map(str::to_owned) else {
+            return named;
+        };
+        if is_class(&class, TX) {
+            return Self::Sql;
+        }
+        if is_class(&class, CMT) {
+            reader.warn(KEY, "there are no container transactions here: the store works as JobStoreTX does");
+            return Self::Sql;
+        }
+        if is_class(&class, RAM) {
+            return Self::Memory;
+        }
+        if named == Self::Memory {
+            reader.refuse(
+                KEY,
+                format!("expected {TX} (a database) or {RAM} (memory): Java classes are not loaded here"),
+                super::nearest::nearest(&class, [TX, CMT, RAM].map(str::to_owned)),
+            );
+            return named;
+        }
+        let instead = "Java classes are not loaded here: the store works as JobStoreTX does";
+        misnamed(reader, KEY, &class, &[TX, CMT, RAM], instead);
+        named
+    }
+}
+
+fn db_retry_interval(reader: &mut Reader) -> Duration {
+    const OWN: &str = "jobStore.dbRetryInterval";
+    const OTHER: &str = "scheduler.dbFailureRetryInterval";
+    let own = reader.duration(OWN);
+    if reader.given(OTHER).is_none() {
+        return own;
+    }
+    let other = reader.duration(OTHER);
+    if reader.given(OWN).is_some() && own != other {
+        reader.warn(OWN, "no effect: scheduler.dbFailureRetryInterval is given and replaces it, as in Quartz");
+    }
+    other
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_prefix_is_an_identifier_with_at_most_one_schema() {
+        let long = "x".repeat(31);
+        for prefix in ["QRTZ_", "_", "jobs.QRTZ_", "q1", long.as_str()] {
+            assert!(JobStoreSettings::is_table_prefix(prefix), "{prefix}");
+        }
+        let longer = "x".repeat(32);
+        for prefix in ["", "1Q", "a.b.c", ".Q", "a.", "Q-", "Q Z", "Q;", "\"Q", "Ä", longer.as_str()] {
+            assert!(!JobStoreSettings::is_table_prefix(prefix), "{prefix}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Settings: what a `quartz.properties` file says, checked in one go.
+//!
+//! [`Settings::from_file`] reads the file, [`Settings::from_text`] a text. Both report *every* problem at once, each
+//! with file, line, key, value and what is accepted; what is accepted but has no effect here is in
+//! [`Settings::warnings`]. All keys are in the table [`keys::KEYS`]; `docs/configuration.md` is made from it.
+//!
+//! Nothing here reads a clock, starts a thread or logs. Passwords are in no message and no `Debug` output.
+
+mod cluster;
+mod data_source;
+mod duration;
+mod job_store;
+pub mod keys;
+mod loader;
+mod nearest;
+mod problem;
+mod properties;
+mod reader;
+mod redact;
+mod scheduler;
+mod secret;
+mod source;
+mod substitute;
+mod thread_pool;
+mod url;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
+pub use data_source::DataSourceSettings;
+pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
+pub use loader::SettingsLoader;
+pub use problem::{SettingsError, SettingsErrorKind, SettingsErrors, SettingsWarning};
+pub use scheduler::{InstanceIdSetting, SchedulerSettings};
+pub use secret::Secret;
+pub use thread_pool::ThreadPoolSettings;
+pub use url::{DataSourceUrl, DataSourceUrlError};
+
+use reader::Reader;
+use redact::RedactedMap;
+
+/// All settings of one node.
+///
+/// Made from a file, or from [`Settings::default`] by setting fields: a scheduler in memory with ten threads.
+/// `Debug` shows no passwords.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Who this node is, and how it looks for work.
+    pub scheduler: SchedulerSettings,
+    /// How many jobs run at the same time.
+    pub thread_pool: ThreadPoolSettings,
+    /// Where jobs live.
+    pub job_store: JobStoreSettings,
+    /// The database, unless jobs live in memory: the one that `jobStore.dataSource` names.
+    pub data_source: Option<DataSourceSettings>,
+    /// What nodes do about each other.
+    pub cluster: ClusterSettings,
+    /// How a node ends.
+    pub shutdown: ShutdownSettings,
+    /// Keys that belong to applications, such as `demo.log.file`, with `${…}` filled in and nothing else changed.
+    pub extra: BTreeMap<String, String>,
+    warnings: Vec<SettingsWarning>,
+}
+
+impl Settings {
+    /// Reads a properties file; `${env:NAME}` looks into the environment of the process.
+    ///
+    /// # Errors
+    /// All problems of the file at once, or that it cannot be read.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, SettingsErrors> {
+        SettingsLoader::new().file(path)
+    }
+
+    /// Reads a text in the format of `java.util.Properties`; `name` stands for the file in messages, and
+    /// `environment` answers `${env:NAME}`.
+    ///
+    /// ```
+    /// use carnelian::settings::{InstanceIdSetting, Settings};
+    ///
+    /// let text = "
+    ///     org.quartz.scheduler.instanceName = billing
+    ///     org.quartz.scheduler.instanceId = ${env:POD_NAME:AUTO}
+    ///     org.quartz.threadPool.threadCount = 5
+    ///     org.quartz.jobStore.class = org.quartz.impl.jdbcjobstore.JobStoreTX
+    ///     org.quartz.jobStore.isClustered = true
+    ///     org.quartz.jobStore.dataSource = db
+    ///     org.quartz.dataSource.db.URL = jdbc:postgresql://db.example.org/jobs
+    ///     org.quartz.dataSource.db.user = me
+    ///     org.quartz.dataSource.db.password = ${env:DB_PASSWORD}
+    /// ";
+    /// let environment = |name: &str| (name == "DB_PASSWORD").then(|| "open sesame".to_owned());
+    /// let settings = Settings::from_text("quartz.properties", text, environment)?;
+    /// assert_eq!(settings.scheduler.instance_id, InstanceIdSetting::Auto);
+    /// assert_eq!(settings.thread_pool.thread_count, 5);
+    /// assert!(!format!("{settings:?}").contains("sesame"));
+    ///
+    /// let errors = Settings::from_text("x.properties", "threadPool.threadCount = ten", |_| None).unwrap_err();
+    /// assert_eq!(
+    ///     errors.to_string(),
+    ///     r#"x.properties:1: threadPool.threadCount = "ten": expected a whole number from 1 to 1000"#
+    /// );
+    /// # Ok::<(), carnelian::settings::SettingsErrors>(())
+    /// ```
+    ///
+    /// # Errors
+    /// All problems of the text at once.
+    pub fn from_text(
+        name: &str,
+        text: &str,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, SettingsErrors> {
+        SettingsLoader::new().environment(environment).text(name, text)
+    }
+
+    /// What the file says that has no effect here, or another one than its author may expect.
+    pub fn warnings(&self) -> &[SettingsWarning] {
+        &self.warnings
+    }
+
+    /// Reads everything; where something is wrong the reader knows it and the default stands in.
+    fn read(reader: &mut Reader) -> Self {
+        let thread_pool = ThreadPoolSettings::read(reader);
+        let mut job_store = JobStoreSettings::read(reader);
+        let clustered = job_store.clustered;
+        Self {
+            scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),
+            data_source: DataSourceSettings::read(reader, &mut job_store),
+            cluster: ClusterSettings::read(reader, clustered),
+            shutdown: ShutdownSettings::read(reader),
+            extra: reader.free(),
+            warnings: Vec::new(),
+            thread_pool,
+            job_store,
+        }
+    }
+}
+
+impl Default for Settings {
+    /// What an empty file says.
+    fn default() -> Self {
+        Self::read(&mut Reader::default())
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("scheduler", &self.scheduler)
+            .field("thread_pool", &self.thread_pool)
+            .field("job_store", &self.job_store)
+            .field("data_source", &self.data_source)
+            .field("cluster", &self.cluster)
+            .field("shutdown", &self.shutdown)
+            .field("extra", &RedactedMap(&self.extra))
+            .field("warnings", &self.warnings)
+            .finish()
+    }
+}

@@ -1,0 +1,123 @@
+//! Scheduler settings: who this node is, and how it looks for work.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use super::reader::Reader;
+use super::redact::RedactedMap;
+
+/// Who this node is, and how it looks for work (`org.quartz.scheduler.*`).
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SchedulerSettings {
+    /// The name of the scheduler, equal on all nodes of a cluster; `QuartzScheduler`.
+    /// Property `scheduler.instanceName`.
+    pub instance_name: String,
+    /// The name of this node; [`InstanceIdSetting::Auto`] in a cluster, else `NON_CLUSTERED`.
+    /// Property `scheduler.instanceId`.
+    pub instance_id: InstanceIdSetting,
+    /// Time between polls when there is nothing to do, and how far ahead triggers are acquired; 30 s.
+    /// Property `scheduler.idleWaitTime` (ms, at least 1000).
+    pub idle_wait_time: Duration,
+    /// Time before the acquisition thread tries again when the database cannot be reached; 15 s.
+    /// Property `scheduler.dbFailureRetryInterval` (ms).
+    pub db_failure_retry_interval: Duration,
+    /// Most triggers acquired in one transaction; the number of threads, where Quartz has 1.
+    /// Property `scheduler.batchTriggerAcquisitionMaxCount`.
+    pub batch_max_count: u32,
+    /// How much earlier than its time a trigger of a batch may fire; 0.
+    /// Property `scheduler.batchTriggerAcquisitionFireAheadTimeWindow` (ms).
+    pub batch_time_window: Duration,
+    /// Whether a shutdown that does not wait tells running jobs to stop; no.
+    /// Property `scheduler.interruptJobsOnShutdown`.
+    pub interrupt_jobs_on_shutdown: bool,
+    /// Whether a shutdown that waits tells running jobs to stop; no.
+    /// Property `scheduler.interruptJobsOnShutdownWithWait`.
+    pub interrupt_jobs_on_shutdown_with_wait: bool,
+    /// The name of the acquisition thread, if not made from the scheduler's name.
+    /// Property `scheduler.threadName`.
+    pub thread_name: Option<String>,
+    /// Texts that jobs find in the scheduler's context.
+    /// Properties `context.key.NAME`.
+    pub context: BTreeMap<String, String>,
+}
+
+/// How a node comes to its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InstanceIdSetting {
+    /// Made when the scheduler starts, different each time.
+    Auto,
+    /// This one; at most 190 characters, unique in the cluster.
+    Fixed(String),
+}
+
+impl SchedulerSettings {
+    pub(crate) fn read(reader: &mut Reader, thread_count: u32, clustered: bool) -> Self {
+        Self {
+            instance_name: reader.text("scheduler.instanceName").unwrap_or_default(),
+            instance_id: InstanceIdSetting::read(reader, clustered),
+            idle_wait_time: reader.duration("scheduler.idleWaitTime"),
+            db_failure_retry_interval: reader.duration("scheduler.dbFailureRetryInterval"),
+            batch_max_count: reader.count("scheduler.batchTriggerAcquisitionMaxCount").unwrap_or(thread_count.max(1)),
+            batch_time_window: reader.duration("scheduler.batchTriggerAcquisitionFireAheadTimeWindow"),
+            interrupt_jobs_on_shutdown: reader.flag("scheduler.interruptJobsOnShutdown"),
+            interrupt_jobs_on_shutdown_with_wait: reader.flag("scheduler.interruptJobsOnShutdownWithWait"),
+            thread_name: reader.text("scheduler.threadName"),
+            context: reader.below("context.key."),
+        }
+    }
+}
+
+impl fmt::Debug for SchedulerSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SchedulerSettings")
+            .field("instance_name", &self.instance_name)
+            .field("instance_id", &self.instance_id)
+            .field("idle_wait_time", &self.idle_wait_time)
+            .field("db_failure_retry_interval", &self.db_failure_retry_interval)
+            .field("batch_max_count", &self.batch_max_count)
+            .field("batch_time_window", &self.batch_time_window)
+            .field("interrupt_jobs_on_shutdown", &self.interrupt_jobs_on_shutdown)
+            .field("interrupt_jobs_on_shutdown_with_wait", &self.interrupt_jobs_on_shutdown_with_wait)
+            .field("thread_name", &self.thread_name)
+            .field("context", &RedactedMap(&self.context))
+            .finish()
+    }
+}
+
+impl InstanceIdSetting {
+    /// What a node is called that shares its tables with nobody.
+    pub const NON_CLUSTERED: &'static str = "NON_CLUSTERED";
+
+    fn read(reader: &mut Reader, clustered: bool) -> Self {
+        const KEY: &str = "scheduler.instanceId";
+        let unclustered = || Self::Fixed(Self::NON_CLUSTERED.to_owned());
+        match reader.given(KEY).map(str::to_owned) {
+            // As in Quartz, a node alone does not need a made-up name.
+            None if clustered => Self::Auto,
+            None => unclustered(),
+            Some(id) if id.eq_ignore_ascii_case("AUTO") => {
+                if clustered {
+                    Self::Auto
+                } else {
+                    unclustered()
+                }
+            }
+            Some(id) if id == "SYS_PROP" => {
+                reader.refuse(
+                    KEY,
+                    "expected AUTO or a name: there are no system properties here, write ${env:NAME} to take the name from the environment",
+                    None,
+                );
+                Self::Auto
+            }
+            Some(id) => {
+                if clustered && id == Self::NON_CLUSTERED {
+                    reader.warn(KEY, "every node of a cluster needs a name of its own: write AUTO or ${env:POD_NAME}");
+                }
+                Self::Fixed(id)
+            }
+        }
+    }
+}

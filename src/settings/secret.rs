@@ -1,0 +1,59 @@
+//! Secret: a text that never shows itself in Debug, Display, logs or errors.
+
+use std::fmt;
+
+/// A password, or a URL that holds one.
+///
+/// `Debug` and `Display` write `***`; only [`Secret::reveal`] gives the text, so that every place that can
+/// leak it is found by searching for that word.
+///
+/// ```
+/// use carnelian::settings::Secret;
+///
+/// let password = Secret::new("open sesame");
+/// assert_eq!(format!("{password} {password:?}"), "*** ***");
+/// assert_eq!(password.reveal(), "open sesame");
+/// ```
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides `text`.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for the one call that needs it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether there is nothing to hide.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}

@@ -1,0 +1,177 @@
+//! MySQL and MariaDB: the URL for diesel, which knows few parameters and drops the others in silence.
+
+use super::DataSourceUrlError as Error;
+use super::parts::{Parts, encode};
+use crate::settings::redact::bounded;
+
+/// Parameters that diesel takes over from the URL.
+const DIESEL: &[&str] = &["ssl_mode", "ssl_ca", "ssl_cert", "ssl_key", "unix_socket"];
+
+/// Takes off the `loadbalance:`, `replication:`, `sequential:` … of the Java drivers.
+pub(super) fn without_balancing<'a>(rest: &'a str, warnings: &mut Vec<String>) -> &'a str {
+    match rest.split_once(':') {
+        Some((word, after)) if after.starts_with("//") && !word.is_empty() && !word.contains('/') => {
+            warnings.push("connections are not balanced here: the first server is used".to_owned());
+            after
+        }
+        _ => rest,
+    }
+}
+
+/// Builds the URL; parameters that diesel does not take over are left out with a warning.
+pub(super) fn url(parts: Parts, jdbc: bool, warnings: &mut Vec<String>) -> Result<String, Error> {
+    let mut query: Vec<(&str, String)> = Vec::new();
+    for (name, value) in &parts.parameters {
+        let known = if jdbc { from_jdbc(name, value)? } else { native(name, value)? };
+        match known {
+            Some((name, value)) => {
+                query.retain(|(other, _)| *other != name);
+                query.push((name, value));
+            }
+            None => {
+                let name = bounded(name);
+                warnings.push(format!("parameter {name} has no effect: the MySQL driver here does not take it"));
+            }
+        }
+    }
+    if parts.hosts.len() > 1 {
+        warnings.push("there is no failover between servers here: the first one is used".to_owned());
+    }
+    let database = parts.database.as_deref().ok_or(Error::NoDatabase)?;
+    if !database.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$')) {
+        return Err(Error::DatabaseName);
+    }
+    let place = match parts.hosts.first() {
+        Some(host) => {
+            if host.name.contains(['(', ')', '=']) {
+                return Err(Error::ManyServers);
+            }
+            let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+            if host.name.is_empty() || !(host.name.starts_with('[') || host.name.chars().all(is_letter)) {
+                return Err(Error::Host);
+            }
+            // JDBC always means TCP; the C client takes `localhost` for the local socket.
+            let on_socket = query.iter().any(|(name, value)| *name == "unix_socket" || value == "verify_identity");
+            let name = match host.name.as_str() {
+                "localhost" if jdbc && !on_socket => "127.0.0.1",
+                name => name,
+            };
+            host.port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))
+        }
+        None if jdbc => "127.0.0.1".to_owned(),
+        // diesel's URL parser wants a host before a user.
+        None => "localhost".to_owned(),
+    };
+    let pairs: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
+    let query = if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) };
+    Ok(format!("mysql://{}{place}/{database}{query}", parts.login()))
+}
+
+fn native(name: &str, value: &str) -> Result<Option<(&'static str, String)>, Error> {
+    let name = name.replace('-', "_");
+    Ok(match DIESEL.iter().find(|known| **known == name) {
+        Some(&"ssl_mode") => Some(("ssl_mode", ssl_mode(value)?)),
+        Some(known) => Some((known, value.to_owned())),
+        None => None,
+    })
+}
+
+/// One parameter of the JDBC drivers of MySQL and MariaDB in the words of diesel.
+fn from_jdbc(name: &str, value: &str) -> Result<Option<(&'static str, String)>, Error> {
+    let flag = |name: &'static str| match value.to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Error::Parameter { name, expected: "true or false" }),
+    };
+    Ok(match name {
+        "sslMode" => Some(("ssl_mode", ssl_mode(value)?)),
+        "useSSL" | "useSsl" => Some(("ssl_mode", if flag("useSSL")? { "preferred" } else { "disabled" }.to_owned())),
+        "requireSSL" if flag("requireSSL")? => Some(("ssl_mode", "required".to_owned())),
+        "verifyServerCertificate" if flag("verifyServerCertificate")? => Some(("ssl_mode", "verify_ca".to_owned())),
+        "serverSslCert" => Some(("ssl_ca", value.to_owned())),
+        "localSocket" => Some(("unix_socket", value.to_owned())),
+        _ => None,
+    })
+}
+
+/// The modes of MySQL, and those of MariaDB's driver.
+fn ssl_mode(value: &str) -> Result<String, Error> {
+    Ok(match value.to_ascii_lowercase().replace('-', "_").as_str() {
+        "disabled" | "disable" | "false" => "disabled",
+        "preferred" => "preferred",
+        "required" | "trust" | "true" => "required",
+        "verify_ca" => "verify_ca",
+        "verify_identity" | "verify_full" => "verify_identity",
+        _ => {
+            return Err(Error::Parameter {
+                name: "sslMode",
+                expected: "DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY",
+            });
+        }
+    }
+    .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DataSourceUrl, DataSourceUrlError as Error};
+
+    fn parse(text: &str) -> (String, Vec<String>) {
+        let (url, warnings) = DataSourceUrl::parse(text, None, None).unwrap();
+        (url.reveal().to_owned(), warnings)
+    }
+
+    #[test]
+    fn jdbc_urls_become_native() {
+        for (text, url) in [
+            ("jdbc:mysql://db:3307/jobs", "mysql://db:3307/jobs"),
+            ("jdbc:mariadb://db/jobs?user=a&password=b%26c", "mysql://a:b%26c@db/jobs"),
+            ("jdbc:mysql://localhost:3306/jobs", "mysql://127.0.0.1:3306/jobs"),
+            ("jdbc:mysql:///jobs", "mysql://127.0.0.1/jobs"),
+            ("jdbc:mysql://a:b@[::1]:1/jobs", "mysql://a:b@[::1]:1/jobs"),
+            ("jdbc:mysql://h/j?useSSL=false", "mysql://h/j?ssl_mode=disabled"),
+            ("jdbc:mysql://h/j?useSSL=true&requireSSL=true", "mysql://h/j?ssl_mode=required"),
+            (
+                "jdbc:mariadb://h/j?sslMode=verify-full&serverSslCert=/ca.pem",
+                "mysql://h/j?ssl_mode=verify_identity&ssl_ca=%2Fca.pem",
+            ),
+            ("jdbc:mariadb://localhost/j?localSocket=/run/my.sock", "mysql://localhost/j?unix_socket=%2Frun%2Fmy.sock"),
+            ("mysql://a@localhost/j?ssl-mode=REQUIRED", "mysql://a@localhost/j?ssl_mode=required"),
+            ("mariadb://h/j", "mysql://h/j"),
+        ] {
+            assert_eq!(parse(text), (url.to_owned(), vec![]), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_effect_is_said() {
+        for (text, count) in [
+            ("jdbc:mysql://h/j?serverTimezone=UTC&useUnicode=true&characterEncoding=utf8", 3),
+            ("jdbc:mysql://a:1,b:2/j", 1),
+            ("jdbc:mysql:loadbalance://a/j", 1),
+            ("jdbc:mariadb:sequential://a,b/j?requireSSL=false", 3),
+            ("mysql://h/j?charset=utf8", 1),
+        ] {
+            let (_, warnings) = parse(text);
+            assert_eq!(warnings.len(), count, "{text}: {warnings:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_said_to_the_driver_is_an_error() {
+        for (text, error) in [
+            ("mysql://h", Error::NoDatabase),
+            ("jdbc:mysql://h/", Error::NoDatabase),
+            ("mysql://h/a%2Fb", Error::DatabaseName),
+            ("mysql://h/jöbs", Error::DatabaseName),
+            ("mysql://h x/j", Error::Host),
+            ("jdbc:mysql://(host=a)/j", Error::ManyServers),
+        ] {
+            assert_eq!(DataSourceUrl::parse(text, None, None).unwrap_err(), error, "{text}");
+        }
+        for text in ["mysql://h/j?ssl_mode=on", "jdbc:mysql://h/j?useSSL=perhaps"] {
+            let error = DataSourceUrl::parse(text, None, None).unwrap_err();
+            assert!(matches!(error, Error::Parameter { .. }), "{text}");
+        }
+    }
+}

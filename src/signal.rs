@@ -1,0 +1,126 @@
+//! `Signal`: wakes a waiting service, also if it is raised before the wait begins.
+
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+#[cfg(any(test, feature = "test-util"))]
+use std::sync::Weak;
+use std::time::Instant;
+
+/// Raised by whoever has news for a service; one wait takes all raises before it.
+#[derive(Debug, Default)]
+pub struct Signal {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    raised: bool,
+    stopped: bool,
+}
+
+impl State {
+    fn news(&mut self) -> Option<Woken> {
+        if self.stopped {
+            return Some(Woken::Stopped);
+        }
+        std::mem::take(&mut self.raised).then_some(Woken::Raised)
+    }
+}
+
+/// Why a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// There is news.
+    Raised,
+    /// The time was reached.
+    TimedOut,
+    /// The service is to end; every further wait ends at once.
+    Stopped,
+}
+
+impl Signal {
+    /// Wakes the waiter, or the next one to wait.
+    pub fn raise(&self) {
+        self.shared.state.lock().raised = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Ends this and every further wait.
+    pub fn stop(&self) {
+        self.shared.state.lock().stopped = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Whether [`Signal::stop`] was called.
+    pub fn is_stopped(&self) -> bool {
+        self.shared.state.lock().stopped
+    }
+
+    /// Waits for a raise, for the stop, or until `deadline`.
+    pub(crate) fn wait(&self, deadline: Option<Instant>) -> Woken {
+        let mut state = self.shared.state.lock();
+        loop {
+            if let Some(woken) = state.news() {
+                return woken;
+            }
+            match deadline {
+                None => self.shared.changed.wait(&mut state),
+                Some(deadline) => {
+                    if self.shared.changed.wait_until(&mut state, deadline).timed_out() {
+                        return state.news().unwrap_or(Woken::TimedOut);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for a raise, for the stop, or until `is_over`, which is asked again after each [`Nudge`].
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn wait_unless(&self, is_over: impl Fn() -> bool) -> Woken {
+        let mut state = self.shared.state.lock();
+        loop {
+            if let Some(woken) = state.news() {
+                return woken;
+            }
+            if is_over() {
+                return Woken::TimedOut;
+            }
+            self.shared.changed.wait(&mut state);
+        }
+    }
+
+    /// A way to make a waiter look at its condition again.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn nudge(&self) -> Nudge {
+        Nudge { shared: Arc::downgrade(&self.shared) }
+    }
+}
+
+/// Makes the waiter of a signal look at its condition again.
+#[cfg(any(test, feature = "test-util"))]
+#[derive(Clone, Debug)]
+pub(crate) struct Nudge {
+    shared: Weak<Shared>,
+}
+
+#[cfg(any(test, feature = "test-util"))]
+impl Nudge {
+    /// Wakes the waiter, if the signal still exists.
+    pub(crate) fn push(&self) {
+        if let Some(shared) = self.shared.upgrade() {
+            drop(shared.state.lock());
+            shared.changed.notify_all();
+        }
+    }
+
+    /// Whether both are of one signal.
+    pub(crate) fn is_same(&self, other: &Nudge) -> bool {
+        self.shared.ptr_eq(&other.shared)
+    }
+}

@@ -1,0 +1,145 @@
+//! Between rows and values: a row that does not make sense becomes a reason, never a panic.
+
+use super::JobStore;
+use super::row::{JobRow, ScheduleRow, TriggerRow};
+use crate::cron::CronExpression;
+use crate::data_map::DataFormat;
+use crate::error::{Error, Result};
+use crate::job::JobDetail;
+use crate::trigger::{CronSchedule, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerState};
+
+impl JobStore {
+    fn format(&self) -> DataFormat {
+        if self.settings.use_properties { DataFormat::Properties } else { DataFormat::Java }
+    }
+
+    pub(super) fn job_row(&self, job: &JobDetail) -> Result<JobRow> {
+        Ok(JobRow {
+            key: job.key.clone(),
+            description: job.description.clone(),
+            job_type: job.job_type.clone(),
+            durable: job.durable,
+            nonconcurrent: job.disallow_concurrent_execution,
+            update_data: job.persist_job_data_after_execution,
+            requests_recovery: job.requests_recovery,
+            data: Some(self.format().encode_job(&job.data)?),
+        })
+    }
+
+    pub(super) fn job_detail(&self, row: &JobRow) -> Result<JobDetail> {
+        let data = self.format().decode(row.data.as_deref()).map_err(|reason| Error::Unreadable {
+            table: "JOB_DETAILS",
+            key: row.key.to_string(),
+            reason: format!("JOB_DATA: {reason}"),
+        })?;
+        Ok(JobDetail {
+            key: row.key.clone(),
+            job_type: row.job_type.clone(),
+            description: row.description.clone(),
+            durable: row.durable,
+            requests_recovery: row.requests_recovery,
+            disallow_concurrent_execution: row.nonconcurrent,
+            persist_job_data_after_execution: row.update_data,
+            data,
+        })
+    }
+
+    pub(super) fn encode_job_data(&self, data: &crate::JobDataMap) -> Result<Vec<u8>> {
+        self.format().encode_job(data)
+    }
+
+    pub(super) fn trigger_row(&self, trigger: &Trigger, state: TriggerState) -> Result<TriggerRow> {
+        let schedule = match &trigger.schedule {
+            Schedule::Simple(s) => ScheduleRow::Simple {
+                repeat_count: s.repeat_count,
+                interval_ms: s.interval_ms,
+                times_triggered: s.times_triggered,
+            },
+            Schedule::Cron(c) => {
+                ScheduleRow::Cron { expression: c.expression.text().to_owned(), zone: Some(c.zone.name().to_owned()) }
+            }
+        };
+        Ok(TriggerRow {
+            key: trigger.key.clone(),
+            job: trigger.job_key.clone(),
+            description: trigger.description.clone(),
+            next_ms: trigger.next_ms,
+            previous_ms: trigger.previous_ms,
+            priority: trigger.priority,
+            state: state.name().to_owned(),
+            kind: trigger.schedule.kind().to_owned(),
+            start_ms: trigger.start_ms,
+            end_ms: trigger.end_ms,
+            calendar: trigger.calendar_name.clone(),
+            misfire: trigger.misfire.code(),
+            data: Some(self.format().encode_trigger(&trigger.data)?),
+            schedule,
+        })
+    }
+
+    /// The trigger of a row.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`], naming the column and what is wrong with it.
+    pub(super) fn trigger_value(&self, row: &TriggerRow) -> Result<Trigger> {
+        let data = self.format().decode(row.data.as_deref()).map_err(|r| unreadable(row, format!("JOB_DATA: {r}")))?;
+        Ok(Trigger {
+            key: row.key.clone(),
+            job_key: row.job.clone(),
+            description: row.description.clone(),
+            calendar_name: row.calendar.clone(),
+            data,
+            priority: row.priority,
+            misfire: MisfireInstruction::from_code(&row.kind, row.misfire)
+                .ok_or_else(|| unreadable(row, format!("MISFIRE_INSTR = {} means nothing here", row.misfire)))?,
+            start_ms: row.start_ms,
+            end_ms: row.end_ms,
+            next_ms: row.next_ms,
+            previous_ms: row.previous_ms,
+            schedule: schedule(row)?,
+        })
+    }
+
+    /// The trigger of a row that is about to be fired: everything it needs must be at hand.
+    pub(super) fn firable_trigger(&self, row: &TriggerRow) -> Result<Trigger> {
+        let trigger = self.trigger_value(row)?;
+        match &row.calendar {
+            Some(name) => Err(unreadable(row, format!("CALENDAR_NAME = {name}: calendars cannot be read yet"))),
+            None => Ok(trigger),
+        }
+    }
+}
+
+fn schedule(row: &TriggerRow) -> Result<Schedule> {
+    match (&row.schedule, row.kind.as_str()) {
+        (ScheduleRow::Simple { repeat_count, interval_ms, times_triggered }, "SIMPLE") => {
+            let simple = SimpleSchedule {
+                repeat_count: *repeat_count,
+                interval_ms: *interval_ms,
+                times_triggered: *times_triggered,
+            };
+            simple.check().map_err(|e| unreadable(row, e.to_string()))?;
+            Ok(Schedule::Simple(simple))
+        }
+        (ScheduleRow::Cron { expression, zone }, "CRON") => {
+            let expression = CronExpression::parse(expression).map_err(|e| unreadable(row, e.to_string()))?;
+            let zone = match zone.as_deref() {
+                None | Some("") => chrono_tz::UTC,
+                // The JVM's names for UTC that the zone table lacks.
+                Some("Z" | "GMT0") => chrono_tz::UTC,
+                Some(name) => name.parse().map_err(|_| {
+                    unreadable(row, format!("TIME_ZONE_ID = `{name}`: expected the name of a time zone"))
+                })?,
+            };
+            Ok(Schedule::Cron(CronSchedule { expression, zone }))
+        }
+        (ScheduleRow::Missing, "SIMPLE" | "CRON") => {
+            Err(unreadable(row, format!("its row in {}_TRIGGERS is missing", row.kind)))
+        }
+        (_, kind) => Err(unreadable(row, format!("TRIGGER_TYPE = `{kind}`: this version knows SIMPLE and CRON"))),
+    }
+}
+
+fn unreadable(row: &TriggerRow, reason: String) -> Error {
+    Error::Unreadable { table: "TRIGGERS", key: row.key.to_string(), reason }
+}

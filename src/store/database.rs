@@ -1,0 +1,226 @@
+//! `Database` and `Session`: what a store needs of the place where rows are kept.
+//!
+//! The stories of the store (acquire, fire, complete, recover …) are told once, over these traits; a database
+//! implements them with SQL, the memory store with maps. A session is one transaction: it sees one `now`, and every
+//! change it makes is gone if the work returns an error.
+
+use super::row::*;
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey};
+use crate::trigger::TriggerState;
+
+/// The two locks of a cluster, rows of the `LOCKS` table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lock {
+    /// Guards registration and failure of nodes. Always taken before [`Lock::TriggerAccess`].
+    StateAccess,
+    /// Guards every change of triggers, jobs and fired rows.
+    TriggerAccess,
+}
+
+impl Lock {
+    /// The name in `LOCK_NAME`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lock::StateAccess => "STATE_ACCESS",
+            Lock::TriggerAccess => "TRIGGER_ACCESS",
+        }
+    }
+}
+
+/// How a transaction begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// Reads only.
+    Reading,
+    /// Writes rows that only their owner writes (the check-in), without a lock.
+    Writing,
+    /// Takes this lock as its first statement.
+    Locking(Lock),
+}
+
+/// Statements and commits since the store was opened, for the census.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatementCounts {
+    /// Statements sent, without `BEGIN` and `COMMIT`.
+    pub statements: u64,
+    /// Transactions committed that may have written.
+    pub commits: u64,
+}
+
+/// Who writes: a node and the incarnation under which it registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The instance's name.
+    pub instance: String,
+    /// Drawn at random at each registration, never from a clock.
+    pub incarnation: String,
+}
+
+/// A place where the rows of one scheduler are kept.
+pub trait Database: Send + Sync {
+    /// Runs `work` in one transaction and commits it; an error rolls everything back.
+    ///
+    /// No retries here. Does not run `work` more than once.
+    ///
+    /// # Errors
+    /// What `work` returned, or [`Error::Database`](crate::Error::Database) with the class of the failure;
+    /// `CommitUnknown` if the connection was lost during the commit.
+    fn transact(
+        &self,
+        purpose: &'static str,
+        begin: Begin,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
+    ) -> Result<()>;
+
+    /// Creates or upgrades the tables; safe to repeat and to race. Returns what was done, a line each.
+    fn migrate(&self) -> Result<Vec<String>>;
+
+    /// Checks that the tables are there and of this version.
+    fn check_schema(&self) -> Result<()>;
+
+    /// Statements and commits so far.
+    fn counts(&self) -> StatementCounts;
+
+    /// What database this is, without secrets.
+    fn describe(&self) -> String;
+}
+
+/// One transaction on the rows of one scheduler.
+pub trait Session: JobRows + TriggerRows + FiredRows + ClusterRows {
+    /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).
+    fn now_ms(&mut self) -> Result<i64>;
+
+    /// Takes a further lock. Panics in debug builds if the order is wrong.
+    fn lock(&mut self, lock: Lock) -> Result<()>;
+
+    /// Reads everything the invariants speak of.
+    fn snapshot(&mut self) -> Result<Snapshot>;
+
+    /// Notes that the transaction of this token was committed, so that an unknown outcome can be looked up.
+    fn mark_commit(&mut self, token: &str) -> Result<()>;
+
+    /// Whether the transaction of this token was committed.
+    fn is_committed(&mut self, token: &str) -> Result<bool>;
+
+    /// Forgets tokens noted before `before_ms`.
+    fn forget_commits(&mut self, before_ms: i64) -> Result<()>;
+}
+
+/// Rows of `JOB_DETAILS`.
+pub trait JobRows {
+    /// The job of this key.
+    fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>>;
+    /// Which of these jobs exist.
+    fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
+    /// Stores new jobs.
+    fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()>;
+    /// Replaces a job.
+    fn update_job(&mut self, job: &JobRow) -> Result<()>;
+    /// Writes the data of jobs.
+    fn write_job_data(&mut self, data: &[(JobKey, Vec<u8>)]) -> Result<()>;
+    /// Deletes jobs; returns how many there were.
+    fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize>;
+    /// Deletes those of these jobs that are not durable, have no trigger and no fired row; returns them.
+    fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
+    /// Every job, data left out, in order of group and name.
+    fn jobs(&mut self) -> Result<Vec<JobRow>>;
+}
+
+/// Rows of `TRIGGERS`, of the tables of the kinds, of `PAUSED_TRIGGER_GRPS` and `CALENDARS`.
+pub trait TriggerRows {
+    /// The triggers of these keys that exist, in no order.
+    fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>>;
+    /// Which of these triggers exist.
+    fn existing_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>>;
+    /// The triggers of a job.
+    fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>>;
+    /// Every trigger, data left out, in order of group and name.
+    fn all_triggers(&mut self) -> Result<Vec<TriggerRow>>;
+    /// At most `limit` triggers in one of these states, data left out.
+    fn triggers_in(&mut self, states: &[TriggerState], limit: usize) -> Result<Vec<TriggerRow>>;
+    /// The groups that have triggers.
+    fn trigger_groups(&mut self) -> Result<Vec<String>>;
+    /// Stores new triggers, each with the row of its kind.
+    fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()>;
+    /// Deletes triggers with the rows of their kind and their recovery rows; returns how many there were.
+    ///
+    /// With `only_in`, a trigger in another state does not count and the caller must roll back: the rows of its kind
+    /// are gone by then.
+    fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize>;
+    /// Deletes those of these triggers that are `COMPLETE` and have no fired row left; returns them.
+    fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>>;
+    /// Moves triggers from state to state; `unless_executing` leaves out those whose job has an executing fire.
+    fn change_states(
+        &mut self,
+        which: Selection<'_>,
+        moves: &[(TriggerState, TriggerState)],
+        unless_executing: bool,
+    ) -> Result<usize>;
+    /// Writes what a fire or a misfire changed; returns how many triggers were as expected.
+    fn advance(&mut self, advances: &[Advance]) -> Result<usize>;
+    /// Triggers in state `WAITING` that are due, earliest first, higher priority first among equals; with their jobs.
+    fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>>;
+    /// The earliest time at which [`TriggerRows::due`] would find something, whatever its limits in time.
+    fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>>;
+    /// These triggers, whatever their state, as candidates.
+    fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>>;
+    /// Triggers in state `WAITING`, due before `before_ms`, that do not ignore misfires, earliest first.
+    fn misfired(&mut self, before_ms: i64, limit: usize, offset: usize) -> Result<Vec<TriggerRow>>;
+
+    /// The paused groups, with the marker for all.
+    fn paused_groups(&mut self) -> Result<Vec<String>>;
+    /// Remembers groups as paused; those remembered already stay.
+    fn insert_paused_groups(&mut self, groups: &[String]) -> Result<()>;
+    /// Forgets groups as paused.
+    fn delete_paused_groups(&mut self, groups: &[String]) -> Result<()>;
+
+    /// Whether a calendar of this name is stored.
+    fn calendar_exists(&mut self, name: &str) -> Result<bool>;
+
+    /// Deletes all jobs, triggers, calendars and paused groups of the scheduler.
+    fn clear(&mut self) -> Result<()>;
+}
+
+/// Rows of `FIRED_TRIGGERS` and of our side table of recoveries.
+pub trait FiredRows {
+    /// Writes new fired rows.
+    fn insert_fired(&mut self, rows: &[FiredRow]) -> Result<()>;
+    /// Turns acquired rows into executing ones under their new ids, `(old id, new row)`; returns how many were there.
+    fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize>;
+    /// Deletes fired rows; returns the ids of those that were there.
+    fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>>;
+    /// Deletes the acquired fired rows of these triggers: their owners will find them gone.
+    fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize>;
+    /// Which of these ids are there, and in which state.
+    fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>>;
+    /// Every fired row.
+    fn all_fired(&mut self) -> Result<Vec<FiredRow>>;
+    /// The fired rows of an instance.
+    fn fired_of_instance(&mut self, instance: &str) -> Result<Vec<FiredRow>>;
+    /// Whether a fire of the job is executing.
+    fn job_is_executing(&mut self, job: &JobKey) -> Result<bool>;
+    /// The names of instances that have fired rows.
+    fn instances_with_fires(&mut self) -> Result<Vec<String>>;
+    /// Draws `count` fences, each larger than any before, and returns the first; none if `owner` is given and is not
+    /// registered under this incarnation. With a count of 0 only that is asked.
+    fn draw_fences(&mut self, owner: Option<&Owner>, count: usize) -> Result<Option<i64>>;
+    /// Which of these fires have a recovery trigger already.
+    fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>>;
+    /// The recovery rows of these triggers.
+    fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>>;
+    /// Writes recovery rows.
+    fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()>;
+}
+
+/// Rows of `SCHEDULER_STATE` and our side table of instances.
+pub trait ClusterRows {
+    /// Every instance.
+    fn instances(&mut self) -> Result<Vec<InstanceRow>>;
+    /// Sets the check-in time of `owner`'s row, if it is still of this incarnation; returns whether it was.
+    fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool>;
+    /// Writes the row of an instance, whether or not there is one.
+    fn put_instance(&mut self, row: &InstanceRow) -> Result<()>;
+    /// Deletes the rows of an instance; returns whether there were any.
+    fn delete_instance(&mut self, name: &str) -> Result<bool>;
+}

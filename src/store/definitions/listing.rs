@@ -1,0 +1,97 @@
+//! Looking at what is stored.
+
+use super::TriggerSummary;
+use crate::data_map::JobDataMap;
+use crate::error::Result;
+use crate::job::JobDetail;
+use crate::key::{JobKey, TriggerKey};
+use crate::matcher::GroupMatcher;
+use crate::store::JobStore;
+use crate::store::row::JobRow;
+use crate::trigger::{Trigger, TriggerState};
+
+impl JobStore {
+    /// The job of this key, with its data.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`](crate::Error::Unreadable) if its data cannot be read.
+    pub fn job(&self, key: &JobKey) -> Result<Option<JobDetail>> {
+        self.read("read a job", |s| s.job(key))?.map(|row| self.job_detail(&row)).transpose()
+    }
+
+    /// The trigger of this key, with its data.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`](crate::Error::Unreadable) if a column cannot be read.
+    pub fn trigger(&self, key: &TriggerKey) -> Result<Option<Trigger>> {
+        let rows = self.read("read a trigger", |s| s.triggers(std::slice::from_ref(key)))?;
+        rows.first().map(|row| self.trigger_value(row)).transpose()
+    }
+
+    /// The state of a trigger; none if there is no such trigger.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`](crate::Error::Unreadable) if the state is none we know.
+    pub fn trigger_state(&self, key: &TriggerKey) -> Result<Option<TriggerState>> {
+        let rows = self.read("read a trigger's state", |s| s.triggers(std::slice::from_ref(key)))?;
+        let state = |row: &crate::store::row::TriggerRow| {
+            TriggerState::from_name(&row.state).ok_or_else(|| crate::Error::Unreadable {
+                table: "TRIGGERS",
+                key: row.key.to_string(),
+                reason: format!("TRIGGER_STATE = `{}`: expected one of the states of Quartz", row.state),
+            })
+        };
+        rows.first().map(state).transpose()
+    }
+
+    /// The jobs of the matching groups, without their data, in order.
+    pub fn jobs(&self, groups: &GroupMatcher) -> Result<Vec<JobDetail>> {
+        let rows = self.read("list jobs", |s| s.jobs())?;
+        let plain = |row: JobRow| JobDetail {
+            key: row.key,
+            job_type: row.job_type,
+            description: row.description,
+            durable: row.durable,
+            requests_recovery: row.requests_recovery,
+            disallow_concurrent_execution: row.nonconcurrent,
+            persist_job_data_after_execution: row.update_data,
+            data: JobDataMap::new(),
+        };
+        Ok(rows.into_iter().filter(|row| groups.matches(row.key.group())).map(plain).collect())
+    }
+
+    /// The triggers of the matching groups, in order; also those that cannot be fired because a row is damaged.
+    pub fn trigger_summaries(&self, groups: &GroupMatcher) -> Result<Vec<TriggerSummary>> {
+        let rows = self.read("list triggers", |s| s.all_triggers())?;
+        let summary = |row: crate::store::row::TriggerRow| TriggerSummary {
+            key: row.key,
+            job: row.job,
+            kind: row.kind,
+            state: row.state,
+            next_fire_ms: row.next_ms,
+            previous_fire_ms: row.previous_ms,
+            priority: row.priority,
+            misfire: row.misfire,
+        };
+        Ok(rows.into_iter().filter(|row| groups.matches(row.key.group())).map(summary).collect())
+    }
+
+    /// The triggers of a job, with their data.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`](crate::Error::Unreadable) for the first that cannot be read.
+    pub fn triggers_of_job(&self, key: &JobKey) -> Result<Vec<Trigger>> {
+        let rows = self.read("list the triggers of a job", |s| s.triggers_of_job(key))?;
+        rows.iter().map(|row| self.trigger_value(row)).collect()
+    }
+
+    /// Whether the row of a trigger can be read, else what is wrong with it.
+    pub fn check_trigger_row(&self, row: &crate::store::row::TriggerRow) -> Result<()> {
+        self.trigger_value(row).map(drop)
+    }
+
+    /// Whether the row of a job can be read, else what is wrong with it.
+    pub fn check_job_row(&self, row: &JobRow) -> Result<()> {
+        self.job_detail(row).map(drop)
+    }
+}

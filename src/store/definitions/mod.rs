@@ -1,0 +1,29 @@
+//! What is stored by people: jobs and triggers, their pauses, and looking at them.
+
+mod listing;
+mod pausing;
+mod scheduling;
+mod standing;
+
+use crate::key::{JobKey, TriggerKey};
+
+/// A trigger as a list shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TriggerSummary {
+    /// Its key.
+    pub key: TriggerKey,
+    /// Its job.
+    pub job: JobKey,
+    /// `TRIGGER_TYPE`.
+    pub kind: String,
+    /// `TRIGGER_STATE`.
+    pub state: String,
+    /// When it fires next, epoch milliseconds.
+    pub next_fire_ms: Option<i64>,
+    /// When it fired last, epoch milliseconds.
+    pub previous_fire_ms: Option<i64>,
+    /// Higher fires first.
+    pub priority: i32,
+    /// The number of its misfire instruction.
+    pub misfire: i32,
+}

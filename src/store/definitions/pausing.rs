@@ -1,0 +1,207 @@
+//! Pausing and resuming triggers, jobs and groups, with Quartz's remembered groups.
+
+use super::standing::Standing;
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey};
+use crate::matcher::GroupMatcher;
+use crate::rules::misfire;
+use crate::store::row::{Selection, TriggerRow};
+use crate::store::{ALL_GROUPS_PAUSED, JobStore, MisfirePass, Session};
+use crate::trigger::{Transition, TriggerState};
+use std::collections::BTreeSet;
+
+impl JobStore {
+    /// Pauses triggers; those that do not exist are ignored. Returns how many changed.
+    pub fn pause_triggers(&self, keys: &[TriggerKey]) -> Result<usize> {
+        self.write("pause triggers", |s| pause(s, keys))
+    }
+
+    /// Pauses all triggers of the matching groups and remembers the groups, so that triggers stored into them later are
+    /// paused too; returns their names. A group named exactly is remembered even if it does not exist yet.
+    pub fn pause_trigger_groups(&self, groups: &GroupMatcher) -> Result<Vec<String>> {
+        self.write("pause trigger groups", |s| {
+            let mut names = matching(s, groups)?;
+            if let GroupMatcher::Equals(name) = groups {
+                names.insert(name.clone());
+            }
+            let names: Vec<String> = names.into_iter().collect();
+            pause_groups(s, &names)?;
+            s.insert_paused_groups(&names)?;
+            Ok(names)
+        })
+    }
+
+    /// Pauses the triggers of jobs; returns how many changed.
+    pub fn pause_jobs(&self, keys: &[JobKey]) -> Result<usize> {
+        self.write("pause jobs", |s| {
+            let triggers = triggers_of(s, keys)?;
+            pause(s, &triggers)
+        })
+    }
+
+    /// Pauses the triggers of all jobs of the matching job groups; the groups are not remembered, as in Quartz.
+    pub fn pause_job_groups(&self, groups: &GroupMatcher) -> Result<usize> {
+        self.write("pause job groups", |s| {
+            let jobs = matching_jobs(s, groups)?;
+            let triggers = triggers_of(s, &jobs)?;
+            pause(s, &triggers)
+        })
+    }
+
+    /// Pauses every group, also those to come.
+    pub fn pause_all(&self) -> Result<()> {
+        self.write("pause all", |s| {
+            let mut groups = s.trigger_groups()?;
+            pause_groups(s, &groups)?;
+            groups.push(ALL_GROUPS_PAUSED.to_owned());
+            s.insert_paused_groups(&groups)
+        })
+    }
+
+    /// Resumes triggers. With `apply_misfires`, which is for a started scheduler, one that is too late by now gets what
+    /// its misfire instruction says; else it keeps its fire time. Returns how many changed.
+    pub fn resume_triggers(&self, keys: &[TriggerKey], apply_misfires: bool) -> Result<usize> {
+        self.write("resume triggers", |s| self.resume(s, keys, apply_misfires))
+    }
+
+    /// Resumes all triggers of the matching groups, also those paused one by one, and forgets that the groups are
+    /// paused; returns the groups.
+    pub fn resume_trigger_groups(&self, groups: &GroupMatcher, apply_misfires: bool) -> Result<Vec<String>> {
+        self.write("resume trigger groups", |s| {
+            let forgotten: Vec<String> =
+                s.paused_groups()?.into_iter().filter(|g| g != ALL_GROUPS_PAUSED && groups.matches(g)).collect();
+            s.delete_paused_groups(&forgotten)?;
+            let keys: Vec<_> = all_keys(s)?.into_iter().filter(|k| groups.matches(k.group())).collect();
+            self.resume(s, &keys, apply_misfires)?;
+            let names: BTreeSet<String> = keys.iter().map(|k| k.group().to_owned()).chain(forgotten).collect();
+            Ok(names.into_iter().collect())
+        })
+    }
+
+    /// Resumes the triggers of jobs; returns how many changed.
+    pub fn resume_jobs(&self, keys: &[JobKey], apply_misfires: bool) -> Result<usize> {
+        self.write("resume jobs", |s| {
+            let triggers = triggers_of(s, keys)?;
+            self.resume(s, &triggers, apply_misfires)
+        })
+    }
+
+    /// Resumes the triggers of all jobs of the matching job groups; returns how many changed.
+    pub fn resume_job_groups(&self, groups: &GroupMatcher, apply_misfires: bool) -> Result<usize> {
+        self.write("resume job groups", |s| {
+            let jobs = matching_jobs(s, groups)?;
+            let triggers = triggers_of(s, &jobs)?;
+            self.resume(s, &triggers, apply_misfires)
+        })
+    }
+
+    /// Resumes everything and forgets every paused group, also groups without triggers (which Quartz leaves paused).
+    pub fn resume_all(&self, apply_misfires: bool) -> Result<()> {
+        self.write("resume all", |s| {
+            let groups = s.paused_groups()?;
+            s.delete_paused_groups(&groups)?;
+            let keys = all_keys(s)?;
+            self.resume(s, &keys, apply_misfires).map(drop)
+        })
+    }
+
+    /// Takes a trigger out of the error state, into `WAITING` or, if its group is paused, `PAUSED`; returns whether it
+    /// was in it.
+    #[doc(alias = "resetTriggerFromErrorState")]
+    pub fn reset_from_error(&self, key: &TriggerKey) -> Result<bool> {
+        self.write("reset a trigger from the error state", |s| {
+            let Some(row) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(false) };
+            let nonconcurrent = s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
+            let standing = Standing::read(s)?;
+            let paused = standing.paused_groups.contains(key.group()) || standing.pauses_all;
+            let target = match (paused, standing.is_blocked(&row.job, nonconcurrent)) {
+                (true, true) => TriggerState::PausedBlocked,
+                (true, false) => TriggerState::Paused,
+                (false, true) => TriggerState::Blocked,
+                (false, false) => TriggerState::Waiting,
+            };
+            let moves = [(TriggerState::Error, target)];
+            Ok(s.change_states(Selection::Triggers(std::slice::from_ref(key)), &moves, false)? > 0)
+        })
+    }
+
+    /// The remembered paused groups, with the marker [`ALL_GROUPS_PAUSED`].
+    pub fn paused_groups(&self) -> Result<Vec<String>> {
+        self.read("list paused groups", |s| s.paused_groups())
+    }
+
+    fn resume(&self, s: &mut dyn Session, keys: &[TriggerKey], apply_misfires: bool) -> Result<usize> {
+        let now_ms = s.now_ms()?;
+        let threshold_ms = now_ms - self.misfired_before(now_ms);
+        let standing = Standing::read(s)?;
+        // A reservation from before the pause would find its trigger waiting again; its owner must not fire it.
+        s.delete_reservations(keys)?;
+        let mut resumed = 0;
+        let mut to = [(TriggerState::Waiting, Vec::new()), (TriggerState::Blocked, Vec::new())];
+        let mut late = [Vec::new(), Vec::new()];
+        for row in s.triggers(keys)? {
+            let paused =
+                matches!(TriggerState::from_name(&row.state), Some(TriggerState::Paused | TriggerState::PausedBlocked));
+            if !paused || row.next_ms.is_none() {
+                continue; // Quartz leaves a trigger without a next fire time paused
+            }
+            let nonconcurrent = row.state == TriggerState::PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
+            let at = usize::from(standing.is_blocked(&row.job, nonconcurrent));
+            let trigger = self.firable_trigger(&row).ok();
+            match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms)) {
+                Some(trigger) => late[at].push((row, trigger)),
+                None => to[at].1.push(row.key),
+            }
+            resumed += 1;
+        }
+        for (target, keys) in to {
+            let moves = [(TriggerState::Paused, target), (TriggerState::PausedBlocked, target)];
+            if !keys.is_empty() {
+                s.change_states(Selection::Triggers(&keys), &moves, false)?;
+            }
+        }
+        for (late, target) in late.into_iter().zip([TriggerState::Waiting, TriggerState::Blocked]) {
+            if !late.is_empty() {
+                self.apply_misfires(s, now_ms, late, target, &mut MisfirePass::default())?;
+            }
+        }
+        Ok(resumed)
+    }
+
+    fn is_nonconcurrent(&self, s: &mut dyn Session, row: &TriggerRow) -> Result<bool> {
+        Ok(s.job(&row.job)?.is_some_and(|job| job.nonconcurrent))
+    }
+}
+
+/// Pauses these triggers. One that is reserved is taken back: its owner finds its fired row gone.
+fn pause(s: &mut dyn Session, keys: &[TriggerKey]) -> Result<usize> {
+    s.delete_reservations(keys)?;
+    s.change_states(Selection::Triggers(keys), Transition::Pause.moves(), false)
+}
+
+fn pause_groups(s: &mut dyn Session, groups: &[String]) -> Result<()> {
+    let reserved: Vec<TriggerKey> =
+        s.all_fired()?.into_iter().map(|f| f.trigger).filter(|k| groups.iter().any(|g| g == k.group())).collect();
+    s.delete_reservations(&reserved)?;
+    s.change_states(Selection::Groups(groups), Transition::Pause.moves(), false).map(drop)
+}
+
+fn matching(s: &mut dyn Session, groups: &GroupMatcher) -> Result<BTreeSet<String>> {
+    Ok(s.trigger_groups()?.into_iter().filter(|g| groups.matches(g)).collect())
+}
+
+fn matching_jobs(s: &mut dyn Session, groups: &GroupMatcher) -> Result<Vec<JobKey>> {
+    Ok(s.jobs()?.into_iter().map(|j| j.key).filter(|k| groups.matches(k.group())).collect())
+}
+
+fn triggers_of(s: &mut dyn Session, jobs: &[JobKey]) -> Result<Vec<TriggerKey>> {
+    let mut keys = Vec::new();
+    for job in jobs {
+        keys.extend(s.triggers_of_job(job)?.into_iter().map(|t| t.key));
+    }
+    Ok(keys)
+}
+
+fn all_keys(s: &mut dyn Session) -> Result<Vec<TriggerKey>> {
+    Ok(s.all_triggers()?.into_iter().map(|t| t.key).collect())
+}

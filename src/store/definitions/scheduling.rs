@@ -1,0 +1,243 @@
+//! Scheduling: jobs and triggers come, are replaced, and go.
+
+use super::standing::{Standing, state_of_new};
+use crate::data_map::JobDataMap;
+use crate::error::{Error, Result};
+use crate::job::JobDetail;
+use crate::key::{JobKey, TriggerKey};
+use crate::store::transaction::random_hex;
+use crate::store::{JobStore, Session};
+use crate::trigger::{START_WHEN_STORED, Trigger};
+use std::collections::BTreeSet;
+
+impl JobStore {
+    /// Stores jobs, each with its triggers (any number, also none for a durable job), all in one transaction, and
+    /// returns the triggers with their first fire times.
+    ///
+    /// With `replace`, jobs and triggers of the same keys are replaced; their fires in progress go on and are recovered
+    /// as before (H16).
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::NotFound`] for an unknown calendar;
+    /// [`Error::Invalid`] for anything no table can hold. Nothing is stored then.
+    #[doc(alias = "scheduleJobs")]
+    pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
+        for (job, triggers) in &work {
+            job.check()?;
+            if triggers.is_empty() && !job.durable {
+                return Err(Error::Refused(format!(
+                    "job `{}` is not durable and has no trigger: make it durable or give it a trigger",
+                    job.key
+                )));
+            }
+            for trigger in triggers {
+                trigger.check()?;
+                if trigger.job_key != job.key {
+                    return Err(Error::Refused(format!(
+                        "trigger `{}` is for job `{}`, but was given with job `{}`",
+                        trigger.key, trigger.job_key, job.key
+                    )));
+                }
+            }
+        }
+        self.write("schedule jobs", |s| {
+            self.put_jobs(s, work.iter().map(|(job, _)| job), replace)?;
+            let standing = Standing::read(s)?;
+            let mut triggers = work
+                .iter()
+                .flat_map(|(job, triggers)| {
+                    triggers.iter().map(move |t| (job.disallow_concurrent_execution, t.clone()))
+                })
+                .collect();
+            self.put_triggers(s, &standing, &mut triggers, replace)?;
+            Ok(triggers.into_iter().map(|(_, t)| t).collect())
+        })
+    }
+
+    /// Stores a job without a trigger; it must be durable.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if it is not durable, [`Error::AlreadyExists`] without `replace`.
+    pub fn add_job(&self, job: &JobDetail, replace: bool) -> Result<()> {
+        self.schedule(vec![(job.clone(), Vec::new())], replace).map(drop)
+    }
+
+    /// Stores a trigger for a job that is stored already, and returns it with its first fire time.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the job (or the calendar) is not stored; else as [`JobStore::schedule`].
+    pub fn add_trigger(&self, trigger: Trigger, replace: bool) -> Result<Trigger> {
+        trigger.check()?;
+        self.write("schedule a trigger", |s| self.put_trigger(s, trigger.clone(), replace))
+    }
+
+    /// Puts `trigger` in the place of the trigger `key`, which may have another name but must be for the same job.
+    /// None, and nothing is stored, if there is no trigger `key`.
+    ///
+    /// # Errors
+    /// As [`JobStore::add_trigger`]; [`Error::Refused`] if the new trigger is for another job.
+    pub fn reschedule(&self, key: &TriggerKey, trigger: Trigger) -> Result<Option<Trigger>> {
+        trigger.check()?;
+        self.write("reschedule a trigger", |s| {
+            let Some(old) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(None) };
+            if old.job != trigger.job_key {
+                return Err(Error::Refused(format!(
+                    "trigger `{}` is for job `{}`, but `{key}`, which it is to replace, is for job `{}`",
+                    trigger.key, trigger.job_key, old.job
+                )));
+            }
+            s.delete_reservations(std::slice::from_ref(key))?;
+            s.delete_triggers(std::slice::from_ref(key), None)?;
+            self.put_trigger(s, trigger.clone(), &trigger.key == key).map(Some)
+        })
+    }
+
+    /// Deletes triggers, and jobs that are left without one, are not durable and do not run; returns how many triggers
+    /// there were.
+    pub fn unschedule(&self, keys: &[TriggerKey]) -> Result<usize> {
+        self.write("unschedule triggers", |s| {
+            let jobs: Vec<JobKey> = s.triggers(keys)?.into_iter().map(|t| t.job).collect();
+            s.delete_reservations(keys)?;
+            let deleted = s.delete_triggers(keys, None)?;
+            s.delete_idle_jobs(&jobs)?;
+            Ok(deleted)
+        })
+    }
+
+    /// Deletes jobs with all their triggers, in one transaction; returns how many jobs there were. Runs in progress end
+    /// as usual.
+    pub fn delete_jobs(&self, keys: &[JobKey]) -> Result<usize> {
+        self.write("delete jobs", |s| {
+            let mut triggers = Vec::new();
+            for key in keys {
+                triggers.extend(s.triggers_of_job(key)?.into_iter().map(|t| t.key));
+            }
+            s.delete_reservations(&triggers)?;
+            s.delete_triggers(&triggers, None)?;
+            s.delete_jobs(keys)
+        })
+    }
+
+    /// Makes a one-shot trigger that fires now: `MT_…` in the group `DEFAULT`, as Quartz names it. It goes the ordinary
+    /// way, so any node may run it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such job.
+    #[doc(alias = "triggerJob")]
+    pub fn trigger_job(&self, job: &JobKey, data: JobDataMap) -> Result<TriggerKey> {
+        let key = TriggerKey::named(format!("MT_{}", random_hex()));
+        let trigger = Trigger::builder(key, job.clone()).data_map(data).build()?;
+        self.add_trigger(trigger, false).map(|t| t.key)
+    }
+
+    /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as usual.
+    pub fn clear(&self) -> Result<()> {
+        self.write("clear everything", |s| {
+            let reserved: Vec<TriggerKey> = s.all_fired()?.into_iter().map(|f| f.trigger).collect();
+            s.delete_reservations(&reserved)?;
+            s.clear()
+        })
+    }
+
+    fn put_jobs<'a>(
+        &self,
+        s: &mut dyn Session,
+        jobs: impl Iterator<Item = &'a JobDetail>,
+        replace: bool,
+    ) -> Result<()> {
+        let rows = jobs.map(|job| self.job_row(job)).collect::<Result<Vec<_>>>()?;
+        let keys: Vec<_> = rows.iter().map(|row| row.key.clone()).collect();
+        check_distinct("job", &keys)?;
+        let existing: BTreeSet<JobKey> = s.existing_jobs(&keys)?.into_iter().collect();
+        if let (false, Some(key)) = (replace, existing.first()) {
+            return Err(Error::AlreadyExists { what: "job", key: key.to_string() });
+        }
+        let (old, new): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| existing.contains(&row.key));
+        old.iter().try_for_each(|row| s.update_job(row))?;
+        if new.is_empty() { Ok(()) } else { s.insert_jobs(&new) }
+    }
+
+    fn put_trigger(&self, s: &mut dyn Session, trigger: Trigger, replace: bool) -> Result<Trigger> {
+        let job = s.job(&trigger.job_key)?.ok_or_else(|| Error::NotFound {
+            what: "job",
+            key: trigger.job_key.to_string(),
+            hint: ": store the job first, or schedule both together",
+        })?;
+        let standing = Standing::read(s)?;
+        let mut triggers = vec![(job.nonconcurrent, trigger)];
+        self.put_triggers(s, &standing, &mut triggers, replace)?;
+        triggers.pop().map(|(_, t)| t).ok_or_else(|| Error::not_found("trigger", "?"))
+    }
+
+    /// Stores triggers, each with whether its job disallows concurrent execution, and sets their first fire times.
+    fn put_triggers(
+        &self,
+        s: &mut dyn Session,
+        standing: &Standing,
+        triggers: &mut Vec<(bool, Trigger)>,
+        replace: bool,
+    ) -> Result<()> {
+        let keys: Vec<TriggerKey> = triggers.iter().map(|(_, t)| t.key.clone()).collect();
+        check_distinct("trigger", &keys)?;
+        let existing = s.existing_triggers(&keys)?;
+        if let (false, Some(key)) = (replace, existing.first()) {
+            return Err(Error::AlreadyExists { what: "trigger", key: key.to_string() });
+        }
+        if !existing.is_empty() {
+            s.delete_reservations(&existing)?;
+            s.delete_triggers(&existing, None)?;
+        }
+        let now_ms = s.now_ms()?;
+        let mut rows = Vec::with_capacity(triggers.len());
+        let mut pausing = BTreeSet::new();
+        for (nonconcurrent, trigger) in triggers.iter_mut() {
+            self.set_first_fire_time(s, trigger, now_ms)?;
+            if standing.pauses_all && !standing.paused_groups.contains(trigger.key.group()) {
+                pausing.insert(trigger.key.group().to_owned());
+            }
+            rows.push(self.trigger_row(trigger, state_of_new(standing, trigger, *nonconcurrent))?);
+        }
+        if !pausing.is_empty() {
+            s.insert_paused_groups(&pausing.into_iter().collect::<Vec<_>>())?;
+        }
+        if rows.is_empty() { Ok(()) } else { s.insert_triggers(&rows) }
+    }
+
+    fn set_first_fire_time(&self, s: &mut dyn Session, trigger: &mut Trigger, now_ms: i64) -> Result<()> {
+        if let Some(name) = &trigger.calendar_name {
+            return Err(match s.calendar_exists(name)? {
+                false => Error::NotFound { what: "calendar", key: name.clone(), hint: ": store the calendar first" },
+                true => Error::Refused(format!(
+                    "trigger `{}` names calendar `{name}`, and stored calendars cannot be read yet",
+                    trigger.key
+                )),
+            });
+        }
+        if trigger.start_ms == START_WHEN_STORED {
+            trigger.start_ms = match trigger.schedule {
+                crate::Schedule::Cron(_) => now_ms.div_euclid(1000) * 1000,
+                _ => now_ms,
+            };
+        }
+        trigger.previous_ms = None;
+        match trigger.compute_first_fire_time(None, now_ms) {
+            Some(first) if trigger.end_ms.is_none_or(|end| first <= end) => Ok(()),
+            _ => Err(Error::NeverFires {
+                trigger: trigger.key.to_string(),
+                reason: format!(
+                    "there is no fire time from {} to {}",
+                    crate::trigger::show(Some(trigger.start_ms)),
+                    trigger.end_ms.map_or("the end of time".to_owned(), |end| crate::trigger::show(Some(end)))
+                ),
+            }),
+        }
+    }
+}
+
+fn check_distinct<K: Ord + std::fmt::Display>(what: &'static str, keys: &[K]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    match keys.iter().find(|key| !seen.insert(*key)) {
+        Some(key) => Err(Error::Refused(format!("{what} `{key}` is given twice: give each key once"))),
+        None => Ok(()),
+    }
+}

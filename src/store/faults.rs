@@ -1,0 +1,68 @@
+//! Faults that tests plan: fail the n-th statement, lose a commit's answer.
+
+use crate::error::{DatabaseError, Error, FailureClass, Result};
+use parking_lot::Mutex;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The n-th statement fails in this way, before it does anything.
+    Statement(FailureClass),
+    /// The commit happens, and its answer is lost.
+    CommitLostApplied,
+    /// The commit does not happen, and its answer is lost.
+    CommitLostNotApplied,
+}
+
+/// The faults planned for one database; none at first.
+#[derive(Debug, Default)]
+pub struct FaultPlan {
+    plan: Mutex<Option<Planned>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    countdown: u64,
+    fault: Fault,
+}
+
+impl FaultPlan {
+    /// Plans `fault` for the n-th statement (or, for a commit, the n-th commit) from now, counted from 1.
+    pub fn plan(&self, n: u64, fault: Fault) {
+        *self.plan.lock() = Some(Planned { countdown: n, fault });
+    }
+
+    /// Takes the plan back; returns whether the fault had not happened yet.
+    pub fn cancel(&self) -> bool {
+        self.plan.lock().take().is_some()
+    }
+
+    /// Called before each statement.
+    pub(crate) fn before_statement(&self, purpose: &str) -> Result<()> {
+        match self.due(|fault| matches!(fault, Fault::Statement(_))) {
+            Some(Fault::Statement(class)) => Err(planned(purpose, class)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Called before each commit of a transaction that may have written. `finish` commits (true) or rolls back.
+    pub(crate) fn at_commit(&self, purpose: &str, finish: &mut dyn FnMut(bool) -> Result<()>) -> Option<Error> {
+        let fault = self.due(|fault| !matches!(fault, Fault::Statement(_)))?;
+        let finished = finish(fault == Fault::CommitLostApplied);
+        Some(finished.err().unwrap_or_else(|| planned(purpose, FailureClass::CommitUnknown)))
+    }
+
+    fn due(&self, kind: impl Fn(Fault) -> bool) -> Option<Fault> {
+        let mut plan = self.plan.lock();
+        let planned = plan.as_mut().filter(|planned| kind(planned.fault))?;
+        planned.countdown = planned.countdown.saturating_sub(1);
+        if planned.countdown > 0 {
+            return None;
+        }
+        plan.take().map(|planned| planned.fault)
+    }
+}
+
+fn planned(purpose: &str, class: FailureClass) -> Error {
+    DatabaseError { operation: purpose.to_owned(), message: format!("planned fault ({})", class.name()), class }.into()
+}

@@ -1,0 +1,157 @@
+//! Acquire: take due triggers, fire what is due now, reserve what is due soon.
+
+use super::fire::{Firing, fire_id};
+use super::{AcquireRequest, Acquisition, Reservation};
+use crate::error::{Error, Result};
+use crate::rules::acquisition::Batch;
+use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Selection};
+use crate::store::transaction::overtaken;
+use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::trigger::Transition;
+
+/// How many pages of candidates one acquisition looks through before it is content with what it has.
+const MAX_PAGES: usize = 20;
+
+impl JobStore {
+    /// The store's time, and the earliest time at which there is something to acquire; takes no lock.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn earliest_due(&self, job_types: &[String]) -> Result<(i64, Option<i64>)> {
+        self.read("look for due triggers", |s| {
+            let now = s.now_ms()?;
+            Ok((now, s.earliest_due(self.misfired_before(now), job_types)?))
+        })
+    }
+
+    /// Takes due triggers: those due now are fired, those due within the look-ahead are reserved.
+    ///
+    /// One transaction under `TRIGGER_ACCESS`. It draws its fences only if `owner` is still registered, so that a node
+    /// that was declared dead cannot take anything. If the commit's answer is lost, the fired rows tell.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`] if `owner` is not registered under this incarnation: it was declared dead.
+    pub fn acquire(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
+        self.retrying(
+            "acquire triggers",
+            Begin::Locking(Lock::TriggerAccess),
+            |s| self.acquire_in(s, owner, request),
+            &mut |s, acquisition| {
+                let id =
+                    acquisition.fired.first().map(|f| &f.fire_id).or(acquisition.reserved.first().map(|r| &r.fire_id));
+                match id {
+                    Some(id) => Ok(!s.existing_fired(std::slice::from_ref(id))?.is_empty()),
+                    None => Ok(true),
+                }
+            },
+        )
+    }
+
+    fn acquire_in(&self, s: &mut dyn Session, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
+        let now_ms = s.now_ms()?;
+        let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
+        let taken = self.choose(s, now_ms, request, &mut acquisition)?;
+        if taken.is_empty() {
+            return Ok(acquisition);
+        }
+        let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
+
+        let mut firing = Firing::new(owner, now_ms);
+        let mut reserved = Vec::new();
+        for (fence, (candidate, job, mut trigger)) in (first_fence..).zip(taken) {
+            let scheduled_ms = trigger.next_ms.unwrap_or(now_ms);
+            if scheduled_ms <= now_ms + request.fire_ahead_ms {
+                firing.fire(&candidate, job, &mut trigger, fence);
+            } else {
+                reserved.push((
+                    Reservation { fire_id: fire_id(owner, fence), trigger: trigger.key, scheduled_ms },
+                    trigger.priority,
+                ));
+            }
+        }
+
+        let keys: Vec<_> = reserved.iter().map(|(r, _)| r.trigger.clone()).collect();
+        if !keys.is_empty()
+            && s.change_states(Selection::Triggers(&keys), Transition::Acquire.moves(), false)? != keys.len()
+        {
+            return Err(overtaken("reserve triggers"));
+        }
+        firing.write_triggers(s)?;
+        let mut rows = firing.take_rows();
+        rows.extend(reserved.iter().map(|(r, priority)| FiredRow {
+            fire_id: r.fire_id.clone(),
+            trigger: r.trigger.clone(),
+            instance: owner.instance.clone(),
+            fired_ms: now_ms,
+            scheduled_ms: r.scheduled_ms,
+            priority: *priority,
+            state: FiredState::Acquired,
+            job: None,
+            nonconcurrent: false,
+            requests_recovery: false,
+        }));
+        s.insert_fired(&rows)?;
+
+        acquisition.fired = firing.into_bundles();
+        acquisition.reserved = reserved.into_iter().map(|(r, _)| r).collect();
+        Ok(acquisition)
+    }
+
+    /// Reads candidates page by page until the batch is full: a page may hold nothing but triggers of one job that may
+    /// run only once at a time, or triggers that nobody can read.
+    fn choose(
+        &self,
+        s: &mut dyn Session,
+        now_ms: i64,
+        request: &AcquireRequest<'_>,
+        acquisition: &mut Acquisition,
+    ) -> Result<Vec<(Candidate, crate::JobDetail, crate::Trigger)>> {
+        let mut batch = Batch::new(request.max, request.quarantined);
+        let mut taken = Vec::new();
+        let limit = request.max.max(1);
+        for page in 0..MAX_PAGES {
+            if batch.is_full() {
+                break;
+            }
+            let candidates = s.due(&DueQuery {
+                no_later_than_ms: now_ms.saturating_add(request.look_ahead_ms.max(request.fire_ahead_ms)),
+                misfired_before_ms: self.misfired_before(now_ms),
+                job_types: request.job_types,
+                limit,
+                offset: page * limit,
+            })?;
+            let found = candidates.len();
+            for candidate in candidates {
+                match self.firable(&candidate) {
+                    Ok((job, trigger)) => {
+                        if batch.takes(&candidate) {
+                            taken.push((candidate, job, trigger));
+                        }
+                    }
+                    Err(error) if request.quarantined.contains(&candidate.trigger.key) => drop(error),
+                    Err(error) => acquisition.unreadable.push((candidate.trigger.key, error.to_string())),
+                }
+            }
+            if found < limit {
+                break;
+            }
+        }
+        Ok(taken)
+    }
+
+    pub(super) fn firable(&self, candidate: &Candidate) -> Result<(crate::JobDetail, crate::Trigger)> {
+        Ok((self.job_detail(&candidate.job)?, self.firable_trigger(&candidate.trigger)?))
+    }
+
+    pub(in crate::store) fn misfired_before(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_sub(i64::try_from(self.settings.misfire_threshold.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+pub(super) fn fenced(owner: &Owner) -> Error {
+    Error::Fenced {
+        subject: format!("instance `{}`", owner.instance),
+        reason: "it is not registered under its incarnation: another node declared it dead, or took its name"
+            .to_owned(),
+    }
+}

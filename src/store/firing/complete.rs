@@ -1,0 +1,110 @@
+//! Complete: whatever has ended since the last commit is recorded in one transaction.
+
+use super::{Completion, CompletionInstruction, CompletionOutcome};
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey};
+use crate::store::row::Selection;
+use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::trigger::Transition;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl JobStore {
+    /// Records the ends of fires, all in one transaction; the answer is in the order of `completions`.
+    ///
+    /// First the fired rows are deleted. One that is gone means that the fire was taken from this node (H3): nothing
+    /// else of it is written. `owner` must be the one under whom the fires were made; a fire's id carries its
+    /// incarnation, so that no other fire can be meant.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries; nothing is recorded then, and trying again is safe.
+    pub fn complete(&self, owner: &Owner, completions: &[Completion]) -> Result<Vec<CompletionOutcome>> {
+        if completions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
+        self.retrying(
+            "complete fires",
+            Begin::Locking(Lock::TriggerAccess),
+            |s| self.complete_in(s, completions),
+            // Rows of a registered owner are deleted by nobody else: if they are gone, it was this transaction.
+            &mut |s, _| Ok(s.existing_fired(&ids)?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some()),
+        )
+    }
+
+    fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Vec<CompletionOutcome>> {
+        let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
+        let held: BTreeSet<String> = s.delete_fired(&ids)?.into_iter().collect();
+        let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();
+
+        self.write_job_data(s, &recorded)?;
+        let mut finished = apply_instructions(s, &recorded)?;
+
+        let one_at_a_time: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
+        if !one_at_a_time.is_empty() {
+            s.change_states(Selection::Jobs(&one_at_a_time), Transition::Unblock.moves(), true)?;
+        }
+
+        finished.extend(recorded.iter().filter(|c| c.last && !c.removed).map(|c| &c.trigger).cloned());
+        let finished: Vec<TriggerKey> = distinct(finished.iter());
+        if !finished.is_empty() {
+            s.delete_finished_triggers(&finished)?;
+        }
+        let ended = |c: &&&Completion| !c.durable && (c.last || c.instruction != CompletionInstruction::NoInstruction);
+        let jobs: Vec<JobKey> = distinct(recorded.iter().filter(ended).map(|c| &c.job));
+        if !jobs.is_empty() {
+            s.delete_idle_jobs(&jobs)?;
+        }
+
+        let outcome = |c: &Completion| match held.contains(&c.fire_id) {
+            true => CompletionOutcome::Recorded,
+            false => CompletionOutcome::Fenced,
+        };
+        Ok(completions.iter().map(outcome).collect())
+    }
+
+    fn write_job_data(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
+        let mut data: BTreeMap<&JobKey, Vec<u8>> = BTreeMap::new();
+        for completion in recorded {
+            if let Some(map) = &completion.job_data {
+                data.insert(&completion.job, self.encode_job_data(map)?);
+            }
+        }
+        let data: Vec<_> = data.into_iter().map(|(key, bytes)| (key.clone(), bytes)).collect();
+        if data.is_empty() { Ok(()) } else { s.write_job_data(&data) }
+    }
+}
+
+/// Applies what jobs said of their triggers; returns the triggers that may be finished by it.
+fn apply_instructions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerKey>> {
+    let mut finished = Vec::new();
+    for completion in recorded {
+        let trigger = std::slice::from_ref(&completion.trigger);
+        let job = std::slice::from_ref(&completion.job);
+        match completion.instruction {
+            CompletionInstruction::NoInstruction => {}
+            CompletionInstruction::SetTriggerComplete => {
+                s.change_states(Selection::Triggers(trigger), Transition::Complete.moves(), false)?;
+                finished.push(completion.trigger.clone());
+            }
+            CompletionInstruction::SetTriggerError => {
+                s.change_states(Selection::Triggers(trigger), Transition::Fail.moves(), false)?;
+            }
+            CompletionInstruction::SetAllJobTriggersComplete => {
+                let keys: Vec<_> = s.triggers_of_job(&completion.job)?.into_iter().map(|t| t.key).collect();
+                s.delete_reservations(&keys)?;
+                s.change_states(Selection::Jobs(job), Transition::Complete.moves(), false)?;
+                finished.extend(keys);
+            }
+            CompletionInstruction::SetAllJobTriggersError => {
+                let keys: Vec<_> = s.triggers_of_job(&completion.job)?.into_iter().map(|t| t.key).collect();
+                s.delete_reservations(&keys)?;
+                s.change_states(Selection::Jobs(job), Transition::Fail.moves(), false)?;
+            }
+        }
+    }
+    Ok(finished)
+}
+
+fn distinct<'a, K: Ord + Clone + 'a>(keys: impl Iterator<Item = &'a K>) -> Vec<K> {
+    keys.collect::<BTreeSet<_>>().into_iter().cloned().collect()
+}

@@ -1,0 +1,158 @@
+//! The life of a fire in the store: acquired, fired, completed or released.
+
+mod acquire;
+mod complete;
+mod fire;
+mod release;
+
+pub(in crate::store) use fire::simple_counts;
+
+use crate::data_map::JobDataMap;
+use crate::job::JobDetail;
+use crate::key::{JobKey, TriggerKey};
+use crate::trigger::Trigger;
+
+/// What a node can take.
+#[derive(Clone, Debug)]
+pub struct AcquireRequest<'a> {
+    /// At most so many triggers: the free workers.
+    pub max: usize,
+    /// How far ahead of its time a trigger may be reserved.
+    pub look_ahead_ms: i64,
+    /// `batchTriggerAcquisitionFireAheadTimeWindow`: how much before its time a trigger may be fired with others.
+    pub fire_ahead_ms: i64,
+    /// The job types this node can run.
+    pub job_types: &'a [String],
+    /// Triggers this node leaves alone since it cannot read them.
+    pub quarantined: &'a std::collections::BTreeSet<TriggerKey>,
+}
+
+/// What an acquisition brought.
+#[derive(Debug, Default)]
+pub struct Acquisition {
+    /// The store's time at the acquisition, epoch milliseconds.
+    pub now_ms: i64,
+    /// Fires that have begun: run them.
+    pub fired: Vec<FireBundle>,
+    /// Triggers reserved until their time, earliest first: fire or release them.
+    pub reserved: Vec<Reservation>,
+    /// Triggers that could not be read, with the reason: leave them alone and name them.
+    pub unreadable: Vec<(TriggerKey, String)>,
+}
+
+/// A trigger reserved for this node until its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// The id of the fired row.
+    pub fire_id: String,
+    /// The trigger.
+    pub trigger: TriggerKey,
+    /// When it is to fire, epoch milliseconds.
+    pub scheduled_ms: i64,
+}
+
+/// One fire, as its job will see it.
+#[derive(Clone, Debug)]
+pub struct FireBundle {
+    /// Never used twice.
+    pub fire_id: String,
+    /// Larger than that of any earlier fire of the scheduler.
+    pub fence: i64,
+    /// The job, with its data.
+    pub job: JobDetail,
+    /// The trigger, already moved on to its next fire time.
+    pub trigger: Trigger,
+    /// The time this fire stands for.
+    pub scheduled_ms: i64,
+    /// When it was fired.
+    pub fired_ms: i64,
+    /// The fire time before this one.
+    pub previous_ms: Option<i64>,
+    /// Whether the trigger's row went with this fire: it was the last one and nobody needs the row.
+    pub removed: bool,
+    /// Present if this runs the work of a failed instance again.
+    pub recovering: Option<Recovering>,
+}
+
+impl FireBundle {
+    /// The end of this fire.
+    pub fn completion(&self, instruction: CompletionInstruction, job_data: Option<JobDataMap>) -> Completion {
+        Completion {
+            fire_id: self.fire_id.clone(),
+            trigger: self.trigger.key.clone(),
+            job: self.job.key.clone(),
+            nonconcurrent: self.job.disallow_concurrent_execution,
+            durable: self.job.durable,
+            last: self.trigger.next_ms.is_none(),
+            removed: self.removed,
+            instruction,
+            job_data,
+        }
+    }
+}
+
+/// Where the work of a recovery trigger comes from.
+#[doc(alias = "getRecoveringTriggerKey")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovering {
+    /// The trigger whose fire was interrupted first.
+    pub trigger: TriggerKey,
+    /// When that fire was fired, epoch milliseconds.
+    pub fired_ms: i64,
+    /// The time it stood for, epoch milliseconds.
+    pub scheduled_ms: i64,
+    /// The first fire of the chain; none if a Java node made the recovery trigger.
+    pub root_fire_id: Option<String>,
+    /// How many runs were interrupted before this one.
+    pub attempt: i64,
+}
+
+/// What is to become of a fire's trigger when its job has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CompletionInstruction {
+    /// Nothing but what its schedule says; a trigger without a next fire time is deleted.
+    #[default]
+    NoInstruction,
+    /// This trigger is complete.
+    #[doc(alias = "unscheduleFiringTrigger")]
+    SetTriggerComplete,
+    /// This trigger is in error.
+    SetTriggerError,
+    /// Every trigger of the job is complete.
+    #[doc(alias = "unscheduleAllTriggers")]
+    SetAllJobTriggersComplete,
+    /// Every trigger of the job is in error.
+    SetAllJobTriggersError,
+}
+
+/// The end of one fire.
+#[derive(Clone, Debug)]
+pub struct Completion {
+    /// The fire.
+    pub fire_id: String,
+    /// Its trigger.
+    pub trigger: TriggerKey,
+    /// Its job.
+    pub job: JobKey,
+    /// Whether the job disallows concurrent execution.
+    pub nonconcurrent: bool,
+    /// Whether the job stays when its last trigger goes.
+    pub durable: bool,
+    /// Whether the trigger had no fire time left after this fire.
+    pub last: bool,
+    /// Whether the trigger's row went with the fire.
+    pub removed: bool,
+    /// What becomes of the trigger.
+    pub instruction: CompletionInstruction,
+    /// The job's data to store, if it persists its data and changed it.
+    pub job_data: Option<JobDataMap>,
+}
+
+/// What a completion came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompletionOutcome {
+    /// It is recorded.
+    Recorded,
+    /// The fire belonged to another node by then: nothing of it was written.
+    Fenced,
+}

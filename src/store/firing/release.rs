@@ -1,0 +1,27 @@
+//! Release: reservations are given back.
+
+use super::Reservation;
+use super::fire::give_back;
+use crate::error::Result;
+use crate::store::{Begin, JobStore, Lock};
+
+impl JobStore {
+    /// Gives reserved triggers back; those whose fired row is gone belong to another and are left alone.
+    ///
+    /// Touches only what the reservation reserved: a trigger that was blocked or paused meanwhile stays so (H4).
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries; the reservations are then left to the recovery of this node.
+    pub fn release(&self, reservations: &[Reservation]) -> Result<()> {
+        if reservations.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<_> = reservations.iter().collect();
+        self.retrying(
+            "release triggers",
+            Begin::Locking(Lock::TriggerAccess),
+            |s| give_back(s, &all),
+            &mut |_, ()| Ok(false), // doing it twice does no harm
+        )
+    }
+}

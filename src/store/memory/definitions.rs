@@ -1,0 +1,285 @@
+//! Jobs, triggers and paused groups in maps.
+
+use super::MemorySession;
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey};
+use crate::store::database::{JobRows, TriggerRows};
+use crate::store::row::{Advance, Candidate, DueQuery, FiredState, JobRow, ScheduleRow, Selection, TriggerRow};
+use crate::trigger::TriggerState;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+impl JobRows for MemorySession<'_> {
+    fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>> {
+        self.reads()?;
+        Ok(self.tables.jobs.get(key).cloned())
+    }
+
+    fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
+        self.reads()?;
+        Ok(keys.iter().filter(|key| self.tables.jobs.get(*key).is_some()).cloned().collect())
+    }
+
+    fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()> {
+        self.changes()?;
+        for job in jobs {
+            if self.tables.jobs.get(&job.key).is_some() {
+                return Err(self.duplicate("job", &job.key));
+            }
+            self.tables.jobs.put(job.key.clone(), job.clone());
+        }
+        Ok(())
+    }
+
+    fn update_job(&mut self, job: &JobRow) -> Result<()> {
+        self.changes()?;
+        self.tables.jobs.change(&job.key, |row| *row = job.clone());
+        Ok(())
+    }
+
+    fn write_job_data(&mut self, data: &[(JobKey, Vec<u8>)]) -> Result<()> {
+        self.changes()?;
+        for (key, data) in data {
+            self.tables.jobs.change(key, |row| row.data = Some(data.clone()));
+        }
+        Ok(())
+    }
+
+    fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
+        self.changes()?;
+        Ok(keys.iter().filter(|key| self.tables.jobs.remove(*key).is_some()).count())
+    }
+
+    fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
+        self.changes()?;
+        let tables = &self.tables;
+        let idle = |key: &&JobKey| {
+            tables.jobs.get(*key).is_some_and(|job| !job.durable)
+                && !tables.triggers.values().any(|t| &t.job == *key)
+                && !tables.fired.values().any(|f| f.job.as_ref() == Some(*key))
+        };
+        let idle: BTreeSet<JobKey> = keys.iter().filter(idle).cloned().collect();
+        for key in &idle {
+            self.tables.jobs.remove(key);
+        }
+        Ok(idle.into_iter().collect())
+    }
+
+    fn jobs(&mut self) -> Result<Vec<JobRow>> {
+        self.reads()?;
+        let mut jobs: Vec<JobRow> = self.tables.jobs.values().cloned().collect();
+        jobs.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
+        Ok(jobs)
+    }
+}
+
+impl MemorySession<'_> {
+    fn select(&self, takes: impl Fn(&TriggerRow) -> bool) -> Vec<TriggerRow> {
+        let mut rows: Vec<TriggerRow> = self.tables.triggers.values().filter(|t| takes(t)).cloned().collect();
+        rows.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
+        rows
+    }
+
+    fn is_executing(&self, job: &JobKey) -> bool {
+        self.tables.fired.values().any(|f| f.state == FiredState::Executing && f.job.as_ref() == Some(job))
+    }
+
+    fn candidate(&self, trigger: &TriggerRow) -> Option<Candidate> {
+        let job = self.tables.jobs.get(&trigger.job)?.clone();
+        Some(Candidate {
+            job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
+            recovery: self.tables.recoveries.values().find(|r| r.trigger == trigger.key).cloned(),
+            trigger: trigger.clone(),
+            job,
+        })
+    }
+
+    fn waiting(&self, no_later_than_ms: i64, misfired_before_ms: i64, job_types: &[String]) -> Vec<&TriggerRow> {
+        let due = |t: &&TriggerRow| {
+            t.state == TriggerState::Waiting.name()
+                && t.next_ms
+                    .is_some_and(|next| next <= no_later_than_ms && (t.misfire == -1 || next >= misfired_before_ms))
+                && self.tables.jobs.get(&t.job).is_some_and(|job| job_types.contains(&job.job_type))
+        };
+        let mut rows: Vec<&TriggerRow> = self.tables.triggers.values().filter(due).collect();
+        rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority)));
+        rows
+    }
+}
+
+impl TriggerRows for MemorySession<'_> {
+    fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {
+        self.reads()?;
+        Ok(keys.iter().filter_map(|key| self.tables.triggers.get(key)).cloned().collect())
+    }
+
+    fn existing_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
+        self.reads()?;
+        Ok(keys.iter().filter(|key| self.tables.triggers.get(*key).is_some()).cloned().collect())
+    }
+
+    fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>> {
+        self.reads()?;
+        Ok(self.select(|t| &t.job == job))
+    }
+
+    fn all_triggers(&mut self) -> Result<Vec<TriggerRow>> {
+        self.reads()?;
+        Ok(self.select(|_| true))
+    }
+
+    fn triggers_in(&mut self, states: &[TriggerState], limit: usize) -> Result<Vec<TriggerRow>> {
+        self.reads()?;
+        let mut rows = self.select(|t| states.iter().any(|s| s.name() == t.state));
+        rows.truncate(limit);
+        Ok(rows)
+    }
+
+    fn trigger_groups(&mut self) -> Result<Vec<String>> {
+        self.reads()?;
+        let groups: BTreeSet<&str> = self.tables.triggers.keys().map(TriggerKey::group).collect();
+        Ok(groups.into_iter().map(str::to_owned).collect())
+    }
+
+    fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()> {
+        self.changes()?;
+        for trigger in triggers {
+            if self.tables.triggers.get(&trigger.key).is_some() {
+                return Err(self.duplicate("trigger", &trigger.key));
+            }
+            self.tables.triggers.put(trigger.key.clone(), trigger.clone());
+        }
+        Ok(())
+    }
+
+    fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize> {
+        self.changes()?;
+        let mut deleted = 0;
+        for key in keys {
+            let fits = |t: &TriggerRow| only_in.is_none_or(|state| state.name() == t.state);
+            if self.tables.triggers.get(key).is_some_and(fits) {
+                self.tables.triggers.remove(key);
+                self.tables.recoveries.remove_if(|_, r| &r.trigger == key);
+                deleted += 1;
+            }
+        }
+        Ok(deleted)
+    }
+
+    fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
+        let tables = &self.tables;
+        let finished = |key: &&TriggerKey| {
+            tables.triggers.get(*key).is_some_and(|t| t.state == TriggerState::Complete.name())
+                && !tables.fired.values().any(|f| &f.trigger == *key)
+        };
+        let finished: Vec<TriggerKey> = keys.iter().filter(finished).cloned().collect();
+        self.delete_triggers(&finished, None)?;
+        Ok(finished)
+    }
+
+    fn change_states(
+        &mut self,
+        which: Selection<'_>,
+        moves: &[(TriggerState, TriggerState)],
+        unless_executing: bool,
+    ) -> Result<usize> {
+        self.changes()?;
+        let chosen = |t: &TriggerRow| match which {
+            Selection::Triggers(keys) => keys.contains(&t.key),
+            Selection::Jobs(keys) => keys.contains(&t.job),
+            Selection::Groups(groups) => groups.iter().any(|g| g == t.key.group()),
+        };
+        let rows = self.select(|t| chosen(t) && !(unless_executing && self.is_executing(&t.job)));
+        let mut changed = 0;
+        for row in rows {
+            if let Some((_, to)) = moves.iter().find(|(from, _)| from.name() == row.state) {
+                self.tables.triggers.change(&row.key, |t| t.state = to.name().to_owned());
+                changed += 1;
+            }
+        }
+        Ok(changed)
+    }
+
+    fn advance(&mut self, advances: &[Advance]) -> Result<usize> {
+        self.changes()?;
+        let mut matched = 0;
+        for a in advances {
+            let expected = |t: &TriggerRow| t.state == a.expected_state.name() && t.next_ms == Some(a.expected_next_ms);
+            if !self.tables.triggers.get(&a.key).is_some_and(expected) {
+                continue;
+            }
+            matched += 1;
+            self.tables.triggers.change(&a.key, |t| {
+                t.state = a.state.name().to_owned();
+                t.next_ms = a.next_ms;
+                t.previous_ms = a.previous_ms;
+                t.start_ms = a.start_ms;
+                if let (ScheduleRow::Simple { repeat_count, times_triggered, .. }, Some((count, times))) =
+                    (&mut t.schedule, a.simple)
+                {
+                    (*repeat_count, *times_triggered) = (count, times);
+                }
+            });
+        }
+        Ok(matched)
+    }
+
+    fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
+        self.reads()?;
+        let rows = self.waiting(query.no_later_than_ms, query.misfired_before_ms, query.job_types);
+        Ok(rows.into_iter().skip(query.offset).take(query.limit).filter_map(|t| self.candidate(t)).collect())
+    }
+
+    fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>> {
+        self.reads()?;
+        Ok(self.waiting(i64::MAX, misfired_before_ms, job_types).first().and_then(|t| t.next_ms))
+    }
+
+    fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
+        self.reads()?;
+        Ok(keys.iter().filter_map(|key| self.candidate(self.tables.triggers.get(key)?)).collect())
+    }
+
+    fn misfired(&mut self, before_ms: i64, limit: usize, offset: usize) -> Result<Vec<TriggerRow>> {
+        self.reads()?;
+        let mut rows = self.select(|t| {
+            t.state == TriggerState::Waiting.name() && t.misfire != -1 && t.next_ms.is_some_and(|next| next < before_ms)
+        });
+        rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority)));
+        Ok(rows.into_iter().skip(offset).take(limit).collect())
+    }
+
+    fn paused_groups(&mut self) -> Result<Vec<String>> {
+        self.reads()?;
+        Ok(self.tables.paused_groups.keys().cloned().collect())
+    }
+
+    fn insert_paused_groups(&mut self, groups: &[String]) -> Result<()> {
+        self.changes()?;
+        for group in groups {
+            self.tables.paused_groups.put(group.clone(), ());
+        }
+        Ok(())
+    }
+
+    fn delete_paused_groups(&mut self, groups: &[String]) -> Result<()> {
+        self.changes()?;
+        for group in groups {
+            self.tables.paused_groups.remove(group);
+        }
+        Ok(())
+    }
+
+    fn calendar_exists(&mut self, _: &str) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.changes()?;
+        self.tables.triggers.remove_if(|_, _| true);
+        self.tables.recoveries.remove_if(|_, _| true);
+        self.tables.jobs.remove_if(|_, _| true);
+        self.tables.paused_groups.remove_if(|_, ()| true);
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! Fired rows, recoveries, fences and instances in maps.
+
+use super::MemorySession;
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey};
+use crate::store::database::{ClusterRows, FiredRows, Owner};
+use crate::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow};
+use std::collections::BTreeSet;
+
+impl FiredRows for MemorySession<'_> {
+    fn insert_fired(&mut self, rows: &[FiredRow]) -> Result<()> {
+        self.changes()?;
+        for row in rows {
+            if self.tables.fired.get(&row.fire_id).is_some() {
+                return Err(self.duplicate("fire", &row.fire_id));
+            }
+            self.tables.fired.put(row.fire_id.clone(), row.clone());
+        }
+        Ok(())
+    }
+
+    fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize> {
+        self.changes()?;
+        let mut begun = 0;
+        for (old, row) in rows {
+            if self.tables.fired.get(old).is_some_and(|f| f.state == FiredState::Acquired) {
+                self.tables.fired.remove(old);
+                self.tables.fired.put(row.fire_id.clone(), row.clone());
+                begun += 1;
+            }
+        }
+        Ok(begun)
+    }
+
+    fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>> {
+        self.changes()?;
+        Ok(ids.iter().filter(|id| self.tables.fired.remove(*id).is_some()).cloned().collect())
+    }
+
+    fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize> {
+        self.changes()?;
+        let reserved = |_: &String, f: &FiredRow| f.state == FiredState::Acquired && triggers.contains(&f.trigger);
+        Ok(self.tables.fired.remove_if(reserved))
+    }
+
+    fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>> {
+        self.reads()?;
+        Ok(ids.iter().filter_map(|id| self.tables.fired.get(id)).map(|f| (f.fire_id.clone(), f.state)).collect())
+    }
+
+    fn all_fired(&mut self) -> Result<Vec<FiredRow>> {
+        self.reads()?;
+        let mut rows: Vec<FiredRow> = self.tables.fired.values().cloned().collect();
+        rows.sort_by(|a, b| (a.fired_ms, &a.fire_id).cmp(&(b.fired_ms, &b.fire_id)));
+        Ok(rows)
+    }
+
+    fn fired_of_instance(&mut self, instance: &str) -> Result<Vec<FiredRow>> {
+        self.reads()?;
+        let mut rows: Vec<FiredRow> = self.tables.fired.values().filter(|f| f.instance == instance).cloned().collect();
+        rows.sort_by(|a, b| (a.scheduled_ms, &a.fire_id).cmp(&(b.scheduled_ms, &b.fire_id)));
+        Ok(rows)
+    }
+
+    fn job_is_executing(&mut self, job: &JobKey) -> Result<bool> {
+        self.reads()?;
+        Ok(self.tables.fired.values().any(|f| f.state == FiredState::Executing && f.job.as_ref() == Some(job)))
+    }
+
+    fn instances_with_fires(&mut self) -> Result<Vec<String>> {
+        self.reads()?;
+        let names: BTreeSet<&String> = self.tables.fired.values().map(|f| &f.instance).collect();
+        Ok(names.into_iter().cloned().collect())
+    }
+
+    fn draw_fences(&mut self, owner: Option<&Owner>, count: usize) -> Result<Option<i64>> {
+        self.reads()?;
+        let registered = |owner: &Owner| {
+            let row = self.tables.instances.get(&owner.instance);
+            row.is_some_and(|i| i.incarnation.as_ref() == Some(&owner.incarnation))
+        };
+        if !owner.is_none_or(registered) {
+            return Ok(None);
+        }
+        let last = self.tables.fence.get(&()).copied().unwrap_or(0);
+        if count > 0 {
+            self.tables.fence.put((), last + i64::try_from(count).unwrap_or(i64::MAX));
+        }
+        Ok(Some(last + 1))
+    }
+
+    fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>> {
+        self.reads()?;
+        Ok(fire_ids.iter().filter(|id| self.tables.recoveries.get(*id).is_some()).cloned().collect())
+    }
+
+    fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>> {
+        self.reads()?;
+        Ok(self.tables.recoveries.values().filter(|r| triggers.contains(&r.trigger)).cloned().collect())
+    }
+
+    fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()> {
+        self.changes()?;
+        for row in rows {
+            if self.tables.recoveries.get(&row.origin_fire_id).is_some() {
+                return Err(self.duplicate("recovery of fire", &row.origin_fire_id));
+            }
+            self.tables.recoveries.put(row.origin_fire_id.clone(), row.clone());
+        }
+        Ok(())
+    }
+}
+
+impl ClusterRows for MemorySession<'_> {
+    fn instances(&mut self) -> Result<Vec<InstanceRow>> {
+        self.reads()?;
+        Ok(self.tables.instances.values().cloned().collect())
+    }
+
+    fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool> {
+        self.reads()?;
+        let same = |i: &InstanceRow| i.incarnation.as_ref() == Some(&owner.incarnation);
+        if !self.tables.instances.get(&owner.instance).is_some_and(same) {
+            return Ok(false);
+        }
+        Ok(self.tables.instances.change(&owner.instance, |i| i.last_checkin_ms = now_ms))
+    }
+
+    fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {
+        self.reads()?;
+        self.tables.instances.put(row.name.clone(), row.clone());
+        Ok(())
+    }
+
+    fn delete_instance(&mut self, name: &str) -> Result<bool> {
+        self.reads()?;
+        Ok(self.tables.instances.remove(name).is_some())
+    }
+}

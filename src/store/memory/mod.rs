@@ -1,0 +1,223 @@
+//! `MemoryDatabase`: the rows of a scheduler in this process, for tests and for work that need not survive it.
+
+mod definitions;
+mod fires;
+mod journal;
+
+use super::database::{Begin, Database, Lock, Session, StatementCounts};
+use super::row::{FiredRow, InstanceRow, JobRow, RecoveryRow, Snapshot, TriggerRow};
+use crate::clock::Clock;
+use crate::error::{DatabaseError, Error, FailureClass, Result};
+use crate::key::{JobKey, TriggerKey};
+use journal::Journaled;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Quartz's `RAMJobStore`: maps behind one lock. Several stores over one `MemoryDatabase` are a cluster.
+///
+/// It obeys the same rules as a database: one transaction at a time, all or nothing, guarded writes. It is lost with
+/// the process.
+pub struct MemoryDatabase {
+    clock: Arc<dyn Clock>,
+    tables: Mutex<Tables>,
+    statements: AtomicU64,
+    commits: AtomicU64,
+    #[cfg(any(test, feature = "test-util"))]
+    faults: super::faults::FaultPlan,
+}
+
+#[derive(Default)]
+struct Tables {
+    jobs: Journaled<JobKey, JobRow>,
+    triggers: Journaled<TriggerKey, TriggerRow>,
+    fired: Journaled<String, FiredRow>,
+    recoveries: Journaled<String, RecoveryRow>,
+    instances: Journaled<String, InstanceRow>,
+    paused_groups: Journaled<String, ()>,
+    commits: Journaled<String, i64>,
+    fence: Journaled<(), i64>,
+}
+
+impl Tables {
+    fn commit(&mut self) {
+        self.jobs.commit();
+        self.triggers.commit();
+        self.fired.commit();
+        self.recoveries.commit();
+        self.instances.commit();
+        self.paused_groups.commit();
+        self.commits.commit();
+        self.fence.commit();
+    }
+
+    fn roll_back(&mut self) {
+        self.jobs.roll_back();
+        self.triggers.roll_back();
+        self.fired.roll_back();
+        self.recoveries.roll_back();
+        self.instances.roll_back();
+        self.paused_groups.roll_back();
+        self.commits.roll_back();
+        self.fence.roll_back();
+    }
+}
+
+impl MemoryDatabase {
+    /// An empty database whose time is that of `clock`.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            tables: Mutex::default(),
+            statements: AtomicU64::new(0),
+            commits: AtomicU64::new(0),
+            #[cfg(any(test, feature = "test-util"))]
+            faults: super::faults::FaultPlan::default(),
+        }
+    }
+
+    /// The faults that tests plan for this database.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn faults(&self) -> &super::faults::FaultPlan {
+        &self.faults
+    }
+}
+
+impl Database for MemoryDatabase {
+    fn transact(
+        &self,
+        purpose: &'static str,
+        begin: Begin,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
+    ) -> Result<()> {
+        let mut tables = self.tables.lock();
+        let held = match begin {
+            Begin::Locking(lock) => Some(lock),
+            _ => None,
+        };
+        let mut session = MemorySession { database: self, tables: &mut tables, purpose, now_ms: None, held };
+        let worked = work(&mut session);
+        if let Err(error) = worked {
+            tables.roll_back();
+            return Err(error);
+        }
+        #[cfg(any(test, feature = "test-util"))]
+        if begin != Begin::Reading {
+            let mut finish = |apply: bool| {
+                if apply {
+                    tables.commit()
+                } else {
+                    tables.roll_back()
+                }
+                Ok(())
+            };
+            if let Some(error) = self.faults.at_commit(purpose, &mut finish) {
+                return Err(error);
+            }
+        }
+        tables.commit();
+        if begin != Begin::Reading {
+            self.commits.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn migrate(&self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn check_schema(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn counts(&self) -> StatementCounts {
+        StatementCounts {
+            statements: self.statements.load(Ordering::Relaxed),
+            commits: self.commits.load(Ordering::Relaxed),
+        }
+    }
+
+    fn describe(&self) -> String {
+        "memory".to_owned()
+    }
+}
+
+/// One transaction on the maps.
+struct MemorySession<'a> {
+    database: &'a MemoryDatabase,
+    tables: &'a mut Tables,
+    purpose: &'static str,
+    now_ms: Option<i64>,
+    held: Option<Lock>,
+}
+
+impl MemorySession<'_> {
+    /// Counts a statement, which may be planned to fail.
+    fn reads(&mut self) -> Result<()> {
+        self.database.statements.fetch_add(1, Ordering::Relaxed);
+        #[cfg(any(test, feature = "test-util"))]
+        self.database.faults.before_statement(self.purpose)?;
+        Ok(())
+    }
+
+    /// Counts a statement that changes triggers, jobs or fires: law 1, under `TRIGGER_ACCESS` only.
+    fn changes(&mut self) -> Result<()> {
+        debug_assert_eq!(self.held, Some(Lock::TriggerAccess), "{}: a change outside TRIGGER_ACCESS", self.purpose);
+        self.reads()
+    }
+
+    fn duplicate(&self, what: &str, key: impl std::fmt::Display) -> Error {
+        DatabaseError {
+            operation: self.purpose.to_owned(),
+            message: format!("{what} `{key}` exists already"),
+            class: FailureClass::UniqueViolation,
+        }
+        .into()
+    }
+}
+
+impl Session for MemorySession<'_> {
+    fn now_ms(&mut self) -> Result<i64> {
+        let clock = &self.database.clock;
+        Ok(*self.now_ms.get_or_insert_with(|| clock.wall_ms()))
+    }
+
+    fn lock(&mut self, lock: Lock) -> Result<()> {
+        debug_assert!(self.held < Some(lock), "{}: {lock:?} after {:?}", self.purpose, self.held);
+        self.held = Some(lock);
+        self.reads()
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot> {
+        self.reads()?;
+        Ok(Snapshot {
+            jobs: self.tables.jobs.values().cloned().collect(),
+            triggers: self.tables.triggers.values().cloned().collect(),
+            fired: self.tables.fired.values().cloned().collect(),
+            instances: self.tables.instances.values().cloned().collect(),
+            paused_groups: self.tables.paused_groups.keys().cloned().collect(),
+            recoveries: self.tables.recoveries.values().cloned().collect(),
+            locks: vec!["STATE_ACCESS".to_owned(), "TRIGGER_ACCESS".to_owned()],
+            unreadable: Vec::new(),
+            stray_schedules: Vec::new(),
+        })
+    }
+
+    fn mark_commit(&mut self, token: &str) -> Result<()> {
+        self.reads()?;
+        let now = self.now_ms()?;
+        self.tables.commits.put(token.to_owned(), now);
+        Ok(())
+    }
+
+    fn is_committed(&mut self, token: &str) -> Result<bool> {
+        self.reads()?;
+        Ok(self.tables.commits.get(token).is_some())
+    }
+
+    fn forget_commits(&mut self, before_ms: i64) -> Result<()> {
+        self.reads()?;
+        self.tables.commits.remove_if(|_, made_ms| *made_ms < before_ms);
+        Ok(())
+    }
+}

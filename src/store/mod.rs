@@ -1,0 +1,100 @@
+//! `JobStore`: jobs, triggers and fires of one scheduler, and the stories of what becomes of them.
+
+mod convert;
+mod database;
+mod definitions;
+#[cfg(any(test, feature = "test-util"))]
+pub mod faults;
+mod firing;
+mod memory;
+mod open;
+pub mod row;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+mod sql;
+mod transaction;
+mod upkeep;
+
+pub use database::{
+    Begin, ClusterRows, Database, FiredRows, JobRows, Lock, Owner, Session, StatementCounts, TriggerRows,
+};
+pub use definitions::TriggerSummary;
+pub use firing::{
+    AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle, Recovering,
+    Reservation,
+};
+pub use memory::MemoryDatabase;
+pub use open::open;
+pub use upkeep::{AuditPass, Checkin, FiredTrigger, InstanceStatus, Membership, MisfirePass, Recovered};
+
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub use sql::{Backend, SqlDatabase, SqlOptions};
+
+pub use crate::rules::invariants::{Violation, violations};
+
+use crate::clock::Clock;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The marker in `PAUSED_TRIGGER_GRPS` that pauses every group, also those to come.
+pub const ALL_GROUPS_PAUSED: &str = "_$_ALL_GROUPS_PAUSED_$_";
+
+/// What a store needs to know beside its database.
+#[derive(Clone, Debug)]
+pub struct StoreSettings {
+    /// `scheduler.instanceName`: the cluster's name, `SCHED_NAME` in every row.
+    pub scheduler_name: String,
+    /// `jobStore.misfireThreshold`: how late a trigger may be before its misfire instruction applies. Default 60 s.
+    pub misfire_threshold: Duration,
+    /// `jobStore.maxMisfiresToHandleAtATime`. Default 20.
+    pub max_misfires_at_a_time: usize,
+    /// `jobStore.useProperties`: job data as text instead of as a Java object. Default false.
+    pub use_properties: bool,
+    /// `jobStore.clusterCheckinInterval`. Default 15 s.
+    pub checkin_interval: Duration,
+    /// `jobStore.clusterCheckinMisfireThreshold`: the tolerance of the failure rule. Default 7.5 s.
+    pub checkin_tolerance: Duration,
+    /// `carnelian.cluster.takeoverDelay`: how long after a conviction its work is left alone. Default 0.
+    pub takeover_delay: Duration,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        Self {
+            scheduler_name: "QuartzScheduler".to_owned(),
+            misfire_threshold: Duration::from_secs(60),
+            max_misfires_at_a_time: 20,
+            use_properties: false,
+            checkin_interval: Duration::from_secs(15),
+            checkin_tolerance: Duration::from_millis(7500),
+            takeover_delay: Duration::ZERO,
+        }
+    }
+}
+
+/// The store of one scheduler, on any [`Database`].
+///
+/// Every method is one transaction unless it says otherwise: it happens whole or not at all. Transient failures of the
+/// database are retried within a bound; what is left is returned.
+#[derive(Clone)]
+pub struct JobStore {
+    database: Arc<dyn Database>,
+    clock: Arc<dyn Clock>,
+    settings: Arc<StoreSettings>,
+}
+
+impl JobStore {
+    /// The store of the scheduler that `settings` names.
+    pub fn new(database: Arc<dyn Database>, clock: Arc<dyn Clock>, settings: StoreSettings) -> Self {
+        Self { database, clock, settings: Arc::new(settings) }
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &StoreSettings {
+        &self.settings
+    }
+
+    /// The database below.
+    pub fn database(&self) -> &dyn Database {
+        &*self.database
+    }
+}

@@ -1,0 +1,219 @@
+//! Bulk statements: one text per batch on servers, one cached text per row on SQLite.
+//!
+//! A server costs a round trip per statement, so a batch travels as one: PostgreSQL takes whole columns as arrays, the
+//! same text for every size; MySQL takes rows, in a few fixed sizes so that few texts are prepared. SQLite is in this
+//! process: a loop over one prepared statement is the fastest there is.
+
+use super::connection::{Backend, Readable};
+use super::session::SqlSession;
+use super::statement::Value;
+use crate::error::Result;
+use std::fmt::Write as _;
+
+/// Sizes in which MySQL gets its rows, so that few texts are prepared.
+const MYSQL_SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
+
+impl SqlSession<'_> {
+    /// Inserts rows; each begins with the scheduler's name, which is not among `columns`.
+    pub(super) fn insert_rows(&mut self, table: &str, columns: &[&str], rows: &[Vec<Value>]) -> Result<()> {
+        let head = format!("INSERT INTO {{p}}{table} (sched_name, {})", columns.join(", "));
+        match self.backend() {
+            Backend::Postgres => {
+                let marks = vec!["?"; columns.len()].join(", ");
+                let text = format!("{head} SELECT ?, v.* FROM unnest({marks}) AS v");
+                let mut values = vec![self.name()];
+                values.extend(transpose(rows, columns.len()));
+                if !rows.is_empty() {
+                    self.execute(&text, &values)?;
+                }
+            }
+            Backend::Mysql => {
+                for chunk in chunks(rows) {
+                    let row = format!("(?{})", ", ?".repeat(columns.len()));
+                    let text = format!("{head} VALUES {}", vec![row; chunk.len()].join(", "));
+                    let mut values = Vec::with_capacity(chunk.len() * (columns.len() + 1));
+                    for row in chunk {
+                        values.push(self.name());
+                        values.extend(row.iter().cloned());
+                    }
+                    self.execute(&text, &values)?;
+                }
+            }
+            Backend::Sqlite => {
+                let text = format!("{head} VALUES (?{})", ", ?".repeat(columns.len()));
+                for row in rows {
+                    let mut values = vec![self.name()];
+                    values.extend(row.iter().cloned());
+                    self.execute(&text, &values)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Updates rows by key; returns how many matched. In each row: the keys, then the guards, then the new values. A
+    /// guard is a column that must still have its old value.
+    pub(super) fn update_rows(
+        &mut self,
+        table: &str,
+        keys: &[&str],
+        guards: &[&str],
+        sets: &[&str],
+        rows: &[Vec<Value>],
+    ) -> Result<usize> {
+        let width = keys.len() + guards.len() + sets.len();
+        let tests: Vec<_> = keys.iter().chain(guards).collect();
+        let mut matched = 0;
+        match self.backend() {
+            Backend::Postgres if rows.is_empty() => {}
+            Backend::Postgres => {
+                let names: Vec<_> = (0..width).map(|i| format!("c{i}")).collect();
+                let mut text = format!("UPDATE {{p}}{table} AS t SET ");
+                for (i, set) in sets.iter().enumerate() {
+                    let comma = if i == 0 { "" } else { ", " };
+                    let _ = write!(text, "{comma}{set} = v.c{}", tests.len() + i);
+                }
+                let marks = vec!["?"; width].join(", ");
+                let _ = write!(text, " FROM unnest({marks}) AS v({}) WHERE t.sched_name = ?", names.join(", "));
+                for (i, test) in tests.iter().enumerate() {
+                    let _ = write!(text, " AND t.{test} = v.c{i}");
+                }
+                let mut values = transpose(rows, width);
+                values.push(self.name());
+                matched += self.execute(&text, &values)?;
+            }
+            Backend::Mysql => {
+                for chunk in chunks(rows) {
+                    let names: Vec<_> = (0..width).map(|i| format!("? AS c{i}")).collect();
+                    let first = format!("SELECT {}", names.join(", "));
+                    let further = format!(" UNION ALL SELECT {}", vec!["?"; width].join(", "));
+                    let mut text = format!("UPDATE {{p}}{table} AS t JOIN ({first}");
+                    text.push_str(&further.repeat(chunk.len() - 1));
+                    text.push_str(") AS v ON t.sched_name = ?");
+                    for (i, test) in tests.iter().enumerate() {
+                        let _ = write!(text, " AND t.{test} = v.c{i}");
+                    }
+                    text.push_str(" SET ");
+                    for (i, set) in sets.iter().enumerate() {
+                        let comma = if i == 0 { "" } else { ", " };
+                        let _ = write!(text, "{comma}t.{set} = v.c{}", tests.len() + i);
+                    }
+                    let mut values: Vec<_> = chunk.iter().flatten().cloned().collect();
+                    values.push(self.name());
+                    matched += self.execute(&text, &values)?;
+                }
+            }
+            Backend::Sqlite => {
+                let assignments: Vec<_> = sets.iter().map(|set| format!("{set} = ?")).collect();
+                let mut text = format!("UPDATE {{p}}{table} SET {} WHERE sched_name = ?", assignments.join(", "));
+                for test in &tests {
+                    let _ = write!(text, " AND {test} = ?");
+                }
+                for row in rows {
+                    let (tested, new) = row.split_at(tests.len());
+                    let mut values = new.to_vec();
+                    values.push(self.name());
+                    values.extend(tested.iter().cloned());
+                    matched += self.execute(&text, &values)?;
+                }
+            }
+        }
+        Ok(matched)
+    }
+
+    /// Runs a statement for rows of these keys; `head` ends where the condition on the keys belongs, with `before` as
+    /// its values. Returns how many rows it touched.
+    pub(super) fn execute_for_keys(
+        &mut self,
+        head: &str,
+        before: &[Value],
+        keys: &[&str],
+        rows: &[Vec<Value>],
+        tail: &str,
+    ) -> Result<usize> {
+        let mut touched = 0;
+        for (condition, values) in self.conditions(keys, rows) {
+            let values: Vec<_> = before.iter().cloned().chain(values).collect();
+            touched += self.execute(&format!("{head} {condition}{tail}"), &values)?;
+        }
+        Ok(touched)
+    }
+
+    /// As [`SqlSession::execute_for_keys`], for a statement that gives rows.
+    pub(super) fn load_for_keys<R: Readable>(
+        &mut self,
+        head: &str,
+        before: &[Value],
+        keys: &[&str],
+        rows: &[Vec<Value>],
+    ) -> Result<Vec<R>> {
+        let mut found = Vec::new();
+        for (condition, values) in self.conditions(keys, rows) {
+            let values: Vec<_> = before.iter().cloned().chain(values).collect();
+            found.extend(self.load(&format!("{head} {condition}"), &values)?);
+        }
+        Ok(found)
+    }
+
+    /// A condition that is true for rows of these keys, with its values; more than one if they do not fit into one.
+    fn conditions(&self, keys: &[&str], rows: &[Vec<Value>]) -> Vec<(String, Vec<Value>)> {
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        match (self.backend(), keys) {
+            (Backend::Postgres, [key]) => vec![(format!("{key} = ANY(?)"), transpose(rows, 1))],
+            (Backend::Postgres, _) => {
+                let marks = vec!["?"; keys.len()].join(", ");
+                let text = format!("({}) IN (SELECT * FROM unnest({marks}))", keys.join(", "));
+                vec![(text, transpose(rows, keys.len()))]
+            }
+            (Backend::Mysql, [key]) => padded(rows)
+                .map(|chunk| (format!("{key} IN ({})", vec!["?"; chunk.len()].join(", ")), chunk.concat()))
+                .collect(),
+            (Backend::Mysql, _) => {
+                let one = keys.iter().map(|key| format!("{key} = ?")).collect::<Vec<_>>().join(" AND ");
+                let many = |size| format!("({})", vec![one.as_str(); size].join(" OR "));
+                padded(rows).map(|chunk| (many(chunk.len()), chunk.concat())).collect()
+            }
+            (Backend::Sqlite, _) => {
+                let one = keys.iter().map(|key| format!("{key} = ?")).collect::<Vec<_>>().join(" AND ");
+                rows.iter().map(|row| (one.clone(), row.clone())).collect()
+            }
+        }
+    }
+}
+
+/// Cuts rows into pieces of MySQL's sizes, the largest first.
+fn chunks(mut rows: &[Vec<Value>]) -> impl Iterator<Item = &[Vec<Value>]> {
+    std::iter::from_fn(move || {
+        let size = MYSQL_SIZES.into_iter().find(|size| *size <= rows.len())?;
+        let (chunk, rest) = rows.split_at(size);
+        rows = rest;
+        Some(chunk)
+    })
+}
+
+/// Pieces of MySQL's sizes for a condition: the last is filled up with its last row, which changes nothing.
+fn padded(rows: &[Vec<Value>]) -> impl Iterator<Item = Vec<Vec<Value>>> {
+    rows.chunks(MYSQL_SIZES[0]).map(|chunk| {
+        let size = MYSQL_SIZES.into_iter().rev().find(|size| *size >= chunk.len()).unwrap_or(chunk.len());
+        let filler = chunk.last().cloned().unwrap_or_default();
+        chunk.iter().cloned().chain(std::iter::repeat(filler)).take(size).collect()
+    })
+}
+
+/// Rows of values as columns of lists.
+fn transpose(rows: &[Vec<Value>], width: usize) -> Vec<Value> {
+    let column = |i: usize| {
+        let mut values = rows.iter().filter_map(move |row| row.get(i)).cloned();
+        match values.clone().next() {
+            Some(Value::Int(_)) => Value::Ints(values.map(|v| if let Value::Int(v) = v { v } else { None }).collect()),
+            Some(Value::Flag(_)) => Value::Flags(values.map(|v| matches!(v, Value::Flag(true))).collect()),
+            Some(Value::Bytes(_)) => {
+                Value::ManyBytes(values.map(|v| if let Value::Bytes(v) = v { v } else { None }).collect())
+            }
+            _ => Value::Texts(values.by_ref().map(|v| if let Value::Text(v) = v { v } else { None }).collect()),
+        }
+    };
+    (0..width).map(column).collect()
+}

@@ -1,0 +1,227 @@
+//! `Connection`: one connection to one of the three databases, and how it is made.
+
+use super::dialect::{self, Failure};
+use super::statement::Statement;
+use crate::settings::DataSourceUrl;
+use crate::store::Begin;
+use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
+use diesel::deserialize::QueryableByName;
+use diesel::result::QueryResult;
+
+/// The databases this build can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// SQLite, built in.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL or MariaDB.
+    Mysql,
+}
+
+impl Backend {
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Backend::Sqlite => "SQLite",
+            Backend::Postgres => "PostgreSQL",
+            Backend::Mysql => "MySQL",
+        }
+    }
+}
+
+/// Which database a data source names.
+pub(super) fn backend_of(url: &DataSourceUrl) -> Backend {
+    match url {
+        DataSourceUrl::Sqlite { .. } => Backend::Sqlite,
+        DataSourceUrl::Postgres { .. } => Backend::Postgres,
+        DataSourceUrl::MySql { .. } => Backend::Mysql,
+    }
+}
+
+/// The password in a URL, so that it can be kept out of messages.
+fn password(url: &DataSourceUrl) -> Option<&str> {
+    let authority = url.reveal().split_once("://")?.1.split(['/', '?']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    user.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
+}
+
+/// One connection. `match` on it stands here and in [`dialect`] only.
+pub(super) enum Connection {
+    #[cfg(feature = "sqlite")]
+    Sqlite(Inner<diesel::SqliteConnection>),
+    #[cfg(feature = "postgres")]
+    Postgres(Inner<diesel::PgConnection>),
+    #[cfg(feature = "mysql")]
+    Mysql(Inner<diesel::MysqlConnection>),
+}
+
+pub(super) struct Inner<C> {
+    pub connection: C,
+    broken: bool,
+}
+
+/// Does the same on whichever database it is.
+macro_rules! each {
+    ($self:expr, $inner:ident => $body:expr) => {
+        match $self {
+            #[cfg(feature = "sqlite")]
+            Connection::Sqlite($inner) => $body,
+            #[cfg(feature = "postgres")]
+            Connection::Postgres($inner) => $body,
+            #[cfg(feature = "mysql")]
+            Connection::Mysql($inner) => $body,
+        }
+    };
+}
+
+macro_rules! readable {
+    ($name:ident, $feature:literal, $backend:ty) => {
+        #[cfg(feature = $feature)]
+        pub(super) trait $name: QueryableByName<$backend> {}
+        #[cfg(feature = $feature)]
+        impl<T: QueryableByName<$backend>> $name for T {}
+        #[cfg(not(feature = $feature))]
+        pub(super) trait $name {}
+        #[cfg(not(feature = $feature))]
+        impl<T> $name for T {}
+    };
+}
+readable!(OnSqlite, "sqlite", diesel::sqlite::Sqlite);
+readable!(OnPostgres, "postgres", diesel::pg::Pg);
+readable!(OnMysql, "mysql", diesel::mysql::Mysql);
+
+/// A row that every database of this build can give.
+pub(super) trait Readable: OnSqlite + OnPostgres + OnMysql + 'static {}
+impl<T: OnSqlite + OnPostgres + OnMysql + 'static> Readable for T {}
+
+impl Connection {
+    pub(super) fn backend(&self) -> Backend {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Connection::Sqlite(_) => Backend::Sqlite,
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(_) => Backend::Postgres,
+            #[cfg(feature = "mysql")]
+            Connection::Mysql(_) => Backend::Mysql,
+        }
+    }
+
+    /// Opens a connection and sets up its session.
+    pub(super) fn establish(url: &DataSourceUrl) -> Result<Self, Failure> {
+        let mut connection = match url {
+            #[cfg(feature = "sqlite")]
+            DataSourceUrl::Sqlite { .. } => Connection::Sqlite(Inner::establish(url)?),
+            #[cfg(feature = "postgres")]
+            DataSourceUrl::Postgres { .. } => Connection::Postgres(Inner::establish(url)?),
+            #[cfg(feature = "mysql")]
+            DataSourceUrl::MySql { .. } => Connection::Mysql(Inner::establish(url)?),
+            #[allow(unreachable_patterns, reason = "reached when a database's feature is off")]
+            other => return Err(Failure::not_built_in(backend_of(other))),
+        };
+        for statement in dialect::session_setup(connection.backend()) {
+            match connection.run(statement.text) {
+                Err(failure) if !statement.optional => return Err(failure),
+                _ => {}
+            }
+        }
+        Ok(connection)
+    }
+
+    pub(super) fn begin(&mut self, begin: Begin) -> Result<(), Failure> {
+        let text = dialect::begin(self.backend(), begin);
+        let begun = each!(self, c => AnsiTransactionManager::begin_transaction_sql(&mut c.connection, text));
+        begun.map_err(|error| dialect::classify(self.backend(), &error))
+    }
+
+    pub(super) fn commit(&mut self) -> Result<(), Failure> {
+        let done = each!(self, c => AnsiTransactionManager::commit_transaction(&mut c.connection));
+        done.map_err(|error| dialect::classify(self.backend(), &error))
+    }
+
+    pub(super) fn roll_back(&mut self) -> Result<(), Failure> {
+        let done = each!(self, c => AnsiTransactionManager::rollback_transaction(&mut c.connection));
+        done.map_err(|error| dialect::classify(self.backend(), &error))
+    }
+
+    /// Marks the connection so that the pool throws it away.
+    pub(super) fn break_off(&mut self) {
+        each!(self, c => c.broken = true);
+    }
+
+    fn is_broken(&mut self) -> bool {
+        each!(self, c => {
+            let in_transaction = !matches!(
+                AnsiTransactionManager::transaction_manager_status_mut(&mut c.connection).transaction_depth(),
+                Ok(None)
+            );
+            c.broken || in_transaction || std::thread::panicking()
+        })
+    }
+
+    pub(super) fn execute(&mut self, statement: Statement<'_>) -> Result<usize, Failure> {
+        let done: QueryResult<usize> = each!(self, c => diesel::RunQueryDsl::execute(statement, &mut c.connection));
+        done.map_err(|error| self.fail(&error))
+    }
+
+    pub(super) fn load<R: Readable>(&mut self, statement: Statement<'_>) -> Result<Vec<R>, Failure> {
+        let rows: QueryResult<Vec<R>> = each!(self, c => diesel::RunQueryDsl::load(statement, &mut c.connection));
+        rows.map_err(|error| self.fail(&error))
+    }
+
+    /// Runs statements that are not worth preparing.
+    pub(super) fn run(&mut self, text: &str) -> Result<(), Failure> {
+        let done = each!(self, c => c.connection.batch_execute(text));
+        done.map_err(|error| self.fail(&error))
+    }
+
+    fn fail(&mut self, error: &diesel::result::Error) -> Failure {
+        let failure = dialect::classify(self.backend(), error);
+        if failure.class == crate::FailureClass::ConnectionLost {
+            self.break_off();
+        }
+        failure
+    }
+}
+
+impl<C: diesel::Connection> Inner<C> {
+    fn establish(url: &DataSourceUrl) -> Result<Self, Failure> {
+        match C::establish(url.reveal()) {
+            Ok(connection) => Ok(Self { connection, broken: false }),
+            Err(error) => {
+                let message = error.to_string();
+                let message = password(url).map_or(message.clone(), |password| message.replace(password, "***"));
+                Err(Failure { class: crate::FailureClass::Unavailable, message: format!("cannot connect: {message}") })
+            }
+        }
+    }
+}
+
+/// Makes connections for the pool.
+#[derive(Debug)]
+pub(super) struct Manager {
+    url: DataSourceUrl,
+}
+
+impl Manager {
+    pub(super) fn new(url: DataSourceUrl) -> Self {
+        Self { url }
+    }
+}
+
+impl r2d2::ManageConnection for Manager {
+    type Connection = Connection;
+    type Error = Failure;
+
+    fn connect(&self) -> Result<Connection, Failure> {
+        Connection::establish(&self.url)
+    }
+
+    fn is_valid(&self, connection: &mut Connection) -> Result<(), Failure> {
+        connection.run("SELECT 1")
+    }
+
+    fn has_broken(&self, connection: &mut Connection) -> bool {
+        connection.is_broken()
+    }
+}

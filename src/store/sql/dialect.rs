@@ -1,0 +1,223 @@
+//! Everything in which the databases differ, beside the bulk statements.
+
+use super::connection::{Backend, Connection};
+use crate::error::FailureClass;
+use crate::store::Begin;
+use diesel::result::{DatabaseErrorKind, Error};
+use std::fmt;
+
+/// What a database said, told apart.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub class: FailureClass,
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Failure {
+    pub(super) fn not_built_in(backend: Backend) -> Self {
+        let feature = match backend {
+            Backend::Sqlite => "sqlite",
+            Backend::Postgres => "postgres",
+            Backend::Mysql => "mysql",
+        };
+        Self {
+            class: FailureClass::Permanent,
+            message: format!(
+                "this program was built without {}: build it with the feature `{feature}`",
+                backend.name()
+            ),
+        }
+    }
+}
+
+/// A statement for a new session; an optional one may be refused by some versions.
+pub(super) struct Setup {
+    pub text: &'static str,
+    pub optional: bool,
+}
+
+/// How a session is set up: READ COMMITTED, and limits that end a session which holds a lock and stops (H18).
+///
+/// A stopped holder is cut off after 5 s; those who wait for its lock give up after 10 s, so they get it first.
+pub(super) fn session_setup(backend: Backend) -> &'static [Setup] {
+    const fn must(text: &'static str) -> Setup {
+        Setup { text, optional: false }
+    }
+    const fn may(text: &'static str) -> Setup {
+        Setup { text, optional: true }
+    }
+    match backend {
+        Backend::Sqlite => {
+            &const {
+                [
+                    must("PRAGMA busy_timeout = 10000"),
+                    must("PRAGMA journal_mode = WAL"),
+                    must("PRAGMA synchronous = FULL"),
+                    must("PRAGMA foreign_keys = ON"),
+                ]
+            }
+        }
+        Backend::Postgres => {
+            &const {
+                [
+                    must("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"),
+                    must("SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '5s'"),
+                    must("SET statement_timeout = '60s'; SET TIME ZONE 'UTC'"),
+                    may("SET jit = off"),
+                    may("SET client_min_messages = warning"),
+                ]
+            }
+        }
+        Backend::Mysql => {
+            &const {
+                [
+                    must("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"),
+                    must("SET SESSION innodb_lock_wait_timeout = 10, time_zone = '+00:00'"),
+                    must("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')"),
+                    // Keys compare byte by byte; without this a derived table could not be joined with them.
+                    must("SET NAMES utf8mb4 COLLATE utf8mb4_bin"),
+                    // MariaDB's name; not the `_write_` variant, since SELECT … FOR UPDATE is no write.
+                    may("SET SESSION idle_transaction_timeout = 5"),
+                ]
+            }
+        }
+    }
+}
+
+/// How a transaction begins. On SQLite the transaction itself is the lock.
+pub(super) fn begin(backend: Backend, begin: Begin) -> &'static str {
+    match (backend, begin) {
+        (Backend::Sqlite, Begin::Reading) => "BEGIN DEFERRED",
+        (Backend::Sqlite, _) => "BEGIN IMMEDIATE",
+        (Backend::Postgres, Begin::Reading) => "BEGIN READ ONLY",
+        (Backend::Postgres, _) => "BEGIN",
+        (Backend::Mysql, _) => "START TRANSACTION",
+    }
+}
+
+/// Takes a row lock and then reads the clock; none where the transaction is the lock.
+///
+/// The clock is read after the lock was granted: a wait must not make `now` old.
+pub(super) fn lock(backend: Backend) -> Option<&'static str> {
+    match backend {
+        Backend::Sqlite => None,
+        Backend::Postgres => Some(
+            "WITH held AS MATERIALIZED \
+             (SELECT lock_name FROM {p}LOCKS WHERE sched_name = ? AND lock_name = ? FOR UPDATE) \
+             SELECT count(*) AS found, CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms FROM held",
+        ),
+        Backend::Mysql => Some(
+            "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms \
+             FROM {p}LOCKS WHERE sched_name = ? AND lock_name = ? FOR UPDATE",
+        ),
+    }
+}
+
+/// Reads the database's clock; none where it is the node's.
+pub(super) fn now(backend: Backend) -> Option<&'static str> {
+    match backend {
+        Backend::Sqlite => None,
+        Backend::Postgres => Some("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms"),
+        Backend::Mysql => Some("SELECT CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms"),
+    }
+}
+
+/// How a true flag is written in a condition.
+pub(super) fn true_literal(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Sqlite => "1",
+        Backend::Postgres => "TRUE",
+        Backend::Mysql => "'1'",
+    }
+}
+
+/// Whether `UPDATE … RETURNING` exists. MariaDB and MySQL remember the new value in the session instead.
+pub(super) fn returns_updated(backend: Backend) -> bool {
+    backend != Backend::Mysql
+}
+
+/// Makes concurrent migrations wait for each other, outside any transaction.
+pub(super) fn migration_lock(backend: Backend) -> (&'static str, &'static str) {
+    match backend {
+        Backend::Sqlite => ("BEGIN EXCLUSIVE", "COMMIT"),
+        Backend::Postgres => ("SELECT pg_advisory_lock(20071126)", "SELECT pg_advisory_unlock(20071126)"),
+        Backend::Mysql => ("SELECT GET_LOCK('carnelian.migrate', 60)", "SELECT RELEASE_LOCK('carnelian.migrate')"),
+    }
+}
+
+/// Tells failures apart, by kind where diesel knows it and else by the server's words.
+pub(super) fn classify(backend: Backend, error: &Error) -> Failure {
+    use FailureClass::*;
+    let message = error.to_string();
+    let class = match error {
+        Error::DatabaseError(DatabaseErrorKind::UniqueViolation, _) => UniqueViolation,
+        Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) if backend == Backend::Mysql => Deadlock,
+        Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) => Serialization,
+        Error::DatabaseError(DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand, _) => {
+            ConnectionLost
+        }
+        Error::BrokenTransactionManager => ConnectionLost,
+        Error::RollbackErrorOnCommit { commit_error, .. } => return classify(backend, commit_error),
+        _ => by_words(backend, &message),
+    };
+    Failure { class, message }
+}
+
+fn by_words(backend: Backend, message: &str) -> FailureClass {
+    use FailureClass::*;
+    let words: &[(&str, FailureClass)] = match backend {
+        Backend::Sqlite => {
+            &[("database is locked", Busy), ("database table is locked", Busy), ("database schema is locked", Busy)]
+        }
+        Backend::Postgres => &[
+            ("deadlock detected", Deadlock),
+            ("could not serialize access", Serialization),
+            ("due to lock timeout", LockWait),
+            ("due to statement timeout", LockWait),
+            ("the database system is", Unavailable),
+            ("too many clients", Unavailable),
+            ("terminating connection", ConnectionLost),
+            ("server closed the connection", ConnectionLost),
+            ("connection to server", ConnectionLost),
+            ("no connection to the server", ConnectionLost),
+            ("could not receive data", ConnectionLost),
+            ("could not send data", ConnectionLost),
+            ("SSL connection has been closed", ConnectionLost),
+            ("SSL SYSCALL error", ConnectionLost),
+            ("cannot execute UPDATE in a read-only transaction", Unavailable),
+        ],
+        Backend::Mysql => &[
+            ("Deadlock found", Deadlock),
+            ("Lock wait timeout exceeded", LockWait),
+            ("Record has changed since last read", Serialization),
+            ("server has gone away", ConnectionLost),
+            ("Lost connection", ConnectionLost),
+            ("Connection was killed", ConnectionLost),
+            ("Server shutdown in progress", ConnectionLost),
+            ("Query execution was interrupted", ConnectionLost),
+            ("Too many connections", Unavailable),
+            ("Can't connect", Unavailable),
+        ],
+    };
+    words.iter().find(|(text, _)| message.contains(text)).map_or(Permanent, |(_, class)| *class)
+}
+
+/// Whether a failure says that a table does not exist.
+pub(super) fn is_missing_table(failure: &Failure) -> bool {
+    ["no such table", "does not exist", "doesn't exist"].iter().any(|words| failure.message.contains(words))
+}
+
+impl Connection {
+    /// The tables' DDL for this database.
+    pub(super) fn true_literal(&self) -> &'static str {
+        true_literal(self.backend())
+    }
+}

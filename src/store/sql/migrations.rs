@@ -1,0 +1,210 @@
+//! Migrations: Quartz's tables and ours, with the prefix of the settings, through diesel's migration harness.
+
+use super::SqlOptions;
+use super::connection::{Backend, Connection};
+use super::dialect::{self, Failure};
+use super::statement::{Statement, Value};
+use crate::error::{DatabaseError, Error, FailureClass, Result};
+use diesel::QueryableByName;
+use diesel::sql_types::Text;
+use std::collections::BTreeSet;
+
+/// The scripts, in order: version, what it makes, and a text per database.
+const SCRIPTS: [Script; 2] = [
+    Script {
+        version: "0001_quartz",
+        makes: "the eleven tables of Quartz",
+        up: [
+            include_str!("../../../migrations/sqlite/0001_quartz/up.sql"),
+            include_str!("../../../migrations/postgres/0001_quartz/up.sql"),
+            include_str!("../../../migrations/mysql/0001_quartz/up.sql"),
+        ],
+    },
+    Script {
+        version: "0002_side_tables",
+        makes: "the side tables",
+        up: [
+            include_str!("../../../migrations/sqlite/0002_side_tables/up.sql"),
+            include_str!("../../../migrations/postgres/0002_side_tables/up.sql"),
+            include_str!("../../../migrations/mysql/0002_side_tables/up.sql"),
+        ],
+    },
+];
+
+struct Script {
+    version: &'static str,
+    makes: &'static str,
+    up: [&'static str; 3],
+}
+
+/// Quartz's tables, to tell whether they are there.
+const QUARTZ_TABLES: [&str; 11] = [
+    "JOB_DETAILS",
+    "TRIGGERS",
+    "SIMPLE_TRIGGERS",
+    "CRON_TRIGGERS",
+    "SIMPROP_TRIGGERS",
+    "BLOB_TRIGGERS",
+    "CALENDARS",
+    "PAUSED_TRIGGER_GRPS",
+    "FIRED_TRIGGERS",
+    "SCHEDULER_STATE",
+    "LOCKS",
+];
+
+#[derive(QueryableByName)]
+struct VersionRow {
+    #[diesel(sql_type = Text)]
+    version: String,
+}
+
+/// Creates or upgrades the tables; adopts tables that Quartz made by adding only side tables.
+pub(super) fn migrate(connection: &mut Connection, options: &SqlOptions) -> Result<Vec<String>> {
+    let mut work = Work { connection, options };
+    let (lock, unlock) = dialect::migration_lock(work.connection.backend());
+    work.run(lock)?;
+    let done = work.migrate();
+    // The lock goes with the session if this fails.
+    let unlocked = match (&done, work.connection.backend()) {
+        (Err(_), Backend::Sqlite) => work.run("ROLLBACK"),
+        _ => work.run(unlock),
+    };
+    let mut done = done?;
+    unlocked?;
+    work.ensure_scheduler_rows(&mut done)?;
+    Ok(done)
+}
+
+/// Checks that the tables are there and neither older nor newer than this program.
+pub(super) fn check(connection: &mut Connection, options: &SqlOptions) -> Result<()> {
+    let mut work = Work { connection, options };
+    let prefix = &options.table_prefix;
+    let Some(applied) = work.applied()? else {
+        let what = match work.missing_tables()?.as_slice() {
+            [] => format!("Quartz's tables {prefix}… are there, the side tables {prefix}CN_… are not"),
+            missing => format!("tables are missing: {prefix}{}", missing.join(&format!(", {prefix}"))),
+        };
+        return Err(Error::Schema(format!("{what}: run `carnelian migrate`")));
+    };
+    let known: BTreeSet<&str> = SCRIPTS.iter().map(|script| script.version).collect();
+    if let Some(newer) = applied.iter().find(|version| !known.contains(version.as_str())) {
+        return Err(Error::Schema(format!(
+            "the tables {prefix}… are newer than this program: it does not know their version `{newer}`; use a newer program"
+        )));
+    }
+    if let Some(older) = SCRIPTS.iter().find(|script| !applied.contains(script.version)) {
+        return Err(Error::Schema(format!(
+            "the tables {prefix}… are older than this program needs: `{}` is missing; run `carnelian migrate`",
+            older.version
+        )));
+    }
+    work.ensure_scheduler_rows(&mut Vec::new())
+}
+
+struct Work<'a> {
+    connection: &'a mut Connection,
+    options: &'a SqlOptions,
+}
+
+impl Work<'_> {
+    fn migrate(&mut self) -> Result<Vec<String>> {
+        let mut done = Vec::new();
+        self.run(&self.fill(
+            "CREATE TABLE IF NOT EXISTS {p}CN_MIGRATIONS (VERSION VARCHAR(50) NOT NULL, PRIMARY KEY (VERSION))",
+        ))?;
+        let applied = self.applied()?.unwrap_or_default();
+        for script in SCRIPTS.iter().filter(|script| !applied.contains(script.version)) {
+            let missing = if script.version == SCRIPTS[0].version { self.missing_tables()? } else { Vec::new() };
+            match (script.version == SCRIPTS[0].version, missing.len()) {
+                (true, 0) => done.push(format!("adopted {}", script.makes)),
+                (true, n) if n < QUARTZ_TABLES.len() => {
+                    let prefix = &self.options.table_prefix;
+                    return Err(Error::Schema(format!(
+                        "some of Quartz's tables exist, but not {prefix}{}: restore or drop them, nothing was changed",
+                        missing.join(&format!(", {prefix}"))
+                    )));
+                }
+                _ => {
+                    let text = script.up[match self.connection.backend() {
+                        Backend::Sqlite => 0,
+                        Backend::Postgres => 1,
+                        Backend::Mysql => 2,
+                    }];
+                    self.run(&self.fill(text))?;
+                    done.push(format!("created {}", script.makes));
+                }
+            }
+            self.execute("INSERT INTO {p}CN_MIGRATIONS (version) VALUES (?)", &[script.version.into()])?;
+        }
+        Ok(done)
+    }
+
+    /// The rows every scheduler name needs: the two locks and the fence. Made here, in their own statements, since two
+    /// nodes that make them on demand can deadlock.
+    fn ensure_scheduler_rows(&mut self, done: &mut Vec<String>) -> Result<()> {
+        let name = Value::from(&self.options.scheduler_name);
+        for lock in ["STATE_ACCESS", "TRIGGER_ACCESS"] {
+            let insert = "INSERT INTO {p}LOCKS (sched_name, lock_name) SELECT v.s, v.l FROM (SELECT ? AS s, ? AS l) v \
+                 WHERE NOT EXISTS (SELECT 1 FROM {p}LOCKS k WHERE k.sched_name = v.s AND k.lock_name = v.l)";
+            if self.insert_once(insert, &[name.clone(), lock.into()])? {
+                done.push(format!("made the lock {lock} of scheduler {}", self.options.scheduler_name));
+            }
+        }
+        let insert = "INSERT INTO {p}CN_FENCES (sched_name, fence) SELECT v.s, 0 FROM (SELECT ? AS s) v \
+             WHERE NOT EXISTS (SELECT 1 FROM {p}CN_FENCES k WHERE k.sched_name = v.s)";
+        self.insert_once(insert, &[name]).map(drop)
+    }
+
+    /// Whether a row was inserted; that another process was faster is fine.
+    fn insert_once(&mut self, text: &str, values: &[Value]) -> Result<bool> {
+        match self.execute(text, values) {
+            Ok(rows) => Ok(rows > 0),
+            Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The versions that were applied; none if nothing of ours is there.
+    fn applied(&mut self) -> Result<Option<BTreeSet<String>>> {
+        let text = "SELECT version AS version FROM {p}CN_MIGRATIONS";
+        let statement = Statement { text, prefix: &self.options.table_prefix, values: &[] };
+        match self.connection.load::<VersionRow>(statement) {
+            Ok(rows) => Ok(Some(rows.into_iter().map(|row| row.version).collect())),
+            Err(failure) if dialect::is_missing_table(&failure) => Ok(None),
+            Err(failure) => Err(error(failure)),
+        }
+    }
+
+    fn missing_tables(&mut self) -> Result<Vec<&'static str>> {
+        let mut missing = Vec::new();
+        for table in QUARTZ_TABLES {
+            let text = format!("SELECT sched_name AS version FROM {{p}}{table} WHERE 1 = 0");
+            let statement = Statement { text: &text, prefix: &self.options.table_prefix, values: &[] };
+            match self.connection.load::<VersionRow>(statement) {
+                Ok(_) => {}
+                Err(failure) if dialect::is_missing_table(&failure) => missing.push(table),
+                Err(failure) => return Err(error(failure)),
+            }
+        }
+        Ok(missing)
+    }
+
+    fn fill(&self, text: &str) -> String {
+        let prefix = &self.options.table_prefix;
+        let bare = prefix.rsplit('.').next().unwrap_or(prefix);
+        text.replace("{p}", prefix).replace("{i}", bare)
+    }
+
+    fn run(&mut self, text: &str) -> Result<()> {
+        self.connection.run(text).map_err(error)
+    }
+
+    fn execute(&mut self, text: &str, values: &[Value]) -> Result<usize> {
+        let statement = Statement { text, prefix: &self.options.table_prefix, values };
+        self.connection.execute(statement).map_err(error)
+    }
+}
+
+fn error(failure: Failure) -> Error {
+    DatabaseError { operation: "migrate".to_owned(), message: failure.message, class: failure.class }.into()
+}

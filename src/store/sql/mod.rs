@@ -1,0 +1,220 @@
+//! `SqlDatabase`: the rows of a scheduler in SQLite, PostgreSQL or MySQL.
+
+mod bulk;
+mod connection;
+mod dialect;
+mod migrations;
+mod session;
+mod statement;
+mod table;
+
+pub use connection::Backend;
+
+use super::database::{Begin, Database, Session, StatementCounts};
+use crate::clock::Clock;
+use crate::error::{DatabaseError, Error, FailureClass, Result};
+use crate::settings::DataSourceUrl;
+use connection::{Connection, Manager};
+use dialect::Failure;
+use session::SqlSession;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What an [`SqlDatabase`] is opened with.
+#[derive(Clone)]
+pub struct SqlOptions {
+    /// `scheduler.instanceName`.
+    pub scheduler_name: String,
+    /// `jobStore.tablePrefix`. Default `QRTZ_`; may carry a schema (`quartz.QRTZ_`).
+    pub table_prefix: String,
+    /// `dataSource.NAME.maxConnections`. Default 10.
+    pub max_connections: u32,
+    /// How long to wait for a connection before the operation fails. Default 5 s.
+    pub connection_timeout: Duration,
+    /// `carnelian.jobStore.clock = node`: take the time from the node instead of the database. SQLite always does.
+    pub node_clock: bool,
+}
+
+impl SqlOptions {
+    /// The defaults for a scheduler of this name.
+    pub fn new(scheduler_name: impl Into<String>) -> Self {
+        Self {
+            scheduler_name: scheduler_name.into(),
+            table_prefix: "QRTZ_".to_owned(),
+            max_connections: 10,
+            connection_timeout: Duration::from_secs(5),
+            node_clock: false,
+        }
+    }
+}
+
+/// The rows of one scheduler in an SQL database, behind a pool of connections.
+pub struct SqlDatabase {
+    pool: r2d2::Pool<Manager>,
+    backend: Backend,
+    options: SqlOptions,
+    clock: Arc<dyn Clock>,
+    statements: AtomicU64,
+    commits: AtomicU64,
+    #[cfg(any(test, feature = "test-util"))]
+    faults: super::faults::FaultPlan,
+}
+
+impl SqlDatabase {
+    /// Opens the database that `url` names. Connects lazily: a database that is down is found at the first use.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] for a table prefix that is no identifier or a URL whose database this build does not know.
+    pub fn open(url: &DataSourceUrl, clock: Arc<dyn Clock>, options: SqlOptions) -> Result<Self> {
+        check_prefix(&options.table_prefix)?;
+        crate::key::check_text("scheduler name", &options.scheduler_name, 120)?;
+        let backend = connection::backend_of(url);
+        // Every connection to `:memory:` is a database of its own.
+        let size = if url.is_in_memory() { 1 } else { options.max_connections.max(1) };
+        let pool = r2d2::Pool::builder()
+            .max_size(size)
+            .min_idle(Some(0))
+            .test_on_check_out(false)
+            .connection_timeout(options.connection_timeout)
+            .idle_timeout(if url.is_in_memory() { None } else { Some(Duration::from_secs(600)) })
+            .max_lifetime(None)
+            .error_handler(Box::new(QuietErrors))
+            .build_unchecked(Manager::new(url.clone()));
+        Ok(Self {
+            pool,
+            backend,
+            options,
+            clock,
+            statements: AtomicU64::new(0),
+            commits: AtomicU64::new(0),
+            #[cfg(any(test, feature = "test-util"))]
+            faults: super::faults::FaultPlan::default(),
+        })
+    }
+
+    /// The faults that tests plan for this database.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn faults(&self) -> &super::faults::FaultPlan {
+        &self.faults
+    }
+
+    fn connection(&self, purpose: &str) -> Result<r2d2::PooledConnection<Manager>> {
+        self.pool.get().map_err(|error| {
+            let message = match self.pool.state().connections {
+                0 => error.to_string(),
+                n => format!("{error}; all {n} connections are in use: raise maxConnections of the data source"),
+            };
+            DatabaseError { operation: purpose.to_owned(), message, class: FailureClass::Unavailable }.into()
+        })
+    }
+
+    fn failure(&self, operation: &str, failure: Failure) -> Error {
+        DatabaseError { operation: operation.to_owned(), message: failure.message, class: failure.class }.into()
+    }
+}
+
+impl Database for SqlDatabase {
+    fn transact(
+        &self,
+        purpose: &'static str,
+        begin: Begin,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
+    ) -> Result<()> {
+        let mut pooled = self.connection(purpose)?;
+        let connection: &mut Connection = &mut pooled;
+        if let Err(failure) = connection.begin(begin) {
+            connection.break_off();
+            return Err(self.failure(purpose, failure));
+        }
+        let mut session = SqlSession::new(self, connection, purpose);
+        let worked = match begin {
+            Begin::Locking(lock) => session.lock(lock).and_then(|()| work(&mut session)),
+            _ => work(&mut session),
+        };
+        let statements = session.statements();
+        self.statements.fetch_add(statements, Ordering::Relaxed);
+        match worked {
+            Ok(()) => {
+                #[cfg(any(test, feature = "test-util"))]
+                if let Some(error) = self.faults.at_commit(purpose, &mut |apply| match apply {
+                    true => connection.commit().map_err(|f| self.failure(purpose, f)),
+                    false => connection.roll_back().map_err(|f| self.failure(purpose, f)),
+                }) {
+                    return Err(error);
+                }
+                connection.commit().map_err(|failure| {
+                    connection.break_off();
+                    let class = match failure.class {
+                        FailureClass::ConnectionLost => FailureClass::CommitUnknown,
+                        other => other,
+                    };
+                    self.failure(purpose, Failure { class, ..failure })
+                })?;
+                if begin != Begin::Reading {
+                    self.commits.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                if connection.roll_back().is_err() {
+                    connection.break_off();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn migrate(&self) -> Result<Vec<String>> {
+        let mut connection = self.connection("migrate")?;
+        migrations::migrate(&mut connection, &self.options)
+    }
+
+    fn check_schema(&self) -> Result<()> {
+        let mut connection = self.connection("check the tables")?;
+        migrations::check(&mut connection, &self.options)
+    }
+
+    fn counts(&self) -> StatementCounts {
+        StatementCounts {
+            statements: self.statements.load(Ordering::Relaxed),
+            commits: self.commits.load(Ordering::Relaxed),
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!("{} (tables {}…)", self.backend.name(), self.options.table_prefix)
+    }
+}
+
+/// Connection errors come back to the caller; the pool need not log each of them as well (H19).
+#[derive(Debug)]
+struct QuietErrors;
+
+impl r2d2::HandleError<Failure> for QuietErrors {
+    fn handle_error(&self, error: Failure) {
+        log::debug!("no connection error={}", error.message);
+    }
+}
+
+/// The prefix is the one text that is put into statements as it is.
+fn check_prefix(prefix: &str) -> Result<()> {
+    let word = |word: &str| {
+        let mut chars = word.chars();
+        chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+            && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && word.len() <= 31
+    };
+    let fine = match prefix.split_once('.') {
+        Some((schema, prefix)) => word(schema) && word(prefix),
+        None => word(prefix),
+    };
+    if fine {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "table prefix",
+        prefix,
+        "expected letters, digits and `_`, with or without a schema before a dot",
+    ))
+}

@@ -1,0 +1,157 @@
+//! `SqlSession`: one transaction on one connection.
+
+use super::SqlDatabase;
+use super::connection::{Backend, Connection, Readable};
+use super::dialect;
+use super::statement::{Statement, Value};
+use crate::error::{Error, Result};
+use crate::store::database::{Lock, Session};
+use crate::store::row::Snapshot;
+use diesel::QueryableByName;
+use diesel::sql_types::BigInt;
+
+/// One transaction. It reads the clock once, and knows which locks it holds.
+pub(super) struct SqlSession<'a> {
+    database: &'a SqlDatabase,
+    connection: &'a mut Connection,
+    purpose: &'static str,
+    now_ms: Option<i64>,
+    held: Option<Lock>,
+    statements: u64,
+}
+
+#[derive(QueryableByName)]
+struct Locked {
+    #[diesel(sql_type = BigInt)]
+    found: i64,
+    #[diesel(sql_type = BigInt)]
+    now_ms: i64,
+}
+
+#[derive(QueryableByName)]
+struct Now {
+    #[diesel(sql_type = BigInt)]
+    now_ms: i64,
+}
+
+#[derive(QueryableByName)]
+pub(super) struct Count {
+    #[diesel(sql_type = BigInt)]
+    pub n: i64,
+}
+
+impl<'a> SqlSession<'a> {
+    pub(super) fn new(database: &'a SqlDatabase, connection: &'a mut Connection, purpose: &'static str) -> Self {
+        Self { database, connection, purpose, now_ms: None, held: None, statements: 0 }
+    }
+
+    pub(super) fn statements(&self) -> u64 {
+        self.statements
+    }
+
+    pub(super) fn backend(&self) -> Backend {
+        self.connection.backend()
+    }
+
+    /// The scheduler's name, the first value of nearly every statement.
+    pub(super) fn name(&self) -> Value {
+        Value::from(&self.database.options.scheduler_name)
+    }
+
+    pub(super) fn true_literal(&self) -> &'static str {
+        self.connection.true_literal()
+    }
+
+    pub(super) fn execute(&mut self, text: &str, values: &[Value]) -> Result<usize> {
+        self.before_statement()?;
+        let statement = Statement { text, prefix: &self.database.options.table_prefix, values };
+        self.connection.execute(statement).map_err(|failure| self.database.failure(self.purpose, failure))
+    }
+
+    pub(super) fn load<R: Readable>(&mut self, text: &str, values: &[Value]) -> Result<Vec<R>> {
+        self.before_statement()?;
+        let statement = Statement { text, prefix: &self.database.options.table_prefix, values };
+        self.connection.load(statement).map_err(|failure| self.database.failure(self.purpose, failure))
+    }
+
+    /// How many rows a `SELECT COUNT(*) AS n` counts.
+    pub(super) fn count(&mut self, text: &str, values: &[Value]) -> Result<i64> {
+        Ok(self.load::<Count>(text, values)?.first().map_or(0, |row| row.n))
+    }
+
+    fn before_statement(&mut self) -> Result<()> {
+        self.statements += 1;
+        #[cfg(any(test, feature = "test-util"))]
+        if let Err(error) = self.database.faults.before_statement(self.purpose) {
+            if error.failure_class() == Some(crate::FailureClass::ConnectionLost) {
+                self.connection.break_off();
+            }
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Law 1: triggers, jobs and fires change under `TRIGGER_ACCESS` only.
+    pub(super) fn assert_trigger_access(&self) {
+        debug_assert_eq!(self.held, Some(Lock::TriggerAccess), "{}: a change outside TRIGGER_ACCESS", self.purpose);
+    }
+}
+
+impl Session for SqlSession<'_> {
+    fn now_ms(&mut self) -> Result<i64> {
+        if let Some(now) = self.now_ms {
+            return Ok(now);
+        }
+        let now = match dialect::now(self.backend()).filter(|_| !self.database.options.node_clock) {
+            Some(text) => match self.load::<Now>(text, &[])?.first() {
+                Some(row) => row.now_ms,
+                None => return Err(Error::Schema("the database does not tell the time".to_owned())),
+            },
+            None => self.database.clock.wall_ms(),
+        };
+        self.now_ms = Some(now);
+        Ok(now)
+    }
+
+    fn lock(&mut self, lock: Lock) -> Result<()> {
+        debug_assert!(self.held < Some(lock), "{}: {lock:?} after {:?}", self.purpose, self.held);
+        self.held = Some(lock);
+        let Some(text) = dialect::lock(self.backend()) else { return Ok(()) };
+        let rows: Vec<Locked> = self.load(text, &[self.name(), lock.name().into()])?;
+        match rows.first() {
+            Some(row) if row.found > 0 => {
+                if self.now_ms.is_none() && !self.database.options.node_clock {
+                    self.now_ms = Some(row.now_ms);
+                }
+                Ok(())
+            }
+            _ => Err(Error::Schema(format!(
+                "the row `{}` of scheduler `{}` is missing in {}LOCKS: run `carnelian migrate`",
+                lock.name(),
+                self.database.options.scheduler_name,
+                self.database.options.table_prefix
+            ))),
+        }
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot> {
+        self.read_snapshot()
+    }
+
+    fn mark_commit(&mut self, token: &str) -> Result<()> {
+        let now = self.now_ms()?;
+        let values = [self.name(), token.into(), now.into()];
+        self.execute("INSERT INTO {p}CN_COMMITS (sched_name, token, made_ms) VALUES (?, ?, ?)", &values).map(drop)
+    }
+
+    fn is_committed(&mut self, token: &str) -> Result<bool> {
+        let values = [self.name(), token.into()];
+        let text = "SELECT COUNT(*) AS n FROM {p}CN_COMMITS WHERE sched_name = ? AND token = ?";
+        Ok(self.count(text, &values)? > 0)
+    }
+
+    fn forget_commits(&mut self, before_ms: i64) -> Result<()> {
+        let values = [self.name(), before_ms.into()];
+        self.execute("DELETE FROM {p}CN_COMMITS WHERE sched_name = ? AND made_ms < ?", &values).map(drop)
+    }
+}

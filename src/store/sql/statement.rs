@@ -1,0 +1,199 @@
+//! `Statement`: one SQL text with its values, for every database, prepared once per connection.
+
+use diesel::backend::Backend;
+use diesel::deserialize::{self, FromSql};
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::result::QueryResult;
+use diesel::sql_types;
+
+/// A text with `?` for each value and `{p}` for the table prefix.
+///
+/// Its shape depends on the text alone, so the connection prepares it once and finds it again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Statement<'a> {
+    pub text: &'a str,
+    pub prefix: &'a str,
+    pub values: &'a [Value],
+}
+
+/// A value for a `?`. Lists are for PostgreSQL, which takes a whole column of a batch as one value.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Int(Option<i64>),
+    Text(Option<String>),
+    Flag(bool),
+    Bytes(Option<Vec<u8>>),
+    Ints(Vec<Option<i64>>),
+    Texts(Vec<Option<String>>),
+    Flags(Vec<bool>),
+    ManyBytes(Vec<Option<Vec<u8>>>),
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Value::Int(Some(value))
+    }
+}
+
+impl From<Option<i64>> for Value {
+    fn from(value: Option<i64>) -> Self {
+        Value::Int(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Value::Text(Some(value.to_owned()))
+    }
+}
+
+impl From<&String> for Value {
+    fn from(value: &String) -> Self {
+        Value::Text(Some(value.clone()))
+    }
+}
+
+impl From<Option<&str>> for Value {
+    fn from(value: Option<&str>) -> Self {
+        Value::Text(value.map(str::to_owned))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Value::Flag(value)
+    }
+}
+
+impl From<Option<&Vec<u8>>> for Value {
+    fn from(value: Option<&Vec<u8>>) -> Self {
+        Value::Bytes(value.cloned())
+    }
+}
+
+impl Query for Statement<'_> {
+    type SqlType = sql_types::Untyped;
+}
+
+impl QueryId for Statement<'_> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<C> diesel::RunQueryDsl<C> for Statement<'_> {}
+
+/// Writes the text, asking `value` to bind each `?`.
+fn walk<'b, DB: Backend>(
+    statement: &'b Statement<'_>,
+    mut out: AstPass<'_, 'b, DB>,
+    bind: impl Fn(&mut AstPass<'_, 'b, DB>, &'b Value) -> QueryResult<()>,
+) -> QueryResult<()> {
+    let mut values = statement.values.iter();
+    let mut rest = statement.text;
+    while let Some(at) = rest.find(['?', '{']) {
+        let (before, marked) = rest.split_at(at);
+        out.push_sql(before);
+        rest = match marked.strip_prefix("{p}") {
+            Some(after) => {
+                out.push_sql(statement.prefix);
+                after
+            }
+            None => {
+                let missing = || diesel::result::Error::QueryBuilderError("fewer values than `?`".into());
+                bind(&mut out, values.next().ok_or_else(missing)?)?;
+                marked.get(1..).unwrap_or("")
+            }
+        };
+    }
+    out.push_sql(rest);
+    Ok(())
+}
+
+fn unsupported<T>() -> QueryResult<T> {
+    Err(diesel::result::Error::QueryBuilderError("a list is a value on PostgreSQL only".into()))
+}
+
+#[cfg(feature = "postgres")]
+impl QueryFragment<diesel::pg::Pg> for Statement<'_> {
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, diesel::pg::Pg>) -> QueryResult<()> {
+        use sql_types::{Array, BigInt, Binary, Bool, Nullable, Text};
+        walk(self, out, |out, value| match value {
+            Value::Int(v) => out.push_bind_param::<Nullable<BigInt>, _>(v),
+            Value::Text(v) => out.push_bind_param::<Nullable<Text>, _>(v),
+            Value::Flag(v) => out.push_bind_param::<Bool, _>(v),
+            Value::Bytes(v) => out.push_bind_param::<Nullable<Binary>, _>(v),
+            Value::Ints(v) => out.push_bind_param::<Array<Nullable<BigInt>>, _>(v),
+            Value::Texts(v) => out.push_bind_param::<Array<Nullable<Text>>, _>(v),
+            Value::Flags(v) => out.push_bind_param::<Array<Bool>, _>(v),
+            Value::ManyBytes(v) => out.push_bind_param::<Array<Nullable<Binary>>, _>(v),
+        })
+    }
+}
+
+#[cfg(feature = "mysql")]
+impl QueryFragment<diesel::mysql::Mysql> for Statement<'_> {
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, diesel::mysql::Mysql>) -> QueryResult<()> {
+        use sql_types::{BigInt, Binary, Nullable, Text};
+        walk(self, out, |out, value| match value {
+            Value::Int(v) => out.push_bind_param::<Nullable<BigInt>, _>(v),
+            Value::Text(v) => out.push_bind_param::<Nullable<Text>, _>(v),
+            // Quartz's scripts make flags of VARCHAR(1), and Java's driver writes '1' and '0'.
+            Value::Flag(true) => out.push_bind_param::<Text, str>("1"),
+            Value::Flag(false) => out.push_bind_param::<Text, str>("0"),
+            Value::Bytes(v) => out.push_bind_param::<Nullable<Binary>, _>(v),
+            Value::Ints(_) | Value::Texts(_) | Value::Flags(_) | Value::ManyBytes(_) => unsupported(),
+        })
+    }
+}
+
+#[cfg(feature = "sqlite")]
+impl QueryFragment<diesel::sqlite::Sqlite> for Statement<'_> {
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, diesel::sqlite::Sqlite>) -> QueryResult<()> {
+        use sql_types::{BigInt, Binary, Nullable, Text};
+        walk(self, out, |out, value| match value {
+            Value::Int(v) => out.push_bind_param::<Nullable<BigInt>, _>(v),
+            Value::Text(v) => out.push_bind_param::<Nullable<Text>, _>(v),
+            Value::Flag(true) => out.push_bind_param::<BigInt, _>(&1_i64),
+            Value::Flag(false) => out.push_bind_param::<BigInt, _>(&0_i64),
+            Value::Bytes(v) => out.push_bind_param::<Nullable<Binary>, _>(v),
+            Value::Ints(_) | Value::Texts(_) | Value::Flags(_) | Value::ManyBytes(_) => unsupported(),
+        })
+    }
+}
+
+/// The SQL type of Quartz's flags: `bool` on PostgreSQL, `VARCHAR(1)` on MySQL, a number on SQLite.
+#[derive(Clone, Copy, Debug, QueryId, diesel::sql_types::SqlType)]
+pub(super) struct FlagType;
+
+/// A flag as read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flag(bool);
+
+impl From<Flag> for bool {
+    fn from(flag: Flag) -> Self {
+        flag.0
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl FromSql<FlagType, diesel::pg::Pg> for Flag {
+    fn from_sql(value: diesel::pg::PgValue<'_>) -> deserialize::Result<Self> {
+        <bool as FromSql<sql_types::Bool, diesel::pg::Pg>>::from_sql(value).map(Flag)
+    }
+}
+
+#[cfg(feature = "mysql")]
+impl FromSql<FlagType, diesel::mysql::Mysql> for Flag {
+    fn from_sql(value: diesel::mysql::MysqlValue<'_>) -> deserialize::Result<Self> {
+        Ok(Flag(matches!(value.as_bytes(), b"1" | b"true" | b"TRUE" | b"Y" | b"y" | [1])))
+    }
+}
+
+#[cfg(feature = "sqlite")]
+impl FromSql<FlagType, diesel::sqlite::Sqlite> for Flag {
+    fn from_sql(
+        value: <diesel::sqlite::Sqlite as diesel::backend::Backend>::RawValue<'_>,
+    ) -> deserialize::Result<Self> {
+        <i32 as FromSql<sql_types::Integer, diesel::sqlite::Sqlite>>::from_sql(value).map(|v| Flag(v != 0))
+    }
+}

@@ -1,0 +1,312 @@
+//! `FIRED_TRIGGERS` and its side tables `CN_FENCES` and `CN_RECOVERIES`.
+
+use super::{texts, trigger_keys};
+use crate::error::{Error, Result};
+use crate::key::{JobKey, TriggerKey};
+use crate::store::database::{FiredRows, Owner};
+use crate::store::row::{FiredRow, FiredState, RecoveryRow};
+use crate::store::sql::connection::Backend;
+use crate::store::sql::dialect;
+use crate::store::sql::session::{Count, SqlSession};
+use crate::store::sql::statement::{Flag, FlagType, Value};
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Integer, Nullable, Text};
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    entry_id: String,
+    #[diesel(sql_type = Text)]
+    trigger_name: String,
+    #[diesel(sql_type = Text)]
+    trigger_group: String,
+    #[diesel(sql_type = Text)]
+    instance_name: String,
+    #[diesel(sql_type = BigInt)]
+    fired_time: i64,
+    #[diesel(sql_type = BigInt)]
+    sched_time: i64,
+    #[diesel(sql_type = Integer)]
+    priority: i32,
+    #[diesel(sql_type = Text)]
+    state: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    job_name: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    job_group: Option<String>,
+    #[diesel(sql_type = Nullable<FlagType>)]
+    is_nonconcurrent: Option<Flag>,
+    #[diesel(sql_type = Nullable<FlagType>)]
+    requests_recovery: Option<Flag>,
+}
+
+#[derive(QueryableByName)]
+struct IdRow {
+    #[diesel(sql_type = Text)]
+    entry_id: String,
+    #[diesel(sql_type = Text)]
+    state: String,
+}
+
+#[derive(QueryableByName)]
+struct NameRow {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+#[derive(QueryableByName)]
+pub(super) struct RecoveryColumns {
+    #[diesel(sql_type = Text)]
+    trigger_name: String,
+    #[diesel(sql_type = Text)]
+    trigger_group: String,
+    #[diesel(sql_type = Text)]
+    origin_fire_id: String,
+    #[diesel(sql_type = Text)]
+    root_fire_id: String,
+    #[diesel(sql_type = BigInt)]
+    original_sched_ms: i64,
+    #[diesel(sql_type = BigInt)]
+    attempt: i64,
+}
+
+impl From<RecoveryColumns> for RecoveryRow {
+    fn from(row: RecoveryColumns) -> Self {
+        RecoveryRow {
+            trigger: TriggerKey::new(row.trigger_group, row.trigger_name),
+            origin_fire_id: row.origin_fire_id,
+            root_fire_id: row.root_fire_id,
+            original_scheduled_ms: row.original_sched_ms,
+            attempt: row.attempt,
+        }
+    }
+}
+
+impl From<Row> for FiredRow {
+    fn from(row: Row) -> Self {
+        FiredRow {
+            fire_id: row.entry_id,
+            trigger: TriggerKey::new(row.trigger_group, row.trigger_name),
+            instance: row.instance_name,
+            fired_ms: row.fired_time,
+            scheduled_ms: row.sched_time,
+            priority: row.priority,
+            state: state(&row.state),
+            job: row.job_name.zip(row.job_group).map(|(name, group)| JobKey::new(group, name)),
+            nonconcurrent: row.is_nonconcurrent.is_some_and(bool::from),
+            requests_recovery: row.requests_recovery.is_some_and(bool::from),
+        }
+    }
+}
+
+/// Anything but `ACQUIRED` has been started.
+fn state(text: &str) -> FiredState {
+    if text == FiredState::Acquired.name() { FiredState::Acquired } else { FiredState::Executing }
+}
+
+const COLUMNS: &str = "entry_id AS entry_id, trigger_name AS trigger_name, trigger_group AS trigger_group, instance_name AS \
+     instance_name, fired_time AS fired_time, sched_time AS sched_time, priority AS priority, state AS state, \
+     job_name AS job_name, job_group AS job_group, is_nonconcurrent AS is_nonconcurrent, requests_recovery AS \
+     requests_recovery";
+
+const INSERTED: [&str; 12] = [
+    "entry_id",
+    "trigger_name",
+    "trigger_group",
+    "instance_name",
+    "fired_time",
+    "sched_time",
+    "priority",
+    "state",
+    "job_name",
+    "job_group",
+    "is_nonconcurrent",
+    "requests_recovery",
+];
+
+fn values(row: &FiredRow) -> Vec<Value> {
+    vec![
+        (&row.fire_id).into(),
+        row.trigger.name().into(),
+        row.trigger.group().into(),
+        (&row.instance).into(),
+        row.fired_ms.into(),
+        row.scheduled_ms.into(),
+        i64::from(row.priority).into(),
+        row.state.name().into(),
+        row.job.as_ref().map(JobKey::name).into(),
+        row.job.as_ref().map(JobKey::group).into(),
+        row.nonconcurrent.into(),
+        row.requests_recovery.into(),
+    ]
+}
+
+impl FiredRows for SqlSession<'_> {
+    fn insert_fired(&mut self, rows: &[FiredRow]) -> Result<()> {
+        self.assert_trigger_access();
+        self.insert_rows("FIRED_TRIGGERS", &INSERTED, &rows.iter().map(values).collect::<Vec<_>>())
+    }
+
+    fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize> {
+        self.assert_trigger_access();
+        let acquired = FiredState::Acquired.name();
+        let row = |(old, row): &(String, FiredRow)| {
+            let mut all = vec![old.into(), acquired.into()];
+            all.extend(values(row));
+            all
+        };
+        let rows: Vec<_> = rows.iter().map(row).collect();
+        self.update_rows("FIRED_TRIGGERS", &["entry_id"], &["state"], &INSERTED, &rows)
+    }
+
+    fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>> {
+        self.assert_trigger_access();
+        let ids = texts(ids);
+        if dialect::returns_updated(self.backend()) {
+            let deleted: Vec<IdRow> = match self.backend() {
+                Backend::Postgres => self.load(
+                    "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND entry_id = ANY(?) RETURNING entry_id AS entry_id, state AS state",
+                    &[self.name(), Value::Texts(ids.iter().flatten().map(text_of).collect())],
+                )?,
+                _ => {
+                    let text = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND entry_id = ? RETURNING entry_id AS entry_id, state AS state";
+                    let mut deleted = Vec::new();
+                    for id in ids.into_iter().flatten() {
+                        deleted.extend(self.load::<IdRow>(text, &[self.name(), id])?);
+                    }
+                    deleted
+                }
+            };
+            return Ok(deleted.into_iter().map(|row| row.entry_id).collect());
+        }
+        if let [_] = ids.as_slice() {
+            let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
+            let deleted = self.execute_for_keys(head, &[self.name()], &["entry_id"], &ids, "")?;
+            return Ok(ids.into_iter().flatten().filter_map(|id| text_of(&id)).take(deleted).collect());
+        }
+        // Under the lock nobody else deletes: what is there now is what the DELETE takes.
+        let head = "SELECT entry_id AS entry_id, state AS state FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
+        let there: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &ids)?;
+        let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
+        self.execute_for_keys(head, &[self.name()], &["entry_id"], &ids, "")?;
+        Ok(there.into_iter().map(|row| row.entry_id).collect())
+    }
+
+    fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize> {
+        self.assert_trigger_access();
+        let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND state = 'ACQUIRED' AND";
+        self.execute_for_keys(head, &[self.name()], &["trigger_name", "trigger_group"], &trigger_keys(triggers), "")
+    }
+
+    fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>> {
+        let head = "SELECT entry_id AS entry_id, state AS state FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
+        let rows: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &texts(ids))?;
+        Ok(rows.into_iter().map(|row| (row.entry_id, state(&row.state))).collect())
+    }
+
+    fn all_fired(&mut self) -> Result<Vec<FiredRow>> {
+        let text =
+            format!("SELECT {COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? ORDER BY fired_time, entry_id");
+        let rows: Vec<Row> = self.load(&text, &[self.name()])?;
+        Ok(rows.into_iter().map(FiredRow::from).collect())
+    }
+
+    fn fired_of_instance(&mut self, instance: &str) -> Result<Vec<FiredRow>> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND instance_name = ? ORDER BY sched_time, entry_id"
+        );
+        let rows: Vec<Row> = self.load(&text, &[self.name(), instance.into()])?;
+        Ok(rows.into_iter().map(FiredRow::from).collect())
+    }
+
+    fn job_is_executing(&mut self, job: &JobKey) -> Result<bool> {
+        let text = "SELECT COUNT(*) AS n FROM {p}FIRED_TRIGGERS \
+             WHERE sched_name = ? AND job_name = ? AND job_group = ? AND state = 'EXECUTING'";
+        Ok(self.count(text, &[self.name(), job.name().into(), job.group().into()])? > 0)
+    }
+
+    fn instances_with_fires(&mut self) -> Result<Vec<String>> {
+        let text = "SELECT DISTINCT instance_name AS name FROM {p}FIRED_TRIGGERS WHERE sched_name = ?";
+        let rows: Vec<NameRow> = self.load(text, &[self.name()])?;
+        Ok(rows.into_iter().map(|row| row.name).collect())
+    }
+
+    fn draw_fences(&mut self, owner: Option<&Owner>, count: usize) -> Result<Option<i64>> {
+        let registered = match owner {
+            Some(_) => {
+                " AND EXISTS (SELECT 1 FROM {p}CN_INSTANCES i JOIN {p}SCHEDULER_STATE st \
+                 ON st.sched_name = i.sched_name AND st.instance_name = i.instance_name \
+                 WHERE i.sched_name = {p}CN_FENCES.sched_name AND i.instance_name = ? AND i.incarnation = ?)"
+            }
+            None => "",
+        };
+        let mut condition = vec![self.name()];
+        condition.extend(owner.iter().flat_map(|o| [Value::from(&o.instance), Value::from(&o.incarnation)]));
+        if count == 0 {
+            let text = format!("SELECT fence AS n FROM {{p}}CN_FENCES WHERE sched_name = ?{registered}");
+            return Ok(self.load::<Count>(&text, &condition)?.first().map(|row| row.n));
+        }
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let mut values = vec![count.into()];
+        values.extend(condition);
+        let last = if dialect::returns_updated(self.backend()) {
+            let text = format!(
+                "UPDATE {{p}}CN_FENCES SET fence = fence + ? WHERE sched_name = ?{registered} RETURNING fence AS n"
+            );
+            self.load::<Count>(&text, &values)?.first().map(|row| row.n)
+        } else {
+            let text =
+                format!("UPDATE {{p}}CN_FENCES SET fence = LAST_INSERT_ID(fence + ?) WHERE sched_name = ?{registered}");
+            match self.execute(&text, &values)? {
+                0 => None,
+                _ => Some(self.count("SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS n", &[])?),
+            }
+        };
+        match (last, owner) {
+            (Some(last), _) => Ok(Some(last - count + 1)),
+            (None, Some(_)) => Ok(None),
+            (None, None) => {
+                Err(Error::Schema("the scheduler's row in CN_FENCES is missing: run `carnelian migrate`".to_owned()))
+            }
+        }
+    }
+
+    fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>> {
+        let head = "SELECT origin_fire_id AS name FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
+        let rows: Vec<NameRow> = self.load_for_keys(head, &[self.name()], &["origin_fire_id"], &texts(fire_ids))?;
+        Ok(rows.into_iter().map(|row| row.name).collect())
+    }
+
+    fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>> {
+        let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group, origin_fire_id AS origin_fire_id, \
+     root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt \
+             FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
+        let key = ["trigger_name", "trigger_group"];
+        let rows: Vec<RecoveryColumns> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;
+        Ok(rows.into_iter().map(RecoveryRow::from).collect())
+    }
+
+    fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()> {
+        self.assert_trigger_access();
+        let columns =
+            ["origin_fire_id", "trigger_name", "trigger_group", "root_fire_id", "original_sched_ms", "attempt"];
+        let row = |row: &RecoveryRow| {
+            vec![
+                (&row.origin_fire_id).into(),
+                row.trigger.name().into(),
+                row.trigger.group().into(),
+                (&row.root_fire_id).into(),
+                row.original_scheduled_ms.into(),
+                row.attempt.into(),
+            ]
+        };
+        self.insert_rows("CN_RECOVERIES", &columns, &rows.iter().map(row).collect::<Vec<_>>())
+    }
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Text(text) => text.clone(),
+        _ => None,
+    }
+}

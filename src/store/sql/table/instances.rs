@@ -1,0 +1,69 @@
+//! `SCHEDULER_STATE` and its side table `CN_INSTANCES`.
+
+use crate::error::Result;
+use crate::store::database::{ClusterRows, Owner};
+use crate::store::row::InstanceRow;
+use crate::store::sql::session::SqlSession;
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Nullable, Text};
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    instance_name: String,
+    #[diesel(sql_type = BigInt)]
+    last_checkin_time: i64,
+    #[diesel(sql_type = BigInt)]
+    checkin_interval: i64,
+    #[diesel(sql_type = Nullable<Text>)]
+    incarnation: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    joined: Option<i64>,
+}
+
+impl ClusterRows for SqlSession<'_> {
+    fn instances(&mut self) -> Result<Vec<InstanceRow>> {
+        let text = "SELECT s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, s.checkin_interval AS \
+     checkin_interval, i.incarnation AS incarnation, i.joined AS joined \
+             FROM {p}SCHEDULER_STATE s LEFT JOIN {p}CN_INSTANCES i \
+             ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name \
+             WHERE s.sched_name = ? ORDER BY s.instance_name";
+        let rows: Vec<Row> = self.load(text, &[self.name()])?;
+        let instance = |row: Row| InstanceRow {
+            name: row.instance_name,
+            last_checkin_ms: row.last_checkin_time,
+            checkin_interval_ms: row.checkin_interval,
+            incarnation: row.incarnation,
+            joined: row.joined.unwrap_or(0),
+        };
+        Ok(rows.into_iter().map(instance).collect())
+    }
+
+    fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool> {
+        let text = "UPDATE {p}SCHEDULER_STATE SET last_checkin_time = ? WHERE sched_name = ? AND instance_name = ? \
+             AND EXISTS (SELECT 1 FROM {p}CN_INSTANCES i WHERE i.sched_name = {p}SCHEDULER_STATE.sched_name \
+             AND i.instance_name = {p}SCHEDULER_STATE.instance_name AND i.incarnation = ?)";
+        let values = [now_ms.into(), self.name(), (&owner.instance).into(), (&owner.incarnation).into()];
+        Ok(self.execute(text, &values)? > 0)
+    }
+
+    fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {
+        self.delete_instance(&row.name)?;
+        let state = [(&row.name).into(), row.last_checkin_ms.into(), row.checkin_interval_ms.into()];
+        self.insert_rows(
+            "SCHEDULER_STATE",
+            &["instance_name", "last_checkin_time", "checkin_interval"],
+            &[state.to_vec()],
+        )?;
+        let Some(incarnation) = &row.incarnation else { return Ok(()) };
+        let side = [(&row.name).into(), incarnation.into(), row.joined.into()];
+        self.insert_rows("CN_INSTANCES", &["instance_name", "incarnation", "joined"], &[side.to_vec()])
+    }
+
+    fn delete_instance(&mut self, name: &str) -> Result<bool> {
+        let values = [self.name(), name.into()];
+        self.execute("DELETE FROM {p}CN_INSTANCES WHERE sched_name = ? AND instance_name = ?", &values)?;
+        let text = "DELETE FROM {p}SCHEDULER_STATE WHERE sched_name = ? AND instance_name = ?";
+        Ok(self.execute(text, &values)? > 0)
+    }
+}

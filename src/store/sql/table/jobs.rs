@@ -1,0 +1,171 @@
+//! `JOB_DETAILS`.
+
+use super::job_keys;
+use crate::error::Result;
+use crate::key::JobKey;
+use crate::store::database::JobRows;
+use crate::store::row::JobRow;
+use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::{Flag, FlagType, Value};
+use diesel::QueryableByName;
+use diesel::sql_types::{Binary, Nullable, Text};
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    job_name: String,
+    #[diesel(sql_type = Text)]
+    job_group: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    description: Option<String>,
+    #[diesel(sql_type = Text)]
+    job_class_name: String,
+    #[diesel(sql_type = FlagType)]
+    is_durable: Flag,
+    #[diesel(sql_type = FlagType)]
+    is_nonconcurrent: Flag,
+    #[diesel(sql_type = FlagType)]
+    is_update_data: Flag,
+    #[diesel(sql_type = FlagType)]
+    requests_recovery: Flag,
+    #[diesel(sql_type = Nullable<Binary>)]
+    job_data: Option<Vec<u8>>,
+}
+
+#[derive(QueryableByName)]
+struct KeyRow {
+    #[diesel(sql_type = Text)]
+    job_name: String,
+    #[diesel(sql_type = Text)]
+    job_group: String,
+}
+
+impl From<Row> for JobRow {
+    fn from(row: Row) -> Self {
+        JobRow {
+            key: JobKey::new(row.job_group, row.job_name),
+            description: row.description,
+            job_type: row.job_class_name,
+            durable: row.is_durable.into(),
+            nonconcurrent: row.is_nonconcurrent.into(),
+            update_data: row.is_update_data.into(),
+            requests_recovery: row.requests_recovery.into(),
+            data: row.job_data,
+        }
+    }
+}
+
+impl From<KeyRow> for JobKey {
+    fn from(row: KeyRow) -> Self {
+        JobKey::new(row.job_group, row.job_name)
+    }
+}
+
+fn values(job: &JobRow) -> Vec<Value> {
+    vec![
+        job.description.as_deref().into(),
+        (&job.job_type).into(),
+        job.durable.into(),
+        job.nonconcurrent.into(),
+        job.update_data.into(),
+        job.requests_recovery.into(),
+        job.data.as_ref().into(),
+    ]
+}
+
+const KEY: [&str; 2] = ["job_name", "job_group"];
+
+/// No trigger points to the job and no fire of it is left.
+const IDLE: &str = " AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = {p}JOB_DETAILS.sched_name \
+     AND t.job_name = {p}JOB_DETAILS.job_name AND t.job_group = {p}JOB_DETAILS.job_group) \
+     AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = {p}JOB_DETAILS.sched_name \
+     AND f.job_name = {p}JOB_DETAILS.job_name AND f.job_group = {p}JOB_DETAILS.job_group)";
+
+impl JobRows for SqlSession<'_> {
+    fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>> {
+        let text = "SELECT job_name AS job_name, job_group AS job_group, description AS description, job_class_name AS job_class_name, \
+     is_durable AS is_durable, is_nonconcurrent AS is_nonconcurrent, is_update_data AS is_update_data, \
+     requests_recovery AS requests_recovery, job_data AS job_data FROM {p}JOB_DETAILS \
+             WHERE sched_name = ? AND job_name = ? AND job_group = ?";
+        let rows: Vec<Row> = self.load(text, &[self.name(), key.name().into(), key.group().into()])?;
+        Ok(rows.into_iter().next().map(JobRow::from))
+    }
+
+    fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
+        let head = "SELECT job_name AS job_name, job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &job_keys(keys))?;
+        Ok(rows.into_iter().map(JobKey::from).collect())
+    }
+
+    fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()> {
+        self.assert_trigger_access();
+        let columns = [
+            "job_name",
+            "job_group",
+            "description",
+            "job_class_name",
+            "is_durable",
+            "is_nonconcurrent",
+            "is_update_data",
+            "requests_recovery",
+            "job_data",
+        ];
+        let row = |job: &JobRow| {
+            let mut row = vec![job.key.name().into(), job.key.group().into()];
+            row.extend(values(job));
+            row
+        };
+        self.insert_rows("JOB_DETAILS", &columns, &jobs.iter().map(row).collect::<Vec<_>>())
+    }
+
+    fn update_job(&mut self, job: &JobRow) -> Result<()> {
+        self.assert_trigger_access();
+        let text = "UPDATE {p}JOB_DETAILS SET description = ?, job_class_name = ?, is_durable = ?, \
+             is_nonconcurrent = ?, is_update_data = ?, requests_recovery = ?, job_data = ? \
+             WHERE sched_name = ? AND job_name = ? AND job_group = ?";
+        let mut row = values(job);
+        row.extend([self.name(), job.key.name().into(), job.key.group().into()]);
+        self.execute(text, &row).map(drop)
+    }
+
+    fn write_job_data(&mut self, data: &[(JobKey, Vec<u8>)]) -> Result<()> {
+        self.assert_trigger_access();
+        let row = |(key, data): &(JobKey, Vec<u8>)| vec![key.name().into(), key.group().into(), Some(data).into()];
+        let rows: Vec<_> = data.iter().map(row).collect();
+        self.update_rows("JOB_DETAILS", &KEY, &[], &["job_data"], &rows).map(drop)
+    }
+
+    fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
+        self.assert_trigger_access();
+        let head = "DELETE FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
+        self.execute_for_keys(head, &[self.name()], &KEY, &job_keys(keys), "")
+    }
+
+    fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
+        self.assert_trigger_access();
+        let not_durable = format!("NOT is_durable = {}", self.true_literal());
+        let select = format!(
+            "SELECT job_name AS job_name, job_group AS job_group FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
+        );
+        let idle: Vec<KeyRow> = self.load_for_keys(&select, &[self.name()], &KEY, &job_keys(keys))?;
+        let idle: Vec<JobKey> = idle.into_iter().map(JobKey::from).collect();
+        if !idle.is_empty() {
+            self.delete_jobs(&idle)?;
+        }
+        Ok(idle)
+    }
+
+    fn jobs(&mut self) -> Result<Vec<JobRow>> {
+        let text = "SELECT job_name AS job_name, job_group AS job_group, description AS description, job_class_name AS job_class_name, \
+     is_durable AS is_durable, is_nonconcurrent AS is_nonconcurrent, is_update_data AS is_update_data, \
+     requests_recovery AS requests_recovery, NULL AS job_data FROM {p}JOB_DETAILS \
+             WHERE sched_name = ? ORDER BY job_group, job_name";
+        let text = match self.backend() {
+            // An untyped NULL is text to PostgreSQL.
+            crate::store::sql::Backend::Postgres => text.replace("NULL AS", "CAST(NULL AS bytea) AS"),
+            _ => text.to_owned(),
+        };
+        let rows: Vec<Row> = self.load(&text, &[self.name()])?;
+        Ok(rows.into_iter().map(JobRow::from).collect())
+    }
+}

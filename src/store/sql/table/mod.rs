@@ -1,0 +1,34 @@
+//! The statements, a file per table.
+//!
+//! Every selected column has an alias in small letters: SQLite names a column as its table was written, and others
+//! wrote it in capitals.
+
+mod fired;
+mod instances;
+mod jobs;
+mod paused;
+mod snapshot;
+mod triggers;
+
+use super::statement::Value;
+use crate::key::{JobKey, TriggerKey};
+
+/// "None" in the columns of times, as Quartz writes it.
+const NO_TIME: i64 = -1;
+
+/// A time that may be Quartz's "none".
+fn time(ms: Option<i64>) -> Option<i64> {
+    ms.filter(|ms| *ms > 0)
+}
+
+fn trigger_keys(keys: &[TriggerKey]) -> Vec<Vec<Value>> {
+    keys.iter().map(|key| vec![key.name().into(), key.group().into()]).collect()
+}
+
+fn job_keys(keys: &[JobKey]) -> Vec<Vec<Value>> {
+    keys.iter().map(|key| vec![key.name().into(), key.group().into()]).collect()
+}
+
+fn texts(texts: &[String]) -> Vec<Vec<Value>> {
+    texts.iter().map(|text| vec![text.into()]).collect()
+}

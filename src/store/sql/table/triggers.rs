@@ -1,0 +1,502 @@
+//! `TRIGGERS` with `SIMPLE_TRIGGERS`, `CRON_TRIGGERS` and the tables of the other kinds.
+
+use super::{NO_TIME, job_keys, texts, time, trigger_keys};
+use crate::error::Result;
+use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
+use crate::store::database::TriggerRows;
+use crate::store::row::{Advance, Candidate, DueQuery, JobRow, RecoveryRow, ScheduleRow, Selection, TriggerRow};
+use crate::store::sql::connection::Backend;
+use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::{Flag, FlagType, Value};
+use crate::trigger::TriggerState;
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Binary, Integer, Nullable, SmallInt, Text};
+use std::fmt::Write as _;
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    trigger_name: String,
+    #[diesel(sql_type = Text)]
+    trigger_group: String,
+    #[diesel(sql_type = Text)]
+    job_name: String,
+    #[diesel(sql_type = Text)]
+    job_group: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    description: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    next_fire_time: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    prev_fire_time: Option<i64>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    priority: Option<i32>,
+    #[diesel(sql_type = Text)]
+    trigger_state: String,
+    #[diesel(sql_type = Text)]
+    trigger_type: String,
+    #[diesel(sql_type = BigInt)]
+    start_time: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    end_time: Option<i64>,
+    #[diesel(sql_type = Nullable<Text>)]
+    calendar_name: Option<String>,
+    #[diesel(sql_type = Nullable<SmallInt>)]
+    misfire_instr: Option<i16>,
+    #[diesel(sql_type = Nullable<Binary>)]
+    trigger_data: Option<Vec<u8>>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    repeat_count: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    repeat_interval: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    times_triggered: Option<i64>,
+    #[diesel(sql_type = Nullable<Text>)]
+    cron_expression: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    time_zone_id: Option<String>,
+}
+
+#[derive(QueryableByName)]
+struct CandidateRow {
+    #[diesel(embed)]
+    trigger: Row,
+    #[diesel(sql_type = Nullable<Text>)]
+    job_description: Option<String>,
+    #[diesel(sql_type = Text)]
+    job_class_name: String,
+    #[diesel(sql_type = FlagType)]
+    is_durable: Flag,
+    #[diesel(sql_type = FlagType)]
+    is_nonconcurrent: Flag,
+    #[diesel(sql_type = FlagType)]
+    is_update_data: Flag,
+    #[diesel(sql_type = FlagType)]
+    requests_recovery: Flag,
+    #[diesel(sql_type = Nullable<Binary>)]
+    job_data: Option<Vec<u8>>,
+    #[diesel(sql_type = BigInt)]
+    executing: i64,
+    #[diesel(sql_type = Nullable<Text>)]
+    origin_fire_id: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    root_fire_id: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    original_sched_ms: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    attempt: Option<i64>,
+}
+
+#[derive(QueryableByName)]
+struct KeyRow {
+    #[diesel(sql_type = Text)]
+    trigger_name: String,
+    #[diesel(sql_type = Text)]
+    trigger_group: String,
+}
+
+#[derive(QueryableByName)]
+struct GroupRow {
+    #[diesel(sql_type = Text)]
+    trigger_group: String,
+}
+
+#[derive(QueryableByName)]
+struct TimeRow {
+    #[diesel(sql_type = Nullable<BigInt>)]
+    next_fire_time: Option<i64>,
+}
+
+impl From<Row> for TriggerRow {
+    fn from(row: Row) -> Self {
+        let schedule = match (row.repeat_count, row.repeat_interval, row.times_triggered, row.cron_expression) {
+            (Some(repeat_count), Some(interval_ms), Some(times_triggered), _) if row.trigger_type == "SIMPLE" => {
+                ScheduleRow::Simple { repeat_count, interval_ms, times_triggered }
+            }
+            (_, _, _, Some(expression)) if row.trigger_type == "CRON" => {
+                ScheduleRow::Cron { expression, zone: row.time_zone_id }
+            }
+            _ => ScheduleRow::Missing,
+        };
+        TriggerRow {
+            key: TriggerKey::new(row.trigger_group, row.trigger_name),
+            job: JobKey::new(row.job_group, row.job_name),
+            description: row.description,
+            next_ms: time(row.next_fire_time),
+            previous_ms: time(row.prev_fire_time),
+            priority: row.priority.unwrap_or(crate::DEFAULT_PRIORITY),
+            state: row.trigger_state,
+            kind: row.trigger_type,
+            start_ms: row.start_time,
+            end_ms: time(row.end_time),
+            calendar: row.calendar_name.filter(|name| !name.is_empty()),
+            misfire: i32::from(row.misfire_instr.unwrap_or(0)),
+            data: row.trigger_data,
+            schedule,
+        }
+    }
+}
+
+impl From<CandidateRow> for Candidate {
+    fn from(row: CandidateRow) -> Self {
+        let trigger = TriggerRow::from(row.trigger);
+        let recovery = match (row.origin_fire_id, row.root_fire_id, row.original_sched_ms, row.attempt) {
+            (Some(origin_fire_id), Some(root_fire_id), Some(original_scheduled_ms), Some(attempt)) => {
+                Some(RecoveryRow {
+                    trigger: trigger.key.clone(),
+                    origin_fire_id,
+                    root_fire_id,
+                    original_scheduled_ms,
+                    attempt,
+                })
+            }
+            _ => None,
+        };
+        Candidate {
+            job: JobRow {
+                key: trigger.job.clone(),
+                description: row.job_description,
+                job_type: row.job_class_name,
+                durable: row.is_durable.into(),
+                nonconcurrent: row.is_nonconcurrent.into(),
+                update_data: row.is_update_data.into(),
+                requests_recovery: row.requests_recovery.into(),
+                data: row.job_data,
+            },
+            job_is_executing: row.executing > 0,
+            recovery,
+            trigger,
+        }
+    }
+}
+
+const COLUMNS: &str = "t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, t.job_name AS job_name, t.job_group AS \
+     job_group, t.description AS description, t.next_fire_time AS next_fire_time, t.prev_fire_time AS \
+     prev_fire_time, t.priority AS priority, t.trigger_state AS trigger_state, t.trigger_type AS trigger_type, \
+     t.start_time AS start_time, t.end_time AS end_time, t.calendar_name AS calendar_name, t.misfire_instr AS \
+     misfire_instr, t.job_data AS trigger_data, s.repeat_count AS repeat_count, s.repeat_interval AS \
+     repeat_interval, s.times_triggered AS times_triggered, c.cron_expression AS cron_expression, c.time_zone_id \
+     AS time_zone_id";
+
+const KINDS: &str = " LEFT JOIN {p}SIMPLE_TRIGGERS s ON s.sched_name = t.sched_name \
+     AND s.trigger_name = t.trigger_name AND s.trigger_group = t.trigger_group \
+     LEFT JOIN {p}CRON_TRIGGERS c ON c.sched_name = t.sched_name \
+     AND c.trigger_name = t.trigger_name AND c.trigger_group = t.trigger_group";
+
+const JOB: &str = " JOIN {p}JOB_DETAILS j ON j.sched_name = t.sched_name \
+     AND j.job_name = t.job_name AND j.job_group = t.job_group";
+
+/// What is due and whose turn it is: waiting, not left to the misfire handler, of a kind this version fires.
+const WAITING: &str = "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ? \
+     AND (t.misfire_instr = -1 OR t.next_fire_time >= ?) AND t.trigger_type IN ('SIMPLE', 'CRON')";
+
+/// The tables of the kinds; a trigger has a row in one of them.
+const KIND_TABLES: [&str; 4] = ["SIMPLE_TRIGGERS", "CRON_TRIGGERS", "SIMPROP_TRIGGERS", "BLOB_TRIGGERS"];
+
+const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
+const BARE_KEY: [&str; 2] = ["trigger_name", "trigger_group"];
+
+impl SqlSession<'_> {
+    fn candidate_columns(&self) -> String {
+        format!(
+            "SELECT {COLUMNS}, j.description AS job_description, j.job_class_name AS job_class_name, \
+             j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS is_update_data, \
+             j.requests_recovery AS requests_recovery, j.job_data AS job_data, \
+             CASE WHEN j.is_nonconcurrent = {} THEN (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f \
+             WHERE f.sched_name = t.sched_name AND f.job_name = t.job_name AND f.job_group = t.job_group \
+             AND f.state = 'EXECUTING') ELSE 0 END AS executing, \
+             r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
+             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt \
+             FROM {{p}}TRIGGERS t{JOB}{KINDS} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
+             AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
+            self.true_literal()
+        )
+    }
+
+    /// The condition on job types with its values.
+    fn of_types(&self, types: &[String]) -> (String, Vec<Value>) {
+        match self.backend() {
+            Backend::Postgres => {
+                ("j.job_class_name = ANY(?)".to_owned(), vec![Value::Texts(types.iter().cloned().map(Some).collect())])
+            }
+            _ if types.is_empty() => ("1 = 0".to_owned(), Vec::new()),
+            _ => {
+                let marks = vec!["?"; types.len()].join(", ");
+                (format!("j.job_class_name IN ({marks})"), types.iter().map(Value::from).collect())
+            }
+        }
+    }
+
+    fn load_triggers(&mut self, condition: &str, values: &[Value]) -> Result<Vec<TriggerRow>> {
+        let text = format!("SELECT {COLUMNS} FROM {{p}}TRIGGERS t{KINDS} WHERE {condition}");
+        let rows: Vec<Row> = self.load(&text, values)?;
+        Ok(rows.into_iter().map(TriggerRow::from).collect())
+    }
+}
+
+impl TriggerRows for SqlSession<'_> {
+    fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {
+        let head = format!("SELECT {COLUMNS} FROM {{p}}TRIGGERS t{KINDS} WHERE t.sched_name = ? AND");
+        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
+        Ok(rows.into_iter().map(TriggerRow::from).collect())
+    }
+
+    fn existing_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
+        let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group FROM {p}TRIGGERS WHERE sched_name = ? AND";
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &BARE_KEY, &trigger_keys(keys))?;
+        Ok(rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect())
+    }
+
+    fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>> {
+        let values = [self.name(), job.name().into(), job.group().into()];
+        self.load_triggers(
+            "t.sched_name = ? AND t.job_name = ? AND t.job_group = ? ORDER BY t.trigger_group, t.trigger_name",
+            &values,
+        )
+    }
+
+    fn all_triggers(&mut self) -> Result<Vec<TriggerRow>> {
+        let values = [self.name()];
+        self.load_triggers("t.sched_name = ? ORDER BY t.trigger_group, t.trigger_name", &values)
+    }
+
+    fn triggers_in(&mut self, states: &[TriggerState], limit: usize) -> Result<Vec<TriggerRow>> {
+        let values = [self.name(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
+        let condition = format!("t.sched_name = ? AND t.trigger_state IN ({}) LIMIT ?", quoted(states.iter().copied()));
+        self.load_triggers(&condition, &values)
+    }
+
+    fn trigger_groups(&mut self) -> Result<Vec<String>> {
+        let text = "SELECT DISTINCT trigger_group AS trigger_group FROM {p}TRIGGERS WHERE sched_name = ? ORDER BY trigger_group";
+        let rows: Vec<GroupRow> = self.load(text, &[self.name()])?;
+        Ok(rows.into_iter().map(|row| row.trigger_group).collect())
+    }
+
+    fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()> {
+        self.assert_trigger_access();
+        let columns = [
+            "trigger_name",
+            "trigger_group",
+            "job_name",
+            "job_group",
+            "description",
+            "next_fire_time",
+            "prev_fire_time",
+            "priority",
+            "trigger_state",
+            "trigger_type",
+            "start_time",
+            "end_time",
+            "calendar_name",
+            "misfire_instr",
+            "job_data",
+        ];
+        let row = |t: &TriggerRow| {
+            vec![
+                t.key.name().into(),
+                t.key.group().into(),
+                t.job.name().into(),
+                t.job.group().into(),
+                t.description.as_deref().into(),
+                t.next_ms.unwrap_or(NO_TIME).into(),
+                t.previous_ms.unwrap_or(NO_TIME).into(),
+                i64::from(t.priority).into(),
+                (&t.state).into(),
+                (&t.kind).into(),
+                t.start_ms.into(),
+                t.end_ms.unwrap_or(0).into(),
+                t.calendar.as_deref().into(),
+                i64::from(t.misfire).into(),
+                t.data.as_ref().into(),
+            ]
+        };
+        self.insert_rows("TRIGGERS", &columns, &triggers.iter().map(row).collect::<Vec<_>>())?;
+
+        let (mut simple, mut cron) = (Vec::new(), Vec::new());
+        for t in triggers {
+            let mut row = vec![t.key.name().into(), t.key.group().into()];
+            match &t.schedule {
+                ScheduleRow::Simple { repeat_count, interval_ms, times_triggered } => {
+                    row.extend([(*repeat_count).into(), (*interval_ms).into(), (*times_triggered).into()]);
+                    simple.push(row);
+                }
+                ScheduleRow::Cron { expression, zone } => {
+                    row.extend([expression.into(), zone.as_deref().into()]);
+                    cron.push(row);
+                }
+                ScheduleRow::Missing => {}
+            }
+        }
+        let columns = ["trigger_name", "trigger_group", "repeat_count", "repeat_interval", "times_triggered"];
+        self.insert_rows("SIMPLE_TRIGGERS", &columns, &simple)?;
+        let columns = ["trigger_name", "trigger_group", "cron_expression", "time_zone_id"];
+        self.insert_rows("CRON_TRIGGERS", &columns, &cron)
+    }
+
+    fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize> {
+        self.assert_trigger_access();
+        let rows = trigger_keys(keys);
+        // A fire deletes triggers it has just read with their kinds; everybody else clears all four tables, so that
+        // a trigger that once changed its kind leaves nothing behind.
+        let tables: &[&str] = if only_in.is_some() { &KIND_TABLES[..1] } else { &KIND_TABLES };
+        for table in tables {
+            let head = format!("DELETE FROM {{p}}{table} WHERE sched_name = ? AND");
+            let deleted = self.execute_for_keys(&head, &[self.name()], &BARE_KEY, &rows, "")?;
+            if only_in.is_some() && deleted < keys.len() {
+                let head = "DELETE FROM {p}CRON_TRIGGERS WHERE sched_name = ? AND";
+                self.execute_for_keys(head, &[self.name()], &BARE_KEY, &rows, "")?;
+            }
+        }
+        let recoveries: Vec<_> = keys.iter().filter(|key| key.group() == RECOVERY_GROUP).cloned().collect();
+        let head = "DELETE FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
+        self.execute_for_keys(head, &[self.name()], &BARE_KEY, &trigger_keys(&recoveries), "")?;
+        let state = only_in.map_or(String::new(), |state| format!(" AND trigger_state = '{}'", state.name()));
+        let head = format!("DELETE FROM {{p}}TRIGGERS WHERE sched_name = ?{state} AND");
+        self.execute_for_keys(&head, &[self.name()], &BARE_KEY, &rows, "")
+    }
+
+    fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
+        self.assert_trigger_access();
+        let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group FROM {p}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' \
+             AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = t.sched_name \
+             AND f.trigger_name = t.trigger_name AND f.trigger_group = t.trigger_group) AND t.sched_name = ? AND";
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &trigger_keys(keys))?;
+        let finished: Vec<_> =
+            rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect();
+        if !finished.is_empty() {
+            self.delete_triggers(&finished, Some(TriggerState::Complete))?;
+        }
+        Ok(finished)
+    }
+
+    fn change_states(
+        &mut self,
+        which: Selection<'_>,
+        moves: &[(TriggerState, TriggerState)],
+        unless_executing: bool,
+    ) -> Result<usize> {
+        self.assert_trigger_access();
+        let mut head = "UPDATE {p}TRIGGERS AS t SET trigger_state = CASE t.trigger_state".to_owned();
+        for (from, to) in moves {
+            let _ = write!(head, " WHEN '{}' THEN '{}'", from.name(), to.name());
+        }
+        let from = quoted(moves.iter().map(|(from, _)| *from));
+        let _ = write!(head, " ELSE t.trigger_state END WHERE t.sched_name = ? AND t.trigger_state IN ({from}) AND");
+        let tail = if unless_executing {
+            " AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = t.sched_name \
+             AND f.job_name = t.job_name AND f.job_group = t.job_group AND f.state = 'EXECUTING')"
+        } else {
+            ""
+        };
+        let name = [self.name()];
+        match which {
+            Selection::Triggers(keys) => self.execute_for_keys(&head, &name, &KEY, &trigger_keys(keys), tail),
+            Selection::Jobs(keys) => {
+                self.execute_for_keys(&head, &name, &["t.job_name", "t.job_group"], &job_keys(keys), tail)
+            }
+            Selection::Groups(groups) => {
+                self.execute_for_keys(&head, &name, &["t.trigger_group"], &texts(groups), tail)
+            }
+        }
+    }
+
+    fn advance(&mut self, advances: &[Advance]) -> Result<usize> {
+        self.assert_trigger_access();
+        let row = |a: &Advance| {
+            vec![
+                a.key.name().into(),
+                a.key.group().into(),
+                a.expected_state.name().into(),
+                a.expected_next_ms.into(),
+                a.state.name().into(),
+                a.next_ms.unwrap_or(NO_TIME).into(),
+                a.previous_ms.unwrap_or(NO_TIME).into(),
+                a.start_ms.into(),
+            ]
+        };
+        let guards = ["trigger_state", "next_fire_time"];
+        let sets = ["trigger_state", "next_fire_time", "prev_fire_time", "start_time"];
+        let rows: Vec<_> = advances.iter().map(row).collect();
+        let matched = self.update_rows("TRIGGERS", &BARE_KEY, &guards, &sets, &rows)?;
+        let counts = |a: &Advance| {
+            let (count, times) = a.simple?;
+            Some(vec![a.key.name().into(), a.key.group().into(), count.into(), times.into()])
+        };
+        let rows: Vec<_> = advances.iter().filter_map(counts).collect();
+        self.update_rows("SIMPLE_TRIGGERS", &BARE_KEY, &[], &["repeat_count", "times_triggered"], &rows)?;
+        Ok(matched)
+    }
+
+    fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
+        let (of_types, types) = self.of_types(query.job_types);
+        let text = format!(
+            "{} WHERE {WAITING} AND {of_types} ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?",
+            self.candidate_columns()
+        );
+        let mut values = vec![self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()];
+        values.extend(types);
+        values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
+        values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
+        let rows: Vec<CandidateRow> = self.load(&text, &values)?;
+        Ok(rows.into_iter().map(Candidate::from).collect())
+    }
+
+    fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>> {
+        let (of_types, types) = self.of_types(job_types);
+        let text = format!(
+            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t{JOB} WHERE {WAITING} AND {of_types} ORDER BY t.next_fire_time ASC LIMIT 1"
+        );
+        let mut values = vec![self.name(), i64::MAX.into(), misfired_before_ms.into()];
+        values.extend(types);
+        let rows: Vec<TimeRow> = self.load(&text, &values)?;
+        Ok(rows.first().and_then(|row| time(row.next_fire_time)))
+    }
+
+    fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
+        let head = format!("{} WHERE t.sched_name = ? AND", self.candidate_columns());
+        let rows: Vec<CandidateRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
+        Ok(rows.into_iter().map(Candidate::from).collect())
+    }
+
+    fn misfired(&mut self, before_ms: i64, limit: usize, offset: usize) -> Result<Vec<TriggerRow>> {
+        let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        let values = [self.name(), before_ms.into(), number(limit).into(), number(offset).into()];
+        self.load_triggers(
+            "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time < ? AND t.next_fire_time > 0 \
+             AND t.misfire_instr <> -1 AND t.trigger_type IN ('SIMPLE', 'CRON') \
+             ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?",
+            &values,
+        )
+    }
+
+    fn paused_groups(&mut self) -> Result<Vec<String>> {
+        self.read_paused_groups()
+    }
+
+    fn insert_paused_groups(&mut self, groups: &[String]) -> Result<()> {
+        self.add_paused_groups(groups)
+    }
+
+    fn delete_paused_groups(&mut self, groups: &[String]) -> Result<()> {
+        self.remove_paused_groups(groups)
+    }
+
+    fn calendar_exists(&mut self, name: &str) -> Result<bool> {
+        self.has_calendar(name)
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.assert_trigger_access();
+        let name = [self.name()];
+        let rest = ["CN_RECOVERIES", "TRIGGERS", "JOB_DETAILS", "CALENDARS", "PAUSED_TRIGGER_GRPS"];
+        for table in KIND_TABLES.iter().chain(&rest) {
+            self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ?"), &name)?;
+        }
+        Ok(())
+    }
+}
+
+/// States as a list of literals; they are ours, so nothing needs quoting.
+fn quoted(states: impl Iterator<Item = TriggerState>) -> String {
+    states.map(|state| format!("'{}'", state.name())).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,133 @@
+//! How the store runs a transaction: what is retried, how often, and what is done when the outcome is not known.
+
+use super::{Begin, JobStore, Lock, Session};
+use crate::error::{Error, FailureClass, Result};
+use crate::signal::Signal;
+use std::time::Duration;
+
+/// How often a transaction is tried before its failure is returned.
+const MAX_TRIES: u32 = 6;
+
+/// The wait before the second try; doubled for each further one.
+const FIRST_BACK_OFF: Duration = Duration::from_millis(20);
+
+impl JobStore {
+    /// Reads, without a lock.
+    pub(super) fn read<T>(&self, purpose: &'static str, work: impl FnMut(&mut dyn Session) -> Result<T>) -> Result<T> {
+        self.retrying(purpose, Begin::Reading, work, &mut |_, _| Ok(false))
+    }
+
+    /// Changes definitions under `TRIGGER_ACCESS`. If the commit's answer is lost, a token written with the change
+    /// tells whether it happened.
+    pub(super) fn write<T>(
+        &self,
+        purpose: &'static str,
+        mut work: impl FnMut(&mut dyn Session) -> Result<T>,
+    ) -> Result<T> {
+        let token = random_hex();
+        self.retrying(
+            purpose,
+            Begin::Locking(Lock::TriggerAccess),
+            |s| {
+                let answer = work(s)?;
+                s.mark_commit(&token)?;
+                Ok(answer)
+            },
+            &mut |s, _| s.is_committed(&token),
+        )
+    }
+
+    /// Runs `work` until it is committed, refused, or has failed too often. When the outcome is unknown, `happened`
+    /// is asked under the same lock, which waits for the lost session's transaction to end one way or the other.
+    pub(super) fn retrying<T>(
+        &self,
+        purpose: &'static str,
+        begin: Begin,
+        mut work: impl FnMut(&mut dyn Session) -> Result<T>,
+        happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
+    ) -> Result<T> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let mut answer = None;
+            let outcome = self.once(purpose, begin, &mut |s| {
+                answer = Some(work(s)?);
+                Ok(())
+            });
+            let error = match (outcome, answer) {
+                (Ok(()), Some(answer)) => return Ok(answer),
+                (Ok(()), None) => return Err(Error::Refused(format!("{purpose}: the transaction did not run"))),
+                (Err(error), answer) if error.failure_class() == Some(FailureClass::CommitUnknown) => match answer {
+                    Some(answer) if self.look_up(purpose, begin, &mut |s| happened(s, &answer))? => return Ok(answer),
+                    _ => error,
+                },
+                (Err(error), _) => error,
+            };
+            if !error.is_transient() || tries >= MAX_TRIES {
+                return Err(error);
+            }
+            log::debug!("retrying {purpose} tries={tries} error={error}");
+            self.back_off(tries);
+        }
+    }
+
+    /// One try, no retry.
+    pub(super) fn once(
+        &self,
+        purpose: &'static str,
+        begin: Begin,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
+    ) -> Result<()> {
+        self.database.transact(purpose, begin, work)
+    }
+
+    fn look_up(
+        &self,
+        purpose: &'static str,
+        begin: Begin,
+        happened: &mut dyn FnMut(&mut dyn Session) -> Result<bool>,
+    ) -> Result<bool> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let mut answer = false;
+            match self.once(purpose, begin, &mut |s| {
+                answer = happened(s)?;
+                Ok(())
+            }) {
+                Ok(()) => return Ok(answer),
+                Err(error) if error.failure_class() == Some(FailureClass::CommitUnknown) => return Ok(answer),
+                Err(error) if error.is_transient() && tries < MAX_TRIES => self.back_off(tries),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn back_off(&self, tries: u32) {
+        let longest = FIRST_BACK_OFF * 2u32.saturating_pow(tries.min(6));
+        let jitter = f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX);
+        let until = self.clock.ticks() + longest.mul_f64(0.5 + jitter / 2.0);
+        self.clock.wait(&Signal::default(), Some(until));
+    }
+}
+
+/// What a write that found fewer rows than it had read means: somebody without the lock was faster. Trying again is
+/// right.
+pub(super) fn overtaken(operation: &str) -> Error {
+    crate::DatabaseError {
+        operation: operation.to_owned(),
+        message: "a row changed between reading and writing it".to_owned(),
+        class: FailureClass::Serialization,
+    }
+    .into()
+}
+
+/// Sixteen random hexadecimal digits, never from a clock.
+pub(super) fn random_hex() -> String {
+    let mut bytes = [0; 8];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => format!("{:016x}", u64::from_be_bytes(bytes)),
+        // Without the system's random numbers nothing can be told apart safely; a fixed value would be a lie.
+        Err(error) => panic!("the operating system gives no random numbers: {error}"),
+    }
+}

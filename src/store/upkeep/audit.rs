@@ -1,0 +1,72 @@
+//! Audit: what no living node is responsible for is set right, and said.
+
+use super::AuditPass;
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey};
+use crate::store::row::{FiredState, Selection};
+use crate::store::{Begin, JobStore, Lock, Session};
+use crate::trigger::{Transition, TriggerState};
+use std::collections::BTreeSet;
+
+/// How many triggers of these states one audit looks at.
+const LIMIT: usize = 10_000;
+
+impl JobStore {
+    /// Looks for triggers acquired or blocked by nobody, and complete ones nobody removed, and mends them.
+    ///
+    /// Nothing of ours makes such rows: every change is one transaction. They come from edits by hand, restored
+    /// backups and peers (H11: Quartz users found triggers frozen for ten months). Looks without the lock first.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn audit(&self) -> Result<AuditPass> {
+        self.once("forget old commit tokens", Begin::Writing, &mut |s| {
+            let now = s.now_ms()?;
+            s.forget_commits(now - 3_600_000)
+        })?;
+        let found = self.read("audit", |s| find(s))?;
+        if found == AuditPass::default() {
+            return Ok(found);
+        }
+        self.retrying(
+            "audit",
+            Begin::Locking(Lock::TriggerAccess),
+            |s| {
+                let found = find(s)?;
+                s.change_states(Selection::Triggers(&found.released), Transition::Release.moves(), false)?;
+                s.change_states(Selection::Triggers(&found.unblocked), Transition::Unblock.moves(), true)?;
+                let jobs: Vec<JobKey> = s.triggers(&found.finished)?.into_iter().map(|t| t.job).collect();
+                s.delete_finished_triggers(&found.finished)?;
+                s.delete_idle_jobs(&jobs)?;
+                Ok(found)
+            },
+            &mut |_, _| Ok(false),
+        )
+    }
+}
+
+fn find(s: &mut dyn Session) -> Result<AuditPass> {
+    use TriggerState::*;
+    let rows = s.triggers_in(&[Acquired, Blocked, PausedBlocked, Complete], LIMIT)?;
+    if rows.is_empty() {
+        return Ok(AuditPass::default());
+    }
+    // The fires are read after the triggers: without the lock, a fire that began in between excuses its trigger.
+    let fired = s.all_fired()?;
+    let acquired: BTreeSet<&TriggerKey> =
+        fired.iter().filter(|f| f.state == FiredState::Acquired).map(|f| &f.trigger).collect();
+    let executing: BTreeSet<&JobKey> =
+        fired.iter().filter(|f| f.state == FiredState::Executing).filter_map(|f| f.job.as_ref()).collect();
+    let any: BTreeSet<&TriggerKey> = fired.iter().map(|f| &f.trigger).collect();
+
+    let mut pass = AuditPass::default();
+    for row in rows {
+        match TriggerState::from_name(&row.state) {
+            Some(Acquired) if !acquired.contains(&row.key) => pass.released.push(row.key),
+            Some(Blocked | PausedBlocked) if !executing.contains(&row.job) => pass.unblocked.push(row.key),
+            Some(Complete) if !any.contains(&row.key) => pass.finished.push(row.key),
+            _ => {}
+        }
+    }
+    Ok(pass)
+}

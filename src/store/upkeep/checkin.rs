@@ -1,0 +1,200 @@
+//! Check-in: say "I am alive", learn who is not, learn whether we were thought dead.
+
+use super::{Checkin, Membership, Recovered};
+use crate::error::Result;
+use crate::rules::failover::{self, Observer, Suspect, millis};
+use crate::store::row::{FiredState, InstanceRow, Selection};
+use crate::store::transaction::random_hex;
+use crate::store::{Begin, JobStore, Lock, Owner};
+use crate::trigger::Transition;
+use std::time::Duration;
+
+impl JobStore {
+    /// One check-in: the own row in a short transaction; then, if this is the first or somebody is suspected, under the
+    /// locks, a second look and one transaction per failed instance (QZ-40…44).
+    ///
+    /// No retries: the caller decides when to try again, inside the window its peers allow it. The time of the last
+    /// check-in moves on only if its transaction was committed, and to the moment the attempt was begun (H8).
+    ///
+    /// # Errors
+    /// What the database reports; nothing has changed then but what a committed transaction changed.
+    pub fn check_in(&self, me: &mut Membership) -> Result<Checkin> {
+        let begun = self.clock.ticks();
+        let gap = me.last_checkin.map_or(Duration::ZERO, |last| begun.saturating_sub(last));
+        let mut checkin = Checkin::default();
+
+        let Some(owner) = me.owner() else {
+            return self.register(me, begun, checkin);
+        };
+        let (registered, seen) = self.heartbeat(&owner)?;
+        if !registered {
+            // H6: somebody convicted us while we lived. What we hold is lost; we come back as another incarnation.
+            me.incarnation = None;
+            me.was_failed_out = true;
+            checkin.failed_out = true;
+            return Ok(checkin);
+        }
+        me.last_checkin = Some(begun);
+        self.judge(me, &seen, gap, begun, &mut checkin)?;
+        Ok(checkin)
+    }
+
+    /// The short transaction without a lock: own row, then everybody's.
+    fn heartbeat(&self, owner: &Owner) -> Result<(bool, Seen)> {
+        let mut answer = (false, Seen::default());
+        self.once("check in", Begin::Writing, &mut |s| {
+            let now_ms = s.now_ms()?;
+            let registered = s.touch_instance(owner, now_ms)?;
+            answer = (registered, Seen { now_ms, instances: s.instances()?, with_fires: s.instances_with_fires()? });
+            Ok(())
+        })?;
+        Ok(answer)
+    }
+
+    /// The first check-in, or the first after a conviction: left-overs under our name are recovered, then we register
+    /// under a new incarnation. Only then may anything be acquired (H25).
+    fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
+        let mut seen = Seen::default();
+        self.once("look at the cluster", Begin::Reading, &mut |s| {
+            seen = Seen { now_ms: s.now_ms()?, instances: s.instances()?, with_fires: s.instances_with_fires()? };
+            Ok(())
+        })?;
+        let namesake = seen.instances.iter().find(|i| i.name == me.instance);
+        if let Some(row) = namesake.filter(|_| me.was_failed_out) {
+            let observer = self.observer(seen.now_ms, begun, Duration::ZERO);
+            if !me.observations.convicts(suspect(row), &observer) {
+                // We did not die, and yet somebody else is registered under our name: a twin. It came later and it
+                // checks in; two that convict each other in turn would help nobody.
+                checkin.twin = true;
+                return Ok(checkin);
+            }
+        }
+        if namesake.is_some() || seen.with_fires.contains(&me.instance) {
+            checkin.recovered.extend(self.recover_instance(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
+        }
+        let incarnation = random_hex();
+        self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
+            let now_ms = s.now_ms()?;
+            let joined = s.draw_fences(None, 1)?.unwrap_or_default();
+            s.put_instance(&InstanceRow {
+                name: me.instance.clone(),
+                last_checkin_ms: now_ms,
+                checkin_interval_ms: millis(self.settings.checkin_interval),
+                incarnation: Some(incarnation.clone()),
+                joined,
+            })?;
+            seen = Seen { now_ms, instances: s.instances()?, with_fires: s.instances_with_fires()? };
+            Ok(())
+        })?;
+        me.incarnation = Some(incarnation);
+        me.was_failed_out = false;
+        me.last_checkin = Some(begun);
+        checkin.registered = true;
+        self.judge(me, &seen, Duration::ZERO, begun, &mut checkin)?;
+        Ok(checkin)
+    }
+
+    /// Suspects are looked at again under the locks and recovered, each in its own transaction.
+    fn judge(
+        &self,
+        me: &mut Membership,
+        seen: &Seen,
+        gap: Duration,
+        begun: Duration,
+        checkin: &mut Checkin,
+    ) -> Result<()> {
+        let observer = self.observer(seen.now_ms, begun, gap);
+        me.observations.read_clock(&observer, self.settings.checkin_interval + self.tolerance());
+        let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
+        me.observations.keep_only(peers.iter().map(|i| i.name.as_str()));
+
+        let mut next_suspicion: Option<i64> = None;
+        let mut suspects = Vec::new();
+        for peer in peers {
+            if me.observations.convicts(suspect(peer), &observer) {
+                suspects.push((peer.name.clone(), Some(peer.last_checkin_ms)));
+            } else {
+                let own_interval = millis(self.settings.checkin_interval);
+                let end = failover::window_end(
+                    peer.last_checkin_ms,
+                    peer.checkin_interval_ms,
+                    own_interval.min(peer.checkin_interval_ms),
+                    observer.tolerance_ms,
+                );
+                let wait = end.saturating_sub(seen.now_ms).max(0).saturating_add(1);
+                next_suspicion = Some(next_suspicion.map_or(wait, |n| n.min(wait)));
+            }
+        }
+        // Fired rows of an instance without a state row belong to nobody (QZ-47, H7: at every check-in, not only the
+        // first). Every node of ours and of Quartz's writes its state row before its first fired row.
+        let known = |name: &String| seen.instances.iter().any(|i| &i.name == name);
+        suspects.extend(seen.with_fires.iter().filter(|name| !known(name)).map(|name| (name.clone(), None)));
+
+        for (name, last_checkin_ms) in suspects {
+            checkin.recovered.extend(self.recover_instance(&name, last_checkin_ms)?);
+        }
+        checkin.next_suspicion = next_suspicion.map(|ms| Duration::from_millis(ms.unsigned_abs()));
+        let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
+        checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
+        Ok(())
+    }
+
+    /// Leaves the cluster: gives back what is acquired and deletes the own rows. If fires are still executing, the
+    /// rows stay, so that peers take over after the usual time. Returns how many fires are left so.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries; peers then take over after the usual time.
+    pub fn leave(&self, owner: &Owner) -> Result<usize> {
+        self.retrying(
+            "leave the cluster",
+            Begin::Locking(Lock::StateAccess),
+            |s| {
+                if s.draw_fences(Some(owner), 0)?.is_none() {
+                    return Ok(0); // already failed out: nothing of ours is left
+                }
+                s.lock(Lock::TriggerAccess)?;
+                let (acquired, executing): (Vec<_>, Vec<_>) =
+                    s.fired_of_instance(&owner.instance)?.into_iter().partition(|f| f.state == FiredState::Acquired);
+                if !acquired.is_empty() {
+                    let ids: Vec<_> = acquired.iter().map(|f| f.fire_id.clone()).collect();
+                    let keys: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();
+                    s.delete_fired(&ids)?;
+                    s.change_states(Selection::Triggers(&keys), Transition::Release.moves(), false)?;
+                }
+                if executing.is_empty() {
+                    s.delete_instance(&owner.instance)?;
+                }
+                Ok(executing.len())
+            },
+            &mut |_, _| Ok(false),
+        )
+    }
+
+    fn observer(&self, now_ms: i64, ticks: Duration, gap: Duration) -> Observer {
+        Observer { now_ms, ticks, gap_ms: millis(gap), tolerance_ms: millis(self.tolerance()) }
+    }
+
+    /// The tolerance of the rule; a take-over delay leaves slow zombies more time to notice.
+    pub(super) fn tolerance(&self) -> Duration {
+        self.settings.checkin_tolerance + self.settings.takeover_delay
+    }
+}
+
+/// What one look at the cluster showed.
+#[derive(Default)]
+struct Seen {
+    now_ms: i64,
+    instances: Vec<InstanceRow>,
+    with_fires: Vec<String>,
+}
+
+fn suspect(row: &InstanceRow) -> Suspect<'_> {
+    Suspect { instance: &row.name, last_checkin_ms: row.last_checkin_ms, interval_ms: row.checkin_interval_ms }
+}
+
+impl Recovered {
+    /// Whether anything was there to be done.
+    pub fn is_empty(&self) -> bool {
+        self.freed == 0 && self.recovery_triggers.is_empty() && self.lost.is_empty() && self.other == 0
+    }
+}

@@ -1,0 +1,70 @@
+//! The cluster as its rows show it: instances and fires.
+
+use super::{FiredTrigger, InstanceStatus};
+use crate::error::Result;
+use crate::rules::failover::{is_dead, millis};
+use crate::store::JobStore;
+use crate::store::row::{FiredState, Snapshot};
+
+impl JobStore {
+    /// The nodes of the cluster, in order of their names.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn instances(&self) -> Result<Vec<InstanceStatus>> {
+        self.read("list instances", |s| {
+            let now = s.now_ms()?;
+            let rows = s.instances()?;
+            let fired = s.all_fired()?;
+            let status = |row: &crate::store::row::InstanceRow| InstanceStatus {
+                alive: !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.tolerance()), now),
+                running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
+                foreign: row.incarnation.is_none(),
+                instance: row.name.clone(),
+                last_checkin_ms: row.last_checkin_ms,
+                checkin_interval_ms: row.checkin_interval_ms,
+            };
+            Ok(rows.iter().map(status).collect())
+        })
+    }
+
+    /// The fires that are reserved or running in the cluster.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    #[doc(alias = "getCurrentlyExecutingJobs")]
+    pub fn fired_triggers(&self) -> Result<Vec<FiredTrigger>> {
+        let rows = self.read("list fires", |s| s.all_fired())?;
+        let fire = |row: crate::store::row::FiredRow| FiredTrigger {
+            fire_id: row.fire_id,
+            trigger: row.trigger,
+            job: row.job,
+            instance: row.instance,
+            state: row.state,
+            fired_ms: row.fired_ms,
+            scheduled_ms: row.scheduled_ms,
+        };
+        Ok(rows.into_iter().map(fire).collect())
+    }
+
+    /// Everything that the invariants speak of, read in one transaction under the locks, so that it is one moment.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        self.retrying(
+            "read everything",
+            crate::store::Begin::Locking(crate::store::Lock::TriggerAccess),
+            |s| s.snapshot(),
+            &mut |_, _| Ok(true),
+        )
+    }
+
+    /// The store's time, epoch milliseconds.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn now_ms(&self) -> Result<i64> {
+        self.read("read the clock", |s| s.now_ms())
+    }
+}

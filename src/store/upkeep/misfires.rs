@@ -1,0 +1,105 @@
+//! Misfires: triggers that are too late get what their misfire instruction says.
+
+use super::MisfirePass;
+use crate::error::Result;
+use crate::rules::misfire;
+use crate::store::firing::simple_counts;
+use crate::store::row::{Advance, TriggerRow};
+use crate::store::transaction::overtaken;
+use crate::store::{Begin, JobStore, Lock, Session};
+use crate::trigger::{Trigger, TriggerState};
+
+impl JobStore {
+    /// Applies the misfire instruction of at most `max_misfires_at_a_time` late triggers.
+    ///
+    /// Looks without the lock first: a store with nothing late costs two statements.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn handle_misfires(&self) -> Result<MisfirePass> {
+        let late = self.read("look for misfires", |s| {
+            let before = s.now_ms().map(|now| self.misfired_before(now))?;
+            Ok(!s.misfired(before, 1, 0)?.is_empty())
+        })?;
+        if !late {
+            return Ok(MisfirePass::default());
+        }
+        self.retrying(
+            "handle misfires",
+            Begin::Locking(Lock::TriggerAccess),
+            |s| self.handle_misfires_in(s),
+            // Triggers that were handled are no longer late: doing it again does no harm.
+            &mut |_, _| Ok(false),
+        )
+    }
+
+    fn handle_misfires_in(&self, s: &mut dyn Session) -> Result<MisfirePass> {
+        let now_ms = s.now_ms()?;
+        let before = self.misfired_before(now_ms);
+        let wanted = self.settings.max_misfires_at_a_time.max(1);
+        let mut pass = MisfirePass::default();
+        let mut late = Vec::new();
+        let mut offset = 0;
+        // Rows that cannot be read stay where they are, at the head of every page: look past them (H12).
+        while late.len() < wanted && pass.unreadable.len() < 1000 {
+            let page = s.misfired(before, wanted + 1, offset)?;
+            let (found, room) = (page.len(), wanted - late.len());
+            for row in page {
+                match self.firable_trigger(&row) {
+                    Ok(trigger) => late.push((row, trigger)),
+                    Err(error) => pass.unreadable.push((row.key, error.to_string())),
+                }
+            }
+            pass.more = found > wanted || late.len() > wanted;
+            if found <= wanted || room == 0 {
+                break;
+            }
+            offset += found;
+        }
+        late.truncate(wanted);
+        self.apply_misfires(s, now_ms, late, TriggerState::Waiting, &mut pass)?;
+        Ok(pass)
+    }
+
+    /// Applies the misfire instruction to triggers of one state and moves them to `state`; those that will not fire
+    /// again go, with their jobs if these are not durable and not running.
+    pub(in crate::store) fn apply_misfires(
+        &self,
+        s: &mut dyn Session,
+        now_ms: i64,
+        late: Vec<(TriggerRow, Trigger)>,
+        state: TriggerState,
+        pass: &mut MisfirePass,
+    ) -> Result<()> {
+        let mut advances = Vec::new();
+        let mut jobs = Vec::new();
+        for (row, mut trigger) in late {
+            let Some(expected_next_ms) = trigger.next_ms else { continue };
+            misfire::apply(&mut trigger, None, now_ms);
+            if trigger.next_ms.is_none() {
+                pass.finalized.push(trigger.key.clone());
+                jobs.push(trigger.job_key.clone());
+            }
+            advances.push(Advance {
+                key: trigger.key.clone(),
+                expected_state: TriggerState::from_name(&row.state).unwrap_or(TriggerState::Waiting),
+                expected_next_ms,
+                state: if trigger.next_ms.is_none() { TriggerState::Complete } else { state },
+                next_ms: trigger.next_ms,
+                previous_ms: trigger.previous_ms,
+                start_ms: trigger.start_ms,
+                simple: simple_counts(&trigger),
+            });
+            pass.handled.push(trigger.key);
+        }
+        if s.advance(&advances)? != advances.len() {
+            return Err(overtaken("handle misfires"));
+        }
+        if !pass.finalized.is_empty() {
+            // #586: Quartz leaves these rows for ever.
+            s.delete_finished_triggers(&pass.finalized)?;
+            s.delete_idle_jobs(&jobs)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! What keeps the cluster in order: check-in, failover, misfires, audit.
+
+mod audit;
+mod checkin;
+mod cluster;
+mod misfires;
+mod recovery;
+
+pub(in crate::store) use recovery::recovery_keys;
+
+use super::Owner;
+use crate::key::{JobKey, TriggerKey};
+use crate::rules::failover::Observations;
+use crate::store::row::FiredState;
+use std::time::Duration;
+
+/// What a node knows of its own place in the cluster; kept by its cluster manager between check-ins.
+#[derive(Clone, Debug)]
+pub struct Membership {
+    /// The instance's name.
+    pub instance: String,
+    /// Under which incarnation it is registered; none before the first check-in and after a conviction.
+    pub incarnation: Option<String>,
+    /// The clock's ticks when the last committed check-in was begun.
+    pub last_checkin: Option<Duration>,
+    /// Whether the last incarnation was declared dead by a peer.
+    pub(crate) was_failed_out: bool,
+    /// What was seen of the others.
+    pub(crate) observations: Observations,
+}
+
+impl Membership {
+    /// A node that has not checked in yet.
+    pub fn new(instance: impl Into<String>) -> Self {
+        Self {
+            instance: instance.into(),
+            incarnation: None,
+            last_checkin: None,
+            was_failed_out: false,
+            observations: Observations::default(),
+        }
+    }
+
+    /// Who the node is in guarded writes; none if it is not registered.
+    pub fn owner(&self) -> Option<Owner> {
+        let incarnation = self.incarnation.clone()?;
+        Some(Owner { instance: self.instance.clone(), incarnation })
+    }
+}
+
+/// What a check-in brought.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checkin {
+    /// It was the first one under a new incarnation.
+    pub registered: bool,
+    /// The node had been declared dead by another: its fires are lost.
+    pub failed_out: bool,
+    /// The failed instances whose work was taken over.
+    pub recovered: Vec<Recovered>,
+    /// Whether this node is the longest-serving one, the active one in active-passive mode.
+    pub is_longest_serving: bool,
+    /// When a peer would be declared dead at the earliest, as a time to wait from now.
+    pub next_suspicion: Option<Duration>,
+    /// Another living node uses our name: registration is refused until it is gone.
+    pub twin: bool,
+}
+
+/// What was done for one failed instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// The failed instance.
+    pub instance: String,
+    /// Its last check-in, epoch milliseconds; none if it had no row (orphaned fires).
+    pub last_checkin_ms: Option<i64>,
+    /// The store's time at the recovery.
+    pub now_ms: i64,
+    /// Acquired triggers given back.
+    pub freed: usize,
+    /// Recovery triggers made: the interrupted fire and the recovery trigger.
+    pub recovery_triggers: Vec<(String, TriggerKey)>,
+    /// Interrupted fires of jobs that do not ask for recovery.
+    pub lost: Vec<String>,
+    /// Fires whose job no longer exists.
+    pub other: usize,
+}
+
+/// What a pass of the misfire handler did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MisfirePass {
+    /// Triggers whose misfire instruction was applied.
+    pub handled: Vec<TriggerKey>,
+    /// Those among them that will not fire again.
+    pub finalized: Vec<TriggerKey>,
+    /// There are more.
+    pub more: bool,
+    /// Triggers that could not be read, with the reason.
+    pub unreadable: Vec<(TriggerKey, String)>,
+}
+
+/// What an audit found and mended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditPass {
+    /// Triggers that were acquired by nobody.
+    pub released: Vec<TriggerKey>,
+    /// Triggers that were blocked by nobody.
+    pub unblocked: Vec<TriggerKey>,
+    /// Complete triggers with no fire left.
+    pub finished: Vec<TriggerKey>,
+}
+
+/// A fire that is reserved or running somewhere in the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FiredTrigger {
+    /// The fire's id.
+    pub fire_id: String,
+    /// Its trigger.
+    pub trigger: TriggerKey,
+    /// Its job; none while it is only reserved.
+    pub job: Option<JobKey>,
+    /// The instance it belongs to.
+    pub instance: String,
+    /// Reserved or executing.
+    pub state: FiredState,
+    /// When it was reserved or fired, epoch milliseconds.
+    pub fired_ms: i64,
+    /// The time it stands for, epoch milliseconds.
+    pub scheduled_ms: i64,
+}
+
+/// A node as its row shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceStatus {
+    /// Its name.
+    pub instance: String,
+    /// Its last check-in, epoch milliseconds by the store's clock.
+    pub last_checkin_ms: i64,
+    /// How often it means to check in.
+    pub checkin_interval_ms: i64,
+    /// Whether its check-in is recent enough, by the rule that declares nodes dead.
+    pub alive: bool,
+    /// How many fires it is executing.
+    pub running: usize,
+    /// Whether it is a node of Quartz, not ours.
+    pub foreign: bool,
+}

@@ -1,0 +1,209 @@
+//! Recovery: the work of a failed instance goes back to the living, in one transaction.
+
+use super::Recovered;
+use crate::data_map::JobDataMap;
+use crate::error::Result;
+use crate::key::{JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
+use crate::store::row::{FiredRow, FiredState, RecoveryRow, Selection, TriggerRow};
+use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Session};
+use crate::trigger::{MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The data keys by which a recovery trigger names the fire it stands for; Java nodes write and read the same.
+pub(in crate::store) mod recovery_keys {
+    pub const NAME: &str = "QRTZ_FAILED_JOB_ORIG_TRIGGER_NAME";
+    pub const GROUP: &str = "QRTZ_FAILED_JOB_ORIG_TRIGGER_GROUP";
+    pub const FIRED_MS: &str = "QRTZ_FAILED_JOB_ORIG_TRIGGER_FIRETIME_IN_MILLISECONDS_AS_STRING";
+    pub const SCHEDULED_MS: &str = "QRTZ_FAILED_JOB_ORIG_TRIGGER_SCHEDULED_FIRETIME_IN_MILLISECONDS_AS_STRING";
+}
+
+impl JobStore {
+    /// Recovers an instance that was suspected when its check-in was `seen_ms` (none: fired rows without a state row).
+    ///
+    /// Takes `STATE_ACCESS`, looks again, takes `TRIGGER_ACCESS`, recovers. A second node that saw the same failure
+    /// waits, finds another check-in time or nothing at all, and does nothing (QZ-43).
+    pub(super) fn recover_instance(&self, name: &str, seen_ms: Option<i64>) -> Result<Option<Recovered>> {
+        let mut recovered = None;
+        self.once("recover a failed instance", Begin::Locking(Lock::StateAccess), &mut |s| {
+            recovered = None;
+            let row = s.instances()?.into_iter().find(|i| i.name == name);
+            if row.as_ref().map(|i| i.last_checkin_ms) != seen_ms {
+                return Ok(()); // it has checked in, or it has been recovered, since it was suspected
+            }
+            s.lock(Lock::TriggerAccess)?;
+            let mut done = self.recover_fires(s, name)?;
+            s.delete_instance(name)?;
+            done.last_checkin_ms = seen_ms;
+            recovered = Some(done).filter(|done| seen_ms.is_some() || !done.is_empty());
+            Ok(())
+        })?;
+        Ok(recovered)
+    }
+
+    /// Gives every fire of the instance its due (QZ-60…77).
+    fn recover_fires(&self, s: &mut dyn Session, name: &str) -> Result<Recovered> {
+        let now_ms = s.now_ms()?;
+        let fires = s.fired_of_instance(name)?;
+        let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
+        let (acquired, executing): (Vec<_>, Vec<_>) = fires.into_iter().partition(|f| f.state == FiredState::Acquired);
+        let mut done = Recovered { instance: name.to_owned(), now_ms, freed: acquired.len(), ..Recovered::default() };
+        if ids.is_empty() {
+            return Ok(done);
+        }
+
+        // The rows first: from here on the failed node's writes find nothing (S7).
+        s.delete_fired(&ids)?;
+        let acquired: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();
+        if !acquired.is_empty() {
+            s.change_states(Selection::Triggers(&acquired), Transition::Release.moves(), false)?;
+        }
+
+        self.schedule_again(s, name, &executing, &mut done)?;
+
+        let blocked: Vec<JobKey> =
+            distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));
+        if !blocked.is_empty() {
+            s.change_states(Selection::Jobs(&blocked), Transition::Unblock.moves(), true)?;
+        }
+        let triggers: Vec<TriggerKey> = distinct(executing.iter().map(|f| &f.trigger));
+        s.delete_finished_triggers(&triggers)?;
+        let jobs: Vec<JobKey> = distinct(executing.iter().filter_map(|f| f.job.as_ref()));
+        s.delete_idle_jobs(&jobs)?;
+        Ok(done)
+    }
+
+    /// One recovery trigger for each interrupted fire whose job asks for it and still exists.
+    fn schedule_again(
+        &self,
+        s: &mut dyn Session,
+        name: &str,
+        executing: &[FiredRow],
+        done: &mut Recovered,
+    ) -> Result<()> {
+        let jobs: Vec<JobKey> = distinct(executing.iter().filter_map(|f| f.job.as_ref()));
+        let existing: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
+        let ids: Vec<_> = executing.iter().map(|f| f.fire_id.clone()).collect();
+        let recovered_before: BTreeSet<String> = s.recovered_origins(&ids)?.into_iter().collect();
+        let keys: Vec<TriggerKey> = distinct(executing.iter().map(|f| &f.trigger));
+        let originals: BTreeMap<TriggerKey, TriggerRow> =
+            s.triggers(&keys)?.into_iter().map(|t| (t.key.clone(), t)).collect();
+        let chain: BTreeMap<TriggerKey, RecoveryRow> =
+            s.recoveries(&keys)?.into_iter().map(|r| (r.trigger.clone(), r)).collect();
+        let paused = s.paused_groups()?.iter().any(|g| g == RECOVERY_GROUP || g == ALL_GROUPS_PAUSED);
+
+        let mut triggers = Vec::new();
+        let mut rows = Vec::new();
+        let mut names = Names::new(name, done.now_ms);
+        for fire in executing {
+            let Some(job) = fire.job.as_ref().filter(|job| existing.contains(job)) else {
+                done.other += 1;
+                continue;
+            };
+            if !fire.requests_recovery {
+                done.lost.push(fire.fire_id.clone());
+                continue;
+            }
+            if recovered_before.contains(&fire.fire_id) {
+                continue;
+            }
+            let key = names.next_free(s)?;
+            let original = originals.get(&fire.trigger);
+            let trigger = self.recovery_trigger(key.clone(), job, fire, original);
+            // QZ-74: like any other trigger it waits while the job executes elsewhere, and while it is paused.
+            let executing = fire.nonconcurrent && s.job_is_executing(job)?;
+            let state = match (paused, executing) {
+                (true, true) => TriggerState::PausedBlocked,
+                (true, false) => TriggerState::Paused,
+                (false, true) => TriggerState::Blocked,
+                (false, false) => TriggerState::Waiting,
+            };
+            triggers.push(self.trigger_row(&trigger, state)?);
+            let before = chain.get(&fire.trigger);
+            rows.push(RecoveryRow {
+                trigger: key.clone(),
+                origin_fire_id: fire.fire_id.clone(),
+                root_fire_id: before.map_or_else(|| fire.fire_id.clone(), |r| r.root_fire_id.clone()),
+                original_scheduled_ms: before.map_or(fire.scheduled_ms, |r| r.original_scheduled_ms),
+                attempt: before.map_or(1, |r| r.attempt + 1),
+            });
+            done.recovery_triggers.push((fire.fire_id.clone(), key));
+        }
+        if triggers.is_empty() {
+            return Ok(());
+        }
+        s.insert_triggers(&triggers)?;
+        s.insert_recoveries(&rows)
+    }
+
+    /// A one-shot at the scheduled time of the lost fire, however old, with the trigger's data and the four keys.
+    ///
+    /// A fire of a recovery trigger keeps the first trigger's four values (H15). Data that cannot be read does not keep
+    /// the job from being run again (H12): the four keys are there in any case.
+    fn recovery_trigger(
+        &self,
+        key: TriggerKey,
+        job: &JobKey,
+        fire: &FiredRow,
+        original: Option<&TriggerRow>,
+    ) -> Trigger {
+        let mut data = match original.map(|row| self.trigger_value(row)) {
+            Some(Ok(trigger)) => trigger.data,
+            Some(Err(error)) => {
+                log::warn!("recovering without the trigger's data trigger={} error={error}", fire.trigger);
+                JobDataMap::new()
+            }
+            None => JobDataMap::new(),
+        };
+        let is_recovery_of_recovery =
+            fire.trigger.group() == RECOVERY_GROUP && data.text(recovery_keys::NAME).is_some();
+        if !is_recovery_of_recovery {
+            data.put(recovery_keys::NAME, fire.trigger.name());
+            data.put(recovery_keys::GROUP, fire.trigger.group());
+            data.put(recovery_keys::FIRED_MS, fire.fired_ms.to_string());
+            data.put(recovery_keys::SCHEDULED_MS, fire.scheduled_ms.to_string());
+        }
+        Trigger {
+            key,
+            job_key: job.clone(),
+            description: None,
+            calendar_name: None,
+            data,
+            priority: fire.priority,
+            misfire: MisfireInstruction::Ignore,
+            start_ms: fire.scheduled_ms,
+            end_ms: None,
+            next_ms: Some(fire.scheduled_ms),
+            previous_ms: None,
+            schedule: Schedule::Simple(SimpleSchedule::once()),
+        }
+    }
+}
+
+/// Names for recovery triggers: `recover_<instance>_<n>`, n from the present millisecond, as people search for them.
+///
+/// The name is for people; what makes a recovery unique is its origin. A name that is taken is passed over (H14).
+struct Names {
+    stem: String,
+    counter: i64,
+}
+
+impl Names {
+    fn new(instance: &str, now_ms: i64) -> Self {
+        let room = MAX_NAME_CHARS - "recover__".len() - 20;
+        Self { stem: instance.chars().take(room).collect(), counter: now_ms }
+    }
+
+    fn next_free(&mut self, s: &mut dyn Session) -> Result<TriggerKey> {
+        loop {
+            let key = TriggerKey::new(RECOVERY_GROUP, format!("recover_{}_{}", self.stem, self.counter));
+            self.counter += 1;
+            if s.existing_triggers(std::slice::from_ref(&key))?.is_empty() {
+                return Ok(key);
+            }
+        }
+    }
+}
+
+fn distinct<'a, K: Ord + Clone + 'a>(keys: impl Iterator<Item = &'a K>) -> Vec<K> {
+    keys.collect::<BTreeSet<_>>().into_iter().cloned().collect()
+}

@@ -1,0 +1,376 @@
+//! When a trigger fires: its first time, the time after another, its last, each stepped over what a calendar excludes.
+
+use super::builder::START_WHEN_STORED;
+use super::{Schedule, Trigger, moment};
+use crate::calendar::Calendar;
+use crate::local;
+use crate::rules::misfire;
+use chrono::{DateTime, Datelike, Utc};
+
+/// How far ahead of the present year a time is looked for, as in Quartz.
+const YEARS_AHEAD: i32 = 100;
+
+/// How many excluded spans a trigger is stepped over before it is taken to have no time left: decades of days.
+const MAX_STEPS: usize = 20_000;
+
+/// The times of a trigger, in epoch milliseconds as the tables keep them. All are pure: the present moment is an
+/// argument, and so is the calendar, of which a trigger knows only the name.
+impl Trigger {
+    /// The times at which it is going to fire, as seen from `now`: from its next time on, or from its first if it was
+    /// never stored.
+    ///
+    /// ```
+    /// use carnelian::calendar::{Calendar, Weekdays};
+    /// use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
+    /// use chrono::{DateTime, Utc};
+    ///
+    /// let trigger = Trigger::builder(TriggerKey::named("noon"), JobKey::named("report"))
+    ///     .schedule(CronSchedule::new("0 0 12 * * ?")?)
+    ///     .build()?;
+    /// let now: DateTime<Utc> = "2026-03-05T18:00:00Z".parse()?;
+    /// let weekdays = Calendar::new(Weekdays::weekend());
+    /// let times: Vec<_> = trigger.upcoming(Some(&weekdays), now).take(2).collect();
+    /// assert_eq!(times, ["2026-03-06T12:00:00Z".parse::<DateTime<Utc>>()?, "2026-03-09T12:00:00Z".parse()?]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "TriggerUtils.computeFireTimes")]
+    pub fn upcoming<'a>(
+        &self,
+        calendar: Option<&'a Calendar>,
+        now: DateTime<Utc>,
+    ) -> impl Iterator<Item = DateTime<Utc>> + use<'a> {
+        let now_ms = now.timestamp_millis();
+        let mut trigger = self.clone();
+        if trigger.next_ms.is_none() {
+            trigger.compute_first_fire_time(calendar, now_ms);
+        }
+        std::iter::from_fn(move || {
+            let next = trigger.next_ms?;
+            trigger.triggered(calendar, now_ms);
+            Some(moment(next))
+        })
+    }
+
+    /// The first time strictly after an instant that the schedule, start and end allow; no calendar is asked.
+    ///
+    /// `now_ms` decides only how far ahead is looked (a hundred years), and where a trigger begins that has no start.
+    ///
+    /// ```
+    /// use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
+    ///
+    /// let trigger = Trigger::builder(TriggerKey::named("noon"), JobKey::named("report"))
+    ///     .schedule(CronSchedule::new("0 0 12 * * ?")?)
+    ///     .build()?;
+    /// let noon = 1_772_366_400_000;
+    /// assert_eq!(trigger.fire_time_after(noon, noon), Some(noon + 86_400_000));
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "getFireTimeAfter")]
+    pub fn fire_time_after(&self, after_ms: i64, now_ms: i64) -> Option<i64> {
+        let start = if self.start_ms == START_WHEN_STORED { self.start_at_now(now_ms) } else { self.start_ms };
+        match &self.schedule {
+            Schedule::Simple(simple) => simple.fire_time_after(start, self.end_ms, after_ms),
+            Schedule::Cron(cron) => cron.fire_time_after(start, self.end_ms, after_ms, year_of(now_ms)),
+        }
+    }
+
+    /// Sets and returns the next time of a trigger that is about to be stored: its first that the calendar includes.
+    ///
+    /// A trigger without a start is given the present moment. None means that it will never fire.
+    ///
+    /// ```
+    /// use carnelian::{JobKey, SimpleSchedule, Trigger, TriggerKey};
+    /// use std::time::Duration;
+    ///
+    /// let mut trigger = Trigger::builder(TriggerKey::named("soon"), JobKey::named("report"))
+    ///     .schedule(SimpleSchedule::every(Duration::from_secs(60)))
+    ///     .build()?;
+    /// let now = 1_772_366_400_000;
+    /// assert_eq!(trigger.compute_first_fire_time(None, now), Some(now));
+    /// trigger.triggered(None, now);
+    /// assert_eq!(trigger.next_fire_time().map(|t| t.timestamp_millis()), Some(now + 60_000));
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "computeFirstFireTime")]
+    pub fn compute_first_fire_time(&mut self, calendar: Option<&Calendar>, now_ms: i64) -> Option<i64> {
+        if self.start_ms == START_WHEN_STORED {
+            self.start_ms = self.start_at_now(now_ms);
+        }
+        let first = match &self.schedule {
+            Schedule::Simple(_) => Some(self.start_ms),
+            Schedule::Cron(_) => self.start_ms.checked_sub(1000).and_then(|ms| self.fire_time_after(ms, now_ms)),
+        };
+        self.next_ms = self.step_over_excluded(first, calendar, now_ms);
+        self.next_ms
+    }
+
+    /// Moves on by one fire: it has fired at its next time, and the one after becomes the next.
+    pub fn triggered(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
+        if let Schedule::Simple(simple) = &mut self.schedule {
+            simple.times_triggered = simple.times_triggered.saturating_add(1);
+        }
+        self.previous_ms = self.next_ms;
+        self.next_ms = self.previous_ms.and_then(|fired| self.included_time_after(fired, calendar, now_ms));
+    }
+
+    /// The last time it can fire, as far as that is known without trying: never for cron schedules, as in Quartz.
+    ///
+    /// No calendar is asked, and a time equal to the end is reported although it is not fired.
+    #[doc(alias = "getFinalFireTime")]
+    pub fn final_fire_time(&self) -> Option<i64> {
+        match &self.schedule {
+            Schedule::Simple(simple) => simple.final_fire_time(self.start_ms, self.end_ms),
+            Schedule::Cron(_) => None,
+        }
+    }
+
+    /// Whether it is later than the threshold allows, so that its misfire instruction is to be applied.
+    pub fn is_misfired(&self, now_ms: i64, threshold_ms: i64) -> bool {
+        misfire::is_misfired(self, now_ms, threshold_ms)
+    }
+
+    /// Does what its misfire instruction wants: usually a new next time, for simple schedules also a new start and count.
+    ///
+    /// ```
+    /// use carnelian::{JobKey, SimpleSchedule, Trigger, TriggerKey};
+    /// use std::time::Duration;
+    ///
+    /// let start = 1_772_366_400_000;
+    /// let mut trigger = Trigger::builder(TriggerKey::named("often"), JobKey::named("report"))
+    ///     .schedule(SimpleSchedule::every(Duration::from_secs(60)))
+    ///     .build()?;
+    /// trigger.compute_first_fire_time(None, start);
+    /// // Five and a half minutes late: the smart policy of an endless schedule waits for the next time.
+    /// trigger.apply_misfire(None, start + 330_000);
+    /// assert_eq!(trigger.next_fire_time().map(|t| t.timestamp_millis()), Some(start + 360_000));
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "updateAfterMisfire")]
+    pub fn apply_misfire(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
+        misfire::apply(self, calendar, now_ms);
+    }
+
+    /// Gives it a past: as if it had fired so often, last at `previous_ms`, and were next due at `next_ms`.
+    ///
+    /// For previews of [`Trigger::upcoming`] and [`Trigger::apply_misfire`]; storing a trigger computes its next time.
+    pub fn set_history(&mut self, next_ms: Option<i64>, previous_ms: Option<i64>, times_triggered: u64) {
+        self.next_ms = next_ms;
+        self.previous_ms = previous_ms;
+        if let Schedule::Simple(simple) = &mut self.schedule {
+            simple.times_triggered = i64::try_from(times_triggered).unwrap_or(i64::MAX);
+        }
+    }
+
+    /// The first time after an instant that the calendar includes.
+    pub(crate) fn included_time_after(&self, after_ms: i64, calendar: Option<&Calendar>, now_ms: i64) -> Option<i64> {
+        self.step_over_excluded(self.fire_time_after(after_ms, now_ms), calendar, now_ms)
+    }
+
+    /// The candidate, or the first of its own times after it that the calendar includes.
+    ///
+    /// Quartz goes from each excluded time to the next one, for as long as that takes. Here whole excluded spans are
+    /// left behind at once, with the same result, and a bound keeps the store's lock from being held for ever.
+    fn step_over_excluded(&self, candidate: Option<i64>, calendar: Option<&Calendar>, now_ms: i64) -> Option<i64> {
+        let Some(calendar) = calendar else {
+            return candidate;
+        };
+        let last_year = year_of(now_ms).saturating_add(YEARS_AHEAD);
+        let mut at = candidate?;
+        for _ in 0..MAX_STEPS {
+            if calendar.is_time_included(at) {
+                return Some(at);
+            }
+            let excluded_until = calendar.skip(at)?.checked_sub(1)?;
+            let after = match &self.schedule {
+                // From there the search would go on within the second pass, and leave out its beginning.
+                Schedule::Cron(cron) if local::is_first_pass(excluded_until, cron.zone) => at,
+                _ => excluded_until.max(at),
+            };
+            at = self.fire_time_after(after, now_ms)?;
+            if year_of(at) > last_year {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The start of a trigger that was given none.
+    fn start_at_now(&self, now_ms: i64) -> i64 {
+        match self.schedule {
+            Schedule::Simple(_) => now_ms,
+            Schedule::Cron(_) => now_ms.saturating_sub(now_ms.rem_euclid(1000)),
+        }
+    }
+}
+
+fn year_of(ms: i64) -> i32 {
+    moment(ms).year()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calendar::{AnnualDays, CronTimes, Holidays, MonthDays, Weekdays};
+    use crate::key::{JobKey, TriggerKey};
+    use crate::trigger::{CronSchedule, SimpleSchedule};
+    use std::time::{Duration, Instant};
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn ms(text: &str) -> i64 {
+        at(text).timestamp_millis()
+    }
+
+    fn simple(start: &str, end: Option<&str>, schedule: SimpleSchedule) -> Trigger {
+        let builder =
+            Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(schedule).start_at(at(start));
+        match end {
+            Some(end) => builder.end_at(at(end)).build().unwrap(),
+            None => builder.build().unwrap(),
+        }
+    }
+
+    fn cron(start: &str, end: Option<&str>, expression: &str) -> Trigger {
+        let schedule = CronSchedule::new(expression).unwrap();
+        let builder =
+            Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(schedule).start_at(at(start));
+        match end {
+            Some(end) => builder.end_at(at(end)).build().unwrap(),
+            None => builder.build().unwrap(),
+        }
+    }
+
+    fn hourly() -> SimpleSchedule {
+        SimpleSchedule::every(Duration::from_secs(3600))
+    }
+
+    const NOW: &str = "2026-03-01T12:00:00Z";
+
+    fn times(trigger: &Trigger, calendar: Option<&Calendar>) -> Vec<String> {
+        let format = |time: DateTime<Utc>| time.format("%d %H:%M").to_string();
+        trigger.upcoming(calendar, at(NOW)).take(4).map(format).collect()
+    }
+
+    #[test]
+    fn a_count_of_two_fires_three_times() {
+        let trigger = simple(NOW, None, hourly().repeat(2));
+        assert_eq!(times(&trigger, None), ["01 12:00", "01 13:00", "01 14:00"]);
+        assert_eq!(trigger.final_fire_time(), Some(ms("2026-03-01T14:00:00Z")));
+    }
+
+    #[test]
+    fn a_simple_trigger_does_not_fire_at_its_end_but_a_cron_trigger_does() {
+        let end = Some("2026-03-01T13:00:00Z");
+        assert_eq!(times(&simple(NOW, end, hourly()), None), ["01 12:00"]);
+        assert_eq!(times(&cron(NOW, end, "0 0 * * * ?"), None), ["01 12:00", "01 13:00"]);
+    }
+
+    #[test]
+    fn a_trigger_without_a_start_begins_now() {
+        let mut trigger = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).build().unwrap();
+        assert_eq!(trigger.fire_time_after(ms(NOW) - 1, ms(NOW)), Some(ms(NOW)));
+        assert_eq!(trigger.compute_first_fire_time(None, ms(NOW)), Some(ms(NOW)));
+        assert_eq!(trigger.start_time(), at(NOW));
+    }
+
+    #[test]
+    fn a_cron_trigger_may_fire_at_its_start() {
+        assert_eq!(times(&cron(NOW, None, "0 0 12 * * ?"), None).first().unwrap(), "01 12:00");
+    }
+
+    #[test]
+    fn excluded_times_are_left_out_and_the_phase_is_kept() {
+        let trigger = simple("2026-03-06T22:30:00Z", None, hourly());
+        let weekend = Calendar::new(Weekdays::weekend());
+        assert_eq!(times(&trigger, Some(&weekend)), ["06 22:30", "06 23:30", "09 00:30", "09 01:30"]);
+    }
+
+    #[test]
+    fn a_first_time_that_is_excluded_is_not_the_first() {
+        let mut trigger = cron(NOW, None, "0 0 12 * * ?");
+        let holiday = Calendar::new(Holidays::on([at(NOW).date_naive()]));
+        assert_eq!(trigger.compute_first_fire_time(Some(&holiday), ms(NOW)), Some(ms("2026-03-02T12:00:00Z")));
+    }
+
+    #[test]
+    fn a_trigger_that_fired_for_the_last_time_has_no_next() {
+        let mut trigger = simple(NOW, None, SimpleSchedule::once());
+        trigger.compute_first_fire_time(None, ms(NOW));
+        trigger.triggered(None, ms(NOW));
+        assert!(!trigger.may_fire_again());
+        assert_eq!(trigger.previous_fire_time(), Some(at(NOW)));
+        trigger.triggered(None, ms(NOW));
+        assert_eq!((trigger.next_fire_time(), trigger.previous_fire_time()), (None, None));
+    }
+
+    #[test]
+    fn a_calendar_that_excludes_everything_leaves_no_time_and_costs_little() {
+        let never = [
+            Calendar::new(CronTimes::excluding("* * * * * ?").unwrap()),
+            Calendar::new(CronTimes::excluding("0-59 0-59 * * * ?").unwrap()),
+            Calendar::new(MonthDays::excluding(1..=31).unwrap()),
+            Calendar::new(AnnualDays::excluding((1..=12).flat_map(|m| (1..=28).map(move |d| (m, d)))).unwrap())
+                .over(Calendar::new(MonthDays::excluding(29..=31).unwrap())),
+        ];
+        let began = Instant::now();
+        for calendar in &never {
+            for mut trigger in [cron(NOW, None, "* * * * * ?"), simple(NOW, None, SimpleSchedule::every(MS))] {
+                assert_eq!(trigger.compute_first_fire_time(Some(calendar), ms(NOW)), None);
+            }
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    }
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_trigger_of_every_second_gets_past_a_year_that_is_excluded() {
+        let year = Calendar::new(CronTimes::excluding("* * * * * ? 2026").unwrap());
+        let mut trigger = cron(NOW, None, "* * * * * ?");
+        assert_eq!(trigger.compute_first_fire_time(Some(&year), ms(NOW)), Some(ms("2027-01-01T00:00:00Z")));
+    }
+
+    #[test]
+    fn leaving_whole_spans_behind_gives_the_time_that_single_steps_give() {
+        let zone = chrono_tz::Europe::Berlin;
+        let calendars = [
+            Calendar::new(CronTimes::excluding("* 10-50 * * * ?").unwrap()).in_zone(zone),
+            Calendar::new(CronTimes::excluding("* * 1-2 * * ?").unwrap()).in_zone(zone),
+            Calendar::new(Weekdays::weekend()).in_zone(zone),
+        ];
+        let schedule = |text: &str| CronSchedule::new(text).unwrap().in_zone(zone);
+        for expression in ["0 0/5 * * * ?", "30 0/7 * * * ?", "0 55 0/3 * * ?"] {
+            for start in ["2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z"] {
+                let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j"));
+                let trigger = builder.schedule(schedule(expression)).start_at(at(start)).build().unwrap();
+                for calendar in &calendars {
+                    let mut from = ms(start);
+                    for _ in 0..200 {
+                        let mut single = trigger.fire_time_after(from, from);
+                        while let Some(time) = single.filter(|time| !calendar.is_time_included(*time)) {
+                            single = trigger.fire_time_after(time, from);
+                        }
+                        let whole = trigger.included_time_after(from, Some(calendar), from);
+                        assert_eq!(whole, single, "{expression} after {}", moment(from));
+                        from = whole.unwrap();
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn times_beyond_all_dates_are_none() {
+        let trigger = simple(NOW, None, SimpleSchedule::every(Duration::from_millis(u64::MAX)));
+        assert_eq!(trigger.fire_time_after(ms(NOW), ms(NOW)), None);
+        for schedule in [hourly(), SimpleSchedule::once(), hourly().repeat(u32::MAX)] {
+            for extreme in [i64::MIN, i64::MAX] {
+                simple(NOW, None, schedule.clone()).fire_time_after(extreme, extreme);
+                simple(NOW, None, schedule.clone()).apply_misfire(None, extreme);
+            }
+        }
+        assert_eq!(cron(NOW, None, "0 0 12 * * ?").fire_time_after(i64::MAX, ms(NOW)), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! What integration tests share. A test file says `mod support;` and, since clippy's allowances for tests do not reach
+//! helper functions outside of `#[test]`, begins with
+//! `#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]`.
+#![allow(dead_code, reason = "no test file uses all of it")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "tests wait for other processes in real time")]
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// The PostgreSQL to test on, as a URL.
+pub fn postgres_url() -> String {
+    server_url("CARNELIAN_TEST_POSTGRES")
+}
+
+/// The MySQL or MariaDB to test on, as a URL.
+pub fn mysql_url() -> String {
+    server_url("CARNELIAN_TEST_MYSQL")
+}
+
+fn server_url(variable: &str) -> String {
+    match std::env::var(variable) {
+        Ok(url) if !url.is_empty() => url,
+        _ => panic!("{variable} names no server: run the tests by ./tests/run, which starts one"),
+    }
+}
+
+/// A name that no other test has, in this run or another on the same server: for schedulers, tables and files.
+/// Lower case letters, digits and `_`, `prefix` and at most 27 bytes.
+pub fn fresh_name(prefix: &str) -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let random = getrandom::u32().expect("the system has random numbers");
+    format!("{prefix}_{:x}_{count:x}_{random:08x}", std::process::id())
+}
+
+/// A port of 127.0.0.1 on which nobody listens at the moment.
+pub fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .expect("a port is free on 127.0.0.1")
+        .port()
+}
+
+/// Waits for a fact, looking often, and panics with `what` should have come true when `limit` is over.
+#[track_caller]
+pub fn wait_until(what: &str, limit: Duration, mut fact: impl FnMut() -> bool) {
+    let start = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    while !fact() {
+        let waited = start.elapsed();
+        assert!(waited < limit, "waited {waited:.1?} in vain until {what}");
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}
