@@ -202,12 +202,10 @@ fn walk(root: &Path, below: &str, names: &mut Vec<String>) {
     for entry in std::fs::read_dir(root.join(below)).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{below}{}", entry.file_name().to_string_lossy());
-        if entry.file_type().unwrap().is_dir() {
-            if !matches!(name.as_str(), "target" | ".git") {
-                walk(root, &format!("{name}/"), names);
-            }
-        } else {
-            names.push(name);
+        match name.as_str() {
+            "target" | ".git" => {}
+            _ if entry.file_type().unwrap().is_dir() => walk(root, &format!("{name}/"), names),
+            _ => names.push(name),
         }
     }
 }
