@@ -4,7 +4,13 @@
 //! purpose, `tests/golden/deviations` has the rule. To add a file: a module with a test that calls
 //! [`report::check_file`] with a closure from record to outcome.
 
+#[path = "golden/calendars.rs"]
+mod calendars;
 #[path = "golden/cron.rs"]
 mod cron;
+#[path = "golden/definitions.rs"]
+mod definitions;
 #[path = "golden/report.rs"]
 mod report;
+#[path = "golden/triggers.rs"]
+mod triggers;

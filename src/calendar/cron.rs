@@ -1,8 +1,8 @@
 //! `CronTimes`: times that are excluded because a cron expression matches them.
 
 use super::CalendarRule;
-use super::local::{self, DAY, HOUR, MINUTE, SECOND};
 use crate::cron::CronExpression;
+use crate::local::{self, DAY, HOUR, MINUTE, SECOND};
 use chrono::{DateTime, Datelike};
 use chrono_tz::Tz;
 

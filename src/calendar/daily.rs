@@ -1,8 +1,8 @@
 //! `DailyRange`: a time of every day that is excluded, or that alone is included.
 
 use super::CalendarRule;
-use super::local::{self, DAY};
 use crate::error::{Error, Result};
+use crate::local::{self, DAY};
 use chrono::{NaiveTime, Timelike};
 use chrono_tz::Tz;
 

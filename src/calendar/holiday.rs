@@ -1,6 +1,7 @@
 //! `Holidays`: dates that are excluded.
 
-use super::{CalendarRule, local};
+use super::CalendarRule;
+use crate::local;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use std::collections::BTreeSet;

@@ -4,7 +4,6 @@ mod annual;
 mod cron;
 mod daily;
 mod holiday;
-mod local;
 mod monthly;
 mod weekly;
 
@@ -17,6 +16,7 @@ pub use weekly::Weekdays;
 
 use crate::error::{Error, Result};
 use crate::key::check_text;
+use crate::local;
 use chrono_tz::Tz;
 
 /// How many calendars may be laid upon each other.
@@ -173,13 +173,13 @@ impl Calendar {
             CalendarRule::Monthly(days) if days.excludes_all() => None,
             CalendarRule::Weekly(days) if days.excludes_all() => None,
             CalendarRule::Monthly(_) | CalendarRule::Weekly(_) => {
-                next_day_that(ms.max(self.next_of_base(ms)), zone, false, |day| self.own_rule_includes(day))
+                next_day_that(ms.max(self.next_of_base(ms)?), zone, false, |day| self.own_rule_includes(day))
             }
             CalendarRule::Annual(_) => {
-                next_day_that(ms.max(self.next_of_base(ms)), zone, false, |day| self.is_time_included(day))
+                next_day_that(ms.max(self.next_of_base(ms)?), zone, false, |day| self.is_time_included(day))
             }
             CalendarRule::Holiday(_) => {
-                next_day_that(ms.max(self.next_of_base(ms)), zone, true, |day| self.is_time_included(day))
+                next_day_that(ms.max(self.next_of_base(ms)?), zone, true, |day| self.is_time_included(day))
             }
         }
     }
@@ -210,7 +210,11 @@ impl Calendar {
     }
 
     /// Checks what can be checked without the store.
-    pub(crate) fn check(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if a description cannot be stored or more than [`MAX_CALENDAR_DEPTH`] calendars are laid
+    /// upon each other.
+    pub fn check(&self) -> Result<()> {
         let mut depth = 0;
         let mut at = Some(self);
         while let Some(calendar) = at {
@@ -246,9 +250,9 @@ impl Calendar {
         .unwrap_or(false)
     }
 
-    /// The base's answer, or the instant itself where it has none.
-    fn next_of_base(&self, ms: i64) -> i64 {
-        self.base().and_then(|base| base.next_included_time(ms)).unwrap_or(ms)
+    /// The base's answer, or the instant itself where there is no base.
+    fn next_of_base(&self, ms: i64) -> Option<i64> {
+        self.base().map_or(Some(ms), |base| base.next_included_time(ms))
     }
 
     fn first_included(&self, from: i64) -> Option<i64> {

@@ -3,6 +3,7 @@
 use chrono::{Datelike, NaiveDate};
 
 use super::field::Values;
+use super::kind::FieldKind;
 use super::wall::{days_in_month, lenient_date};
 
 /// How the days are chosen: by one of the two day fields, the other being `?`.
@@ -58,8 +59,6 @@ impl DayRule {
                 let day = nearest_workday(date, length - offset, length);
                 workday_step(today, day, 1, &is_over)
             }
-            // Quartz loops for ever on `0W`.
-            DayRule::NearestWorkday { day } if day < 1 => DayStep::Never,
             DayRule::NearestWorkday { day: wanted } => {
                 let day = nearest_workday(date, wanted, length);
                 workday_step(today, day, wanted, &is_over)
@@ -84,9 +83,16 @@ impl DayRule {
         }
     }
 
-    /// Whether no day can ever satisfy the rule, because its field names none.
+    /// Whether no day can ever satisfy the rule, because its field names none that exists.
     pub(super) fn is_empty(&self) -> bool {
-        matches!(self, DayRule::OfMonth(days) | DayRule::OfWeek(days) if days.is_empty())
+        match self {
+            DayRule::OfMonth(days) | DayRule::OfWeek(days) => days.is_empty(),
+            // Of the `#` days Quartz accepts any number and never finds one beyond Saturday.
+            DayRule::NthOf { weekday, .. } => *weekday > FieldKind::DayOfWeek.max(),
+            // On `0W` it loops for ever.
+            DayRule::NearestWorkday { day } => *day < 1,
+            _ => false,
+        }
     }
 }
 
@@ -98,7 +104,7 @@ fn within_month(today: i32, day: i32, length: i32) -> DayStep {
     if day > length { DayStep::NextMonth(1) } else { here_or(today, day) }
 }
 
-/// How many days after weekday `from` the weekday `to` comes; a `to` beyond Saturday is never reached.
+/// How many days after weekday `from` the weekday `to` comes.
 fn days_until(from: i32, to: i32) -> i32 {
     if to >= from { to - from } else { to + 7 - from }
 }

@@ -23,33 +23,49 @@ const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursd
 
 /// Describes when an expression fires, from the time of day to the years.
 pub(super) fn explain(plan: &Plan) -> String {
-    let mut parts = vec![time(plan), day(&plan.day)];
-    if let Some(months) = months(plan.months) {
-        parts.push(months);
+    if let Some(missing) = missing(plan) {
+        return format!("never: no {missing} is named");
     }
-    if let Some(years) = years(plan.years.spans()) {
-        parts.push(years);
-    }
-    parts.join(", ")
+    let parts = [Some(time(plan)), Some(day(&plan.day)), months(plan.months), years(plan.years.spans())];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The field without a value that exists, which Quartz accepts and then cannot evaluate.
+fn missing(plan: &Plan) -> Option<&'static str> {
+    let fields = [
+        (plan.seconds.is_empty(), "second"),
+        (plan.minutes.is_empty(), "minute"),
+        (plan.hours.is_empty(), "hour"),
+        (plan.day.is_empty(), "day"),
+        (plan.months.is_empty(), "month"),
+        (plan.years.spans().is_empty(), "year"),
+    ];
+    fields.into_iter().find_map(|(is_empty, name)| is_empty.then_some(name))
 }
 
 fn time(plan: &Plan) -> String {
-    match (only(plan.hours), only(plan.minutes), only(plan.seconds)) {
-        (Some(hour), Some(minute), Some(second)) => format!("at {hour:02}:{minute:02}:{second:02}"),
-        (None, Some(minute), Some(second)) => {
-            let hours = field(FieldKind::Hour, plan.hours);
-            format!("at {minute:02}:{second:02} past {hours}")
-        }
-        (_, _, Some(0)) => {
-            format!("at {} of {}", field(FieldKind::Minute, plan.minutes), field(FieldKind::Hour, plan.hours))
-        }
-        _ => format!(
-            "at {} of {} of {}",
-            field(FieldKind::Second, plan.seconds),
-            field(FieldKind::Minute, plan.minutes),
-            field(FieldKind::Hour, plan.hours)
-        ),
+    if let (Some(minute), Some(second)) = (only(plan.minutes), only(plan.seconds)) {
+        return match only(plan.hours) {
+            Some(hour) => format!("at {hour:02}:{minute:02}:{second:02}"),
+            None => format!("at {minute:02}:{second:02} past {}", field(FieldKind::Hour, plan.hours)),
+        };
     }
+    let mut fields =
+        vec![(FieldKind::Second, plan.seconds), (FieldKind::Minute, plan.minutes), (FieldKind::Hour, plan.hours)];
+    // `every minute` says that it is at second 0, and that it is in every hour.
+    if only(plan.seconds) == Some(0) {
+        fields.remove(0);
+    }
+    while fields.len() > 1 && fields.iter().rev().take(2).all(|(kind, values)| is_every(*kind, *values)) {
+        fields.pop();
+    }
+    let words: Vec<String> = fields.iter().map(|(kind, values)| field(*kind, *values)).collect();
+    let words = words.join(" of ");
+    if words.starts_with("every") { words } else { format!("at {words}") }
+}
+
+fn is_every(kind: FieldKind, values: Values) -> bool {
+    (kind.min()..=kind.max()).all(|value| values.contains(value))
 }
 
 fn only(values: Values) -> Option<i32> {
@@ -62,7 +78,6 @@ fn field(kind: FieldKind, values: Values) -> String {
     let numbers: Vec<i32> = values.iter().collect();
     let name = kind.name();
     match (numbers.as_slice(), progression(&numbers)) {
-        ([], _) => format!("no {name}"),
         ([one], _) => format!("{name} {one}"),
         ([first, .., last], Some(1)) if (*first, *last) == (kind.min(), kind.max()) => {
             format!("every {name}")
@@ -87,7 +102,6 @@ fn day(rule: &DayRule) -> String {
         DayRule::OfMonth(days) => {
             let numbers: Vec<i32> = days.iter().collect();
             match (numbers.as_slice(), progression(&numbers)) {
-                ([], _) => "on no day".to_owned(),
                 ([1, .., 31], Some(1)) => "every day".to_owned(),
                 ([first, .., last], Some(1)) => {
                     format!("on the {} to the {} of the month", ordinal(*first), ordinal(*last))
@@ -106,7 +120,6 @@ fn day(rule: &DayRule) -> String {
         DayRule::OfWeek(days) => {
             let numbers: Vec<i32> = days.iter().collect();
             match (numbers.as_slice(), progression(&numbers)) {
-                ([], _) => "on no day".to_owned(),
                 ([1, .., 7], Some(1)) => "every day".to_owned(),
                 ([first, _, .., last], Some(1)) if numbers.len() > 2 => {
                     format!("on {} to {}", named(&WEEKDAYS, *first), named(&WEEKDAYS, *last))
@@ -121,7 +134,6 @@ fn day(rule: &DayRule) -> String {
         DayRule::NthOf { weekday: 0, nth } => {
             format!("on the {} Saturday of the month", ordinal(nth))
         }
-        DayRule::NthOf { weekday, .. } if weekday > 7 => "on no day".to_owned(),
         DayRule::NthOf { weekday, nth } => {
             format!("on the {} {} of the month", ordinal(nth), named(&WEEKDAYS, weekday))
         }
@@ -139,7 +151,6 @@ fn last_day(offset: i32) -> String {
 fn months(values: Values) -> Option<String> {
     let numbers: Vec<i32> = values.iter().collect();
     match (numbers.as_slice(), progression(&numbers)) {
-        ([], _) => Some("in no month".to_owned()),
         ([1, .., 12], Some(1)) => None,
         ([first, _, .., last], Some(1)) if numbers.len() > 2 => {
             Some(format!("in {} to {}", named(&MONTHS, *first), named(&MONTHS, *last)))
@@ -152,9 +163,6 @@ fn years(spans: &[Span]) -> Option<String> {
     let every = Span { first: FIRST_YEAR, last: LAST_YEAR, step: 1 };
     if spans.contains(&every) {
         return None;
-    }
-    if spans.is_empty() {
-        return Some("in no year".to_owned());
     }
     let span = |span: &Span| match *span {
         Span { first, last, .. } if first == last => first.to_string(),

@@ -11,6 +11,7 @@ mod parse;
 mod scan;
 mod wall;
 mod year;
+pub(crate) mod zone;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -127,7 +128,7 @@ impl CronExpression {
     /// ```
     #[doc(alias = "isSatisfiedBy")]
     pub fn is_satisfied_by(&self, ms: i64, zone: Tz, now_year: i32) -> bool {
-        let Some(second) = Wall::at(ms, zone).map(Wall::instant) else {
+        let Some(second) = Wall::at(ms, zone).and_then(Wall::instant) else {
             return false;
         };
         let before = second.checked_sub(1000);
@@ -143,7 +144,7 @@ impl CronExpression {
     /// assert_eq!(explain("0 30 8 ? * MON-FRI")?, "at 08:30:00, on Monday to Friday");
     /// assert_eq!(
     ///     explain("0 0/15 * LW 6 ?")?,
-    ///     "at every 15th minute from 0 of every hour, on the last weekday (Monday to Friday) of the month, in June"
+    ///     "every 15th minute from 0 of every hour, on the last weekday (Monday to Friday) of the month, in June"
     /// );
     /// # Ok::<(), carnelian::cron::CronParseError>(())
     /// ```

@@ -41,7 +41,7 @@ pub(super) fn next_after(plan: &Plan, after_ms: i64, zone: Tz, now_year: i32) ->
     let mut wall = Wall::at(search.earliest_ms, zone)?;
     for _ in 0..MAX_STEPS {
         match search.pass(wall)? {
-            Ok(found) => return Some(found.instant()),
+            Ok(found) => return found.instant(),
             Err(restart) => wall = restart,
         }
     }
@@ -106,8 +106,8 @@ impl Search<'_> {
             // Sent back to the same day again, Quartz goes round in circles: the month is too short for
             // the day (`L-30W`), or the clock has jumped over the time. Here the day is over.
             let in_circles = day < today && lenient_date(year, month, day) == self.went_back_to;
-            let wanted = wall.on(year, month, day, clock);
-            in_circles || wanted.is_none_or(|wanted| wanted.instant() < self.earliest_ms)
+            let wanted = wall.on(year, month, day, clock).and_then(Wall::instant);
+            in_circles || wanted.is_none_or(|wanted| wanted < self.earliest_ms)
         };
         let restart = match self.plan.day.step(wall.date(), is_over) {
             DayStep::Here => return Some(Look::Fits),

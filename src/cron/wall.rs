@@ -3,10 +3,10 @@
 //! A time that the clock jumps over keeps the offset from before the jump (02:30 becomes 03:30);
 //! a time that comes twice means the second one, in standard time.
 
-use chrono::{
-    DateTime, Datelike, Days, MappedLocalTime, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone, Timelike,
-};
-use chrono_tz::{GapInfo, Tz};
+use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveDateTime, TimeDelta, Timelike};
+use chrono_tz::Tz;
+
+use super::zone::{Meaning, to_local, to_utc};
 
 /// Local time on a calendar and a clock in a zone. It always exists: what would lie in a gap is moved on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,19 +18,15 @@ pub(super) struct Wall {
 impl Wall {
     /// What the clock shows at an instant, without the fraction of its second.
     pub(super) fn at(instant_ms: i64, zone: Tz) -> Option<Self> {
-        let time = DateTime::from_timestamp(instant_ms.div_euclid(1000), 0)?;
-        Some(Wall { zone, time: time.with_timezone(&zone).naive_local() })
+        let utc = DateTime::from_timestamp(instant_ms.div_euclid(1000), 0)?.naive_utc();
+        Some(Wall { zone, time: to_local(zone, utc)? })
     }
 
     /// The instant meant, in milliseconds.
-    pub(super) fn instant(self) -> i64 {
-        let offset = match self.zone.offset_from_local_datetime(&self.time) {
-            MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => offset,
-            MappedLocalTime::None => {
-                return instant_in_gap(self.zone, self.time).timestamp_millis();
-            }
-        };
-        (self.time.and_utc().timestamp() - i64::from(offset.fix().local_minus_utc())) * 1000
+    pub(super) fn instant(self) -> Option<i64> {
+        match to_utc(self.zone, self.time)? {
+            Meaning::Exists(utc) | Meaning::InGap(utc) => Some(utc.and_utc().timestamp_millis()),
+        }
     }
 
     pub(super) fn date(self) -> NaiveDate {
@@ -75,22 +71,12 @@ impl Wall {
     fn on_date(self, date: NaiveDate, [hour, minute, second]: [i32; 3]) -> Option<Self> {
         let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
         let time = date.and_hms_opt(0, 0, 0)?.checked_add_signed(TimeDelta::try_seconds(seconds)?)?;
-        Some(Wall { zone: self.zone, time: settled(self.zone, time) })
+        let time = match to_utc(self.zone, time)? {
+            Meaning::Exists(_) => time,
+            Meaning::InGap(utc) => to_local(self.zone, utc)?,
+        };
+        Some(Wall { zone: self.zone, time })
     }
-}
-
-fn settled(zone: Tz, time: NaiveDateTime) -> NaiveDateTime {
-    match zone.offset_from_local_datetime(&time) {
-        MappedLocalTime::None => instant_in_gap(zone, time).with_timezone(&zone).naive_local(),
-        _ => time,
-    }
-}
-
-fn instant_in_gap(zone: Tz, time: NaiveDateTime) -> DateTime<chrono::Utc> {
-    let before = GapInfo::new(&time, &zone).and_then(|gap| gap.begin);
-    let offset = before.map_or(0, |(_, offset)| offset.fix().local_minus_utc());
-    let seconds = TimeDelta::seconds(i64::from(offset));
-    time.checked_sub_signed(seconds).unwrap_or(time).and_utc()
 }
 
 /// The date of a day counted from the first of a month counted from January; neither need be within bounds.
@@ -125,16 +111,16 @@ mod tests {
     }
 
     #[test]
-    fn a_time_in_the_gap_keeps_the_old_offset() {
+    fn a_time_in_the_gap_is_moved_on() {
         let moved = wall([2026, 3, 29], [2, 30, 0]);
         assert_eq!((moved.hour(), moved.minute()), (3, 30));
-        assert_eq!(moved.instant(), 1_774_747_800_000);
+        assert_eq!(moved.instant(), Some(1_774_747_800_000));
     }
 
     #[test]
-    fn a_time_that_comes_twice_is_the_second() {
+    fn the_first_pass_of_a_repeated_hour_is_taken_for_the_second() {
         let second_pass = wall([2026, 10, 25], [2, 30, 0]);
-        assert_eq!(second_pass.instant(), 1_792_891_800_000);
+        assert_eq!(second_pass.instant(), Some(1_792_891_800_000));
         assert_eq!(Wall::at(1_792_888_200_000, Berlin), Some(second_pass));
     }
 

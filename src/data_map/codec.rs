@@ -1,18 +1,94 @@
-//! placeholder
-use super::JobDataMap;
-#[derive(Clone, Copy, Debug)]
+//! `DataFormat`: which of the two stored forms a scheduler uses, and the limits of both.
+
+use super::{JobDataMap, java, properties};
+use crate::error::{Error, Result};
+
+/// The most that MySQL's `BLOB` holds. Other databases take more, but a scheduler must be able to move.
+pub(crate) const MAX_STORED_BYTES: usize = 65_535;
+
+/// How job data is stored: the setting `useProperties`. All nodes of a cluster must agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataFormat {
+    /// The text of a `java.util.Properties`: every value a text.
     Properties,
+    /// A serialised `org.quartz.JobDataMap`.
     Java,
 }
+
 impl DataFormat {
-    pub(crate) fn encode_job(self, _d: &JobDataMap) -> crate::Result<Vec<u8>> {
-        Ok(vec![])
+    /// What a job stores, also for an empty map.
+    pub(crate) fn encode_job(self, data: &JobDataMap) -> Result<Vec<u8>> {
+        let bytes = match self {
+            Self::Properties => properties::encode(data),
+            Self::Java => java::encode(data),
+        };
+        let count = |entries| format!("{entries} entries");
+        let bytes = bytes.map_err(|reason| Error::invalid("job data", count(data.len()), reason))?;
+        if bytes.len() > MAX_STORED_BYTES {
+            let expected = format!("{} bytes are more than the {MAX_STORED_BYTES} that can be stored", bytes.len());
+            return Err(Error::invalid("job data", count(data.len()), expected));
+        }
+        Ok(bytes)
     }
-    pub(crate) fn encode_trigger(self, _d: &JobDataMap) -> crate::Result<Vec<u8>> {
-        Ok(vec![])
+
+    /// What a trigger stores: nothing for an empty map.
+    pub(crate) fn encode_trigger(self, data: &JobDataMap) -> Result<Vec<u8>> {
+        if data.is_empty() { Ok(Vec::new()) } else { self.encode_job(data) }
     }
-    pub(crate) fn decode(self, _b: Option<&[u8]>) -> Result<JobDataMap, String> {
-        Ok(JobDataMap::new())
+
+    /// Reads what either stores. An error says, for people, why the bytes cannot be read.
+    pub(crate) fn decode(self, bytes: Option<&[u8]>) -> Result<JobDataMap, String> {
+        match (self, bytes) {
+            (_, None | Some([])) => Ok(JobDataMap::new()),
+            (_, Some(bytes)) if bytes.len() > java::MAX_STREAM_BYTES => Err(format!(
+                "{} bytes of job data are more than the {} that are read",
+                bytes.len(),
+                java::MAX_STREAM_BYTES
+            )),
+            (Self::Properties, Some(bytes)) => properties::decode(bytes),
+            (Self::Java, Some(bytes)) => java::decode(bytes),
+        }
+    }
+}
+
+/// The stored forms, for programs that move data between Quartz and Carnelian.
+impl JobDataMap {
+    /// Reads `JOB_DATA` as Quartz stores it where `useProperties` is not set: a serialised `JobDataMap` or another
+    /// common map of Java. No bytes are an empty map.
+    ///
+    /// Values of other than the common types become [`DataValue::Foreign`](super::DataValue::Foreign).
+    pub fn from_java_bytes(bytes: &[u8]) -> Result<Self> {
+        DataFormat::Java.public_decode(bytes)
+    }
+
+    /// The bytes that Quartz would store where `useProperties` is not set.
+    pub fn to_java_bytes(&self) -> Result<Vec<u8>> {
+        DataFormat::Java.encode_job(self)
+    }
+
+    /// Reads `JOB_DATA` as Quartz stores it where `useProperties` is set: the text of a `java.util.Properties`. All
+    /// values are texts.
+    pub fn from_properties_text(bytes: &[u8]) -> Result<Self> {
+        DataFormat::Properties.public_decode(bytes)
+    }
+
+    /// The text that Quartz could read where `useProperties` is set, by name and without a date.
+    ///
+    /// Numbers and truth values become their text and `Null` the empty one, where Quartz refuses the former. Foreign
+    /// values have no text and are refused.
+    ///
+    /// ```
+    /// let data: carnelian::JobDataMap = [("to", "ops@example.org"), ("subject", "a=b")].into_iter().collect();
+    /// assert_eq!(data.to_properties_text()?, b"#\nsubject=a\\=b\nto=ops@example.org\n");
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    pub fn to_properties_text(&self) -> Result<Vec<u8>> {
+        DataFormat::Properties.encode_job(self)
+    }
+}
+
+impl DataFormat {
+    fn public_decode(self, bytes: &[u8]) -> Result<JobDataMap> {
+        self.decode(Some(bytes)).map_err(|reason| Error::invalid("job data", format!("{} bytes", bytes.len()), reason))
     }
 }

@@ -1,11 +1,19 @@
 //! `JobDataMap`: the named values that travel with a job or a trigger.
 
 mod codec;
-
-pub(crate) use codec::DataFormat;
+mod foreign;
+mod java;
+mod properties;
+mod text;
 
 use std::collections::BTreeMap;
 use std::fmt;
+
+pub(crate) use codec::DataFormat;
+pub use foreign::ForeignValue;
+
+/// How many keys a stored map may have that are no Rust texts.
+const MAX_UNNAMED: usize = 1000;
 
 /// One value of a [`JobDataMap`]: the types that both Rust and Java nodes understand.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +35,28 @@ pub enum DataValue {
     Double(f64),
     /// A Java `char`, a UTF-16 unit.
     Char(u16),
+    /// Anything else that a Java node stored: named, and written back untouched.
+    Foreign(ForeignValue),
 }
 
+impl DataValue {
+    /// The Java class of the value.
+    fn java_class(&self) -> &str {
+        match self {
+            Self::Null => "null",
+            Self::String(_) => "java.lang.String",
+            Self::Bool(_) => "java.lang.Boolean",
+            Self::Int(_) => "java.lang.Integer",
+            Self::Long(_) => "java.lang.Long",
+            Self::Float(_) => "java.lang.Float",
+            Self::Double(_) => "java.lang.Double",
+            Self::Char(_) => "java.lang.Character",
+            Self::Foreign(v) => v.class_name(),
+        }
+    }
+}
+
+/// The value as text, as it is stored where `useProperties` is set; numbers as both Rust and Java read them.
 impl fmt::Display for DataValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -37,11 +65,19 @@ impl fmt::Display for DataValue {
             Self::Bool(v) => v.fmt(f),
             Self::Int(v) => v.fmt(f),
             Self::Long(v) => v.fmt(f),
-            Self::Float(v) => v.fmt(f),
-            Self::Double(v) => v.fmt(f),
+            Self::Float(v) if v.is_infinite() => f.write_str(infinity(v.is_sign_negative())),
+            Self::Float(v) => write!(f, "{v:?}"),
+            Self::Double(v) if v.is_infinite() => f.write_str(infinity(v.is_sign_negative())),
+            Self::Double(v) => write!(f, "{v:?}"),
+            Self::Foreign(v) => v.fmt(f),
             Self::Char(v) => char::from_u32(u32::from(*v)).unwrap_or('\u{fffd}').fmt(f),
         }
     }
+}
+
+/// Java reads no other word for it.
+fn infinity(negative: bool) -> &'static str {
+    if negative { "-Infinity" } else { "Infinity" }
 }
 
 macro_rules! from_value {
@@ -72,6 +108,9 @@ from_value!(String => String, &str => String, bool => Bool, i32 => Int, i64 => L
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobDataMap {
     entries: BTreeMap<String, DataValue>,
+    /// Entries of Java whose key is no Rust text: null, half a surrogate pair, or an object. Kept so that an update
+    /// does not lose them.
+    unnamed: Vec<(DataValue, DataValue)>,
 }
 
 impl JobDataMap {
@@ -134,15 +173,48 @@ impl JobDataMap {
 
     /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
     }
 
-    /// How many entries there are.
+    /// How many entries there are, including those of Java whose key is no Rust text.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.len() + self.unnamed.len()
     }
 
-    /// The entries in order of their keys.
+    /// What a Java node stored and Rust cannot read: key and class of each such entry. They are kept, and written back
+    /// untouched.
+    pub fn foreign(&self) -> impl Iterator<Item = (String, &str)> {
+        let unnamed = self.unnamed.iter().map(|(key, value)| (key.to_string(), value.java_class()));
+        let named = self.entries.iter().filter_map(|(key, value)| match value {
+            DataValue::Foreign(value) => Some((key.clone(), value.class_name())),
+            _ => None,
+        });
+        named.chain(unnamed)
+    }
+
+    /// [`put_any`](Self::put_any) for entries that are being read.
+    fn put_read(&mut self, key: DataValue, value: DataValue) -> Result<(), String> {
+        self.put_any(key, value);
+        match self.unnamed.len() {
+            0..=MAX_UNNAMED => Ok(()),
+            _ => Err(format!("more than {MAX_UNNAMED} keys are no texts")),
+        }
+    }
+
+    /// Sets an entry whose key may be none that Rust can name.
+    fn put_any(&mut self, key: DataValue, value: DataValue) {
+        match key {
+            DataValue::String(key) => {
+                self.entries.insert(key, value);
+            }
+            key => match self.unnamed.iter_mut().find(|(there, _)| same_key(there, &key)) {
+                Some((_, there)) => *there = value,
+                None => self.unnamed.push((key, value)),
+            },
+        }
+    }
+
+    /// The entries in order of their keys, those of Java left out whose key is no Rust text.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &DataValue)> {
         self.entries.iter().map(|(k, v)| (k.as_str(), v))
     }
@@ -151,12 +223,21 @@ impl JobDataMap {
     pub fn merged_with(&self, over: &JobDataMap) -> JobDataMap {
         let mut merged = self.clone();
         merged.entries.extend(over.entries.iter().map(|(k, v)| (k.clone(), v.clone())));
+        over.unnamed.iter().for_each(|(k, v)| merged.put_any(k.clone(), v.clone()));
         merged
+    }
+}
+
+/// Whether two keys are the same; keys that are objects are only if they come from the same stream.
+fn same_key(a: &DataValue, b: &DataValue) -> bool {
+    match (a, b) {
+        (DataValue::Foreign(a), DataValue::Foreign(b)) => a.is_same(b),
+        _ => a == b,
     }
 }
 
 impl<K: Into<String>, V: Into<DataValue>> FromIterator<(K, V)> for JobDataMap {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
-        Self { entries: entries.into_iter().map(|(k, v)| (k.into(), v.into())).collect() }
+        Self { entries: entries.into_iter().map(|(k, v)| (k.into(), v.into())).collect(), unnamed: Vec::new() }
     }
 }

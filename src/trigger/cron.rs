@@ -1,9 +1,7 @@
 //! `CronSchedule`: a cron expression read in a time zone.
 
-use super::moment;
 use crate::cron::CronExpression;
 use crate::error::{Error, Result};
-use chrono::{MappedLocalTime, TimeZone};
 use chrono_tz::Tz;
 
 /// Fires at the times of a Quartz cron expression, as clocks in its time zone show them.
@@ -47,13 +45,6 @@ impl CronSchedule {
         }
         let time = self.expression.next_after(after, self.zone, now_year)?;
         if end.is_some_and(|end| time > end) { None } else { Some(time) }
-    }
-
-    /// Whether the clock shows the time of this instant twice. From the first of the two, the search goes on after the
-    /// second: it is no place to search from unless it was a fire time.
-    pub(super) fn comes_twice(&self, ms: i64) -> bool {
-        let local = moment(ms).with_timezone(&self.zone).naive_local();
-        matches!(self.zone.offset_from_local_datetime(&local), MappedLocalTime::Ambiguous(..))
     }
 
     pub(crate) fn check(&self) -> Result<()> {

@@ -3,6 +3,7 @@
 use super::builder::START_WHEN_STORED;
 use super::{Schedule, Trigger, moment};
 use crate::calendar::Calendar;
+use crate::local;
 use crate::rules::misfire;
 use chrono::{DateTime, Datelike, Utc};
 
@@ -181,7 +182,8 @@ impl Trigger {
             }
             let excluded_until = calendar.skip(at)?.checked_sub(1)?;
             let after = match &self.schedule {
-                Schedule::Cron(cron) if cron.comes_twice(excluded_until) => at,
+                // From there the search would go on within the second pass, and leave out its beginning.
+                Schedule::Cron(cron) if local::is_first_pass(excluded_until, cron.zone) => at,
                 _ => excluded_until.max(at),
             };
             at = self.fire_time_after(after, now_ms)?;

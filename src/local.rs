@@ -3,55 +3,53 @@
 //! A time that the clock jumps over keeps the offset from before the jump (02:30 becomes 03:30);
 //! a time that comes twice means the second one.
 
-use chrono::{DateTime, Days, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeZone};
-use chrono_tz::{GapInfo, Tz};
+use crate::cron::zone::{Meaning, to_local, to_utc};
+use chrono::{DateTime, Days, NaiveDate, NaiveTime};
+use chrono_tz::Tz;
 
-pub(super) const SECOND: i64 = 1000;
-pub(super) const MINUTE: i64 = 60 * SECOND;
-pub(super) const HOUR: i64 = 60 * MINUTE;
-pub(super) const DAY: i64 = 24 * HOUR;
+pub(crate) const SECOND: i64 = 1000;
+pub(crate) const MINUTE: i64 = 60 * SECOND;
+pub(crate) const HOUR: i64 = 60 * MINUTE;
+pub(crate) const DAY: i64 = 24 * HOUR;
 
 /// How far local time is ahead of UTC at an instant, in milliseconds.
-pub(super) fn offset_at(ms: i64, zone: Tz) -> Option<i64> {
+pub(crate) fn offset_at(ms: i64, zone: Tz) -> Option<i64> {
     let utc = DateTime::from_timestamp_millis(ms)?.naive_utc();
-    Some(i64::from(zone.offset_from_utc_datetime(&utc).fix().local_minus_utc()) * SECOND)
+    Some(to_local(zone, utc)?.signed_duration_since(utc).num_milliseconds())
 }
 
 /// The date on which an instant falls.
-pub(super) fn date_at(ms: i64, zone: Tz) -> Option<NaiveDate> {
+pub(crate) fn date_at(ms: i64, zone: Tz) -> Option<NaiveDate> {
     let local = DateTime::from_timestamp_millis(ms.checked_add(offset_at(ms, zone)?)?)?;
     Some(local.date_naive())
 }
 
 /// The instant at which the clock shows `of_day` milliseconds after midnight on a date.
-pub(super) fn instant(date: NaiveDate, of_day: i64, zone: Tz) -> Option<i64> {
-    let (local_ms, local) = local(date, of_day)?;
-    let offset = match zone.offset_from_local_datetime(&local) {
-        MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => offset.fix(),
-        MappedLocalTime::None => GapInfo::new(&local, &zone)?.begin?.1.fix(),
-    };
-    Some(local_ms - i64::from(offset.local_minus_utc()) * SECOND)
+pub(crate) fn instant(date: NaiveDate, of_day: i64, zone: Tz) -> Option<i64> {
+    let local = DateTime::from_timestamp_millis(midnight(date).checked_add(of_day)?)?.naive_utc();
+    match to_utc(zone, local)? {
+        Meaning::Exists(utc) | Meaning::InGap(utc) => Some(utc.and_utc().timestamp_millis()),
+    }
 }
 
 /// Midnight of the day on which an instant falls, which is after that instant in the first pass of a repeated
 /// midnight.
-pub(super) fn start_of_day(ms: i64, zone: Tz) -> Option<i64> {
+pub(crate) fn start_of_day(ms: i64, zone: Tz) -> Option<i64> {
     instant(date_at(ms, zone)?, 0, zone)
 }
 
 /// The first instant of the day after the one on which an instant falls.
-pub(super) fn next_day(ms: i64, zone: Tz) -> Option<i64> {
+pub(crate) fn next_day(ms: i64, zone: Tz) -> Option<i64> {
     let date = date_at(ms, zone)?.checked_add_days(Days::new(1))?;
-    let (local_ms, local) = local(date, 0)?;
-    match zone.offset_from_local_datetime(&local) {
-        MappedLocalTime::Ambiguous(first, _) => Some(local_ms - i64::from(first.fix().local_minus_utc()) * SECOND),
-        _ => instant(date, 0, zone),
-    }
+    let begins = instant(date, 0, zone)?;
+    // Where midnight comes twice, the first still has the offset of the day before.
+    let by_old_offset = midnight(date).checked_sub(offset_at(ms, zone)?)?;
+    Some(if date_at(by_old_offset, zone)? == date { begins.min(by_old_offset) } else { begins })
 }
 
 /// One calendar day later as `GregorianCalendar.add` has it: the first pass of a midnight that comes twice, and from a
 /// midnight that the clock jumps over on, the later hour.
-pub(super) fn add_day(ms: i64, zone: Tz) -> Option<i64> {
+pub(crate) fn add_day(ms: i64, zone: Tz) -> Option<i64> {
     let before = offset_at(ms, zone)?;
     let later = ms.checked_add(DAY)?;
     let wanted = DateTime::from_timestamp_millis(later.checked_add(before)?)?.date_naive();
@@ -59,9 +57,17 @@ pub(super) fn add_day(ms: i64, zone: Tz) -> Option<i64> {
     Some(if date_at(adjusted, zone)? == wanted { adjusted } else { later })
 }
 
-fn local(date: NaiveDate, of_day: i64) -> Option<(i64, NaiveDateTime)> {
-    let ms = date.and_time(NaiveTime::MIN).and_utc().timestamp_millis().checked_add(of_day)?;
-    Some((ms, DateTime::from_timestamp_millis(ms)?.naive_utc()))
+/// Whether an instant is in the first pass of an hour that comes twice: the time on its clock means a later instant.
+pub(crate) fn is_first_pass(ms: i64, zone: Tz) -> bool {
+    let meant = || {
+        let date = date_at(ms, zone)?;
+        instant(date, ms.checked_add(offset_at(ms, zone)?)?.checked_sub(midnight(date))?, zone)
+    };
+    meant().is_some_and(|meant| meant > ms)
+}
+
+fn midnight(date: NaiveDate) -> i64 {
+    date.and_time(NaiveTime::MIN).and_utc().timestamp_millis()
 }
 
 #[cfg(test)]
@@ -94,6 +100,23 @@ mod tests {
         assert_eq!(next_day(before, Havana), utc("2026-11-01T00:00:00-04:00"));
         let first_pass = utc("2026-11-01T00:30:00-04:00").unwrap();
         assert_eq!(start_of_day(first_pass, Havana), utc("2026-11-01T00:00:00-05:00"));
+    }
+
+    #[test]
+    fn only_the_first_pass_of_a_repeated_hour_is_the_first() {
+        let pass = |text: &str| is_first_pass(utc(text).unwrap(), Berlin);
+        assert!(!pass("2026-10-25T01:59:59.999+02:00"));
+        assert!(pass("2026-10-25T02:00:00+02:00"));
+        assert!(pass("2026-10-25T02:59:59.999+02:00"));
+        assert!(!pass("2026-10-25T02:00:00+01:00"));
+        assert!(!pass("2026-03-29T03:00:00+02:00"));
+    }
+
+    #[test]
+    fn clocks_still_change_after_the_data_end() {
+        let summer = utc("2150-07-01T00:00:00+02:00").unwrap();
+        assert_eq!(start_of_day(summer + HOUR, Berlin), Some(summer));
+        assert_eq!(next_day(summer - HOUR, Berlin), Some(summer));
     }
 
     #[test]

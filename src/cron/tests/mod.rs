@@ -1,0 +1,5 @@
+//! Tests of cron expressions as a whole.
+
+mod brute_force;
+mod endings;
+mod wording;

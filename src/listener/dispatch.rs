@@ -1,0 +1,180 @@
+//! Who hears what; a listener that panics is reported and has no other effect.
+
+use super::log;
+use super::{FireEnd, FireEvent, JobListener, SchedulerListener, TriggerListener};
+use crate::key::TriggerKey;
+use crate::matcher::GroupMatcher;
+use crate::store::CompletionInstruction;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// The listeners of one scheduler, in the order in which they were registered.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    pub(crate) job: Vec<(GroupMatcher, Arc<dyn JobListener>)>,
+    pub(crate) trigger: Vec<(GroupMatcher, Arc<dyn TriggerListener>)>,
+    pub(crate) scheduler: Vec<Arc<dyn SchedulerListener>>,
+}
+
+impl Listeners {
+    /// Tells those who listen to the trigger's group that it fired; true if one of them says no.
+    ///
+    /// As in Quartz each is asked right after it was told, and all are asked.
+    pub(crate) fn trigger_fired(&self, fire: &FireEvent<'_>) -> bool {
+        let mut vetoed = false;
+        self.each_trigger(fire.trigger().key(), "trigger_fired", |listener| {
+            listener.trigger_fired(fire);
+            vetoed |= listener.veto_job_execution(fire);
+        });
+        vetoed
+    }
+
+    pub(crate) fn trigger_complete(&self, fire: &FireEvent<'_>, instruction: CompletionInstruction) {
+        self.each_trigger(fire.trigger().key(), "trigger_complete", |listener| {
+            listener.trigger_complete(fire, instruction);
+        });
+    }
+
+    pub(crate) fn trigger_misfired(&self, key: &TriggerKey) {
+        self.each_trigger(key, "trigger_misfired", |listener| listener.trigger_misfired(key));
+    }
+
+    pub(crate) fn job_to_be_executed(&self, fire: &FireEvent<'_>) {
+        self.each_job(fire, "job_to_be_executed", |listener| listener.job_to_be_executed(fire));
+    }
+
+    pub(crate) fn job_execution_vetoed(&self, fire: &FireEvent<'_>) {
+        self.each_job(fire, "job_execution_vetoed", |listener| listener.job_execution_vetoed(fire));
+    }
+
+    pub(crate) fn job_was_executed(&self, fire: &FireEvent<'_>, end: &FireEnd) {
+        self.each_job(fire, "job_was_executed", |listener| listener.job_was_executed(fire, end));
+    }
+
+    /// Tells every scheduler listener.
+    pub(crate) fn scheduler(&self, event: &'static str, tell: impl Fn(&dyn SchedulerListener)) {
+        for listener in &self.scheduler {
+            let outcome = guarded(|| tell(&**listener));
+            // The one listener that cannot be told through `scheduler_error` is the one that just failed there.
+            if let Err(panic) = outcome {
+                log::listener_failed("scheduler", &name_of(|| listener.name().to_owned()), event, &panic);
+            }
+        }
+    }
+
+    /// Reports what no caller can be told of: to the log and to the scheduler listeners.
+    pub(crate) fn error(&self, message: &str) {
+        log::error(message);
+        self.scheduler("scheduler_error", |listener| listener.scheduler_error(message));
+    }
+
+    fn each_job(&self, fire: &FireEvent<'_>, event: &'static str, mut tell: impl FnMut(&dyn JobListener)) {
+        let group = fire.job().key().group();
+        for (_, listener) in self.job.iter().filter(|(groups, _)| groups.matches(group)) {
+            if let Err(panic) = guarded(|| tell(&**listener)) {
+                self.failed("job", &name_of(|| listener.name().to_owned()), event, &panic);
+            }
+        }
+    }
+
+    fn each_trigger(&self, key: &TriggerKey, event: &'static str, mut tell: impl FnMut(&dyn TriggerListener)) {
+        for (_, listener) in self.trigger.iter().filter(|(groups, _)| groups.matches(key.group())) {
+            if let Err(panic) = guarded(|| tell(&**listener)) {
+                self.failed("trigger", &name_of(|| listener.name().to_owned()), event, &panic);
+            }
+        }
+    }
+
+    fn failed(&self, kind: &str, name: &str, event: &str, panic: &str) {
+        log::listener_failed(kind, name, event, panic);
+        let message = format!("{kind} listener `{name}` panicked in {event}: {panic}");
+        self.scheduler("scheduler_error", |listener| listener.scheduler_error(&message));
+    }
+}
+
+fn name_of(name: impl FnOnce() -> String) -> String {
+    guarded(name).unwrap_or_else(|_| "?".to_owned())
+}
+
+/// Runs code of the application; its panic comes back as its text.
+pub(crate) fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(panic_text)
+}
+
+fn panic_text(payload: Box<dyn Any + Send>) -> String {
+    let text = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+        (Some(text), _) => crate::error::shorten(text, 1000),
+        (None, Some(text)) => crate::error::shorten(text, 1000),
+        (None, None) => "a panic whose payload is not text".to_owned(),
+    };
+    // Dropping a payload can panic in its turn; what comes out of that is left alone.
+    if let Err(again) = catch_unwind(AssertUnwindSafe(move || drop(payload))) {
+        std::mem::forget(again);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parking_lot::Mutex;
+
+    struct DropBomb;
+    impl Drop for DropBomb {
+        fn drop(&mut self) {
+            panic!("again");
+        }
+    }
+
+    #[test]
+    fn any_panic_comes_back_as_text() {
+        assert_eq!(guarded(|| panic!("plain")), Err::<(), _>("plain".to_owned()));
+        assert_eq!(guarded(|| panic!("with {}", 1)), Err::<(), _>("with 1".to_owned()));
+        let bomb = guarded(|| std::panic::panic_any(DropBomb));
+        assert_eq!(bomb, Err::<(), _>("a panic whose payload is not text".to_owned()));
+        assert_eq!(guarded(|| 5), Ok(5));
+    }
+
+    #[derive(Default)]
+    struct Ear(Mutex<Vec<String>>);
+    impl SchedulerListener for Arc<Ear> {
+        fn name(&self) -> &str {
+            "ear"
+        }
+        fn scheduler_error(&self, message: &str) {
+            self.0.lock().push(message.to_owned());
+        }
+    }
+    struct Deaf;
+    impl SchedulerListener for Deaf {
+        fn name(&self) -> &str {
+            panic!("no name either")
+        }
+        fn scheduler_error(&self, _: &str) {
+            panic!("deaf")
+        }
+    }
+    struct Loud;
+    impl TriggerListener for Loud {
+        fn name(&self) -> &str {
+            "loud"
+        }
+        fn trigger_misfired(&self, _: &TriggerKey) {
+            panic!("boo")
+        }
+    }
+
+    #[test]
+    fn a_panicking_listener_is_reported_to_the_others() {
+        let ear = Arc::new(Ear::default());
+        let listeners = Listeners {
+            trigger: vec![(GroupMatcher::equals("a"), Arc::new(Loud))],
+            scheduler: vec![Arc::new(Deaf), Arc::new(Arc::clone(&ear))],
+            ..Listeners::default()
+        };
+        listeners.trigger_misfired(&TriggerKey::new("b", "not heard"));
+        listeners.trigger_misfired(&TriggerKey::new("a", "t"));
+        assert_eq!(*ear.0.lock(), ["trigger listener `loud` panicked in trigger_misfired: boo"]);
+    }
+}

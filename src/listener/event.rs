@@ -1,0 +1,116 @@
+//! What listeners are told: a fire, and how it ended.
+
+use crate::job::JobDetail;
+use crate::store::{FireBundle, Recovering};
+use crate::trigger::{Trigger, moment};
+use chrono::{DateTime, Utc};
+use std::fmt;
+use std::time::Duration;
+
+/// A fire of this node, as listeners see it.
+#[derive(Clone, Copy, Debug)]
+pub struct FireEvent<'a> {
+    bundle: &'a FireBundle,
+    instance: &'a str,
+    refire_count: u32,
+}
+
+impl<'a> FireEvent<'a> {
+    pub(crate) fn new(bundle: &'a FireBundle, instance: &'a str, refire_count: u32) -> Self {
+        Self { bundle, instance, refire_count }
+    }
+
+    /// The id of the fire, never used twice.
+    #[doc(alias = "getFireInstanceId")]
+    pub fn fire_id(&self) -> &'a str {
+        &self.bundle.fire_id
+    }
+
+    /// Larger than that of any earlier fire of the scheduler.
+    pub fn fence(&self) -> i64 {
+        self.bundle.fence
+    }
+
+    /// The job.
+    pub fn job(&self) -> &'a JobDetail {
+        &self.bundle.job
+    }
+
+    /// The trigger, already moved on to its next fire time.
+    pub fn trigger(&self) -> &'a Trigger {
+        &self.bundle.trigger
+    }
+
+    /// The time the fire stands for.
+    pub fn scheduled_fire_time(&self) -> DateTime<Utc> {
+        moment(self.bundle.scheduled_ms)
+    }
+
+    /// When it was fired.
+    pub fn fire_time(&self) -> DateTime<Utc> {
+        moment(self.bundle.fired_ms)
+    }
+
+    /// Present if the fire runs the work of a failed instance again.
+    pub fn recovering(&self) -> Option<&'a Recovering> {
+        self.bundle.recovering.as_ref()
+    }
+
+    /// The node it runs on.
+    pub fn instance_id(&self) -> &'a str {
+        self.instance
+    }
+
+    /// How often the job asked to be run again at once, so far.
+    pub fn refire_count(&self) -> u32 {
+        self.refire_count
+    }
+}
+
+/// How a run of a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FireEnd {
+    /// Well, badly or told to stop.
+    pub outcome: FireOutcome,
+    /// What the job said when it failed, or its panic.
+    pub error: Option<String>,
+    /// How long it ran.
+    pub run_time: Duration,
+    /// What the job left with [`JobContext::set_result`](crate::JobContext::set_result).
+    pub result: Option<String>,
+}
+
+/// What became of a fire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FireOutcome {
+    /// The job returned without an error.
+    Succeeded,
+    /// The job returned an error, panicked, or is not known here.
+    Failed,
+    /// The job returned an error after it was interrupted.
+    Cancelled,
+    /// A trigger listener said no.
+    Vetoed,
+    /// The node lost the fire before the job could begin.
+    Lost,
+}
+
+impl FireOutcome {
+    /// The word used in logs, in the history and as the metric label.
+    pub fn name(self) -> &'static str {
+        match self {
+            FireOutcome::Succeeded => "succeeded",
+            FireOutcome::Failed => "failed",
+            FireOutcome::Cancelled => "cancelled",
+            FireOutcome::Vetoed => "vetoed",
+            FireOutcome::Lost => "lost",
+        }
+    }
+}
+
+impl fmt::Display for FireOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,182 @@
+//! The wording of life-cycle log lines: a phrase, then `key=value`.
+
+use super::{FireEnd, FireEvent};
+use crate::key::TriggerKey;
+use crate::store::{AuditPass, Recovered};
+use ::log::{debug, error as log_error, info, warn};
+use std::time::Duration;
+
+pub(crate) fn starting(scheduler: &str, instance: &str, workers: usize, store: &str) {
+    info!("starting scheduler={scheduler} instance={instance} workers={workers} store={store}");
+}
+
+pub(crate) fn started(scheduler: &str, instance: &str) {
+    info!("started scheduler={scheduler} instance={instance}");
+}
+
+pub(crate) fn standby(scheduler: &str, instance: &str) {
+    info!("standing by scheduler={scheduler} instance={instance}");
+}
+
+pub(crate) fn resumed(scheduler: &str, instance: &str) {
+    info!("resumed scheduler={scheduler} instance={instance}");
+}
+
+pub(crate) fn shutting_down(scheduler: &str, instance: &str, wait: bool, running: usize) {
+    info!("shutting down scheduler={scheduler} instance={instance} wait={wait} running={running}");
+}
+
+pub(crate) fn shut_down(scheduler: &str, instance: &str, abandoned: usize) {
+    if abandoned == 0 {
+        info!("shut down scheduler={scheduler} instance={instance}");
+    } else {
+        warn!("shut down and left work behind scheduler={scheduler} instance={instance} abandoned={abandoned}");
+    }
+}
+
+pub(crate) fn step_overran(step: &str) {
+    warn!("a step of the shutdown did not end before the deadline step={step}");
+}
+
+pub(crate) fn dropped_without_shutdown(scheduler: &str, instance: &str) {
+    warn!("dropped without shutdown, shutting down now scheduler={scheduler} instance={instance}");
+}
+
+pub(crate) fn leave_failed(instance: &str, why: &str) {
+    warn!("could not leave the cluster, others will take over instance={instance} error={why:?}");
+}
+
+pub(crate) fn service_started(service: &str) {
+    debug!("service started service={service}");
+}
+
+pub(crate) fn service_stopped(service: &str) {
+    debug!("service stopped service={service}");
+}
+
+pub(crate) fn service_panicked(service: &str, panic: &str) {
+    log_error!("service panicked and goes on service={service} panic={panic:?}");
+}
+
+pub(crate) fn service_failed(service: &str, in_a_row: u64, loud: bool, retry_in: Duration, why: &str) {
+    let retry_ms = retry_in.as_millis();
+    if loud {
+        warn!("service failed service={service} in_a_row={in_a_row} retry_in_ms={retry_ms} error={why:?}");
+    } else {
+        debug!("service failed service={service} in_a_row={in_a_row} retry_in_ms={retry_ms} error={why:?}");
+    }
+}
+
+pub(crate) fn service_recovered(service: &str, after: u64) {
+    info!("service works again service={service} after_errors={after}");
+}
+
+pub(crate) fn registered(instance: &str, incarnation: &str) {
+    info!("registered instance={instance} incarnation={incarnation}");
+}
+
+pub(crate) fn twin(instance: &str) {
+    warn!("not registered: another living node has this name instance={instance}");
+}
+
+pub(crate) fn ownership_lost(instance: &str, lost_fires: usize) {
+    log_error!("was declared dead while alive, its fires are lost instance={instance} lost_fires={lost_fires}");
+}
+
+pub(crate) fn aborting(instance: &str) {
+    log_error!("ending the process since ownership was lost instance={instance}");
+}
+
+pub(crate) fn checked_in_late(instance: &str, gap: Duration) {
+    warn!("checked in again after a gap instance={instance} gap_ms={}", gap.as_millis());
+}
+
+pub(crate) fn active(instance: &str, is_active: bool) {
+    if is_active {
+        info!("is the active node now instance={instance}");
+    } else {
+        info!("is a passive node now instance={instance}");
+    }
+}
+
+pub(crate) fn recovered(by: &str, failed: &Recovered) {
+    warn!(
+        "recovered failed instance instance={} by={by} last_checkin_ms={} freed={} recovery_triggers={} lost={} other={}",
+        failed.instance,
+        failed.last_checkin_ms.map_or("none".to_owned(), |ms| ms.to_string()),
+        failed.freed,
+        failed.recovery_triggers.len(),
+        failed.lost.len(),
+        failed.other
+    );
+    for (fire, trigger) in &failed.recovery_triggers {
+        info!("runs again instance={} fire={fire} trigger={trigger}", failed.instance);
+    }
+    for fire in &failed.lost {
+        warn!("interrupted and not to be run again instance={} fire={fire}", failed.instance);
+    }
+}
+
+pub(crate) fn mended(pass: &AuditPass) {
+    for key in &pass.released {
+        warn!("released a trigger that nobody held trigger={key}");
+    }
+    for key in &pass.unblocked {
+        warn!("unblocked a trigger that nothing blocked trigger={key}");
+    }
+    for key in &pass.finished {
+        warn!("removed a complete trigger that had no fire left trigger={key}");
+    }
+}
+
+pub(crate) fn audit_failed(why: &str) {
+    debug!("audit failed error={why:?}");
+}
+
+pub(crate) fn unreadable(trigger: &TriggerKey, why: &str) {
+    warn!("left alone since it cannot be read trigger={trigger} error={why:?}");
+}
+
+pub(crate) fn misfired(trigger: &TriggerKey) {
+    debug!("misfired trigger={trigger}");
+}
+
+pub(crate) fn fired(fire: &FireEvent<'_>) {
+    debug!("fired trigger={} job={} fire={}", fire.trigger().key(), fire.job().key(), fire.fire_id());
+}
+
+pub(crate) fn vetoed(fire: &FireEvent<'_>) {
+    info!("vetoed trigger={} job={} fire={}", fire.trigger().key(), fire.job().key(), fire.fire_id());
+}
+
+pub(crate) fn not_started(fire_id: &str, why: &str) {
+    warn!("fire not started fire={fire_id} reason={why:?}");
+}
+
+pub(crate) fn ended(fire: &FireEvent<'_>, end: &FireEnd) {
+    let (job, id, run_ms) = (fire.job().key(), fire.fire_id(), end.run_time.as_millis());
+    match &end.error {
+        None => debug!("ended job={job} fire={id} outcome={} run_ms={run_ms}", end.outcome),
+        Some(why) => warn!("ended job={job} fire={id} outcome={} run_ms={run_ms} error={why:?}", end.outcome),
+    }
+}
+
+pub(crate) fn fenced(fire_id: &str) {
+    warn!("completion refused: the fire belongs to another node now fire={fire_id}");
+}
+
+pub(crate) fn completion_refused(fire_id: &str, why: &str) {
+    log_error!("completion cannot be recorded, tried again later fire={fire_id} error={why:?}");
+}
+
+pub(crate) fn completion_abandoned(fire_id: &str) {
+    log_error!("completion not recorded before the end fire={fire_id}");
+}
+
+pub(crate) fn listener_failed(kind: &str, name: &str, event: &str, panic: &str) {
+    log_error!("listener panicked kind={kind} listener={name} event={event} panic={panic:?}");
+}
+
+pub(crate) fn error(message: &str) {
+    log_error!("{message}");
+}

@@ -1,0 +1,141 @@
+//! Listeners: code of the application that hears what becomes of fires, triggers and the scheduler itself.
+//!
+//! Listeners belong to this process and are not stored; what happens on other nodes is not heard here. They run on the
+//! thread of what they hear, so they should be quick. One that panics is reported and has no other effect.
+
+mod dispatch;
+mod event;
+pub(crate) mod log;
+
+pub use event::{FireEnd, FireEvent, FireOutcome};
+
+pub(crate) use dispatch::{Listeners, guarded};
+
+use crate::job::JobDetail;
+use crate::key::{JobKey, TriggerKey};
+use crate::matcher::GroupMatcher;
+use crate::store::{CompletionInstruction, Recovered};
+use crate::trigger::Trigger;
+
+/// Hears of the runs of jobs.
+///
+/// ```
+/// use carnelian::{FireEnd, FireEvent, JobListener};
+///
+/// struct Slow;
+///
+/// impl JobListener for Slow {
+///     fn name(&self) -> &str {
+///         "slow"
+///     }
+///
+///     fn job_was_executed(&self, fire: &FireEvent<'_>, end: &FireEnd) {
+///         if end.run_time.as_secs() > 60 {
+///             eprintln!("{} took {:?}", fire.job().key(), end.run_time);
+///         }
+///     }
+/// }
+/// ```
+#[doc(alias = "org.quartz.JobListener")]
+pub trait JobListener: Send + Sync + 'static {
+    /// A name for messages.
+    fn name(&self) -> &str;
+
+    /// The job is about to run.
+    fn job_to_be_executed(&self, fire: &FireEvent<'_>) {
+        let _ = fire;
+    }
+
+    /// The job was about to run, but a trigger listener said no.
+    fn job_execution_vetoed(&self, fire: &FireEvent<'_>) {
+        let _ = fire;
+    }
+
+    /// The job has run, well or badly.
+    fn job_was_executed(&self, fire: &FireEvent<'_>, end: &FireEnd) {
+        let _ = (fire, end);
+    }
+}
+
+/// Hears of the fires of triggers, and may say no to one.
+#[doc(alias = "org.quartz.TriggerListener")]
+pub trait TriggerListener: Send + Sync + 'static {
+    /// A name for messages.
+    fn name(&self) -> &str;
+
+    /// The trigger has fired and its job is about to run.
+    fn trigger_fired(&self, fire: &FireEvent<'_>) {
+        let _ = fire;
+    }
+
+    /// Whether the job must not run this time. A listener that panics here says nothing.
+    #[doc(alias = "vetoJobExecution")]
+    fn veto_job_execution(&self, fire: &FireEvent<'_>) -> bool {
+        let _ = fire;
+        false
+    }
+
+    /// This node found that the trigger could not fire in time and applied its misfire instruction.
+    fn trigger_misfired(&self, trigger: &TriggerKey) {
+        let _ = trigger;
+    }
+
+    /// The job has run and this is what becomes of the trigger.
+    fn trigger_complete(&self, fire: &FireEvent<'_>, instruction: CompletionInstruction) {
+        let _ = (fire, instruction);
+    }
+}
+
+/// Hears of what is done with the scheduler through this node.
+#[doc(alias = "org.quartz.SchedulerListener")]
+#[expect(unused_variables, reason = "the names of the arguments are documentation")]
+pub trait SchedulerListener: Send + Sync + 'static {
+    /// A name for messages.
+    fn name(&self) -> &str;
+
+    /// A trigger was stored.
+    fn job_scheduled(&self, trigger: &Trigger) {}
+    /// A trigger was deleted.
+    fn job_unscheduled(&self, trigger: &TriggerKey) {}
+    /// A trigger will not fire again.
+    fn trigger_finalized(&self, trigger: &TriggerKey) {}
+    /// A trigger was paused.
+    fn trigger_paused(&self, trigger: &TriggerKey) {}
+    /// The triggers of these groups were paused.
+    fn triggers_paused(&self, groups: &GroupMatcher) {}
+    /// A trigger was resumed.
+    fn trigger_resumed(&self, trigger: &TriggerKey) {}
+    /// The triggers of these groups were resumed.
+    fn triggers_resumed(&self, groups: &GroupMatcher) {}
+    /// A job was stored.
+    fn job_added(&self, job: &JobDetail) {}
+    /// A job was deleted.
+    fn job_deleted(&self, job: &JobKey) {}
+    /// The triggers of a job were paused.
+    fn job_paused(&self, job: &JobKey) {}
+    /// The triggers of the jobs of these groups were paused.
+    fn jobs_paused(&self, groups: &GroupMatcher) {}
+    /// The triggers of a job were resumed.
+    fn job_resumed(&self, job: &JobKey) {}
+    /// The triggers of the jobs of these groups were resumed.
+    fn jobs_resumed(&self, groups: &GroupMatcher) {}
+    /// Something went wrong that no caller could be told of.
+    fn scheduler_error(&self, message: &str) {}
+    /// This node does not fire for now.
+    fn scheduler_in_standby_mode(&self) {}
+    /// This node is about to start, or to resume after standby.
+    fn scheduler_starting(&self) {}
+    /// This node has checked in and fires.
+    fn scheduler_started(&self) {}
+    /// This node is about to end.
+    #[doc(alias = "schedulerShuttingdown")]
+    fn scheduler_shutting_down(&self) {}
+    /// This node has ended.
+    fn scheduler_shutdown(&self) {}
+    /// All jobs and triggers were deleted.
+    fn scheduling_data_cleared(&self) {}
+    /// This node took over the work of a failed one.
+    fn instance_recovered(&self, recovered: &Recovered) {}
+    /// This node was declared dead while it lived; so many of its fires are lost.
+    fn ownership_lost(&self, lost_fires: usize) {}
+}

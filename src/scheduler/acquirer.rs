@@ -1,0 +1,267 @@
+//! `Acquirer`: takes due triggers, hands their fires to workers, and keeps what is due soon until its time.
+
+use super::node::{Node, millis};
+use super::running::FireTask;
+use super::service::{Next, Service};
+use super::worker_pool::WorkerPool;
+use crate::error::{Error, Result};
+use crate::listener::log;
+use crate::store::{AcquireRequest, FireBundle, Owner, Reservation};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A reservation gives way only to a trigger that is due this much earlier.
+const WORTH_A_RELEASE_MS: i64 = 100;
+
+/// The acquisition service. It keeps its reserved batch between passes.
+pub(crate) struct Acquirer {
+    node: Arc<Node>,
+    pool: Arc<WorkerPool<FireTask>>,
+    /// The incarnation under which everything below was taken.
+    owner: Option<Owner>,
+    /// Reserved for their time, earliest first.
+    reserved: Vec<Held>,
+    /// To be given back as soon as the store can be reached.
+    unwanted: Vec<Reservation>,
+    /// Fired, but no worker has taken them yet; normally empty.
+    handover: VecDeque<FireTask>,
+    /// The last acquisition brought all it asked for: there is probably more.
+    is_more: bool,
+}
+
+/// A reservation and the ticks at which it is due.
+struct Held {
+    reservation: Reservation,
+    due: Duration,
+}
+
+/// What an acquisition found.
+enum Found {
+    /// As much as was asked for, or some.
+    Something,
+    /// Nothing; when to look again, in ticks.
+    Nothing(Duration),
+}
+
+impl Acquirer {
+    pub(crate) fn new(node: Arc<Node>, pool: Arc<WorkerPool<FireTask>>) -> Self {
+        Self {
+            node,
+            pool,
+            owner: None,
+            reserved: Vec::new(),
+            unwanted: Vec::new(),
+            handover: VecDeque::new(),
+            is_more: false,
+        }
+    }
+
+    fn pass(&mut self) -> Result<Next> {
+        self.forget_if_lost();
+        self.hand_over();
+        let Some(owner) = self.node.standing.owner_for_new_work() else {
+            // The cluster manager raises our signal after the next good check-in; what is reserved waits for it.
+            return Ok(Next::WhenSignalled);
+        };
+        self.owner = Some(owner.clone());
+        if !self.node.is_firing() {
+            self.give_up_reserved();
+        }
+        self.release_unwanted()?;
+        if !self.node.is_firing() {
+            return Ok(Next::WhenSignalled);
+        }
+        self.fire_due(&owner)?;
+        let job_types = self.node.registry.names();
+        if job_types.is_empty() {
+            return Ok(Next::WhenSignalled);
+        }
+        let room = self.room();
+        if room == 0 {
+            return self.wait_for_room(&owner, &job_types);
+        }
+        match self.acquire(&owner, &job_types, room)? {
+            Found::Something => Ok(Next::Now),
+            Found::Nothing(again) => Ok(self.next_at(Some(again))),
+        }
+    }
+
+    /// Workers that are free and not meant for a reservation.
+    fn room(&self) -> usize {
+        self.pool.free().saturating_sub(self.reserved.len() + self.handover.len())
+    }
+
+    /// After a conviction everything that was taken belongs to others.
+    fn forget_if_lost(&mut self) {
+        if self.owner.is_some() && self.owner != self.node.standing.owner() {
+            self.owner = None;
+            self.reserved.clear();
+            self.unwanted.clear();
+            self.is_more = false;
+            self.count_reserved();
+        }
+    }
+
+    fn give_up_reserved(&mut self) {
+        self.unwanted.extend(self.reserved.drain(..).map(|held| held.reservation));
+        self.count_reserved();
+    }
+
+    fn release_unwanted(&mut self) -> Result<()> {
+        if !self.unwanted.is_empty() {
+            self.node.store.release(&self.unwanted)?;
+            self.unwanted.clear();
+        }
+        Ok(())
+    }
+
+    /// Fires what is due of the reserved, all together.
+    fn fire_due(&mut self, owner: &Owner) -> Result<()> {
+        let now = self.node.clock.ticks();
+        let due: Vec<Reservation> =
+            self.reserved.iter().filter(|held| held.due <= now).map(|held| held.reservation.clone()).collect();
+        if due.is_empty() {
+            return Ok(());
+        }
+        let bundles = self.node.store.fire(owner, &due)?;
+        self.reserved.retain(|held| held.due > now);
+        self.count_reserved();
+        self.take_over(owner, bundles);
+        Ok(())
+    }
+
+    /// With every worker spoken for, only a trigger due before the reserved ones is worth anything.
+    fn wait_for_room(&mut self, owner: &Owner, job_types: &[String]) -> Result<Next> {
+        let Some(last) = self.reserved.last() else { return Ok(Next::WhenSignalled) };
+        let (_, earliest) = self.node.store.earliest_due(job_types)?;
+        let bound = last.reservation.scheduled_ms.saturating_sub(WORTH_A_RELEASE_MS);
+        let Some(earliest) = earliest.filter(|earliest| *earliest < bound) else {
+            return Ok(self.next_at(None));
+        };
+        let later = self.reserved.partition_point(|held| held.reservation.scheduled_ms <= earliest);
+        self.unwanted.extend(self.reserved.drain(later..).map(|held| held.reservation));
+        self.count_reserved();
+        self.release_unwanted()?;
+        let room = self.room();
+        match self.acquire(owner, job_types, room)? {
+            Found::Something => Ok(self.next_at(None)),
+            Found::Nothing(again) => Ok(self.next_at(Some(again))),
+        }
+    }
+
+    /// Peeks without the lock, and takes it only if there is something for us.
+    fn acquire(&mut self, owner: &Owner, job_types: &[String], room: usize) -> Result<Found> {
+        let node = Arc::clone(&self.node);
+        let look_ahead_ms = millis(node.look_ahead());
+        if !self.is_more {
+            let (now_ms, earliest) = node.store.earliest_due(job_types)?;
+            let poll = node.poll_interval();
+            match earliest {
+                Some(earliest) if earliest <= now_ms.saturating_add(look_ahead_ms) => {}
+                Some(earliest) => return Ok(Found::Nothing(self.before(earliest - look_ahead_ms - now_ms, poll))),
+                None => return Ok(Found::Nothing(node.clock.ticks().saturating_add(poll))),
+            }
+        }
+        let max = room.min(usize::try_from(node.settings.scheduler.batch_max_count).unwrap_or(1)).max(1);
+        let quarantined = node.quarantine.keys(node.clock.ticks());
+        let request = AcquireRequest {
+            max,
+            look_ahead_ms,
+            fire_ahead_ms: millis(node.settings.scheduler.batch_time_window),
+            job_types,
+            quarantined: &quarantined,
+        };
+        self.is_more = false;
+        let brought = node.store.acquire(owner, &request)?;
+        let now = node.clock.ticks();
+        node.quarantine.add(brought.unreadable, now);
+        let count = brought.fired.len() + brought.reserved.len();
+        for reservation in brought.reserved {
+            let wait_ms = u64::try_from(reservation.scheduled_ms.saturating_sub(brought.now_ms)).unwrap_or(0);
+            self.reserved.push(Held { reservation, due: now.saturating_add(Duration::from_millis(wait_ms)) });
+        }
+        self.reserved.sort_by_key(|held| held.due);
+        self.count_reserved();
+        self.take_over(owner, brought.fired);
+        self.is_more = count >= max;
+        Ok(if count > 0 { Found::Something } else { Found::Nothing(now.saturating_add(node.poll_interval())) })
+    }
+
+    /// Ticks in so many milliseconds, but not later than the next poll.
+    fn before(&self, ms: i64, poll: Duration) -> Duration {
+        let wait = Duration::from_millis(u64::try_from(ms).unwrap_or(0)).min(poll);
+        self.node.clock.ticks().saturating_add(wait)
+    }
+
+    /// The earlier of `other` and of the first reservation's time.
+    fn next_at(&self, other: Option<Duration>) -> Next {
+        match self.reserved.first().map(|held| held.due).into_iter().chain(other).min() {
+            Some(at) => Next::At(at),
+            None => Next::WhenSignalled,
+        }
+    }
+
+    fn take_over(&mut self, owner: &Owner, bundles: Vec<FireBundle>) {
+        for bundle in bundles {
+            let task = FireTask::new(bundle, owner.clone());
+            self.node.standing.enter(Arc::clone(&task.handle));
+            self.handover.push_back(task);
+        }
+        self.hand_over();
+    }
+
+    /// Gives fires to workers, as far as they are free.
+    fn hand_over(&mut self) {
+        while let Some(task) = self.handover.pop_front() {
+            if let Err(task) = self.pool.submit(task) {
+                self.handover.push_front(task);
+                return;
+            }
+        }
+    }
+
+    fn count_reserved(&self) {
+        self.node.reserved.store(self.reserved.len(), Ordering::Relaxed);
+    }
+
+    /// After an error nothing is known for sure: reservations go back, which the store does only for our own.
+    fn after(&mut self, error: &Error) {
+        self.is_more = false;
+        if error.is_fenced() {
+            self.reserved.clear();
+            self.unwanted.clear();
+            if let Some(owner) = &self.owner {
+                self.node.standing.doubt(owner);
+            }
+            self.node.cluster.signal.raise();
+        } else {
+            self.give_up_reserved();
+        }
+        self.count_reserved();
+    }
+}
+
+impl Service for Acquirer {
+    fn name(&self) -> &'static str {
+        "acquirer"
+    }
+
+    fn run_once(&mut self) -> Result<Next> {
+        self.pass().inspect_err(|error| self.after(error))
+    }
+
+    fn stopped(&mut self) {
+        self.hand_over();
+        for task in self.handover.drain(..) {
+            log::not_started(task.handle.fire_id(), "the node ends");
+            self.node.standing.remove(task.handle.fire_id());
+        }
+        self.forget_if_lost();
+        self.give_up_reserved();
+        if let Err(error) = self.release_unwanted() {
+            log::leave_failed(&self.node.instance, &error.to_string());
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! `SchedulerBuilder`: from settings, job types and listeners to a scheduler.
+
+use super::context::JobContext;
+use super::instance_id;
+use super::job::{Job, JobError};
+use super::life::Life;
+use super::node::Node;
+use super::{Inner, Scheduler};
+use crate::clock::{Clock, SystemClock};
+use crate::error::{Error, Result};
+use crate::key::check_name;
+use crate::listener::{JobListener, Listeners, SchedulerListener, TriggerListener};
+use crate::matcher::GroupMatcher;
+use crate::settings::{InstanceIdSetting, Settings};
+use crate::store::{JobStore, StoreSettings};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Builds a [`Scheduler`]; made by [`Scheduler::builder`].
+#[derive(Default)]
+pub struct SchedulerBuilder {
+    settings: Option<Settings>,
+    settings_file: Option<PathBuf>,
+    store: Option<JobStore>,
+    clock: Option<Arc<dyn Clock>>,
+    instance_id: Option<String>,
+    jobs: Vec<(String, Arc<dyn Job>)>,
+    listeners: Listeners,
+}
+
+impl SchedulerBuilder {
+    /// The settings. Default: those of an empty file.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = Some(settings);
+        self
+    }
+
+    /// Reads the settings from a properties file when the scheduler is built.
+    pub fn settings_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings_file = Some(path.into());
+        self
+    }
+
+    /// A store of one's own, whose settings go before those of [`SchedulerBuilder::settings`]. Default: the store that
+    /// the settings ask for.
+    pub fn store(mut self, store: JobStore) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// The clock. Default: the machine's. A store of one's own must have been given the same.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// This node's name, unique in the cluster. Property `scheduler.instanceId`.
+    pub fn instance_id(mut self, name: impl Into<String>) -> Self {
+        self.instance_id = Some(name.into());
+        self
+    }
+
+    /// Adds a job type.
+    pub fn job(mut self, job_type: impl Into<String>, job: impl Job) -> Self {
+        self.jobs.push((job_type.into(), Arc::new(job)));
+        self
+    }
+
+    /// Adds a job type whose code is a function.
+    pub fn job_fn<F>(self, job_type: impl Into<String>, run: F) -> Self
+    where
+        F: Fn(&mut JobContext) -> Result<(), JobError> + Send + Sync + 'static,
+    {
+        self.job(job_type, run)
+    }
+
+    /// Adds a listener for the runs of all jobs.
+    pub fn job_listener(self, listener: impl JobListener) -> Self {
+        self.job_listener_for(GroupMatcher::Any, listener)
+    }
+
+    /// Adds a listener for the runs of the jobs of these groups.
+    pub fn job_listener_for(mut self, job_groups: GroupMatcher, listener: impl JobListener) -> Self {
+        self.listeners.job.push((job_groups, Arc::new(listener)));
+        self
+    }
+
+    /// Adds a listener for the fires of all triggers.
+    pub fn trigger_listener(self, listener: impl TriggerListener) -> Self {
+        self.trigger_listener_for(GroupMatcher::Any, listener)
+    }
+
+    /// Adds a listener for the fires of the triggers of these groups.
+    pub fn trigger_listener_for(mut self, trigger_groups: GroupMatcher, listener: impl TriggerListener) -> Self {
+        self.listeners.trigger.push((trigger_groups, Arc::new(listener)));
+        self
+    }
+
+    /// Adds a listener for what is done with the scheduler.
+    pub fn scheduler_listener(mut self, listener: impl SchedulerListener) -> Self {
+        self.listeners.scheduler.push(Arc::new(listener));
+        self
+    }
+
+    /// The scheduler, not started yet.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] with all problems of the settings, [`Error::Invalid`] for a name that cannot be stored,
+    /// and what keeps the store from being opened.
+    pub fn build(self) -> Result<Scheduler> {
+        let mut settings = match (self.settings, self.settings_file) {
+            (Some(_), Some(path)) => {
+                let message = format!("both settings and the file `{}` were given: expected one", path.display());
+                return Err(Error::Settings(message));
+            }
+            (Some(settings), None) => settings,
+            (None, Some(path)) => Settings::from_file(path).map_err(|errors| Error::Settings(errors.to_string()))?,
+            (None, None) => Settings::default(),
+        };
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::default()));
+        let store = match self.store {
+            Some(store) => store,
+            None => crate::store::open(&settings, Arc::clone(&clock))?,
+        };
+        adopt(store.settings(), &mut settings);
+        let instance = match (self.instance_id, &settings.scheduler.instance_id) {
+            (Some(name), _) => name,
+            (None, InstanceIdSetting::Fixed(name)) => name.clone(),
+            (None, InstanceIdSetting::Auto) => instance_id::automatic()?,
+        };
+        check_name("instance id", &instance)?;
+        let node = Node::new(instance, store, clock, settings, self.listeners);
+        for (job_type, job) in self.jobs {
+            node.registry.register(job_type, job)?;
+        }
+        Ok(Scheduler { inner: Arc::new(Inner { node: Arc::new(node), life: Life::default() }) })
+    }
+}
+
+/// The store is what all nodes agree on, so its settings go before others.
+fn adopt(store: &StoreSettings, settings: &mut Settings) {
+    settings.scheduler.instance_name = store.scheduler_name.clone();
+    settings.job_store.misfire_threshold = store.misfire_threshold;
+    settings.job_store.checkin_interval = store.checkin_interval;
+    settings.job_store.checkin_misfire_threshold = store.checkin_tolerance;
+}

@@ -1,0 +1,200 @@
+//! `ClusterManager`: checks in, learns who died and whether this node was thought dead, and has the store mended.
+
+use super::node::Node;
+use super::service::{Next, Service};
+use crate::error::Result;
+use crate::listener::log;
+use crate::settings::ClusterMode;
+use crate::store::{Checkin, Membership, Recovered};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The shortest pause between two check-ins or attempts.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest pause between attempts once the node suspects itself, so that it is back soon after the database.
+const WHEN_SUSPICIOUS: Duration = Duration::from_secs(1);
+
+/// An audit follows every so many check-ins.
+const CHECKINS_PER_AUDIT: u64 = 4;
+
+/// The cluster service. It goes on in standby.
+pub(crate) struct ClusterManager {
+    node: Arc<Node>,
+    membership: Membership,
+    checkins: u64,
+    /// The twin was named already.
+    twin_named: bool,
+    /// What the check-in before the first pass left to do.
+    pending: Option<Next>,
+}
+
+impl ClusterManager {
+    pub(crate) fn new(node: Arc<Node>) -> Self {
+        let membership = Membership::new(&*node.instance);
+        Self { node, membership, checkins: 0, twin_named: false, pending: None }
+    }
+
+    /// The first check-in, before anything else is started. Without an error the node is registered, or waits for a
+    /// living namesake to go.
+    pub(crate) fn begin(&mut self) -> Result<()> {
+        // One that was declared dead learns it from one check-in and registers again with the next.
+        for _ in 0..2 {
+            self.pending = None;
+            let next = self.run_once()?;
+            self.pending = Some(next);
+            if next != Next::Now {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of a committed check-in that was begun at `begun`.
+    fn note(&mut self, checkin: &Checkin, begun: Duration) -> Next {
+        let node = Arc::clone(&self.node);
+        if checkin.failed_out {
+            self.lose();
+            if !checkin.registered {
+                self.membership.incarnation = None;
+                return Next::Now;
+            }
+        }
+        self.name_twin(checkin.twin);
+        let before = node.standing.since_checkin();
+        if let Some(owner) = self.membership.owner() {
+            if checkin.registered {
+                log::registered(&node.instance, &owner.incarnation);
+            }
+            if node.standing.confirm(owner, begun) {
+                if let Some(gap) = before {
+                    log::checked_in_late(&node.instance, gap);
+                }
+                node.acquirer.signal.raise();
+                node.misfire.signal.raise();
+            }
+        }
+        if node.settings.cluster.mode == ClusterMode::ActivePassive {
+            self.become_active(checkin.is_longest_serving);
+        }
+        for recovered in &checkin.recovered {
+            note_recovered(&node, recovered);
+        }
+        if !checkin.recovered.is_empty() {
+            node.acquirer.signal.raise();
+        }
+        self.next(checkin, begun)
+    }
+
+    fn next(&self, checkin: &Checkin, begun: Duration) -> Next {
+        let now = self.node.clock.ticks();
+        let regular = begun.saturating_add(self.node.settings.job_store.checkin_interval);
+        let suspicion = checkin.next_suspicion.map(|wait| now.saturating_add(wait));
+        let at = suspicion.map_or(regular, |suspicion| suspicion.min(regular));
+        Next::At(at.max(now.saturating_add(SHORTEST_PAUSE)))
+    }
+
+    /// The own row may have been committed all the same, and only the work for failed peers not.
+    fn note_failure(&self, before: Option<Duration>, begun: Duration) {
+        if self.membership.last_checkin == before {
+            return;
+        }
+        if let Some(owner) = self.membership.owner()
+            && self.node.standing.confirm(owner, begun)
+        {
+            self.node.acquirer.signal.raise();
+        }
+    }
+
+    /// This node was declared dead while it lived.
+    fn lose(&self) {
+        let node = &*self.node;
+        let lost = node.standing.lose();
+        node.counters.failed_out.add(lost);
+        log::ownership_lost(&node.instance, lost);
+        if node.aborts_on_loss() {
+            log::aborting(&node.instance);
+            ::log::logger().flush();
+            std::process::abort();
+        }
+        node.listeners.scheduler("ownership_lost", |listener| listener.ownership_lost(lost));
+        node.acquirer.signal.raise();
+    }
+
+    fn name_twin(&mut self, twin: bool) {
+        if twin && !self.twin_named {
+            log::twin(&self.node.instance);
+        }
+        self.twin_named = twin;
+    }
+
+    fn become_active(&self, is_active: bool) {
+        if self.node.active.swap(is_active, Ordering::SeqCst) != is_active {
+            log::active(&self.node.instance, is_active);
+            self.node.acquirer.signal.raise();
+        }
+    }
+
+    /// Mends what nobody is responsible for. Its failure is no failure of the check-in.
+    fn audit(&self) {
+        match self.node.store.audit() {
+            Ok(pass) => {
+                self.node.counters.mended.add(pass.released.len() + pass.unblocked.len() + pass.finished.len());
+                log::mended(&pass);
+                if !(pass.released.is_empty() && pass.unblocked.is_empty()) {
+                    self.node.acquirer.signal.raise();
+                }
+            }
+            Err(error) => log::audit_failed(&error.to_string()),
+        }
+    }
+}
+
+fn note_recovered(node: &Node, recovered: &Recovered) {
+    if recovered.last_checkin_ms.is_some() {
+        node.counters.convictions.add(1);
+    }
+    node.counters.recoveries_freed.add(recovered.freed);
+    node.counters.recoveries_recovered.add(recovered.recovery_triggers.len());
+    node.counters.recoveries_lost.add(recovered.lost.len());
+    log::recovered(&node.instance, recovered);
+    node.listeners.scheduler("instance_recovered", |listener| listener.instance_recovered(recovered));
+}
+
+impl Service for ClusterManager {
+    fn name(&self) -> &'static str {
+        "cluster"
+    }
+
+    fn run_once(&mut self) -> Result<Next> {
+        if let Some(next) = self.pending.take() {
+            return Ok(next);
+        }
+        // The store may try several times; the first try is what counts, so that we never think ourselves too fresh.
+        let begun = self.node.clock.ticks();
+        let before = self.membership.last_checkin;
+        let checkin = match self.node.store.check_in(&mut self.membership) {
+            Ok(checkin) => checkin,
+            Err(error) => {
+                self.node.counters.checkin_failures.add(1);
+                self.note_failure(before, begun);
+                return Err(error);
+            }
+        };
+        let next = self.note(&checkin, begun);
+        self.checkins += 1;
+        if self.checkins % CHECKINS_PER_AUDIT == 0 {
+            self.audit();
+        }
+        Ok(next)
+    }
+
+    /// A failed check-in is tried again inside what remains of the window, half of it each time.
+    fn longest_retry(&self) -> Duration {
+        let now = self.node.clock.ticks();
+        let remaining = self.node.standing.suspicion_at().map_or(Duration::ZERO, |at| at.saturating_sub(now));
+        let longest = if remaining.is_zero() { WHEN_SUSPICIOUS } else { remaining / 2 };
+        longest.min(self.node.settings.job_store.db_retry_interval).max(SHORTEST_PAUSE)
+    }
+}

@@ -1,0 +1,202 @@
+//! `Completer`: records whatever fires have ended since its last pass, in one transaction.
+
+use super::node::Node;
+use super::service::{Next, Service};
+use crate::error::Result;
+use crate::listener::log;
+use crate::store::{Completion, CompletionInstruction, CompletionOutcome, Owner};
+use crossbeam_channel::Receiver;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Most completions in one transaction.
+const BATCH: usize = 1000;
+
+/// How long a completion that the store refuses for good waits for its next try.
+const PARKING_TIME: Duration = Duration::from_secs(60);
+
+/// Beyond so many parked completions the oldest is given up; its row is recovered when this node ends.
+const MOST_PARKED: usize = 1000;
+
+/// The end of a fire, on its way to the store.
+pub(crate) struct Ended {
+    /// The incarnation under which the fire was made.
+    pub(crate) owner: Owner,
+    pub(crate) completion: Completion,
+}
+
+/// The completion service.
+pub(crate) struct Completer {
+    node: Arc<Node>,
+    ended: Receiver<Ended>,
+    /// Taken from the channel, all of one owner, not recorded yet.
+    batch: Vec<Completion>,
+    batch_owner: Option<Owner>,
+    /// The first of the next owner's.
+    next: Option<Ended>,
+    parked: Vec<Ended>,
+    parked_until: Duration,
+}
+
+impl Completer {
+    pub(crate) fn new(node: Arc<Node>, ended: Receiver<Ended>) -> Self {
+        Self {
+            node,
+            ended,
+            batch: Vec::new(),
+            batch_owner: None,
+            next: None,
+            parked: Vec::new(),
+            parked_until: Duration::ZERO,
+        }
+    }
+
+    /// Fills the batch with what has ended, up to the first fire of another incarnation.
+    fn gather(&mut self) {
+        while self.batch.len() < BATCH {
+            let Some(ended) = self.next.take().or_else(|| self.ended.try_recv().ok()) else { return };
+            if self.batch_owner.as_ref().is_some_and(|owner| *owner != ended.owner) {
+                self.next = Some(ended);
+                return;
+            }
+            self.batch_owner = Some(ended.owner);
+            self.batch.push(ended.completion);
+        }
+    }
+
+    /// Records the batch. A failure that will not pass by itself concerns one of them: they are recorded singly then.
+    fn record(&mut self, owner: &Owner) -> Result<()> {
+        match self.node.store.complete(owner, &self.batch) {
+            Ok(outcomes) => {
+                let batch = std::mem::take(&mut self.batch);
+                self.settled(&batch, &outcomes);
+                Ok(())
+            }
+            Err(error) if error.is_fenced() => {
+                let batch = std::mem::take(&mut self.batch);
+                self.settled(&batch, &vec![CompletionOutcome::Fenced; batch.len()]);
+                Ok(())
+            }
+            Err(error) if error.is_transient() => Err(error),
+            Err(_) => self.record_singly(owner),
+        }
+    }
+
+    fn record_singly(&mut self, owner: &Owner) -> Result<()> {
+        while let Some(completion) = self.batch.pop() {
+            match self.record_one(owner, completion.clone()) {
+                Ok(outcome) => self.settled(&[completion], &[outcome]),
+                Err(error) if error.is_transient() => {
+                    self.batch.push(completion);
+                    return Err(error);
+                }
+                Err(error) => {
+                    log::completion_refused(&completion.fire_id, &error.to_string());
+                    self.park(Ended { owner: owner.clone(), completion });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn record_one(&self, owner: &Owner, mut completion: Completion) -> Result<CompletionOutcome> {
+        let one = |completion: &Completion| match self.node.store.complete(owner, std::slice::from_ref(completion)) {
+            Ok(outcomes) => Ok(outcomes.first().copied().unwrap_or(CompletionOutcome::Recorded)),
+            Err(error) if error.is_fenced() => Ok(CompletionOutcome::Fenced),
+            Err(error) => Err(error),
+        };
+        let error = match one(&completion) {
+            Err(error) if !error.is_transient() && completion.job_data.is_some() => error,
+            other => return other,
+        };
+        // The data is the likeliest reason; without it at least the end of the fire is known.
+        self.node.listeners.error(&format!(
+            "the data of job `{}` cannot be stored after fire {}: {error}",
+            completion.job, completion.fire_id
+        ));
+        completion.job_data = None;
+        one(&completion)
+    }
+
+    fn park(&mut self, ended: Ended) {
+        if self.parked.len() >= MOST_PARKED {
+            let oldest = self.parked.remove(0);
+            log::completion_abandoned(&oldest.completion.fire_id);
+            self.node.unrecorded.fetch_sub(1, Ordering::SeqCst);
+        }
+        self.parked.push(ended);
+        self.parked_until = self.node.clock.ticks().saturating_add(PARKING_TIME);
+    }
+
+    /// Tries parked completions again; those that are refused again stay.
+    fn retry_parked(&mut self) {
+        for ended in std::mem::take(&mut self.parked) {
+            match self.record_one(&ended.owner, ended.completion.clone()) {
+                Ok(outcome) => self.settled(&[ended.completion], &[outcome]),
+                Err(_) => self.park(ended),
+            }
+        }
+    }
+
+    /// Counts and tells what was committed.
+    fn settled(&self, batch: &[Completion], outcomes: &[CompletionOutcome]) {
+        let node = &*self.node;
+        node.unrecorded.fetch_sub(batch.len(), Ordering::SeqCst);
+        node.recorded.raise();
+        let mut frees = false;
+        for (completion, outcome) in batch.iter().zip(outcomes) {
+            match outcome {
+                CompletionOutcome::Fenced => {
+                    node.counters.fenced_writes.add(1);
+                    log::fenced(&completion.fire_id);
+                }
+                CompletionOutcome::Recorded => {
+                    frees |= completion.nonconcurrent;
+                    if completion.last || completion.instruction == CompletionInstruction::SetTriggerComplete {
+                        let key = &completion.trigger;
+                        node.listeners.scheduler("trigger_finalized", |l| l.trigger_finalized(key));
+                    }
+                }
+            }
+        }
+        if frees {
+            node.acquirer.signal.raise();
+        }
+    }
+}
+
+impl Service for Completer {
+    fn name(&self) -> &'static str {
+        "completer"
+    }
+
+    fn run_once(&mut self) -> Result<Next> {
+        self.gather();
+        if let Some(owner) = self.batch_owner.clone() {
+            self.record(&owner)?;
+            self.batch_owner = None;
+            return Ok(Next::Now);
+        }
+        if self.parked.is_empty() {
+            return Ok(Next::WhenSignalled);
+        }
+        if self.node.clock.ticks() >= self.parked_until {
+            self.retry_parked();
+        }
+        Ok(if self.parked.is_empty() { Next::WhenSignalled } else { Next::At(self.parked_until) })
+    }
+
+    /// What is still unrecorded is recovered from its rows, here or by another node.
+    fn stopped(&mut self) {
+        // One last try, for what came in after the last pass.
+        while let Ok(Next::Now) = self.run_once() {}
+        let left = self.batch.iter().map(|c| &c.fire_id).chain(self.next.iter().map(|e| &e.completion.fire_id));
+        for fire_id in left.chain(self.parked.iter().map(|ended| &ended.completion.fire_id)) {
+            log::completion_abandoned(fire_id);
+        }
+        while let Ok(ended) = self.ended.try_recv() {
+            log::completion_abandoned(&ended.completion.fire_id);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! `JobContext`: what a running job sees and may set.
+
+use super::running::RunHandle;
+use super::standing::Standing;
+use crate::clock::Clock;
+use crate::data_map::JobDataMap;
+use crate::job::JobDetail;
+use crate::listener::FireEvent;
+use crate::store::{FireBundle, Recovering};
+use crate::trigger::{Trigger, moment};
+use chrono::{DateTime, Utc};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One run of a job: why it runs, with what data, and whether it should go on.
+#[doc(alias = "JobExecutionContext")]
+pub struct JobContext {
+    scheduler: Arc<str>,
+    instance: Arc<str>,
+    clock: Arc<dyn Clock>,
+    standing: Arc<Standing>,
+    handle: Arc<RunHandle>,
+    bundle: FireBundle,
+    merged: JobDataMap,
+    job_data: JobDataMap,
+    refire_count: u32,
+    result: Option<String>,
+}
+
+impl JobContext {
+    pub(crate) fn new(
+        scheduler: Arc<str>,
+        instance: Arc<str>,
+        clock: Arc<dyn Clock>,
+        standing: Arc<Standing>,
+        handle: Arc<RunHandle>,
+        bundle: FireBundle,
+    ) -> Self {
+        let merged = bundle.job.data().merged_with(bundle.trigger.data());
+        let job_data = bundle.job.data().clone();
+        Self { scheduler, instance, clock, standing, handle, bundle, merged, job_data, refire_count: 0, result: None }
+    }
+
+    /// The job.
+    pub fn job(&self) -> &JobDetail {
+        &self.bundle.job
+    }
+
+    /// The trigger, already moved on to its next fire time.
+    pub fn trigger(&self) -> &Trigger {
+        &self.bundle.trigger
+    }
+
+    /// The job's data overlaid by the trigger's, as they were when the fire began.
+    #[doc(alias = "getMergedJobDataMap")]
+    pub fn data(&self) -> &JobDataMap {
+        &self.merged
+    }
+
+    /// The job's own data.
+    pub fn job_data(&self) -> &JobDataMap {
+        &self.job_data
+    }
+
+    /// The job's own data, to be changed; stored after the run if the job persists its data and this was changed.
+    pub fn job_data_mut(&mut self) -> &mut JobDataMap {
+        &mut self.job_data
+    }
+
+    /// The id of this fire, never used twice.
+    #[doc(alias = "getFireInstanceId")]
+    pub fn fire_id(&self) -> &str {
+        &self.bundle.fire_id
+    }
+
+    /// Larger than that of any earlier fire: a resource that keeps the largest can refuse one that comes late.
+    pub fn fence(&self) -> i64 {
+        self.bundle.fence
+    }
+
+    /// How many runs of this work were interrupted before: 0 first.
+    pub fn attempt(&self) -> i64 {
+        self.bundle.recovering.as_ref().map_or(0, |recovering| recovering.attempt)
+    }
+
+    /// How often this run asked to be run again at once, so far.
+    pub fn refire_count(&self) -> u32 {
+        self.refire_count
+    }
+
+    /// When it was fired.
+    pub fn fire_time(&self) -> DateTime<Utc> {
+        moment(self.bundle.fired_ms)
+    }
+
+    /// The time this fire stands for.
+    pub fn scheduled_fire_time(&self) -> DateTime<Utc> {
+        moment(self.bundle.scheduled_ms)
+    }
+
+    /// The fire time of the trigger before this one.
+    pub fn previous_fire_time(&self) -> Option<DateTime<Utc>> {
+        self.bundle.previous_ms.map(moment)
+    }
+
+    /// The fire time of the trigger after this one.
+    pub fn next_fire_time(&self) -> Option<DateTime<Utc>> {
+        self.bundle.trigger.next_fire_time()
+    }
+
+    /// Present if this runs the work of a failed instance again.
+    #[doc(alias = "isRecovering")]
+    pub fn recovering(&self) -> Option<&Recovering> {
+        self.bundle.recovering.as_ref()
+    }
+
+    /// Whether this run still owns its fire.
+    ///
+    /// False as soon as this node knows that the fire belongs to another, and also while it has not reached the store
+    /// for so long that another node may be taking it over. In the latter case it can become true again.
+    pub fn holds_fire(&self) -> bool {
+        !self.handle.is_lost() && self.standing.is_held_by(&self.handle.owner)
+    }
+
+    /// Whether somebody asked this run to stop.
+    pub fn is_interrupted(&self) -> bool {
+        self.handle.is_interrupted()
+    }
+
+    /// Whether the job had better end: it was interrupted, the node shuts down, or the fire is not (surely) its own.
+    pub fn should_stop(&self) -> bool {
+        self.is_interrupted() || self.standing.is_stopping() || !self.holds_fire()
+    }
+
+    /// Sleeps; false, and early, when [`JobContext::should_stop`] becomes true.
+    pub fn wait(&self, time: Duration) -> bool {
+        let end = self.clock.ticks().saturating_add(time);
+        loop {
+            if self.should_stop() {
+                return false;
+            }
+            if self.clock.ticks() >= end {
+                return true;
+            }
+            let until = self.standing.suspicion_at().map_or(end, |suspicion| suspicion.min(end));
+            self.clock.wait(&self.handle.signal, Some(until));
+        }
+    }
+
+    /// The node this runs on.
+    pub fn instance_id(&self) -> &str {
+        &self.instance
+    }
+
+    /// The scheduler's name.
+    pub fn scheduler_name(&self) -> &str {
+        &self.scheduler
+    }
+
+    /// Leaves a text for listeners and the history, at most 1000 characters.
+    pub fn set_result(&mut self, result: impl Into<String>) {
+        self.result = Some(crate::error::shorten(&result.into(), 1000));
+    }
+
+    pub(crate) fn event(&self) -> FireEvent<'_> {
+        FireEvent::new(&self.bundle, &self.instance, self.refire_count)
+    }
+
+    pub(crate) fn result(&self) -> Option<&str> {
+        self.result.as_deref()
+    }
+
+    pub(crate) fn count_refire(&mut self) -> u32 {
+        self.refire_count += 1;
+        self.refire_count
+    }
+
+    pub(crate) fn into_parts(self) -> (FireBundle, JobDataMap) {
+        (self.bundle, self.job_data)
+    }
+}
+
+impl std::fmt::Debug for JobContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JobContext")
+            .field("fire_id", &self.fire_id())
+            .field("job", &self.job().key().to_string())
+            .field("trigger", &self.trigger().key().to_string())
+            .field("refire_count", &self.refire_count)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,140 @@
+//! What an application stores through the scheduler: jobs and triggers come, are replaced, and go.
+
+use super::Scheduler;
+use crate::data_map::JobDataMap;
+use crate::error::{Error, Result};
+use crate::job::JobDetail;
+use crate::key::{JobKey, TriggerKey};
+use crate::trigger::Trigger;
+use chrono::{DateTime, Utc};
+
+impl Scheduler {
+    /// Stores a job with a trigger and returns when it fires first.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] for either key, [`Error::NeverFires`], and what can go wrong with the store.
+    pub fn schedule_job(&self, job: JobDetail, trigger: Trigger) -> Result<DateTime<Utc>> {
+        let stored = self.schedule_jobs(vec![(job, vec![trigger])], false)?;
+        first_fire_time(stored.first())
+    }
+
+    /// Stores a trigger for a job that is stored already and returns when it fires first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for the job, [`Error::AlreadyExists`] for the trigger, [`Error::NeverFires`], and what can
+    /// go wrong with the store.
+    pub fn schedule_trigger(&self, trigger: Trigger) -> Result<DateTime<Utc>> {
+        let stored = self.open_store()?.add_trigger(trigger, false)?;
+        self.signal_change();
+        self.tell("job_scheduled", |listener| listener.job_scheduled(&stored));
+        first_fire_time(Some(&stored))
+    }
+
+    /// Stores jobs, each with its triggers, all or none; returns the triggers with their first fire times.
+    ///
+    /// # Errors
+    /// As [`Scheduler::schedule_job`]; with `replace` existing jobs and triggers are replaced.
+    pub fn schedule_jobs(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
+        let store = self.open_store()?;
+        let jobs: Vec<JobDetail> = work.iter().map(|(job, _)| job.clone()).collect();
+        let stored = store.schedule(work, replace)?;
+        self.signal_change();
+        for job in &jobs {
+            self.tell("job_added", |listener| listener.job_added(job));
+        }
+        for trigger in &stored {
+            self.tell("job_scheduled", |listener| listener.job_scheduled(trigger));
+        }
+        Ok(stored)
+    }
+
+    /// Stores a durable job without a trigger.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] without `replace`, and what can go wrong with the store.
+    pub fn add_job(&self, job: &JobDetail, replace: bool) -> Result<()> {
+        self.open_store()?.add_job(job, replace)?;
+        self.tell("job_added", |listener| listener.job_added(job));
+        Ok(())
+    }
+
+    /// Deletes a job with all its triggers; false if there is none.
+    ///
+    /// # Errors
+    /// What can go wrong with the store.
+    pub fn delete_job(&self, key: &JobKey) -> Result<bool> {
+        Ok(self.delete_jobs(std::slice::from_ref(key))? > 0)
+    }
+
+    /// Deletes jobs with all their triggers; returns how many there were.
+    ///
+    /// # Errors
+    /// What can go wrong with the store.
+    pub fn delete_jobs(&self, keys: &[JobKey]) -> Result<usize> {
+        let count = self.open_store()?.delete_jobs(keys)?;
+        self.signal_change();
+        if count > 0 {
+            for key in keys {
+                self.tell("job_deleted", |listener| listener.job_deleted(key));
+            }
+        }
+        Ok(count)
+    }
+
+    /// Deletes a trigger, and its job if that is left without one and is not durable; false if there is none.
+    ///
+    /// # Errors
+    /// What can go wrong with the store.
+    #[doc(alias = "unscheduleJob")]
+    pub fn unschedule(&self, key: &TriggerKey) -> Result<bool> {
+        let count = self.open_store()?.unschedule(std::slice::from_ref(key))?;
+        self.signal_change();
+        if count > 0 {
+            self.tell("job_unscheduled", |listener| listener.job_unscheduled(key));
+        }
+        Ok(count > 0)
+    }
+
+    /// Puts `trigger` in the place of the trigger `key` and returns when it fires first; none if there is no such
+    /// trigger.
+    ///
+    /// # Errors
+    /// [`Error::NeverFires`], and what can go wrong with the store.
+    #[doc(alias = "rescheduleJob")]
+    pub fn reschedule(&self, key: &TriggerKey, trigger: Trigger) -> Result<Option<DateTime<Utc>>> {
+        let stored = self.open_store()?.reschedule(key, trigger)?;
+        self.signal_change();
+        let Some(stored) = stored else { return Ok(None) };
+        self.tell("job_unscheduled", |listener| listener.job_unscheduled(key));
+        self.tell("job_scheduled", |listener| listener.job_scheduled(&stored));
+        first_fire_time(Some(&stored)).map(Some)
+    }
+
+    /// Makes a one-shot trigger that fires now, on any node; returns its key.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for the job, and what can go wrong with the store.
+    pub fn trigger_job(&self, job: &JobKey, data: JobDataMap) -> Result<TriggerKey> {
+        let key = self.open_store()?.trigger_job(job, data)?;
+        self.signal_change();
+        Ok(key)
+    }
+
+    /// Deletes all jobs, triggers and pauses of the scheduler; running fires end as usual.
+    ///
+    /// # Errors
+    /// What can go wrong with the store.
+    pub fn clear(&self) -> Result<()> {
+        self.open_store()?.clear()?;
+        self.signal_change();
+        self.tell("scheduling_data_cleared", |listener| listener.scheduling_data_cleared());
+        Ok(())
+    }
+}
+
+fn first_fire_time(trigger: Option<&Trigger>) -> Result<DateTime<Utc>> {
+    trigger.and_then(Trigger::next_fire_time).ok_or_else(|| Error::NeverFires {
+        trigger: trigger.map_or_else(String::new, |trigger| trigger.key().to_string()),
+        reason: "it was stored without a fire time".to_owned(),
+    })
+}

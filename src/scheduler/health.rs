@@ -1,0 +1,216 @@
+//! Health: what the services and counters of this node say when asked.
+
+use crate::key::TriggerKey;
+use crate::listener::FireOutcome;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What a service is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ServiceState {
+    /// It has no thread yet.
+    NotStarted,
+    /// A pass is under way.
+    Working,
+    /// It waits for its time or its signal.
+    Waiting,
+    /// Its last pass failed and it waits before the next.
+    BackingOff,
+    /// It has ended.
+    Stopped,
+}
+
+/// How a service of this node is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServiceHealth {
+    /// `acquirer`, `misfire`, `cluster` or `completer`.
+    pub name: &'static str,
+    /// What it is doing.
+    pub state: ServiceState,
+    /// How many passes in a row have failed.
+    pub errors_in_a_row: u64,
+    /// The last error or panic, even if it is over.
+    pub last_error: Option<String>,
+    /// Passes so far.
+    pub runs: u64,
+    /// Failed passes so far, without panics.
+    pub errors: u64,
+    /// Passes that panicked so far.
+    pub panics: u64,
+    /// The clock's ticks when the last pass began.
+    pub last_pass: Option<Duration>,
+}
+
+/// Where a loop writes how its service is doing.
+#[derive(Debug)]
+pub(crate) struct ServiceRecord {
+    health: Mutex<ServiceHealth>,
+}
+
+impl ServiceRecord {
+    pub(crate) fn new(name: &'static str) -> Self {
+        let health = ServiceHealth {
+            name,
+            state: ServiceState::NotStarted,
+            errors_in_a_row: 0,
+            last_error: None,
+            runs: 0,
+            errors: 0,
+            panics: 0,
+            last_pass: None,
+        };
+        Self { health: Mutex::new(health) }
+    }
+
+    pub(crate) fn health(&self) -> ServiceHealth {
+        self.health.lock().clone()
+    }
+
+    pub(crate) fn enter(&self, state: ServiceState) {
+        self.health.lock().state = state;
+    }
+
+    pub(crate) fn begin_pass(&self, ticks: Duration) {
+        let mut health = self.health.lock();
+        health.state = ServiceState::Working;
+        health.last_pass = Some(ticks);
+        health.runs += 1;
+    }
+
+    /// Notes a good pass; returns how many bad ones came right before it.
+    pub(crate) fn succeed(&self) -> u64 {
+        std::mem::take(&mut self.health.lock().errors_in_a_row)
+    }
+
+    /// Notes a bad pass; returns how many there were in a row.
+    pub(crate) fn fail(&self, why: &str, panicked: bool) -> u64 {
+        let mut health = self.health.lock();
+        health.errors_in_a_row += 1;
+        health.last_error = Some(crate::error::shorten(why, 500));
+        if panicked {
+            health.panics += 1;
+        } else {
+            health.errors += 1;
+        }
+        health.errors_in_a_row
+    }
+}
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// What this node counts since it was built.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: Counter,)*
+        }
+
+        /// What this node has counted since it was built.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct CounterValues {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Counters {
+            pub(crate) fn values(&self) -> CounterValues {
+                CounterValues { $($name: self.$name.value(),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Runs that ended well.
+    succeeded,
+    /// Runs that ended with an error or a panic.
+    failed,
+    /// Runs that ended with an error after they were interrupted.
+    cancelled,
+    /// Fires that a trigger listener refused.
+    vetoed,
+    /// Fires that were lost before their job began.
+    lost,
+    /// Completions refused since the fire belonged to another node by then.
+    fenced_writes,
+    /// Running fires that were lost since this node was declared dead.
+    failed_out,
+    /// Nodes this node declared dead.
+    convictions,
+    /// Acquired triggers of failed nodes that were given back.
+    recoveries_freed,
+    /// Recovery triggers made for fires of failed nodes.
+    recoveries_recovered,
+    /// Interrupted fires of failed nodes whose job asks for no recovery.
+    recoveries_lost,
+    /// Triggers whose misfire instruction was applied.
+    misfires,
+    /// Check-ins that failed.
+    checkin_failures,
+    /// Triggers and jobs that an audit set right.
+    mended,
+}
+
+impl Counters {
+    pub(crate) fn fire(&self, outcome: FireOutcome) {
+        match outcome {
+            FireOutcome::Succeeded => self.succeeded.add(1),
+            FireOutcome::Failed => self.failed.add(1),
+            FireOutcome::Cancelled => self.cancelled.add(1),
+            FireOutcome::Vetoed => self.vetoed.add(1),
+            FireOutcome::Lost => self.lost.add(1),
+        }
+    }
+}
+
+/// One number that only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, count: usize) {
+        self.0.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How this node is doing.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Health {
+    /// The scheduler's name.
+    pub scheduler: String,
+    /// This node's name.
+    pub instance: String,
+    /// Started, and neither standing by nor shut down.
+    pub is_firing: bool,
+    /// Whether the node is registered in the cluster.
+    pub is_registered: bool,
+    /// Whether the last check-in is so old that other nodes may soon take this one for dead: nothing new is begun.
+    pub is_suspicious: bool,
+    /// Whether this node fires in active-passive mode; always true in active-active mode.
+    pub is_active: bool,
+    /// How long ago the last good check-in was begun.
+    pub since_checkin: Option<Duration>,
+    /// Worker threads.
+    pub workers: usize,
+    /// Worker threads that are free.
+    pub free_workers: usize,
+    /// Fires handed to workers and not ended.
+    pub running: usize,
+    /// Triggers reserved for their time.
+    pub reserved: usize,
+    /// Ended fires that are not recorded yet.
+    pub unrecorded: usize,
+    /// Triggers left alone since they cannot be read, with the reason.
+    pub quarantined: Vec<(TriggerKey, String)>,
+    /// The services.
+    pub services: Vec<ServiceHealth>,
+    /// The counters.
+    pub counters: CounterValues,
+}

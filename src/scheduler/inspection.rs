@@ -1,0 +1,124 @@
+//! Looking at what is stored, at what runs, and at how this node is doing.
+
+use super::Scheduler;
+use super::health::Health;
+use super::running::RunningJob;
+use crate::error::Result;
+use crate::job::JobDetail;
+use crate::key::{JobKey, TriggerKey};
+use crate::matcher::GroupMatcher;
+use crate::store::{FiredTrigger, InstanceStatus, TriggerSummary};
+use crate::trigger::{Trigger, TriggerState};
+use std::sync::atomic::Ordering;
+
+/// Those that ask the store may fail with what can go wrong with it.
+impl Scheduler {
+    /// The job of this key.
+    #[doc(alias = "getJobDetail")]
+    pub fn job(&self, key: &JobKey) -> Result<Option<JobDetail>> {
+        self.store().job(key)
+    }
+
+    /// The trigger of this key.
+    pub fn trigger(&self, key: &TriggerKey) -> Result<Option<Trigger>> {
+        self.store().trigger(key)
+    }
+
+    /// The state of a trigger; none if there is no such trigger.
+    pub fn trigger_state(&self, key: &TriggerKey) -> Result<Option<TriggerState>> {
+        self.store().trigger_state(key)
+    }
+
+    /// Whether there is a job of this key.
+    #[doc(alias = "checkExists")]
+    pub fn job_exists(&self, key: &JobKey) -> Result<bool> {
+        Ok(self.store().job(key)?.is_some())
+    }
+
+    /// Whether there is a trigger of this key.
+    #[doc(alias = "checkExists")]
+    pub fn trigger_exists(&self, key: &TriggerKey) -> Result<bool> {
+        Ok(self.store().trigger_state(key)?.is_some())
+    }
+
+    /// The jobs of the matching groups, without their data.
+    #[doc(alias = "getJobKeys")]
+    pub fn jobs(&self, groups: &GroupMatcher) -> Result<Vec<JobDetail>> {
+        self.store().jobs(groups)
+    }
+
+    /// The triggers of the matching groups.
+    #[doc(alias = "getTriggerKeys")]
+    pub fn triggers(&self, groups: &GroupMatcher) -> Result<Vec<TriggerSummary>> {
+        self.store().trigger_summaries(groups)
+    }
+
+    /// The triggers of a job.
+    pub fn triggers_of_job(&self, key: &JobKey) -> Result<Vec<Trigger>> {
+        self.store().triggers_of_job(key)
+    }
+
+    /// The fires that are reserved or running in the cluster.
+    pub fn running_fires(&self) -> Result<Vec<FiredTrigger>> {
+        self.store().fired_triggers()
+    }
+
+    /// The nodes of the cluster.
+    pub fn instances(&self) -> Result<Vec<InstanceStatus>> {
+        self.store().instances()
+    }
+
+    /// The fires that workers of this node have.
+    #[doc(alias = "getCurrentlyExecutingJobs")]
+    pub fn running_here(&self) -> Vec<RunningJob> {
+        let node = &self.inner.node;
+        let now = node.clock.ticks();
+        node.standing.fires().iter().map(|fire| fire.show(now)).collect()
+    }
+
+    /// Asks all runs of a job on this node to stop; returns how many there are.
+    ///
+    /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted), or does not look.
+    pub fn interrupt(&self, key: &JobKey) -> usize {
+        let fires = self.inner.node.standing.fires();
+        fires.iter().filter(|fire| fire.job == *key).map(|fire| fire.interrupt()).count()
+    }
+
+    /// Asks one run on this node to stop; false if it is not here.
+    pub fn interrupt_fire(&self, fire_id: &str) -> bool {
+        let fires = self.inner.node.standing.fires();
+        fires.iter().filter(|fire| fire.fire_id() == fire_id).map(|fire| fire.interrupt()).count() > 0
+    }
+
+    /// How this node is doing; asks nothing of the store.
+    pub fn health(&self) -> Health {
+        let node = &self.inner.node;
+        let (workers, free_workers) = self.workers();
+        let is_registered = node.standing.owner().is_some();
+        Health {
+            scheduler: node.name.to_string(),
+            instance: node.instance.to_string(),
+            is_firing: self.is_started() && node.is_firing(),
+            is_registered,
+            is_suspicious: is_registered && node.standing.owner_for_new_work().is_none(),
+            is_active: node.active.load(Ordering::SeqCst),
+            since_checkin: node.standing.since_checkin(),
+            workers,
+            free_workers,
+            running: node.standing.running(),
+            reserved: node.reserved.load(Ordering::Relaxed),
+            unrecorded: node.unrecorded.load(Ordering::SeqCst),
+            quarantined: node.quarantine.list(),
+            services: [&node.acquirer, &node.misfire, &node.cluster, &node.completer]
+                .into_iter()
+                .map(|post| post.record.health())
+                .collect(),
+            counters: node.counters.values(),
+        }
+    }
+
+    /// The job types this node can run.
+    pub fn job_types(&self) -> Vec<String> {
+        self.inner.node.registry.names().to_vec()
+    }
+}

@@ -1,0 +1,248 @@
+//! The life of a node: start, standby, resume, shutdown.
+
+use super::acquirer::Acquirer;
+use super::cluster_manager::ClusterManager;
+use super::completer::Completer;
+use super::misfire_handler::MisfireHandler;
+use super::node::{Node, Post};
+use super::run_shell::RunShell;
+use super::service::{LoopParts, Service, ServiceThread, spawn};
+use super::shutdown::{ShutdownReport, Threads, shut_down};
+use super::worker_pool::WorkerPool;
+use super::{Inner, Scheduler};
+use crate::error::{Error, Result};
+use crate::listener::log;
+use crate::signal::{Signal, Woken};
+use crossbeam_channel::bounded;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The longest that dropping the last handle may take.
+const DROP_LIMIT: Duration = Duration::from_secs(5);
+
+/// Where a node is in its life.
+#[derive(Default)]
+pub(super) struct Life {
+    phase: Mutex<Phase>,
+    /// Set when the first start succeeded.
+    started: AtomicBool,
+    /// Set as soon as a shutdown begins.
+    shut: AtomicBool,
+    /// Stopped when a shutdown begins, for starts that are still waiting.
+    delayed: Arc<Signal>,
+}
+
+#[derive(Default)]
+enum Phase {
+    #[default]
+    Built,
+    Started(Threads),
+    Ended(ShutdownReport),
+}
+
+impl Scheduler {
+    /// Starts firing; after [`Scheduler::standby`], resumes.
+    ///
+    /// The first start checks in before it returns, so that its errors are seen here.
+    ///
+    /// # Errors
+    /// What went wrong with the tables, the check-in or the threads; nothing is started then. [`Error::ShutDown`]
+    /// after a shutdown.
+    pub fn start(&self) -> Result<()> {
+        let node = &self.inner.node;
+        self.open_store()?;
+        if self.is_started() && !self.is_in_standby() {
+            return Ok(());
+        }
+        self.tell("scheduler_starting", |listener| listener.scheduler_starting());
+        if self.inner.start()? {
+            log::started(&node.name, &node.instance);
+        } else {
+            log::resumed(&node.name, &node.instance);
+        }
+        self.tell("scheduler_started", |listener| listener.scheduler_started());
+        Ok(())
+    }
+
+    /// Starts after a while, on a thread of its own; an error is logged and told to the scheduler listeners.
+    ///
+    /// # Errors
+    /// [`Error::ShutDown`] after a shutdown, [`Error::Refused`] if there is no thread to be had.
+    pub fn start_delayed(&self, delay: Duration) -> Result<()> {
+        self.open_store()?;
+        let at = self.inner.node.clock.ticks().saturating_add(delay);
+        let signal = Arc::clone(&self.inner.life.delayed);
+        let clock = Arc::clone(&self.inner.node.clock);
+        let inner = Arc::downgrade(&self.inner);
+        let start = move || {
+            while clock.wait(&signal, Some(at)) == Woken::Raised {}
+            let Some(inner) = inner.upgrade().filter(|_| !signal.is_stopped()) else { return };
+            let scheduler = Scheduler { inner };
+            if let Err(error) = scheduler.start() {
+                scheduler.inner.node.listeners.error(&format!("the delayed start failed: {error}"));
+            }
+        };
+        let spawned = std::thread::Builder::new().name(format!("{}-start", self.name())).spawn(start);
+        spawned.map(drop).map_err(|why| Error::Refused(format!("a thread could not be started: {why}")))
+    }
+
+    /// Stops firing on this node; check-in and misfires go on, and running jobs end as usual.
+    pub fn standby(&self) {
+        let node = &self.inner.node;
+        if !node.standby.swap(true, Ordering::SeqCst) {
+            node.acquirer.signal.raise();
+            log::standby(&node.name, &node.instance);
+            self.tell("scheduler_in_standby_mode", |listener| listener.scheduler_in_standby_mode());
+        }
+    }
+
+    /// Ends this node for good, within the deadline of the settings. A second call returns what the first found.
+    ///
+    /// Without `wait_for_jobs` jobs that still run are left behind; others may run them again if they ask for recovery.
+    /// Do not call it from a job: it would wait for itself, until the deadline.
+    pub fn shutdown(&self, wait_for_jobs: bool) -> ShutdownReport {
+        self.inner.end(wait_for_jobs, self.inner.node.settings.shutdown.deadline)
+    }
+
+    /// Whether it was started and not shut down since; also true in standby.
+    pub fn is_started(&self) -> bool {
+        !self.is_shut_down() && self.inner.life.started.load(Ordering::SeqCst)
+    }
+
+    /// Whether it does not fire for now: before the start, and after [`Scheduler::standby`].
+    pub fn is_in_standby(&self) -> bool {
+        self.inner.node.standby.load(Ordering::SeqCst)
+    }
+
+    /// Whether it is shut down, or about to be.
+    pub fn is_shut_down(&self) -> bool {
+        self.inner.life.shut.load(Ordering::SeqCst)
+    }
+
+    /// How many workers there are, and how many are free.
+    pub(super) fn workers(&self) -> (usize, usize) {
+        match self.inner.life.phase.try_lock().as_deref() {
+            Some(Phase::Started(threads)) => (threads.pool.size(), threads.pool.free()),
+            _ => (0, 0),
+        }
+    }
+}
+
+impl Inner {
+    /// Lets the node fire; true if this was its first start.
+    fn start(&self) -> Result<bool> {
+        let Inner { node, life } = self;
+        let mut phase = life.phase.lock();
+        let is_first = match &*phase {
+            Phase::Ended(_) => return Err(Error::ShutDown(node.name.to_string())),
+            Phase::Started(_) => false,
+            Phase::Built => true,
+        };
+        if is_first {
+            let workers = usize::try_from(node.settings.thread_pool.thread_count).unwrap_or(0);
+            log::starting(&node.name, &node.instance, workers, &node.store.database().describe());
+            match launch(node, workers) {
+                Ok(threads) => *phase = Phase::Started(threads),
+                Err(error) => {
+                    if node.completer.signal.is_stopped() {
+                        // Some threads were had and told to end: this node cannot be started any more.
+                        *phase = Phase::Ended(ShutdownReport::default());
+                        life.shut.store(true, Ordering::SeqCst);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        life.started.store(true, Ordering::SeqCst);
+        node.standby.store(false, Ordering::SeqCst);
+        node.acquirer.signal.raise();
+        node.misfire.signal.raise();
+        Ok(is_first)
+    }
+
+    fn end(&self, wait_for_jobs: bool, limit: Duration) -> ShutdownReport {
+        self.life.shut.store(true, Ordering::SeqCst);
+        self.life.delayed.stop();
+        // A second caller waits here for the first, which ends within its limit.
+        let mut phase = self.life.phase.lock();
+        let threads = match std::mem::take(&mut *phase) {
+            Phase::Ended(report) => {
+                *phase = Phase::Ended(report.clone());
+                return report;
+            }
+            Phase::Started(threads) => Some(threads),
+            Phase::Built => None,
+        };
+        let report = shut_down(&self.node, threads, wait_for_jobs, limit);
+        *phase = Phase::Ended(report.clone());
+        report
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if matches!(self.life.phase.get_mut(), Phase::Started(_)) {
+            log::dropped_without_shutdown(&self.node.name, &self.node.instance);
+            self.end(false, self.node.settings.shutdown.deadline.min(DROP_LIMIT));
+        }
+    }
+}
+
+/// The first check-in, then all threads; if one of them cannot be had, none is left.
+fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
+    node.store.database().check_schema()?;
+    let mut cluster = ClusterManager::new(Arc::clone(node));
+    cluster.begin()?;
+
+    let (sender, receiver) = bounded(workers.saturating_mul(2).clamp(16, 2000));
+    let shell = RunShell { node: Arc::clone(node), completions: sender };
+    let worker_prefix = match &node.settings.thread_pool.thread_name_prefix {
+        Some(prefix) => prefix.clone(),
+        None => format!("{}-worker", node.name),
+    };
+    let freed = Arc::clone(&node.acquirer.signal);
+    let pool = Arc::new(WorkerPool::start(workers, &worker_prefix, freed, move |task| shell.run(task))?);
+
+    let mut started = Started { node, pool: Arc::clone(&pool), threads: Vec::new() };
+    let completer = started.spawn(&node.completer, Box::new(Completer::new(Arc::clone(node), receiver)))?;
+    let misfire = started.spawn(&node.misfire, Box::new(MisfireHandler::new(Arc::clone(node))))?;
+    let cluster = started.spawn(&node.cluster, Box::new(cluster))?;
+    let acquirer = started.spawn(&node.acquirer, Box::new(Acquirer::new(Arc::clone(node), Arc::clone(&pool))))?;
+    Ok(Threads { pool, acquirer, completer, misfire, cluster })
+}
+
+/// What is running already when a further thread cannot be had.
+struct Started<'a> {
+    node: &'a Arc<Node>,
+    pool: Arc<WorkerPool<super::running::FireTask>>,
+    threads: Vec<Arc<Signal>>,
+}
+
+impl Started<'_> {
+    fn spawn(&mut self, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {
+        let node = self.node;
+        let thread_name = match &node.settings.scheduler.thread_name {
+            Some(name) if service.name() == "acquirer" => name.clone(),
+            _ => format!("{}-{}", node.name, service.name()),
+        };
+        let parts = LoopParts {
+            clock: Arc::clone(&node.clock),
+            signal: Arc::clone(&post.signal),
+            record: Arc::clone(&post.record),
+            log_threshold: node.settings.job_store.retry_log_threshold,
+        };
+        match spawn(service, thread_name, parts) {
+            Ok(thread) => {
+                self.threads.push(Arc::clone(&post.signal));
+                Ok(thread)
+            }
+            Err(error) => {
+                self.pool.close();
+                self.threads.iter().for_each(|signal| signal.stop());
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! `MisfireHandler`: gives triggers that are too late what their misfire instruction says.
+
+use super::node::Node;
+use super::service::{Next, Service};
+use crate::error::Result;
+use crate::listener::log;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The pause between two batches of one look.
+const BETWEEN_BATCHES: Duration = Duration::from_millis(50);
+
+/// The misfire service. It goes on in standby.
+pub(crate) struct MisfireHandler {
+    node: Arc<Node>,
+}
+
+impl MisfireHandler {
+    pub(crate) fn new(node: Arc<Node>) -> Self {
+        Self { node }
+    }
+}
+
+impl Service for MisfireHandler {
+    fn name(&self) -> &'static str {
+        "misfire"
+    }
+
+    fn run_once(&mut self) -> Result<Next> {
+        let node = &*self.node;
+        let begun = node.clock.ticks();
+        let pass = node.store.handle_misfires()?;
+        node.counters.misfires.add(pass.handled.len());
+        node.quarantine.add(pass.unreadable, begun);
+        for key in &pass.handled {
+            log::misfired(key);
+            node.listeners.trigger_misfired(key);
+        }
+        for key in &pass.finalized {
+            node.listeners.scheduler("trigger_finalized", |listener| listener.trigger_finalized(key));
+        }
+        if !pass.handled.is_empty() {
+            node.acquirer.signal.raise();
+        }
+        let wait = if pass.more { BETWEEN_BATCHES } else { node.settings.job_store.misfire_threshold };
+        Ok(Next::At(begun.saturating_add(wait).max(node.clock.ticks().saturating_add(BETWEEN_BATCHES))))
+    }
+}

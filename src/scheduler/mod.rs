@@ -1,0 +1,112 @@
+//! `Scheduler`: the handle that an application holds; and the engine behind it.
+
+mod acquirer;
+mod builder;
+mod cluster_manager;
+mod completer;
+mod context;
+mod definitions;
+mod health;
+mod inspection;
+mod instance_id;
+mod job;
+mod life;
+mod misfire_handler;
+mod node;
+mod pausing;
+mod quarantine;
+mod registry;
+mod run_shell;
+mod running;
+mod service;
+mod shutdown;
+mod standing;
+mod worker_pool;
+
+pub use builder::SchedulerBuilder;
+pub use context::JobContext;
+pub use health::{CounterValues, Health, ServiceHealth, ServiceState};
+pub use job::{Job, JobError};
+pub use running::RunningJob;
+pub use shutdown::ShutdownReport;
+
+use crate::error::{Error, Result};
+use crate::store::JobStore;
+use life::Life;
+use node::Node;
+use std::sync::Arc;
+
+/// A node of a scheduler: stores jobs and triggers, and once started fires them.
+///
+/// A clone is another handle of the same node. When the last handle is dropped the node is shut down; better call
+/// [`Scheduler::shutdown`], which says what was left behind.
+#[derive(Clone)]
+pub struct Scheduler {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    node: Arc<Node>,
+    life: Life,
+}
+
+impl Scheduler {
+    /// Begins a scheduler.
+    pub fn builder() -> SchedulerBuilder {
+        SchedulerBuilder::default()
+    }
+
+    /// The scheduler's name, equal on all nodes of the cluster.
+    #[doc(alias = "getSchedulerName")]
+    pub fn name(&self) -> &str {
+        &self.inner.node.name
+    }
+
+    /// This node's name.
+    #[doc(alias = "getSchedulerInstanceId")]
+    pub fn instance_id(&self) -> &str {
+        &self.inner.node.instance
+    }
+
+    /// The store, with everything it offers for reading.
+    pub fn store(&self) -> &JobStore {
+        &self.inner.node.store
+    }
+
+    /// Adds a job type, or replaces its code for the runs to come. This node takes no job whose type it does not know.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if no table can hold the name.
+    pub fn register_job(&self, job_type: impl Into<String>, job: impl Job) -> Result<()> {
+        self.inner.node.registry.register(job_type, Arc::new(job))?;
+        self.inner.node.acquirer.signal.raise();
+        Ok(())
+    }
+
+    /// The store, unless the scheduler is shut down.
+    fn open_store(&self) -> Result<&JobStore> {
+        if self.is_shut_down() {
+            return Err(Error::ShutDown(self.name().to_owned()));
+        }
+        Ok(self.store())
+    }
+
+    /// Tells the acquirer that something may be due earlier than it thinks.
+    fn signal_change(&self) {
+        self.inner.node.acquirer.signal.raise();
+    }
+
+    /// Tells the scheduler listeners.
+    fn tell(&self, event: &'static str, tell: impl Fn(&dyn crate::listener::SchedulerListener)) {
+        self.inner.node.listeners.scheduler(event, tell);
+    }
+}
+
+impl std::fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scheduler")
+            .field("name", &self.name())
+            .field("instance_id", &self.instance_id())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,118 @@
+//! `Node`: what the services of one scheduler share.
+
+use super::health::{Counters, ServiceRecord};
+use super::registry::Registry;
+use super::standing::Standing;
+use crate::clock::Clock;
+use crate::listener::Listeners;
+use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
+use crate::signal::Signal;
+use crate::store::JobStore;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How often a node looks for work it was not told of, since other nodes send no signal.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How far ahead of its time a trigger is reserved.
+pub(crate) const LOOK_AHEAD: Duration = Duration::from_secs(2);
+
+/// What the services of one scheduler share.
+pub(crate) struct Node {
+    pub(crate) name: Arc<str>,
+    pub(crate) instance: Arc<str>,
+    pub(crate) store: JobStore,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) settings: Settings,
+    pub(crate) standing: Arc<Standing>,
+    pub(crate) registry: Registry,
+    pub(crate) listeners: Listeners,
+    pub(crate) counters: Counters,
+    pub(crate) acquirer: Post,
+    pub(crate) misfire: Post,
+    pub(crate) cluster: Post,
+    pub(crate) completer: Post,
+    /// The node does not fire for now.
+    pub(crate) standby: AtomicBool,
+    /// The node is one that fires; in active-passive mode only the longest-serving one is.
+    pub(crate) active: AtomicBool,
+    /// Triggers reserved in memory, for health.
+    pub(crate) reserved: AtomicUsize,
+    /// Ended fires not recorded yet, for health.
+    pub(crate) unrecorded: AtomicUsize,
+    /// Raised when completions were recorded, for whoever waits for the last.
+    pub(crate) recorded: Signal,
+    pub(crate) quarantine: super::quarantine::Quarantine,
+}
+
+/// How one service is reached and how it is doing.
+pub(crate) struct Post {
+    pub(crate) signal: Arc<Signal>,
+    pub(crate) record: Arc<ServiceRecord>,
+}
+
+impl Post {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { signal: Arc::default(), record: Arc::new(ServiceRecord::new(name)) }
+    }
+}
+
+impl Node {
+    pub(crate) fn new(
+        instance: String,
+        store: JobStore,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+        listeners: Listeners,
+    ) -> Self {
+        let jobs = &settings.job_store;
+        let standing = Standing::new(Arc::clone(&clock), jobs.checkin_interval, jobs.checkin_misfire_threshold);
+        Self {
+            name: settings.scheduler.instance_name.as_str().into(),
+            instance: instance.into(),
+            store,
+            clock,
+            standing: Arc::new(standing),
+            registry: Registry::default(),
+            listeners,
+            counters: Counters::default(),
+            acquirer: Post::new("acquirer"),
+            misfire: Post::new("misfire"),
+            cluster: Post::new("cluster"),
+            completer: Post::new("completer"),
+            standby: AtomicBool::new(true),
+            active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
+            reserved: AtomicUsize::new(0),
+            unrecorded: AtomicUsize::new(0),
+            recorded: Signal::default(),
+            quarantine: super::quarantine::Quarantine::default(),
+            settings,
+        }
+    }
+
+    /// Whether this node takes work at all: started, not standing by, and not the passive one.
+    pub(crate) fn is_firing(&self) -> bool {
+        !self.standby.load(Ordering::SeqCst) && self.active.load(Ordering::SeqCst) && !self.standing.is_stopping()
+    }
+
+    /// How often a node looks for work it was not told of.
+    pub(crate) fn poll_interval(&self) -> Duration {
+        self.settings.scheduler.idle_wait_time.min(POLL_INTERVAL)
+    }
+
+    /// How far ahead of its time a trigger is reserved.
+    pub(crate) fn look_ahead(&self) -> Duration {
+        self.settings.scheduler.idle_wait_time.min(LOOK_AHEAD)
+    }
+
+    /// Whether the process is to end when ownership is lost.
+    pub(crate) fn aborts_on_loss(&self) -> bool {
+        self.settings.cluster.on_ownership_lost == OnOwnershipLost::Abort
+    }
+}
+
+/// A duration in whole milliseconds.
+pub(crate) fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}

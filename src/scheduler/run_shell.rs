@@ -1,0 +1,177 @@
+//! `RunShell`: one fire on its worker, in the order of Quartz: trigger listeners, veto, job listeners, the job, job
+//! listeners, instruction, trigger listeners, and the hand-over to the completer.
+
+use super::completer::Ended;
+use super::context::JobContext;
+use super::job::{Job, JobError};
+use super::node::Node;
+use super::running::{FireTask, RunHandle};
+use crate::listener::{FireEnd, FireOutcome, guarded, log};
+use crate::store::CompletionInstruction;
+use crossbeam_channel::Sender;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// More immediate repetitions than this in one fire are a mistake of the job.
+const MOST_REFIRES: u32 = 10_000;
+
+/// How long a worker that may not begin waits before it looks again without having been told.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Runs fires; shared by all workers.
+pub(crate) struct RunShell {
+    pub(crate) node: Arc<Node>,
+    pub(crate) completions: Sender<Ended>,
+}
+
+/// Takes the fire out of the table at the end, whatever happens before.
+struct InTable<'a>(&'a Node, Arc<RunHandle>);
+
+impl Drop for InTable<'_> {
+    fn drop(&mut self) {
+        self.0.standing.remove(self.1.fire_id());
+    }
+}
+
+impl RunShell {
+    /// Runs one fire to its end.
+    pub(crate) fn run(&self, task: FireTask) {
+        let node = &*self.node;
+        let FireTask { bundle, handle } = task;
+        let _in_table = InTable(node, Arc::clone(&handle));
+        if let Err(why) = self.await_hold(&handle) {
+            log::not_started(handle.fire_id(), why);
+            node.counters.fire(FireOutcome::Lost);
+            return;
+        }
+        let mut ctx = JobContext::new(
+            Arc::clone(&node.name),
+            Arc::clone(&node.instance),
+            Arc::clone(&node.clock),
+            Arc::clone(&node.standing),
+            Arc::clone(&handle),
+            bundle,
+        );
+        handle.begin(node.clock.ticks());
+        log::fired(&ctx.event());
+        let instruction = if node.listeners.trigger_fired(&ctx.event()) {
+            log::vetoed(&ctx.event());
+            node.listeners.job_execution_vetoed(&ctx.event());
+            node.counters.fire(FireOutcome::Vetoed);
+            CompletionInstruction::NoInstruction
+        } else {
+            self.execute(&mut ctx, &handle)
+        };
+        let ended = ended(ctx, &handle, instruction);
+        node.unrecorded.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        // Full: the worker waits, which is what keeps the completer from falling behind without bound.
+        if let Err(refused) = self.completions.send(ended) {
+            node.unrecorded.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+            log::completion_abandoned(&refused.into_inner().completion.fire_id);
+        }
+        node.completer.signal.raise();
+    }
+
+    /// Waits while the node suspects itself; then the fire is its own, or it is lost.
+    fn await_hold(&self, handle: &RunHandle) -> Result<(), &'static str> {
+        let node = &*self.node;
+        loop {
+            if handle.is_lost() {
+                return Err("the fire belongs to another node now");
+            }
+            if node.standing.is_held_by(&handle.owner) {
+                return Ok(());
+            }
+            if node.standing.is_stopping() {
+                return Err("the node ends and cannot tell whether the fire is still its own");
+            }
+            let again = node.clock.ticks().saturating_add(LOOK_AGAIN);
+            node.clock.wait(&handle.signal, Some(again));
+        }
+    }
+
+    /// Runs the job, again and again if it asks for it.
+    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> CompletionInstruction {
+        let node = &*self.node;
+        let job = node.registry.job(ctx.job().job_type());
+        loop {
+            node.listeners.job_to_be_executed(&ctx.event());
+            let begun = node.clock.ticks();
+            let result = attempt(job.as_deref(), ctx);
+            let run_time = node.clock.ticks().saturating_sub(begun);
+            let end = self.end_of(&result, ctx, handle, run_time);
+            log::ended(&ctx.event(), &end);
+            if let Err(Failure { panicked: true, error }) = &result {
+                let key = ctx.job().key();
+                node.listeners.scheduler("scheduler_error", |l| {
+                    l.scheduler_error(&format!("job `{key}` panicked: {}", error.message()));
+                });
+            }
+            node.listeners.job_was_executed(&ctx.event(), &end);
+            let refire = result.as_ref().is_err_and(|failure| failure.error.wants_refire());
+            let instruction = result.as_ref().map_or_else(instruction_of, |()| CompletionInstruction::NoInstruction);
+            node.listeners.trigger_complete(&ctx.event(), instruction);
+            node.counters.fire(end.outcome);
+            if !refire || ctx.should_stop() {
+                return instruction;
+            }
+            if ctx.count_refire() > MOST_REFIRES {
+                node.listeners.error(&format!(
+                    "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
+                    ctx.job().key()
+                ));
+                return instruction;
+            }
+        }
+    }
+
+    fn end_of(
+        &self,
+        result: &Result<(), Failure>,
+        ctx: &JobContext,
+        handle: &RunHandle,
+        run_time: Duration,
+    ) -> FireEnd {
+        let outcome = match result {
+            Ok(()) => FireOutcome::Succeeded,
+            Err(_) if handle.is_interrupted() => FireOutcome::Cancelled,
+            Err(_) => FireOutcome::Failed,
+        };
+        let error = result.as_ref().err().map(|failure| crate::error::shorten(failure.error.message(), 2000));
+        FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }
+    }
+}
+
+/// Why a run did not end well.
+struct Failure {
+    error: JobError,
+    panicked: bool,
+}
+
+fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<(), Failure> {
+    let Some(job) = job else {
+        let message = format!("job type `{}` is not registered on this node", ctx.job().job_type());
+        return Err(Failure { error: JobError::new(message), panicked: false });
+    };
+    match guarded(|| job.execute(ctx)) {
+        Ok(result) => result.map_err(|error| Failure { error, panicked: false }),
+        Err(panic) => Err(Failure { error: JobError::new(format!("panic: {panic}")), panicked: true }),
+    }
+}
+
+fn instruction_of(failure: &Failure) -> CompletionInstruction {
+    if failure.error.wants_firing_trigger_unscheduled() {
+        CompletionInstruction::SetTriggerComplete
+    } else if failure.error.wants_all_triggers_unscheduled() {
+        CompletionInstruction::SetAllJobTriggersComplete
+    } else {
+        CompletionInstruction::NoInstruction
+    }
+}
+
+fn ended(ctx: JobContext, handle: &RunHandle, instruction: CompletionInstruction) -> Ended {
+    let (bundle, data) = ctx.into_parts();
+    let changed = bundle.job.persists_job_data_after_execution() && data != *bundle.job.data();
+    let completion = bundle.completion(instruction, changed.then_some(data));
+    Ended { owner: handle.owner.clone(), completion }
+}

@@ -1,0 +1,148 @@
+//! Shutdown: in which order a node ends, what each step may cost, and what is left behind.
+
+use super::node::Node;
+use super::running::{FireTask, RunningJob};
+use super::service::ServiceThread;
+use super::worker_pool::WorkerPool;
+use crate::listener::{guarded, log};
+use crate::signal::Woken;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// What is kept of the time to leave the cluster after jobs that do not end.
+const FOR_LEAVING: Duration = Duration::from_secs(3);
+
+/// What a shutdown left behind. All of it is taken over by other nodes, or by this one when it starts again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShutdownReport {
+    /// Jobs that were still running at the end, or had not begun.
+    pub abandoned_jobs: Vec<RunningJob>,
+    /// Fires that ended but could not be recorded.
+    pub unrecorded: usize,
+    /// Threads that did not end in time.
+    pub overran: Vec<&'static str>,
+    /// Executing fires whose rows stay until other nodes take this one for dead and take over.
+    pub left_executing: usize,
+    /// Why the node's rows could not be taken back; others take it for dead later.
+    pub leave_error: Option<String>,
+}
+
+impl ShutdownReport {
+    /// Whether nothing was left behind.
+    pub fn is_clean(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The threads of a started node.
+pub(crate) struct Threads {
+    pub(crate) pool: Arc<WorkerPool<FireTask>>,
+    pub(crate) acquirer: ServiceThread,
+    pub(crate) completer: ServiceThread,
+    pub(crate) misfire: ServiceThread,
+    pub(crate) cluster: ServiceThread,
+}
+
+/// Ends a node within `limit`. `threads` is none if it was never started.
+pub(crate) fn shut_down(
+    node: &Arc<Node>,
+    threads: Option<Threads>,
+    wait_for_jobs: bool,
+    limit: Duration,
+) -> ShutdownReport {
+    let deadline = node.clock.ticks().saturating_add(limit);
+    log::shutting_down(&node.name, &node.instance, wait_for_jobs, node.standing.running());
+    node.listeners.scheduler("scheduler_shutting_down", |listener| listener.scheduler_shutting_down());
+    node.standby.store(true, Ordering::SeqCst);
+    let mut report = ShutdownReport::default();
+    if let Some(threads) = threads {
+        let mut steps = Steps { node, deadline, limit, report: &mut report };
+        steps.run(threads, wait_for_jobs);
+    }
+    log::shut_down(&node.name, &node.instance, report.abandoned_jobs.len() + report.unrecorded);
+    node.listeners.scheduler("scheduler_shutdown", |listener| listener.scheduler_shutdown());
+    report
+}
+
+struct Steps<'a> {
+    node: &'a Arc<Node>,
+    deadline: Duration,
+    limit: Duration,
+    report: &'a mut ShutdownReport,
+}
+
+impl Steps<'_> {
+    fn run(&mut self, threads: Threads, wait_for_jobs: bool) {
+        let node = Arc::clone(self.node);
+        let Threads { pool, acquirer, completer, misfire, cluster } = threads;
+        self.end("acquirer", acquirer);
+
+        let settings = &node.settings.scheduler;
+        let interrupts = if wait_for_jobs {
+            settings.interrupt_jobs_on_shutdown_with_wait
+        } else {
+            settings.interrupt_jobs_on_shutdown
+        };
+        if interrupts {
+            node.standing.fires().iter().for_each(|fire| fire.interrupt());
+        }
+        node.standing.begin_stopping();
+        pool.close();
+        // Some time is kept for the rest, so that jobs that never end do not cost a clean leave.
+        let for_jobs = self.deadline.saturating_sub(FOR_LEAVING.min(self.limit / 4));
+        let jobs_until = if wait_for_jobs { for_jobs } else { node.clock.ticks() };
+        let all_ended = pool.wait_idle(&*node.clock, jobs_until) && pool.wait_ended(&*node.clock, self.deadline);
+
+        self.await_records();
+        self.end("completer", completer);
+        self.end("misfire", misfire);
+        self.end("cluster", cluster);
+        self.report.unrecorded = node.unrecorded.load(Ordering::SeqCst);
+        let now = node.clock.ticks();
+        self.report.abandoned_jobs = node.standing.fires().iter().map(|fire| fire.show(now)).collect();
+        if all_ended || self.deadline > now {
+            self.leave();
+        } else {
+            self.report.leave_error = Some("no time was left".to_owned());
+        }
+    }
+
+    fn end(&mut self, name: &'static str, thread: ServiceThread) {
+        thread.stop();
+        if !thread.wait(&*self.node.clock, self.deadline) {
+            log::step_overran(name);
+            self.report.overran.push(name);
+        }
+    }
+
+    /// Waits until all ends of fires are recorded, or the deadline.
+    fn await_records(&self) {
+        let node = self.node;
+        while node.unrecorded.load(Ordering::SeqCst) > 0 {
+            node.completer.signal.raise();
+            if node.clock.wait(&node.recorded, Some(self.deadline)) == Woken::TimedOut {
+                return;
+            }
+        }
+    }
+
+    /// Takes the node's rows back. What is still executing becomes other nodes' work.
+    fn leave(&mut self) {
+        let node = self.node;
+        let Some(owner) = node.standing.owner() else { return };
+        // From here on jobs that still run do not hold their fires.
+        node.standing.lose();
+        let why = match guarded(|| node.store.leave(&owner)) {
+            Ok(Ok(left)) => {
+                self.report.left_executing = left;
+                return;
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => format!("panic: {panic}"),
+        };
+        log::leave_failed(&node.instance, &why);
+        self.report.leave_error = Some(why);
+    }
+}

@@ -1,0 +1,232 @@
+//! `Standing`: whether this node may act in the cluster, and which fires are its own.
+//!
+//! A node that has not checked in for long suspects itself before others may convict it: it begins nothing new and its
+//! jobs no longer hold their fires. A good check-in under the same incarnation ends the suspicion. A conviction ends
+//! the incarnation, and its fires are lost for good.
+
+use super::running::RunHandle;
+use crate::clock::Clock;
+use crate::store::Owner;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How much earlier than others a node suspects itself, if the tolerance allows it.
+const MARGIN: Duration = Duration::from_millis(1500);
+
+/// Shared by all services and jobs of a node.
+pub(crate) struct Standing {
+    clock: Arc<dyn Clock>,
+    window: Duration,
+    state: Mutex<State>,
+    fires: Mutex<BTreeMap<String, Arc<RunHandle>>>,
+    stopping: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    owner: Option<Owner>,
+    /// The ticks at the beginning of the last check-in that was committed.
+    confirmed: Option<Duration>,
+}
+
+impl Standing {
+    /// The standing of a node that has not checked in yet.
+    pub(crate) fn new(clock: Arc<dyn Clock>, checkin_interval: Duration, tolerance: Duration) -> Self {
+        // With a small tolerance the margin shrinks, or the node would suspect itself before each check-in.
+        let margin = MARGIN.min(tolerance / 2);
+        Self {
+            clock,
+            window: checkin_interval.saturating_add(tolerance).saturating_sub(margin),
+            state: Mutex::default(),
+            fires: Mutex::default(),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// Notes a committed check-in that was begun at `begun`; returns whether a suspicion ended.
+    pub(crate) fn confirm(&self, owner: Owner, begun: Duration) -> bool {
+        let ended = {
+            let mut state = self.state.lock();
+            let was_fresh = self.is_fresh(&state);
+            *state = State { owner: Some(owner), confirmed: Some(begun) };
+            !was_fresh && self.is_fresh(&state)
+        };
+        if ended {
+            self.wake_fires();
+        }
+        ended
+    }
+
+    /// Notes that the incarnation is over: all its fires are lost. Returns how many.
+    pub(crate) fn lose(&self) -> usize {
+        *self.state.lock() = State::default();
+        let fires = self.fires.lock();
+        fires.values().filter(|fire| fire.lose()).count()
+    }
+
+    /// Notes that a guarded write of `owner` was refused: suspicion until the next good check-in.
+    pub(crate) fn doubt(&self, owner: &Owner) {
+        let mut state = self.state.lock();
+        if state.owner.as_ref() == Some(owner) {
+            state.confirmed = None;
+        }
+    }
+
+    /// Who the node is, if it is registered.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        self.state.lock().owner.clone()
+    }
+
+    /// Who the node is, if it may begin something: registered, and checked in recently.
+    pub(crate) fn owner_for_new_work(&self) -> Option<Owner> {
+        let state = self.state.lock();
+        state.owner.clone().filter(|_| self.is_fresh(&state))
+    }
+
+    /// Whether `owner` is this node's present incarnation, with a check-in recent enough.
+    pub(crate) fn is_held_by(&self, owner: &Owner) -> bool {
+        let state = self.state.lock();
+        state.owner.as_ref() == Some(owner) && self.is_fresh(&state)
+    }
+
+    /// When the node will suspect itself, in ticks.
+    pub(crate) fn suspicion_at(&self) -> Option<Duration> {
+        self.state.lock().confirmed.map(|confirmed| confirmed.saturating_add(self.window))
+    }
+
+    /// How long ago the last good check-in was begun.
+    pub(crate) fn since_checkin(&self) -> Option<Duration> {
+        self.state.lock().confirmed.map(|confirmed| self.clock.ticks().saturating_sub(confirmed))
+    }
+
+    fn is_fresh(&self, state: &State) -> bool {
+        state.confirmed.is_some_and(|confirmed| self.clock.ticks() < confirmed.saturating_add(self.window))
+    }
+
+    /// Enters a fire in the table, before a worker sees it.
+    pub(crate) fn enter(&self, fire: Arc<RunHandle>) {
+        let mut fires = self.fires.lock();
+        // A conviction between the acquisition and here found the table without this fire.
+        if self.state.lock().owner.as_ref() != Some(&fire.owner) {
+            fire.lose();
+        }
+        fires.insert(fire.fire_id().to_owned(), fire);
+    }
+
+    /// Takes a fire out of the table.
+    pub(crate) fn remove(&self, fire_id: &str) {
+        self.fires.lock().remove(fire_id);
+    }
+
+    /// The fires handed to workers and not ended.
+    pub(crate) fn fires(&self) -> Vec<Arc<RunHandle>> {
+        self.fires.lock().values().cloned().collect()
+    }
+
+    /// How many fires are handed to workers and not ended.
+    pub(crate) fn running(&self) -> usize {
+        self.fires.lock().len()
+    }
+
+    /// Tells all jobs that the node is about to end.
+    pub(crate) fn begin_stopping(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.wake_fires();
+    }
+
+    /// Whether the node is about to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    fn wake_fires(&self) {
+        for fire in self.fires.lock().values() {
+            fire.signal.raise();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::scheduler::running::tests::handle;
+
+    fn owner(incarnation: &str) -> Owner {
+        Owner { instance: "n1".to_owned(), incarnation: incarnation.to_owned() }
+    }
+
+    fn standing() -> (Arc<ManualClock>, Standing) {
+        let clock = Arc::new(ManualClock::at(0));
+        let shared: Arc<dyn Clock> = clock.clone();
+        (clock, Standing::new(shared, Duration::from_secs(15), Duration::from_millis(7500)))
+    }
+
+    #[test]
+    fn suspicion_comes_before_conviction_and_is_counted_from_the_beginning_of_the_attempt() {
+        let (clock, standing) = standing();
+        assert_eq!(standing.owner_for_new_work(), None);
+        clock.advance(Duration::from_secs(3));
+        // The attempt took three seconds.
+        assert!(standing.confirm(owner("a"), Duration::ZERO));
+        clock.advance(Duration::from_millis(17_999));
+        assert_eq!(standing.owner_for_new_work(), Some(owner("a")));
+        clock.advance(Duration::from_millis(1));
+        assert_eq!(standing.owner_for_new_work(), None);
+        assert_eq!(standing.suspicion_at(), Some(clock.ticks()));
+        assert_eq!(standing.owner(), Some(owner("a")));
+        assert!(standing.confirm(owner("a"), clock.ticks()));
+        assert!(standing.is_held_by(&owner("a")));
+        assert!(!standing.confirm(owner("a"), clock.ticks()));
+    }
+
+    #[test]
+    fn a_pause_of_the_process_is_a_suspicion_at_once() {
+        let (clock, standing) = standing();
+        standing.confirm(owner("a"), clock.ticks());
+        clock.advance(Duration::from_secs(600));
+        assert!(!standing.is_held_by(&owner("a")));
+    }
+
+    #[test]
+    fn a_short_tolerance_leaves_room_for_the_interval() {
+        let clock = Arc::new(ManualClock::at(0));
+        let standing = Standing::new(clock.clone(), Duration::from_secs(1), Duration::from_millis(500));
+        standing.confirm(owner("a"), Duration::ZERO);
+        clock.advance(Duration::from_millis(1249));
+        assert!(standing.is_held_by(&owner("a")));
+        clock.advance(Duration::from_millis(1));
+        assert!(!standing.is_held_by(&owner("a")));
+    }
+
+    #[test]
+    fn fires_of_a_lost_incarnation_never_hold_again() {
+        let (clock, standing) = standing();
+        standing.confirm(owner("a"), clock.ticks());
+        let fire = handle("f1", owner("a"));
+        standing.enter(Arc::clone(&fire));
+        assert_eq!(standing.lose(), 1);
+        assert_eq!(standing.lose(), 0);
+        standing.confirm(owner("b"), clock.ticks());
+        assert!(fire.is_lost());
+        assert!(!standing.is_held_by(&fire.owner));
+        // It was acquired before the conviction and handed over after it.
+        let late = handle("f2", owner("a"));
+        standing.enter(Arc::clone(&late));
+        assert!(late.is_lost());
+    }
+
+    #[test]
+    fn a_refused_write_is_a_suspicion_until_the_next_check_in() {
+        let (clock, standing) = standing();
+        standing.confirm(owner("b"), clock.ticks());
+        standing.doubt(&owner("a"));
+        assert!(standing.owner_for_new_work().is_some());
+        standing.doubt(&owner("b"));
+        assert_eq!(standing.owner_for_new_work(), None);
+        assert!(standing.confirm(owner("b"), clock.ticks()));
+    }
+}

@@ -1,0 +1,119 @@
+//! The census of statements: how many each fire costs, counted on every database. No clock is looked at.
+#![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use carnelian::clock::SystemClock;
+use carnelian::settings::DataSourceUrl;
+use carnelian::store::{
+    AcquireRequest, CompletionInstruction, CompletionOutcome, JobStore, Membership, Owner, SqlDatabase, SqlOptions,
+    StatementCounts, StoreSettings, violations,
+};
+use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+struct Node {
+    store: JobStore,
+    owner: Owner,
+}
+
+impl Node {
+    fn open(url: &str) -> Self {
+        let name = support::fresh_name("census");
+        let clock = Arc::new(SystemClock::default());
+        let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
+        let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(&name)).unwrap());
+        let store = JobStore::new(database, clock, StoreSettings { scheduler_name: name, ..StoreSettings::default() });
+        store.database().migrate().unwrap();
+        let mut me = Membership::new("counter");
+        store.check_in(&mut me).unwrap();
+        Self { owner: me.owner().unwrap(), store }
+    }
+
+    fn schedule(&self, triggers: u32, schedule: &SimpleSchedule, recovery: bool) {
+        let key = JobKey::named("counted");
+        let job = JobDetail::builder(key.clone(), "t").durable(true).requests_recovery(recovery).build().unwrap();
+        let trigger = |i| Trigger::builder(TriggerKey::named(format!("t{i}")), key.clone()).schedule(schedule.clone());
+        let triggers = (0..triggers).map(|i| trigger(i).build().unwrap()).collect();
+        self.store.schedule(vec![(job, triggers)], true).unwrap();
+    }
+
+    /// Acquires, fires and completes in batches until nothing is due; returns fires and what they cost.
+    fn drain(&self, batch: usize) -> (u64, StatementCounts) {
+        let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
+        let request =
+            AcquireRequest { max: batch, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &quarantined };
+        let before = self.store.database().counts();
+        let mut fires = 0;
+        loop {
+            let fired = self.store.acquire(&self.owner, &request).unwrap().fired;
+            if fired.is_empty() {
+                break;
+            }
+            let ends: Vec<_> =
+                fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
+            let outcomes = self.store.complete(&self.owner, &ends).unwrap();
+            assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded));
+            fires += u64::try_from(fired.len()).unwrap();
+        }
+        let after = self.store.database().counts();
+        let cost = StatementCounts {
+            statements: after.statements - before.statements,
+            commits: after.commits - before.commits,
+        };
+        assert_eq!(violations(&self.store.snapshot().unwrap()), []);
+        (fires, cost)
+    }
+}
+
+/// The cost of a backlog of one-shots at batch 50, and of a lone repeating fire.
+fn census(database: &str, url: &str, most_statements_per_fire: f64) {
+    let node = Node::open(url);
+    node.schedule(1000, &SimpleSchedule::once(), false);
+    let (fires, cost) = node.drain(50);
+    assert_eq!(fires, 1000);
+    let per_fire = |n: u64| n as f64 / fires as f64;
+    println!(
+        "census database={database} batch=50 one-shots={fires} statements_per_fire={:.3} commits_per_fire={:.3}",
+        per_fire(cost.statements),
+        per_fire(cost.commits)
+    );
+    assert!(per_fire(cost.statements) <= most_statements_per_fire, "{cost:?}");
+    assert!(per_fire(cost.commits) <= 0.06, "{cost:?}");
+
+    for (what, recovery) in [("plain", false), ("recoverable", true)] {
+        node.schedule(1, &SimpleSchedule::once(), recovery);
+        let (fires, cost) = node.drain(1);
+        // The last acquisition, which finds nothing, is the idle poll and not the fire's.
+        let lone = StatementCounts { statements: cost.statements - 2, commits: cost.commits - 1 };
+        println!("census database={database} lone {what} one-shot: {lone:?}");
+        assert_eq!(fires, 1);
+        assert!(lone.statements <= 11 && lone.commits <= 3, "{lone:?}");
+    }
+    node.schedule(1, &SimpleSchedule::every(Duration::from_secs(3600)), true);
+    let (fires, cost) = node.drain(1);
+    println!("census database={database} lone repeating fire: {cost:?} with its idle poll");
+    assert_eq!(fires, 1);
+    assert!(cost.statements <= 12, "{cost:?}");
+    node.store.clear().unwrap();
+}
+
+#[test]
+fn postgres_takes_half_a_statement_per_fire() {
+    census("postgres", &support::postgres_url(), 0.5);
+}
+
+#[test]
+fn mysql_takes_half_a_statement_per_fire() {
+    census("mysql", &support::mysql_url(), 0.5);
+}
+
+/// In this process a statement is no round trip: SQLite loops over prepared ones, one commit a batch.
+#[test]
+fn sqlite_takes_few_commits() {
+    let folder = tempfile::tempdir().unwrap();
+    census("sqlite", &format!("sqlite:{}", folder.path().join("census.db").display()), 6.0);
+}

@@ -1,0 +1,111 @@
+//! `triggers.jsonl` and `misfire.jsonl`: fire times one after the other, and what a misfire makes of them.
+
+use carnelian::{Schedule, Trigger};
+use chrono::{MappedLocalTime, TimeZone};
+use serde_json::Value;
+
+use crate::definitions::{calendar, has_known_kind, is_true, list, moment, ms, trigger, zone};
+use crate::report::{Mismatch, Outcome, Verdict, check_file, mismatch, same};
+
+/// The frozen clock under which Quartz wrote the triggers: 2026-03-01T12:00:00Z.
+const NOW_MS: i64 = 1_772_366_400_000;
+
+#[test]
+fn triggers() {
+    check_file("triggers.jsonl", |record| if has_known_kind(record) { fires(record) } else { Ok(Verdict::NotOurs) });
+}
+
+#[test]
+fn misfire() {
+    check_file("misfire.jsonl", |record| if has_known_kind(record) { misfires(record) } else { Ok(Verdict::NotOurs) });
+}
+
+fn fires(record: &Value) -> Outcome {
+    let mut trigger = built(record)?;
+    let calendar = calendar(record);
+    let kept = ms(record, "start_kept").expect("start_kept");
+    let mut verdict = Verdict::Equal;
+    if let Some(whole) = in_first_pass(record, kept) {
+        same("start", whole, trigger.start_time().timestamp_millis())?;
+        verdict = Verdict::Deviating("start-in-a-repeated-hour");
+        // What follows is checked for the start that Quartz made of it.
+        let mut moved = record.clone();
+        moved["trigger"]["start"] = kept.into();
+        trigger = built(&moved)?;
+    }
+    same("start_kept", kept, trigger.start_time().timestamp_millis())?;
+    same("final", ms(record, "final"), trigger.final_fire_time())?;
+    for pair in list(record, "fire_time_after") {
+        let after = pair[0].as_i64().expect("instant");
+        same(format!("fire time after {after}"), pair[1].as_i64(), trigger.fire_time_after(after, NOW_MS))?;
+    }
+    same("first", ms(record, "first"), trigger.compute_first_fire_time(calendar.as_ref(), NOW_MS))?;
+    same("next_after_first", ms(record, "next_after_first"), next(&trigger))?;
+    same("may_fire_first", is_true(record, "may_fire_first"), trigger.may_fire_again())?;
+    for (step, expected) in list(record, "chain").iter().enumerate() {
+        trigger.triggered(calendar.as_ref(), NOW_MS);
+        same(format!("chain[{step}]"), expected.as_i64(), next(&trigger))?;
+    }
+    if !is_true(record, "truncated") {
+        same_state("state_last", &record["state_last"], &trigger)?;
+        same("may_fire_last", is_true(record, "may_fire_last"), trigger.may_fire_again())?;
+        same("final_last", ms(record, "final_last"), trigger.final_fire_time())?;
+    }
+    Ok(verdict)
+}
+
+/// The whole second of the start if that is in the first pass of an hour that comes twice in the default zone, and the
+/// start that was kept is the same time on the clock in the second.
+fn in_first_pass(record: &Value, kept: i64) -> Option<i64> {
+    let zone = zone(record, "default_tz")?;
+    let clock = moment(kept).with_timezone(&zone).naive_local();
+    let MappedLocalTime::Ambiguous(first, second) = zone.from_local_datetime(&clock) else {
+        return None;
+    };
+    let whole = first.timestamp_millis();
+    let given = ms(&record["trigger"], "start")?;
+    (second.timestamp_millis() == kept && given.div_euclid(1000) * 1000 == whole).then_some(whole)
+}
+
+fn misfires(record: &Value) -> Outcome {
+    let mut trigger = built(record)?;
+    let calendar = calendar(record);
+    let now = ms(record, "now").expect("now");
+    let before = &record["before"];
+    let times_triggered = before["times_triggered"].as_u64().unwrap_or(0);
+    trigger.set_history(ms(before, "next"), ms(before, "prev"), times_triggered);
+    same_state("before", before, &trigger)?;
+    trigger.apply_misfire(calendar.as_ref(), now);
+    same_state("after", &record["after"], &trigger)?;
+    same("may_fire_again", is_true(record, "may_fire_again"), trigger.may_fire_again())?;
+    for (step, expected) in list(record, "chain_after").iter().enumerate() {
+        trigger.triggered(calendar.as_ref(), now);
+        same(format!("chain_after[{step}]"), expected.as_i64(), next(&trigger))?;
+    }
+    Ok(Verdict::Equal)
+}
+
+fn built(record: &Value) -> Result<Trigger, Mismatch> {
+    let trigger = trigger(record).map_err(|error| mismatch("the trigger is refused", "a trigger", error))?;
+    same("valid", None, record["valid"].as_str())?;
+    Ok(trigger)
+}
+
+fn next(trigger: &Trigger) -> Option<i64> {
+    trigger.next_fire_time().map(|time| time.timestamp_millis())
+}
+
+fn same_state(what: &str, expected: &Value, trigger: &Trigger) -> Result<(), Mismatch> {
+    let time = |time: Option<chrono::DateTime<chrono::Utc>>| time.map(|time| time.timestamp_millis());
+    same(format!("{what}.start"), ms(expected, "start"), time(Some(trigger.start_time())))?;
+    same(format!("{what}.end"), ms(expected, "end"), time(trigger.end_time()))?;
+    same(format!("{what}.next"), ms(expected, "next"), time(trigger.next_fire_time()))?;
+    same(format!("{what}.prev"), ms(expected, "prev"), time(trigger.previous_fire_time()))?;
+    if let Schedule::Simple(simple) = trigger.schedule() {
+        let count = expected["repeat_count"].as_i64().expect("repeat_count");
+        same(format!("{what}.repeat_count"), u64::try_from(count).ok(), simple.repeat_count())?;
+        let triggered = expected["times_triggered"].as_u64();
+        same(format!("{what}.times_triggered"), triggered, Some(simple.times_triggered()))?;
+    }
+    Ok(())
+}

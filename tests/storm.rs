@@ -1,0 +1,171 @@
+//! Storms: real nodes in their own processes, killed and paused while they work, judged by an independent checker.
+//!
+//! `CARNELIAN_STORM_KILLS` (default 5) and `CARNELIAN_STORM_PAUSES` (default 1) set the length; `.ci/run` runs a short
+//! form by name. A failing run prints its seed and keeps its folder.
+#![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+#![allow(clippy::disallowed_methods, reason = "storms happen in real time")]
+
+#[path = "storm/checker.rs"]
+mod checker;
+#[path = "storm/cluster.rs"]
+mod cluster;
+mod support;
+
+use carnelian::{JobDataMap, JobDetail, JobKey, MisfireInstruction, SimpleSchedule, Trigger, TriggerKey};
+use cluster::Cluster;
+use std::time::Duration;
+
+/// The check-in interval of the storms; the tolerance stays 7.5 s.
+const INTERVAL: Duration = Duration::from_secs(1);
+const WINDOW: Duration = Duration::from_millis(8500);
+
+fn number(variable: &str, default: u32) -> u32 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// A strict grid: every fire of it is due, none may be missed, none may run twice.
+fn grid(name: &str, job_type: &str, data: &[(&str, &str)], every: Duration, fires: u32) -> (JobDetail, Vec<Trigger>) {
+    let data: JobDataMap = data.iter().copied().collect();
+    let job = JobDetail::builder(JobKey::new("storm", name), job_type).requests_recovery(true).data_map(data);
+    let trigger = Trigger::builder(TriggerKey::new("storm", name), JobKey::new("storm", name))
+        .schedule(SimpleSchedule::every(every).repeat(fires - 1))
+        .misfire(MisfireInstruction::Ignore)
+        .build()
+        .unwrap();
+    (job.build().unwrap(), vec![trigger])
+}
+
+/// Three nodes drain grids while nodes are killed at random moments and replaced.
+fn kills(database: &str) {
+    let kills = number("CARNELIAN_STORM_KILLS", 5);
+    let mut cluster = Cluster::new("kills", database);
+    let seconds = kills * 2 + 6;
+    let mut work = Vec::new();
+    for i in 0..4 {
+        let every = Duration::from_millis(700 + 110 * i);
+        let fires = seconds * 1000 / u32::try_from(every.as_millis()).unwrap();
+        work.push(grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "600")], every, fires));
+        work.push(grid(&format!("quick-{i}"), "demo.append", &[], every / 2, fires * 2));
+    }
+    let expected: Vec<_> = work
+        .iter()
+        .flat_map(|(_, triggers)| triggers.iter().map(|t| (t.key().to_string(), t.schedule().clone())))
+        .collect();
+    cluster.store.schedule(work, false).unwrap();
+    for _ in 0..3 {
+        cluster.start_node();
+    }
+    cluster.wait_until_ready(3);
+    let mut deaths = Vec::new();
+    for _ in 0..kills {
+        std::thread::sleep(Duration::from_millis(1200 + u64::from(cluster.random(1000))));
+        deaths.push(cluster.kill_one());
+        cluster.start_node();
+    }
+    cluster.wait_until_quiet(WINDOW * 2 + Duration::from_secs(u64::from(seconds) + 30));
+    cluster.stop_all();
+    let verdict = checker::check(&cluster.events(), &expected);
+    verdict.assert_clean(&cluster);
+    checker::check_latency(&cluster.events(), &deaths, INTERVAL + Duration::from_millis(7500) + Duration::from_secs(1));
+    println!(
+        "kills database={database} seed={} kills={} starts={} recoveries={} longest_recovery={:?}",
+        cluster.seed,
+        deaths.len(),
+        verdict.starts,
+        verdict.recoveries,
+        checker::longest_recovery(&cluster.events(), &deaths)
+    );
+    assert!(verdict.starts >= 20 * usize::try_from(kills).unwrap(), "a quiet run proves nothing: {} starts", verdict.starts);
+    assert!(verdict.recoveries > 0, "no kill interrupted anything");
+    cluster.succeeded();
+}
+
+/// A node is stopped for longer than its window, so that its peers convict it, and then goes on.
+fn pauses(database: &str) {
+    let pauses = number("CARNELIAN_STORM_PAUSES", 1);
+    let mut cluster = Cluster::new("pauses", database);
+    let fires = pauses * 20 + 20;
+    let counter = JobDetail::builder(JobKey::new("storm", "counter"), "demo.counter")
+        .disallow_concurrent_execution(true)
+        .persist_job_data_after_execution(true)
+        .durable(true)
+        .data("n", "0")
+        .build()
+        .unwrap();
+    let counting = Trigger::builder(TriggerKey::new("storm", "counter"), counter.key().clone())
+        .schedule(SimpleSchedule::every(Duration::from_millis(250)).repeat(fires * 2))
+        .misfire(MisfireInstruction::Ignore)
+        .build()
+        .unwrap();
+    let mut work = vec![(counter.clone(), vec![counting])];
+    for i in 0..4 {
+        work.push(grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "900")], Duration::from_millis(1000), fires));
+    }
+    let expected: Vec<_> = work
+        .iter()
+        .skip(1)
+        .flat_map(|(_, triggers)| triggers.iter().map(|t| (t.key().to_string(), t.schedule().clone())))
+        .collect();
+    cluster.store.schedule(work, false).unwrap();
+    for _ in 0..2 {
+        cluster.start_node();
+    }
+    cluster.wait_until_ready(2);
+    for _ in 0..pauses {
+        cluster.wait_until_running();
+        let (node, instance) = cluster.pause_one();
+        support::wait_until("the stopped node is convicted", WINDOW * 2, || {
+            cluster.store.instances().is_ok_and(|all| all.iter().all(|i| i.instance != instance))
+        });
+        cluster.resume(node);
+        support::wait_until("the revived node is registered again", WINDOW * 2, || {
+            cluster.store.instances().is_ok_and(|all| all.iter().any(|i| i.instance == instance && i.alive))
+        });
+    }
+    cluster.wait_until_quiet(Duration::from_secs(u64::from(fires) * 2 + 60));
+    let n = cluster.store.job(counter.key()).unwrap().unwrap().data().integer("n").unwrap();
+    cluster.stop_all();
+    let verdict = checker::check(&cluster.events(), &expected);
+    verdict.assert_clean(&cluster);
+    // Each completed run of the counter added one; runs that were taken away added nothing.
+    let counted = i64::from(fires * 2 + 1);
+    assert!(n <= counted, "the counter was raised {n} times by {counted} fires");
+    let fenced = cluster.stderr_lines("fenced");
+    println!(
+        "pauses database={database} seed={} pauses={pauses} starts={} recoveries={} counter={n}/{counted} fenced_lines={fenced}",
+        cluster.seed, verdict.starts, verdict.recoveries
+    );
+    assert!(verdict.recoveries > 0, "no pause interrupted anything");
+    cluster.succeeded();
+}
+
+#[test]
+fn killed_nodes_on_sqlite() {
+    kills("sqlite");
+}
+
+#[test]
+fn killed_nodes_on_postgres() {
+    kills("postgres");
+}
+
+#[test]
+fn killed_nodes_on_mysql() {
+    kills("mysql");
+}
+
+#[test]
+fn paused_nodes_on_sqlite() {
+    pauses("sqlite");
+}
+
+#[test]
+fn paused_nodes_on_postgres() {
+    pauses("postgres");
+}
+
+#[test]
+fn paused_nodes_on_mysql() {
+    pauses("mysql");
+}

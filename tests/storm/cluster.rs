@@ -1,0 +1,202 @@
+//! A cluster of `demo_node` processes on one database, and the hands that kill and stop them.
+
+use super::INTERVAL;
+use super::support::{fresh_name, mysql_url, postgres_url, wait_until};
+use carnelian::clock::SystemClock;
+use carnelian::settings::Settings;
+use carnelian::store::JobStore;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub struct Node {
+    child: Child,
+    instance: Option<String>,
+    out: BufReader<std::process::ChildStdout>,
+}
+
+/// A node that was killed: who, and when it had last checked in.
+#[derive(Debug)]
+pub struct Death {
+    pub pid: u32,
+    pub last_checkin_ms: Option<i64>,
+}
+
+pub struct Cluster {
+    pub store: JobStore,
+    pub seed: u64,
+    pub folder: PathBuf,
+    random: u64,
+    nodes: Vec<Node>,
+    started: usize,
+    keep: bool,
+}
+
+impl Cluster {
+    pub fn new(what: &str, database: &str) -> Self {
+        let name = fresh_name(&format!("{what}{}", &database[..2]));
+        let folder = std::env::temp_dir().join(format!("carnelian-storm-{name}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let url = match database {
+            "sqlite" => format!("sqlite:{}", folder.join("jobs.db").display()),
+            "postgres" => postgres_url(),
+            _ => mysql_url(),
+        };
+        let config = format!(
+            "org.quartz.scheduler.instanceName={name}\n\
+             org.quartz.scheduler.instanceId=AUTO\n\
+             org.quartz.threadPool.threadCount=12\n\
+             org.quartz.jobStore.class=org.quartz.impl.jdbcjobstore.JobStoreTX\n\
+             org.quartz.jobStore.isClustered=true\n\
+             org.quartz.jobStore.useProperties=true\n\
+             org.quartz.jobStore.clusterCheckinInterval={}\n\
+             org.quartz.jobStore.dataSource=db\n\
+             org.quartz.dataSource.db.URL={url}\n\
+             demo.log.file={}\n",
+            INTERVAL.as_millis(),
+            folder.join("events.jsonl").display()
+        );
+        std::fs::write(folder.join("node.properties"), config).unwrap();
+        let settings = Settings::from_file(folder.join("node.properties")).unwrap();
+        let store = carnelian::store::open(&settings, Arc::new(SystemClock::default())).unwrap();
+        store.database().migrate().unwrap();
+        let seed = getrandom::u64().unwrap() | 1;
+        println!("storm {name} seed={seed} folder={}", folder.display());
+        Self { store, seed, folder, random: seed, nodes: Vec::new(), started: 0, keep: true }
+    }
+
+    /// A random number below `limit`, from the printed seed.
+    pub fn random(&mut self, limit: u32) -> u32 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        u32::try_from(self.random % u64::from(limit)).unwrap()
+    }
+
+    pub fn start_node(&mut self) {
+        self.started += 1;
+        let binary = std::env::current_exe().unwrap();
+        let binary = binary.parent().unwrap().parent().unwrap().join("examples/demo_node");
+        assert!(binary.exists(), "{} is missing: run `cargo build --all-features --examples`", binary.display());
+        let errors = File::create(self.folder.join(format!("node-{}.err", self.started))).unwrap();
+        let mut child = Command::new(binary)
+            .arg("--config")
+            .arg(self.folder.join("node.properties"))
+            .env("RUST_LOG", "info")
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        self.nodes.push(Node { child, instance: None, out });
+    }
+
+    /// Reads the READY line of every node.
+    pub fn wait_until_ready(&mut self, nodes: usize) {
+        for node in &mut self.nodes {
+            node.ready();
+        }
+        assert!(self.nodes.len() >= nodes);
+    }
+
+    pub fn wait_until_running(&self) {
+        wait_until("something runs", Duration::from_secs(30), || {
+            self.store.instances().is_ok_and(|all| all.iter().all(|i| i.running > 0) && all.len() == self.nodes.len())
+        });
+    }
+
+    /// Kills a node that has said READY, with SIGKILL.
+    pub fn kill_one(&mut self) -> Death {
+        let at = usize::try_from(self.random(u32::try_from(self.nodes.len()).unwrap())).unwrap();
+        let mut node = self.nodes.swap_remove(at);
+        let instance = node.ready();
+        let pid = node.child.id();
+        node.child.kill().unwrap();
+        node.child.wait().unwrap();
+        // The row of a dead node stands still until its peers convict it, which they cannot do yet.
+        let row = self.store.instances().unwrap().into_iter().find(|i| i.instance == instance);
+        Death { pid, last_checkin_ms: row.map(|i| i.last_checkin_ms) }
+    }
+
+    /// Stops a running node with SIGSTOP.
+    pub fn pause_one(&mut self) -> (usize, String) {
+        let at = usize::try_from(self.random(u32::try_from(self.nodes.len()).unwrap())).unwrap();
+        let instance = self.nodes[at].ready();
+        self.nodes[at].signal(Signal::STOP);
+        (at, instance)
+    }
+
+    pub fn resume(&self, at: usize) {
+        self.nodes[at].signal(Signal::CONT);
+    }
+
+    /// Waits until no fire is left and no trigger will fire again.
+    pub fn wait_until_quiet(&self, limit: Duration) {
+        wait_until("everything has run", limit, || {
+            self.store.snapshot().is_ok_and(|s| s.fired.is_empty() && s.triggers.is_empty())
+        });
+    }
+
+    /// Stops all nodes gracefully; each must end by itself with exit code 0 and leave nothing behind.
+    pub fn stop_all(&mut self) {
+        for node in &self.nodes {
+            node.signal(Signal::TERM);
+        }
+        for node in &mut self.nodes {
+            let status = node.child.wait().unwrap();
+            assert!(status.success(), "a node ended with {status}");
+        }
+        self.nodes.clear();
+    }
+
+    pub fn events(&self) -> Vec<serde_json::Value> {
+        let file = File::open(self.folder.join("events.jsonl")).unwrap();
+        BufReader::new(file).lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect()
+    }
+
+    /// How many log lines of the nodes hold `word`.
+    pub fn stderr_lines(&self, word: &str) -> usize {
+        let files = std::fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path());
+        let logs = files.filter(|path| path.extension().is_some_and(|e| e == "err"));
+        logs.map(|path| std::fs::read_to_string(path).unwrap().lines().filter(|l| l.contains(word)).count()).sum()
+    }
+
+    /// The folder is no longer needed.
+    pub fn succeeded(mut self) {
+        self.store.clear().unwrap();
+        self.keep = false;
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for node in &mut self.nodes {
+            let _ = node.child.kill();
+            let _ = node.child.wait();
+        }
+        if !self.keep {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+impl Node {
+    /// The instance's name, from the line `READY <instance>`.
+    fn ready(&mut self) -> String {
+        if self.instance.is_none() {
+            let mut line = String::new();
+            self.out.read_line(&mut line).unwrap();
+            let instance = line.trim().strip_prefix("READY ").unwrap_or_else(|| panic!("expected READY, got {line:?}"));
+            self.instance = Some(instance.to_owned());
+        }
+        self.instance.clone().unwrap()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
