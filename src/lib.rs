@@ -26,8 +26,8 @@ pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey}
 pub use listener::{FireEnd, FireEvent, FireOutcome, JobListener, SchedulerListener, TriggerListener};
 pub use matcher::GroupMatcher;
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, ServiceHealth, ServiceState,
-    ShutdownReport,
+    CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, ServiceHealth,
+    ServiceState, ShutdownReport,
 };
 pub use signal::{Signal, Woken};
 pub use trigger::{

@@ -12,7 +12,7 @@ use std::process::Command;
 /// longest match; the name stands for what is in it.
 const FLOORS: &[(&str, &[&str])] = &[
     ("error", &["error"]),
-    ("values", &["key", "matcher", "data_map", "cron", "calendar", "trigger", "job", "store::row"]),
+    ("values", &["local", "key", "matcher", "data_map", "cron", "calendar", "trigger", "job", "store::row"]),
     ("settings", &["settings"]),
     ("rules", &["rules"]),
     ("ports", &["clock", "signal", "store::database"]),

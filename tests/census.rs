@@ -44,8 +44,13 @@ impl Node {
     /// Acquires, fires and completes in batches until nothing is due; returns fires and what they cost.
     fn drain(&self, batch: usize) -> (u64, StatementCounts) {
         let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
-        let request =
-            AcquireRequest { max: batch, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &quarantined };
+        let request = AcquireRequest {
+            max: batch,
+            look_ahead_ms: 0,
+            fire_ahead_ms: 0,
+            job_types: &types,
+            quarantined: &quarantined,
+        };
         let before = self.store.database().counts();
         let mut fires = 0;
         loop {
@@ -53,8 +58,7 @@ impl Node {
             if fired.is_empty() {
                 break;
             }
-            let ends: Vec<_> =
-                fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
+            let ends: Vec<_> = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
             let outcomes = self.store.complete(&self.owner, &ends).unwrap();
             assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded));
             fires += u64::try_from(fired.len()).unwrap();

@@ -76,7 +76,11 @@ fn kills(database: &str) {
         verdict.recoveries,
         checker::longest_recovery(&cluster.events(), &deaths)
     );
-    assert!(verdict.starts >= 20 * usize::try_from(kills).unwrap(), "a quiet run proves nothing: {} starts", verdict.starts);
+    assert!(
+        verdict.starts >= 20 * usize::try_from(kills).unwrap(),
+        "a quiet run proves nothing: {} starts",
+        verdict.starts
+    );
     assert!(verdict.recoveries > 0, "no kill interrupted anything");
     cluster.succeeded();
 }

@@ -153,7 +153,10 @@ fn recoveries<'a>(events: &'a [Value], deaths: &'a [Death]) -> impl Iterator<Ite
 /// Panics if a recovery began later after the last check-in than `limit`.
 pub fn check_latency(events: &[Value], deaths: &[Death], limit: Duration) {
     for (pid, latency) in recoveries(events, deaths) {
-        assert!(latency <= limit, "the work of node {pid} was recovered {latency:?} after its last check-in, limit {limit:?}");
+        assert!(
+            latency <= limit,
+            "the work of node {pid} was recovered {latency:?} after its last check-in, limit {limit:?}"
+        );
     }
 }
 
