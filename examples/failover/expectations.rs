@@ -78,14 +78,14 @@ fn rerun(facts: &Facts) -> Verdict {
 fn data_keys(facts: &Facts) -> Verdict {
     let (first, again) = two_runs(facts)?;
     let value = |key: &str| again.data.get(&format!("QRTZ_FAILED_JOB_ORIG_TRIGGER_{key}")).map(String::as_str);
-    let fired_ms = value("FIRETIME_IN_MILLISECONDS").and_then(|ms| ms.parse::<i64>().ok());
+    let fired_ms = value("FIRETIME_IN_MILLISECONDS_AS_STRING").and_then(|ms| ms.parse::<i64>().ok());
     let expected_ms = first.scheduled_ms..=first.wall_ms;
     let scheduled = first.scheduled_ms.to_string();
     let wrong = [
         ("NAME", value("NAME") == Some("report")),
         ("GROUP", value("GROUP") == Some("work")),
         ("FIRETIME", fired_ms.is_some_and(|ms| expected_ms.contains(&ms))),
-        ("SCHEDULED_FIRETIME", value("SCHEDULED_FIRETIME_IN_MILLISECONDS") == Some(scheduled.as_str())),
+        ("SCHEDULED_FIRETIME", value("SCHEDULED_FIRETIME_IN_MILLISECONDS_AS_STRING") == Some(scheduled.as_str())),
     ];
     match wrong.iter().find(|(_, right)| !right) {
         None => Ok(String::new()),

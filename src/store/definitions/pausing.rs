@@ -105,8 +105,8 @@ impl JobStore {
         })
     }
 
-    /// Takes a trigger out of the error state, into `WAITING` or, if its group is paused, `PAUSED`; returns whether it
-    /// was in it.
+    /// Takes a trigger out of the error state, into `WAITING` or, if its group is paused, `PAUSED`; one without a
+    /// fire time left goes. Returns whether it was in the error state.
     #[doc(alias = "resetTriggerFromErrorState")]
     pub fn reset_from_error(&self, key: &TriggerKey) -> Result<bool> {
         self.write("reset a trigger from the error state", |s| {
@@ -120,8 +120,16 @@ impl JobStore {
                 (false, true) => TriggerState::Blocked,
                 (false, false) => TriggerState::Waiting,
             };
-            let moves = [(TriggerState::Error, target)];
-            Ok(s.change_states(Selection::Triggers(std::slice::from_ref(key)), &moves, false)? > 0)
+            let moves = |to| [(TriggerState::Error, to)];
+            let this = std::slice::from_ref(key);
+            if row.next_ms.is_some() {
+                return Ok(s.change_states(Selection::Triggers(this), &moves(target), false)? > 0);
+            }
+            // It has no fire left: there is nothing to wait for.
+            let was_in_error = s.change_states(Selection::Triggers(this), &moves(TriggerState::Complete), false)? > 0;
+            s.delete_finished_triggers(this)?;
+            s.delete_idle_jobs(std::slice::from_ref(&row.job))?;
+            Ok(was_in_error)
         })
     }
 
@@ -134,17 +142,17 @@ impl JobStore {
         let now_ms = s.now_ms()?;
         let threshold_ms = now_ms - self.misfired_before(now_ms);
         let standing = Standing::read(s)?;
-        // A reservation from before the pause would find its trigger waiting again; its owner must not fire it.
-        s.delete_reservations(keys)?;
         let mut resumed = 0;
         let mut to = [(TriggerState::Waiting, Vec::new()), (TriggerState::Blocked, Vec::new())];
         let mut late = [Vec::new(), Vec::new()];
+        let mut paused_keys = Vec::new();
         for row in s.triggers(keys)? {
             let paused =
                 matches!(TriggerState::from_name(&row.state), Some(TriggerState::Paused | TriggerState::PausedBlocked));
             if !paused || row.next_ms.is_none() {
                 continue; // Quartz leaves a trigger without a next fire time paused
             }
+            paused_keys.push(row.key.clone());
             let nonconcurrent = row.state == TriggerState::PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
             let at = usize::from(standing.is_blocked(&row.job, nonconcurrent));
             let trigger = self.firable_trigger(&row).ok();
@@ -154,6 +162,9 @@ impl JobStore {
             }
             resumed += 1;
         }
+        // A node of Quartz keeps its reservation while the trigger is paused, and would fire it now that it waits again.
+        // Reservations of triggers that are not paused stand.
+        s.delete_reservations(&paused_keys)?;
         for (target, keys) in to {
             let moves = [(TriggerState::Paused, target), (TriggerState::PausedBlocked, target)];
             if !keys.is_empty() {
