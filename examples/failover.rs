@@ -39,10 +39,10 @@ const LIMIT: Duration = Duration::from_secs(55);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, argument, config] = arguments.as_slice() {
-        if argument == "--node" {
-            return node(config);
-        }
+    if let [_, argument, config] = arguments.as_slice()
+        && argument == "--node"
+    {
+        return node(config);
     }
     match show() {
         Ok(true) => ExitCode::SUCCESS,

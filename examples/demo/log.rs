@@ -64,7 +64,7 @@ impl EventLog {
 
 /// How many runs there were before this one, interrupted or failed.
 pub fn attempt(ctx: &JobContext) -> i64 {
-    ctx.attempt() + i64::try_from(ctx.refire_count()).unwrap_or(i64::MAX)
+    ctx.attempt() + i64::from(ctx.refire_count())
 }
 
 /// The events of one run.

@@ -3,6 +3,34 @@
 use crate::calendar::Calendar;
 use crate::trigger::{FOREVER, MisfireInstruction, Schedule, Trigger};
 
+impl Trigger {
+    /// Whether it is later than the threshold allows, so that its misfire instruction is to be applied.
+    pub fn is_misfired(&self, now_ms: i64, threshold_ms: i64) -> bool {
+        is_misfired(self, now_ms, threshold_ms)
+    }
+
+    /// Does what its misfire instruction wants: usually a new next time, for simple schedules also a new start and count.
+    ///
+    /// ```
+    /// use carnelian::{JobKey, SimpleSchedule, Trigger, TriggerKey};
+    /// use std::time::Duration;
+    ///
+    /// let start = 1_772_366_400_000;
+    /// let mut trigger = Trigger::builder(TriggerKey::named("often"), JobKey::named("report"))
+    ///     .schedule(SimpleSchedule::every(Duration::from_secs(60)))
+    ///     .build()?;
+    /// trigger.compute_first_fire_time(None, start);
+    /// // Five and a half minutes late: the smart policy of an endless schedule waits for the next time.
+    /// trigger.apply_misfire(None, start + 330_000);
+    /// assert_eq!(trigger.next_fire_time().map(|t| t.timestamp_millis()), Some(start + 360_000));
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "updateAfterMisfire")]
+    pub fn apply_misfire(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
+        apply(self, calendar, now_ms);
+    }
+}
+
 /// Whether a trigger is later than the threshold allows, and not told to ignore that.
 pub(crate) fn is_misfired(trigger: &Trigger, now_ms: i64, threshold_ms: i64) -> bool {
     let latest = now_ms.saturating_sub(threshold_ms).max(0);

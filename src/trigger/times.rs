@@ -4,7 +4,6 @@ use super::builder::START_WHEN_STORED;
 use super::{Schedule, Trigger, moment};
 use crate::calendar::Calendar;
 use crate::local;
-use crate::rules::misfire;
 use chrono::{DateTime, Datelike, Utc};
 
 /// How far ahead of the present year a time is looked for, as in Quartz.
@@ -122,32 +121,6 @@ impl Trigger {
             Schedule::Simple(simple) => simple.final_fire_time(self.start_ms, self.end_ms),
             Schedule::Cron(_) => None,
         }
-    }
-
-    /// Whether it is later than the threshold allows, so that its misfire instruction is to be applied.
-    pub fn is_misfired(&self, now_ms: i64, threshold_ms: i64) -> bool {
-        misfire::is_misfired(self, now_ms, threshold_ms)
-    }
-
-    /// Does what its misfire instruction wants: usually a new next time, for simple schedules also a new start and count.
-    ///
-    /// ```
-    /// use carnelian::{JobKey, SimpleSchedule, Trigger, TriggerKey};
-    /// use std::time::Duration;
-    ///
-    /// let start = 1_772_366_400_000;
-    /// let mut trigger = Trigger::builder(TriggerKey::named("often"), JobKey::named("report"))
-    ///     .schedule(SimpleSchedule::every(Duration::from_secs(60)))
-    ///     .build()?;
-    /// trigger.compute_first_fire_time(None, start);
-    /// // Five and a half minutes late: the smart policy of an endless schedule waits for the next time.
-    /// trigger.apply_misfire(None, start + 330_000);
-    /// assert_eq!(trigger.next_fire_time().map(|t| t.timestamp_millis()), Some(start + 360_000));
-    /// # Ok::<(), carnelian::Error>(())
-    /// ```
-    #[doc(alias = "updateAfterMisfire")]
-    pub fn apply_misfire(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
-        misfire::apply(self, calendar, now_ms);
     }
 
     /// Gives it a past: as if it had fired so often, last at `previous_ms`, and were next due at `next_ms`.

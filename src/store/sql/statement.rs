@@ -18,6 +18,7 @@ pub(super) struct Statement<'a> {
 
 /// A value for a `?`. Lists are for PostgreSQL, which takes a whole column of a batch as one value.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "lists are read by PostgreSQL only"))]
 pub(super) enum Value {
     Int(Option<i64>),
     Text(Option<String>),
@@ -109,6 +110,7 @@ fn walk<'b, DB: Backend>(
     Ok(())
 }
 
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
 fn unsupported<T>() -> QueryResult<T> {
     Err(diesel::result::Error::QueryBuilderError("a list is a value on PostgreSQL only".into()))
 }

@@ -8,6 +8,7 @@ mod instances;
 mod jobs;
 mod paused;
 mod snapshot;
+mod trigger_row;
 mod triggers;
 
 use super::statement::Value;

@@ -1,0 +1,161 @@
+//! A trigger as it comes from the tables: its own row, the row of its kind, its job's.
+
+use super::time;
+use crate::key::{JobKey, TriggerKey};
+use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow};
+use crate::store::sql::statement::{Flag, FlagType};
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Binary, Integer, Nullable, SmallInt, Text};
+
+pub(super) const COLUMNS: &str = "t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, t.job_name AS job_name, t.job_group AS \
+     job_group, t.description AS description, t.next_fire_time AS next_fire_time, t.prev_fire_time AS \
+     prev_fire_time, t.priority AS priority, t.trigger_state AS trigger_state, t.trigger_type AS trigger_type, \
+     t.start_time AS start_time, t.end_time AS end_time, t.calendar_name AS calendar_name, t.misfire_instr AS \
+     misfire_instr, t.job_data AS trigger_data, s.repeat_count AS repeat_count, s.repeat_interval AS \
+     repeat_interval, s.times_triggered AS times_triggered, c.cron_expression AS cron_expression, c.time_zone_id \
+     AS time_zone_id";
+
+pub(super) const KINDS: &str = " LEFT JOIN {p}SIMPLE_TRIGGERS s ON s.sched_name = t.sched_name \
+     AND s.trigger_name = t.trigger_name AND s.trigger_group = t.trigger_group \
+     LEFT JOIN {p}CRON_TRIGGERS c ON c.sched_name = t.sched_name \
+     AND c.trigger_name = t.trigger_name AND c.trigger_group = t.trigger_group";
+
+pub(super) const JOB: &str = " JOIN {p}JOB_DETAILS j ON j.sched_name = t.sched_name \
+     AND j.job_name = t.job_name AND j.job_group = t.job_group";
+
+#[derive(QueryableByName)]
+pub(super) struct Row {
+    #[diesel(sql_type = Text)]
+    trigger_name: String,
+    #[diesel(sql_type = Text)]
+    trigger_group: String,
+    #[diesel(sql_type = Text)]
+    job_name: String,
+    #[diesel(sql_type = Text)]
+    job_group: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    description: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    next_fire_time: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    prev_fire_time: Option<i64>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    priority: Option<i32>,
+    #[diesel(sql_type = Text)]
+    trigger_state: String,
+    #[diesel(sql_type = Text)]
+    trigger_type: String,
+    #[diesel(sql_type = BigInt)]
+    start_time: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    end_time: Option<i64>,
+    #[diesel(sql_type = Nullable<Text>)]
+    calendar_name: Option<String>,
+    #[diesel(sql_type = Nullable<SmallInt>)]
+    misfire_instr: Option<i16>,
+    #[diesel(sql_type = Nullable<Binary>)]
+    trigger_data: Option<Vec<u8>>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    repeat_count: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    repeat_interval: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    times_triggered: Option<i64>,
+    #[diesel(sql_type = Nullable<Text>)]
+    cron_expression: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    time_zone_id: Option<String>,
+}
+
+#[derive(QueryableByName)]
+pub(super) struct CandidateRow {
+    #[diesel(embed)]
+    trigger: Row,
+    #[diesel(sql_type = Nullable<Text>)]
+    job_description: Option<String>,
+    #[diesel(sql_type = Text)]
+    job_class_name: String,
+    #[diesel(sql_type = FlagType)]
+    is_durable: Flag,
+    #[diesel(sql_type = FlagType)]
+    is_nonconcurrent: Flag,
+    #[diesel(sql_type = FlagType)]
+    is_update_data: Flag,
+    #[diesel(sql_type = FlagType)]
+    requests_recovery: Flag,
+    #[diesel(sql_type = Nullable<Binary>)]
+    job_data: Option<Vec<u8>>,
+    #[diesel(sql_type = BigInt)]
+    executing: i64,
+    #[diesel(sql_type = Nullable<Text>)]
+    origin_fire_id: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    root_fire_id: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    original_sched_ms: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    attempt: Option<i64>,
+}
+
+impl From<Row> for TriggerRow {
+    fn from(row: Row) -> Self {
+        let schedule = match (row.repeat_count, row.repeat_interval, row.times_triggered, row.cron_expression) {
+            (Some(repeat_count), Some(interval_ms), Some(times_triggered), _) if row.trigger_type == "SIMPLE" => {
+                ScheduleRow::Simple { repeat_count, interval_ms, times_triggered }
+            }
+            (_, _, _, Some(expression)) if row.trigger_type == "CRON" => {
+                ScheduleRow::Cron { expression, zone: row.time_zone_id }
+            }
+            _ => ScheduleRow::Missing,
+        };
+        TriggerRow {
+            key: TriggerKey::new(row.trigger_group, row.trigger_name),
+            job: JobKey::new(row.job_group, row.job_name),
+            description: row.description,
+            next_ms: time(row.next_fire_time),
+            previous_ms: time(row.prev_fire_time),
+            priority: row.priority.unwrap_or(crate::DEFAULT_PRIORITY),
+            state: row.trigger_state,
+            kind: row.trigger_type,
+            start_ms: row.start_time,
+            end_ms: time(row.end_time),
+            calendar: row.calendar_name.filter(|name| !name.is_empty()),
+            misfire: i32::from(row.misfire_instr.unwrap_or(0)),
+            data: row.trigger_data,
+            schedule,
+        }
+    }
+}
+
+impl From<CandidateRow> for Candidate {
+    fn from(row: CandidateRow) -> Self {
+        let trigger = TriggerRow::from(row.trigger);
+        let recovery = match (row.origin_fire_id, row.root_fire_id, row.original_sched_ms, row.attempt) {
+            (Some(origin_fire_id), Some(root_fire_id), Some(original_scheduled_ms), Some(attempt)) => {
+                Some(RecoveryRow {
+                    trigger: trigger.key.clone(),
+                    origin_fire_id,
+                    root_fire_id,
+                    original_scheduled_ms,
+                    attempt,
+                })
+            }
+            _ => None,
+        };
+        Candidate {
+            job: JobRow {
+                key: trigger.job.clone(),
+                description: row.job_description,
+                job_type: row.job_class_name,
+                durable: row.is_durable.into(),
+                nonconcurrent: row.is_nonconcurrent.into(),
+                update_data: row.is_update_data.into(),
+                requests_recovery: row.requests_recovery.into(),
+                data: row.job_data,
+            },
+            job_is_executing: row.executing > 0,
+            recovery,
+            trigger,
+        }
+    }
+}
