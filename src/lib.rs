@@ -34,3 +34,8 @@ pub use trigger::{
     CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
     TriggerState,
 };
+
+/// The README's program compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

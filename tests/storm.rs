@@ -42,7 +42,7 @@ fn kills(database: &str) {
     let mut cluster = Cluster::new("kills", database);
     let seconds = kills * 2 + 6;
     let mut work = Vec::new();
-    for i in 0..4 {
+    for i in 0..6 {
         let every = Duration::from_millis(700 + 110 * i);
         let fires = seconds * 1000 / u32::try_from(every.as_millis()).unwrap();
         work.push(grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "600")], every, fires));
@@ -135,7 +135,7 @@ fn pauses(database: &str) {
     // Each completed run of the counter added one; runs that were taken away added nothing.
     let counted = i64::from(fires * 2 + 1);
     assert!(n <= counted, "the counter was raised {n} times by {counted} fires");
-    let fenced = cluster.stderr_lines("fenced");
+    let fenced = cluster.stderr_lines("completion refused");
     println!(
         "pauses database={database} seed={} pauses={pauses} starts={} recoveries={} counter={n}/{counted} fenced_lines={fenced}",
         cluster.seed, verdict.starts, verdict.recoveries

@@ -122,7 +122,6 @@ impl JobContext {
     }
 
     /// Sleeps; false, and early, when [`JobContext::should_stop`] becomes true.
-    #[must_use = "false means that the job should stop"]
     pub fn wait(&self, time: Duration) -> bool {
         let end = self.node.clock.ticks().saturating_add(time);
         loop {

@@ -49,7 +49,7 @@ impl Cluster {
         let config = format!(
             "org.quartz.scheduler.instanceName={name}\n\
              org.quartz.scheduler.instanceId=AUTO\n\
-             org.quartz.threadPool.threadCount=12\n\
+             org.quartz.threadPool.threadCount=3\n\
              org.quartz.jobStore.class=org.quartz.impl.jdbcjobstore.JobStoreTX\n\
              org.quartz.jobStore.isClustered=true\n\
              org.quartz.jobStore.useProperties=true\n\
@@ -134,10 +134,11 @@ impl Cluster {
         self.nodes[at].signal(Signal::CONT);
     }
 
-    /// Waits until no fire is left and no trigger will fire again.
+    /// Waits until no fire is left, no trigger will fire again, and the dead are recovered.
     pub fn wait_until_quiet(&self, limit: Duration) {
         wait_until("everything has run", limit, || {
-            self.store.snapshot().is_ok_and(|s| s.fired.is_empty() && s.triggers.is_empty())
+            let done = |s: &carnelian::store::row::Snapshot| s.fired.is_empty() && s.triggers.is_empty();
+            self.store.snapshot().is_ok_and(|s| done(&s) && s.instances.len() == self.nodes.len())
         });
     }
 

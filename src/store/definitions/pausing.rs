@@ -7,7 +7,7 @@ use crate::matcher::GroupMatcher;
 use crate::rules::misfire;
 use crate::store::row::{Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, JobStore, MisfirePass, Session};
-use crate::trigger::{Transition, TriggerState};
+use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
 impl JobStore {
@@ -105,8 +105,8 @@ impl JobStore {
         })
     }
 
-    /// Takes a trigger out of the error state, into `WAITING` or, if its group is paused, `PAUSED`; returns whether it
-    /// was in it.
+    /// Takes a trigger out of the error state, into `WAITING` or, if its group is paused, `PAUSED`; one without a
+    /// fire time left goes. Returns whether it was in the error state.
     #[doc(alias = "resetTriggerFromErrorState")]
     pub fn reset_from_error(&self, key: &TriggerKey) -> Result<bool> {
         self.write("reset a trigger from the error state", |s| {
@@ -120,8 +120,16 @@ impl JobStore {
                 (false, true) => TriggerState::Blocked,
                 (false, false) => TriggerState::Waiting,
             };
-            let moves = [(TriggerState::Error, target)];
-            Ok(s.change_states(Selection::Triggers(std::slice::from_ref(key)), &moves, false)? > 0)
+            let moves = |to| [(TriggerState::Error, to)];
+            let this = std::slice::from_ref(key);
+            if row.next_ms.is_some() {
+                return Ok(s.change_states(Selection::Triggers(this), &moves(target), false)? > 0);
+            }
+            // It has no fire left: there is nothing to wait for.
+            let was_in_error = s.change_states(Selection::Triggers(this), &moves(TriggerState::Complete), false)? > 0;
+            s.delete_finished_triggers(this)?;
+            s.delete_idle_jobs(std::slice::from_ref(&row.job))?;
+            Ok(was_in_error)
         })
     }
 
@@ -134,35 +142,32 @@ impl JobStore {
         let now_ms = s.now_ms()?;
         let threshold_ms = now_ms - self.misfired_before(now_ms);
         let standing = Standing::read(s)?;
-        // A reservation from before the pause would find its trigger waiting again; its owner must not fire it.
-        s.delete_reservations(keys)?;
         let mut resumed = 0;
-        let mut to = [(TriggerState::Waiting, Vec::new()), (TriggerState::Blocked, Vec::new())];
-        let mut late = [Vec::new(), Vec::new()];
+        // Triggers whose job runs elsewhere go on being blocked.
+        let (mut waiting, mut blocked) = (Resumed::default(), Resumed::default());
         for row in s.triggers(keys)? {
-            let paused =
-                matches!(TriggerState::from_name(&row.state), Some(TriggerState::Paused | TriggerState::PausedBlocked));
+            use TriggerState::{Paused, PausedBlocked};
+            let paused = matches!(TriggerState::from_name(&row.state), Some(Paused | PausedBlocked));
             if !paused || row.next_ms.is_none() {
                 continue; // Quartz leaves a trigger without a next fire time paused
             }
-            let nonconcurrent = row.state == TriggerState::PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
-            let at = usize::from(standing.is_blocked(&row.job, nonconcurrent));
+            let nonconcurrent = row.state == PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
+            let target = if standing.is_blocked(&row.job, nonconcurrent) { &mut blocked } else { &mut waiting };
+            // At the very threshold Quartz resumes a trigger as misfired, though its scan would not see it yet.
             let trigger = self.firable_trigger(&row).ok();
-            match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms)) {
-                Some(trigger) => late[at].push((row, trigger)),
-                None => to[at].1.push(row.key),
+            match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms - 1)) {
+                Some(trigger) => target.late.push((row, trigger)),
+                None => target.in_time.push(row.key),
             }
             resumed += 1;
         }
-        for (target, keys) in to {
-            let moves = [(TriggerState::Paused, target), (TriggerState::PausedBlocked, target)];
-            if !keys.is_empty() {
-                s.change_states(Selection::Triggers(&keys), &moves, false)?;
+        for (state, resumed) in [(TriggerState::Waiting, waiting), (TriggerState::Blocked, blocked)] {
+            let moves = [(TriggerState::Paused, state), (TriggerState::PausedBlocked, state)];
+            if !resumed.in_time.is_empty() {
+                s.change_states(Selection::Triggers(&resumed.in_time), &moves, false)?;
             }
-        }
-        for (late, target) in late.into_iter().zip([TriggerState::Waiting, TriggerState::Blocked]) {
-            if !late.is_empty() {
-                self.apply_misfires(s, now_ms, late, target, &mut MisfirePass::default())?;
+            if !resumed.late.is_empty() {
+                self.apply_misfires(s, now_ms, resumed.late, state, &mut MisfirePass::default())?;
             }
         }
         Ok(resumed)
@@ -171,6 +176,13 @@ impl JobStore {
     fn is_nonconcurrent(&self, s: &mut dyn Session, row: &TriggerRow) -> Result<bool> {
         Ok(s.job(&row.job)?.is_some_and(|job| job.nonconcurrent))
     }
+}
+
+/// Triggers that are resumed into one state.
+#[derive(Default)]
+struct Resumed {
+    in_time: Vec<TriggerKey>,
+    late: Vec<(TriggerRow, Trigger)>,
 }
 
 /// Pauses these triggers. One that is reserved is taken back: its owner finds its fired row gone.

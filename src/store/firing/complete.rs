@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::Selection;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
-use crate::trigger::Transition;
+use crate::trigger::{Transition, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl JobStore {
@@ -44,13 +44,23 @@ impl JobStore {
             s.change_states(Selection::Jobs(&one_at_a_time), Transition::Unblock.moves(), true)?;
         }
 
-        finished.extend(recorded.iter().filter(|c| c.last && !c.removed).map(|c| &c.trigger).cloned());
+        let mut ended = Vec::new();
+        for completion in &recorded {
+            if completion.last && !completion.removed {
+                finished.push(completion.trigger.clone());
+            }
+            if !completion.durable
+                && (completion.last || completion.instruction != CompletionInstruction::NoInstruction)
+            {
+                ended.push(completion.job.clone());
+            }
+        }
+        find_ended_meanwhile(s, &recorded, &mut finished, &mut ended)?;
         let finished: Vec<TriggerKey> = distinct(finished.iter());
         if !finished.is_empty() {
             s.delete_finished_triggers(&finished)?;
         }
-        let ended = |c: &&&Completion| !c.durable && (c.last || c.instruction != CompletionInstruction::NoInstruction);
-        let jobs: Vec<JobKey> = distinct(recorded.iter().filter(ended).map(|c| &c.job));
+        let jobs: Vec<JobKey> = distinct(ended.iter());
         if !jobs.is_empty() {
             s.delete_idle_jobs(&jobs)?;
         }
@@ -74,6 +84,34 @@ impl JobStore {
     }
 }
 
+/// A fire that was not its trigger's last when it began may be the last to end: the trigger was completed, or deleted,
+/// while the job ran, and waits for this fire; so does its job.
+fn find_ended_meanwhile(
+    s: &mut dyn Session,
+    recorded: &[&Completion],
+    finished: &mut Vec<TriggerKey>,
+    ended: &mut Vec<JobKey>,
+) -> Result<()> {
+    let going_on = || recorded.iter().filter(|c| !c.last);
+    let keys: Vec<TriggerKey> = distinct(going_on().map(|c| &c.trigger));
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let complete: BTreeMap<TriggerKey, bool> =
+        s.triggers(&keys)?.into_iter().map(|t| (t.key, t.state == TriggerState::Complete.name())).collect();
+    for completion in going_on() {
+        match complete.get(&completion.trigger) {
+            Some(false) => {}
+            Some(true) => {
+                finished.push(completion.trigger.clone());
+                ended.push(completion.job.clone());
+            }
+            None => ended.push(completion.job.clone()),
+        }
+    }
+    Ok(())
+}
+
 /// Applies what jobs said of their triggers; returns the triggers that may be finished by it.
 fn apply_instructions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerKey>> {
     let mut finished = Vec::new();
@@ -83,10 +121,12 @@ fn apply_instructions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<V
         match completion.instruction {
             CompletionInstruction::NoInstruction => {}
             CompletionInstruction::SetTriggerComplete => {
+                s.delete_reservations(trigger)?;
                 s.change_states(Selection::Triggers(trigger), Transition::Complete.moves(), false)?;
                 finished.push(completion.trigger.clone());
             }
             CompletionInstruction::SetTriggerError => {
+                s.delete_reservations(trigger)?;
                 s.change_states(Selection::Triggers(trigger), Transition::Fail.moves(), false)?;
             }
             CompletionInstruction::SetAllJobTriggersComplete => {

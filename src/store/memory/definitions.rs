@@ -97,6 +97,7 @@ impl MemorySession<'_> {
     fn waiting(&self, no_later_than_ms: i64, misfired_before_ms: i64, job_types: &[String]) -> Vec<&TriggerRow> {
         let due = |t: &&TriggerRow| {
             t.state == TriggerState::Waiting.name()
+                && is_fired_here(t)
                 && t.next_ms
                     .is_some_and(|next| next <= no_later_than_ms && (t.misfire == -1 || next >= misfired_before_ms))
                 && self.tables.jobs.get(&t.job).is_some_and(|job| job_types.contains(&job.job_type))
@@ -243,7 +244,10 @@ impl TriggerRows for MemorySession<'_> {
     fn misfired(&mut self, before_ms: i64, limit: usize, offset: usize) -> Result<Vec<TriggerRow>> {
         self.reads()?;
         let mut rows = self.select(|t| {
-            t.state == TriggerState::Waiting.name() && t.misfire != -1 && t.next_ms.is_some_and(|next| next < before_ms)
+            t.state == TriggerState::Waiting.name()
+                && is_fired_here(t)
+                && t.misfire != -1
+                && t.next_ms.is_some_and(|next| next < before_ms)
         });
         rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority)));
         Ok(rows.into_iter().skip(offset).take(limit).collect())
@@ -282,4 +286,9 @@ impl TriggerRows for MemorySession<'_> {
         self.tables.paused_groups.remove_if(|_, ()| true);
         Ok(())
     }
+}
+
+/// Triggers of other kinds are left to nodes that know them.
+fn is_fired_here(trigger: &TriggerRow) -> bool {
+    matches!(trigger.kind.as_str(), "SIMPLE" | "CRON")
 }

@@ -91,6 +91,8 @@ impl Database for MemoryDatabase {
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         let mut tables = self.tables.lock();
+        // What a transaction that panicked has left behind.
+        tables.roll_back();
         let held = match begin {
             Begin::Locking(lock) => Some(lock),
             _ => None,

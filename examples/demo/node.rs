@@ -1,0 +1,82 @@
+//! The life of a node process: start, say READY, run until a signal, stop in time.
+
+use super::{jobs, log::EventLog};
+use carnelian::clock::SystemClock;
+use carnelian::settings::Settings;
+use carnelian::{Error, Scheduler};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::fmt::Display;
+use std::io::Write;
+use std::process::exit;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Kept back of the shutdown deadline, so that the process is gone by then.
+const RESERVE: Duration = Duration::from_millis(500);
+
+/// How long is waited for the first connection.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Runs a node with all demo jobs except those in `without`; ends the process.
+pub fn run(mut settings: Settings, without: &[String]) -> ! {
+    let log = EventLog::open(settings.extra.get("demo.log.file").map(String::as_str))
+        .unwrap_or_else(|error| fail(2, &format!("demo.log.file: {error}")));
+    // Before anything is started, so that a signal is never lost.
+    let mut signals = Signals::new([SIGTERM, SIGINT]).unwrap_or_else(|error| fail(1, &error));
+    let deadline = settings.shutdown.deadline;
+    let reserve = RESERVE.min(deadline / 4);
+    settings.shutdown.deadline = deadline - reserve;
+
+    check_database(&settings).unwrap_or_else(|error| refuse(&error));
+    let mut builder = Scheduler::builder().settings(settings);
+    for (name, job) in jobs::all(&log) {
+        if !without.iter().any(|without| without == name) {
+            builder = builder.job(name, job);
+        }
+    }
+    let scheduler = builder.build().unwrap_or_else(|error| refuse(&error));
+    scheduler.start().unwrap_or_else(|error| refuse(&error));
+    say(&format!("READY {}", scheduler.instance_id()));
+
+    let signal = signals.forever().next();
+    log::info!("demo node stops signal={signal:?} instance={}", scheduler.instance_id());
+    std::thread::spawn(move || {
+        // Whatever jobs or the database do, the process ends in time.
+        std::thread::sleep(deadline - reserve / 2);
+        exit(0);
+    });
+    let report = scheduler.shutdown(true);
+    log::info!("demo node stopped report={report:?}");
+    exit(0)
+}
+
+/// Fails soon if the database cannot be used, where the scheduler itself would be patient.
+fn check_database(settings: &Settings) -> carnelian::Result<()> {
+    let mut settings = settings.clone();
+    let Some(source) = &mut settings.data_source else { return Ok(()) };
+    source.connection_timeout = source.connection_timeout.min(CONNECTION_TIMEOUT);
+    carnelian::store::open(&settings, Arc::new(SystemClock::default()))?.database().check_schema()
+}
+
+/// Ends with the exit code that belongs to the error: 2 bad configuration, 3 database unusable.
+fn refuse(error: &Error) -> ! {
+    let code = match error {
+        Error::Database(_) | Error::Schema(_) => 3,
+        Error::Settings(_) | Error::Invalid { .. } => 2,
+        _ => 1,
+    };
+    fail(code, error)
+}
+
+/// Says what is wrong and ends with this exit code.
+pub fn fail(code: i32, problem: &dyn Display) -> ! {
+    eprintln!("demo_node: {problem}");
+    exit(code)
+}
+
+/// One line on standard output; that nobody reads it is no reason to stop.
+pub fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}

@@ -1,0 +1,168 @@
+//! A cluster of three processes on one SQLite file: one is killed in mid-job, the others recover its work.
+//!
+//! `cargo run --example failover` needs nothing but a Rust toolchain and a C compiler. It starts three nodes (itself
+//! again, with a hidden argument), gives them work, kills one with SIGKILL, prints what happens, and ends with exit
+//! code 0 only if every expectation held. The check-in interval is 1 s instead of 15 s, for the show; the tolerance is
+//! the real one, 7.5 s.
+#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
+
+#[path = "failover/cluster.rs"]
+mod cluster;
+mod demo;
+#[path = "failover/expectations.rs"]
+mod expectations;
+#[path = "failover/timeline.rs"]
+mod timeline;
+
+use carnelian::clock::SystemClock;
+use carnelian::settings::Settings;
+use carnelian::store::JobStore;
+use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
+use chrono::DateTime;
+use cluster::Node;
+use expectations::Facts;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use timeline::Timeline;
+
+const CHECKIN_MS: i64 = 1_000;
+const TOLERANCE_MS: i64 = 7_500;
+/// How long the two long jobs take.
+const LONG_MS: i64 = 8_000;
+const GRID_MS: i64 = 1_000;
+const GRID_FIRES: i64 = 20;
+/// The show ends by itself, whatever happens.
+const LIMIT: Duration = Duration::from_secs(55);
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, argument, config] = arguments.as_slice() {
+        if argument == "--node" {
+            return node(config);
+        }
+    }
+    match show() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("failover: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The hidden half: one node of the cluster, until it is stopped or killed.
+fn node(config: &str) -> ExitCode {
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("error")).init();
+    match Settings::from_file(config) {
+        Ok(settings) => demo::node::run(settings, &[]),
+        Err(errors) => demo::node::fail(2, &errors),
+    }
+}
+
+/// Plays the story; says whether every expectation held.
+fn show() -> Result<bool, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let (config, log) = write_config(folder.path())?;
+    let settings = Settings::from_file(&config)?;
+    let store = carnelian::store::open(&settings, Arc::new(SystemClock::default()))?;
+    store.database().migrate()?;
+    let mut timeline = Timeline::new(&log, LIMIT);
+    println!("Three nodes on one SQLite file, check-in every {CHECKIN_MS} ms.\n");
+
+    let mut victim = Node::start("node-a", &config, &timeline)?;
+    timeline.say("node-a", "is up, and gets two long jobs: `work.report` asks for recovery, `work.mail` does not");
+    store.schedule(vec![long_job("report", true)?, long_job("mail", false)?], false)?;
+    timeline.until("both long jobs run", |events| events.iter().filter(|event| event.is("START")).count() == 2)?;
+
+    let mut survivors = [Node::start("node-b", &config, &timeline)?, Node::start("node-c", &config, &timeline)?];
+    timeline.say("node-b", "and node-c are up; a job begins that fires every second, the grid");
+    let first_grid_ms = schedule_grid(&store, &timeline)?;
+    // Half-way between two fires of the grid, so that none is in progress.
+    timeline.rest_until(first_grid_ms + 2 * GRID_MS + GRID_MS / 2)?;
+
+    victim.kill()?;
+    let killed_ms = timeline.now_ms();
+    let last_checkin_ms = store
+        .instances()?
+        .iter()
+        .find(|node| node.instance == "node-a")
+        .map(|node| node.last_checkin_ms)
+        .ok_or("node-a is not registered")?;
+    let before = killed_ms - last_checkin_ms;
+    timeline.say("node-a", &format!("is KILLED with SIGKILL in mid-job, {before} ms after its last check-in"));
+
+    timeline.until_true("node-a is declared dead", || {
+        Ok(store.instances()?.iter().all(|node| node.instance != "node-a"))
+    })?;
+    let noticed = timeline.now_ms() - last_checkin_ms;
+    timeline.say("cluster", &format!("node-a is declared dead, {noticed} ms after its last check-in"));
+
+    timeline.until("the work is done", |events| {
+        let again = events.iter().any(|event| event.recovering && event.is("END"));
+        let grid = events.iter().filter(|event| event.is_grid() && event.is("END")).count();
+        again && i64::try_from(grid).is_ok_and(|grid| grid >= GRID_FIRES)
+    })?;
+    for node in &mut survivors {
+        node.stop(&timeline)?;
+    }
+    timeline.say("cluster", "node-b and node-c have stopped");
+    Ok(expectations::check(&Facts {
+        events: timeline.events()?,
+        first_grid_ms,
+        last_checkin_ms,
+        killed_ms,
+        triggers_left: store.trigger_summaries(&carnelian::GroupMatcher::any())?,
+        fires_left: store.fired_triggers()?.len(),
+        violations: carnelian::store::violations(&store.snapshot()?).iter().map(ToString::to_string).collect(),
+    }))
+}
+
+fn write_config(folder: &Path) -> Result<(PathBuf, PathBuf), Box<dyn Error>> {
+    let (config, log) = (folder.join("failover.properties"), folder.join("events.jsonl"));
+    let text = format!(
+        "scheduler.instanceName = failover\n\
+         scheduler.instanceId = ${{env:FAILOVER_NODE:AUTO}}\n\
+         scheduler.idleWaitTime = 1000\n\
+         threadPool.threadCount = 4\n\
+         jobStore.class = JobStoreTX\n\
+         jobStore.isClustered = true\n\
+         jobStore.clusterCheckinInterval = {CHECKIN_MS}\n\
+         jobStore.clusterCheckinMisfireThreshold = {TOLERANCE_MS}\n\
+         jobStore.dataSource = file\n\
+         dataSource.file.URL = jdbc:sqlite:{}\n\
+         carnelian.shutdown.deadline = 5s\n\
+         demo.log.file = {}\n",
+        folder.join("jobs.db").display(),
+        log.display()
+    );
+    std::fs::write(&config, text)?;
+    std::fs::write(&log, "")?;
+    Ok((config, log))
+}
+
+fn long_job(name: &str, requests_recovery: bool) -> carnelian::Result<(JobDetail, Vec<Trigger>)> {
+    let job = JobDetail::builder(JobKey::new("work", name), "demo.sleep")
+        .requests_recovery(requests_recovery)
+        .data("ms", LONG_MS)
+        .data("poll_ms", 250)
+        .build()?;
+    let trigger = Trigger::builder(TriggerKey::new("work", name), job.key().clone()).build()?;
+    Ok((job, vec![trigger]))
+}
+
+/// Schedules the grid from the next full second but one; gives its first time.
+fn schedule_grid(store: &JobStore, timeline: &Timeline) -> Result<i64, Box<dyn Error>> {
+    let first_ms = (timeline.now_ms() / 1_000 + 2) * 1_000;
+    let job = JobDetail::builder(JobKey::new("grid", "tick"), "demo.append").build()?;
+    let interval = Duration::from_millis(GRID_MS.unsigned_abs());
+    let trigger = Trigger::builder(TriggerKey::new("grid", "tick"), job.key().clone())
+        .start_at(DateTime::from_timestamp_millis(first_ms).ok_or("no such time")?)
+        .schedule(SimpleSchedule::every(interval).repeat(u32::try_from(GRID_FIRES - 1)?))
+        .build()?;
+    store.schedule(vec![(job, vec![trigger])], false)?;
+    Ok(first_ms)
+}

@@ -1,0 +1,277 @@
+//! The command line's grammar: commands, options and their help.
+
+use crate::value::{self, Moment};
+use carnelian::{JobKey, MisfireInstruction, TriggerKey};
+use chrono_tz::Tz;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Operates a Carnelian scheduler through its database, and runs stand-alone nodes.
+#[derive(Parser)]
+#[command(name = "carnelian", version, propagate_version = true)]
+#[command(after_help = "Exit codes: 0 fine, 1 the answer is \"no\", 2 usage or configuration, 3 database unusable.")]
+pub struct Cli {
+    /// The properties file. Without it: $CARNELIAN_CONFIG, else ./carnelian.properties, else the embedded database
+    /// ./carnelian.db
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+    /// One JSON document on standard output instead of a table
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Creates or upgrades the tables; safe to repeat and to race
+    Migrate,
+    /// Stores a job and a trigger in one transaction
+    Schedule(Box<Schedule>),
+    /// Looks at jobs and changes them
+    #[command(subcommand)]
+    Job(JobCommand),
+    /// Looks at triggers and changes them
+    #[command(subcommand)]
+    Trigger(TriggerCommand),
+    /// Pauses or resumes a group of triggers
+    #[command(subcommand)]
+    Group(GroupCommand),
+    /// Pauses or resumes everything
+    #[command(subcommand)]
+    All(AllCommand),
+    /// The fires that are running in the cluster
+    Running {
+        /// Also those that are reserved for a moment to come
+        #[arg(long)]
+        reserved: bool,
+    },
+    /// The nodes with their last check-in
+    Cluster,
+    /// Why a trigger is not running right now, or when it will
+    Explain {
+        /// The trigger, `group.name`
+        trigger: TriggerKey,
+    },
+    /// Checks tables, rows and states; exit code 1 if there is a finding
+    Doctor {
+        /// Also checks every invariant of the store
+        #[arg(long)]
+        invariants: bool,
+    },
+    /// For a monitor: exit code 1 outside the bounds; needs only the database
+    Check(Check),
+    /// Runs a stand-alone node for jobs of type `command`, until SIGTERM or SIGINT
+    Node,
+    /// Measures this database with no-op jobs in a scratch scheduler name; cleans up
+    Bench(Bench),
+    /// Cron expressions: their next times, their meaning
+    #[command(subcommand)]
+    Cron(CronCommand),
+}
+
+#[derive(Args)]
+pub struct Schedule {
+    /// The job, `group.name`
+    #[arg(long, value_name = "G.N")]
+    pub job: JobKey,
+    /// The job's type: the name its code is registered under
+    #[arg(long = "type", value_name = "TYPE")]
+    pub job_type: String,
+    /// The trigger, `group.name`
+    #[arg(long, value_name = "G.N")]
+    pub trigger: TriggerKey,
+    #[command(flatten)]
+    pub when: When,
+    /// The time zone of the cron expression [default: UTC]
+    #[arg(long, value_name = "ZONE", requires = "cron", value_parser = value::zone)]
+    pub tz: Option<Tz>,
+    /// Fires so many times more after the first [default: for ever]
+    #[arg(long, value_name = "N", requires = "every")]
+    pub repeat: Option<u32>,
+    /// The first moment it may fire: ISO 8601 with offset, `now`, or `+30s` [default: now]
+    #[arg(long, value_name = "TIME", conflicts_with = "at", value_parser = value::moment)]
+    pub start: Option<Moment>,
+    /// The moment after which it does not fire
+    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    pub end: Option<Moment>,
+    /// What is done when it could not fire in time
+    #[arg(long, value_name = "NAME", default_value = "smart", value_parser = value::misfire())]
+    pub misfire: MisfireInstruction,
+    /// Higher fires first among triggers of one moment
+    #[arg(long, value_name = "N", default_value_t = carnelian::DEFAULT_PRIORITY, allow_negative_numbers = true)]
+    pub priority: i32,
+    /// The calendar whose excluded times the trigger leaves out
+    #[arg(long, value_name = "NAME")]
+    pub calendar: Option<String>,
+    #[command(flatten)]
+    pub flags: JobFlags,
+    /// Replaces the job and the trigger if they exist; fires in progress go on
+    #[arg(long)]
+    pub replace: bool,
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub struct When {
+    /// Fires by this cron expression
+    #[arg(long, value_name = "EXPR")]
+    pub cron: Option<String>,
+    /// Fires again and again after this time: `500ms 30s 5m 2h 1d`
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub every: Option<Duration>,
+    /// Fires once: ISO 8601 with offset, `now`, or `+30s`
+    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    pub at: Option<Moment>,
+}
+
+#[derive(Args)]
+pub struct JobFlags {
+    /// One entry of the job's data; may be repeated
+    #[arg(long, value_name = "K=V", value_parser = value::entry)]
+    pub data: Vec<(String, String)>,
+    /// A note for people
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+    /// Another node runs it again when its node dies while it runs
+    #[arg(long)]
+    pub recover: bool,
+    /// At most one fire of it runs in the whole cluster
+    #[arg(long)]
+    pub non_concurrent: bool,
+    /// Changes that a run makes to the job's data are kept
+    #[arg(long)]
+    pub persist_data: bool,
+    /// The job stays when no trigger points to it
+    #[arg(long)]
+    pub durable: bool,
+}
+
+#[derive(Subcommand)]
+pub enum JobCommand {
+    /// All jobs
+    List {
+        /// Only this group
+        #[arg(long, value_name = "GROUP")]
+        group: Option<String>,
+    },
+    /// One job with its data and triggers
+    Show { job: JobKey },
+    /// Stores a durable job without a trigger
+    Add {
+        job: JobKey,
+        /// The name its code is registered under
+        #[arg(long = "type", value_name = "TYPE")]
+        job_type: String,
+        #[command(flatten)]
+        flags: JobFlags,
+        /// Replaces the job if it exists
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Deletes a job with its triggers
+    Delete { job: JobKey },
+    /// Makes a trigger that fires now
+    Run {
+        job: JobKey,
+        /// One entry of data for this run; may be repeated
+        #[arg(long, value_name = "K=V", value_parser = value::entry)]
+        data: Vec<(String, String)>,
+    },
+    /// Pauses the job's triggers
+    Pause { job: JobKey },
+    /// Resumes the job's triggers
+    Resume { job: JobKey },
+}
+
+#[derive(Subcommand)]
+pub enum TriggerCommand {
+    /// All triggers
+    List {
+        /// Only this group
+        #[arg(long, value_name = "GROUP")]
+        group: Option<String>,
+    },
+    /// One trigger with its schedule and data
+    Show { trigger: TriggerKey },
+    /// Deletes a trigger, and its job if that is left without one and is not durable
+    Delete { trigger: TriggerKey },
+    /// Pauses a trigger
+    Pause { trigger: TriggerKey },
+    /// Resumes a trigger
+    Resume { trigger: TriggerKey },
+    /// Takes a trigger out of the error state
+    Reset { trigger: TriggerKey },
+}
+
+#[derive(Subcommand)]
+pub enum GroupCommand {
+    /// Pauses the triggers of a group, also those to come
+    Pause { group: String },
+    /// Resumes the triggers of a group
+    Resume { group: String },
+}
+
+#[derive(Subcommand)]
+pub enum AllCommand {
+    /// Pauses every trigger, also those to come
+    Pause,
+    /// Resumes every trigger
+    Resume,
+}
+
+#[derive(Args)]
+pub struct Check {
+    /// At most so many triggers may be overdue
+    #[arg(long, value_name = "N")]
+    pub max_overdue: Option<usize>,
+    /// At least so many nodes must be alive
+    #[arg(long, value_name = "M")]
+    pub min_nodes: Option<usize>,
+    /// How late a waiting trigger must be to count as overdue
+    #[arg(long, value_name = "DUR", default_value = "1s", value_parser = value::duration)]
+    pub overdue_after: Duration,
+}
+
+#[derive(Args)]
+pub struct Bench {
+    /// How many one-shot triggers are drained
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub triggers: u32,
+    /// How many nodes drain them, all in this process
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    pub nodes: u32,
+    /// Worker threads of each node
+    #[arg(long, value_name = "T", default_value_t = 10)]
+    pub threads: u32,
+    /// Most triggers acquired in one transaction [default: as many as threads]
+    #[arg(long, value_name = "B")]
+    pub batch: Option<u32>,
+    /// Paced instead of drained: each trigger fires so many times more after its first
+    #[arg(long, value_name = "N")]
+    pub repeat: Option<u32>,
+    /// The time between two fires of a paced trigger
+    #[arg(long, value_name = "DUR", default_value = "1s", requires = "repeat", value_parser = value::duration)]
+    pub every: Duration,
+}
+
+#[derive(Subcommand)]
+pub enum CronCommand {
+    /// The next fire times in epoch milliseconds, one a line
+    Next {
+        /// The expression: seconds minutes hours day-of-month month day-of-week [year]
+        expression: String,
+        /// The time zone
+        #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = value::zone)]
+        tz: Tz,
+        /// Only times after this moment, epoch milliseconds [default: now]
+        #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+        from: Option<i64>,
+        /// How many
+        #[arg(long, value_name = "N", default_value_t = 5)]
+        count: u32,
+    },
+    /// The expression in words
+    Explain { expression: String },
+}

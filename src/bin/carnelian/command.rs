@@ -1,0 +1,232 @@
+//! The job type `command`: runs a program, keeps what it writes, and never outlives its fire.
+
+use crate::value;
+use carnelian::clock::{Clock, SystemClock};
+use carnelian::{Job, JobContext, JobDataMap, JobError, Signal as Wakeup};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The name under which it is registered.
+pub const TYPE: &str = "command";
+
+/// How often a running program is looked after.
+const POLL: Duration = Duration::from_millis(50);
+/// How long a program may take to end after SIGTERM, before SIGKILL.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long is waited for the last of the output.
+const READERS_GRACE: Duration = Duration::from_secs(1);
+/// How much of the output is kept.
+const OUTPUT_LIMIT: usize = 64 * 1024;
+/// How much of the output an error repeats.
+const QUOTED_CHARS: usize = 500;
+
+/// Runs the program that its data describe: `argv`, `env.NAME`, `cwd`, `timeout`.
+pub struct Command;
+
+impl Job for Command {
+    fn execute(&self, ctx: &mut JobContext) -> Result<(), JobError> {
+        let plan = Plan::read(ctx.data())?;
+        let mut child = plan.start()?;
+        let output = Captured::default();
+        let readers =
+            [child.stdout.take().map(|pipe| output.follow(pipe)), child.stderr.take().map(|pipe| output.follow(pipe))];
+        let ended = attend(&mut child, plan.timeout, ctx);
+        // A program that left children behind still holds the pipes: the group goes as well.
+        signal_group(&child, Signal::KILL);
+        for reader in readers.into_iter().flatten() {
+            patiently(READERS_GRACE, || reader.is_finished());
+        }
+        let text = output.text();
+        ctx.set_result(text.clone());
+        match ended {
+            Ended::ByItself(status) if status.success() => Ok(()),
+            Ended::ByItself(status) => Err(failed(&format!("{}: {status}", plan.program), &text)),
+            Ended::TimedOut(limit) => {
+                Err(failed(&format!("{}: stopped after its timeout of {} ms", plan.program, limit.as_millis()), &text))
+            }
+            Ended::Stopped => Err(failed(&format!("{}: stopped before its end", plan.program), &text)),
+            Ended::Unknown(error) => Err(failed(&format!("{}: cannot be waited for: {error}", plan.program), &text)),
+        }
+    }
+}
+
+/// What is to be run.
+struct Plan {
+    program: String,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    folder: Option<String>,
+    timeout: Option<Duration>,
+}
+
+impl Plan {
+    fn read(data: &JobDataMap) -> Result<Self, JobError> {
+        let text = data.value("argv").ok_or_else(|| JobError::new("data `argv` is missing: name a program"))?;
+        let mut words = words(&text.to_string())?.into_iter();
+        let program = words.next().ok_or_else(|| JobError::new("data `argv` is empty: name a program"))?;
+        let timeout = match data.value("timeout").map(ToString::to_string) {
+            Some(text) => {
+                Some(value::duration(&text).map_err(|reason| JobError::new(format!("data `timeout`: {reason}")))?)
+            }
+            None => None,
+        };
+        let variable = |(key, value): (&str, &carnelian::DataValue)| {
+            Some((key.strip_prefix("env.")?.to_owned(), value.to_string()))
+        };
+        Ok(Self {
+            program,
+            arguments: words.collect(),
+            environment: data.iter().filter_map(variable).collect(),
+            folder: data.value("cwd").map(ToString::to_string),
+            timeout,
+        })
+    }
+
+    fn start(&self) -> Result<Child, JobError> {
+        let mut command = std::process::Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().map(|(key, value)| (key, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        command.spawn().map_err(|error| JobError::new(format!("{}: cannot be started: {error}", self.program)))
+    }
+}
+
+/// A JSON array of texts, or words as a shell splits them.
+fn words(text: &str) -> Result<Vec<String>, JobError> {
+    if text.trim_start().starts_with('[') {
+        return serde_json::from_str(text)
+            .map_err(|error| JobError::new(format!("data `argv` is not a JSON array of texts: {error}")));
+    }
+    shlex::split(text).ok_or_else(|| JobError::new("data `argv` has an open quote"))
+}
+
+/// How a program came to its end.
+enum Ended {
+    ByItself(ExitStatus),
+    TimedOut(Duration),
+    Stopped,
+    Unknown(std::io::Error),
+}
+
+/// Waits for the end; brings it about at the timeout, and when the job has to stop.
+fn attend(child: &mut Child, timeout: Option<Duration>, ctx: &JobContext) -> Ended {
+    let clock = SystemClock::default();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ended::ByItself(status),
+            Ok(None) => {}
+            Err(error) => return Ended::Unknown(error),
+        }
+        match timeout {
+            Some(limit) if clock.ticks() >= limit => {
+                end(child);
+                return Ended::TimedOut(limit);
+            }
+            _ => {}
+        }
+        if !ctx.wait(POLL) {
+            end(child);
+            return Ended::Stopped;
+        }
+    }
+}
+
+/// Asks the program and all it started to end, and after a grace makes them.
+fn end(child: &mut Child) {
+    signal_group(child, Signal::TERM);
+    patiently(GRACE, || !matches!(child.try_wait(), Ok(None)));
+    signal_group(child, Signal::KILL);
+    if let Err(error) = child.wait() {
+        log::warn!("a stopped program cannot be waited for pid={} error={error}", child.id());
+    }
+}
+
+/// Waits until `done`, but not longer than `limit`.
+fn patiently(limit: Duration, mut done: impl FnMut() -> bool) {
+    let (clock, nobody) = (SystemClock::default(), Wakeup::default());
+    let end = clock.ticks() + limit;
+    while clock.ticks() < end && !done() {
+        clock.wait(&nobody, Some((clock.ticks() + POLL).min(end)));
+    }
+}
+
+fn signal_group(child: &Child, signal: Signal) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // The group is gone when all its processes are: nothing is left to be done then.
+        let _ = kill_process_group(group, signal);
+    }
+}
+
+fn failed(what: &str, output: &str) -> JobError {
+    let skipped = output.chars().count().saturating_sub(QUOTED_CHARS);
+    let end: String = output.chars().skip(skipped).collect();
+    match end.trim() {
+        "" => JobError::new(what.to_owned()),
+        end => JobError::new(format!("{what}; it wrote: {end}")),
+    }
+}
+
+/// The beginning of what a program writes, and how much there was.
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<(Vec<u8>, usize)>>);
+
+impl Captured {
+    /// Reads a pipe to its end, so that the program never waits for a reader.
+    fn follow(&self, mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<()> {
+        let kept = self.clone();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+                kept.add(buffer.get(..count).unwrap_or_default());
+            }
+        })
+    }
+
+    fn add(&self, bytes: &[u8]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = OUTPUT_LIMIT.saturating_sub(kept.0.len()).min(bytes.len());
+        kept.0.extend_from_slice(bytes.get(..room).unwrap_or_default());
+        kept.1 += bytes.len();
+    }
+
+    fn text(&self) -> String {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::from_utf8_lossy(&kept.0).into_owned();
+        let cut = kept.1 - kept.0.len();
+        if cut > 0 {
+            text.push_str(&format!("\n… {cut} bytes more\n"));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn argv_is_an_array_or_words() {
+        assert_eq!(words("sh -c 'exit 3'").unwrap(), ["sh", "-c", "exit 3"]);
+        assert_eq!(words(r#"["a b", "c"]"#).unwrap(), ["a b", "c"]);
+        assert!(words("[1]").is_err());
+        assert!(words("echo 'x").is_err());
+    }
+
+    #[test]
+    fn output_is_kept_to_its_limit() {
+        let output = Captured::default();
+        output.add(&[b'x'; OUTPUT_LIMIT + 7]);
+        assert!(output.text().ends_with("… 7 bytes more\n"));
+    }
+}

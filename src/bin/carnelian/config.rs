@@ -1,0 +1,90 @@
+//! Configuration: which settings a command uses, and the store they lead to.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::complain;
+use carnelian::clock::SystemClock;
+use carnelian::settings::{Settings, StoreKind};
+use carnelian::store::JobStore;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Names the properties file if `--config` does not.
+const VARIABLE: &str = "CARNELIAN_CONFIG";
+/// Read if it is there and nothing else is named.
+const DEFAULT_FILE: &str = "carnelian.properties";
+/// What holds without any file: a cluster on an embedded database in the working directory.
+const EMBEDDED: &str = "
+    jobStore.class = JobStoreTX
+    jobStore.isClustered = true
+    jobStore.dataSource = embedded
+    dataSource.embedded.URL = sqlite:carnelian.db
+";
+
+/// Who operates a database does not wait longer for it to be reached.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The settings of this invocation.
+pub struct Config {
+    /// What the file says.
+    pub settings: Settings,
+    /// No file was named: the embedded database, whose tables are made when they are first needed.
+    embedded: bool,
+}
+
+impl Config {
+    /// Reads `file`, or what stands in for it; warnings go to standard error.
+    pub fn load(file: Option<&Path>) -> Outcome<Self> {
+        let named = file
+            .map(Path::to_owned)
+            .or_else(|| std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from));
+        let found = named.or_else(|| Some(PathBuf::from(DEFAULT_FILE)).filter(|path| path.exists()));
+        let read = match &found {
+            Some(path) => Settings::from_file(path),
+            None => Settings::from_text("built-in settings", EMBEDDED, |_| None),
+        };
+        let settings = read.map_err(|errors| Failure::Usage(errors.to_string()))?;
+        for warning in settings.warnings() {
+            complain(&format!("warning: {warning}"));
+        }
+        Ok(Self { settings, embedded: found.is_none() })
+    }
+
+    /// Opens the store, and makes sure that its database can be reached and has its tables.
+    pub fn open(&self) -> Outcome<JobStore> {
+        let store = self.open_unchecked()?;
+        // Once, without the retries of the store: who operates it wants to know now.
+        store.database().check_schema()?;
+        Ok(store)
+    }
+
+    /// Opens the store, with whatever tables it has; those of the embedded database are made.
+    pub fn open_unchecked(&self) -> Outcome<JobStore> {
+        let store = self.open_any()?;
+        if self.embedded {
+            store.database().migrate()?;
+        }
+        Ok(store)
+    }
+
+    /// Opens the store without making tables; it must be a database, which others can see.
+    pub fn open_any(&self) -> Outcome<JobStore> {
+        if self.settings.job_store.kind == StoreKind::Memory {
+            return Err(Failure::Usage(
+                "the settings keep jobs in memory, where no other process sees them: \
+                 name a database with jobStore.dataSource and dataSource.NAME.URL"
+                    .to_owned(),
+            ));
+        }
+        let mut settings = self.settings.clone();
+        if let Some(source) = &mut settings.data_source {
+            source.connection_timeout = source.connection_timeout.min(CONNECTION_TIMEOUT);
+        }
+        open(&settings)
+    }
+}
+
+/// Opens the store that `settings` name.
+pub fn open(settings: &Settings) -> Outcome<JobStore> {
+    Ok(carnelian::store::open(settings, Arc::new(SystemClock::default()))?)
+}

@@ -1,0 +1,185 @@
+//! `doctor`: looks for missing tables, unreadable rows, stuck states and broken invariants.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, span, table};
+use carnelian::clock::{Clock, SystemClock};
+use carnelian::store::row::{FiredState, ScheduleRow, Snapshot};
+use carnelian::store::{JobStore, Lock};
+use carnelian::{Error, JobKey, TriggerState};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How late a due trigger must be before its not being taken is worth a finding.
+const UNTAKEN_AFTER_MS: i64 = 10_000;
+/// How far this machine's clock may be from the database's.
+const SKEW_LIMIT_MS: u64 = 1_000;
+
+/// One thing that is not as it should be.
+pub struct Finding {
+    kind: &'static str,
+    subject: String,
+    detail: String,
+    /// Whether the audit of a running node mends it.
+    repairable: bool,
+}
+
+impl Finding {
+    fn new(kind: &'static str, subject: impl ToString, detail: impl Into<String>) -> Self {
+        Self { kind, subject: subject.to_string(), detail: detail.into(), repairable: false }
+    }
+
+    fn repairable(mut self) -> Self {
+        self.repairable = true;
+        self
+    }
+}
+
+/// Examines the store; exit code 1 if there is a finding.
+pub fn run(store: &JobStore, output: Output, invariants: bool) -> Outcome {
+    let findings = match store.database().check_schema() {
+        Ok(()) => examine(store, invariants)?,
+        Err(Error::Schema(text)) => vec![Finding::new("tables", store.database().describe(), text)],
+        Err(error) => return Err(error.into()),
+    };
+    let document: Vec<Value> = findings
+        .iter()
+        .map(|f| json!({"kind": f.kind, "subject": f.subject, "detail": f.detail, "repairable": f.repairable}))
+        .collect();
+    output.answer(json!({"findings": document}), || {
+        if findings.is_empty() {
+            return format!("{}: nothing found\n", store.database().describe());
+        }
+        let rows: Vec<Vec<String>> =
+            findings.iter().map(|f| vec![f.kind.to_owned(), f.subject.clone(), f.detail.clone()]).collect();
+        table(&["FINDING", "SUBJECT", "DETAIL"], &rows)
+    })?;
+    if findings.is_empty() { Ok(()) } else { Err(Failure::No) }
+}
+
+fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
+    let here_ms = SystemClock::default().wall_ms();
+    let now_ms = store.earliest_due(&[])?.0;
+    let snapshot = store.snapshot()?;
+    let alive: BTreeSet<String> =
+        store.instances()?.into_iter().filter(|node| node.alive).map(|node| node.instance).collect();
+    let mut findings = rows(&snapshot);
+    findings.extend(states(&snapshot));
+    findings.extend(nodes(&snapshot, &alive));
+    findings.extend(untaken(&snapshot, &alive, now_ms));
+    if here_ms.abs_diff(now_ms) > SKEW_LIMIT_MS {
+        let skew = span(here_ms.saturating_sub(now_ms));
+        findings.push(Finding::new("clock_skew", "this machine", format!("its clock is {skew} off the database's")));
+    }
+    if invariants {
+        let violations = carnelian::store::violations(&snapshot).into_iter();
+        findings.extend(violations.map(|violation| {
+            Finding::new("invariant", &violation.subject, format!("{}: {}", violation.invariant, violation.detail))
+        }));
+    }
+    Ok(findings)
+}
+
+/// Rows that cannot be read, or that point nowhere.
+fn rows(snapshot: &Snapshot) -> Vec<Finding> {
+    let unreadable = snapshot.unreadable.iter().map(|(table, key, reason)| {
+        Finding::new("unreadable_row", key, format!("{table}: {reason}; nodes leave it alone"))
+    });
+    let kindless = snapshot.triggers.iter().filter(|trigger| trigger.schedule == ScheduleRow::Missing).map(|trigger| {
+        let reason = match trigger.kind.as_str() {
+            "SIMPLE" | "CRON" => "its row in the table of its kind is missing",
+            _ => "this program does not know the kind",
+        };
+        Finding::new(
+            "unreadable_row",
+            &trigger.key,
+            format!("TRIGGERS: kind {}: {reason}; nodes leave it alone", trigger.kind),
+        )
+    });
+    let stray = snapshot
+        .stray_schedules
+        .iter()
+        .map(|(table, key)| Finding::new("stray_schedule", key, format!("{table}: there is no trigger of this key")));
+    let jobs: BTreeSet<&JobKey> = snapshot.jobs.iter().map(|job| &job.key).collect();
+    let jobless = snapshot.triggers.iter().filter(|trigger| !jobs.contains(&trigger.job)).map(|trigger| {
+        Finding::new("missing_job", &trigger.key, format!("its job `{}` does not exist or cannot be read", trigger.job))
+    });
+    let locks = [Lock::StateAccess, Lock::TriggerAccess].into_iter().map(Lock::name);
+    let missing = locks.filter(|name| !snapshot.locks.iter().any(|lock| lock == name)).map(|name| {
+        Finding::new("missing_lock", name, "the LOCKS table has no such row; `carnelian migrate` makes it")
+    });
+    unreadable.chain(kindless).chain(stray).chain(jobless).chain(missing).collect()
+}
+
+/// Triggers in states that somebody or nobody must end.
+fn states(snapshot: &Snapshot) -> Vec<Finding> {
+    let reserved: BTreeSet<_> = snapshot.fired.iter().map(|fire| &fire.trigger).collect();
+    let executing: BTreeSet<_> = snapshot
+        .fired
+        .iter()
+        .filter(|fire| fire.state == FiredState::Executing)
+        .filter_map(|fire| fire.job.as_ref())
+        .collect();
+    let look = |trigger: &carnelian::store::row::TriggerRow| match TriggerState::from_name(&trigger.state) {
+        None => Some(Finding::new("unknown_state", &trigger.key, format!("state `{}` means nothing", trigger.state))),
+        Some(TriggerState::Error) => Some(Finding::new(
+            "error_state",
+            &trigger.key,
+            "it was set aside and waits for a person: mend the cause, then `carnelian trigger reset`",
+        )),
+        Some(TriggerState::Acquired) if !reserved.contains(&trigger.key) => {
+            Some(Finding::new("stuck", &trigger.key, "ACQUIRED, but no node holds it").repairable())
+        }
+        Some(TriggerState::Blocked | TriggerState::PausedBlocked) if !executing.contains(&trigger.job) => Some(
+            Finding::new("stuck", &trigger.key, format!("{}, but no fire of its job is running", trigger.state))
+                .repairable(),
+        ),
+        Some(_) => None,
+    };
+    snapshot.triggers.iter().filter_map(look).collect()
+}
+
+/// Fires of nodes that are gone, and nodes that have fallen silent.
+fn nodes(snapshot: &Snapshot, alive: &BTreeSet<String>) -> Vec<Finding> {
+    let known: BTreeSet<&str> = snapshot.instances.iter().map(|node| node.name.as_str()).collect();
+    let mut held: BTreeMap<&str, usize> = BTreeMap::new();
+    for fire in &snapshot.fired {
+        *held.entry(fire.instance.as_str()).or_default() += 1;
+    }
+    let orphans = held.iter().filter(|(name, _)| !known.contains(*name)).map(|(name, count)| {
+        Finding::new("orphan_fires", name, format!("{count} fires belong to this node, which is not registered"))
+            .repairable()
+    });
+    let silent = snapshot.instances.iter().filter(|node| !alive.contains(&node.name)).map(|node| {
+        let count = held.get(node.name.as_str()).copied().unwrap_or(0);
+        let next = if alive.is_empty() { "; no other node is alive to take over" } else { "" };
+        Finding::new("silent_instance", &node.name, format!("it stopped checking in and holds {count} fires{next}"))
+            .repairable()
+    });
+    orphans.chain(silent).collect()
+}
+
+/// Jobs that are due while living nodes leave them alone: no node may have their type.
+fn untaken(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) -> Vec<Finding> {
+    if alive.is_empty() {
+        return Vec::new();
+    }
+    let mut late: BTreeMap<&JobKey, i64> = BTreeMap::new();
+    for trigger in snapshot.triggers.iter().filter(|t| t.state == TriggerState::Waiting.name()) {
+        let late_ms = trigger.next_ms.map_or(0, |next_ms| now_ms.saturating_sub(next_ms));
+        if late_ms > UNTAKEN_AFTER_MS {
+            let most = late.entry(&trigger.job).or_default();
+            *most = late_ms.max(*most);
+        }
+    }
+    let job_type = |key: &JobKey| snapshot.jobs.iter().find(|job| job.key == *key).map(|job| job.job_type.as_str());
+    late.into_iter()
+        .filter_map(|(key, late_ms)| {
+            let job_type = job_type(key)?;
+            let detail = format!(
+                "due for {} and not taken: no live node knows type `{job_type}`, or all workers are busy",
+                span(late_ms)
+            );
+            Some(Finding::new("untaken_job", key, detail))
+        })
+        .collect()
+}

@@ -1,0 +1,233 @@
+//! `explain`: why a trigger is not running right now, or when it will.
+
+use crate::failure::Outcome;
+use crate::output::{Output, fields, span, time};
+use crate::trigger::missing;
+use carnelian::store::row::FiredState;
+use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, TriggerSummary};
+use carnelian::{Error, GroupMatcher, JobDetail, MisfireInstruction, TriggerKey, TriggerState};
+use serde_json::json;
+
+/// What is known of one trigger at one moment.
+struct Facts {
+    trigger: TriggerSummary,
+    job: Option<JobDetail>,
+    /// Why the row of the trigger or of its job cannot be read.
+    unreadable: Option<String>,
+    fires: Vec<FiredTrigger>,
+    paused_groups: Vec<String>,
+    nodes: Vec<InstanceStatus>,
+    misfire_threshold_ms: i64,
+    now_ms: i64,
+}
+
+/// Says what holds the trigger back, or when it fires.
+pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
+    let facts = gather(store, key)?;
+    let reasons = facts.reasons();
+    let next_ms = facts.trigger.next_fire_ms;
+    let running = facts.running().count() > 0;
+    let document = json!({
+        "trigger": key.to_string(),
+        "job": facts.trigger.job.to_string(),
+        "state": facts.trigger.state,
+        "running": running,
+        "next_fire_ms": next_ms,
+        "prev_fire_ms": facts.trigger.previous_fire_ms,
+        "reasons": reasons,
+    });
+    output.answer(document, || {
+        let mut text = fields(&[
+            ("trigger", Some(key.to_string())),
+            ("job", Some(facts.trigger.job.to_string())),
+            ("type", facts.job.as_ref().map(|job| job.job_type().to_owned())),
+            ("state", Some(facts.trigger.state.clone())),
+            ("next fire", Some(time(next_ms))),
+            ("previous fire", Some(time(facts.trigger.previous_fire_ms))),
+        ]);
+        reasons.iter().for_each(|reason| text.push_str(&format!("- {reason}\n")));
+        text
+    })
+}
+
+fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
+    let summaries = store.trigger_summaries(&GroupMatcher::equals(key.group()))?;
+    let fires = store.fired_triggers()?;
+    let stored = summaries.into_iter().find(|trigger| trigger.key == *key);
+    let trigger = stored.or_else(|| gone_with_its_fire(key, &fires)).ok_or_else(|| missing(key))?;
+    let mut unreadable = None;
+    let mut note = |error: Error| match error {
+        Error::Unreadable { .. } => {
+            unreadable.get_or_insert(error.to_string());
+            Ok(())
+        }
+        other => Err(other),
+    };
+    store.trigger(key).map(drop).or_else(&mut note)?;
+    let job = match store.job(&trigger.job) {
+        Ok(job) => job,
+        Err(error) => {
+            note(error)?;
+            None
+        }
+    };
+    Ok(Facts {
+        job,
+        unreadable,
+        fires,
+        paused_groups: store.paused_groups()?,
+        nodes: store.instances()?,
+        misfire_threshold_ms: i64::try_from(store.settings().misfire_threshold.as_millis()).unwrap_or(i64::MAX),
+        now_ms: store.earliest_due(&[])?.0,
+        trigger,
+    })
+}
+
+/// A trigger without another fire time may be gone while its last fire runs.
+fn gone_with_its_fire(key: &TriggerKey, fires: &[FiredTrigger]) -> Option<TriggerSummary> {
+    let fire = fires.iter().find(|fire| fire.trigger == *key)?;
+    Some(TriggerSummary {
+        key: key.clone(),
+        job: fire.job.clone()?,
+        kind: "SIMPLE".to_owned(),
+        state: TriggerState::Complete.name().to_owned(),
+        next_fire_ms: None,
+        previous_fire_ms: Some(fire.scheduled_ms),
+        priority: carnelian::DEFAULT_PRIORITY,
+        misfire: MisfireInstruction::Smart.code(),
+    })
+}
+
+impl Facts {
+    fn running(&self) -> impl Iterator<Item = &FiredTrigger> {
+        self.fires.iter().filter(|fire| fire.state == FiredState::Executing && fire.trigger == self.trigger.key)
+    }
+
+    /// The executing fires of the same job.
+    fn of_the_job(&self) -> impl Iterator<Item = &FiredTrigger> {
+        self.fires
+            .iter()
+            .filter(|fire| fire.state == FiredState::Executing && fire.job.as_ref() == Some(&self.trigger.job))
+    }
+
+    fn is_alive(&self, instance: &str) -> bool {
+        self.nodes.iter().any(|node| node.alive && node.instance == instance)
+    }
+
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons: Vec<String> = self.running().map(|fire| self.running_on(fire)).collect();
+        if let Some(reason) = &self.unreadable {
+            reasons.push(format!("nodes leave it alone: {reason}"));
+        } else if self.job.is_none() {
+            reasons.push(format!("its job `{}` does not exist", self.trigger.job));
+        }
+        match TriggerState::from_name(&self.trigger.state) {
+            Some(TriggerState::Waiting) => self.waiting(&mut reasons),
+            Some(TriggerState::Acquired) => reasons.push(self.acquired()),
+            Some(TriggerState::Blocked) => self.blocked(&mut reasons),
+            Some(TriggerState::Paused) => reasons.push(self.paused()),
+            Some(TriggerState::PausedBlocked) => {
+                reasons.push(self.paused());
+                self.blocked(&mut reasons);
+            }
+            Some(TriggerState::Complete) => reasons.push("it has no fire time left".to_owned()),
+            Some(TriggerState::Error) => reasons.push(
+                "it is in the error state: its last fire asked for that, or a node could not make its job; \
+                 `carnelian trigger reset` lets it go on"
+                    .to_owned(),
+            ),
+            None => reasons.push(format!("nobody knows the state `{}`", self.trigger.state)),
+        }
+        reasons
+    }
+
+    fn running_on(&self, fire: &FiredTrigger) -> String {
+        let since = span(self.now_ms.saturating_sub(fire.fired_ms));
+        let node = &fire.instance;
+        let fate = if self.is_alive(node) { "" } else { ", a node that has stopped checking in" };
+        format!(
+            "it is running: fire {} on {node}{fate}, for {since}, due {}",
+            fire.fire_id,
+            time(Some(fire.scheduled_ms))
+        )
+    }
+
+    fn waiting(&self, reasons: &mut Vec<String>) {
+        let Some(next_ms) = self.trigger.next_fire_ms else {
+            return reasons.push("it has no fire time left".to_owned());
+        };
+        let late_ms = self.now_ms.saturating_sub(next_ms);
+        if late_ms < 0 {
+            reasons.push(format!("its time has not come: it fires in {}", span(late_ms)));
+        } else {
+            reasons.push(format!("it has been due for {}", span(late_ms)));
+            self.late(late_ms, reasons);
+        }
+        if !self.nodes.iter().any(|node| node.alive) {
+            reasons.push("no node is alive to run it".to_owned());
+        }
+    }
+
+    fn late(&self, late_ms: i64, reasons: &mut Vec<String>) {
+        let instruction = MisfireInstruction::from_code(&self.trigger.kind, self.trigger.misfire);
+        if late_ms > self.misfire_threshold_ms && instruction != Some(MisfireInstruction::Ignore) {
+            let name = instruction.map_or("unknown", MisfireInstruction::name);
+            reasons.push(format!("it is a misfire: a node's next pass applies its instruction `{name}`"));
+        }
+        if self.nodes.iter().any(|node| node.alive) {
+            let job_type = self.job.as_ref().map_or("?", JobDetail::job_type);
+            reasons.push(format!(
+                "living nodes leave it: either no one has job type `{job_type}`, or all their workers are busy"
+            ));
+        }
+        if self.job.as_ref().is_some_and(JobDetail::disallows_concurrent_execution) {
+            reasons.extend(self.of_the_job().map(|fire| self.held_by(fire)));
+        }
+    }
+
+    fn acquired(&self) -> String {
+        let holder =
+            self.fires.iter().find(|fire| fire.trigger == self.trigger.key && fire.state == FiredState::Acquired);
+        match holder {
+            Some(fire) if self.is_alive(&fire.instance) => {
+                let due = time(Some(fire.scheduled_ms));
+                format!("{} has reserved it and fires it at {due}", fire.instance)
+            }
+            Some(fire) => format!(
+                "{} had reserved it and has stopped checking in: another node frees it when it is declared dead",
+                fire.instance
+            ),
+            None => "it is reserved by nobody: the audit of a running node frees it".to_owned(),
+        }
+    }
+
+    fn held_by(&self, fire: &FiredTrigger) -> String {
+        let since = span(self.now_ms.saturating_sub(fire.fired_ms));
+        format!(
+            "its job runs once at a time, and fire {} of trigger {} is running on {} for {since}",
+            fire.fire_id, fire.trigger, fire.instance
+        )
+    }
+
+    fn blocked(&self, reasons: &mut Vec<String>) {
+        let before = reasons.len();
+        reasons.extend(self.of_the_job().map(|fire| self.held_by(fire)));
+        if reasons.len() == before {
+            reasons.push(
+                "it is blocked, but no fire of its job is running: the audit of a running node frees it".to_owned(),
+            );
+        }
+    }
+
+    fn paused(&self) -> String {
+        let group = self.trigger.key.group();
+        let remembered = |name: &str| self.paused_groups.iter().any(|paused| paused == name);
+        if remembered(ALL_GROUPS_PAUSED) {
+            "everything is paused: `carnelian all resume`".to_owned()
+        } else if remembered(group) {
+            format!("its group is paused: `carnelian group resume {group}`")
+        } else {
+            format!("it or its job is paused: `carnelian trigger resume {}`", self.trigger.key)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Failure: why a command ends with another exit code than 0.
+
+use std::process::ExitCode;
+
+/// What a command comes to.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+/// The ways in which a command does not end well.
+#[derive(Debug)]
+pub enum Failure {
+    /// The answer is "no", and standard output has said so.
+    No,
+    /// The answer is "no", with the reason.
+    Refused(String),
+    /// The command line or the settings are wrong.
+    Usage(String),
+    /// The database cannot be used.
+    Database(String),
+    /// Nobody reads standard output any more.
+    OutputClosed,
+}
+
+impl Failure {
+    /// Says it on standard error, and gives the exit code.
+    pub fn report(&self) -> ExitCode {
+        let (code, text) = match self {
+            Failure::No => (1, None),
+            Failure::Refused(text) => (1, Some(text)),
+            Failure::Usage(text) => (2, Some(text)),
+            Failure::Database(text) => (3, Some(text)),
+            Failure::OutputClosed => (0, None),
+        };
+        for line in text.iter().flat_map(|text| text.lines()) {
+            crate::output::complain(line);
+        }
+        ExitCode::from(code)
+    }
+}
+
+impl From<carnelian::Error> for Failure {
+    fn from(error: carnelian::Error) -> Self {
+        use carnelian::Error;
+        let text = error.to_string();
+        match error {
+            Error::Database(_) => Failure::Database(text),
+            Error::Schema(_) => Failure::Database(with_advice(text)),
+            Error::Invalid { .. } | Error::Cron(_) | Error::NeverFires { .. } | Error::Settings(_) => {
+                Failure::Usage(text)
+            }
+            _ => Failure::Refused(text),
+        }
+    }
+}
+
+/// The way out of missing tables, unless the text names it already.
+fn with_advice(text: String) -> String {
+    if text.contains("carnelian migrate") { text } else { format!("{text}; `carnelian migrate` makes the tables") }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+            _ => Failure::Refused(format!("standard output: {error}")),
+        }
+    }
+}

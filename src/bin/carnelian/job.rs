@@ -1,0 +1,127 @@
+//! `job`: lists, shows, adds, deletes, runs, pauses and resumes jobs.
+
+use crate::args::JobCommand;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, fields, table, time};
+use crate::{schedule, value};
+use carnelian::store::JobStore;
+use carnelian::{GroupMatcher, JobDataMap, JobDetail, JobKey};
+use serde_json::{Map, Value, json};
+
+/// Runs one of the `job` commands.
+pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
+    match command {
+        JobCommand::List { group } => list(store, output, group.as_deref()),
+        JobCommand::Show { job } => show(store, output, job),
+        JobCommand::Add { job, job_type, flags, replace } => {
+            // A job without a trigger is durable, or it is nothing.
+            let detail = schedule::job(job.clone(), job_type, flags, true)?;
+            store.add_job(&detail, *replace)?;
+            output.done(json!({"job": job.to_string()}), &format!("added {job}"))
+        }
+        JobCommand::Delete { job } => {
+            if store.delete_jobs(std::slice::from_ref(job))? == 0 {
+                return Err(missing(job));
+            }
+            output.done(json!({"job": job.to_string(), "deleted": true}), &format!("deleted {job} with its triggers"))
+        }
+        JobCommand::Run { job, data } => {
+            let trigger = store.trigger_job(job, value::data_map(data))?;
+            output.done(
+                json!({"job": job.to_string(), "trigger": trigger.to_string()}),
+                &format!("{job} runs as soon as a node takes {trigger}"),
+            )
+        }
+        JobCommand::Pause { job } => {
+            existing(store, job)?;
+            let count = store.pause_jobs(std::slice::from_ref(job))?;
+            output
+                .done(json!({"job": job.to_string(), "triggers": count}), &format!("paused {count} triggers of {job}"))
+        }
+        JobCommand::Resume { job } => {
+            existing(store, job)?;
+            let count = store.resume_jobs(std::slice::from_ref(job), true)?;
+            output
+                .done(json!({"job": job.to_string(), "triggers": count}), &format!("resumed {count} triggers of {job}"))
+        }
+    }
+}
+
+fn missing(job: &JobKey) -> Failure {
+    Failure::Refused(format!("job `{job}` does not exist"))
+}
+
+fn existing(store: &JobStore, job: &JobKey) -> Outcome<JobDetail> {
+    store.job(job)?.ok_or_else(|| missing(job))
+}
+
+fn list(store: &JobStore, output: Output, group: Option<&str>) -> Outcome {
+    let jobs = store.jobs(&group.map_or(GroupMatcher::Any, GroupMatcher::equals))?;
+    output.answer(Value::Array(jobs.iter().map(definition).map(Value::Object).collect()), || {
+        let rows: Vec<Vec<String>> = jobs
+            .iter()
+            .map(|job| {
+                vec![
+                    job.key().to_string(),
+                    job.job_type().to_owned(),
+                    flags(job),
+                    job.description().unwrap_or_default().to_owned(),
+                ]
+            })
+            .collect();
+        table(&["JOB", "TYPE", "FLAGS", "DESCRIPTION"], &rows)
+    })
+}
+
+fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
+    let job = existing(store, key)?;
+    let triggers = store.triggers_of_job(key)?;
+    let mut document = definition(&job);
+    document.insert("data".to_owned(), data(job.data()));
+    let keys = triggers.iter().map(|trigger| trigger.key().to_string().into()).collect();
+    document.insert("triggers".to_owned(), Value::Array(keys));
+    output.answer(Value::Object(document), || {
+        let mut shown = vec![
+            ("job", Some(key.to_string())),
+            ("type", Some(job.job_type().to_owned())),
+            ("description", job.description().map(str::to_owned)),
+            ("flags", Some(flags(&job)).filter(|flags| !flags.is_empty())),
+        ];
+        for (name, value) in job.data().iter() {
+            shown.push(("data", Some(format!("{name} = {value}"))));
+        }
+        for trigger in &triggers {
+            let next = time(trigger.next_fire_time().map(|time| time.timestamp_millis()));
+            shown.push(("trigger", Some(format!("{}, next {next}", trigger.key()))));
+        }
+        fields(&shown)
+    })
+}
+
+fn definition(job: &JobDetail) -> Map<String, Value> {
+    let entries = [
+        ("job", json!(job.key().to_string())),
+        ("type", json!(job.job_type())),
+        ("description", json!(job.description())),
+        ("durable", json!(job.is_durable())),
+        ("recover", json!(job.requests_recovery())),
+        ("non_concurrent", json!(job.disallows_concurrent_execution())),
+        ("persist_data", json!(job.persists_job_data_after_execution())),
+    ];
+    entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn flags(job: &JobDetail) -> String {
+    let set = [
+        (job.requests_recovery(), "recover"),
+        (job.disallows_concurrent_execution(), "non-concurrent"),
+        (job.persists_job_data_after_execution(), "persist-data"),
+        (job.is_durable(), "durable"),
+    ];
+    set.iter().filter(|(yes, _)| *yes).map(|(_, name)| *name).collect::<Vec<_>>().join(" ")
+}
+
+/// A data map as JSON, every value as text.
+pub fn data(data: &JobDataMap) -> Value {
+    Value::Object(data.iter().map(|(key, value)| (key.to_owned(), value.to_string().into())).collect())
+}

@@ -1,0 +1,69 @@
+//! The `carnelian` command: an operator's hand on a scheduler's database, and a stand-alone node.
+
+mod args;
+mod bench;
+mod cluster;
+mod command;
+mod config;
+mod cron;
+mod doctor;
+mod explain;
+mod failure;
+mod job;
+mod node;
+mod output;
+mod pausing;
+mod schedule;
+mod trigger;
+mod value;
+
+use args::{Cli, Command};
+use clap::Parser;
+use config::Config;
+use failure::Outcome;
+use output::Output;
+use serde_json::json;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).init();
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(cli: &Cli) -> Outcome {
+    let output = Output::new(cli.json);
+    if let Command::Cron(command) = &cli.command {
+        return cron::run(output, command);
+    }
+    let config = Config::load(cli.config.as_deref())?;
+    match &cli.command {
+        Command::Cron(_) => Ok(()),
+        Command::Migrate => migrate(&config, output),
+        Command::Schedule(options) => schedule::run(&config.open()?, output, options),
+        Command::Job(command) => job::run(&config.open()?, output, command),
+        Command::Trigger(command) => trigger::run(&config.open()?, output, command),
+        Command::Group(command) => pausing::group(&config.open()?, output, command),
+        Command::All(command) => pausing::all(&config.open()?, output, command),
+        Command::Running { reserved } => cluster::running(&config.open()?, output, *reserved),
+        Command::Cluster => cluster::cluster(&config.open()?, output),
+        Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
+        Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),
+        Command::Check(bounds) => cluster::check(&config.open()?, output, bounds),
+        Command::Node => node::run(config),
+        Command::Bench(options) => bench::run(&config, output, options),
+    }
+}
+
+/// Creates or upgrades the tables, and says what was done.
+fn migrate(config: &Config, output: Output) -> Outcome {
+    let store = config.open_any()?;
+    let steps = store.database().migrate()?;
+    output.answer(json!({"database": store.database().describe(), "done": steps}), || match steps.as_slice() {
+        [] => "the tables are up to date\n".to_owned(),
+        steps => steps.iter().map(|step| format!("{step}\n")).collect(),
+    })
+}

@@ -1,0 +1,133 @@
+//! `schedule`: stores a job and a trigger in one transaction.
+
+use crate::args::{JobFlags, Schedule};
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, time};
+use crate::value::{Moment, data_map};
+use carnelian::store::JobStore;
+use carnelian::{CronSchedule, JobDetail, JobKey, SimpleSchedule, Trigger};
+use serde_json::json;
+
+/// Stores what the options describe, and says when it fires first.
+pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
+    let detail = job(options.job.clone(), &options.job_type, &options.flags, options.flags.durable)?;
+    let trigger = trigger(store, options)?;
+    let stored = store_both(store, &detail, &trigger, options.replace)?;
+    let next = stored.next_fire_time().map(|time| time.timestamp_millis());
+    output.done(
+        json!({"job": detail.key().to_string(), "trigger": stored.key().to_string(), "next_fire_ms": next}),
+        &format!("scheduled {} for {}: fires at {}", stored.key(), detail.key(), time(next)),
+    )
+}
+
+/// The job that the options describe.
+pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outcome<JobDetail> {
+    let mut builder = JobDetail::builder(key, job_type)
+        .requests_recovery(flags.recover)
+        .disallow_concurrent_execution(flags.non_concurrent)
+        .persist_job_data_after_execution(flags.persist_data)
+        .durable(durable)
+        .data_map(data_map(&flags.data));
+    if let Some(text) = &flags.description {
+        builder = builder.description(text);
+    }
+    Ok(builder.build()?)
+}
+
+fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
+    let now = || Ok(store.earliest_due(&[])?.0);
+    let mut builder = Trigger::builder(options.trigger.clone(), options.job.clone())
+        .misfire(options.misfire)
+        .priority(options.priority);
+    if let Some(expression) = &options.when.cron {
+        let schedule = CronSchedule::new(expression)?;
+        builder = builder.schedule(match options.tz {
+            Some(zone) => schedule.in_zone(zone),
+            None => schedule,
+        });
+    } else if let Some(interval) = options.when.every {
+        let schedule = SimpleSchedule::every(interval);
+        builder = builder.schedule(match options.repeat {
+            Some(count) => schedule.repeat(count),
+            None => schedule,
+        });
+    }
+    if let Some(start) = options.when.at.or(options.start).unwrap_or(Moment::Now).resolve(now)? {
+        builder = builder.start_at(start);
+    }
+    match options.end.map(|end| end.resolve(now)).transpose()? {
+        Some(Some(end)) => builder = builder.end_at(end),
+        Some(None) => return Err(Failure::Usage("--end now: a trigger must end later than now".to_owned())),
+        None => {}
+    }
+    if let Some(name) = &options.calendar {
+        builder = builder.calendar(name);
+    }
+    Ok(builder.build()?)
+}
+
+/// Stores both, or adds the trigger to a job that is there and is the same.
+fn store_both(store: &JobStore, detail: &JobDetail, trigger: &Trigger, replace: bool) -> Outcome<Trigger> {
+    if !replace && let Some(stored) = add_to_existing(store, detail, trigger)? {
+        return Ok(stored);
+    }
+    match store.schedule(vec![(detail.clone(), vec![trigger.clone()])], replace) {
+        Ok(stored) => stored
+            .into_iter()
+            .next()
+            .ok_or_else(|| Failure::Refused(format!("trigger `{}` was not stored", trigger.key()))),
+        // The job may have appeared after we looked for it.
+        Err(error) if error.is_already_exists() && !replace => {
+            add_to_existing(store, detail, trigger)?.ok_or_else(|| error.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Adds the trigger to its job if that is stored, and is the same.
+fn add_to_existing(store: &JobStore, detail: &JobDetail, trigger: &Trigger) -> Outcome<Option<Trigger>> {
+    let Some(stored) = store.job(detail.key())? else { return Ok(None) };
+    refuse_a_difference(&stored, detail)?;
+    Ok(Some(store.add_trigger(trigger.clone(), false)?))
+}
+
+/// An error that names what differs; the data of a job that keeps it belongs to its runs, and does not count.
+fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
+    let flag = |yes: bool| yes.to_string();
+    let data = |job: &JobDetail| {
+        let entries: Vec<String> = job.data().iter().map(|(key, value)| format!("{key}={value}")).collect();
+        entries.join(" ")
+    };
+    let keeps_data = stored.persists_job_data_after_execution() && wanted.persists_job_data_after_execution();
+    let compared = [
+        ("type", stored.job_type().to_owned(), wanted.job_type().to_owned()),
+        (
+            "description",
+            stored.description().unwrap_or_default().to_owned(),
+            wanted.description().unwrap_or_default().to_owned(),
+        ),
+        ("recover", flag(stored.requests_recovery()), flag(wanted.requests_recovery())),
+        (
+            "non-concurrent",
+            flag(stored.disallows_concurrent_execution()),
+            flag(wanted.disallows_concurrent_execution()),
+        ),
+        (
+            "persist-data",
+            flag(stored.persists_job_data_after_execution()),
+            flag(wanted.persists_job_data_after_execution()),
+        ),
+        ("durable", flag(stored.is_durable()), flag(wanted.is_durable())),
+        ("data", data(stored), if keeps_data { data(stored) } else { data(wanted) }),
+    ];
+    let differing: Vec<&str> =
+        compared.iter().filter(|(_, stored, wanted)| stored != wanted).map(|(name, ..)| *name).collect();
+    if differing.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "job `{}` exists with another {}: give the same definition, or --replace",
+        stored.key(),
+        differing.join(", ")
+    )))
+}

@@ -1,0 +1,157 @@
+//! `trigger`: lists, shows, deletes, pauses, resumes and resets triggers.
+
+use crate::args::TriggerCommand;
+use crate::failure::{Failure, Outcome};
+use crate::job::data;
+use crate::output::{Output, fields, table, time};
+use carnelian::store::{JobStore, TriggerSummary};
+use carnelian::{GroupMatcher, MisfireInstruction, Schedule, Trigger, TriggerKey};
+use serde_json::{Value, json};
+
+/// Runs one of the `trigger` commands.
+pub fn run(store: &JobStore, output: Output, command: &TriggerCommand) -> Outcome {
+    match command {
+        TriggerCommand::List { group } => list(store, output, group.as_deref()),
+        TriggerCommand::Show { trigger } => show(store, output, trigger),
+        TriggerCommand::Delete { trigger } => {
+            if store.unschedule(std::slice::from_ref(trigger))? == 0 {
+                return Err(missing(trigger));
+            }
+            done(output, trigger, "deleted")
+        }
+        TriggerCommand::Pause { trigger } => {
+            existing(store, trigger)?;
+            store.pause_triggers(std::slice::from_ref(trigger))?;
+            done(output, trigger, "paused")
+        }
+        TriggerCommand::Resume { trigger } => {
+            existing(store, trigger)?;
+            store.resume_triggers(std::slice::from_ref(trigger), true)?;
+            done(output, trigger, "resumed")
+        }
+        TriggerCommand::Reset { trigger } => {
+            existing(store, trigger)?;
+            if !store.reset_from_error(trigger)? {
+                return Err(Failure::Refused(format!("trigger `{trigger}` is not in the error state")));
+            }
+            done(output, trigger, "reset")
+        }
+    }
+}
+
+fn done(output: Output, trigger: &TriggerKey, what: &str) -> Outcome {
+    output.done(json!({"trigger": trigger.to_string(), "done": what}), &format!("{what} {trigger}"))
+}
+
+/// The error for a trigger that is not there.
+pub fn missing(trigger: &TriggerKey) -> Failure {
+    Failure::Refused(format!("trigger `{trigger}` does not exist"))
+}
+
+fn existing(store: &JobStore, trigger: &TriggerKey) -> Outcome {
+    match store.trigger_state(trigger)? {
+        Some(_) => Ok(()),
+        None => Err(missing(trigger)),
+    }
+}
+
+fn list(store: &JobStore, output: Output, group: Option<&str>) -> Outcome {
+    let triggers = store.trigger_summaries(&group.map_or(GroupMatcher::Any, GroupMatcher::equals))?;
+    output.answer(Value::Array(triggers.iter().map(summary).collect()), || {
+        let rows: Vec<Vec<String>> = triggers
+            .iter()
+            .map(|trigger| {
+                vec![
+                    trigger.key.to_string(),
+                    trigger.job.to_string(),
+                    trigger.kind.clone(),
+                    trigger.state.clone(),
+                    time(trigger.next_fire_ms),
+                    time(trigger.previous_fire_ms),
+                    trigger.priority.to_string(),
+                    misfire_name(trigger),
+                ]
+            })
+            .collect();
+        table(&["TRIGGER", "JOB", "TYPE", "STATE", "NEXT FIRE", "PREVIOUS FIRE", "PRIORITY", "MISFIRE"], &rows)
+    })
+}
+
+fn summary(trigger: &TriggerSummary) -> Value {
+    json!({
+        "trigger": trigger.key.to_string(),
+        "job": trigger.job.to_string(),
+        "type": trigger.kind,
+        "state": trigger.state,
+        "next_fire_ms": trigger.next_fire_ms,
+        "prev_fire_ms": trigger.previous_fire_ms,
+        "priority": trigger.priority,
+        "misfire": misfire_name(trigger),
+    })
+}
+
+/// The instruction's name; the number where nobody knows it.
+fn misfire_name(trigger: &TriggerSummary) -> String {
+    MisfireInstruction::from_code(&trigger.kind, trigger.misfire)
+        .map_or_else(|| trigger.misfire.to_string(), |instruction| instruction.name().to_owned())
+}
+
+fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
+    let trigger = store.trigger(key)?.ok_or_else(|| missing(key))?;
+    let state = store.trigger_state(key)?.ok_or_else(|| missing(key))?;
+    let ms = |time: chrono::DateTime<chrono::Utc>| time.timestamp_millis();
+    let (start, end) = (ms(trigger.start_time()), trigger.end_time().map(ms));
+    let (next, previous) = (trigger.next_fire_time().map(ms), trigger.previous_fire_time().map(ms));
+    let document = json!({
+        "trigger": key.to_string(),
+        "job": trigger.job_key().to_string(),
+        "type": trigger.schedule().kind(),
+        "schedule": schedule(&trigger),
+        "description": trigger.description(),
+        "state": state.name(),
+        "next_fire_ms": next,
+        "prev_fire_ms": previous,
+        "start_ms": start,
+        "end_ms": end,
+        "priority": trigger.priority(),
+        "misfire": trigger.misfire_instruction().name(),
+        "calendar": trigger.calendar_name(),
+        "data": data(trigger.data()),
+    });
+    output.answer(document, || {
+        let mut shown = vec![
+            ("trigger", Some(key.to_string())),
+            ("job", Some(trigger.job_key().to_string())),
+            ("schedule", Some(schedule(&trigger))),
+            ("description", trigger.description().map(str::to_owned)),
+            ("state", Some(state.name().to_owned())),
+            ("next fire", Some(time(next))),
+            ("previous fire", Some(time(previous))),
+            ("start", Some(time(Some(start)))),
+            ("end", end.map(|end| time(Some(end)))),
+            ("priority", Some(trigger.priority().to_string())),
+            ("misfire", Some(trigger.misfire_instruction().name().to_owned())),
+            ("calendar", trigger.calendar_name().map(str::to_owned)),
+        ];
+        for (name, value) in trigger.data().iter() {
+            shown.push(("data", Some(format!("{name} = {value}"))));
+        }
+        fields(&shown)
+    })
+}
+
+/// A schedule in one line.
+fn schedule(trigger: &Trigger) -> String {
+    match trigger.schedule() {
+        Schedule::Cron(cron) => format!("cron {} in {}", cron.expression().text(), cron.zone()),
+        Schedule::Simple(simple) if simple.repeat_count() == Some(0) => "once".to_owned(),
+        Schedule::Simple(simple) => {
+            let every = format!("every {} ms", simple.interval().as_millis());
+            match simple.repeat_count() {
+                Some(count) => format!("{every}, {} of {} times so far", simple.times_triggered(), count + 1),
+                None => format!("{every}, {} times so far", simple.times_triggered()),
+            }
+        }
+        other => other.kind().to_owned(),
+    }
+}

@@ -1,0 +1,121 @@
+//! Values of options: durations, moments, time zones, misfire names, `K=V`.
+
+use carnelian::{JobDataMap, MisfireInstruction};
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::time::Duration;
+
+/// A moment as the user writes it; relative ones are resolved by the store's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// When the store gets it.
+    Now,
+    /// So long after now.
+    After(Duration),
+    /// Epoch milliseconds.
+    At(i64),
+}
+
+/// Reads `500ms 30s 5m 2h 1d`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let scale: u64 = match text.get(digits..).map(str::trim_start) {
+        Some("ms") => 1,
+        Some("s") => 1_000,
+        Some("m") => 60_000,
+        Some("h") => 3_600_000,
+        Some("d") => 86_400_000,
+        _ => return Err("expected a number with its unit, such as 500ms, 30s, 5m, 2h or 1d".to_owned()),
+    };
+    let count = text.get(..digits).and_then(|count| count.parse::<u64>().ok());
+    match count.and_then(|count| count.checked_mul(scale)).filter(|ms| i64::try_from(*ms).is_ok()) {
+        Some(ms) => Ok(Duration::from_millis(ms)),
+        None => Err("expected a whole number before the unit, as in 30s".to_owned()),
+    }
+}
+
+/// Reads ISO 8601 with an offset, `now`, or `+30s`.
+pub fn moment(text: &str) -> Result<Moment, String> {
+    if text == "now" {
+        return Ok(Moment::Now);
+    }
+    if let Some(after) = text.strip_prefix('+') {
+        return duration(after).map(Moment::After);
+    }
+    let with_offset = text.strip_suffix('Z').map_or(text.to_owned(), |utc| format!("{utc}+00:00"));
+    DateTime::parse_from_rfc3339(text)
+        .or_else(|_| DateTime::parse_from_str(&with_offset, "%Y-%m-%dT%H:%M%:z"))
+        .map(|time| Moment::At(time.timestamp_millis()))
+        .map_err(|_| "expected ISO 8601 with offset such as 2030-01-31T08:00:00+01:00, `now`, or +30s".to_owned())
+}
+
+impl Moment {
+    /// The moment itself, given the store's present one; none for `now`, which the store fills in.
+    pub fn resolve(self, now_ms: impl FnOnce() -> carnelian::Result<i64>) -> carnelian::Result<Option<DateTime<Utc>>> {
+        let ms = match self {
+            Moment::Now => return Ok(None),
+            Moment::After(wait) => now_ms()?.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)),
+            Moment::At(ms) => ms,
+        };
+        Ok(Some(DateTime::from_timestamp_millis(ms).unwrap_or(DateTime::<Utc>::MAX_UTC)))
+    }
+}
+
+/// Reads the name of a time zone.
+pub fn zone(text: &str) -> Result<Tz, String> {
+    text.parse().map_err(|_| "expected the name of a time zone such as UTC or Europe/Paris".to_owned())
+}
+
+/// Reads `K=V`.
+pub fn entry(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+/// Reads the name of a misfire instruction.
+pub fn misfire() -> impl TypedValueParser<Value = MisfireInstruction> {
+    PossibleValuesParser::new(MisfireInstruction::ALL.map(MisfireInstruction::name)).try_map(|name| {
+        MisfireInstruction::from_name(&name).ok_or_else(|| format!("no misfire instruction is called {name}"))
+    })
+}
+
+/// Entries as a data map of texts.
+pub fn data_map(entries: &[(String, String)]) -> JobDataMap {
+    entries.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_need_a_unit() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+        for text in ["", "5", "s", "-5s", "1.5s", "99999999999999999999s", "999999999999999999d", "é"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn moments_are_read_in_three_forms() {
+        assert_eq!(moment("now"), Ok(Moment::Now));
+        assert_eq!(moment("+30s"), Ok(Moment::After(Duration::from_secs(30))));
+        assert_eq!(moment("1970-01-01T01:00:00+01:00"), Ok(Moment::At(0)));
+        assert_eq!(moment("1970-01-01T00:00:00.250Z"), Ok(Moment::At(250)));
+        assert_eq!(moment("1970-01-01T00:01Z"), Ok(Moment::At(60_000)));
+        for text in ["", "tomorrow", "2030-01-31", "2030-01-31T08:00:00", "+", "+5"] {
+            assert!(moment(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn data_may_hold_equals_signs() {
+        assert_eq!(entry("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        assert!(entry("a").is_err());
+        assert!(entry("=b").is_err());
+    }
+}

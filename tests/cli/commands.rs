@@ -1,0 +1,221 @@
+//! Storing, listing, pausing, explaining, checking.
+
+use super::{Place, text};
+use serde_json::{Value, json};
+
+fn only(list: &Value) -> &Value {
+    match list.as_array().map(Vec::as_slice) {
+        Some([one]) => one,
+        _ => panic!("not one element: {list}"),
+    }
+}
+
+#[test]
+fn a_scheduled_trigger_is_listed_with_the_fields_scripts_rely_on() {
+    let place = Place::new();
+    place.fine("migrate");
+    place.fine(
+        "schedule --job g.work --type demo.sleep --trigger g.soon --at 2040-01-01T00:00:00+01:00 --priority 7 \
+         --data ms=100 --recover --misfire fire-now",
+    );
+    let expected = json!([{
+        "trigger": "g.soon", "job": "g.work", "type": "SIMPLE", "state": "WAITING",
+        "next_fire_ms": 2_208_985_200_000_i64, "prev_fire_ms": null, "priority": 7, "misfire": "fire-now",
+    }]);
+    assert_eq!(place.json("trigger list"), expected);
+    assert_eq!(place.json("trigger list --group other"), json!([]));
+    let job = place.json("job show g.work");
+    assert_eq!((&job["data"], &job["recover"], &job["durable"]), (&json!({"ms": "100"}), &json!(true), &json!(false)));
+    assert_eq!(job["triggers"], json!(["g.soon"]));
+    assert!(place.fine("trigger list").contains("2039-12-31T23:00:00.000Z"));
+    assert_eq!(text(&place.json("trigger show g.soon"), "schedule"), "once");
+}
+
+#[test]
+fn an_existing_job_gets_another_trigger_but_no_other_definition() {
+    let place = Place::new();
+    let job = "schedule --job g.work --type demo.append --data a=1";
+    place.fine(&format!("{job} --trigger g.one --every 1h"));
+    place.fine(&format!("{job} --trigger g.two --every 1h --repeat 3"));
+    let complaint = place.refused(1, &format!("{job} --trigger g.two --every 2h"));
+    assert!(complaint.starts_with("carnelian: ") && complaint.contains("g.two"), "{complaint}");
+    let complaint = place.refused(1, "schedule --job g.work --type demo.sleep --trigger g.three --every 1h");
+    assert!(complaint.contains("another type, data"), "{complaint}");
+    place.fine("schedule --job g.work --type demo.sleep --trigger g.two --every 2h --replace");
+    assert_eq!(text(&place.json("job show g.work"), "type"), "demo.sleep");
+    assert!(text(&place.json("trigger show g.two"), "schedule").starts_with("every 7200000 ms"));
+    assert_eq!(place.json("trigger list").as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn cron_triggers_keep_their_zone_and_misfire() {
+    let place = Place::new();
+    let words = [
+        "schedule",
+        "--job",
+        "work",
+        "--type",
+        "t",
+        "--trigger",
+        "noon",
+        "--cron",
+        "0 0 12 * * ?",
+        "--tz",
+        "Europe/Paris",
+        "--misfire",
+        "do-nothing",
+        "--start",
+        "2040-06-30T23:00:00Z",
+        "--end",
+        "2041-01-01T00:00:00Z",
+    ];
+    place.run(&words).with(0, "schedule");
+    let trigger = place.json("trigger show noon");
+    assert_eq!(trigger["next_fire_ms"], json!(2_224_749_600_000_i64));
+    assert_eq!(text(&trigger, "schedule"), "cron 0 0 12 * * ? in Europe/Paris");
+    assert_eq!(text(&trigger, "misfire"), "do-nothing");
+    assert_eq!(text(&trigger, "trigger"), "DEFAULT.noon");
+}
+
+#[test]
+fn usage_errors_have_code_2_and_say_what_is_accepted() {
+    let place = Place::new();
+    place.fine("migrate");
+    let start = "schedule --job g.j --type t --trigger g.t";
+    for (line, hint) in [
+        (start.to_owned(), "--cron"),
+        (format!("{start} --every 5s --at now"), "cannot be used"),
+        (format!("{start} --every 5"), "30s"),
+        (format!("{start} --every 0s"), "at least 1 ms"),
+        (format!("{start} --at tomorrow"), "ISO 8601"),
+        (format!("{start} --every 5s --misfire do-nothing"), "SIMPLE"),
+        (format!("{start} --every 5s --misfire never"), "do-nothing"),
+        (format!("{start} --every 5s --tz Mars/Base"), "--tz"),
+        (format!("{start} --every 5s --data novalue"), "KEY=VALUE"),
+        (format!("{start} --cron bad"), "cron"),
+        (format!("{start} --at 2040-01-01T00:00:00Z --end 2039-01-01T00:00:00Z"), "never fire"),
+        ("trigger show".to_owned(), "Usage"),
+        ("fly".to_owned(), "unrecognized"),
+    ] {
+        let complaint = place.refused(2, &line);
+        assert!(complaint.contains(hint), "{line}: {complaint}");
+    }
+    assert_eq!(place.json("trigger list"), json!([]));
+}
+
+#[test]
+fn pauses_are_seen_in_states_and_explained() {
+    let place = Place::new();
+    place.fine("schedule --job g.work --type t --trigger g.a --every 1h --start +1h");
+    let state = |key: &str| text(&place.json(&format!("trigger show {key}")), "state").to_owned();
+    let reasons = |key: &str| place.json(&format!("explain {key}"))["reasons"].to_string();
+
+    assert!(reasons("g.a").contains("its time has not come") && reasons("g.a").contains("no node is alive"));
+    place.fine("trigger pause g.a");
+    assert_eq!(state("g.a"), "PAUSED");
+    assert!(reasons("g.a").contains("carnelian trigger resume g.a"));
+    place.fine("trigger resume g.a");
+    assert_eq!(state("g.a"), "WAITING");
+
+    place.fine("group pause g");
+    place.fine("schedule --job g.work --type t --trigger g.b --every 1h");
+    assert_eq!((state("g.a"), state("g.b")), ("PAUSED".to_owned(), "PAUSED".to_owned()));
+    assert!(reasons("g.b").contains("carnelian group resume g"));
+    place.fine("group resume g");
+    place.fine("job pause g.work");
+    assert_eq!(state("g.b"), "PAUSED");
+    place.fine("job resume g.work");
+
+    place.fine("all pause");
+    assert!(reasons("g.b").contains("carnelian all resume"));
+    place.fine("all resume");
+    assert_eq!((state("g.a"), state("g.b")), ("WAITING".to_owned(), "WAITING".to_owned()));
+    place.refused(1, "trigger reset g.a");
+    place.refused(1, "explain g.none");
+}
+
+#[test]
+fn jobs_are_added_run_and_deleted() {
+    let place = Place::new();
+    place.fine("job add g.work --type demo.append --data a=1 --description work --non-concurrent");
+    place.refused(1, "job add g.work --type demo.append");
+    let list = place.json("job list");
+    let job = only(&list);
+    assert_eq!((text(job, "job"), text(job, "type"), &job["durable"]), ("g.work", "demo.append", &json!(true)));
+    place.fine("job run g.work --data b=2");
+    let list = place.json("trigger list");
+    assert_eq!(text(only(&list), "job"), "g.work");
+    place.fine("job delete g.work");
+    place.refused(1, "job delete g.work");
+    place.refused(1, "job show g.work");
+    place.refused(1, "job run g.work");
+    place.refused(1, "job pause g.work");
+    assert_eq!(place.json("trigger list"), json!([]));
+}
+
+#[test]
+fn deleting_the_last_trigger_deletes_a_job_that_is_not_durable() {
+    let place = Place::new();
+    place.fine("schedule --job g.work --type t --trigger g.t --every 1h");
+    place.fine("schedule --job g.kept --type t --trigger g.u --every 1h --durable");
+    place.fine("trigger delete g.t");
+    place.fine("trigger delete g.u");
+    place.refused(1, "trigger delete g.t");
+    let list = place.json("job list");
+    assert_eq!(text(only(&list), "job"), "g.kept");
+}
+
+#[test]
+fn a_monitor_gets_its_answer_by_exit_code() {
+    let place = Place::new();
+    place.fine("schedule --job g.work --type t --trigger g.late --at 2020-01-01T00:00:00Z");
+    place.fine("schedule --job g.work --type t --trigger g.early --at +1h");
+    place.fine("check --max-overdue 1");
+    place.refused(1, "check --max-overdue 0");
+    place.refused(1, "check --min-nodes 1");
+    let answer = place.json("check");
+    assert_eq!((&answer["ok"], &answer["overdue"], &answer["nodes"]), (&json!(true), &json!(1), &json!(0)));
+    assert_eq!(place.json("cluster"), json!([]));
+    assert_eq!(place.json("running"), json!([]));
+}
+
+#[test]
+fn doctor_finds_nothing_in_a_sound_store_and_names_what_is_wrong_in_another() {
+    let place = Place::new();
+    place.fine("schedule --job g.work --type t --trigger g.t --every 1h --non-concurrent");
+    assert_eq!(place.json("doctor --invariants"), json!({"findings": []}));
+    super::configuration::sql(&place, "UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'BLOCKED'");
+    let ran = place.run(&["doctor", "--json"]).with(1, "doctor");
+    let answer: Value = serde_json::from_str(&ran.out).unwrap();
+    let finding = only(&answer["findings"]);
+    assert_eq!((text(finding, "kind"), text(finding, "subject")), ("stuck", "g.t"));
+    assert_eq!(finding["repairable"], json!(true));
+    assert!(text(finding, "detail").contains("BLOCKED"));
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_named_by_its_key() {
+    let place = Place::new();
+    place.fine("schedule --job g.work --type t --trigger g.t --every 1h");
+    super::configuration::sql(&place, "DELETE FROM QRTZ_SIMPLE_TRIGGERS");
+    let ran = place.run(&["doctor", "--json"]).with(1, "doctor");
+    assert!(ran.out.contains("\"unreadable_row\"") && ran.out.contains("g.t"), "{}", ran.out);
+    let reasons = place.json("explain g.t")["reasons"].to_string();
+    assert!(reasons.contains("cannot be read"), "{reasons}");
+}
+
+#[test]
+fn cron_commands_need_no_database() {
+    let place = Place::new();
+    let noon = ["cron", "next", "0 0 12 ? * MON-FRI", "--tz", "Europe/Paris", "--from", "0", "--count", "2"];
+    assert_eq!(place.run(&noon).with(0, "cron next").out, "39600000\n126000000\n");
+    let words: Vec<&str> = noon.into_iter().chain(["--json"]).collect();
+    assert_eq!(
+        place.run(&words).with(0, "cron next").out.trim().replace(char::is_whitespace, ""),
+        "[39600000,126000000]"
+    );
+    assert!(place.run(&["cron", "explain", "0 0 12 ? * MON-FRI"]).with(0, "explain").out.contains("12:00"));
+    place.run(&["cron", "next", "0 0 12 1 1 ? 2020", "--from", "1700000000000"]).with(1, "no time left");
+    place.run(&["cron", "next", "0 0 25 * * ?"]).with(2, "bad");
+    assert!(!place.path("carnelian.db").exists());
+}

@@ -1,0 +1,100 @@
+//! The stand-alone node with its `command` jobs, and the bench.
+
+use super::{Place, text, write_config};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// A running `carnelian node`; killed if the test fails.
+struct Node(Child);
+
+impl Node {
+    fn start(place: &Place) -> Self {
+        let mut child = place.command(&["node"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        assert!(ready.starts_with("READY "), "{ready}");
+        Self(child)
+    }
+
+    /// SIGTERM; gives the exit code.
+    fn stop(mut self) -> Option<i32> {
+        kill_process(Pid::from_raw(self.0.id().try_into().unwrap()).unwrap(), Signal::TERM).unwrap();
+        let mut code = None;
+        until("the node stops", || {
+            code = self.0.try_wait().unwrap();
+            code.is_some()
+        });
+        code.unwrap().code()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn until(what: &str, mut reached: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !reached() {
+        assert!(Instant::now() < end, "waited too long until {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_node_runs_commands_and_stops_on_a_signal() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "carnelian.shutdown.deadline = 10s\n");
+    place.fine("migrate");
+    let node = Node::start(&place);
+    let nodes = place.json("cluster");
+    assert_eq!((nodes[0]["alive"].as_bool(), nodes[0]["running"].as_i64()), (Some(true), Some(0)));
+    place.fine("check --min-nodes 1");
+
+    let schedule = |name: &str, argv: &str, more: &[&str]| {
+        let (key, argv) = (format!("c.{name}"), format!("argv={argv}"));
+        let words = ["schedule", "--job", &key, "--type", "command", "--trigger", &key, "--at", "now", "--data", &argv];
+        place.run(&words.into_iter().chain(more.iter().copied()).collect::<Vec<_>>()).with(0, name);
+    };
+    let folder = format!("cwd={}", place.folder.path().display());
+    schedule("words", "sh -c 'echo $GREETING > words'", &["--data", "env.GREETING=hello", "--data", &folder]);
+    schedule("array", r#"["touch", "a file"]"#, &["--data", &folder]);
+    until("both commands have run", || place.path("words").exists() && place.path("a file").exists());
+    until("the words are written", || std::fs::read_to_string(place.path("words")).unwrap() == "hello\n");
+
+    // The timeout ends a command with all it has started.
+    schedule("slow", "sh -c 'sleep 60 & wait; touch survived'", &["--data", "timeout=300ms", "--data", &folder]);
+    until("the slow command is stopped", || place.json("trigger list").as_array().is_some_and(Vec::is_empty));
+    assert!(!place.path("survived").exists());
+
+    // So does the end of the node.
+    schedule("long", "sh -c 'touch begun; sleep 60'", &["--data", &folder]);
+    until("the long command has begun", || place.path("begun").exists());
+    let running = place.json("running");
+    assert_eq!((text(&running[0], "job"), text(&running[0], "state")), ("c.long", "EXECUTING"));
+    assert_eq!(place.json("explain c.long")["running"], Value::Bool(true));
+    let begun = Instant::now();
+    assert_eq!(node.stop(), Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert_eq!(place.json("running"), serde_json::json!([]));
+    assert_eq!(place.json("doctor --invariants"), serde_json::json!({"findings": []}));
+}
+
+#[test]
+fn the_bench_reports_its_figures_and_leaves_nothing() {
+    let place = Place::new();
+    let figures = place.json("bench --triggers 200 --threads 4 --nodes 2");
+    assert_eq!(figures["fires"], 200);
+    for key in ["seconds", "fires_per_second", "statements_per_fire", "commits_per_fire"] {
+        assert!(figures[key].as_f64().is_some_and(|value| value > 0.0), "{key} in {figures}");
+    }
+    for key in ["p50", "p99", "max"] {
+        assert!(figures["lateness_ms"][key].is_i64(), "{key} in {figures}");
+    }
+    assert_eq!(place.json("job list"), serde_json::json!([]));
+}

@@ -1,0 +1,23 @@
+//! What a store must do, told once and asked of every database: [`store/suite`] is compiled for each of them.
+//!
+//! After each test the invariants are checked (`Cluster`'s drop). PostgreSQL and MySQL need a server: run `./tests/run`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+#[path = "store/databases.rs"]
+mod databases;
+#[path = "store/kit.rs"]
+mod kit;
+
+#[path = "store/on_memory.rs"]
+mod memory;
+#[cfg(feature = "mysql")]
+#[path = "store/on_mysql.rs"]
+mod mysql;
+#[cfg(feature = "postgres")]
+#[path = "store/on_postgres.rs"]
+mod postgres;
+#[cfg(feature = "sqlite")]
+#[path = "store/on_sqlite.rs"]
+mod sqlite;

@@ -1,0 +1,46 @@
+//! How a test gets a database of each kind.
+
+use super::kit::Opened;
+use carnelian::clock::Clock;
+use carnelian::store::MemoryDatabase;
+use std::sync::Arc;
+
+/// A fresh one.
+pub fn memory(_scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
+    Opened { database: Arc::new(MemoryDatabase::new(clock)), folder: None }
+}
+
+/// A file of its own.
+#[cfg(feature = "sqlite")]
+pub fn sqlite(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("store.db").display());
+    Opened { folder: Some(folder), ..sql(&url, scheduler, clock) }
+}
+
+/// Its own rows in the tables of a server.
+#[cfg(feature = "postgres")]
+pub fn postgres(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
+    sql(&crate::support::postgres_url(), scheduler, clock)
+}
+
+/// Its own rows in the tables of a server.
+#[cfg(feature = "mysql")]
+pub fn mysql(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
+    sql(&crate::support::mysql_url(), scheduler, clock)
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+fn sql(url: &str, scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
+    use super::kit::TestDatabase;
+    use carnelian::settings::DataSourceUrl;
+    use carnelian::store::{Database as _, SqlDatabase, SqlOptions};
+    let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
+    let mut options = SqlOptions::new(scheduler);
+    options.node_clock = true; // the test's clock
+    options.max_connections = 4;
+    let database = SqlDatabase::open(&url, clock, options).unwrap();
+    database.migrate().unwrap();
+    let database: Arc<dyn TestDatabase> = Arc::new(database);
+    Opened { database, folder: None }
+}

@@ -1,0 +1,329 @@
+//! What the tests of the store are told with: a clock that stands still, a cluster, its nodes, short ways to make jobs
+//! and triggers.
+
+use carnelian::clock::Clock;
+use carnelian::store::row::{FiredState, Snapshot};
+use carnelian::store::{
+    AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
+    FireBundle, JobStore, Lock, Membership, Owner, Recovered, Reservation, Session, StoreSettings, violations,
+};
+use carnelian::{
+    JobDetail, JobDetailBuilder, JobKey, Result, Signal, SimpleSchedule, Trigger, TriggerBuilder, TriggerKey, Woken,
+};
+use chrono::{DateTime, Utc};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+/// When each test begins: 2027-01-15T08:00:00Z.
+pub const NOW: i64 = 1_800_000_000_000;
+pub const SECOND: i64 = 1_000;
+pub const MINUTE: i64 = 60 * SECOND;
+/// How long a node may be silent: interval and tolerance.
+pub const WINDOW: i64 = 22_500;
+
+/// Stands still until it is moved. Nobody waits on it: a wait ends at once.
+#[derive(Debug)]
+pub struct TestClock {
+    wall: AtomicI64,
+    ticks: AtomicI64,
+}
+
+impl TestClock {
+    fn advance(&self, ms: i64) {
+        self.wall.fetch_add(ms, Ordering::SeqCst);
+        self.ticks.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// Sets the wall clock alone, as an administrator would.
+    pub fn jump(&self, ms: i64) {
+        self.wall.fetch_add(ms, Ordering::SeqCst);
+    }
+}
+
+impl Clock for TestClock {
+    fn wall_ms(&self) -> i64 {
+        self.wall.load(Ordering::SeqCst)
+    }
+
+    fn ticks(&self) -> Duration {
+        Duration::from_millis(self.ticks.load(Ordering::SeqCst).unsigned_abs())
+    }
+
+    fn wait(&self, _: &Signal, _: Option<Duration>) -> Woken {
+        std::thread::sleep(Duration::from_millis(1));
+        Woken::TimedOut
+    }
+}
+
+/// A database whose faults can be planned.
+pub trait TestDatabase: Database {
+    #[cfg(feature = "test-util")]
+    fn plan(&self) -> &carnelian::store::faults::FaultPlan;
+}
+
+macro_rules! test_database {
+    ($database:ty) => {
+        impl TestDatabase for $database {
+            #[cfg(feature = "test-util")]
+            fn plan(&self) -> &carnelian::store::faults::FaultPlan {
+                self.faults()
+            }
+        }
+    };
+}
+test_database!(carnelian::store::MemoryDatabase);
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+test_database!(carnelian::store::SqlDatabase);
+
+/// A database and what must live as long as it.
+pub struct Opened {
+    pub database: Arc<dyn TestDatabase>,
+    #[expect(dead_code, reason = "deleted when it goes")]
+    pub folder: Option<tempfile::TempDir>,
+}
+
+/// One scheduler and its nodes. When it goes, the invariants must hold.
+pub struct Cluster {
+    pub opened: Opened,
+    pub clock: Arc<TestClock>,
+    pub store: JobStore,
+    settings: StoreSettings,
+    damaged: AtomicBool,
+}
+
+impl Cluster {
+    pub fn new(open: fn(&str, Arc<dyn Clock>) -> Opened) -> Self {
+        Self::with(open, |_| {})
+    }
+
+    pub fn with(open: fn(&str, Arc<dyn Clock>) -> Opened, change: impl FnOnce(&mut StoreSettings)) -> Self {
+        let scheduler = crate::support::fresh_name("store");
+        let clock = Arc::new(TestClock { wall: AtomicI64::new(NOW), ticks: AtomicI64::new(0) });
+        let mut settings = StoreSettings { scheduler_name: scheduler.clone(), ..StoreSettings::default() };
+        change(&mut settings);
+        let opened = open(&scheduler, Arc::clone(&clock) as _);
+        let database: Arc<dyn Database> = Arc::clone(&opened.database) as _;
+        let store = JobStore::new(database, Arc::clone(&clock) as _, settings.clone());
+        Self { opened, clock, store, settings, damaged: AtomicBool::new(false) }
+    }
+
+    /// A node that has checked in.
+    pub fn node(&self, name: &str) -> Node {
+        let mut node = self.stranger(name);
+        assert!(node.check_in().registered, "{name}");
+        node
+    }
+
+    /// A node that has not checked in yet.
+    pub fn stranger(&self, name: &str) -> Node {
+        let database: Arc<dyn Database> = Arc::clone(&self.opened.database) as _;
+        let store = JobStore::new(database, Arc::clone(&self.clock) as _, self.settings.clone());
+        Node { store, me: Membership::new(name) }
+    }
+
+    /// Time passes.
+    pub fn advance(&self, ms: i64) {
+        self.clock.advance(ms);
+    }
+
+    pub fn now(&self) -> i64 {
+        self.clock.wall_ms()
+    }
+
+    /// Stores a job with its triggers.
+    pub fn schedule<const N: usize>(&self, job: JobDetailBuilder, triggers: [TriggerBuilder; N]) -> Vec<Trigger> {
+        self.try_schedule(job, triggers).unwrap()
+    }
+
+    pub fn try_schedule<const N: usize>(
+        &self,
+        job: JobDetailBuilder,
+        triggers: [TriggerBuilder; N],
+    ) -> Result<Vec<Trigger>> {
+        let triggers = triggers.into_iter().map(|t| t.build().unwrap()).collect();
+        self.store.schedule(vec![(job.build()?, triggers)], false)
+    }
+
+    /// The state of a trigger, `-` if there is none.
+    pub fn state(&self, trigger: &str) -> String {
+        self.state_of(&trigger_key(trigger))
+    }
+
+    pub fn state_of(&self, key: &TriggerKey) -> String {
+        self.store.trigger_state(key).unwrap().map_or("-", |state| state.name()).to_owned()
+    }
+
+    pub fn next(&self, trigger: &str) -> Option<i64> {
+        self.store.trigger(&trigger_key(trigger)).unwrap()?.next_fire_time().map(|t| t.timestamp_millis())
+    }
+
+    pub fn has_job(&self, name: &str) -> bool {
+        self.store.job(&job_key(name)).unwrap().is_some()
+    }
+
+    /// Fired rows as `trigger/STATE@instance`, sorted.
+    pub fn fires(&self) -> Vec<String> {
+        let mut fires: Vec<_> = self.store.fired_triggers().unwrap();
+        fires.sort_by(|a, b| (&a.trigger, &a.fire_id).cmp(&(&b.trigger, &b.fire_id)));
+        let show = |f: &carnelian::store::FiredTrigger| {
+            let state = if f.state == FiredState::Acquired { "ACQUIRED" } else { "EXECUTING" };
+            format!("{}/{state}@{}", f.trigger.name(), f.instance)
+        };
+        fires.iter().map(show).collect()
+    }
+
+    /// The only recovery trigger.
+    pub fn recovery_trigger(&self) -> Trigger {
+        let keys = self.recovery_triggers();
+        assert_eq!(keys.len(), 1, "{keys:?}");
+        self.store.trigger(&keys[0]).unwrap().unwrap()
+    }
+
+    pub fn recovery_triggers(&self) -> Vec<TriggerKey> {
+        let rows = self.snapshot().triggers;
+        rows.into_iter().map(|t| t.key).filter(|k| k.group() == carnelian::RECOVERY_GROUP).collect()
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        self.store.snapshot().unwrap()
+    }
+
+    /// Everything but the instances, to see whether anything was written.
+    pub fn rows(&self) -> String {
+        format!("{:#?}", Snapshot { instances: Vec::new(), ..self.snapshot() })
+    }
+
+    /// Does to the rows what none of the store's stories would do.
+    pub fn tamper(&self, mut work: impl FnMut(&mut dyn Session) -> Result<()>) {
+        self.opened.database.transact("tamper", Begin::Locking(Lock::TriggerAccess), &mut work).unwrap();
+    }
+
+    /// As [`Cluster::tamper`]; the invariants need not hold at the end.
+    pub fn damage(&self, work: impl FnMut(&mut dyn Session) -> Result<()>) {
+        self.damaged.store(true, Ordering::SeqCst);
+        self.tamper(work);
+    }
+
+    /// The invariants must hold.
+    pub fn check(&self) {
+        let broken: Vec<String> = violations(&self.snapshot()).iter().map(ToString::to_string).collect();
+        assert!(broken.is_empty(), "broken invariants:\n{}", broken.join("\n"));
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if !std::thread::panicking() && !self.damaged.load(Ordering::SeqCst) {
+            self.check();
+        }
+    }
+}
+
+/// A node as its threads see it.
+pub struct Node {
+    pub store: JobStore,
+    pub me: Membership,
+}
+
+impl Node {
+    pub fn check_in(&mut self) -> Checkin {
+        self.store.check_in(&mut self.me).unwrap()
+    }
+
+    /// Checks in, says whom it recovered.
+    pub fn recovers(&mut self) -> Vec<Recovered> {
+        self.check_in().recovered
+    }
+
+    pub fn owner(&self) -> Owner {
+        self.me.owner().expect("registered")
+    }
+
+    pub fn try_acquire(&self, max: usize) -> Result<Acquisition> {
+        self.acquire_with(max, |_| {})
+    }
+
+    pub fn acquire_with<'a>(&self, max: usize, change: impl FnOnce(&mut AcquireRequest<'a>)) -> Result<Acquisition> {
+        static TYPES: LazyLock<Vec<String>> = LazyLock::new(|| vec!["work".to_owned()]);
+        static NONE: BTreeSet<TriggerKey> = BTreeSet::new();
+        let mut request =
+            AcquireRequest { max, look_ahead_ms: 30 * SECOND, fire_ahead_ms: 0, job_types: &TYPES, quarantined: &NONE };
+        change(&mut request);
+        self.store.acquire(&self.owner(), &request)
+    }
+
+    /// Takes up to 100 triggers.
+    pub fn acquire(&self) -> Acquisition {
+        self.try_acquire(100).unwrap()
+    }
+
+    /// Fires what is due now and must be one trigger.
+    pub fn fire_one(&self) -> FireBundle {
+        let mut fired = self.acquire().fired;
+        assert_eq!(fired.len(), 1, "{fired:#?}");
+        fired.pop().unwrap()
+    }
+
+    /// Reserves what is due soon and must be one trigger.
+    pub fn reserve_one(&self) -> Reservation {
+        let acquisition = self.acquire();
+        assert_eq!((acquisition.fired.len(), acquisition.reserved.len()), (0, 1), "{acquisition:#?}");
+        acquisition.reserved.into_iter().next().unwrap()
+    }
+
+    pub fn fire(&self, reservations: &[Reservation]) -> Vec<FireBundle> {
+        self.store.fire(&self.owner(), reservations).unwrap()
+    }
+
+    /// The job has ended as jobs do.
+    pub fn complete(&self, bundle: &FireBundle) -> CompletionOutcome {
+        self.complete_with(bundle, CompletionInstruction::NoInstruction)
+    }
+
+    pub fn complete_with(&self, bundle: &FireBundle, instruction: CompletionInstruction) -> CompletionOutcome {
+        self.complete_all(&[bundle.completion(instruction, None)])[0]
+    }
+
+    pub fn complete_all(&self, completions: &[Completion]) -> Vec<CompletionOutcome> {
+        self.store.complete(&self.owner(), completions).unwrap()
+    }
+}
+
+pub fn job_key(name: &str) -> JobKey {
+    JobKey::new("jobs", name)
+}
+
+pub fn trigger_key(name: &str) -> TriggerKey {
+    TriggerKey::new("triggers", name)
+}
+
+/// A job of the type that every node here can run.
+pub fn job(name: &str) -> JobDetailBuilder {
+    JobDetail::builder(job_key(name), "work")
+}
+
+/// A job of which one fire may run at a time.
+pub fn lone_job(name: &str) -> JobDetailBuilder {
+    job(name).disallow_concurrent_execution(true)
+}
+
+/// Fires once.
+pub fn once(name: &str, job: &str, at_ms: i64) -> TriggerBuilder {
+    Trigger::builder(trigger_key(name), job_key(job)).start_at(at(at_ms))
+}
+
+/// Fires every minute, for ever.
+pub fn minutely(name: &str, job: &str, from_ms: i64) -> TriggerBuilder {
+    once(name, job, from_ms).schedule(SimpleSchedule::every(Duration::from_secs(60)))
+}
+
+pub fn at(ms: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(ms).unwrap()
+}
+
+/// Names of the triggers of bundles, in their order.
+pub fn names(bundles: &[FireBundle]) -> Vec<&str> {
+    bundles.iter().map(|b| b.trigger.key().name()).collect()
+}

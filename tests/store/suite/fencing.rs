@@ -1,0 +1,152 @@
+//! Fencing: a node that was declared dead while it lived can change nothing that now belongs to another.
+
+use super::*;
+use carnelian::store::{CompletionInstruction, CompletionOutcome};
+use carnelian::{Error, JobDataMap};
+
+/// Node A runs `t`, holds `u` reserved, and is then declared dead by B.
+struct Zombie {
+    cluster: Cluster,
+    a: Node,
+    b: Node,
+    running: carnelian::store::FireBundle,
+    reserved: carnelian::store::Reservation,
+}
+
+fn zombie(work: carnelian::JobDetailBuilder) -> Zombie {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(work, [minutely("t", "a", NOW)]);
+    cluster.schedule(job("other"), [once("u", "other", NOW + 20 * SECOND)]);
+    let mut taken = a.acquire();
+    let (running, reserved) = (taken.fired.pop().unwrap(), taken.reserved.pop().unwrap());
+    cluster.advance(10 * SECOND);
+    b.check_in();
+    cluster.advance(12_501);
+    assert_eq!(b.recovers().len(), 1);
+    Zombie { cluster, a, b, running, reserved }
+}
+
+/// H6, QZ-48.
+#[test]
+fn a_node_that_was_failed_out_learns_it_and_comes_back_as_another() {
+    let Zombie { cluster, mut a, .. } = zombie(job("a"));
+    let before = a.owner();
+    let checkin = a.check_in();
+    assert!(checkin.failed_out && !checkin.registered);
+    assert_eq!(a.me.owner(), None);
+    let checkin = a.check_in();
+    assert!(checkin.registered && !checkin.failed_out && !checkin.twin);
+    assert_ne!(a.owner(), before);
+    assert_eq!(cluster.snapshot().instances.len(), 2);
+}
+
+/// H3, S7.
+#[test]
+fn its_completion_writes_nothing() {
+    let Zombie { cluster, a, running, .. } =
+        zombie(lone_job("a").requests_recovery(true).persist_job_data_after_execution(true));
+    let before = cluster.rows();
+    let data: JobDataMap = [("x", "zombie")].into_iter().collect();
+    for instruction in [CompletionInstruction::NoInstruction, CompletionInstruction::SetAllJobTriggersError] {
+        let outcome = a.complete_all(&[running.completion(instruction, Some(data.clone()))]);
+        assert_eq!(outcome, [CompletionOutcome::Fenced]);
+    }
+    assert_eq!(cluster.rows(), before);
+}
+
+/// H3: the successor runs, and the zombie's end must not set its siblings free.
+#[test]
+fn its_completion_does_not_unblock_the_job_its_successor_runs() {
+    let Zombie { cluster, a, b, running, .. } = zombie(lone_job("a").requests_recovery(true));
+    let again = b.acquire().fired.into_iter().find(|f| f.recovering.is_some()).unwrap();
+    assert_eq!(cluster.state("t"), "BLOCKED");
+    assert_eq!(a.complete(&running), CompletionOutcome::Fenced);
+    assert_eq!(cluster.state("t"), "BLOCKED");
+    assert_eq!(b.complete(&again), CompletionOutcome::Recorded);
+    assert_eq!(cluster.state("t"), "WAITING");
+}
+
+/// H2.
+#[test]
+fn its_reservations_cannot_be_fired_or_released() {
+    let Zombie { cluster, a, b, reserved, .. } = zombie(job("a"));
+    assert_eq!(cluster.state("u"), "WAITING");
+    let error = a.store.fire(&a.owner(), &[reserved.clone()]).unwrap_err();
+    assert!(error.is_fenced(), "{error}");
+    let taken = b.acquire();
+    assert_eq!(taken.fired.iter().filter(|f| f.trigger.key() == &trigger_key("u")).count(), 1);
+    let before = cluster.rows();
+    a.store.release(&[reserved]).unwrap();
+    assert_eq!(cluster.rows(), before);
+}
+
+/// H6: also if the node has come back as another incarnation with the old reservation still in its hands.
+#[test]
+fn old_reservations_do_not_come_back_with_the_node() {
+    let Zombie { cluster, mut a, b, reserved, running, .. } = zombie(job("a"));
+    a.check_in();
+    a.check_in();
+    assert!(a.fire(&[reserved.clone()]).is_empty());
+    assert_eq!(a.complete(&running), CompletionOutcome::Fenced);
+    a.store.release(&[reserved]).unwrap();
+    assert_eq!(cluster.state("u"), "WAITING");
+    assert!(!b.acquire().fired.is_empty());
+}
+
+/// H7, H25.
+#[test]
+fn it_cannot_acquire() {
+    let Zombie { cluster, a, .. } = zombie(job("a"));
+    let before = cluster.rows();
+    let error = a.try_acquire(10).unwrap_err();
+    assert!(matches!(error, Error::Fenced { .. }), "{error}");
+    assert_eq!(cluster.rows(), before);
+}
+
+#[test]
+fn it_leaves_without_touching_its_successors_rows() {
+    let Zombie { cluster, a, .. } = zombie(job("a"));
+    let before = cluster.rows();
+    assert_eq!(a.store.leave(&a.owner()).unwrap(), 0);
+    assert_eq!(cluster.rows(), before);
+    assert_eq!(cluster.snapshot().instances.len(), 1);
+}
+
+/// A group of completions is not lost because one of them is fenced.
+#[test]
+fn in_one_group_the_fenced_are_told_from_the_recorded() {
+    let Zombie { cluster, mut a, running, .. } = zombie(job("a"));
+    a.check_in();
+    a.check_in();
+    cluster.schedule(job("c"), [minutely("fresh", "c", cluster.now())]);
+    let fresh = a.acquire().fired;
+    let mut ends = vec![running.completion(CompletionInstruction::NoInstruction, None)];
+    ends.extend(fresh.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)));
+    let outcomes = a.complete_all(&ends);
+    assert_eq!(outcomes[0], CompletionOutcome::Fenced);
+    assert!(outcomes.len() > 1 && outcomes[1..].iter().all(|o| *o == CompletionOutcome::Recorded));
+}
+
+/// Two processes with one name: the later one has the name, the earlier one does not take it back.
+#[test]
+fn of_two_twins_the_later_keeps_the_name() {
+    let cluster = Cluster::new(open);
+    let mut first = cluster.node("A");
+    let mut second = cluster.stranger("A");
+    assert!(second.check_in().registered);
+    assert!(first.check_in().failed_out);
+    assert!(first.check_in().twin);
+    for _ in 0..6 {
+        cluster.advance(10 * SECOND);
+        let checkin = second.check_in();
+        assert!(!checkin.failed_out);
+        assert!(first.check_in().twin);
+    }
+    // The twin ends, and its name is free after its window.
+    let registered = (0..6).any(|_| {
+        cluster.advance(10 * SECOND);
+        first.check_in().registered
+    });
+    assert!(registered);
+}

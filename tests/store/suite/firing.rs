@@ -1,0 +1,173 @@
+//! Firing what was reserved, and giving reservations back.
+
+use super::*;
+
+#[test]
+fn a_reserved_trigger_fires_at_its_time() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a").data("x", "job"), [minutely("t", "a", NOW + 10 * SECOND).data("y", "trigger")]);
+    let reservation = a.reserve_one();
+    cluster.advance(10 * SECOND);
+    let fired = a.fire(&[reservation.clone()]);
+    assert_eq!(names(&fired), ["t"]);
+    let bundle = &fired[0];
+    assert_eq!((bundle.scheduled_ms, bundle.fired_ms), (NOW + 10 * SECOND, NOW + 10 * SECOND));
+    assert_eq!(bundle.job.data().text("x"), Some("job"));
+    assert_eq!(bundle.trigger.data().text("y"), Some("trigger"));
+    assert_eq!(bundle.trigger.next_fire_time(), Some(at(NOW + 10 * SECOND + MINUTE)));
+    assert_ne!(bundle.fire_id, reservation.fire_id, "its fence is drawn when it begins");
+    assert_eq!(cluster.state("t"), "WAITING");
+    assert_eq!(cluster.fires(), ["t/EXECUTING@A"]);
+}
+
+#[test]
+fn a_lone_jobs_triggers_are_blocked_while_it_runs() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(
+        lone_job("a"),
+        [minutely("t", "a", NOW + SECOND), minutely("u", "a", NOW + MINUTE), minutely("v", "a", NOW + MINUTE)],
+    );
+    cluster.store.pause_triggers(&[trigger_key("v")]).unwrap();
+    let reservation = a.reserve_one();
+    assert_eq!(cluster.state("u"), "WAITING");
+    let fired = a.fire(&[reservation]);
+    assert_eq!(["t", "u", "v"].map(|t| cluster.state(t)), ["BLOCKED", "BLOCKED", "PAUSED_BLOCKED"]);
+    a.complete(&fired[0]);
+    assert_eq!(["t", "u", "v"].map(|t| cluster.state(t)), ["WAITING", "WAITING", "PAUSED"]);
+}
+
+/// Two nodes may reserve triggers of one lone job; the second to fire gives its own back.
+#[test]
+fn of_two_reserved_triggers_of_a_lone_job_one_fires() {
+    let cluster = Cluster::new(open);
+    let (a, b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(lone_job("a"), [minutely("t", "a", NOW + SECOND), minutely("u", "a", NOW + SECOND)]);
+    let (first, second) = (a.reserve_one(), b.reserve_one());
+    assert_ne!(first.trigger, second.trigger);
+    cluster.advance(SECOND);
+    assert_eq!(a.fire(&[first]).len(), 1);
+    assert!(b.fire(&[second.clone()]).is_empty());
+    assert_eq!(cluster.state_of(&second.trigger), "BLOCKED");
+    assert_eq!(cluster.fires().len(), 1);
+}
+
+#[test]
+fn a_trigger_paused_while_reserved_is_not_fired() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
+    let reservation = a.reserve_one();
+    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.advance(SECOND);
+    assert!(a.fire(&[reservation]).is_empty());
+    assert_eq!(cluster.state("t"), "PAUSED");
+    assert!(cluster.fires().is_empty());
+}
+
+/// H2: Quartz would fire the old reservation and rewind the next fire time.
+#[test]
+fn a_trigger_paused_and_resumed_while_reserved_is_not_fired_twice() {
+    let cluster = Cluster::new(open);
+    let (a, b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
+    let reservation = a.reserve_one();
+    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.advance(SECOND);
+    let bundle = b.fire_one();
+    assert!(a.fire(&[reservation]).is_empty());
+    b.complete(&bundle);
+    assert_eq!(cluster.next("t"), Some(NOW + SECOND + MINUTE));
+}
+
+#[test]
+fn a_trigger_rescheduled_while_reserved_is_not_fired_at_its_old_time() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
+    let reservation = a.reserve_one();
+    cluster.store.reschedule(&trigger_key("t"), once("t", "a", NOW + MINUTE).build().unwrap()).unwrap();
+    cluster.advance(SECOND);
+    assert!(a.fire(&[reservation]).is_empty());
+    assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE)));
+}
+
+#[test]
+fn a_trigger_deleted_while_reserved_is_not_fired() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
+    let reservation = a.reserve_one();
+    cluster.store.unschedule(&[trigger_key("t")]).unwrap();
+    assert!(a.fire(&[reservation]).is_empty());
+    assert!(cluster.fires().is_empty() && !cluster.has_job("a"));
+}
+
+#[test]
+fn a_batch_fires_what_stands_and_gives_back_the_rest() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), ["t", "u", "v"].map(|t| once(t, "a", NOW + SECOND)));
+    let reserved = a.acquire().reserved;
+    cluster.store.pause_triggers(&[trigger_key("u")]).unwrap();
+    cluster.advance(SECOND);
+    let fired = a.fire(&reserved);
+    assert_eq!(fired.len(), 2);
+    assert_eq!(cluster.state("u"), "PAUSED");
+    assert_eq!(cluster.fires().len(), 2);
+}
+
+#[test]
+fn nothing_to_fire_or_release_costs_nothing() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let before = cluster.opened.database.counts();
+    assert!(a.fire(&[]).is_empty());
+    assert!(a.complete_all(&[]).is_empty());
+    a.store.release(&[]).unwrap();
+    assert_eq!(cluster.opened.database.counts(), before);
+}
+
+#[test]
+fn a_released_trigger_can_be_taken_again() {
+    let cluster = Cluster::new(open);
+    let (a, b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
+    let reservation = a.reserve_one();
+    a.store.release(&[reservation.clone()]).unwrap();
+    assert_eq!(cluster.state("t"), "WAITING");
+    assert!(cluster.fires().is_empty());
+    let other = b.reserve_one();
+    a.store.release(&[reservation]).unwrap();
+    assert_eq!(cluster.state("t"), "ACQUIRED", "a second release is not ours to give");
+    b.store.release(&[other]).unwrap();
+}
+
+/// H4: Quartz's release turns BLOCKED into WAITING.
+#[test]
+fn releasing_a_trigger_that_was_blocked_meanwhile_leaves_it_blocked() {
+    let cluster = Cluster::new(open);
+    let (a, b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(lone_job("a"), [minutely("t", "a", NOW + SECOND), minutely("u", "a", NOW + SECOND)]);
+    let (first, second) = (a.reserve_one(), b.reserve_one());
+    cluster.advance(SECOND);
+    let fired = a.fire(&[first]);
+    b.store.release(&[second.clone()]).unwrap();
+    assert_eq!(cluster.state_of(&second.trigger), "BLOCKED");
+    assert!(b.acquire().fired.is_empty());
+    a.complete(&fired[0]);
+    assert_eq!(cluster.state_of(&second.trigger), "WAITING");
+}
+
+#[test]
+fn releasing_a_paused_trigger_leaves_it_paused() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
+    let reservation = a.reserve_one();
+    cluster.store.pause_all().unwrap();
+    a.store.release(&[reservation]).unwrap();
+    assert_eq!(cluster.state("t"), "PAUSED");
+}

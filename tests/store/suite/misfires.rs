@@ -1,0 +1,175 @@
+//! Misfires: what a trigger that is too late is made into. What each instruction computes is golden data's business.
+
+use super::*;
+use carnelian::store::row::ScheduleRow;
+use carnelian::{CronSchedule, MisfireInstruction, SimpleSchedule};
+use std::time::Duration;
+
+/// Fires at `NOW + 5 min` and every minute after it, `count` times more, and has missed it all until `NOW + 10 min 30 s`.
+fn late(cluster: &Cluster, count: Option<u32>, instruction: MisfireInstruction) {
+    let every = SimpleSchedule::every(Duration::from_secs(60));
+    let schedule = match count {
+        Some(count) => every.repeat(count),
+        None => every,
+    };
+    cluster.schedule(job("a"), [once("t", "a", NOW + 5 * MINUTE).schedule(schedule).misfire(instruction)]);
+    cluster.advance(10 * MINUTE + 30 * SECOND);
+}
+
+#[test]
+fn nothing_late_takes_no_lock_and_writes_nothing() {
+    let cluster = Cluster::new(open);
+    cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
+    cluster.advance(MINUTE);
+    let before = cluster.opened.database.counts();
+    assert_eq!(cluster.store.handle_misfires().unwrap(), Default::default());
+    let after = cluster.opened.database.counts();
+    assert_eq!(after.commits, before.commits);
+    assert!(after.statements - before.statements <= 2);
+}
+
+#[test]
+fn each_instruction_moves_a_late_trigger_as_quartz_does() {
+    use MisfireInstruction::*;
+    let late_by = NOW + 10 * MINUTE + 30 * SECOND;
+    let next = NOW + 11 * MINUTE;
+    for (count, instruction, expected) in [
+        (Some(0), Smart, Some(late_by)),
+        (None, Smart, Some(next)),
+        (Some(9), Smart, Some(late_by)),
+        (Some(0), FireNow, Some(late_by)),
+        (Some(9), RescheduleNowWithExistingCount, Some(late_by)),
+        (Some(9), RescheduleNowWithRemainingCount, Some(late_by)),
+        (Some(9), RescheduleNextWithExistingCount, Some(next)),
+        (Some(9), RescheduleNextWithRemainingCount, Some(next)),
+    ] {
+        let cluster = Cluster::new(open);
+        late(&cluster, count, instruction);
+        let pass = cluster.store.handle_misfires().unwrap();
+        assert_eq!(pass.handled, [trigger_key("t")], "{instruction:?}");
+        assert_eq!(
+            (cluster.state("t").as_str(), cluster.next("t")),
+            ("WAITING", expected),
+            "{count:?} {instruction:?}"
+        );
+    }
+}
+
+#[test]
+fn who_ignores_misfires_is_not_touched() {
+    let cluster = Cluster::new(open);
+    late(&cluster, Some(9), MisfireInstruction::Ignore);
+    assert!(cluster.store.handle_misfires().unwrap().handled.is_empty());
+    assert_eq!(cluster.next("t"), Some(NOW + 5 * MINUTE));
+}
+
+#[test]
+fn counts_of_a_simple_trigger_are_stored_with_it() {
+    let cluster = Cluster::new(open);
+    late(&cluster, Some(9), MisfireInstruction::RescheduleNowWithRemainingCount);
+    cluster.store.handle_misfires().unwrap();
+    let row = cluster.snapshot().triggers.remove(0);
+    assert_eq!(row.schedule, ScheduleRow::Simple { repeat_count: 4, interval_ms: MINUTE, times_triggered: 0 });
+    assert_eq!(row.start_ms, NOW + 10 * MINUTE + 30 * SECOND);
+}
+
+#[test]
+fn a_late_cron_trigger_fires_once_or_waits() {
+    for (instruction, next) in
+        [(MisfireInstruction::Smart, NOW + 10 * MINUTE), (MisfireInstruction::DoNothing, NOW + 15 * MINUTE)]
+    {
+        let cluster = Cluster::new(open);
+        let cron = once("t", "a", NOW).schedule(CronSchedule::new("0 0/5 * * * ?").unwrap()).misfire(instruction);
+        cluster.schedule(job("a"), [cron]);
+        cluster.advance(10 * MINUTE);
+        assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 1);
+        assert_eq!(cluster.next("t"), Some(next));
+    }
+}
+
+#[test]
+fn a_trigger_is_late_one_millisecond_after_the_threshold() {
+    let cluster = Cluster::new(open);
+    cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
+    cluster.advance(MINUTE);
+    assert!(cluster.store.handle_misfires().unwrap().handled.is_empty());
+    cluster.advance(1);
+    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 1);
+}
+
+/// #586: Quartz leaves a COMPLETE trigger and its job for ever.
+#[test]
+fn a_trigger_that_misfires_past_its_end_goes_with_its_job() {
+    let cluster = Cluster::new(open);
+    cluster.schedule(job("a"), [minutely("t", "a", NOW).end_at(at(NOW + MINUTE))]);
+    cluster.advance(10 * MINUTE);
+    let pass = cluster.store.handle_misfires().unwrap();
+    assert_eq!(pass.finalized, [trigger_key("t")]);
+    assert_eq!(cluster.state("t"), "-");
+    assert!(!cluster.has_job("a"));
+}
+
+#[test]
+fn a_trigger_that_misfires_past_its_end_while_its_job_runs_leaves_the_job() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [minutely("t", "a", NOW).end_at(at(NOW + 2 * MINUTE))]);
+    let bundle = a.fire_one();
+    cluster.advance(10 * MINUTE);
+    assert_eq!(cluster.store.handle_misfires().unwrap().finalized, [trigger_key("t")]);
+    assert!(cluster.has_job("a"));
+    cluster.check();
+    a.complete(&bundle);
+    assert_eq!(cluster.state("t"), "-", "I6");
+    assert!(!cluster.has_job("a"), "I14");
+}
+
+#[test]
+fn a_pass_handles_a_batch_and_says_that_there_are_more() {
+    let cluster = Cluster::with(open, |s| s.max_misfires_at_a_time = 20);
+    let triggers: Vec<_> = (0..50).map(|i| minutely(&format!("t{i}"), "a", NOW + i).build().unwrap()).collect();
+    cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
+    cluster.advance(10 * MINUTE);
+    let passes: Vec<_> = (0..3).map(|_| cluster.store.handle_misfires().unwrap()).collect();
+    assert_eq!(passes.iter().map(|p| p.handled.len()).collect::<Vec<_>>(), [20, 20, 10]);
+    assert_eq!(passes.iter().map(|p| p.more).collect::<Vec<_>>(), [true, true, false]);
+    assert_eq!(passes[0].handled[0], trigger_key("t0"), "the latest first");
+}
+
+/// H12: in Quartz 2.3 one bad row blocks all misfire handling for ever.
+#[test]
+fn unreadable_rows_do_not_keep_the_handler_from_the_others() {
+    let cluster = Cluster::with(open, |s| s.max_misfires_at_a_time = 5);
+    let triggers: Vec<_> = (0..30).map(|i| minutely(&format!("t{i}"), "a", NOW + i).build().unwrap()).collect();
+    let keys: Vec<_> = triggers[..20].iter().map(|t| t.key().clone()).collect();
+    cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
+    cluster.damage(|s| {
+        let mut rows = s.triggers(&keys)?;
+        s.delete_triggers(&keys, None)?;
+        rows.iter_mut().for_each(|row| row.data = Some(vec![1, 2, 3]));
+        s.insert_triggers(&rows)
+    });
+    cluster.advance(10 * MINUTE);
+    let pass = cluster.store.handle_misfires().unwrap();
+    assert_eq!(pass.handled.len(), 5);
+    assert!(pass.more);
+    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 5);
+    let last = cluster.store.handle_misfires().unwrap();
+    assert_eq!((last.handled.len(), last.unreadable.len()), (0, 20));
+}
+
+#[test]
+fn paused_and_blocked_and_reserved_triggers_are_not_handled() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(lone_job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + SECOND)]);
+    cluster.schedule(job("b"), [minutely("v", "b", NOW + SECOND), minutely("w", "b", NOW + SECOND)]);
+    cluster.store.pause_triggers(&[trigger_key("w")]).unwrap();
+    let acquisition = a.acquire();
+    cluster.advance(10 * MINUTE);
+    let before = cluster.rows();
+    assert!(cluster.store.handle_misfires().unwrap().handled.is_empty());
+    assert_eq!(cluster.rows(), before);
+    a.complete(&acquisition.fired[0]);
+    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 2);
+}

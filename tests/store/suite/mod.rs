@@ -1,0 +1,17 @@
+//! The suite, once. Each database's module provides `open`.
+
+use super::super::kit::*;
+use super::open;
+
+mod acquisition;
+mod completion;
+#[cfg(feature = "test-util")]
+mod faults;
+mod fencing;
+mod firing;
+mod membership;
+mod misfires;
+mod pausing;
+mod recovery;
+mod scheduling;
+mod states;
