@@ -9,4 +9,7 @@ mod fixture;
 mod life;
 #[path = "scheduler/running.rs"]
 mod running;
+#[cfg(feature = "sqlite")]
+#[path = "scheduler/sqlite.rs"]
+mod sqlite;
 mod support;

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// A reservation gives way only to a trigger that is due this much earlier.
 const WORTH_A_RELEASE_MS: i64 = 100;
 
+/// With a backlog, how long a pass waits for more workers to become free, so that one transaction serves them.
+const LINGER: Duration = Duration::from_millis(2);
+
 /// The acquisition service. It keeps its reserved batch between passes.
 pub(crate) struct Acquirer {
     node: Arc<Node>,
@@ -29,6 +32,8 @@ pub(crate) struct Acquirer {
     handover: VecDeque<FireTask>,
     /// The last acquisition brought all it asked for: there is probably more.
     is_more: bool,
+    /// Since when a pass waits for more free workers.
+    lingering: Option<Duration>,
     /// An answer of the store was lost: see [`Acquirer::recover_forgotten`].
     is_in_doubt: bool,
 }
@@ -57,6 +62,7 @@ impl Acquirer {
             unwanted: Vec::new(),
             handover: VecDeque::new(),
             is_more: false,
+            lingering: None,
             is_in_doubt: false,
         }
     }
@@ -86,6 +92,9 @@ impl Acquirer {
         if room == 0 {
             return self.wait_for_room(&owner, &job_types);
         }
+        if let Some(until) = self.lingers(room) {
+            return Ok(self.next_at(Some(until)));
+        }
         match self.acquire(&owner, &job_types, room)? {
             Found::Something => Ok(Next::Now),
             Found::Nothing(again) => Ok(self.next_at(Some(again))),
@@ -95,6 +104,26 @@ impl Acquirer {
     /// Workers that are free and not meant for a reservation.
     fn room(&self) -> usize {
         self.pool.free().saturating_sub(self.reserved.len() + self.handover.len())
+    }
+
+    /// Until when to wait for more room; none if there is enough, if there is no backlog, or if it was long enough.
+    fn lingers(&mut self, room: usize) -> Option<Duration> {
+        let wanted = self.batch_limit().min(self.pool.size());
+        if !self.is_more || room.saturating_mul(2) >= wanted {
+            self.lingering = None;
+            return None;
+        }
+        let now = self.node.clock.ticks();
+        let until = self.lingering.get_or_insert(now).saturating_add(LINGER);
+        if now >= until {
+            self.lingering = None;
+            return None;
+        }
+        Some(until)
+    }
+
+    fn batch_limit(&self) -> usize {
+        usize::try_from(self.node.settings.scheduler.batch_max_count).unwrap_or(1).max(1)
     }
 
     /// After a conviction everything that was taken belongs to others.
@@ -187,7 +216,7 @@ impl Acquirer {
                 None => return Ok(Found::Nothing(node.clock.ticks().saturating_add(poll))),
             }
         }
-        let max = room.min(usize::try_from(node.settings.scheduler.batch_max_count).unwrap_or(1)).max(1);
+        let max = room.min(self.batch_limit()).max(1);
         let quarantined = node.quarantine.keys(node.clock.ticks());
         let request = AcquireRequest {
             max,

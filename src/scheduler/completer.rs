@@ -12,6 +12,10 @@ use std::time::Duration;
 /// Most completions in one transaction.
 const BATCH: usize = 1000;
 
+/// While most fires are still running, how long the first that ended waits for others, so that one transaction records
+/// them.
+const LINGER: Duration = Duration::from_millis(1);
+
 /// How long a completion that the store refuses for good waits for its next try.
 const PARKING_TIME: Duration = Duration::from_secs(60);
 
@@ -36,6 +40,8 @@ pub(crate) struct Completer {
     next: Option<Ended>,
     parked: Vec<Ended>,
     parked_until: Duration,
+    /// Since when the batch waits for more.
+    lingering: Option<Duration>,
 }
 
 impl Completer {
@@ -48,6 +54,7 @@ impl Completer {
             next: None,
             parked: Vec::new(),
             parked_until: Duration::ZERO,
+            lingering: None,
         }
     }
 
@@ -62,6 +69,17 @@ impl Completer {
             self.batch_owner = Some(ended.owner);
             self.batch.push(ended.completion);
         }
+    }
+
+    /// Until when to wait for more; none if there is enough, or if it was long enough.
+    fn lingers(&mut self) -> Option<Duration> {
+        let standing = &self.node.standing;
+        if standing.is_stopping() || self.batch.len().saturating_mul(2) >= standing.running() {
+            return None;
+        }
+        let now = self.node.clock.ticks();
+        let until = self.lingering.get_or_insert(now).saturating_add(LINGER);
+        (now < until).then_some(until)
     }
 
     /// Whether all workers have ended, so that nothing can come any more.
@@ -184,6 +202,10 @@ impl Service for Completer {
     fn run_once(&mut self) -> Result<Next> {
         self.gather();
         if let Some(owner) = self.batch_owner.clone() {
+            if let Some(until) = self.lingers() {
+                return Ok(Next::At(until));
+            }
+            self.lingering = None;
             self.record(&owner)?;
             self.batch_owner = None;
             return Ok(Next::Now);

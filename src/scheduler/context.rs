@@ -1,8 +1,7 @@
 //! `JobContext`: what a running job sees and may set.
 
+use super::node::Node;
 use super::running::RunHandle;
-use super::standing::Standing;
-use crate::clock::Clock;
 use crate::data_map::JobDataMap;
 use crate::job::JobDetail;
 use crate::listener::FireEvent;
@@ -15,10 +14,7 @@ use std::time::Duration;
 /// One run of a job: why it runs, with what data, and whether it should go on.
 #[doc(alias = "JobExecutionContext")]
 pub struct JobContext {
-    scheduler: Arc<str>,
-    instance: Arc<str>,
-    clock: Arc<dyn Clock>,
-    standing: Arc<Standing>,
+    node: Arc<Node>,
     handle: Arc<RunHandle>,
     bundle: FireBundle,
     merged: JobDataMap,
@@ -28,17 +24,10 @@ pub struct JobContext {
 }
 
 impl JobContext {
-    pub(crate) fn new(
-        scheduler: Arc<str>,
-        instance: Arc<str>,
-        clock: Arc<dyn Clock>,
-        standing: Arc<Standing>,
-        handle: Arc<RunHandle>,
-        bundle: FireBundle,
-    ) -> Self {
+    pub(crate) fn new(node: Arc<Node>, handle: Arc<RunHandle>, bundle: FireBundle) -> Self {
         let merged = bundle.job.data().merged_with(bundle.trigger.data());
         let job_data = bundle.job.data().clone();
-        Self { scheduler, instance, clock, standing, handle, bundle, merged, job_data, refire_count: 0, result: None }
+        Self { node, handle, bundle, merged, job_data, refire_count: 0, result: None }
     }
 
     /// The job.
@@ -119,7 +108,7 @@ impl JobContext {
     /// False as soon as this node knows that the fire belongs to another, and also while it has not reached the store
     /// for so long that another node may be taking it over. In the latter case it can become true again.
     pub fn holds_fire(&self) -> bool {
-        !self.handle.is_lost() && self.standing.is_held_by(&self.handle.owner)
+        !self.handle.is_lost() && self.node.standing.is_held_by(&self.handle.owner)
     }
 
     /// Whether somebody asked this run to stop.
@@ -129,32 +118,38 @@ impl JobContext {
 
     /// Whether the job had better end: it was interrupted, the node shuts down, or the fire is not (surely) its own.
     pub fn should_stop(&self) -> bool {
-        self.is_interrupted() || self.standing.is_stopping() || !self.holds_fire()
+        self.is_interrupted() || self.node.standing.is_stopping() || !self.holds_fire()
     }
 
     /// Sleeps; false, and early, when [`JobContext::should_stop`] becomes true.
     pub fn wait(&self, time: Duration) -> bool {
-        let end = self.clock.ticks().saturating_add(time);
+        let end = self.node.clock.ticks().saturating_add(time);
         loop {
             if self.should_stop() {
                 return false;
             }
-            if self.clock.ticks() >= end {
+            if self.node.clock.ticks() >= end {
                 return true;
             }
-            let until = self.standing.suspicion_at().map_or(end, |suspicion| suspicion.min(end));
-            self.clock.wait(&self.handle.signal, Some(until));
+            let until = self.node.standing.suspicion_at().map_or(end, |suspicion| suspicion.min(end));
+            self.node.clock.wait(&self.handle.signal, Some(until));
         }
     }
 
     /// The node this runs on.
     pub fn instance_id(&self) -> &str {
-        &self.instance
+        &self.node.instance
     }
 
     /// The scheduler's name.
     pub fn scheduler_name(&self) -> &str {
-        &self.scheduler
+        &self.node.name
+    }
+
+    /// A text of the scheduler's context. Properties `context.key.NAME`.
+    #[doc(alias = "SchedulerContext")]
+    pub fn context_text(&self, name: &str) -> Option<&str> {
+        self.node.settings.scheduler.context.get(name).map(String::as_str)
     }
 
     /// Leaves a text for listeners and the history, at most 1000 characters.
@@ -163,7 +158,7 @@ impl JobContext {
     }
 
     pub(crate) fn event(&self) -> FireEvent<'_> {
-        FireEvent::new(&self.bundle, &self.instance, self.refire_count)
+        FireEvent::new(&self.bundle, &self.node.instance, self.refire_count)
     }
 
     pub(crate) fn result(&self) -> Option<&str> {

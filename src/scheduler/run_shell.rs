@@ -55,14 +55,7 @@ impl RunShell {
             node.counters.fire(FireOutcome::Lost);
             return;
         }
-        let mut ctx = JobContext::new(
-            Arc::clone(&node.name),
-            Arc::clone(&node.instance),
-            Arc::clone(&node.clock),
-            Arc::clone(&node.standing),
-            Arc::clone(&handle),
-            bundle,
-        );
+        let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle);
         handle.begin(node.clock.ticks());
         log::fired(&ctx.event());
         let instruction = if node.listeners.trigger_fired(&ctx.event()) {
