@@ -94,6 +94,28 @@ fn old_reservations_do_not_come_back_with_the_node() {
     assert!(!b.acquire().fired.is_empty());
 }
 
+/// H2: the trigger is reserved again, by another, for the same time.
+#[test]
+fn an_old_reservation_does_not_fire_the_trigger_its_successor_reserved() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("a"), [once("t", "a", NOW + 30 * SECOND)]);
+    let old = a.reserve_one();
+    cluster.advance(10 * SECOND);
+    b.check_in();
+    cluster.advance(12_501);
+    assert_eq!(b.recovers().len(), 1);
+    let new = b.reserve_one();
+    assert_eq!(new.scheduled_ms, old.scheduled_ms);
+    a.check_in();
+    a.check_in();
+    cluster.advance(10 * SECOND);
+    assert!(a.fire(&[old.clone()]).is_empty());
+    a.store.release(&[old]).unwrap();
+    assert_eq!(cluster.state("t"), "ACQUIRED");
+    assert_eq!(b.fire(&[new]).len(), 1);
+}
+
 /// H7, H25.
 #[test]
 fn it_cannot_acquire() {

@@ -94,6 +94,25 @@ fn a_trigger_rescheduled_while_reserved_is_not_fired_at_its_old_time() {
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE)));
 }
 
+/// A node of Quartz that updates a calendar changes reserved triggers in place.
+#[test]
+fn a_trigger_whose_time_was_changed_in_place_while_reserved_is_given_back() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
+    let reservation = a.reserve_one();
+    let key = [trigger_key("t")];
+    cluster.tamper(|s| {
+        let mut rows = s.triggers(&key)?;
+        s.delete_triggers(&key, None)?;
+        rows[0].next_ms = Some(NOW + MINUTE);
+        s.insert_triggers(&rows)
+    });
+    cluster.advance(SECOND);
+    assert!(a.fire(&[reservation]).is_empty());
+    assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE)));
+}
+
 #[test]
 fn a_trigger_deleted_while_reserved_is_not_fired() {
     let cluster = Cluster::new(open);
