@@ -53,6 +53,7 @@ impl Clock for TestClock {
     }
 
     fn wait(&self, _: &Signal, _: Option<Duration>) -> Woken {
+        #[expect(clippy::disallowed_methods, reason = "another thread of the test may hold the database")]
         std::thread::sleep(Duration::from_millis(1));
         Woken::TimedOut
     }
