@@ -12,7 +12,7 @@ use std::time::Duration;
 
 fn tick(ctx: &mut JobContext) -> Result<(), JobError> {
     let next = ctx.next_fire_time().map(|time| time.with_timezone(&Paris).to_string());
-    println!("fired at {}, next {}", ctx.fire_time().with_timezone(&Paris), next.unwrap_or_default());
+    println!("fired at {}, next {}", ctx.scheduled_fire_time().with_timezone(&Paris), next.unwrap_or_default());
     Ok(())
 }
 

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 
 /// The hidden half: one node of the cluster, until it is stopped or killed.
 fn node(config: &str) -> ExitCode {
-    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).init();
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("error")).init();
     match Settings::from_file(config) {
         Ok(settings) => demo::node::run(settings, &[]),
         Err(errors) => demo::node::fail(2, &errors),

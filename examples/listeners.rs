@@ -43,8 +43,8 @@ impl TriggerListener for EverySecond {
 }
 
 fn work(ctx: &mut JobContext) -> Result<(), JobError> {
-    ctx.wait(Duration::from_millis(20));
-    Ok(())
+    // Sleeps, but wakes early when the scheduler wants to end.
+    if ctx.wait(Duration::from_millis(20)) { Ok(()) } else { Err(JobError::new("told to stop")) }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

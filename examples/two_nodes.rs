@@ -36,8 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
             runs.entry(ctx.trigger().key().to_string()).or_default().push(ctx.instance_id().to_owned());
             drop(runs);
-            ctx.wait(Duration::from_millis(20));
-            Ok(())
+            if ctx.wait(Duration::from_millis(20)) { Ok(()) } else { Err(JobError::new("told to stop")) }
         };
         Scheduler::builder().settings(settings).job("two_nodes.work", work).build()
     };

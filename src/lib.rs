@@ -26,11 +26,16 @@ pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey}
 pub use listener::{FireEnd, FireEvent, FireOutcome, JobListener, SchedulerListener, TriggerListener};
 pub use matcher::GroupMatcher;
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, ServiceHealth, ServiceState,
-    ShutdownReport,
+    CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, ServiceHealth,
+    ServiceState, ShutdownReport,
 };
 pub use signal::{Signal, Woken};
 pub use trigger::{
     CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
     TriggerState,
 };
+
+/// The README's program compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -3,6 +3,7 @@
 //! The data are beside this file, or in the folder that `CARNELIAN_GOLDEN` names. Where we differ on
 //! purpose, `tests/golden/deviations` has the rule. To add a file: a module with a test that calls
 //! [`report::check_file`] with a closure from record to outcome.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 #[path = "golden/calendars.rs"]
 mod calendars;
@@ -10,6 +11,8 @@ mod calendars;
 mod cron;
 #[path = "golden/definitions.rs"]
 mod definitions;
+#[path = "golden/jobdata.rs"]
+mod jobdata;
 #[path = "golden/report.rs"]
 mod report;
 #[path = "golden/triggers.rs"]

@@ -1,4 +1,5 @@
 //! Settings from outside: whole files, every kind of problem, and no password in any output.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -135,7 +135,7 @@ fn pauses(database: &str) {
     // Each completed run of the counter added one; runs that were taken away added nothing.
     let counted = i64::from(fires * 2 + 1);
     assert!(n <= counted, "the counter was raised {n} times by {counted} fires");
-    let fenced = cluster.stderr_lines("fenced");
+    let fenced = cluster.stderr_lines("completion refused");
     println!(
         "pauses database={database} seed={} pauses={pauses} starts={} recoveries={} counter={n}/{counted} fenced_lines={fenced}",
         cluster.seed, verdict.starts, verdict.recoveries

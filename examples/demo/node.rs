@@ -1,6 +1,7 @@
 //! The life of a node process: start, say READY, run until a signal, stop in time.
 
 use super::{jobs, log::EventLog};
+use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
 use carnelian::{Error, Scheduler};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -8,10 +9,14 @@ use signal_hook::iterator::Signals;
 use std::fmt::Display;
 use std::io::Write;
 use std::process::exit;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Kept back of the shutdown deadline, so that the process is gone by then.
 const RESERVE: Duration = Duration::from_millis(500);
+
+/// How long is waited for the first connection.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a node with all demo jobs except those in `without`; ends the process.
 pub fn run(mut settings: Settings, without: &[String]) -> ! {
@@ -23,6 +28,7 @@ pub fn run(mut settings: Settings, without: &[String]) -> ! {
     let reserve = RESERVE.min(deadline / 4);
     settings.shutdown.deadline = deadline - reserve;
 
+    check_database(&settings).unwrap_or_else(|error| refuse(&error));
     let mut builder = Scheduler::builder().settings(settings);
     for (name, job) in jobs::all(&log) {
         if !without.iter().any(|without| without == name) {
@@ -43,6 +49,14 @@ pub fn run(mut settings: Settings, without: &[String]) -> ! {
     let report = scheduler.shutdown(true);
     log::info!("demo node stopped report={report:?}");
     exit(0)
+}
+
+/// Fails soon if the database cannot be used, where the scheduler itself would be patient.
+fn check_database(settings: &Settings) -> carnelian::Result<()> {
+    let mut settings = settings.clone();
+    let Some(source) = &mut settings.data_source else { return Ok(()) };
+    source.connection_timeout = source.connection_timeout.min(CONNECTION_TIMEOUT);
+    carnelian::store::open(&settings, Arc::new(SystemClock::default()))?.database().check_schema()
 }
 
 /// Ends with the exit code that belongs to the error: 2 bad configuration, 3 database unusable.

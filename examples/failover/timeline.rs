@@ -137,11 +137,14 @@ impl Timeline {
         what: &str,
         mut reached: impl FnMut() -> Result<bool, Box<dyn Error>>,
     ) -> Result<(), Box<dyn Error>> {
-        while !reached()? {
-            self.pause(what)?;
+        loop {
+            // Before the events that follow from it are printed.
+            if reached()? {
+                return Ok(());
+            }
             self.print_new()?;
+            self.pause(what)?;
         }
-        Ok(())
     }
 
     /// Prints events as they come until this moment.

@@ -45,6 +45,9 @@ impl DataFormat {
                 bytes.len(),
                 java::MAX_STREAM_BYTES
             )),
+            (Self::Properties, Some(bytes)) if java::is_stream(bytes) => {
+                Err("it is a Java object stream: useProperties was not set when this was stored".to_owned())
+            }
             (Self::Properties, Some(bytes)) => properties::decode(bytes),
             (Self::Java, Some(bytes)) => java::decode(bytes),
         }
@@ -90,5 +93,68 @@ impl JobDataMap {
 impl DataFormat {
     fn public_decode(self, bytes: &[u8]) -> Result<JobDataMap> {
         self.decode(Some(bytes)).map_err(|reason| Error::invalid("job data", format!("{} bytes", bytes.len()), reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::DataValue;
+    use super::*;
+
+    const BOTH: [DataFormat; 2] = [DataFormat::Properties, DataFormat::Java];
+
+    #[test]
+    fn an_empty_map_is_something_for_a_job_and_nothing_for_a_trigger() {
+        let empty = JobDataMap::new();
+        assert_eq!(DataFormat::Properties.encode_job(&empty).expect("text"), b"#\n");
+        assert_eq!(DataFormat::Java.encode_job(&empty).expect("a stream").len(), 273);
+        for format in BOTH {
+            assert_eq!(format.encode_trigger(&empty).expect("nothing"), b"");
+            assert_eq!(format.decode(None), Ok(JobDataMap::new()));
+            assert_eq!(format.decode(Some(b"")), Ok(JobDataMap::new()));
+            assert_eq!(format.decode(Some(&format.encode_job(&empty).expect("bytes"))), Ok(JobDataMap::new()));
+        }
+    }
+
+    #[test]
+    fn one_short_text_pair_is_281_bytes() {
+        let map: JobDataMap = [("k", "v")].into_iter().collect();
+        assert_eq!(DataFormat::Java.encode_trigger(&map).expect("a stream").len(), 281);
+    }
+
+    #[test]
+    fn too_much_data_is_refused_with_size_and_limit() {
+        for format in BOTH {
+            let map = |length| [("k", "x".repeat(length))].into_iter().collect();
+            let small = format.encode_job(&map(65_000)).expect("fits");
+            let fits = 65_000 + MAX_STORED_BYTES - small.len();
+            let bytes = format.encode_job(&map(fits)).expect("fits exactly");
+            assert_eq!(bytes.len(), MAX_STORED_BYTES);
+            assert_eq!(format.decode(Some(&bytes)), Ok(map(fits)));
+            let error = format.encode_trigger(&map(fits + 1)).expect_err("too long").to_string();
+            assert!(error.contains("65536 bytes are more than the 65535"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_other_form_is_recognised() {
+        let map: JobDataMap = [("k", "v")].into_iter().collect();
+        let text = DataFormat::Properties.encode_job(&map).expect("text");
+        assert!(DataFormat::Java.decode(Some(&text)).expect_err("text").contains("useProperties"));
+        let stream = DataFormat::Java.encode_job(&map).expect("a stream");
+        assert!(DataFormat::Properties.decode(Some(&stream)).expect_err("a stream").contains("useProperties"));
+    }
+
+    #[test]
+    fn numbers_become_text_with_properties() {
+        let mut map = JobDataMap::new();
+        map.put("i", 7);
+        map.put("d", 1e300);
+        map.put("b", true);
+        map.put("n", DataValue::Null);
+        let bytes = DataFormat::Properties.encode_job(&map).expect("text");
+        let read = DataFormat::Properties.decode(Some(&bytes)).expect("a map");
+        assert_eq!((read.integer("i"), read.number("d"), read.flag("b")), (Some(7), Some(1e300), Some(true)));
+        assert_eq!((read.text("n"), read.text("d")), (Some(""), Some("1e300")));
     }
 }

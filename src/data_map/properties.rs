@@ -170,3 +170,86 @@ fn unescape(bytes: &[u8], what: &str) -> Result<Vec<u16>, String> {
         rest = after;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<(String, String)> {
+        let map = decode(text.as_bytes()).expect("a map");
+        map.iter().map(|(key, value)| (key.to_owned(), value.to_string())).collect()
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn reads_what_java_reads() {
+        let cases: &[(&str, &[(&str, &str)])] = &[
+            ("", &[]),
+            ("# a\n! b\n \t\n", &[]),
+            ("a=1\rb:2\r\nc 3\nd", &[("a", "1"), ("b", "2"), ("c", "3"), ("d", "")]),
+            ("a \t=\x0c x =y ", &[("a", "x =y ")]),
+            ("a==b", &[("a", "=b")]),
+            ("a\\=b\\ c=d", &[("a=b c", "d")]),
+            ("a=1\\\n   2\\\r\n\t#3", &[("a", "12#3")]),
+            ("a=1\\\\\nb=2", &[("a", "1\\"), ("b", "2")]),
+            ("a=\\t\\n\\r\\f\\q\\u00fC", &[("a", "\t\n\r\x0cqü")]),
+            ("a=1\na=2", &[("a", "2")]),
+            ("a=x\\", &[("a", "x")]),
+            ("=v", &[("", "v")]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(read(text), pairs(expected), "{text:?}");
+        }
+        assert_eq!(decode(b"a=\xE9").expect("a map").text("a"), Some("é"));
+    }
+
+    #[test]
+    fn refuses_a_malformed_escape_and_names_the_key() {
+        for text in ["k=\\u12", "k=\\u12G4", "k=\\u+123", "k=\\u"] {
+            let reason = decode(text.as_bytes()).expect_err(text);
+            assert!(reason.starts_with("the value of `k` holds a `\\u`"), "{reason}");
+        }
+        assert!(decode(b"\\u00=v").is_err());
+    }
+
+    #[test]
+    fn writes_sorted_and_escaped() {
+        let mut map = JobDataMap::new();
+        map.put("b c", " x y");
+        map.put("a", 1.0);
+        map.put("é😀", f64::NEG_INFINITY);
+        map.put("n", DataValue::Null);
+        map.put("u", DataValue::Char(0xD800));
+        let text = String::from_utf8(encode(&map).expect("text")).expect("ASCII");
+        assert_eq!(text, "#\na=1.0\nb\\ c=\\ x y\nn=\nu=\\uD800\n\\u00E9\\uD83D\\uDE00=-Infinity\n");
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_kept() {
+        let text = b"#\na=\\uD800x\n\\uDC00=v\n";
+        let mut map = decode(text).expect("a map");
+        assert_eq!(encode(&map).expect("text"), text);
+        assert_eq!(map.foreign().count(), 2);
+        map.put("b", "new");
+        assert_eq!(encode(&map).expect("text"), b"#\na=\\uD800x\nb=new\n\\uDC00=v\n");
+    }
+
+    #[test]
+    fn hostile_bytes_do_no_harm() {
+        for length in 0..4 {
+            for number in 0..12_u32.pow(length) {
+                let byte = |at| b"\\u0=:# \t\n\r\xFFa".get((number / 12_u32.pow(at) % 12) as usize).copied();
+                let bytes: Vec<u8> = (0..length).filter_map(byte).collect();
+                if let Ok(map) = decode(&bytes) {
+                    let again = decode(&encode(&map).expect("text")).expect("a map");
+                    assert_eq!(map, again, "{bytes:?}");
+                }
+            }
+        }
+        let many: String = (0..2000).map(|n| format!("\\uD800{n}=x\n")).collect();
+        assert!(decode(many.as_bytes()).expect_err("too many").contains("1000"));
+    }
+}

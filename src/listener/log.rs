@@ -117,6 +117,16 @@ pub(crate) fn recovered(by: &str, failed: &Recovered) {
     }
 }
 
+pub(crate) fn forgotten(instance: &str, recovered: &Recovered) {
+    warn!(
+        "recovered own fires that an answer of the store was lost for instance={instance} freed={} recovery_triggers={} lost={} other={}",
+        recovered.freed,
+        recovered.recovery_triggers.len(),
+        recovered.lost.len(),
+        recovered.other
+    );
+}
+
 pub(crate) fn mended(pass: &AuditPass) {
     for key in &pass.released {
         warn!("released a trigger that nobody held trigger={key}");

@@ -29,6 +29,8 @@ pub(crate) struct Acquirer {
     handover: VecDeque<FireTask>,
     /// The last acquisition brought all it asked for: there is probably more.
     is_more: bool,
+    /// An answer of the store was lost: see [`Acquirer::recover_forgotten`].
+    is_in_doubt: bool,
 }
 
 /// A reservation and the ticks at which it is due.
@@ -55,6 +57,7 @@ impl Acquirer {
             unwanted: Vec::new(),
             handover: VecDeque::new(),
             is_more: false,
+            is_in_doubt: false,
         }
     }
 
@@ -70,6 +73,7 @@ impl Acquirer {
             self.give_up_reserved();
         }
         self.release_unwanted()?;
+        self.recover_forgotten(&owner)?;
         if !self.node.is_firing() {
             return Ok(Next::WhenSignalled);
         }
@@ -117,6 +121,23 @@ impl Acquirer {
         Ok(())
     }
 
+    /// When an answer of the store was lost, fires may have begun of which nobody here knows: the store treats them as
+    /// a peer would after our death. Only this thread makes fires, so nothing new can be taken for forgotten.
+    fn recover_forgotten(&mut self, owner: &Owner) -> Result<()> {
+        self.is_in_doubt |= self.node.uncertain.swap(false, Ordering::SeqCst);
+        if !self.is_in_doubt {
+            return Ok(());
+        }
+        let mut known = self.node.known_fires();
+        known.extend(self.reserved.iter().map(|held| held.reservation.fire_id.clone()));
+        let recovered = self.node.store.recover_forgotten(owner, &known)?;
+        self.is_in_doubt = false;
+        if !recovered.is_empty() {
+            log::forgotten(&self.node.instance, &recovered);
+        }
+        Ok(())
+    }
+
     /// Fires what is due of the reserved, all together.
     fn fire_due(&mut self, owner: &Owner) -> Result<()> {
         let now = self.node.clock.ticks();
@@ -125,10 +146,12 @@ impl Acquirer {
         if due.is_empty() {
             return Ok(());
         }
+        self.is_in_doubt = true;
         let bundles = self.node.store.fire(owner, &due)?;
         self.reserved.retain(|held| held.due > now);
         self.count_reserved();
         self.take_over(owner, bundles);
+        self.is_in_doubt = false;
         Ok(())
     }
 
@@ -174,6 +197,7 @@ impl Acquirer {
             quarantined: &quarantined,
         };
         self.is_more = false;
+        self.is_in_doubt = true;
         let brought = node.store.acquire(owner, &request)?;
         let now = node.clock.ticks();
         node.quarantine.add(brought.unreadable, now);
@@ -185,6 +209,7 @@ impl Acquirer {
         self.reserved.sort_by_key(|held| held.due);
         self.count_reserved();
         self.take_over(owner, brought.fired);
+        self.is_in_doubt = false;
         self.is_more = count >= max;
         Ok(if count > 0 { Found::Something } else { Found::Nothing(now.saturating_add(node.poll_interval())) })
     }

@@ -184,7 +184,7 @@ impl Service for ClusterManager {
         };
         let next = self.note(&checkin, begun);
         self.checkins += 1;
-        if self.checkins % CHECKINS_PER_AUDIT == 0 {
+        if self.checkins.is_multiple_of(CHECKINS_PER_AUDIT) {
             self.audit();
         }
         Ok(next)

@@ -7,7 +7,6 @@ use crate::listener::log;
 use crate::store::{Completion, CompletionInstruction, CompletionOutcome, Owner};
 use crossbeam_channel::Receiver;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Most completions in one transaction.
@@ -16,7 +15,7 @@ const BATCH: usize = 1000;
 /// How long a completion that the store refuses for good waits for its next try.
 const PARKING_TIME: Duration = Duration::from_secs(60);
 
-/// Beyond so many parked completions the oldest is given up; its row is recovered when this node ends.
+/// Beyond so many parked completions the oldest is given up; its row stays until this node ends.
 const MOST_PARKED: usize = 1000;
 
 /// The end of a fire, on its way to the store.
@@ -62,6 +61,18 @@ impl Completer {
             }
             self.batch_owner = Some(ended.owner);
             self.batch.push(ended.completion);
+        }
+    }
+
+    /// Whether all workers have ended, so that nothing can come any more.
+    fn has_no_sender(&mut self) -> bool {
+        match self.ended.try_recv() {
+            Ok(ended) => {
+                self.next = Some(ended);
+                self.node.completer.signal.raise();
+                false
+            }
+            Err(why) => why.is_disconnected(),
         }
     }
 
@@ -123,7 +134,6 @@ impl Completer {
         if self.parked.len() >= MOST_PARKED {
             let oldest = self.parked.remove(0);
             log::completion_abandoned(&oldest.completion.fire_id);
-            self.node.unrecorded.fetch_sub(1, Ordering::SeqCst);
         }
         self.parked.push(ended);
         self.parked_until = self.node.clock.ticks().saturating_add(PARKING_TIME);
@@ -142,7 +152,7 @@ impl Completer {
     /// Counts and tells what was committed.
     fn settled(&self, batch: &[Completion], outcomes: &[CompletionOutcome]) {
         let node = &*self.node;
-        node.unrecorded.fetch_sub(batch.len(), Ordering::SeqCst);
+        node.unrecorded.remove(batch.iter().map(|completion| completion.fire_id.as_str()));
         node.recorded.raise();
         let mut frees = false;
         for (completion, outcome) in batch.iter().zip(outcomes) {
@@ -179,7 +189,8 @@ impl Service for Completer {
             return Ok(Next::Now);
         }
         if self.parked.is_empty() {
-            return Ok(Next::WhenSignalled);
+            let is_last = self.node.standing.is_stopping() && self.has_no_sender();
+            return Ok(if is_last { Next::Stop } else { Next::WhenSignalled });
         }
         if self.node.clock.ticks() >= self.parked_until {
             self.retry_parked();

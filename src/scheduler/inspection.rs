@@ -107,7 +107,7 @@ impl Scheduler {
             free_workers,
             running: node.standing.running(),
             reserved: node.reserved.load(Ordering::Relaxed),
-            unrecorded: node.unrecorded.load(Ordering::SeqCst),
+            unrecorded: node.unrecorded.count(),
             quarantined: node.quarantine.list(),
             services: [&node.acquirer, &node.misfire, &node.cluster, &node.completer]
                 .into_iter()

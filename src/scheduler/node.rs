@@ -8,6 +8,8 @@ use crate::listener::Listeners;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
 use crate::store::JobStore;
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -39,11 +41,37 @@ pub(crate) struct Node {
     pub(crate) active: AtomicBool,
     /// Triggers reserved in memory, for health.
     pub(crate) reserved: AtomicUsize,
-    /// Ended fires not recorded yet, for health.
-    pub(crate) unrecorded: AtomicUsize,
+    /// Ended fires not recorded yet.
+    pub(crate) unrecorded: Unrecorded,
+    /// There may be rows of this incarnation that nothing in memory stands for: an answer of the store was lost, or a
+    /// worker ended without a completion.
+    pub(crate) uncertain: AtomicBool,
     /// Raised when completions were recorded, for whoever waits for the last.
     pub(crate) recorded: Signal,
     pub(crate) quarantine: super::quarantine::Quarantine,
+}
+
+/// The ids of fires that have ended and are not recorded yet.
+#[derive(Default)]
+pub(crate) struct Unrecorded {
+    ids: Mutex<BTreeSet<String>>,
+}
+
+impl Unrecorded {
+    pub(crate) fn add(&self, fire_id: &str) {
+        self.ids.lock().insert(fire_id.to_owned());
+    }
+
+    pub(crate) fn remove<'a>(&self, fire_ids: impl Iterator<Item = &'a str>) {
+        let mut ids = self.ids.lock();
+        for id in fire_ids {
+            ids.remove(id);
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.ids.lock().len()
+    }
 }
 
 /// How one service is reached and how it is doing.
@@ -84,7 +112,8 @@ impl Node {
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
             reserved: AtomicUsize::new(0),
-            unrecorded: AtomicUsize::new(0),
+            unrecorded: Unrecorded::default(),
+            uncertain: AtomicBool::new(false),
             recorded: Signal::default(),
             quarantine: super::quarantine::Quarantine::default(),
             settings,
@@ -104,6 +133,14 @@ impl Node {
     /// How far ahead of its time a trigger is reserved.
     pub(crate) fn look_ahead(&self) -> Duration {
         self.settings.scheduler.idle_wait_time.min(LOOK_AHEAD)
+    }
+
+    /// The fires of this node that something in memory stands for, without the acquirer's reservations.
+    pub(crate) fn known_fires(&self) -> BTreeSet<String> {
+        // In this order: a fire is noted as unrecorded before it leaves the table.
+        let mut known: BTreeSet<String> = self.standing.fires().iter().map(|fire| fire.fire_id().to_owned()).collect();
+        known.extend(self.unrecorded.ids.lock().iter().cloned());
+        known
     }
 
     /// Whether the process is to end when ownership is lost.

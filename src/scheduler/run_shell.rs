@@ -10,6 +10,7 @@ use crate::listener::{FireEnd, FireOutcome, guarded, log};
 use crate::store::CompletionInstruction;
 use crossbeam_channel::Sender;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// More immediate repetitions than this in one fire are a mistake of the job.
@@ -25,11 +26,20 @@ pub(crate) struct RunShell {
 }
 
 /// Takes the fire out of the table at the end, whatever happens before.
-struct InTable<'a>(&'a Node, Arc<RunHandle>);
+struct InTable<'a> {
+    node: &'a Node,
+    handle: Arc<RunHandle>,
+    /// Its end is on its way to the store, or another node's business.
+    is_accounted: bool,
+}
 
 impl Drop for InTable<'_> {
     fn drop(&mut self) {
-        self.0.standing.remove(self.1.fire_id());
+        self.node.standing.remove(self.handle.fire_id());
+        if !self.is_accounted {
+            self.node.uncertain.store(true, Ordering::SeqCst);
+            self.node.acquirer.signal.raise();
+        }
     }
 }
 
@@ -38,8 +48,9 @@ impl RunShell {
     pub(crate) fn run(&self, task: FireTask) {
         let node = &*self.node;
         let FireTask { bundle, handle } = task;
-        let _in_table = InTable(node, Arc::clone(&handle));
+        let mut in_table = InTable { node, handle: Arc::clone(&handle), is_accounted: false };
         if let Err(why) = self.await_hold(&handle) {
+            in_table.is_accounted = true;
             log::not_started(handle.fire_id(), why);
             node.counters.fire(FireOutcome::Lost);
             return;
@@ -63,10 +74,10 @@ impl RunShell {
             self.execute(&mut ctx, &handle)
         };
         let ended = ended(ctx, &handle, instruction);
-        node.unrecorded.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        node.unrecorded.add(handle.fire_id());
+        in_table.is_accounted = true;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
         if let Err(refused) = self.completions.send(ended) {
-            node.unrecorded.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
             log::completion_abandoned(&refused.into_inner().completion.fire_id);
         }
         node.completer.signal.raise();

@@ -167,7 +167,7 @@ fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
     if panicked {
         log::service_panicked(service.name(), &why);
     } else {
-        let loud = errors % u64::from(parts.log_threshold.max(1)) == 0;
+        let loud = errors.is_multiple_of(u64::from(parts.log_threshold.max(1)));
         log::service_failed(service.name(), errors, loud, wait, &why);
     }
     Pause::BackOff(clock.ticks().saturating_add(wait))

@@ -99,7 +99,7 @@ impl Steps<'_> {
         self.end("completer", completer);
         self.end("misfire", misfire);
         self.end("cluster", cluster);
-        self.report.unrecorded = node.unrecorded.load(Ordering::SeqCst);
+        self.report.unrecorded = node.unrecorded.count();
         let now = node.clock.ticks();
         self.report.abandoned_jobs = node.standing.fires().iter().map(|fire| fire.show(now)).collect();
         if all_ended || self.deadline > now {
@@ -120,7 +120,7 @@ impl Steps<'_> {
     /// Waits until all ends of fires are recorded, or the deadline.
     fn await_records(&self) {
         let node = self.node;
-        while node.unrecorded.load(Ordering::SeqCst) > 0 {
+        while node.unrecorded.count() > 0 {
             node.completer.signal.raise();
             if node.clock.wait(&node.recorded, Some(self.deadline)) == Woken::TimedOut {
                 return;

@@ -6,13 +6,21 @@ use crate::trigger::TriggerState;
 /// A row of `JOB_DETAILS`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRow {
+    /// Its key.
     pub key: JobKey,
+    /// A note for people.
     pub description: Option<String>,
+    /// `JOB_CLASS_NAME`.
     pub job_type: String,
+    /// `IS_DURABLE`.
     pub durable: bool,
+    /// `IS_NONCONCURRENT`.
     pub nonconcurrent: bool,
+    /// `IS_UPDATE_DATA`.
     pub update_data: bool,
+    /// `REQUESTS_RECOVERY`.
     pub requests_recovery: bool,
+    /// `JOB_DATA`, in whichever form `useProperties` says.
     pub data: Option<Vec<u8>>,
 }
 
@@ -21,21 +29,33 @@ pub struct JobRow {
 /// Times are epoch milliseconds; Quartz's sentinels for "none" are gone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TriggerRow {
+    /// Its key.
     pub key: TriggerKey,
+    /// Its job.
     pub job: JobKey,
+    /// A note for people.
     pub description: Option<String>,
+    /// `NEXT_FIRE_TIME`.
     pub next_ms: Option<i64>,
+    /// `PREV_FIRE_TIME`.
     pub previous_ms: Option<i64>,
+    /// `PRIORITY`: higher fires first.
     pub priority: i32,
     /// The text of `TRIGGER_STATE`; kept as text since anybody may have written it.
     pub state: String,
     /// `TRIGGER_TYPE`.
     pub kind: String,
+    /// `START_TIME`.
     pub start_ms: i64,
+    /// `END_TIME`.
     pub end_ms: Option<i64>,
+    /// `CALENDAR_NAME`.
     pub calendar: Option<String>,
+    /// `MISFIRE_INSTR`.
     pub misfire: i32,
+    /// `JOB_DATA`, in whichever form `useProperties` says.
     pub data: Option<Vec<u8>>,
+    /// The row of its kind.
     pub schedule: ScheduleRow,
 }
 
@@ -43,9 +63,21 @@ pub struct TriggerRow {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScheduleRow {
     /// `SIMPLE_TRIGGERS`.
-    Simple { repeat_count: i64, interval_ms: i64, times_triggered: i64 },
+    Simple {
+        /// `REPEAT_COUNT`; −1 is for ever.
+        repeat_count: i64,
+        /// `REPEAT_INTERVAL`.
+        interval_ms: i64,
+        /// `TIMES_TRIGGERED`.
+        times_triggered: i64,
+    },
     /// `CRON_TRIGGERS`.
-    Cron { expression: String, zone: Option<String> },
+    Cron {
+        /// `CRON_EXPRESSION`.
+        expression: String,
+        /// `TIME_ZONE_ID`.
+        zone: Option<String>,
+    },
     /// The kind has no table we read, or its row is missing.
     Missing,
 }
@@ -53,7 +85,9 @@ pub enum ScheduleRow {
 /// A trigger that may fire, with all that decides whether it does and all that its job will see.
 #[derive(Clone, Debug)]
 pub struct Candidate {
+    /// The trigger.
     pub trigger: TriggerRow,
+    /// Its job.
     pub job: JobRow,
     /// Whether a fire of the job is executing anywhere.
     pub job_is_executing: bool,
@@ -66,15 +100,23 @@ pub struct Candidate {
 pub struct FiredRow {
     /// `ENTRY_ID`: never used twice.
     pub fire_id: String,
+    /// The trigger.
     pub trigger: TriggerKey,
+    /// The instance it belongs to.
     pub instance: String,
+    /// `FIRED_TIME`.
     pub fired_ms: i64,
+    /// `SCHED_TIME`.
     pub scheduled_ms: i64,
+    /// `PRIORITY`: higher fires first.
     pub priority: i32,
+    /// Its state.
     pub state: FiredState,
     /// None while acquired.
     pub job: Option<JobKey>,
+    /// `IS_NONCONCURRENT`.
     pub nonconcurrent: bool,
+    /// `REQUESTS_RECOVERY`.
     pub requests_recovery: bool,
 }
 
@@ -100,8 +142,11 @@ impl FiredState {
 /// A row of `SCHEDULER_STATE` with its row in `CN_INSTANCES`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceRow {
+    /// `INSTANCE_NAME`.
     pub name: String,
+    /// `LAST_CHECKIN_TIME`.
     pub last_checkin_ms: i64,
+    /// `CHECKIN_INTERVAL`.
     pub checkin_interval_ms: i64,
     /// None for a node that is not ours: it has no side row.
     pub incarnation: Option<String>,
@@ -127,15 +172,20 @@ pub struct RecoveryRow {
 /// What changes in a trigger's row when it fires, misfires or is resumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advance {
+    /// Its key.
     pub key: TriggerKey,
     /// The row must be in this state, or nothing is written.
     pub expected_state: TriggerState,
     /// The row must have this next fire time, or nothing is written: a trigger that somebody took and put back in
     /// between is not the one that was read.
     pub expected_next_ms: i64,
+    /// Its state.
     pub state: TriggerState,
+    /// `NEXT_FIRE_TIME`.
     pub next_ms: Option<i64>,
+    /// `PREV_FIRE_TIME`.
     pub previous_ms: Option<i64>,
+    /// `START_TIME`.
     pub start_ms: i64,
     /// `(repeat_count, times_triggered)` of a simple trigger.
     pub simple: Option<(i64, i64)>,
@@ -170,12 +220,19 @@ pub enum Selection<'a> {
 /// Everything that the invariants speak of, read in one transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
+    /// Every job.
     pub jobs: Vec<JobRow>,
+    /// Every trigger.
     pub triggers: Vec<TriggerRow>,
+    /// Every fired row.
     pub fired: Vec<FiredRow>,
+    /// Every instance.
     pub instances: Vec<InstanceRow>,
+    /// The paused groups, with the marker for all.
     pub paused_groups: Vec<String>,
+    /// Every recovery row.
     pub recoveries: Vec<RecoveryRow>,
+    /// The names of the lock rows.
     pub locks: Vec<String>,
     /// Rows that could not be read: table, key, reason.
     pub unreadable: Vec<(String, String, String)>,

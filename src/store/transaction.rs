@@ -24,7 +24,7 @@ impl JobStore {
         purpose: &'static str,
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
-        let token = random_hex();
+        let token = random_hex()?;
         self.retrying(
             purpose,
             Begin::Locking(Lock::TriggerAccess),
@@ -123,11 +123,10 @@ pub(super) fn overtaken(operation: &str) -> Error {
 }
 
 /// Sixteen random hexadecimal digits, never from a clock.
-pub(super) fn random_hex() -> String {
+pub(super) fn random_hex() -> Result<String> {
     let mut bytes = [0; 8];
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => format!("{:016x}", u64::from_be_bytes(bytes)),
-        // Without the system's random numbers nothing can be told apart safely; a fixed value would be a lie.
-        Err(error) => panic!("the operating system gives no random numbers: {error}"),
-    }
+    // Without random numbers nothing can be told apart safely; a fixed value would be a lie.
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::Refused(format!("the operating system gives no random numbers: {error}")))?;
+    Ok(format!("{:016x}", u64::from_be_bytes(bytes)))
 }

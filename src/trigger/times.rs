@@ -314,6 +314,7 @@ mod tests {
             Calendar::new(AnnualDays::excluding((1..=12).flat_map(|m| (1..=28).map(move |d| (m, d)))).unwrap())
                 .over(Calendar::new(MonthDays::excluding(29..=31).unwrap())),
         ];
+        #[expect(clippy::disallowed_methods, reason = "a test of how long it takes")]
         let began = Instant::now();
         for calendar in &never {
             for mut trigger in [cron(NOW, None, "* * * * * ?"), simple(NOW, None, SimpleSchedule::every(MS))] {

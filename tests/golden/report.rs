@@ -47,7 +47,8 @@ pub fn check_file(file: &str, check: impl Fn(&Value) -> Outcome) {
     let text = read(&folder().join(file));
     let (mut checked, mut deviating, mut wrong) = (0, 0, Vec::new());
     for line in text.lines().filter(|line| !line.is_empty()) {
-        let record: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{file}: {error}: {line}"));
+        let record: Value =
+            serde_json::from_str(&show_lone_surrogates(line)).unwrap_or_else(|error| panic!("{file}: {error}: {line}"));
         let outcome = check(&record);
         checked += 1;
         match outcome {
@@ -69,6 +70,28 @@ pub fn check_file(file: &str, check: impl Fn(&Value) -> Outcome) {
     let _ = io::stdout().lock().write_all(out.as_bytes());
     assert!(checked > 0, "{file} holds no record");
     assert!(wrong.is_empty(), "{file}: {} of {checked} records are wrong", wrong.len());
+}
+
+/// A JSON text in which half a surrogate pair, which no Rust text can hold, is spelled out: `\ud800` as `\\uD800`.
+fn show_lone_surrogates(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    let mut rest = json;
+    let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        let low = escape.get(6..).and_then(unit);
+        let length = match unit(escape) {
+            None => 2,
+            Some(0xD800..=0xDBFF) if low.is_some_and(|low| (0xDC00..=0xDFFF).contains(&low)) => 12,
+            Some(_) => 6,
+        };
+        let lone = length == 6 && unit(escape).is_some_and(|unit| (0xD800..=0xDFFF).contains(&unit));
+        let (escape, after) = escape.split_at(length);
+        shown += before;
+        shown += &if lone { format!("\\\\u{}", escape[2..].to_uppercase()) } else { escape.to_owned() };
+        rest = after;
+    }
+    shown + rest
 }
 
 /// Where the data are: `CARNELIAN_GOLDEN`, or beside the tests.

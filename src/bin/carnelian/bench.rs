@@ -53,7 +53,7 @@ pub fn run(config: &Config, output: Output, options: &Bench) -> Outcome {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))
             .map_err(|error| Failure::Refused(format!("signals cannot be handled: {error}")))?;
     }
-    config.open()?.database().check_schema()?;
+    config.open()?;
     let mut settings = config.settings.clone();
     let started_ms = SystemClock::default().wall_ms();
     settings.scheduler.instance_name = format!("CARNELIAN_BENCH_{}_{started_ms}", std::process::id());

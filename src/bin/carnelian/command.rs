@@ -128,10 +128,6 @@ fn attend(child: &mut Child, timeout: Option<Duration>, ctx: &JobContext) -> End
             Ok(None) => {}
             Err(error) => return Ended::Unknown(error),
         }
-        if ctx.should_stop() {
-            end(child);
-            return Ended::Stopped;
-        }
         match timeout {
             Some(limit) if clock.ticks() >= limit => {
                 end(child);
@@ -139,7 +135,10 @@ fn attend(child: &mut Child, timeout: Option<Duration>, ctx: &JobContext) -> End
             }
             _ => {}
         }
-        ctx.wait(POLL);
+        if !ctx.wait(POLL) {
+            end(child);
+            return Ended::Stopped;
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use carnelian::settings::{Settings, StoreKind};
 use carnelian::store::JobStore;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Names the properties file if `--config` does not.
 const VARIABLE: &str = "CARNELIAN_CONFIG";
@@ -19,6 +20,9 @@ const EMBEDDED: &str = "
     jobStore.dataSource = embedded
     dataSource.embedded.URL = sqlite:carnelian.db
 ";
+
+/// Who operates a database does not wait longer for it to be reached.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The settings of this invocation.
 pub struct Config {
@@ -46,8 +50,16 @@ impl Config {
         Ok(Self { settings, embedded: found.is_none() })
     }
 
-    /// Opens the store, which must be a database that others can see.
+    /// Opens the store, and makes sure that its database can be reached and has its tables.
     pub fn open(&self) -> Outcome<JobStore> {
+        let store = self.open_unchecked()?;
+        // Once, without the retries of the store: who operates it wants to know now.
+        store.database().check_schema()?;
+        Ok(store)
+    }
+
+    /// Opens the store, with whatever tables it has; those of the embedded database are made.
+    pub fn open_unchecked(&self) -> Outcome<JobStore> {
         let store = self.open_any()?;
         if self.embedded {
             store.database().migrate()?;
@@ -55,7 +67,7 @@ impl Config {
         Ok(store)
     }
 
-    /// Opens the store without making tables.
+    /// Opens the store without making tables; it must be a database, which others can see.
     pub fn open_any(&self) -> Outcome<JobStore> {
         if self.settings.job_store.kind == StoreKind::Memory {
             return Err(Failure::Usage(
@@ -64,7 +76,11 @@ impl Config {
                     .to_owned(),
             ));
         }
-        open(&self.settings)
+        let mut settings = self.settings.clone();
+        if let Some(source) = &mut settings.data_source {
+            source.connection_timeout = source.connection_timeout.min(CONNECTION_TIMEOUT);
+        }
+        open(&settings)
     }
 }
 

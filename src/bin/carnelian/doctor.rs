@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, table};
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::store::row::{FiredState, Snapshot};
+use carnelian::store::row::{FiredState, ScheduleRow, Snapshot};
 use carnelian::store::{JobStore, Lock};
 use carnelian::{Error, JobKey, TriggerState};
 use serde_json::{Value, json};
@@ -84,6 +84,17 @@ fn rows(snapshot: &Snapshot) -> Vec<Finding> {
     let unreadable = snapshot.unreadable.iter().map(|(table, key, reason)| {
         Finding::new("unreadable_row", key, format!("{table}: {reason}; nodes leave it alone"))
     });
+    let kindless = snapshot.triggers.iter().filter(|trigger| trigger.schedule == ScheduleRow::Missing).map(|trigger| {
+        let reason = match trigger.kind.as_str() {
+            "SIMPLE" | "CRON" => "its row in the table of its kind is missing",
+            _ => "this program does not know the kind",
+        };
+        Finding::new(
+            "unreadable_row",
+            &trigger.key,
+            format!("TRIGGERS: kind {}: {reason}; nodes leave it alone", trigger.kind),
+        )
+    });
     let stray = snapshot
         .stray_schedules
         .iter()
@@ -96,7 +107,7 @@ fn rows(snapshot: &Snapshot) -> Vec<Finding> {
     let missing = locks.filter(|name| !snapshot.locks.iter().any(|lock| lock == name)).map(|name| {
         Finding::new("missing_lock", name, "the LOCKS table has no such row; `carnelian migrate` makes it")
     });
-    unreadable.chain(stray).chain(jobless).chain(missing).collect()
+    unreadable.chain(kindless).chain(stray).chain(jobless).chain(missing).collect()
 }
 
 /// Triggers in states that somebody or nobody must end.

@@ -52,7 +52,9 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
 
 fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
     let summaries = store.trigger_summaries(&GroupMatcher::equals(key.group()))?;
-    let trigger = summaries.into_iter().find(|trigger| trigger.key == *key).ok_or_else(|| missing(key))?;
+    let fires = store.fired_triggers()?;
+    let stored = summaries.into_iter().find(|trigger| trigger.key == *key);
+    let trigger = stored.or_else(|| gone_with_its_fire(key, &fires)).ok_or_else(|| missing(key))?;
     let mut unreadable = None;
     let mut note = |error: Error| match error {
         Error::Unreadable { .. } => {
@@ -72,12 +74,27 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
     Ok(Facts {
         job,
         unreadable,
-        fires: store.fired_triggers()?,
+        fires,
         paused_groups: store.paused_groups()?,
         nodes: store.instances()?,
         misfire_threshold_ms: i64::try_from(store.settings().misfire_threshold.as_millis()).unwrap_or(i64::MAX),
         now_ms: store.earliest_due(&[])?.0,
         trigger,
+    })
+}
+
+/// A trigger without another fire time may be gone while its last fire runs.
+fn gone_with_its_fire(key: &TriggerKey, fires: &[FiredTrigger]) -> Option<TriggerSummary> {
+    let fire = fires.iter().find(|fire| fire.trigger == *key)?;
+    Some(TriggerSummary {
+        key: key.clone(),
+        job: fire.job.clone()?,
+        kind: "SIMPLE".to_owned(),
+        state: TriggerState::Complete.name().to_owned(),
+        next_fire_ms: None,
+        previous_fire_ms: Some(fire.scheduled_ms),
+        priority: carnelian::DEFAULT_PRIORITY,
+        misfire: MisfireInstruction::Smart.code(),
     })
 }
 

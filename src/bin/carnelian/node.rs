@@ -1,7 +1,7 @@
 //! `node`: a stand-alone node with the built-in job type `command`, until a signal ends it.
 
 use crate::command;
-use crate::config::Config;
+use crate::config::{Config, open};
 use crate::failure::{Failure, Outcome};
 use crate::output::write;
 use carnelian::Scheduler;
@@ -13,7 +13,9 @@ pub fn run(config: Config) -> Outcome {
     // Before anything is started, so that a signal is never lost.
     let mut signals = Signals::new([SIGTERM, SIGINT])
         .map_err(|error| Failure::Refused(format!("signals cannot be handled: {error}")))?;
-    let store = config.open()?;
+    // Makes the tables of an embedded database, and says at once if there is none.
+    config.open()?;
+    let store = open(&config.settings)?;
     let scheduler =
         Scheduler::builder().settings(config.settings).store(store).job(command::TYPE, command::Command).build()?;
     scheduler.start()?;

@@ -43,8 +43,9 @@ pub fn moment(text: &str) -> Result<Moment, String> {
     if let Some(after) = text.strip_prefix('+') {
         return duration(after).map(Moment::After);
     }
+    let with_offset = text.strip_suffix('Z').map_or(text.to_owned(), |utc| format!("{utc}+00:00"));
     DateTime::parse_from_rfc3339(text)
-        .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M%:z"))
+        .or_else(|_| DateTime::parse_from_str(&with_offset, "%Y-%m-%dT%H:%M%:z"))
         .map(|time| Moment::At(time.timestamp_millis()))
         .map_err(|_| "expected ISO 8601 with offset such as 2030-01-31T08:00:00+01:00, `now`, or +30s".to_owned())
 }

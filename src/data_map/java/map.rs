@@ -50,17 +50,39 @@ fn data_value(graph: &Arc<Graph>, value: Value) -> DataValue {
         None if value == Value::Null => return DataValue::Null,
         None => {}
     }
+    boxed(graph, value).unwrap_or_else(|| DataValue::Foreign(ForeignValue::object(graph, value)))
+}
+
+/// The content of one of Java's boxes, if it is of a type known here.
+fn boxed(graph: &Graph, value: Value) -> Option<DataValue> {
     let class = graph.class_name_of(value);
-    let boxed = graph.object(value).and_then(|object| graph.field(object, class, "value"));
-    match (class, boxed) {
-        ("java.lang.Boolean", Some(Value::Bool(v))) => DataValue::Bool(v),
-        ("java.lang.Character", Some(Value::Char(v))) => DataValue::Char(v),
-        ("java.lang.Integer", Some(Value::Int(v))) => DataValue::Int(v),
-        ("java.lang.Long", Some(Value::Long(v))) => DataValue::Long(v),
-        ("java.lang.Float", Some(Value::Float(v))) => DataValue::Float(f32::from_bits(v)),
-        ("java.lang.Double", Some(Value::Double(v))) => DataValue::Double(f64::from_bits(v)),
-        _ => DataValue::Foreign(ForeignValue::object(graph, value)),
+    let content = graph.field(graph.object(value)?, class, "value")?;
+    Some(match (class, content) {
+        ("java.lang.Boolean", Value::Bool(v)) => DataValue::Bool(v),
+        ("java.lang.Character", Value::Char(v)) => DataValue::Char(v),
+        ("java.lang.Integer", Value::Int(v)) => DataValue::Int(v),
+        ("java.lang.Long", Value::Long(v)) => DataValue::Long(v),
+        ("java.lang.Float", Value::Float(v)) => DataValue::Float(f32::from_bits(v)),
+        ("java.lang.Double", Value::Double(v)) => DataValue::Double(f64::from_bits(v)),
+        _ => return None,
+    })
+}
+
+/// The number of a value that Java's `valueOf` takes from a cache: it is one object wherever it appears.
+fn constant(value: &DataValue) -> Option<i64> {
+    match value {
+        DataValue::Bool(v) => Some(i64::from(*v)),
+        DataValue::Char(v) => Some(i64::from(*v)),
+        DataValue::Int(v) => Some(i64::from(*v)),
+        DataValue::Long(v) => Some(*v),
+        _ => None,
     }
+    .filter(|v| (-128..=127).contains(v))
+}
+
+/// A boxed value of a graph, if it is one that appears only once in a stream.
+pub(super) fn boxed_constant(graph: &Graph, value: Value) -> Option<DataValue> {
+    boxed(graph, value).filter(|value| constant(value).is_some())
 }
 
 /// The stream of a `org.quartz.JobDataMap` with these entries, in the order in which Java would write them.
@@ -116,20 +138,18 @@ fn in_java_order(map: &JobDataMap, capacity: i32) -> Vec<(DataValue, &DataValue)
     entries
 }
 
-fn write(writer: &mut Writer, value: &DataValue) -> Result<(), String> {
+pub(super) fn write(writer: &mut Writer, value: &DataValue) -> Result<(), String> {
     let known = &*KNOWN;
-    let graph = &known.graph;
-    // What Java's `valueOf` takes from its caches is one object wherever it appears.
-    let small = |v: i64| (-128..=127).contains(&v).then_some(v);
+    let mut boxed = |class, bytes: &[u8]| writer.boxed(&known.graph, class, constant(value), bytes);
     match value {
-        DataValue::Null => writer.value(graph, Value::Null),
+        DataValue::Bool(v) => boxed(known.boolean, &[u8::from(*v)]),
+        DataValue::Char(v) => boxed(known.character, &v.to_be_bytes()),
+        DataValue::Int(v) => boxed(known.integer, &v.to_be_bytes()),
+        DataValue::Long(v) => boxed(known.long, &v.to_be_bytes()),
+        DataValue::Float(v) => boxed(known.float, &v.to_be_bytes()),
+        DataValue::Double(v) => boxed(known.double, &v.to_be_bytes()),
         DataValue::String(text) => writer.text(&JavaText::Text(text.clone())),
+        DataValue::Null => writer.value(&known.graph, Value::Null),
         DataValue::Foreign(value) => value.write(writer),
-        DataValue::Bool(v) => writer.boxed(graph, known.boolean, Some(i64::from(*v)), &[u8::from(*v)]),
-        DataValue::Char(v) => writer.boxed(graph, known.character, small(i64::from(*v)), &v.to_be_bytes()),
-        DataValue::Int(v) => writer.boxed(graph, known.integer, small(i64::from(*v)), &v.to_be_bytes()),
-        DataValue::Long(v) => writer.boxed(graph, known.long, small(*v), &v.to_be_bytes()),
-        DataValue::Float(v) => writer.boxed(graph, known.float, None, &v.to_be_bytes()),
-        DataValue::Double(v) => writer.boxed(graph, known.double, None, &v.to_be_bytes()),
     }
 }

@@ -6,6 +6,8 @@
 mod known;
 mod map;
 mod reader;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub(super) use map::{decode, encode};
@@ -21,6 +23,11 @@ const MAX_DEPTH: usize = 64;
 const MAX_SUPER_CLASSES: usize = 64;
 
 const MAGIC: [u8; 4] = [0xAC, 0xED, 0x00, 0x05];
+/// Whether `bytes` begin as a stream does.
+pub(super) fn is_stream(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC)
+}
+
 const BASE_HANDLE: u32 = 0x7E_0000;
 
 /// The type codes of a stream.

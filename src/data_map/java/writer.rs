@@ -150,6 +150,9 @@ impl Writer {
             self.reference(handle);
             return Ok(());
         }
+        if let Some(constant) = map::boxed_constant(graph, Value::Node(id)) {
+            return map::write(self, &constant);
+        }
         match graph.node(id) {
             Some(Node::Text(text)) => self.text(text)?,
             Some(Node::ClassDesc(class)) => self.class_desc(graph, place, class)?,

@@ -7,7 +7,7 @@ use crate::matcher::GroupMatcher;
 use crate::rules::misfire;
 use crate::store::row::{Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, JobStore, MisfirePass, Session};
-use crate::trigger::{Transition, TriggerState};
+use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
 impl JobStore {
@@ -143,37 +143,31 @@ impl JobStore {
         let threshold_ms = now_ms - self.misfired_before(now_ms);
         let standing = Standing::read(s)?;
         let mut resumed = 0;
-        let mut to = [(TriggerState::Waiting, Vec::new()), (TriggerState::Blocked, Vec::new())];
-        let mut late = [Vec::new(), Vec::new()];
-        let mut paused_keys = Vec::new();
+        // Triggers whose job runs elsewhere go on being blocked.
+        let (mut waiting, mut blocked) = (Resumed::default(), Resumed::default());
         for row in s.triggers(keys)? {
-            let paused =
-                matches!(TriggerState::from_name(&row.state), Some(TriggerState::Paused | TriggerState::PausedBlocked));
+            use TriggerState::{Paused, PausedBlocked};
+            let paused = matches!(TriggerState::from_name(&row.state), Some(Paused | PausedBlocked));
             if !paused || row.next_ms.is_none() {
                 continue; // Quartz leaves a trigger without a next fire time paused
             }
-            paused_keys.push(row.key.clone());
-            let nonconcurrent = row.state == TriggerState::PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
-            let at = usize::from(standing.is_blocked(&row.job, nonconcurrent));
+            let nonconcurrent = row.state == PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
+            let target = if standing.is_blocked(&row.job, nonconcurrent) { &mut blocked } else { &mut waiting };
+            // At the very threshold Quartz resumes a trigger as misfired, though its scan would not see it yet.
             let trigger = self.firable_trigger(&row).ok();
-            match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms)) {
-                Some(trigger) => late[at].push((row, trigger)),
-                None => to[at].1.push(row.key),
+            match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms - 1)) {
+                Some(trigger) => target.late.push((row, trigger)),
+                None => target.in_time.push(row.key),
             }
             resumed += 1;
         }
-        // A node of Quartz keeps its reservation while the trigger is paused, and would fire it now that it waits again.
-        // Reservations of triggers that are not paused stand.
-        s.delete_reservations(&paused_keys)?;
-        for (target, keys) in to {
-            let moves = [(TriggerState::Paused, target), (TriggerState::PausedBlocked, target)];
-            if !keys.is_empty() {
-                s.change_states(Selection::Triggers(&keys), &moves, false)?;
+        for (state, resumed) in [(TriggerState::Waiting, waiting), (TriggerState::Blocked, blocked)] {
+            let moves = [(TriggerState::Paused, state), (TriggerState::PausedBlocked, state)];
+            if !resumed.in_time.is_empty() {
+                s.change_states(Selection::Triggers(&resumed.in_time), &moves, false)?;
             }
-        }
-        for (late, target) in late.into_iter().zip([TriggerState::Waiting, TriggerState::Blocked]) {
-            if !late.is_empty() {
-                self.apply_misfires(s, now_ms, late, target, &mut MisfirePass::default())?;
+            if !resumed.late.is_empty() {
+                self.apply_misfires(s, now_ms, resumed.late, state, &mut MisfirePass::default())?;
             }
         }
         Ok(resumed)
@@ -182,6 +176,13 @@ impl JobStore {
     fn is_nonconcurrent(&self, s: &mut dyn Session, row: &TriggerRow) -> Result<bool> {
         Ok(s.job(&row.job)?.is_some_and(|job| job.nonconcurrent))
     }
+}
+
+/// Triggers that are resumed into one state.
+#[derive(Default)]
+struct Resumed {
+    in_time: Vec<TriggerKey>,
+    late: Vec<(TriggerRow, Trigger)>,
 }
 
 /// Pauses these triggers. One that is reserved is taken back: its owner finds its fired row gone.

@@ -43,7 +43,7 @@ impl JobStore {
         self.write("schedule jobs", |s| {
             self.put_jobs(s, work.iter().map(|(job, _)| job), replace)?;
             let standing = Standing::read(s)?;
-            let mut triggers = work
+            let mut triggers: Vec<_> = work
                 .iter()
                 .flat_map(|(job, triggers)| {
                     triggers.iter().map(move |t| (job.disallow_concurrent_execution, t.clone()))
@@ -125,7 +125,7 @@ impl JobStore {
     /// [`Error::NotFound`] if there is no such job.
     #[doc(alias = "triggerJob")]
     pub fn trigger_job(&self, job: &JobKey, data: JobDataMap) -> Result<TriggerKey> {
-        let key = TriggerKey::named(format!("MT_{}", random_hex()));
+        let key = TriggerKey::named(format!("MT_{}", random_hex()?));
         let trigger = Trigger::builder(key, job.clone()).data_map(data).build()?;
         self.add_trigger(trigger, false).map(|t| t.key)
     }
@@ -174,7 +174,7 @@ impl JobStore {
         &self,
         s: &mut dyn Session,
         standing: &Standing,
-        triggers: &mut Vec<(bool, Trigger)>,
+        triggers: &mut [(bool, Trigger)],
         replace: bool,
     ) -> Result<()> {
         let keys: Vec<TriggerKey> = triggers.iter().map(|(_, t)| t.key.clone()).collect();

@@ -148,7 +148,7 @@ impl JobStore {
     }
 }
 
-pub(super) fn fenced(owner: &Owner) -> Error {
+pub(in crate::store) fn fenced(owner: &Owner) -> Error {
     Error::Fenced {
         subject: format!("instance `{}`", owner.instance),
         reason: "it is not registered under its incarnation: another node declared it dead, or took its name"

@@ -5,6 +5,7 @@ mod complete;
 mod fire;
 mod release;
 
+pub(in crate::store) use acquire::fenced;
 pub(in crate::store) use fire::simple_counts;
 
 use crate::data_map::JobDataMap;

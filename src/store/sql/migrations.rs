@@ -9,32 +9,43 @@ use diesel::QueryableByName;
 use diesel::sql_types::Text;
 use std::collections::BTreeSet;
 
+/// The script that makes Quartz's tables; it is left out where Quartz made them.
+const QUARTZ: &str = "0001_quartz";
+
 /// The scripts, in order: version, what it makes, and a text per database.
 const SCRIPTS: [Script; 2] = [
     Script {
-        version: "0001_quartz",
+        version: QUARTZ,
         makes: "the eleven tables of Quartz",
-        up: [
-            include_str!("../../../migrations/sqlite/0001_quartz/up.sql"),
-            include_str!("../../../migrations/postgres/0001_quartz/up.sql"),
-            include_str!("../../../migrations/mysql/0001_quartz/up.sql"),
-        ],
+        sqlite: include_str!("../../../migrations/sqlite/0001_quartz/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0001_quartz/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0001_quartz/up.sql"),
     },
     Script {
         version: "0002_side_tables",
         makes: "the side tables",
-        up: [
-            include_str!("../../../migrations/sqlite/0002_side_tables/up.sql"),
-            include_str!("../../../migrations/postgres/0002_side_tables/up.sql"),
-            include_str!("../../../migrations/mysql/0002_side_tables/up.sql"),
-        ],
+        sqlite: include_str!("../../../migrations/sqlite/0002_side_tables/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0002_side_tables/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0002_side_tables/up.sql"),
     },
 ];
 
 struct Script {
     version: &'static str,
     makes: &'static str,
-    up: [&'static str; 3],
+    sqlite: &'static str,
+    postgres: &'static str,
+    mysql: &'static str,
+}
+
+impl Script {
+    fn text(&self, backend: Backend) -> &'static str {
+        match backend {
+            Backend::Sqlite => self.sqlite,
+            Backend::Postgres => self.postgres,
+            Backend::Mysql => self.mysql,
+        }
+    }
 }
 
 /// Quartz's tables, to tell whether they are there.
@@ -114,8 +125,9 @@ impl Work<'_> {
         ))?;
         let applied = self.applied()?.unwrap_or_default();
         for script in SCRIPTS.iter().filter(|script| !applied.contains(script.version)) {
-            let missing = if script.version == SCRIPTS[0].version { self.missing_tables()? } else { Vec::new() };
-            match (script.version == SCRIPTS[0].version, missing.len()) {
+            let missing = if script.version == QUARTZ { self.missing_tables()? } else { Vec::new() };
+            let quartz = script.version == QUARTZ;
+            match (quartz, missing.len()) {
                 (true, 0) => done.push(format!("adopted {}", script.makes)),
                 (true, n) if n < QUARTZ_TABLES.len() => {
                     let prefix = &self.options.table_prefix;
@@ -125,11 +137,7 @@ impl Work<'_> {
                     )));
                 }
                 _ => {
-                    let text = script.up[match self.connection.backend() {
-                        Backend::Sqlite => 0,
-                        Backend::Postgres => 1,
-                        Backend::Mysql => 2,
-                    }];
+                    let text = script.text(self.connection.backend());
                     self.run(&self.fill(text))?;
                     done.push(format!("created {}", script.makes));
                 }

@@ -72,7 +72,7 @@ impl JobStore {
         if namesake.is_some() || seen.with_fires.contains(&me.instance) {
             checkin.recovered.extend(self.recover_instance(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
         }
-        let incarnation = random_hex();
+        let incarnation = random_hex()?;
         self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
             let now_ms = s.now_ms()?;
             let joined = s.draw_fences(None, 1)?.unwrap_or_default();

@@ -4,8 +4,9 @@ use super::Recovered;
 use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::key::{JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
+use crate::store::firing::fenced;
 use crate::store::row::{FiredRow, FiredState, RecoveryRow, Selection, TriggerRow};
-use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Session};
+use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +32,8 @@ impl JobStore {
                 return Ok(()); // it has checked in, or it has been recovered, since it was suspected
             }
             s.lock(Lock::TriggerAccess)?;
-            let mut done = self.recover_fires(s, name)?;
+            let fires = s.fired_of_instance(name)?;
+            let mut done = self.recover_fires(s, name, fires)?;
             s.delete_instance(name)?;
             done.last_checkin_ms = seen_ms;
             recovered = Some(done).filter(|done| seen_ms.is_some() || !done.is_empty());
@@ -40,10 +42,28 @@ impl JobStore {
         Ok(recovered)
     }
 
-    /// Gives every fire of the instance its due (QZ-60…77).
-    fn recover_fires(&self, s: &mut dyn Session, name: &str) -> Result<Recovered> {
+    /// Recovers those fires of a living node that it does not know: it asked for them and the answer was lost.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered; what the database reports after the
+    /// bounded retries.
+    pub fn recover_forgotten(&self, owner: &Owner, known: &BTreeSet<String>) -> Result<Recovered> {
+        self.retrying(
+            "recover forgotten fires",
+            Begin::Locking(Lock::TriggerAccess),
+            |s| {
+                s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
+                let mut fires = s.fired_of_instance(&owner.instance)?;
+                fires.retain(|fire| !known.contains(&fire.fire_id));
+                self.recover_fires(s, &owner.instance, fires)
+            },
+            &mut |_, _| Ok(false), // what was recovered is not found again
+        )
+    }
+
+    /// Gives each of these fires of the instance its due (QZ-60…77).
+    fn recover_fires(&self, s: &mut dyn Session, name: &str, fires: Vec<FiredRow>) -> Result<Recovered> {
         let now_ms = s.now_ms()?;
-        let fires = s.fired_of_instance(name)?;
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
         let (acquired, executing): (Vec<_>, Vec<_>) = fires.into_iter().partition(|f| f.state == FiredState::Acquired);
         let mut done = Recovered { instance: name.to_owned(), now_ms, freed: acquired.len(), ..Recovered::default() };

@@ -1,0 +1,310 @@
+//! The order of the house: who may import whom, who may name a database library, and what stands nowhere in the tree.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+#[path = "architecture/imports.rs"]
+mod imports;
+
+use imports::{Crate, module_of, tokens};
+use std::path::Path;
+use std::process::Command;
+
+/// The floors from the ground up. A module imports from its own floor and from those below. A module belongs to its
+/// longest match; the name stands for what is in it.
+const FLOORS: &[(&str, &[&str])] = &[
+    ("error", &["error"]),
+    ("values", &["local", "key", "matcher", "data_map", "cron", "calendar", "trigger", "job", "store::row"]),
+    ("settings", &["settings"]),
+    ("rules", &["rules"]),
+    ("ports", &["clock", "signal", "store::database"]),
+    ("databases", &["store::memory", "store::sql", "store::faults"]),
+    ("stores", &["store"]),
+    ("listeners", &["listener"]),
+    ("engine", &["scheduler", "history", "metrics"]),
+    ("surfaces", &["dashboard"]),
+];
+
+/// Who alone may name a crate or a module (and that module itself). `bin` and `examples` are no modules of the library:
+/// the compiler shows them its public API only.
+const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
+    ("diesel", &["store::sql", "examples"]),
+    ("diesel_migrations", &["store::sql"]),
+    ("libsqlite3_sys", &["store::sql"]),
+    ("r2d2", &["store::sql"]),
+    ("crate::store::sql", &["store::sql", "store::open", "store=", "lib="]),
+    ("crate::store::memory", &["store::memory", "store::open", "store=", "lib="]),
+];
+
+const MOST_LINES: usize = 450;
+
+#[test]
+fn imports_go_down() {
+    none("imports that go up", &upward_imports(&library()));
+}
+
+#[test]
+fn databases_are_named_in_their_rooms_only() {
+    let mut files = library();
+    files.extend(read("src/bin/").into_iter().map(|(file, text)| (format!("bin/{file}"), text)));
+    files.extend(read("examples/").into_iter().map(|(file, text)| (format!("examples/{file}"), text)));
+    none("names outside of their rooms", &misplaced_names(&files));
+}
+
+#[test]
+fn sources_say_what_they_are() {
+    let silent = read("src/").into_iter().filter(|(_, text)| !text.starts_with("//!"));
+    none("files without `//!` in their first line", &silent.map(|(file, _)| format!("src/{file}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn no_source_is_long() {
+    let files = ["src/", "examples/"].iter().flat_map(|top| read(top).into_iter().map(move |file| (top, file)));
+    let long = files.filter_map(|(top, (file, text))| {
+        let lines = text.lines().count();
+        (lines > MOST_LINES).then(|| format!("{top}{file}: {lines} lines; is there a second concept in it?"))
+    });
+    none("files over 450 lines", &long.collect::<Vec<_>>());
+}
+
+#[test]
+fn no_sql_is_made_from_texts() {
+    none("SQL beside `Statement`", &lines_with(&read("src/"), &["sql_query("]));
+}
+
+#[test]
+fn the_tree_names_no_machine_and_no_registry() {
+    // In two parts, so that this file does not find itself.
+    let words = [
+        concat!("/wo", "rk/"),
+        concat!("/ro", "ot/"),
+        concat!("crates", ".io"),
+        concat!("npmjs", ".org"),
+        concat!("pypi", ".org"),
+        concat!("repo.maven", ".apache.org"),
+        concat!("proxy.golang", ".org"),
+    ];
+    let mut files = read("");
+    files.retain(|(file, _)| file != "Cargo.lock"); // written by Cargo, which names the registry
+    none("paths of a machine or hosts of a registry", &lines_with(&files, &words));
+}
+
+// --- the checks ---------------------------------------------------------------------------------------------------
+
+/// `(path, text)` of files, the path below `src/` for modules of the library.
+type Files = [(String, String)];
+
+fn upward_imports(files: &Files) -> Vec<String> {
+    let library = Crate::read(files);
+    let mut found = Vec::new();
+    for (file, text) in files.iter().filter(|(file, _)| file != "lib.rs") {
+        let Some(floor) = floor_of(&module_of(file)) else {
+            found.push(format!("src/{file}:1: has no floor: give its module a place in FLOORS"));
+            continue;
+        };
+        for import in library.imports(file, text) {
+            let problem = match floor_of(&import.module) {
+                Some(other) if other <= floor => continue,
+                Some(other) => format!("is of {}; {} import from below only", FLOORS[other].0, FLOORS[floor].0),
+                None => "is in no module that has a floor: import it from the module that defines it".to_owned(),
+            };
+            found.push(format!("src/{file}:{}: {} {problem}", import.line, import.path));
+        }
+    }
+    found
+}
+
+fn floor_of(module: &[String]) -> Option<usize> {
+    let path = module.join("::");
+    let matches = FLOORS.iter().enumerate().flat_map(|(floor, (_, rooms))| rooms.iter().map(move |room| (floor, room)));
+    matches.filter(|(_, room)| is_within(&path, room)).max_by_key(|(_, room)| room.len()).map(|(floor, _)| floor)
+}
+
+/// Whether a module is `room` or in it; `room=` is that module itself only.
+fn is_within(module: &str, room: &str) -> bool {
+    match room.strip_suffix('=') {
+        Some(room) => module == room,
+        None => module.strip_prefix(room).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")),
+    }
+}
+
+fn misplaced_names(files: &Files) -> Vec<String> {
+    let library = Crate::read(files);
+    let mut found = Vec::new();
+    for (file, text) in files {
+        let module = if file == "lib.rs" { "lib".to_owned() } else { module_of(file).join("::") };
+        let is_outside = module.starts_with("bin::") || module.starts_with("examples::");
+        let imports = if is_outside { Vec::new() } else { library.imports(file, text) };
+        for (name, rooms) in NAMED_ONLY_BY {
+            if rooms.iter().any(|room| is_within(&module, room)) {
+                continue;
+            }
+            let lines: Vec<usize> = match name.strip_prefix("crate::") {
+                Some(room) => {
+                    let named = imports.iter().filter(|import| is_within(&import.module.join("::"), room));
+                    named.map(|import| import.line).collect()
+                }
+                None => tokens(text).iter().filter(|(_, token)| token == name).map(|&(line, _)| line).collect(),
+            };
+            let folder = if is_outside && module.starts_with("examples") { "" } else { "src/" };
+            let message = |line| format!("{folder}{file}:{line}: names {name}, which is for {} only", rooms.join(", "));
+            found.extend(lines.into_iter().map(message));
+        }
+    }
+    found
+}
+
+fn lines_with(files: &Files, words: &[&str]) -> Vec<String> {
+    let lines = files.iter().flat_map(|(file, text)| text.lines().enumerate().map(move |(at, line)| (file, at, line)));
+    let found = lines.filter_map(|(file, at, line)| {
+        let word = words.iter().find(|word| line.contains(**word))?;
+        Some(format!("{file}:{}: {word}", at + 1))
+    });
+    found.collect()
+}
+
+fn none(what: &str, found: &[String]) {
+    assert!(found.is_empty(), "{what} ({}):\n{}", found.len(), found.join("\n"));
+}
+
+// --- reading ------------------------------------------------------------------------------------------------------
+
+/// The library's own files: `src/` without `src/bin/`.
+fn library() -> Vec<(String, String)> {
+    let mut files = read("src/");
+    files.retain(|(file, _)| !file.starts_with("bin/"));
+    files
+}
+
+/// The text files below `top`, by their path below it: Rust files if `top` is given, else all that are tracked.
+fn read(top: &str) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut names = tracked(root).unwrap_or_else(|| {
+        let mut names = Vec::new();
+        walk(root, "", &mut names); // a packed crate has no repository
+        names
+    });
+    names.sort();
+    assert!(names.iter().any(|name| name == "src/lib.rs"), "the tree is not where it was built: {}", root.display());
+    let names = names.iter().filter_map(|name| Some((name, name.strip_prefix(top)?)));
+    let names = names.filter(|(_, below)| top.is_empty() || below.ends_with(".rs"));
+    names.filter_map(|(name, below)| Some((below.to_owned(), std::fs::read_to_string(root.join(name)).ok()?))).collect()
+}
+
+/// What git knows of, and what is new and not ignored: a new file obeys before it is committed.
+fn tracked(root: &Path) -> Option<Vec<String>> {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let output = git.output().ok().filter(|output| output.status.success())?;
+    let names: Vec<String> = String::from_utf8(output.stdout).ok()?.split_terminator('\0').map(str::to_owned).collect();
+    names.iter().any(|name| name == "src/lib.rs").then_some(names)
+}
+
+fn walk(root: &Path, below: &str, names: &mut Vec<String>) {
+    for entry in std::fs::read_dir(root.join(below)).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{below}{}", entry.file_name().to_string_lossy());
+        match name.as_str() {
+            "target" | ".git" => {}
+            _ if entry.file_type().unwrap().is_dir() => walk(root, &format!("{name}/"), names),
+            _ => names.push(name),
+        }
+    }
+}
+
+// --- the checks fail when they should -----------------------------------------------------------------------------
+
+#[cfg(test)]
+mod on_made_up_trees {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> Vec<(String, String)> {
+        let root = [("lib.rs", "pub use key::JobKey;"), ("key.rs", "//! k"), ("clock.rs", ""), ("error.rs", "")];
+        let store = [
+            ("store/mod.rs", "pub use database::{Begin, Lock as Guard};\npub use sql::SqlDatabase;"),
+            ("store/database.rs", ""),
+            ("store/sql/mod.rs", ""),
+            ("scheduler/mod.rs", ""),
+        ];
+        let given = |path: &str| files.iter().any(|(file, _)| *file == path);
+        let usual = root.iter().chain(&store).filter(|(path, _)| !given(path));
+        usual.chain(files).map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+    }
+
+    fn upward(file: &str, text: &str) -> Vec<String> {
+        upward_imports(&tree(&[(file, text)]))
+    }
+
+    #[test]
+    fn what_goes_down_is_fine() {
+        let texts = [
+            "use crate::{error::Error, key::{JobKey, TriggerKey}};\nuse std::clock::Instant;",
+            "/// See [`crate::scheduler::Scheduler`].\n// use crate::scheduler;\n/* /* */ crate::scheduler::x */",
+            r##"const A: &str = "use crate::scheduler::\"x"; const B: &str = r#"crate::scheduler::x""#; let c = '"';"##,
+            "fn f<'a>(x: &'a str) { let c = '\\''; crate::key::make::<crate::error::Error>(x) }",
+            "pub(in crate::scheduler) fn f() {}",
+            "mod tests { use super::*; use super::super::super::key::JobKey; use crate::JobKey as Key; }",
+            "use ::scheduler::x; use scheduler::y;",
+        ];
+        for text in texts {
+            none(text, &upward("rules/misfire.rs", text));
+        }
+        none("a re-export counts where it is defined", &upward("store/sql/x.rs", "use crate::store::{Begin, Guard};"));
+        none("its own floor", &upward("key.rs", "use crate::key::JobKey;"));
+    }
+
+    #[test]
+    fn what_goes_up_is_found() {
+        let texts = [
+            "use crate::scheduler::Scheduler;",
+            "pub use crate::{key::JobKey, clock::{self}};",
+            "use crate::store;",
+            "fn f() { crate::store::open(x) }",
+            "let x = '\"'; crate::scheduler::f();",
+            "fn f<'a>() { crate::clock::f::<'a>() }",
+            "use super::super::super::clock::Clock;",
+            "mod tests { use super::super::super::super::clock::Clock; }",
+            "use crate::Unknown;",
+            "fn f() { match x { crate::clock::X { a } => crate::key::y } }",
+            "#[cfg(test)]\nmod t {}\nuse super::super::super::clock;",
+        ];
+        for text in texts {
+            assert_eq!(upward("rules/deep/misfire.rs", text).len(), 1, "{text}");
+        }
+        assert_eq!(
+            upward("key.rs", "//! k\nuse crate::{\n    error::Error,\n    clock::Clock,\n};"),
+            ["src/key.rs:4: crate::clock::Clock is of ports; values import from below only"]
+        );
+        assert_eq!(upward("store/sql/x.rs", "use crate::store::JobStore;").len(), 1, "the stories of the store");
+        assert_eq!(upward("settings/x.rs", "use crate::clock::Clock;").len(), 1, "a side lane");
+        assert_eq!(upward("store/database.rs", "use super::SqlDatabase;").len(), 1, "through a re-export");
+        assert_eq!(upward("attic.rs", ""), ["src/attic.rs:1: has no floor: give its module a place in FLOORS"]);
+    }
+
+    #[test]
+    fn names_outside_of_their_rooms_are_found() {
+        let misplaced = |file: &str, text: &str| misplaced_names(&tree(&[(file, text)]));
+        for file in ["store/sql/table/jobs.rs", "examples/own_transaction.rs"] {
+            none(file, &misplaced(file, "use diesel::prelude::*;"));
+        }
+        none("open chooses", &misplaced("store/open.rs", "use super::SqlDatabase; use crate::store::sql;"));
+        none("a comment", &misplaced("key.rs", "// diesel\nconst A: &str = \"diesel\"; fn diesels() {}"));
+        assert_eq!(
+            misplaced("store/memory/mod.rs", "\nuse diesel::prelude::*;"),
+            ["src/store/memory/mod.rs:2: names diesel, which is for store::sql, examples only"]
+        );
+        for (file, text) in [
+            ("bin/carnelian/main.rs", "fn f() { ::diesel::x() }"),
+            ("scheduler/x.rs", "#[diesel(table)] struct A;"),
+            ("scheduler/x.rs", "use crate::store::SqlDatabase;"),
+            ("store/firing/x.rs", "use crate::store::sql::SqlDatabase;"),
+            ("lib.rs", "use diesel;"),
+        ] {
+            assert_eq!(misplaced(file, text).len(), 1, "{file}: {text}");
+        }
+    }
+
+    #[test]
+    fn words_are_found_by_line() {
+        let files = tree(&[("x.rs", "a\nb /home/x/ c")]);
+        assert_eq!(lines_with(&files, &["/home/"]), ["x.rs:2: /home/"]);
+    }
+}

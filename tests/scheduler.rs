@@ -1,0 +1,12 @@
+//! The engine on the memory store: runs, listeners, life, cluster.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+#[path = "scheduler/cluster.rs"]
+mod cluster;
+#[path = "scheduler/fixture.rs"]
+mod fixture;
+#[path = "scheduler/life.rs"]
+mod life;
+#[path = "scheduler/running.rs"]
+mod running;
+mod support;

@@ -1,0 +1,216 @@
+//! Start, standby, shutdown.
+
+use crate::fixture::{Cluster, LONG, job, now};
+use crate::support::wait_until;
+use carnelian::{Error, GroupMatcher, JobContext, SchedulerListener, Trigger, TriggerKey, TriggerState};
+use crossbeam_channel::{bounded, unbounded};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[test]
+fn a_start_whose_check_in_fails_says_so_and_starts_nothing() {
+    let cluster = Cluster::new();
+    let node = cluster.node("n1", 1).job_fn("none", |_: &mut JobContext| Ok(())).build().unwrap();
+    cluster.database.turn(false);
+    assert!(node.start().unwrap_err().is_transient());
+    assert!(!node.is_started());
+    cluster.database.turn(true);
+    assert!(node.instances().unwrap().is_empty());
+    node.start().unwrap();
+    assert!(node.is_started() && !node.is_in_standby());
+    assert_eq!(node.instances().unwrap().len(), 1);
+    assert!(node.shutdown(true).is_clean());
+    assert!(node.instances().unwrap().is_empty());
+    assert!(matches!(node.start(), Err(Error::ShutDown(_))));
+    assert!(matches!(node.pause_all(), Err(Error::ShutDown(_))));
+}
+
+#[test]
+fn a_shutdown_waits_for_jobs_and_can_be_repeated() {
+    let cluster = Cluster::new();
+    let (begun, begins) = unbounded();
+    let (go, gate) = bounded::<()>(0);
+    let node = cluster
+        .node("n1", 2)
+        .job_fn("gated", move |ctx: &mut JobContext| {
+            begun.send(())?;
+            gate.recv()?;
+            assert!(ctx.should_stop() && !ctx.is_interrupted() && ctx.holds_fire());
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    node.start().unwrap();
+    let detail = job("j", "gated");
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    begins.recv_timeout(LONG).unwrap();
+    let other = node.clone();
+    let ending = std::thread::spawn(move || other.shutdown(true));
+    wait_until("the shutdown has begun", LONG, || {
+        node.is_shut_down() && node.health().services[0].state == carnelian::ServiceState::Stopped
+    });
+    // The job is still its own while the node waits for it.
+    assert_eq!(node.running_here().len(), 1);
+    go.send(()).unwrap();
+    let report = ending.join().unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    assert_eq!(node.shutdown(false), report);
+    assert_eq!(node.health().counters.succeeded, 1);
+    assert!(node.running_fires().unwrap().is_empty());
+    cluster.assert_sound();
+}
+
+#[test]
+fn a_job_that_never_ends_is_left_behind_at_the_deadline_and_its_fire_to_others() {
+    let cluster = Cluster::new();
+    let (begun, begins) = unbounded();
+    let (_go, gate) = bounded::<()>(0);
+    let node = cluster
+        .node_with("n1", "threadPool.threadCount = 1\ncarnelian.shutdown.deadline = 400ms")
+        .job_fn("stubborn", move |_: &mut JobContext| {
+            begun.send(())?;
+            Ok(gate.recv()?)
+        })
+        .build()
+        .unwrap();
+    node.start().unwrap();
+    let detail = job("j", "stubborn");
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    begins.recv_timeout(LONG).unwrap();
+    let before = cluster.clock.ticks();
+    let report = node.shutdown(true);
+    let took = cluster.clock.ticks() - before;
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert_eq!((report.abandoned_jobs.len(), report.left_executing), (1, 1), "{report:?}");
+    assert!(report.overran.is_empty() && report.leave_error.is_none(), "{report:?}");
+    // The row stays as long as a fire of it does, so that peers can take over.
+    assert_eq!(node.instances().unwrap().len(), 1);
+}
+
+#[test]
+fn a_shutdown_interrupts_jobs_if_the_settings_say_so() {
+    let cluster = Cluster::new();
+    let properties = "threadPool.threadCount = 1\nscheduler.interruptJobsOnShutdownWithWait = true";
+    let node = cluster
+        .node_with("n1", properties)
+        .job_fn("sleep", |ctx: &mut JobContext| {
+            let _ = ctx.wait(Duration::from_secs(3600));
+            assert!(ctx.is_interrupted());
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    node.start().unwrap();
+    let detail = job("j", "sleep");
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    wait_until("it runs", LONG, || node.running_here().iter().any(|run| run.running_for.is_some()));
+    assert!(node.shutdown(true).is_clean());
+    assert_eq!(node.health().counters.succeeded, 1);
+}
+
+#[test]
+fn standby_gives_reservations_back_and_start_resumes() {
+    let cluster = Cluster::new();
+    let (ran, runs) = unbounded();
+    let node = cluster.node("n1", 2).job_fn("note", move |_: &mut JobContext| Ok(ran.send(())?)).build().unwrap();
+    node.start().unwrap();
+    let detail = job("j", "note");
+    let start = chrono::DateTime::from_timestamp_millis(cluster.clock.wall_ms() + 1500).unwrap();
+    let key = TriggerKey::new("g", "soon");
+    let soon = Trigger::builder(key.clone(), detail.key().clone()).start_at(start).build().unwrap();
+    node.schedule_job(detail, soon).unwrap();
+    wait_until("it is reserved", LONG, || node.trigger_state(&key).unwrap() == Some(TriggerState::Acquired));
+    node.standby();
+    wait_until("it is given back", LONG, || node.trigger_state(&key).unwrap() == Some(TriggerState::Waiting));
+    assert!(node.is_started() && node.is_in_standby() && !node.health().is_firing);
+    cluster.assert_sound();
+    node.start().unwrap();
+    runs.recv_timeout(LONG).unwrap();
+    // What is reserved at a shutdown goes back as well.
+    let detail = job("k", "note");
+    let start = chrono::DateTime::from_timestamp_millis(cluster.clock.wall_ms() + 1500).unwrap();
+    let later = Trigger::builder(key.clone(), detail.key().clone()).start_at(start).build().unwrap();
+    wait_until("the first is recorded", LONG, || !node.trigger_exists(&key).unwrap());
+    node.schedule_job(detail, later).unwrap();
+    wait_until("it is reserved", LONG, || node.trigger_state(&key).unwrap() == Some(TriggerState::Acquired));
+    assert!(node.shutdown(true).is_clean());
+    assert_eq!(node.trigger_state(&key).unwrap(), Some(TriggerState::Waiting));
+    cluster.assert_sound();
+}
+
+#[test]
+fn a_delayed_start_happens_unless_the_scheduler_is_gone() {
+    let cluster = Cluster::new();
+    let node = cluster.node("n1", 1).build().unwrap();
+    node.start_delayed(Duration::from_millis(20)).unwrap();
+    wait_until("it has started", LONG, || node.is_started());
+    let gone = cluster.node("n2", 1).build().unwrap();
+    gone.start_delayed(Duration::from_secs(3600)).unwrap();
+    assert!(gone.shutdown(true).is_clean());
+    assert!(!gone.is_started());
+}
+
+#[test]
+fn dropping_the_last_handle_shuts_down() {
+    let cluster = Cluster::new();
+    let node = cluster.node("n1", 3).build().unwrap();
+    node.start().unwrap();
+    let second = node.clone();
+    drop(node);
+    assert!(second.is_started());
+    assert_eq!(second.instances().unwrap().len(), 1);
+    drop(second);
+    assert!(cluster.store().instances().unwrap().is_empty());
+}
+
+#[test]
+fn a_scheduler_that_was_never_started_stores_and_shuts_down() {
+    struct Curious;
+    impl SchedulerListener for Curious {
+        fn name(&self) -> &str {
+            "curious"
+        }
+    }
+    let cluster = Cluster::new();
+    let node = cluster.node("n1", 1).scheduler_listener(Curious).build().unwrap();
+    let detail = job("j", "nobody knows");
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    assert_eq!(node.triggers(&GroupMatcher::Any).unwrap().len(), 1);
+    assert!(node.shutdown(true).is_clean());
+}
+
+#[test]
+fn a_listener_may_ask_the_scheduler_about_itself() {
+    #[derive(Clone, Default)]
+    struct Asks(Arc<parking_lot::Mutex<Option<carnelian::Scheduler>>>, Arc<parking_lot::Mutex<Vec<bool>>>);
+    impl SchedulerListener for Asks {
+        fn name(&self) -> &str {
+            "asks"
+        }
+        fn scheduler_starting(&self) {
+            self.ask();
+        }
+        fn scheduler_started(&self) {
+            self.ask();
+        }
+        fn scheduler_shutting_down(&self) {
+            self.ask();
+        }
+    }
+    impl Asks {
+        fn ask(&self) {
+            if let Some(scheduler) = &*self.0.lock() {
+                let _ = scheduler.health();
+                self.1.lock().push(scheduler.is_started());
+            }
+        }
+    }
+    let cluster = Cluster::new();
+    let asks = Asks::default();
+    let node = cluster.node("n1", 1).scheduler_listener(asks.clone()).build().unwrap();
+    *asks.0.lock() = Some(node.clone());
+    node.start().unwrap();
+    assert!(node.shutdown(true).is_clean());
+    assert_eq!(*asks.1.lock(), [false, true, false]);
+    asks.0.lock().take();
+}
