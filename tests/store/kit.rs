@@ -5,7 +5,8 @@ use carnelian::clock::Clock;
 use carnelian::store::row::{FiredState, Snapshot};
 use carnelian::store::{
     AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
-    FireBundle, JobStore, Lock, Membership, Owner, Recovered, Reservation, Session, StoreSettings, violations,
+    FireBundle, JobStore, Lock, Membership, Owner, Recovered, Reservation, Session, StatementCounts, StoreSettings,
+    violations,
 };
 use carnelian::{
     JobDetail, JobDetailBuilder, JobKey, Result, Signal, SimpleSchedule, Trigger, TriggerBuilder, TriggerKey, Woken,
@@ -13,7 +14,7 @@ use carnelian::{
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 /// When each test begins: 2027-01-15T08:00:00Z.
@@ -52,6 +53,7 @@ impl Clock for TestClock {
     }
 
     fn wait(&self, _: &Signal, _: Option<Duration>) -> Woken {
+        #[expect(clippy::disallowed_methods, reason = "another thread of the test may hold the database")]
         std::thread::sleep(Duration::from_millis(1));
         Woken::TimedOut
     }
@@ -121,6 +123,13 @@ impl Cluster {
         let database: Arc<dyn Database> = Arc::clone(&self.opened.database) as _;
         let store = JobStore::new(database, Arc::clone(&self.clock) as _, self.settings.clone());
         Node { store, me: Membership::new(name) }
+    }
+
+    /// The node's next transaction for `purpose` is held up until `meanwhile` has happened.
+    pub fn hold_up(&self, node: &mut Node, purpose: &'static str, meanwhile: impl FnOnce() + Send + 'static) {
+        let inner: Arc<dyn Database> = Arc::clone(&self.opened.database) as _;
+        let held_up = HeldUp { inner, purpose, meanwhile: Mutex::new(Some(Box::new(meanwhile))) };
+        node.store = JobStore::new(Arc::new(held_up), Arc::clone(&self.clock) as _, self.settings.clone());
     }
 
     /// Time passes.
@@ -218,6 +227,44 @@ impl Drop for Cluster {
         if !std::thread::panicking() && !self.damaged.load(Ordering::SeqCst) {
             self.check();
         }
+    }
+}
+
+/// A database before one of whose transactions something happens.
+struct HeldUp {
+    inner: Arc<dyn Database>,
+    purpose: &'static str,
+    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Database for HeldUp {
+    fn transact(
+        &self,
+        purpose: &'static str,
+        begin: Begin,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
+    ) -> Result<()> {
+        let meanwhile = if purpose == self.purpose { self.meanwhile.lock().unwrap().take() } else { None };
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
+        self.inner.transact(purpose, begin, work)
+    }
+
+    fn migrate(&self) -> Result<Vec<String>> {
+        self.inner.migrate()
+    }
+
+    fn check_schema(&self) -> Result<()> {
+        self.inner.check_schema()
+    }
+
+    fn counts(&self) -> StatementCounts {
+        self.inner.counts()
+    }
+
+    fn describe(&self) -> String {
+        self.inner.describe()
     }
 }
 

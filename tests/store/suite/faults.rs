@@ -8,8 +8,10 @@ use carnelian::{FailureClass, GroupMatcher, JobDataMap, Result};
 /// One story: how it is prepared, and what it does. It says what it came to, as far as that is the same each time.
 struct Story {
     name: &'static str,
-    tell: fn(&Cluster, &mut [Node]) -> Box<dyn FnMut(&Cluster, &mut [Node]) -> Result<String>>,
+    tell: fn(&Cluster, &mut [Node]) -> Box<Act>,
 }
+
+type Act = dyn FnMut(&Cluster, &mut [Node]) -> Result<String>;
 
 macro_rules! story {
     ($name:literal, $tell:expr) => {

@@ -72,7 +72,7 @@ fn its_completion_does_not_unblock_the_job_its_successor_runs() {
 fn its_reservations_cannot_be_fired_or_released() {
     let Zombie { cluster, a, b, reserved, .. } = zombie(job("a"));
     assert_eq!(cluster.state("u"), "WAITING");
-    let error = a.store.fire(&a.owner(), &[reserved.clone()]).unwrap_err();
+    let error = a.store.fire(&a.owner(), std::slice::from_ref(&reserved)).unwrap_err();
     assert!(error.is_fenced(), "{error}");
     let taken = b.acquire();
     assert_eq!(taken.fired.iter().filter(|f| f.trigger.key() == &trigger_key("u")).count(), 1);
@@ -87,11 +87,33 @@ fn old_reservations_do_not_come_back_with_the_node() {
     let Zombie { cluster, mut a, b, reserved, running, .. } = zombie(job("a"));
     a.check_in();
     a.check_in();
-    assert!(a.fire(&[reserved.clone()]).is_empty());
+    assert!(a.fire(std::slice::from_ref(&reserved)).is_empty());
     assert_eq!(a.complete(&running), CompletionOutcome::Fenced);
     a.store.release(&[reserved]).unwrap();
     assert_eq!(cluster.state("u"), "WAITING");
     assert!(!b.acquire().fired.is_empty());
+}
+
+/// H2: the trigger is reserved again, by another, for the same time.
+#[test]
+fn an_old_reservation_does_not_fire_the_trigger_its_successor_reserved() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("a"), [once("t", "a", NOW + 30 * SECOND)]);
+    let old = a.reserve_one();
+    cluster.advance(10 * SECOND);
+    b.check_in();
+    cluster.advance(12_501);
+    assert_eq!(b.recovers().len(), 1);
+    let new = b.reserve_one();
+    assert_eq!(new.scheduled_ms, old.scheduled_ms);
+    a.check_in();
+    a.check_in();
+    cluster.advance(10 * SECOND);
+    assert!(a.fire(std::slice::from_ref(&old)).is_empty());
+    a.store.release(&[old]).unwrap();
+    assert_eq!(cluster.state("t"), "ACQUIRED");
+    assert_eq!(b.fire(&[new]).len(), 1);
 }
 
 /// H7, H25.

@@ -9,7 +9,7 @@ fn a_reserved_trigger_fires_at_its_time() {
     cluster.schedule(job("a").data("x", "job"), [minutely("t", "a", NOW + 10 * SECOND).data("y", "trigger")]);
     let reservation = a.reserve_one();
     cluster.advance(10 * SECOND);
-    let fired = a.fire(&[reservation.clone()]);
+    let fired = a.fire(std::slice::from_ref(&reservation));
     assert_eq!(names(&fired), ["t"]);
     let bundle = &fired[0];
     assert_eq!((bundle.scheduled_ms, bundle.fired_ms), (NOW + 10 * SECOND, NOW + 10 * SECOND));
@@ -48,7 +48,7 @@ fn of_two_reserved_triggers_of_a_lone_job_one_fires() {
     assert_ne!(first.trigger, second.trigger);
     cluster.advance(SECOND);
     assert_eq!(a.fire(&[first]).len(), 1);
-    assert!(b.fire(&[second.clone()]).is_empty());
+    assert!(b.fire(std::slice::from_ref(&second)).is_empty());
     assert_eq!(cluster.state_of(&second.trigger), "BLOCKED");
     assert_eq!(cluster.fires().len(), 1);
 }
@@ -89,6 +89,25 @@ fn a_trigger_rescheduled_while_reserved_is_not_fired_at_its_old_time() {
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
     cluster.store.reschedule(&trigger_key("t"), once("t", "a", NOW + MINUTE).build().unwrap()).unwrap();
+    cluster.advance(SECOND);
+    assert!(a.fire(&[reservation]).is_empty());
+    assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE)));
+}
+
+/// A node of Quartz that updates a calendar changes reserved triggers in place.
+#[test]
+fn a_trigger_whose_time_was_changed_in_place_while_reserved_is_given_back() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
+    let reservation = a.reserve_one();
+    let key = [trigger_key("t")];
+    cluster.tamper(|s| {
+        let mut rows = s.triggers(&key)?;
+        s.delete_triggers(&key, None)?;
+        rows[0].next_ms = Some(NOW + MINUTE);
+        s.insert_triggers(&rows)
+    });
     cluster.advance(SECOND);
     assert!(a.fire(&[reservation]).is_empty());
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE)));
@@ -136,7 +155,7 @@ fn a_released_trigger_can_be_taken_again() {
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
-    a.store.release(&[reservation.clone()]).unwrap();
+    a.store.release(std::slice::from_ref(&reservation)).unwrap();
     assert_eq!(cluster.state("t"), "WAITING");
     assert!(cluster.fires().is_empty());
     let other = b.reserve_one();
@@ -154,7 +173,7 @@ fn releasing_a_trigger_that_was_blocked_meanwhile_leaves_it_blocked() {
     let (first, second) = (a.reserve_one(), b.reserve_one());
     cluster.advance(SECOND);
     let fired = a.fire(&[first]);
-    b.store.release(&[second.clone()]).unwrap();
+    b.store.release(std::slice::from_ref(&second)).unwrap();
     assert_eq!(cluster.state_of(&second.trigger), "BLOCKED");
     assert!(b.acquire().fired.is_empty());
     a.complete(&fired[0]);

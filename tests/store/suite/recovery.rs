@@ -358,6 +358,60 @@ fn of_two_survivors_one_recovers_the_dead_node() {
     }
 }
 
+/// QZ-43: the second look, under the lock. B suspects A; before B has the lock, C has recovered A.
+#[test]
+fn a_survivor_that_comes_late_finds_nothing_to_do() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = two(&cluster);
+    let mut c = cluster.node("C");
+    cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
+    a.fire_one();
+    cluster.advance(10 * SECOND);
+    b.check_in();
+    c.check_in();
+    cluster.advance(12_501);
+    cluster.hold_up(&mut b, "recover a failed instance", move || assert_eq!(c.recovers().len(), 1));
+    assert!(b.recovers().is_empty());
+    assert_eq!(cluster.recovery_triggers().len(), 1);
+}
+
+/// QZ-43: before B has the lock, A has checked in after all.
+#[test]
+fn a_suspect_that_checks_in_before_it_is_recovered_is_not() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = two(&cluster);
+    cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
+    let bundle = a.fire_one();
+    cluster.advance(10 * SECOND);
+    b.check_in();
+    cluster.advance(12_501);
+    let (done, result) = std::sync::mpsc::channel();
+    cluster.hold_up(&mut b, "recover a failed instance", move || {
+        assert!(!a.check_in().failed_out);
+        done.send(a).unwrap();
+    });
+    assert!(b.recovers().is_empty());
+    let a = result.recv().unwrap();
+    assert_eq!(a.complete(&bundle), carnelian::store::CompletionOutcome::Recorded);
+}
+
+/// QZ-74, H5: only a node of Quartz lets a lone job run twice; ours does not make it three times.
+#[test]
+fn a_recovery_trigger_waits_while_its_lone_job_executes_elsewhere() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = two(&cluster);
+    cluster
+        .schedule(lone_job("a").requests_recovery(true), [minutely("t", "a", NOW), minutely("u", "a", NOW + MINUTE)]);
+    a.fire_one();
+    let elsewhere =
+        FiredRow { instance: "B".to_owned(), nonconcurrent: true, ..orphan("other", "u", FiredState::Executing) };
+    cluster.tamper(|s| s.insert_fired(std::slice::from_ref(&elsewhere)));
+    kill(&cluster, &mut b);
+    let key = cluster.recovery_triggers().remove(0);
+    assert_eq!(cluster.state_of(&key), "BLOCKED");
+    assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["BLOCKED", "BLOCKED"]);
+}
+
 #[test]
 fn several_dead_nodes_are_recovered_each_by_itself() {
     let cluster = Cluster::new(open);
