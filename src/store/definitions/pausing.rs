@@ -162,6 +162,12 @@ impl JobStore {
             resumed += 1;
         }
         for (state, resumed) in [(TriggerState::Waiting, waiting), (TriggerState::Blocked, blocked)] {
+            // A node of Quartz that paused a reserved trigger left its reservation, which now would come to life again.
+            let reserved: Vec<_> =
+                resumed.in_time.iter().cloned().chain(resumed.late.iter().map(|(row, _)| row.key.clone())).collect();
+            if !reserved.is_empty() {
+                s.delete_reservations(&reserved)?;
+            }
             let moves = [(TriggerState::Paused, state), (TriggerState::PausedBlocked, state)];
             if !resumed.in_time.is_empty() {
                 s.change_states(Selection::Triggers(&resumed.in_time), &moves, false)?;
