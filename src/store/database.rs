@@ -79,6 +79,10 @@ pub trait Database: Send + Sync {
     /// Checks that the tables are there and of this version.
     fn check_schema(&self) -> Result<()>;
 
+    /// Deletes every row of the scheduler, its locks too. Only for a scheduler that no node runs and nobody will use
+    /// again, such as that of a benchmark.
+    fn forget_scheduler(&self) -> Result<()>;
+
     /// Statements and commits so far.
     fn counts(&self) -> StatementCounts;
 

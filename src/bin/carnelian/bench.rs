@@ -62,8 +62,9 @@ pub fn run(config: &Config, output: Output, options: &Bench) -> Outcome {
     settings.job_store.clustered = true;
 
     let store = open(&settings)?;
+    store.database().check_schema()?; // makes the rows of the scratch name
     let measured = fill(&store, options, &interrupted).and_then(|()| measure(&store, &settings, options, &interrupted));
-    let cleaned = store.clear();
+    let cleaned = store.database().forget_scheduler();
     let figures = measured?;
     cleaned?;
     figures.show(output)

@@ -132,6 +132,11 @@ impl Database for MemoryDatabase {
         Ok(())
     }
 
+    fn forget_scheduler(&self) -> Result<()> {
+        *self.tables.lock() = Tables::default();
+        Ok(())
+    }
+
     fn counts(&self) -> StatementCounts {
         StatementCounts {
             statements: self.statements.load(Ordering::Relaxed),

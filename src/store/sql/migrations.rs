@@ -49,7 +49,7 @@ impl Script {
 }
 
 /// Quartz's tables, to tell whether they are there.
-const QUARTZ_TABLES: [&str; 11] = [
+pub(super) const QUARTZ_TABLES: [&str; 11] = [
     "JOB_DETAILS",
     "TRIGGERS",
     "SIMPLE_TRIGGERS",
@@ -62,6 +62,9 @@ const QUARTZ_TABLES: [&str; 11] = [
     "SCHEDULER_STATE",
     "LOCKS",
 ];
+
+/// Our side tables with rows of a scheduler.
+pub(super) const SIDE_TABLES: [&str; 4] = ["CN_FENCES", "CN_INSTANCES", "CN_RECOVERIES", "CN_COMMITS"];
 
 #[derive(QueryableByName)]
 struct VersionRow {

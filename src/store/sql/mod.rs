@@ -175,6 +175,12 @@ impl Database for SqlDatabase {
         migrations::check(&mut connection, &self.options)
     }
 
+    fn forget_scheduler(&self) -> Result<()> {
+        let mut pooled = self.connection("forget the scheduler")?;
+        let mut session = SqlSession::new(self, &mut pooled, "forget the scheduler");
+        session.forget_scheduler()
+    }
+
     fn counts(&self) -> StatementCounts {
         StatementCounts {
             statements: self.statements.load(Ordering::Relaxed),

@@ -3,6 +3,7 @@
 use super::SqlDatabase;
 use super::connection::{Backend, Connection, Readable};
 use super::dialect;
+use super::migrations::{QUARTZ_TABLES, SIDE_TABLES};
 use super::statement::{Statement, Value};
 use crate::error::{Error, Result};
 use crate::store::database::{Lock, Session};
@@ -87,6 +88,14 @@ impl<'a> SqlSession<'a> {
                 self.connection.break_off();
             }
             return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Deletes every row of the scheduler, a table at a time.
+    pub(super) fn forget_scheduler(&mut self) -> Result<()> {
+        for table in QUARTZ_TABLES.iter().chain(&SIDE_TABLES) {
+            self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ?"), &[self.name()])?;
         }
         Ok(())
     }
