@@ -67,17 +67,10 @@ impl SqlSession<'_> {
         match self.backend() {
             Backend::Postgres if rows.is_empty() => {}
             Backend::Postgres => {
-                let names: Vec<_> = (0..width).map(|i| format!("c{i}")).collect();
-                let mut text = format!("UPDATE {{p}}{table} AS t SET ");
-                for (i, set) in sets.iter().enumerate() {
-                    let comma = if i == 0 { "" } else { ", " };
-                    let _ = write!(text, "{comma}{set} = v.c{}", tests.len() + i);
-                }
-                let marks = vec!["?"; width].join(", ");
-                let _ = write!(text, " FROM unnest({marks}) AS v({}) WHERE t.sched_name = ?", names.join(", "));
-                for (i, test) in tests.iter().enumerate() {
-                    let _ = write!(text, " AND t.{test} = v.c{i}");
-                }
+                let assign = |(i, set): (usize, &&str)| format!("{set} = v.c{}", tests.len() + i);
+                let assignments: Vec<_> = sets.iter().enumerate().map(assign).collect();
+                let found = by_primary_key(table, &tests, width, "");
+                let text = format!("UPDATE {{p}}{table} AS t SET {} FROM {found}", assignments.join(", "));
                 let mut values = transpose(rows, width);
                 values.push(self.name());
                 matched += self.execute(&text, &values)?;
@@ -119,6 +112,26 @@ impl SqlSession<'_> {
             }
         }
         Ok(matched)
+    }
+
+    /// Deletes rows by key; returns how many there were. `guard` is a further condition, of literals only, on the row.
+    pub(super) fn delete_rows(
+        &mut self,
+        table: &str,
+        keys: &[&str],
+        rows: &[Vec<Value>],
+        guard: &str,
+    ) -> Result<usize> {
+        if self.backend() == Backend::Postgres && !rows.is_empty() {
+            let keys: Vec<_> = keys.iter().collect();
+            let text =
+                format!("DELETE FROM {{p}}{table} AS t USING {}", by_primary_key(table, &keys, keys.len(), guard));
+            let mut values = transpose(rows, keys.len());
+            values.push(self.name());
+            return self.execute(&text, &values);
+        }
+        let head = format!("DELETE FROM {{p}}{table} WHERE sched_name = ? AND");
+        self.execute_for_keys(&head, &[self.name()], keys, rows, guard)
     }
 
     /// Runs a statement for rows of these keys; `head` ends where the condition on the keys belongs, with `before` as
@@ -181,6 +194,21 @@ impl SqlSession<'_> {
             }
         }
     }
+}
+
+/// The rows `t` that a batch `v` names, looked up one by one through the primary key.
+///
+/// PostgreSQL must not choose here: where its statistics know nothing of a scheduler's name yet, it takes the whole
+/// table for a few rows and goes through all of it for every batch.
+pub(super) fn by_primary_key(table: &str, tests: &[&&str], width: usize, guard: &str) -> String {
+    let names: Vec<_> = (0..width).map(|i| format!("c{i}")).collect();
+    let marks = vec!["?"; width].join(", ");
+    let tests: String = tests.iter().enumerate().map(|(i, test)| format!(" AND k.{test} = v.c{i}")).collect();
+    format!(
+        "unnest({marks}) AS v({}) CROSS JOIN LATERAL (SELECT k.ctid FROM {{p}}{table} k \
+         WHERE k.sched_name = ?{tests}{guard} OFFSET 0) AS k WHERE t.ctid = k.ctid",
+        names.join(", ")
+    )
 }
 
 /// Cuts rows into pieces of MySQL's sizes, the largest first.

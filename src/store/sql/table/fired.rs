@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, Owner};
 use crate::store::row::{FiredRow, FiredState, RecoveryRow};
+use crate::store::sql::bulk::by_primary_key;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::{Count, SqlSession};
@@ -164,10 +165,13 @@ impl FiredRows for SqlSession<'_> {
         let ids = texts(ids);
         if dialect::returns_updated(self.backend()) {
             let deleted: Vec<IdRow> = match self.backend() {
-                Backend::Postgres => self.load(
-                    "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND entry_id = ANY(?) RETURNING entry_id AS entry_id, state AS state",
-                    &[self.name(), Value::Texts(ids.iter().flatten().map(text_of).collect())],
-                )?,
+                Backend::Postgres => {
+                    let found = by_primary_key("FIRED_TRIGGERS", &[&"entry_id"], 1, "");
+                    let text = format!(
+                        "DELETE FROM {{p}}FIRED_TRIGGERS AS t USING {found} RETURNING t.entry_id AS entry_id, t.state AS state"
+                    );
+                    self.load(&text, &[Value::Texts(ids.iter().flatten().map(text_of).collect()), self.name()])?
+                }
                 _ => {
                     let text = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND entry_id = ? RETURNING entry_id AS entry_id, state AS state";
                     let mut deleted = Vec::new();

@@ -38,6 +38,10 @@ struct TimeRow {
 const WAITING: &str = "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ? \
      AND (t.misfire_instr = -1 OR t.next_fire_time >= ?) AND t.trigger_type IN ('SIMPLE', 'CRON')";
 
+/// The type of a trigger's job, looked up for each trigger in turn.
+const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sched_name = t.sched_name \
+     AND j.job_name = t.job_name AND j.job_group = t.job_group";
+
 /// The tables of the kinds; a trigger has a row in one of them.
 const KIND_TABLES: [&str; 4] = ["SIMPLE_TRIGGERS", "CRON_TRIGGERS", "SIMPROP_TRIGGERS", "BLOB_TRIGGERS"];
 
@@ -45,7 +49,8 @@ const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 const BARE_KEY: [&str; 2] = ["trigger_name", "trigger_group"];
 
 impl SqlSession<'_> {
-    fn candidate_columns(&self) -> String {
+    /// Candidates from `triggers`, which is a table or a query in brackets.
+    fn candidates_from(&self, triggers: &str) -> String {
         format!(
             "SELECT {COLUMNS}, j.description AS job_description, j.job_class_name AS job_class_name, \
              j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS is_update_data, \
@@ -55,7 +60,7 @@ impl SqlSession<'_> {
              AND f.state = 'EXECUTING') ELSE 0 END AS executing, \
              r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
              r.original_sched_ms AS original_sched_ms, r.attempt AS attempt \
-             FROM {{p}}TRIGGERS t{JOB}{KINDS} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
+             FROM {triggers} t{JOB}{KINDS} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
              AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
             self.true_literal()
         )
@@ -65,12 +70,12 @@ impl SqlSession<'_> {
     fn of_types(&self, types: &[String]) -> (String, Vec<Value>) {
         match self.backend() {
             Backend::Postgres => {
-                ("j.job_class_name = ANY(?)".to_owned(), vec![Value::Texts(types.iter().cloned().map(Some).collect())])
+                (format!("({JOB_TYPE}) = ANY(?)"), vec![Value::Texts(types.iter().cloned().map(Some).collect())])
             }
             _ if types.is_empty() => ("1 = 0".to_owned(), Vec::new()),
             _ => {
                 let marks = vec!["?"; types.len()].join(", ");
-                (format!("j.job_class_name IN ({marks})"), types.iter().map(Value::from).collect())
+                (format!("({JOB_TYPE}) IN ({marks})"), types.iter().map(Value::from).collect())
             }
         }
     }
@@ -188,19 +193,15 @@ impl TriggerRows for SqlSession<'_> {
         // a trigger that once changed its kind leaves nothing behind.
         let tables: &[&str] = if only_in.is_some() { &KIND_TABLES[..1] } else { &KIND_TABLES };
         for table in tables {
-            let head = format!("DELETE FROM {{p}}{table} WHERE sched_name = ? AND");
-            let deleted = self.execute_for_keys(&head, &[self.name()], &BARE_KEY, &rows, "")?;
+            let deleted = self.delete_rows(table, &BARE_KEY, &rows, "")?;
             if only_in.is_some() && deleted < keys.len() {
-                let head = "DELETE FROM {p}CRON_TRIGGERS WHERE sched_name = ? AND";
-                self.execute_for_keys(head, &[self.name()], &BARE_KEY, &rows, "")?;
+                self.delete_rows("CRON_TRIGGERS", &BARE_KEY, &rows, "")?;
             }
         }
         let recoveries: Vec<_> = keys.iter().filter(|key| key.group() == RECOVERY_GROUP).cloned().collect();
-        let head = "DELETE FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
-        self.execute_for_keys(head, &[self.name()], &BARE_KEY, &trigger_keys(&recoveries), "")?;
+        self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "")?;
         let state = only_in.map_or(String::new(), |state| format!(" AND trigger_state = '{}'", state.name()));
-        let head = format!("DELETE FROM {{p}}TRIGGERS WHERE sched_name = ?{state} AND");
-        self.execute_for_keys(&head, &[self.name()], &BARE_KEY, &rows, "")
+        self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
     }
 
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
@@ -277,10 +278,13 @@ impl TriggerRows for SqlSession<'_> {
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         let (of_types, types) = self.of_types(query.job_types);
-        let text = format!(
-            "{} WHERE {WAITING} AND {of_types} ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?",
-            self.candidate_columns()
+        // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
+        // once may begin with the jobs and sort the whole backlog.
+        let head = format!(
+            "(SELECT * FROM {{p}}TRIGGERS t WHERE {WAITING} AND {of_types} \
+             ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?)"
         );
+        let text = format!("{} ORDER BY t.next_fire_time ASC, t.priority DESC", self.candidates_from(&head));
         let mut values = vec![self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()];
         values.extend(types);
         values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
@@ -292,7 +296,8 @@ impl TriggerRows for SqlSession<'_> {
     fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>> {
         let (of_types, types) = self.of_types(job_types);
         let text = format!(
-            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t{JOB} WHERE {WAITING} AND {of_types} ORDER BY t.next_fire_time ASC LIMIT 1"
+            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {WAITING} AND {of_types} \
+             ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT 1"
         );
         let mut values = vec![self.name(), i64::MAX.into(), misfired_before_ms.into()];
         values.extend(types);
@@ -301,7 +306,7 @@ impl TriggerRows for SqlSession<'_> {
     }
 
     fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
-        let head = format!("{} WHERE t.sched_name = ? AND", self.candidate_columns());
+        let head = format!("{} WHERE t.sched_name = ? AND", self.candidates_from("{p}TRIGGERS"));
         let rows: Vec<CandidateRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
         Ok(rows.into_iter().map(Candidate::from).collect())
     }
