@@ -72,6 +72,10 @@ impl Database for Switch {
         self.inner.check_schema()
     }
 
+    fn forget_scheduler(&self) -> Result<()> {
+        self.inner.forget_scheduler()
+    }
+
     fn counts(&self) -> StatementCounts {
         self.inner.counts()
     }

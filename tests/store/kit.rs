@@ -259,6 +259,10 @@ impl Database for HeldUp {
         self.inner.check_schema()
     }
 
+    fn forget_scheduler(&self) -> Result<()> {
+        self.inner.forget_scheduler()
+    }
+
     fn counts(&self) -> StatementCounts {
         self.inner.counts()
     }
