@@ -1,6 +1,7 @@
 //! `Connection`: one connection to one of the three databases, and how it is made.
 
 use super::dialect::{self, Failure};
+use super::harness::{self, Scripts};
 use super::statement::Statement;
 use crate::settings::DataSourceUrl;
 use crate::store::Begin;
@@ -173,6 +174,11 @@ impl Connection {
     pub(super) fn run(&mut self, text: &str) -> Result<(), Failure> {
         let done = each!(self, c => c.connection.batch_execute(text));
         done.map_err(|error| self.fail(&error))
+    }
+
+    /// Runs the migrations that were not applied yet; returns their versions.
+    pub(super) fn run_pending(&mut self, scripts: &Scripts) -> Result<Vec<String>, Failure> {
+        each!(self, c => harness::run_pending(&mut c.connection, scripts))
     }
 
     fn fail(&mut self, error: &diesel::result::Error) -> Failure {

@@ -3,6 +3,7 @@
 use super::SqlOptions;
 use super::connection::{Backend, Connection};
 use super::dialect::{self, Failure};
+use super::harness::{Filled, Scripts};
 use super::statement::{Statement, Value};
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use diesel::QueryableByName;
@@ -126,28 +127,42 @@ impl Work<'_> {
         self.run(&self.fill(
             "CREATE TABLE IF NOT EXISTS {p}CN_MIGRATIONS (VERSION VARCHAR(50) NOT NULL, PRIMARY KEY (VERSION))",
         ))?;
-        let applied = self.applied()?.unwrap_or_default();
-        for script in SCRIPTS.iter().filter(|script| !applied.contains(script.version)) {
-            let missing = if script.version == QUARTZ { self.missing_tables()? } else { Vec::new() };
-            let quartz = script.version == QUARTZ;
-            match (quartz, missing.len()) {
-                (true, 0) => done.push(format!("adopted {}", script.makes)),
-                (true, n) if n < QUARTZ_TABLES.len() => {
-                    let prefix = &self.options.table_prefix;
-                    return Err(Error::Schema(format!(
-                        "some of Quartz's tables exist, but not {prefix}{}: restore or drop them, nothing was changed",
-                        missing.join(&format!(", {prefix}"))
-                    )));
-                }
-                _ => {
-                    let text = script.text(self.connection.backend());
-                    self.run(&self.fill(text))?;
-                    done.push(format!("created {}", script.makes));
-                }
-            }
-            self.execute("INSERT INTO {p}CN_MIGRATIONS (version) VALUES (?)", &[script.version.into()])?;
+        let mut applied = self.applied()?.unwrap_or_default();
+        if !applied.contains(QUARTZ) && self.adopt_quartz_tables()? {
+            applied.insert(QUARTZ.to_owned());
+            done.push("adopted the tables of Quartz".to_owned());
         }
+        let backend = self.connection.backend();
+        let fill = |script: &Script| Filled {
+            version: script.version,
+            text: self.fill(&format!(
+                "{}\nINSERT INTO {{p}}CN_MIGRATIONS (VERSION) VALUES ('{}');",
+                script.text(backend),
+                script.version
+            )),
+        };
+        let scripts = Scripts { scripts: SCRIPTS.iter().map(fill).collect(), applied: applied.into_iter().collect() };
+        let made = self.connection.run_pending(&scripts).map_err(error)?;
+        let what = SCRIPTS.iter().filter(|script| made.iter().any(|version| version == script.version));
+        done.extend(what.map(|script| format!("created {}", script.makes)));
         Ok(done)
+    }
+
+    /// Whether Quartz made its tables already; then only the side tables are added.
+    fn adopt_quartz_tables(&mut self) -> Result<bool> {
+        let missing = self.missing_tables()?;
+        let prefix = &self.options.table_prefix;
+        match missing.len() {
+            0 => {
+                self.execute("INSERT INTO {p}CN_MIGRATIONS (version) VALUES (?)", &[QUARTZ.into()])?;
+                Ok(true)
+            }
+            n if n < QUARTZ_TABLES.len() => Err(Error::Schema(format!(
+                "some of Quartz's tables exist, but not {prefix}{}: restore or drop them, nothing was changed",
+                missing.join(&format!(", {prefix}"))
+            ))),
+            _ => Ok(false),
+        }
     }
 
     /// The rows every scheduler name needs: the two locks and the fence. Made here, in their own statements, since two

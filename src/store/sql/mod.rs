@@ -3,6 +3,7 @@
 mod bulk;
 mod connection;
 mod dialect;
+mod harness;
 mod migrations;
 mod session;
 mod statement;
