@@ -207,7 +207,9 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("Can't connect", Unavailable),
         ],
     };
-    words.iter().find(|(text, _)| message.contains(text)).map_or(Permanent, |(_, class)| *class)
+    // Client libraries spell the same words differently: libmysqlclient `server has gone away`, libmariadb `Server …`.
+    let message = message.to_lowercase();
+    words.iter().find(|(text, _)| message.contains(&text.to_lowercase())).map_or(Permanent, |(_, class)| *class)
 }
 
 /// Whether a failure says that a table does not exist.

@@ -1,0 +1,165 @@
+//! Hazards of peers that need more than one session at once: each is a bug that schedulers of this kind have had.
+#![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use carnelian::clock::SystemClock;
+use carnelian::settings::DataSourceUrl;
+use carnelian::store::{
+    AcquireRequest, Begin, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, SqlDatabase, SqlOptions,
+    StoreSettings, violations,
+};
+use carnelian::{FailureClass, JobDetail, JobKey, Trigger, TriggerKey};
+use std::collections::BTreeSet;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier};
+use std::thread::{scope, spawn};
+use std::time::Duration;
+
+fn store(url: &str, name: &str) -> JobStore {
+    let clock = Arc::new(SystemClock::default());
+    let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
+    let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(name)).unwrap());
+    database.migrate().unwrap();
+    JobStore::new(database, clock, StoreSettings { scheduler_name: name.to_owned(), ..StoreSettings::default() })
+}
+
+fn join(store: &JobStore, instance: &str) -> Owner {
+    let mut me = Membership::new(instance);
+    store.check_in(&mut me).unwrap();
+    me.owner().unwrap()
+}
+
+/// H1: Quartz's nodes acquire single triggers without a lock, and two of them can fire the same moment twice. Here four
+/// nodes drain one backlog, each at its own batch size; every trigger fires once.
+fn nobody_fires_twice(url: &str) {
+    let name = support::fresh_name("h1");
+    let first = store(url, &name);
+    let job = JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap();
+    let trigger = |i| Trigger::builder(TriggerKey::named(format!("t{i}")), job.key().clone()).build().unwrap();
+    first.schedule(vec![(job.clone(), (0..300).map(trigger).collect())], false).unwrap();
+    let fired: Vec<TriggerKey> = scope(|threads| {
+        let drain = |batch: usize| {
+            let store = store(url, &name);
+            let owner = join(&store, &format!("node-{batch}"));
+            let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
+            let mut mine = Vec::new();
+            loop {
+                let request = AcquireRequest {
+                    max: batch,
+                    look_ahead_ms: 0,
+                    fire_ahead_ms: 0,
+                    job_types: &types,
+                    quarantined: &quarantined,
+                };
+                let fired = store.acquire(&owner, &request).unwrap().fired;
+                if fired.is_empty() {
+                    return mine;
+                }
+                let ends: Vec<_> =
+                    fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
+                store.complete(&owner, &ends).unwrap();
+                mine.extend(fired.into_iter().map(|f| f.trigger.key().clone()));
+            }
+        };
+        let nodes: Vec<_> = [1, 3, 8, 20].into_iter().map(|batch| threads.spawn(move || drain(batch))).collect();
+        nodes.into_iter().flat_map(|node| node.join().unwrap()).collect()
+    });
+    let distinct: BTreeSet<_> = fired.iter().collect();
+    assert_eq!((fired.len(), distinct.len()), (300, 300));
+    assert_eq!(violations(&first.snapshot().unwrap()), []);
+    first.database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn nobody_fires_twice_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    nobody_fires_twice(&format!("sqlite:{}", folder.path().join("h1.db").display()));
+}
+
+#[test]
+fn nobody_fires_twice_on_postgres() {
+    nobody_fires_twice(&support::postgres_url());
+}
+
+#[test]
+fn nobody_fires_twice_on_mysql() {
+    nobody_fires_twice(&support::mysql_url());
+}
+
+/// H18: a session that held the lock and stopped kept the whole cluster of a peer waiting, silently. Here the server
+/// cuts it off, and the others go on while it still sleeps.
+fn a_stopped_holder_of_the_lock_is_cut_off(url: &str) {
+    let name = support::fresh_name("h18");
+    let store = store(url, &name);
+    let holder = store.clone();
+    let (locked, is_locked) = channel();
+    let (done, is_done) = channel();
+    let stopped = spawn(move || {
+        holder.database().transact("hold the lock", Begin::Locking(Lock::TriggerAccess), &mut |_| {
+            locked.send(()).unwrap();
+            let others_went_on = is_done.recv_timeout(Duration::from_secs(60)).is_ok();
+            assert!(others_went_on, "the lock was not taken from a session that stopped");
+            Ok(())
+        })
+    });
+    is_locked.recv().unwrap();
+    store.pause_all().unwrap();
+    done.send(()).unwrap();
+    let end = stopped.join().unwrap();
+    let error = end.expect_err("the transaction of the stopped session was committed");
+    assert!(error.is_transient(), "{error:?}");
+    store.database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn a_stopped_holder_of_the_lock_is_cut_off_on_postgres() {
+    a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url());
+}
+
+#[test]
+fn a_stopped_holder_of_the_lock_is_cut_off_on_mysql() {
+    a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url());
+}
+
+/// H17: deadlocks came up to the user of a peer, and the failed transaction was tried again without a rollback. A real
+/// one, made on purpose: the loser is told apart, rolled back, and succeeds when it tries again.
+fn a_deadlock_is_told_apart_and_rolled_back(url: &str) {
+    let name = support::fresh_name("h17");
+    let store = store(url, &name);
+    let owners = [join(&store, "one"), join(&store, "two")];
+    let both_hold_one = Barrier::new(2);
+    let touch = |first: &Owner, second: &Owner, at_once: bool| {
+        store.database().transact("touch both", Begin::Writing, &mut |s| {
+            let now = s.now_ms()?;
+            s.touch_instance(first, now)?;
+            if at_once {
+                both_hold_one.wait();
+            }
+            s.touch_instance(second, now).map(drop)
+        })
+    };
+    let [one, two] = &owners;
+    let (a, b) = scope(|threads| {
+        let a = threads.spawn(|| touch(one, two, true));
+        let b = threads.spawn(|| touch(two, one, true));
+        (a.join().unwrap(), b.join().unwrap())
+    });
+    let failed: Vec<_> = [a, b].into_iter().filter_map(Result::err).collect();
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert_eq!(failed[0].failure_class(), Some(FailureClass::Deadlock), "{failed:?}");
+    touch(one, two, false).unwrap();
+    touch(two, one, false).unwrap();
+    store.database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn a_deadlock_is_told_apart_and_rolled_back_on_postgres() {
+    a_deadlock_is_told_apart_and_rolled_back(&support::postgres_url());
+}
+
+#[test]
+fn a_deadlock_is_told_apart_and_rolled_back_on_mysql() {
+    a_deadlock_is_told_apart_and_rolled_back(&support::mysql_url());
+}
