@@ -1,0 +1,417 @@
+//! Fault enumeration: every operation of the store, and in it every statement and every commit, fails once.
+//!
+//! After each fault the invariants must hold, and the operation must have happened whole or not at all. Then every node
+//! that took part falls silent, another takes over and runs what is left, and every fire must be accounted for.
+#![cfg(feature = "test-util")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "faults/kit.rs"]
+mod kit;
+
+use carnelian::store::faults::Fault;
+use carnelian::store::row::{FiredState, Selection};
+use carnelian::store::{CompletionInstruction, CompletionOutcome, FireBundle, Reservation};
+use carnelian::{FailureClass, GroupMatcher, JobDataMap, JobDetail, JobKey, Result, Trigger, TriggerKey, TriggerState};
+use kit::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The nodes of a case, and what their callers know of their fires.
+struct World {
+    a: Node,
+    b: Node,
+    running: Vec<FireBundle>,
+    reserved: Vec<Reservation>,
+}
+
+/// One operation of the store.
+struct Operation {
+    name: &'static str,
+    /// Whether node A holds fires and reservations when it begins.
+    holding: bool,
+    /// Whether the store itself tries again what failed for a moment.
+    retried: bool,
+    /// Whether it is one transaction.
+    whole: bool,
+    prepare: fn(&Cluster, &mut World),
+    act: fn(&Cluster, &mut World) -> Result<()>,
+}
+
+fn lone_saving() -> JobDetail {
+    let job = a_job("lone").disallow_concurrent_execution(true).requests_recovery(true);
+    job.persist_job_data_after_execution(true).data("n", 1).build().unwrap()
+}
+
+fn grouped(name: &str, ms: i64) -> Trigger {
+    let trigger = Trigger::builder(TriggerKey::new("G", name), JobKey::new("G", "g"));
+    trigger.start_at(at(ms)).schedule(every(60)).build().unwrap()
+}
+
+fn nothing(_: &Cluster, _: &mut World) {}
+
+fn ends(w: &World, instruction: CompletionInstruction) -> Vec<carnelian::store::Completion> {
+    let data: JobDataMap = [("n", 2)].into_iter().collect();
+    let saves = |fire: &FireBundle| fire.job.persists_job_data_after_execution().then(|| data.clone());
+    w.running.iter().map(|fire| fire.completion(instruction, saves(fire))).collect()
+}
+
+fn complete(w: &mut World, instruction: CompletionInstruction) -> Result<()> {
+    let outcomes = w.a.store.complete(&w.a.owner(), &ends(w, instruction))?;
+    assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded), "{outcomes:?}");
+    w.running.clear();
+    Ok(())
+}
+
+fn operations() -> Vec<Operation> {
+    let usual = |name, act| Operation { name, holding: true, retried: true, whole: true, prepare: nothing, act };
+    let after = |name, prepare, act| Operation { prepare, ..usual(name, act) };
+    vec![
+        usual("schedule", |c, _| {
+            let (new, more) = (precious("new"), lone("more"));
+            let of_new = vec![once("n1", &new, 0), minutely("n2", &new, 0)];
+            c.schedule(vec![(new, of_new), (more.clone(), vec![once("m1", &more, 0)])], false).map(drop)
+        }),
+        usual("replace", |c, _| {
+            let (job, plain) = (lone_saving(), job("plain"));
+            let again = vec![minutely("l1", &job, 0), minutely("l2", &job, SECOND)];
+            c.schedule(vec![(job, again), (plain.clone(), vec![once("p2", &plain, 15 * SECOND)])], true).map(drop)
+        }),
+        usual("add_job", |c, _| c.add_job(&a_job("added").durable(true).build()?, false)),
+        usual("add_trigger", |c, _| c.add_trigger(minutely("p4", &job("plain"), 0), false).map(drop)),
+        usual("reschedule", |c, _| c.reschedule(&key("p2"), once("p9", &job("plain"), 5 * SECOND)).map(drop)),
+        usual("unschedule", |c, _| c.unschedule(&["p1", "p2", "p3", "d2", "l2"].map(key)).map(drop)),
+        usual("delete_jobs", |c, _| c.delete_jobs(&["plain", "dear", "lone"].map(JobKey::named)).map(drop)),
+        usual("trigger_job", |c, _| c.trigger_job(&JobKey::named("plain"), JobDataMap::new()).map(drop)),
+        usual("pause_triggers", |c, _| c.pause_triggers(&["p2", "p3", "l1"].map(key)).map(drop)),
+        usual("pause_trigger_groups", |c, _| c.pause_trigger_groups(&GroupMatcher::equals("G")).map(drop)),
+        usual("pause_jobs", |c, _| c.pause_jobs(&["plain", "lone"].map(JobKey::named)).map(drop)),
+        usual("pause_all", |c, _| c.pause_all()),
+        after(
+            "resume_triggers",
+            |c, _| c.pause_all().unwrap(),
+            |c, _| c.resume_triggers(&["p2", "p3", "l1"].map(key), true).map(drop),
+        ),
+        after(
+            "resume_trigger_groups",
+            |c, _| c.pause_all().unwrap(),
+            |c, _| c.resume_trigger_groups(&GroupMatcher::any(), false).map(drop),
+        ),
+        after(
+            "resume_all, with misfires",
+            |c, _| {
+                c.pause_all().unwrap();
+                c.clock.advance(10 * MINUTE);
+            },
+            |c, _| c.resume_all(true),
+        ),
+        after(
+            "reset_from_error",
+            |_, w| complete(w, CompletionInstruction::SetAllJobTriggersError).unwrap(),
+            |c, _| c.reset_from_error(&key("l2")).map(drop),
+        ),
+        usual("clear", |c, _| c.clear()),
+        Operation {
+            holding: false,
+            ..usual("acquire", |_, w| {
+                let acquired = w.a.try_acquire(20)?;
+                w.running.extend(acquired.fired);
+                w.reserved.extend(acquired.reserved);
+                Ok(())
+            })
+        },
+        after(
+            "fire",
+            |c, _| c.clock.advance(20 * SECOND),
+            |_, w| {
+                let fired = w.a.store.fire(&w.a.owner(), &w.reserved)?;
+                w.running.extend(fired);
+                w.reserved.clear();
+                Ok(())
+            },
+        ),
+        after(
+            "fire what was paused",
+            |c, _| {
+                c.pause_trigger_groups(&GroupMatcher::equals("G")).unwrap();
+                c.clock.advance(20 * SECOND);
+            },
+            |_, w| {
+                let fired = w.a.store.fire(&w.a.owner(), &w.reserved)?;
+                w.running.extend(fired);
+                w.reserved.clear();
+                Ok(())
+            },
+        ),
+        usual("complete", |_, w| complete(w, CompletionInstruction::NoInstruction)),
+        usual("complete triggers", |_, w| complete(w, CompletionInstruction::SetTriggerComplete)),
+        usual("complete all triggers", |_, w| complete(w, CompletionInstruction::SetAllJobTriggersComplete)),
+        usual("complete in error", |_, w| complete(w, CompletionInstruction::SetTriggerError)),
+        usual("release", |_, w| w.a.store.release(&w.reserved).map(|()| w.reserved.clear())),
+        Operation {
+            holding: false,
+            prepare: |c, _| c.clock.advance(10 * MINUTE),
+            ..usual("handle_misfires", |c, _| c.handle_misfires().map(drop))
+        },
+        Operation {
+            retried: false,
+            ..usual("check_in", |c, w| {
+                c.clock.advance(SECOND);
+                w.b.try_check_in().map(drop)
+            })
+        },
+        Operation {
+            retried: false,
+            whole: false,
+            ..usual("check_in that registers", |c, _| c.stranger("D").try_check_in().map(drop))
+        },
+        Operation {
+            retried: false,
+            whole: false,
+            ..after("check_in after a restart", |c, w| w.a = c.stranger("A"), |_, w| w.a.try_check_in().map(drop))
+        },
+        Operation {
+            retried: false,
+            whole: false,
+            ..after(
+                "check_in that recovers",
+                |c, w| {
+                    c.clock.advance(10 * SECOND);
+                    w.b.check_in();
+                    c.clock.advance(WINDOW - 10 * SECOND + 1);
+                },
+                |_, w| w.b.try_check_in().map(drop),
+            )
+        },
+        usual("leave", |_, w| w.a.store.leave(&w.a.owner()).map(|_| w.reserved.clear())),
+        after(
+            "leave with nothing running",
+            |_, w| complete(w, CompletionInstruction::NoInstruction).unwrap(),
+            |_, w| w.a.store.leave(&w.a.owner()).map(|_| w.reserved.clear()),
+        ),
+        Operation {
+            holding: false,
+            retried: false,
+            whole: false,
+            prepare: |c, _| {
+                use TriggerState::{Acquired, Blocked, Waiting};
+                c.by_hand(|s| {
+                    s.change_states(Selection::Triggers(&[key("p2")]), &[(Waiting, Acquired)], false)?;
+                    s.change_states(Selection::Triggers(&[key("d2")]), &[(Waiting, Blocked)], false).map(drop)
+                });
+            },
+            ..usual("audit", |c, _| c.audit().map(drop))
+        },
+    ]
+}
+
+fn prepared<'a>(place: &'a Place, operation: &Operation) -> (Cluster<'a>, World) {
+    let c = place.cluster();
+    let (plain, dear, lone) = (job("plain"), precious("dear"), lone_saving());
+    let group = JobDetail::builder(JobKey::new("G", "g"), TYPE).durable(true).build().unwrap();
+    let work = vec![
+        (plain.clone(), vec![once("p1", &plain, 0), once("p2", &plain, 10 * SECOND), minutely("p3", &plain, 0)]),
+        (dear.clone(), vec![once("d1", &dear, 0), once("d2", &dear, 10 * SECOND)]),
+        (lone.clone(), vec![minutely("l1", &lone, 0), minutely("l2", &lone, SECOND)]),
+        (group, vec![grouped("t", 20 * SECOND)]),
+    ];
+    c.schedule(work, false).unwrap();
+    let mut w = World { a: c.node("A"), b: c.node("B"), running: Vec::new(), reserved: Vec::new() };
+    if operation.holding {
+        let acquired = w.a.acquire(20);
+        assert_eq!((acquired.fired.len(), acquired.reserved.len()), (4, 3));
+        (w.running, w.reserved) = (acquired.fired, acquired.reserved);
+    }
+    (operation.prepare)(&c, &mut w);
+    (c, w)
+}
+
+/// What is stored, without what is drawn at random or counts up.
+fn shape(c: &Cluster) -> Vec<String> {
+    let s = c.look();
+    let named = |key: &TriggerKey| match key.name().starts_with("MT_") {
+        true => "MT_".to_owned(),
+        false => key.to_string(),
+    };
+    let mut rows: Vec<String> = Vec::new();
+    rows.extend(s.jobs.iter().map(|j| format!("{j:?}")));
+    rows.extend(s.triggers.iter().map(|t| format!("{} {} {:?} {:?}", named(&t.key), t.state, t.next_ms, t.schedule)));
+    rows.extend(s.fired.iter().map(|f| format!("{} {:?} {}", named(&f.trigger), f.state, f.instance)));
+    rows.extend(s.recoveries.iter().map(|r| format!("{} {}", r.original_scheduled_ms, r.attempt)));
+    rows.extend(s.instances.iter().map(|i| format!("{} {}", i.name, i.last_checkin_ms)));
+    rows.extend(s.paused_groups);
+    rows.sort();
+    rows
+}
+
+/// One case. Returns whether the fault was met.
+fn case(place: &Place, operation: &Operation, fault: Fault, n: u64, clean: &[String]) -> bool {
+    let what = format!("{} with {fault:?} at {n}", operation.name);
+    let (c, mut w) = prepared(place, operation);
+    let is_audit = operation.name == "audit";
+    let before = c.picture();
+    c.database.faults().plan(n, fault);
+    let mut outcome = (operation.act)(&c, &mut w);
+    let met = !c.database.faults().cancel();
+    if !is_audit {
+        c.check();
+    }
+    if let Err(error) = &outcome {
+        assert!(met, "{what}: {error}");
+        let class = error.failure_class();
+        match fault {
+            Fault::Statement(expected) => assert_eq!(class, Some(expected), "{what}: {error}"),
+            _ => assert_eq!(class, Some(FailureClass::CommitUnknown), "{what}: {error}"),
+        }
+        let transient = fault != Fault::Statement(FailureClass::Permanent);
+        assert!(!(transient && operation.retried), "{what} was not retried: {error}");
+        if operation.whole && fault != Fault::CommitLostApplied {
+            assert_eq!(c.picture(), before, "{what}: an error leaves nothing behind");
+        }
+        if !operation.retried {
+            // Its caller tries again, at the same moment or a little later.
+            for _ in 0..3 {
+                outcome = (operation.act)(&c, &mut w);
+                assert!(outcome.is_ok(), "{what}, again: {outcome:?}");
+            }
+        }
+    }
+    if outcome.is_ok() && operation.name != "check_in" {
+        assert_eq!(shape(&c), clean, "{what}: the whole effect");
+    }
+    account(&c, &w, &what);
+    met
+}
+
+/// Everybody falls silent; another node takes over and runs what is left. Nothing may be missing, nothing run twice.
+fn account(c: &Cluster, w: &World, what: &str) {
+    c.check();
+    let held = c.look();
+    let rows: BTreeSet<&String> =
+        held.fired.iter().filter(|f| f.state == FiredState::Executing).map(|f| &f.fire_id).collect();
+    let recovered: BTreeSet<&String> = held.recoveries.iter().map(|r| &r.origin_fire_id).collect();
+    for fire in &w.running {
+        let is_known = rows.contains(&fire.fire_id) || recovered.contains(&fire.fire_id);
+        let was_lost = !fire.job.requests_recovery() && !recovered.is_empty();
+        assert!(is_known || was_lost, "{what}: fire {} of {} is gone", fire.fire_id, fire.trigger.key());
+    }
+    let known: BTreeSet<&String> = w.running.iter().map(|f| &f.fire_id).collect();
+    assert!(rows.is_subset(&known), "{what}: a fire that nobody runs: {rows:?} {known:?}");
+
+    c.clock.advance(WINDOW + 1);
+    let mut heir = c.stranger("heir");
+    let takeovers = heir.check_in().recovered;
+    c.check();
+    let lost: usize = takeovers.iter().map(|r| r.lost.len() + r.other + r.recovery_triggers.len()).sum();
+    assert_eq!(lost, rows.len(), "{what}: each interrupted fire has its due");
+    let waiting: BTreeMap<String, TriggerKey> =
+        c.look().recoveries.into_iter().map(|r| (r.root_fire_id, r.trigger)).collect();
+    for fire in w.running.iter().filter(|f| f.job.requests_recovery()) {
+        let job_is_gone = c.job(fire.job.key()).unwrap().is_none();
+        assert!(waiting.contains_key(&fire.fire_id) || job_is_gone, "{what}: {} is not recovered", fire.fire_id);
+    }
+
+    c.resume_all(true).unwrap();
+    for trigger in c.look().triggers.iter().filter(|t| t.state == "ERROR") {
+        assert!(c.reset_from_error(&trigger.key).unwrap());
+    }
+    while c.handle_misfires().unwrap().more {}
+    let due: BTreeSet<TriggerKey> = {
+        let now = c.now_ms().unwrap();
+        let triggers = c.look().triggers.into_iter();
+        triggers.filter(|t| t.next_ms.is_some_and(|next| next <= now)).map(|t| t.key).collect()
+    };
+    let mut ran = BTreeSet::new();
+    let mut triggers = BTreeSet::new();
+    let mut roots = BTreeSet::new();
+    for round in 0.. {
+        assert!(round < 100, "{what}: it does not come to an end");
+        let fired = heir.try_acquire_due(10).unwrap().fired;
+        if fired.is_empty() {
+            break;
+        }
+        for fire in fired {
+            let run = (fire.trigger.key().clone(), fire.scheduled_ms);
+            assert!(ran.insert(run.clone()), "{what}: {run:?} ran twice");
+            triggers.insert(run.0);
+            if let Some(from) = &fire.recovering {
+                assert!(roots.insert(from.root_fire_id.clone().unwrap()), "{what}: one fire is recovered twice");
+            }
+            assert_eq!(heir.complete(&fire), CompletionOutcome::Recorded);
+            c.check();
+        }
+    }
+    assert!(due.is_subset(&triggers), "{what}: left undone: {:?}", due.difference(&triggers));
+    assert_eq!(roots, waiting.into_keys().collect(), "{what}: recoveries");
+    let end = c.look();
+    assert!(end.fired.is_empty() && end.recoveries.is_empty(), "{what}: {end:?}");
+    assert!(end.triggers.iter().all(|t| t.state == "WAITING"), "{what}: {end:?}");
+    assert_eq!(c.audit().unwrap(), Default::default(), "{what}: the audit finds nothing");
+}
+
+/// Every operation with this fault at the first, second, third … place, until it ends without meeting it.
+fn enumerate(server: Server, faults: &[Fault], step: usize, floor: usize) {
+    let place = Place::new(server);
+    let mut cases = 0;
+    for operation in operations() {
+        let (c, mut w) = prepared(&place, &operation);
+        (operation.act)(&c, &mut w).unwrap();
+        let clean = shape(&c);
+        account(&c, &w, operation.name);
+        for fault in faults {
+            let places = (1..1000).step_by(if matches!(fault, Fault::Statement(_)) { step } else { 1 });
+            let mut met = 0;
+            for n in places {
+                if !case(&place, &operation, *fault, n, &clean) {
+                    break;
+                }
+                met += 1;
+            }
+            assert!(met > 0, "{}: {fault:?} was never met", operation.name);
+            cases += met;
+        }
+    }
+    println!("faults server={server:?} faults={faults:?} cases={cases}");
+    assert!(cases >= floor, "{cases} cases are fewer than the {floor} there were");
+}
+
+macro_rules! enumeration {
+    ($name:ident, $server:ident, $step:literal, $statements:literal, $commits:literal) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn any_statement_may_fail_for_good() {
+                enumerate(Server::$server, &[Fault::Statement(FailureClass::Permanent)], $step, $statements);
+            }
+
+            #[test]
+            fn any_statement_may_lose_the_connection() {
+                enumerate(Server::$server, &[Fault::Statement(FailureClass::ConnectionLost)], $step, $statements);
+            }
+
+            #[test]
+            fn any_statement_may_be_the_victim_of_a_deadlock() {
+                enumerate(Server::$server, &[Fault::Statement(FailureClass::Deadlock)], $step, $statements);
+            }
+
+            #[test]
+            fn any_commit_may_lose_its_answer() {
+                let lost = [Fault::CommitLostApplied, Fault::CommitLostNotApplied];
+                enumerate(Server::$server, &lost, $step, $commits);
+            }
+        }
+    };
+}
+
+enumeration!(memory, Memory, 1, 250, 70);
+#[cfg(feature = "sqlite")]
+enumeration!(sqlite, Sqlite, 1, 560, 70);
+#[cfg(feature = "postgres")]
+enumeration!(postgres, Postgres, 3, 115, 70);
+#[cfg(feature = "mysql")]
+enumeration!(mysql, Mysql, 3, 120, 70);
