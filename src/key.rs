@@ -1,6 +1,7 @@
 //! `JobKey` and `TriggerKey`: a name within a group, unique within a scheduler.
 
 use crate::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -113,6 +114,11 @@ macro_rules! key {
 
 key!(JobKey, "job", "org.quartz.JobKey");
 key!(TriggerKey, "trigger", "org.quartz.TriggerKey");
+
+/// Each key once, in order.
+pub(crate) fn distinct<'a, K: Ord + Clone + 'a>(keys: impl Iterator<Item = &'a K>) -> Vec<K> {
+    keys.collect::<BTreeSet<_>>().into_iter().cloned().collect()
+}
 
 /// Checks one part of a key, or another name that the tables hold in 190 characters.
 pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {

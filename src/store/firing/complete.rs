@@ -2,7 +2,7 @@
 
 use super::{Completion, CompletionInstruction, CompletionOutcome};
 use crate::error::Result;
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{JobKey, TriggerKey, distinct};
 use crate::store::row::Selection;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{Transition, TriggerState};
@@ -143,8 +143,4 @@ fn apply_instructions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<V
         }
     }
     Ok(finished)
-}
-
-fn distinct<'a, K: Ord + Clone + 'a>(keys: impl Iterator<Item = &'a K>) -> Vec<K> {
-    keys.collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }

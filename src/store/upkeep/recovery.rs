@@ -3,7 +3,7 @@
 use super::Recovered;
 use crate::data_map::JobDataMap;
 use crate::error::Result;
-use crate::key::{JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
+use crate::key::{JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
 use crate::store::firing::fenced;
 use crate::store::row::{FiredRow, FiredState, RecoveryRow, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
@@ -222,8 +222,4 @@ impl Names {
             }
         }
     }
-}
-
-fn distinct<'a, K: Ord + Clone + 'a>(keys: impl Iterator<Item = &'a K>) -> Vec<K> {
-    keys.collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }
