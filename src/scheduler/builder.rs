@@ -9,8 +9,8 @@ use super::{Inner, Scheduler};
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::key::check_name;
-use crate::listener::{JobListener, Listeners, SchedulerListener, TriggerListener};
-use crate::matcher::GroupMatcher;
+use crate::listener::{JobListener, ListenerManager, Listeners, SchedulerListener, TriggerListener};
+use crate::matcher::KeyMatcher;
 use crate::settings::{InstanceIdSetting, Settings};
 use crate::store::{JobStore, StoreSettings};
 use std::path::PathBuf;
@@ -22,6 +22,8 @@ pub struct SchedulerBuilder {
     settings: Option<Settings>,
     settings_file: Option<PathBuf>,
     store: Option<JobStore>,
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pool: Option<crate::store::CallersPool>,
     clock: Option<Arc<dyn Clock>>,
     instance_id: Option<String>,
     jobs: Vec<(String, Arc<dyn Job>)>,
@@ -45,6 +47,28 @@ impl SchedulerBuilder {
     /// the settings ask for.
     pub fn store(mut self, store: JobStore) -> Self {
         self.store = Some(store);
+        self
+    }
+
+    /// Connections from a pool of one's own, see [`CallersPool`](crate::store::CallersPool), instead of from the data
+    /// source that the settings name. Default: a pool of the scheduler's, sized by `dataSource.NAME.maxConnections`.
+    ///
+    /// ```
+    /// use carnelian::Scheduler;
+    /// use diesel::r2d2::{ConnectionManager, Pool};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let file = folder.path().join("jobs.db").display().to_string();
+    /// let pool = Pool::builder().max_size(4).build(ConnectionManager::<diesel::SqliteConnection>::new(file))?;
+    /// let scheduler = Scheduler::builder().pool(pool.clone()).build()?;
+    /// scheduler.migrate()?;
+    /// scheduler.start()?;
+    /// assert!(scheduler.shutdown(true).is_clean());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub fn pool(mut self, pool: impl Into<crate::store::CallersPool>) -> Self {
+        self.pool = Some(pool.into());
         self
     }
 
@@ -76,29 +100,29 @@ impl SchedulerBuilder {
 
     /// Adds a listener for the runs of all jobs.
     pub fn job_listener(self, listener: impl JobListener) -> Self {
-        self.job_listener_for(GroupMatcher::Any, listener)
+        self.job_listener_for(KeyMatcher::Everything, listener)
     }
 
-    /// Adds a listener for the runs of the jobs of these groups.
-    pub fn job_listener_for(mut self, job_groups: GroupMatcher, listener: impl JobListener) -> Self {
-        self.listeners.job.push((job_groups, Arc::new(listener)));
+    /// Adds a listener for the runs of the jobs that match.
+    pub fn job_listener_for(self, jobs: impl Into<KeyMatcher>, listener: impl JobListener) -> Self {
+        ListenerManager::new(&self.listeners).add_job_listener(jobs, listener);
         self
     }
 
     /// Adds a listener for the fires of all triggers.
     pub fn trigger_listener(self, listener: impl TriggerListener) -> Self {
-        self.trigger_listener_for(GroupMatcher::Any, listener)
+        self.trigger_listener_for(KeyMatcher::Everything, listener)
     }
 
-    /// Adds a listener for the fires of the triggers of these groups.
-    pub fn trigger_listener_for(mut self, trigger_groups: GroupMatcher, listener: impl TriggerListener) -> Self {
-        self.listeners.trigger.push((trigger_groups, Arc::new(listener)));
+    /// Adds a listener for the fires of the triggers that match.
+    pub fn trigger_listener_for(self, triggers: impl Into<KeyMatcher>, listener: impl TriggerListener) -> Self {
+        ListenerManager::new(&self.listeners).add_trigger_listener(triggers, listener);
         self
     }
 
     /// Adds a listener for what is done with the scheduler.
-    pub fn scheduler_listener(mut self, listener: impl SchedulerListener) -> Self {
-        self.listeners.scheduler.push(Arc::new(listener));
+    pub fn scheduler_listener(self, listener: impl SchedulerListener) -> Self {
+        ListenerManager::new(&self.listeners).add_scheduler_listener(listener);
         self
     }
 
@@ -118,7 +142,17 @@ impl SchedulerBuilder {
             (None, None) => Settings::default(),
         };
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::default()));
-        let store = match self.store {
+        #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+        let own = match (self.store, self.pool) {
+            (Some(_), Some(_)) => {
+                return Err(Error::Settings("both a store and a pool were given: expected one".to_owned()));
+            }
+            (None, Some(pool)) => Some(crate::store::open_with_pool(&settings, pool, Arc::clone(&clock))?),
+            (store, None) => store,
+        };
+        #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
+        let own = self.store;
+        let store = match own {
             Some(store) => store,
             None => crate::store::open(&settings, Arc::clone(&clock))?,
         };

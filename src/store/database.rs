@@ -225,6 +225,7 @@ pub trait ClusterRows {
     fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool>;
     /// Writes the row of an instance, whether or not there is one.
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()>;
-    /// Deletes the rows of an instance; returns whether there were any.
-    fn delete_instance(&mut self, name: &str) -> Result<bool>;
+    /// Deletes the rows of an instance, with `seen_ms` only if its last check-in is still that one; returns whether
+    /// there were any.
+    fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool>;
 }

@@ -27,7 +27,9 @@ pub use open::open;
 pub use upkeep::{AuditPass, Checkin, FiredTrigger, InstanceStatus, Membership, MisfirePass, Recovered};
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-pub use sql::{Backend, SqlDatabase, SqlOptions};
+pub use open::open_with_pool;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub use sql::{Backend, CallersPool, SqlDatabase, SqlOptions};
 
 pub use crate::rules::invariants::{Violation, violations};
 

@@ -11,8 +11,33 @@ use std::sync::Arc;
 /// # Errors
 /// [`Error::Settings`] if the settings name no data source, or a database this program was built without.
 pub fn open(settings: &Settings, clock: Arc<dyn Clock>) -> Result<JobStore> {
+    match settings.job_store.kind {
+        StoreKind::Memory => {
+            let database = MemoryDatabase::new(Arc::clone(&clock));
+            Ok(JobStore::new(Arc::new(database), clock, store_settings(settings)))
+        }
+        StoreKind::Sql => open_sql(settings, clock),
+    }
+}
+
+/// The store that the settings describe, in the database that a pool of the caller's leads to. The settings need no
+/// data source; one that they name is not used.
+///
+/// # Errors
+/// [`Error::Invalid`] for a table prefix or a scheduler name that cannot be used.
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub fn open_with_pool(
+    settings: &Settings,
+    pool: impl Into<super::CallersPool>,
+    clock: Arc<dyn Clock>,
+) -> Result<JobStore> {
+    let database = super::SqlDatabase::with_pool(pool, Arc::clone(&clock), sql_options(settings))?;
+    Ok(JobStore::new(Arc::new(database), clock, store_settings(settings)))
+}
+
+fn store_settings(settings: &Settings) -> StoreSettings {
     let store = &settings.job_store;
-    let store_settings = StoreSettings {
+    StoreSettings {
         scheduler_name: settings.scheduler.instance_name.clone(),
         misfire_threshold: store.misfire_threshold,
         max_misfires_at_a_time: usize::try_from(store.max_misfires_at_a_time).unwrap_or(usize::MAX),
@@ -20,35 +45,34 @@ pub fn open(settings: &Settings, clock: Arc<dyn Clock>) -> Result<JobStore> {
         checkin_interval: store.checkin_interval,
         checkin_tolerance: store.checkin_misfire_threshold,
         takeover_delay: settings.cluster.takeover_delay,
-    };
-    match store.kind {
-        StoreKind::Memory => {
-            let database = MemoryDatabase::new(Arc::clone(&clock));
-            Ok(JobStore::new(Arc::new(database), clock, store_settings))
-        }
-        StoreKind::Sql => open_sql(settings, clock, store_settings),
     }
 }
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-fn open_sql(settings: &Settings, clock: Arc<dyn Clock>, store_settings: StoreSettings) -> Result<JobStore> {
-    use super::{SqlDatabase, SqlOptions};
+fn sql_options(settings: &Settings) -> super::SqlOptions {
+    let mut options = super::SqlOptions::new(&settings.scheduler.instance_name);
+    options.table_prefix = settings.job_store.table_prefix.clone();
+    options.node_clock = settings.job_store.clock == crate::settings::ClockSource::Node;
+    if let Some(source) = &settings.data_source {
+        options.max_connections = source.max_connections;
+        options.connection_timeout = source.connection_timeout;
+    }
+    options
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+fn open_sql(settings: &Settings, clock: Arc<dyn Clock>) -> Result<JobStore> {
     let source = settings.data_source.as_ref().ok_or_else(|| {
         Error::Settings(
             "a database store needs a data source: set jobStore.dataSource and dataSource.NAME.URL".to_owned(),
         )
     })?;
-    let mut options = SqlOptions::new(&store_settings.scheduler_name);
-    options.table_prefix = settings.job_store.table_prefix.clone();
-    options.max_connections = source.max_connections;
-    options.connection_timeout = source.connection_timeout;
-    options.node_clock = settings.job_store.clock == crate::settings::ClockSource::Node;
-    let database = SqlDatabase::open(&source.url, Arc::clone(&clock), options)?;
-    Ok(JobStore::new(Arc::new(database), clock, store_settings))
+    let database = super::SqlDatabase::open(&source.url, Arc::clone(&clock), sql_options(settings))?;
+    Ok(JobStore::new(Arc::new(database), clock, store_settings(settings)))
 }
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
-fn open_sql(_: &Settings, _: Arc<dyn Clock>, _: StoreSettings) -> Result<JobStore> {
+fn open_sql(_: &Settings, _: Arc<dyn Clock>) -> Result<JobStore> {
     Err(Error::Settings(
         "this program was built without a database: use the feature sqlite, postgres or mysql".to_owned(),
     ))

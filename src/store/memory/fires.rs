@@ -132,8 +132,12 @@ impl ClusterRows for MemorySession<'_> {
         Ok(())
     }
 
-    fn delete_instance(&mut self, name: &str) -> Result<bool> {
+    fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {
         self.reads()?;
+        let row = self.tables.instances.get(name);
+        if seen_ms.is_some() && row.map(|i| i.last_checkin_ms) != seen_ms {
+            return Ok(false);
+        }
         Ok(self.tables.instances.remove(name).is_some())
     }
 }

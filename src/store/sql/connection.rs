@@ -2,11 +2,13 @@
 
 use super::dialect::{self, Failure};
 use super::harness::{self, Scripts};
+use super::held::Held;
 use super::statement::Statement;
 use crate::settings::DataSourceUrl;
 use crate::store::Begin;
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::deserialize::QueryableByName;
+use diesel::r2d2::R2D2Connection;
 use diesel::result::QueryResult;
 
 /// The databases this build can use.
@@ -57,8 +59,8 @@ pub(super) enum Connection {
     Mysql(Inner<diesel::MysqlConnection>),
 }
 
-pub(super) struct Inner<C> {
-    pub connection: C,
+pub(super) struct Inner<C: R2D2Connection + 'static> {
+    pub connection: Held<C>,
     broken: bool,
 }
 
@@ -120,40 +122,54 @@ impl Connection {
             #[allow(unreachable_patterns, reason = "reached when a database's feature is off")]
             other => return Err(Failure::not_built_in(backend_of(other))),
         };
-        for statement in dialect::session_setup(connection.backend()) {
-            match connection.run(statement.text) {
+        connection.set_up()?;
+        Ok(connection)
+    }
+
+    /// Sets up the session.
+    pub(super) fn set_up(&mut self) -> Result<(), Failure> {
+        for statement in dialect::session_setup(self.backend()) {
+            match self.run(statement.text) {
                 Err(failure) if !statement.optional => return Err(failure),
                 _ => {}
             }
         }
-        Ok(connection)
+        Ok(())
+    }
+
+    fn is_lent(&self) -> bool {
+        each!(self, c => c.connection.is_lent())
     }
 
     pub(super) fn begin(&mut self, begin: Begin) -> Result<(), Failure> {
-        let text = dialect::begin(self.backend(), begin);
-        let begun = each!(self, c => AnsiTransactionManager::begin_transaction_sql(&mut c.connection, text));
+        let backend = self.backend();
+        let text = if self.is_lent() { dialect::begin_lent(backend, begin) } else { dialect::begin(backend, begin) };
+        let begun = each!(self, c => AnsiTransactionManager::begin_transaction_sql(&mut *c.connection, text));
         begun.map_err(|error| dialect::classify(self.backend(), &error))
     }
 
     pub(super) fn commit(&mut self) -> Result<(), Failure> {
-        let done = each!(self, c => AnsiTransactionManager::commit_transaction(&mut c.connection));
+        let done = each!(self, c => AnsiTransactionManager::commit_transaction(&mut *c.connection));
         done.map_err(|error| dialect::classify(self.backend(), &error))
     }
 
     pub(super) fn roll_back(&mut self) -> Result<(), Failure> {
-        let done = each!(self, c => AnsiTransactionManager::rollback_transaction(&mut c.connection));
+        let done = each!(self, c => AnsiTransactionManager::rollback_transaction(&mut *c.connection));
         done.map_err(|error| dialect::classify(self.backend(), &error))
     }
 
     /// Marks the connection so that the pool throws it away.
     pub(super) fn break_off(&mut self) {
-        each!(self, c => c.broken = true);
+        each!(self, c => {
+            c.broken = true;
+            c.connection.spoil();
+        });
     }
 
-    fn is_broken(&mut self) -> bool {
+    pub(super) fn is_broken(&mut self) -> bool {
         each!(self, c => {
             let in_transaction = !matches!(
-                AnsiTransactionManager::transaction_manager_status_mut(&mut c.connection).transaction_depth(),
+                AnsiTransactionManager::transaction_manager_status_mut(&mut *c.connection).transaction_depth(),
                 Ok(None)
             );
             c.broken || in_transaction || std::thread::panicking()
@@ -161,12 +177,12 @@ impl Connection {
     }
 
     pub(super) fn execute(&mut self, statement: Statement<'_>) -> Result<usize, Failure> {
-        let done: QueryResult<usize> = each!(self, c => diesel::RunQueryDsl::execute(statement, &mut c.connection));
+        let done: QueryResult<usize> = each!(self, c => diesel::RunQueryDsl::execute(statement, &mut *c.connection));
         done.map_err(|error| self.fail(&error))
     }
 
     pub(super) fn load<R: Readable>(&mut self, statement: Statement<'_>) -> Result<Vec<R>, Failure> {
-        let rows: QueryResult<Vec<R>> = each!(self, c => diesel::RunQueryDsl::load(statement, &mut c.connection));
+        let rows: QueryResult<Vec<R>> = each!(self, c => diesel::RunQueryDsl::load(statement, &mut *c.connection));
         rows.map_err(|error| self.fail(&error))
     }
 
@@ -178,7 +194,7 @@ impl Connection {
 
     /// Runs the migrations that were not applied yet; returns their versions.
     pub(super) fn run_pending(&mut self, scripts: &Scripts) -> Result<Vec<String>, Failure> {
-        each!(self, c => harness::run_pending(&mut c.connection, scripts))
+        each!(self, c => harness::run_pending(&mut *c.connection, scripts))
     }
 
     fn fail(&mut self, error: &diesel::result::Error) -> Failure {
@@ -190,44 +206,19 @@ impl Connection {
     }
 }
 
-impl<C: diesel::Connection> Inner<C> {
+impl<C: R2D2Connection + 'static> Inner<C> {
+    pub(super) fn new(connection: Held<C>) -> Self {
+        Self { connection, broken: false }
+    }
+
     fn establish(url: &DataSourceUrl) -> Result<Self, Failure> {
         match C::establish(url.reveal()) {
-            Ok(connection) => Ok(Self { connection, broken: false }),
+            Ok(connection) => Ok(Self::new(Held::Own(connection))),
             Err(error) => {
                 let message = error.to_string();
                 let message = password(url).map_or(message.clone(), |password| message.replace(password, "***"));
                 Err(Failure { class: crate::FailureClass::Unavailable, message: format!("cannot connect: {message}") })
             }
         }
-    }
-}
-
-/// Makes connections for the pool.
-#[derive(Debug)]
-pub(super) struct Manager {
-    url: DataSourceUrl,
-}
-
-impl Manager {
-    pub(super) fn new(url: DataSourceUrl) -> Self {
-        Self { url }
-    }
-}
-
-impl r2d2::ManageConnection for Manager {
-    type Connection = Connection;
-    type Error = Failure;
-
-    fn connect(&self) -> Result<Connection, Failure> {
-        Connection::establish(&self.url)
-    }
-
-    fn is_valid(&self, connection: &mut Connection) -> Result<(), Failure> {
-        connection.run("SELECT 1")
-    }
-
-    fn has_broken(&self, connection: &mut Connection) -> bool {
-        connection.is_broken()
     }
 }

@@ -103,6 +103,22 @@ pub(super) fn begin(backend: Backend, begin: Begin) -> &'static str {
     }
 }
 
+/// How a transaction begins on a connection of the caller's. On PostgreSQL the session's settings come with it and go
+/// with it; elsewhere the session was set up when the connection was lent.
+pub(super) fn begin_lent(backend: Backend, begin: Begin) -> &'static str {
+    match (backend, begin) {
+        (Backend::Postgres, Begin::Reading) => {
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL lock_timeout = '10s'; \
+             SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '60s'"
+        }
+        (Backend::Postgres, _) => {
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '10s'; \
+             SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '60s'"
+        }
+        _ => self::begin(backend, begin),
+    }
+}
+
 /// Takes a row lock and then reads the clock; none where the transaction is the lock.
 ///
 /// The clock is read after the lock was granted: a wait must not make `now` old.

@@ -4,19 +4,23 @@ mod bulk;
 mod connection;
 mod dialect;
 mod harness;
+mod held;
 mod migrations;
+mod pool;
 mod session;
 mod statement;
 mod table;
 
 pub use connection::Backend;
+pub use pool::CallersPool;
 
 use super::database::{Begin, Database, Session, StatementCounts};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::settings::DataSourceUrl;
-use connection::{Connection, Manager};
+use connection::Connection;
 use dialect::Failure;
+use pool::{Connections, Lease};
 use session::SqlSession;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,7 +56,7 @@ impl SqlOptions {
 
 /// The rows of one scheduler in an SQL database, behind a pool of connections.
 pub struct SqlDatabase {
-    pool: r2d2::Pool<Manager>,
+    connections: Connections,
     backend: Backend,
     options: SqlOptions,
     clock: Arc<dyn Clock>,
@@ -66,24 +70,26 @@ impl SqlDatabase {
     /// Opens the database that `url` names. Connects lazily: a database that is down is found at the first use.
     ///
     /// # Errors
-    /// [`Error::Settings`] for a table prefix that is no identifier or a URL whose database this build does not know.
+    /// [`Error::Invalid`] for a table prefix that is no identifier or a scheduler name that cannot be stored.
     pub fn open(url: &DataSourceUrl, clock: Arc<dyn Clock>, options: SqlOptions) -> Result<Self> {
-        check_prefix(&options.table_prefix)?;
-        crate::key::check_text("scheduler name", &options.scheduler_name, 120)?;
-        let backend = connection::backend_of(url);
-        // Every connection to `:memory:` is a database of its own.
-        let size = if url.is_in_memory() { 1 } else { options.max_connections.max(1) };
-        let pool = r2d2::Pool::builder()
-            .max_size(size)
-            .min_idle(Some(0))
-            .test_on_check_out(false)
-            .connection_timeout(options.connection_timeout)
-            .idle_timeout(if url.is_in_memory() { None } else { Some(Duration::from_secs(600)) })
-            .max_lifetime(None)
-            .error_handler(Box::new(QuietErrors))
-            .build_unchecked(Manager::new(url.clone()));
-        Ok(Self {
-            pool,
+        check(&options)?;
+        Ok(Self::new(Connections::own(url, &options), clock, options))
+    }
+
+    /// Opens the database that a pool of the caller's leads to.
+    ///
+    /// Of the options, those of connections mean nothing here: the pool has its own.
+    ///
+    /// # Errors
+    /// As [`SqlDatabase::open`].
+    pub fn with_pool(pool: impl Into<CallersPool>, clock: Arc<dyn Clock>, options: SqlOptions) -> Result<Self> {
+        check(&options)?;
+        Ok(Self::new(Connections::callers(pool.into()), clock, options))
+    }
+
+    fn new((connections, backend): (Connections, Backend), clock: Arc<dyn Clock>, options: SqlOptions) -> Self {
+        Self {
+            connections,
             backend,
             options,
             clock,
@@ -91,7 +97,7 @@ impl SqlDatabase {
             commits: AtomicU64::new(0),
             #[cfg(any(test, feature = "test-util"))]
             faults: super::faults::FaultPlan::default(),
-        })
+        }
     }
 
     /// The faults that tests plan for this database.
@@ -100,14 +106,8 @@ impl SqlDatabase {
         &self.faults
     }
 
-    fn connection(&self, purpose: &str) -> Result<r2d2::PooledConnection<Manager>> {
-        self.pool.get().map_err(|error| {
-            let message = match self.pool.state().connections {
-                0 => error.to_string(),
-                n => format!("{error}; all {n} connections are in use: raise maxConnections of the data source"),
-            };
-            DatabaseError { operation: purpose.to_owned(), message, class: FailureClass::Unavailable }.into()
-        })
+    fn connection(&self, purpose: &str) -> Result<Lease> {
+        self.connections.get().map_err(|failure| self.failure(purpose, failure))
     }
 
     fn failure(&self, operation: &str, failure: Failure) -> Error {
@@ -122,8 +122,8 @@ impl Database for SqlDatabase {
         begin: Begin,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        let mut pooled = self.connection(purpose)?;
-        let connection: &mut Connection = &mut pooled;
+        let mut lease = self.connection(purpose)?;
+        let connection: &mut Connection = &mut lease;
         if let Err(failure) = connection.begin(begin) {
             connection.break_off();
             return Err(self.failure(purpose, failure));
@@ -138,10 +138,12 @@ impl Database for SqlDatabase {
         match worked {
             Ok(()) => {
                 #[cfg(any(test, feature = "test-util"))]
-                if let Some(error) = self.faults.at_commit(purpose, &mut |apply| match apply {
-                    true => connection.commit().map_err(|f| self.failure(purpose, f)),
-                    false => connection.roll_back().map_err(|f| self.failure(purpose, f)),
-                }) {
+                if begin != Begin::Reading
+                    && let Some(error) = self.faults.at_commit(purpose, &mut |apply| match apply {
+                        true => connection.commit().map_err(|f| self.failure(purpose, f)),
+                        false => connection.roll_back().map_err(|f| self.failure(purpose, f)),
+                    })
+                {
                     return Err(error);
                 }
                 connection.commit().map_err(|failure| {
@@ -177,8 +179,8 @@ impl Database for SqlDatabase {
     }
 
     fn forget_scheduler(&self) -> Result<()> {
-        let mut pooled = self.connection("forget the scheduler")?;
-        let mut session = SqlSession::new(self, &mut pooled, "forget the scheduler");
+        let mut lease = self.connection("forget the scheduler")?;
+        let mut session = SqlSession::new(self, &mut lease, "forget the scheduler");
         session.forget_scheduler()
     }
 
@@ -194,14 +196,9 @@ impl Database for SqlDatabase {
     }
 }
 
-/// Connection errors come back to the caller; the pool need not log each of them as well (H19).
-#[derive(Debug)]
-struct QuietErrors;
-
-impl r2d2::HandleError<Failure> for QuietErrors {
-    fn handle_error(&self, error: Failure) {
-        log::debug!("no connection error={}", error.message);
-    }
+fn check(options: &SqlOptions) -> Result<()> {
+    check_prefix(&options.table_prefix)?;
+    crate::key::check_text("scheduler name", &options.scheduler_name, 120)
 }
 
 /// The prefix is the one text that is put into statements as it is.

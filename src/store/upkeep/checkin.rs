@@ -162,7 +162,7 @@ impl JobStore {
                     s.change_states(Selection::Triggers(&keys), Transition::Release.moves(), false)?;
                 }
                 if executing.is_empty() {
-                    s.delete_instance(&owner.instance)?;
+                    s.delete_instance(&owner.instance, None)?;
                 }
                 Ok(executing.len())
             },

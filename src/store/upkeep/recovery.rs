@@ -32,9 +32,12 @@ impl JobStore {
                 return Ok(()); // it has checked in, or it has been recovered, since it was suspected
             }
             s.lock(Lock::TriggerAccess)?;
+            // A check-in needs no lock: one that came after the look, late but alive, is not overrun.
+            if seen_ms.is_some() && !s.delete_instance(name, seen_ms)? {
+                return Ok(());
+            }
             let fires = s.fired_of_instance(name)?;
             let mut done = self.recover_fires(s, name, fires)?;
-            s.delete_instance(name)?;
             done.last_checkin_ms = seen_ms;
             recovered = Some(done).filter(|done| seen_ms.is_some() || !done.is_empty());
             Ok(())

@@ -48,7 +48,7 @@ impl ClusterRows for SqlSession<'_> {
     }
 
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {
-        self.delete_instance(&row.name)?;
+        self.delete_instance(&row.name, None)?;
         let state = [(&row.name).into(), row.last_checkin_ms.into(), row.checkin_interval_ms.into()];
         self.insert_rows(
             "SCHEDULER_STATE",
@@ -60,10 +60,19 @@ impl ClusterRows for SqlSession<'_> {
         self.insert_rows("CN_INSTANCES", &["instance_name", "incarnation", "joined"], &[side.to_vec()])
     }
 
-    fn delete_instance(&mut self, name: &str) -> Result<bool> {
-        let values = [self.name(), name.into()];
-        self.execute("DELETE FROM {p}CN_INSTANCES WHERE sched_name = ? AND instance_name = ?", &values)?;
-        let text = "DELETE FROM {p}SCHEDULER_STATE WHERE sched_name = ? AND instance_name = ?";
-        Ok(self.execute(text, &values)? > 0)
+    fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {
+        let key = [self.name(), name.into()];
+        let deleted = match seen_ms {
+            Some(seen_ms) => self.execute(
+                "DELETE FROM {p}SCHEDULER_STATE WHERE sched_name = ? AND instance_name = ? AND last_checkin_time = ?",
+                &[self.name(), name.into(), seen_ms.into()],
+            )?,
+            None => self.execute("DELETE FROM {p}SCHEDULER_STATE WHERE sched_name = ? AND instance_name = ?", &key)?,
+        };
+        // A left-over side row is nobody's; one beside a row that has changed stays with it.
+        if deleted > 0 || seen_ms.is_none() {
+            self.execute("DELETE FROM {p}CN_INSTANCES WHERE sched_name = ? AND instance_name = ?", &key)?;
+        }
+        Ok(deleted > 0)
     }
 }

@@ -1,0 +1,48 @@
+//! `Held`: whose a connection is, ours or one that the caller's pool has lent.
+
+use diesel::connection::{AnsiTransactionManager, Connection, TransactionManager, TransactionManagerStatus};
+use diesel::r2d2::{ConnectionManager, PooledConnection, R2D2Connection};
+use std::ops::{Deref, DerefMut};
+
+/// A connection that is ours, or lent by the caller's pool until this is dropped.
+pub(super) enum Held<C: R2D2Connection + 'static> {
+    Own(C),
+    Lent(PooledConnection<ConnectionManager<C>>),
+}
+
+impl<C> Held<C>
+where
+    C: R2D2Connection + Connection<TransactionManager = AnsiTransactionManager> + 'static,
+{
+    pub(super) fn is_lent(&self) -> bool {
+        matches!(self, Held::Lent(_))
+    }
+
+    /// Makes the caller's pool throw the connection away when it comes back.
+    pub(super) fn spoil(&mut self) {
+        if let Held::Lent(connection) = self {
+            *AnsiTransactionManager::transaction_manager_status_mut(&mut **connection) =
+                TransactionManagerStatus::InError;
+        }
+    }
+}
+
+impl<C: R2D2Connection + 'static> Deref for Held<C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        match self {
+            Held::Own(connection) => connection,
+            Held::Lent(connection) => connection,
+        }
+    }
+}
+
+impl<C: R2D2Connection + 'static> DerefMut for Held<C> {
+    fn deref_mut(&mut self) -> &mut C {
+        match self {
+            Held::Own(connection) => connection,
+            Held::Lent(connection) => connection,
+        }
+    }
+}

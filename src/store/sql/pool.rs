@@ -1,0 +1,179 @@
+//! `Connections`: where connections come from, a pool of our own or the caller's.
+
+use super::SqlOptions;
+use super::connection::{Backend, Connection, Inner, backend_of};
+use super::dialect::Failure;
+use super::held::Held;
+use crate::error::FailureClass;
+use crate::settings::DataSourceUrl;
+use diesel::r2d2::ConnectionManager;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// A pool of connections of the caller's, from which a store takes one for each transaction.
+///
+/// On PostgreSQL the store sets what it needs (READ COMMITTED, time-outs for locks and for idle transactions) for its
+/// own transactions only. On MySQL, MariaDB and SQLite it sets it each time it takes a connection, a few statements, and
+/// the settings stay with the session: give it a pool of its own if other users of the pool would mind, or name a data
+/// source in the settings. A connection that fails is given back so that the pool throws it away.
+///
+/// Keep `max_size` at least at 3: acquisition, completion and check-in each hold a connection now and then.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum CallersPool {
+    /// A pool of SQLite connections.
+    #[cfg(feature = "sqlite")]
+    Sqlite(diesel::r2d2::Pool<ConnectionManager<diesel::SqliteConnection>>),
+    /// A pool of PostgreSQL connections.
+    #[cfg(feature = "postgres")]
+    Postgres(diesel::r2d2::Pool<ConnectionManager<diesel::PgConnection>>),
+    /// A pool of MySQL or MariaDB connections.
+    #[cfg(feature = "mysql")]
+    Mysql(diesel::r2d2::Pool<ConnectionManager<diesel::MysqlConnection>>),
+}
+
+macro_rules! from_pool {
+    ($feature:literal, $variant:ident, $connection:ty) => {
+        #[cfg(feature = $feature)]
+        impl From<diesel::r2d2::Pool<ConnectionManager<$connection>>> for CallersPool {
+            fn from(pool: diesel::r2d2::Pool<ConnectionManager<$connection>>) -> Self {
+                CallersPool::$variant(pool)
+            }
+        }
+    };
+}
+from_pool!("sqlite", Sqlite, diesel::SqliteConnection);
+from_pool!("postgres", Postgres, diesel::PgConnection);
+from_pool!("mysql", Mysql, diesel::MysqlConnection);
+
+impl CallersPool {
+    fn lend(&self) -> Result<Connection, Failure> {
+        let unavailable = |error: r2d2::Error| Failure {
+            class: FailureClass::Unavailable,
+            message: format!("the caller's pool gave no connection: {error}"),
+        };
+        let mut connection = match self {
+            #[cfg(feature = "sqlite")]
+            CallersPool::Sqlite(pool) => Connection::Sqlite(Inner::new(Held::Lent(pool.get().map_err(unavailable)?))),
+            #[cfg(feature = "postgres")]
+            CallersPool::Postgres(pool) => {
+                Connection::Postgres(Inner::new(Held::Lent(pool.get().map_err(unavailable)?)))
+            }
+            #[cfg(feature = "mysql")]
+            CallersPool::Mysql(pool) => Connection::Mysql(Inner::new(Held::Lent(pool.get().map_err(unavailable)?))),
+        };
+        if connection.backend() != Backend::Postgres {
+            connection.set_up()?;
+        }
+        Ok(connection)
+    }
+}
+
+/// Where connections come from.
+pub(super) enum Connections {
+    Own(r2d2::Pool<Manager>),
+    Callers(CallersPool),
+}
+
+/// A connection for the time of one transaction.
+pub(super) enum Lease {
+    Own(r2d2::PooledConnection<Manager>),
+    Callers(Connection),
+}
+
+impl Connections {
+    /// A pool of our own. It connects lazily: a database that is down is found at the first use.
+    pub(super) fn own(url: &DataSourceUrl, options: &SqlOptions) -> (Self, Backend) {
+        // Every connection to `:memory:` is a database of its own.
+        let size = if url.is_in_memory() { 1 } else { options.max_connections.max(1) };
+        let pool = r2d2::Pool::builder()
+            .max_size(size)
+            .min_idle(Some(0))
+            .test_on_check_out(false)
+            .connection_timeout(options.connection_timeout)
+            .idle_timeout(if url.is_in_memory() { None } else { Some(Duration::from_secs(600)) })
+            .max_lifetime(None)
+            .error_handler(Box::new(QuietErrors))
+            .build_unchecked(Manager { url: url.clone() });
+        (Connections::Own(pool), backend_of(url))
+    }
+
+    /// The caller's pool.
+    pub(super) fn callers(pool: CallersPool) -> (Self, Backend) {
+        let backend = match &pool {
+            #[cfg(feature = "sqlite")]
+            CallersPool::Sqlite(_) => Backend::Sqlite,
+            #[cfg(feature = "postgres")]
+            CallersPool::Postgres(_) => Backend::Postgres,
+            #[cfg(feature = "mysql")]
+            CallersPool::Mysql(_) => Backend::Mysql,
+        };
+        (Connections::Callers(pool), backend)
+    }
+
+    pub(super) fn get(&self) -> Result<Lease, Failure> {
+        match self {
+            Connections::Own(pool) => pool.get().map(Lease::Own).map_err(|error| {
+                let message = match pool.state().connections {
+                    0 => error.to_string(),
+                    n => format!("{error}; all {n} connections are in use: raise maxConnections of the data source"),
+                };
+                Failure { class: FailureClass::Unavailable, message }
+            }),
+            Connections::Callers(pool) => pool.lend().map(Lease::Callers),
+        }
+    }
+}
+
+impl Deref for Lease {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        match self {
+            Lease::Own(connection) => connection,
+            Lease::Callers(connection) => connection,
+        }
+    }
+}
+
+impl DerefMut for Lease {
+    fn deref_mut(&mut self) -> &mut Connection {
+        match self {
+            Lease::Own(connection) => connection,
+            Lease::Callers(connection) => connection,
+        }
+    }
+}
+
+/// Makes connections for our own pool.
+#[derive(Debug)]
+pub(super) struct Manager {
+    url: DataSourceUrl,
+}
+
+impl r2d2::ManageConnection for Manager {
+    type Connection = Connection;
+    type Error = Failure;
+
+    fn connect(&self) -> Result<Connection, Failure> {
+        Connection::establish(&self.url)
+    }
+
+    fn is_valid(&self, connection: &mut Connection) -> Result<(), Failure> {
+        connection.run("SELECT 1")
+    }
+
+    fn has_broken(&self, connection: &mut Connection) -> bool {
+        connection.is_broken()
+    }
+}
+
+/// Connection errors come back to the caller; the pool need not log each of them as well (H19).
+#[derive(Debug)]
+struct QuietErrors;
+
+impl r2d2::HandleError<Failure> for QuietErrors {
+    fn handle_error(&self, error: Failure) {
+        log::debug!("no connection error={}", error.message);
+    }
+}

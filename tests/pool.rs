@@ -1,0 +1,124 @@
+//! A scheduler on the caller's own pool of connections.
+#![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use carnelian::settings::Settings;
+use carnelian::store::{CallersPool, violations};
+use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
+use diesel::connection::SimpleConnection;
+use diesel::r2d2::{ConnectionManager, Pool};
+use diesel::sql_types::Text;
+use diesel::{MysqlConnection, PgConnection, QueryableByName, RunQueryDsl, SqliteConnection};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn scheduler(pool: impl Into<CallersPool>, ran: &Arc<AtomicUsize>) -> Scheduler {
+    let name = support::fresh_name("pool");
+    let text = format!("scheduler.instanceName = {name}\nthreadPool.threadCount = 2");
+    let settings = Settings::from_text("test", &text, |_| None).unwrap();
+    let ran = Arc::clone(ran);
+    let note = move |_: &mut JobContext| {
+        ran.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    };
+    let scheduler = Scheduler::builder().settings(settings).pool(pool).job_fn("note", note).build().unwrap();
+    scheduler.migrate().unwrap();
+    scheduler
+}
+
+fn fire(scheduler: &Scheduler, name: &str) {
+    let job = JobDetail::builder(JobKey::named(name), "note").build().unwrap();
+    let trigger = Trigger::builder(TriggerKey::named(name), job.key().clone()).build().unwrap();
+    scheduler.schedule_job(job, trigger).unwrap();
+}
+
+fn end(scheduler: &Scheduler) {
+    assert!(scheduler.shutdown(true).is_clean());
+    let found = violations(&scheduler.store().snapshot().unwrap());
+    assert!(found.is_empty(), "{found:?}");
+    scheduler.store().database().forget_scheduler().unwrap();
+}
+
+#[derive(QueryableByName)]
+struct Setting {
+    #[diesel(sql_type = Text)]
+    value: String,
+}
+
+/// What the store needs of a session holds for its own transactions; the caller's are as they were. Connections that
+/// the server cuts off are replaced.
+#[test]
+fn on_postgres_the_callers_sessions_keep_their_settings_and_broken_ones_are_replaced() {
+    let pool =
+        Pool::builder().max_size(3).build(ConnectionManager::<PgConnection>::new(support::postgres_url())).unwrap();
+    let ask = |text: &str| {
+        let rows: Vec<Setting> = diesel::sql_query(text).load(&mut pool.get().unwrap()).unwrap();
+        rows.into_iter().next().map(|row| row.value).unwrap_or_default()
+    };
+    let settings = "SELECT current_setting('lock_timeout') || ' ' || current_setting('statement_timeout') || ' ' || \
+         current_setting('idle_in_transaction_session_timeout') || ' ' || \
+         current_setting('default_transaction_isolation') AS value";
+    let before = ask(settings);
+    let ran = Arc::default();
+    let scheduler = scheduler(pool.clone(), &ran);
+    scheduler.start().unwrap();
+    fire(&scheduler, "first");
+    support::wait_until("it has run", LONG, || ran.load(Ordering::SeqCst) == 1);
+    for _ in 0..6 {
+        assert_eq!(ask(settings), before);
+    }
+
+    ask("SELECT string_agg(pg_terminate_backend(pid)::text, ' ') AS value FROM pg_stat_activity \
+         WHERE pid <> pg_backend_pid() AND application_name = current_setting('application_name') AND state = 'idle'");
+    fire(&scheduler, "second");
+    support::wait_until("the second has run", LONG, || ran.load(Ordering::SeqCst) == 2);
+    end(&scheduler);
+}
+
+#[test]
+fn on_mysql() {
+    let pool =
+        Pool::builder().max_size(3).build(ConnectionManager::<MysqlConnection>::new(support::mysql_url())).unwrap();
+    let ran = Arc::default();
+    let scheduler = scheduler(pool.clone(), &ran);
+    scheduler.start().unwrap();
+    fire(&scheduler, "first");
+    support::wait_until("it has run", LONG, || ran.load(Ordering::SeqCst) == 1);
+    end(&scheduler);
+    let rows: Vec<Setting> = diesel::sql_query("SELECT CAST(@@innodb_lock_wait_timeout AS CHAR) AS value")
+        .load(&mut pool.get().unwrap())
+        .unwrap();
+    assert_eq!(rows[0].value, "10", "documented: the session keeps the store's settings");
+}
+
+#[test]
+fn on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("jobs.db").display().to_string();
+    let pool = Pool::builder().max_size(3).build(ConnectionManager::<SqliteConnection>::new(file)).unwrap();
+    // The caller's own tables live beside ours.
+    pool.get().unwrap().batch_execute("CREATE TABLE mine (n INTEGER)").unwrap();
+    let ran = Arc::default();
+    let scheduler = scheduler(pool.clone(), &ran);
+    scheduler.start().unwrap();
+    fire(&scheduler, "first");
+    support::wait_until("it has run", LONG, || ran.load(Ordering::SeqCst) == 1);
+    end(&scheduler);
+    pool.get().unwrap().batch_execute("INSERT INTO mine VALUES (1)").unwrap();
+}
+
+#[test]
+fn a_store_and_a_pool_are_one_too_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("jobs.db").display().to_string();
+    let pool = Pool::builder().max_size(1).build(ConnectionManager::<SqliteConnection>::new(file)).unwrap();
+    let settings = Settings::default();
+    let store = carnelian::store::open(&settings, Arc::new(carnelian::clock::SystemClock::default())).unwrap();
+    let error = Scheduler::builder().store(store).pool(pool).build().err().unwrap();
+    assert!(error.to_string().contains("both a store and a pool"), "{error}");
+}
