@@ -126,6 +126,13 @@ pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {
     if name.is_empty() {
         return Err(Error::invalid(what, name, "expected at least one character"));
     }
+    if name.ends_with(' ') {
+        return Err(Error::invalid(
+            what,
+            name,
+            "expected no space at the end: MySQL would take it for the name without",
+        ));
+    }
     Ok(())
 }
 
@@ -158,6 +165,7 @@ mod tests {
         assert!(JobKey::new("g", "ü".repeat(191)).check().is_err());
         assert!(JobKey::new("g", "a\0b").check().is_err());
         assert!(JobKey::new("", "a").check().is_err());
+        assert!(JobKey::new("g", "a ").check().is_err());
         assert!(JobKey::new("g'; DROP TABLE x; --", "100 % 😀").check().is_ok());
     }
 }

@@ -1,20 +1,19 @@
 //! Who hears what; a listener that panics is reported and has no other effect.
 
 use super::log;
+use super::roll::Roll;
 use super::{FireEnd, FireEvent, JobListener, SchedulerListener, TriggerListener};
 use crate::key::TriggerKey;
-use crate::matcher::GroupMatcher;
 use crate::store::CompletionInstruction;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
-/// The listeners of one scheduler, in the order in which they were registered.
+/// The listeners of one scheduler, in the order in which they were added.
 #[derive(Default)]
 pub(crate) struct Listeners {
-    pub(crate) job: Vec<(GroupMatcher, Arc<dyn JobListener>)>,
-    pub(crate) trigger: Vec<(GroupMatcher, Arc<dyn TriggerListener>)>,
-    pub(crate) scheduler: Vec<Arc<dyn SchedulerListener>>,
+    pub(crate) job: Roll<dyn JobListener>,
+    pub(crate) trigger: Roll<dyn TriggerListener>,
+    pub(crate) scheduler: Roll<dyn SchedulerListener>,
 }
 
 impl Listeners {
@@ -54,11 +53,11 @@ impl Listeners {
 
     /// Tells every scheduler listener.
     pub(crate) fn scheduler(&self, event: &'static str, tell: impl Fn(&dyn SchedulerListener)) {
-        for listener in &self.scheduler {
-            let outcome = guarded(|| tell(&**listener));
+        for entry in self.scheduler.now().iter() {
+            let outcome = guarded(|| tell(&*entry.listener));
             // The one listener that cannot be told through `scheduler_error` is the one that just failed there.
             if let Err(panic) = outcome {
-                log::listener_failed("scheduler", &name_of(|| listener.name().to_owned()), event, &panic);
+                log::listener_failed("scheduler", &entry.name, event, &panic);
             }
         }
     }
@@ -70,18 +69,18 @@ impl Listeners {
     }
 
     fn each_job(&self, fire: &FireEvent<'_>, event: &'static str, mut tell: impl FnMut(&dyn JobListener)) {
-        let group = fire.job().key().group();
-        for (_, listener) in self.job.iter().filter(|(groups, _)| groups.matches(group)) {
-            if let Err(panic) = guarded(|| tell(&**listener)) {
-                self.failed("job", &name_of(|| listener.name().to_owned()), event, &panic);
+        let key = fire.job().key();
+        for entry in self.job.now().iter().filter(|entry| entry.matcher.matches(key.group(), key.name())) {
+            if let Err(panic) = guarded(|| tell(&*entry.listener)) {
+                self.failed("job", &entry.name, event, &panic);
             }
         }
     }
 
     fn each_trigger(&self, key: &TriggerKey, event: &'static str, mut tell: impl FnMut(&dyn TriggerListener)) {
-        for (_, listener) in self.trigger.iter().filter(|(groups, _)| groups.matches(key.group())) {
-            if let Err(panic) = guarded(|| tell(&**listener)) {
-                self.failed("trigger", &name_of(|| listener.name().to_owned()), event, &panic);
+        for entry in self.trigger.now().iter().filter(|entry| entry.matcher.matches(key.group(), key.name())) {
+            if let Err(panic) = guarded(|| tell(&*entry.listener)) {
+                self.failed("trigger", &entry.name, event, &panic);
             }
         }
     }
@@ -91,10 +90,6 @@ impl Listeners {
         let message = format!("{kind} listener `{name}` panicked in {event}: {panic}");
         self.scheduler("scheduler_error", |listener| listener.scheduler_error(&message));
     }
-}
-
-fn name_of(name: impl FnOnce() -> String) -> String {
-    guarded(name).unwrap_or_else(|_| "?".to_owned())
 }
 
 /// Runs code of the application; its panic comes back as its text.
@@ -118,7 +113,9 @@ fn panic_text(payload: Box<dyn Any + Send>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matcher::{GroupMatcher, KeyMatcher};
     use parking_lot::Mutex;
+    use std::sync::Arc;
 
     struct DropBomb;
     impl Drop for DropBomb {
@@ -168,11 +165,10 @@ mod tests {
     #[test]
     fn a_panicking_listener_is_reported_to_the_others() {
         let ear = Arc::new(Ear::default());
-        let listeners = Listeners {
-            trigger: vec![(GroupMatcher::equals("a"), Arc::new(Loud))],
-            scheduler: vec![Arc::new(Deaf), Arc::new(Arc::clone(&ear))],
-            ..Listeners::default()
-        };
+        let listeners = Listeners::default();
+        listeners.trigger.add(GroupMatcher::equals("a").into(), Arc::new(Loud), |l| l.name().to_owned());
+        listeners.scheduler.add(KeyMatcher::Everything, Arc::new(Deaf), |l| l.name().to_owned());
+        listeners.scheduler.add(KeyMatcher::Everything, Arc::new(Arc::clone(&ear)), |l| l.name().to_owned());
         listeners.trigger_misfired(&TriggerKey::new("b", "not heard"));
         listeners.trigger_misfired(&TriggerKey::new("a", "t"));
         assert_eq!(*ear.0.lock(), ["trigger listener `loud` panicked in trigger_misfired: boo"]);

@@ -6,8 +6,12 @@
 mod dispatch;
 mod event;
 pub(crate) mod log;
+mod manager;
+mod roll;
 
 pub use event::{FireEnd, FireEvent, FireOutcome};
+
+pub use manager::ListenerManager;
 
 pub(crate) use dispatch::{Listeners, guarded};
 
@@ -38,7 +42,7 @@ use crate::trigger::Trigger;
 /// ```
 #[doc(alias = "org.quartz.JobListener")]
 pub trait JobListener: Send + Sync + 'static {
-    /// A name for messages.
+    /// Its name, for messages and for [`ListenerManager`]; asked once, when it is added.
     fn name(&self) -> &str;
 
     /// The job is about to run.
@@ -60,7 +64,7 @@ pub trait JobListener: Send + Sync + 'static {
 /// Hears of the fires of triggers, and may say no to one.
 #[doc(alias = "org.quartz.TriggerListener")]
 pub trait TriggerListener: Send + Sync + 'static {
-    /// A name for messages.
+    /// Its name, for messages and for [`ListenerManager`]; asked once, when it is added.
     fn name(&self) -> &str;
 
     /// The trigger has fired and its job is about to run.
@@ -90,7 +94,7 @@ pub trait TriggerListener: Send + Sync + 'static {
 #[doc(alias = "org.quartz.SchedulerListener")]
 #[expect(unused_variables, reason = "the names of the arguments are documentation")]
 pub trait SchedulerListener: Send + Sync + 'static {
-    /// A name for messages.
+    /// Its name, for messages and for [`ListenerManager`]; asked once, when it is added.
     fn name(&self) -> &str;
 
     /// A trigger was stored.

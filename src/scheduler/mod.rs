@@ -31,6 +31,7 @@ pub use running::RunningJob;
 pub use shutdown::ShutdownReport;
 
 use crate::error::{Error, Result};
+use crate::listener::ListenerManager;
 use crate::store::JobStore;
 use life::Life;
 use node::Node;
@@ -68,9 +69,24 @@ impl Scheduler {
         &self.inner.node.instance
     }
 
+    /// The listeners, to add and remove some while the scheduler runs.
+    #[doc(alias = "getListenerManager")]
+    pub fn listeners(&self) -> ListenerManager<'_> {
+        ListenerManager::new(&self.inner.node.listeners)
+    }
+
     /// The store, with everything it offers for reading.
     pub fn store(&self) -> &JobStore {
         &self.inner.node.store
+    }
+
+    /// Creates or upgrades the tables; safe to repeat, and to race with other nodes. Tables that Quartz made are kept, and
+    /// side tables put beside them. Returns what was done, a line each.
+    ///
+    /// # Errors
+    /// What the database reports, and [`Error::Schema`] for tables of a newer version.
+    pub fn migrate(&self) -> Result<Vec<String>> {
+        self.open_store()?.database().migrate()
     }
 
     /// Adds a job type, or replaces its code for the runs to come. This node takes no job whose type it does not know.

@@ -14,9 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How often a node looks for work it was not told of, since other nodes send no signal.
-pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(1);
-
 /// How far ahead of its time a trigger is reserved.
 pub(crate) const LOOK_AHEAD: Duration = Duration::from_secs(2);
 
@@ -127,7 +124,7 @@ impl Node {
 
     /// How often a node looks for work it was not told of.
     pub(crate) fn poll_interval(&self) -> Duration {
-        self.settings.scheduler.idle_wait_time.min(POLL_INTERVAL)
+        self.settings.scheduler.idle_wait_time.min(self.settings.scheduler.poll_interval)
     }
 
     /// How far ahead of its time a trigger is reserved.

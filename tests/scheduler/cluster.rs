@@ -136,6 +136,51 @@ fn in_an_outage_a_node_suspects_itself_and_afterwards_holds_its_fires_again() {
     cluster.assert_sound();
 }
 
+/// H9: a peer sleeps its retry interval of 15 s after a failed check-in, and one blip of the database is a conviction.
+/// Here it is tried again inside what remains of the window.
+#[test]
+fn a_check_in_that_fails_once_is_repeated_before_anybody_can_convict() {
+    let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_secs(10));
+    let node = cluster.node("n1", 1).build().unwrap();
+    node.start().unwrap();
+    let manager = || node.health().services.into_iter().find(|service| service.name == "cluster").unwrap();
+    for _ in 0..3 {
+        let failures = node.health().counters.checkin_failures;
+        cluster.database.refuse(Some("check in"));
+        wait_until("a check-in has failed", LONG, || node.health().counters.checkin_failures > failures);
+        cluster.database.refuse(None);
+        wait_until("it has checked in again", LONG, || {
+            assert!(!node.health().is_suspicious, "the window was slept away");
+            manager().errors_in_a_row == 0
+        });
+    }
+}
+
+/// H10: after an outage a peer's scheduler thread fires before its cluster thread has checked in, while others convict
+/// the node. Here nothing is acquired, and nothing reserved is fired, as long as the own check-in is too old.
+#[test]
+fn a_node_that_cannot_check_in_takes_no_work() {
+    let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_millis(400));
+    let node = cluster.node("n1", 2).job_fn("note", |_: &mut JobContext| Ok(())).build().unwrap();
+    node.start().unwrap();
+    cluster.database.refuse(Some("check in"));
+    wait_until("it suspects itself", LONG, || node.health().is_suspicious);
+    let detail = job("j", "note");
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    let passes = || node.health().services.iter().find(|service| service.name == "acquirer").unwrap().runs;
+    let before = passes();
+    // The store answers; only the check-in does not. Each signal is a chance to do it wrong.
+    wait_until("the acquirer has looked again and again", LONG, || {
+        node.register_job("another", |_: &mut JobContext| Ok(())).unwrap();
+        assert_eq!(node.trigger_state(&TriggerKey::new("g", "t")).unwrap(), Some(TriggerState::Waiting));
+        passes() > before + 5
+    });
+    assert_eq!(node.health().counters.succeeded, 0);
+    cluster.database.refuse(None);
+    wait_until("it has run", LONG, || node.health().counters.succeeded == 1);
+    cluster.await_quiet();
+}
+
 #[test]
 fn a_node_declared_dead_learns_it_loses_its_fires_and_comes_back() {
     let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_secs(60));

@@ -16,16 +16,23 @@ use std::time::Duration;
 /// Longer than anything here takes.
 pub const LONG: Duration = Duration::from_secs(30);
 
-/// A database that can be switched off, and can lose the answer of one commit and then be off.
+/// A database that can be switched off, for everything or for one purpose, and can lose the answer of one commit and
+/// then be off.
 pub struct Switch {
     inner: MemoryDatabase,
     off: AtomicBool,
+    refused: parking_lot::Mutex<Option<&'static str>>,
     lose_next: parking_lot::Mutex<Option<&'static str>>,
 }
 
 impl Switch {
     pub fn turn(&self, on: bool) {
         self.off.store(!on, Ordering::SeqCst);
+    }
+
+    /// Transactions of this purpose fail until another is named.
+    pub fn refuse(&self, purpose: Option<&'static str>) {
+        *self.refused.lock() = purpose;
     }
 
     /// The next transaction of this purpose that commits is not answered, and the database is off afterwards.
@@ -49,7 +56,7 @@ impl Database for Switch {
         begin: Begin,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        if self.is_off() {
+        if self.is_off() || *self.refused.lock() == Some(purpose) {
             return Err(failure(purpose, FailureClass::Unavailable));
         }
         let before = self.inner.counts().statements;
@@ -100,8 +107,12 @@ impl Cluster {
     pub fn with_checkin(checkin_interval: Duration, tolerance: Duration) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let inner = MemoryDatabase::new(Arc::clone(&clock));
-        let database =
-            Arc::new(Switch { inner, off: AtomicBool::new(false), lose_next: parking_lot::Mutex::default() });
+        let database = Arc::new(Switch {
+            inner,
+            off: AtomicBool::new(false),
+            refused: parking_lot::Mutex::default(),
+            lose_next: parking_lot::Mutex::default(),
+        });
         Self { clock, database, checkin_interval, tolerance }
     }
 
@@ -132,7 +143,7 @@ impl Cluster {
             let ids: Vec<String> =
                 session.fired_of_instance(instance)?.into_iter().map(|fired| fired.fire_id).collect();
             session.delete_fired(&ids)?;
-            assert!(session.delete_instance(instance)?);
+            assert!(session.delete_instance(instance, None)?);
             Ok(())
         });
     }

@@ -2,7 +2,10 @@
 
 use crate::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
-use carnelian::{Error, GroupMatcher, JobContext, SchedulerListener, Trigger, TriggerKey, TriggerState};
+use carnelian::{
+    Error, FireEvent, GroupMatcher, JobContext, JobKey, KeyMatcher, Scheduler, SchedulerListener, Trigger, TriggerKey,
+    TriggerState,
+};
 use crossbeam_channel::{bounded, unbounded};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,6 +63,7 @@ fn a_shutdown_waits_for_jobs_and_can_be_repeated() {
     cluster.assert_sound();
 }
 
+/// H23: a shutdown of a peer waits for its scheduler thread, which waits for a free worker: a full pool never stops.
 #[test]
 fn a_job_that_never_ends_is_left_behind_at_the_deadline_and_its_fire_to_others() {
     let cluster = Cluster::new();
@@ -213,4 +217,56 @@ fn a_listener_may_ask_the_scheduler_about_itself() {
     assert!(node.shutdown(true).is_clean());
     assert_eq!(*asks.1.lock(), [false, true, false]);
     asks.0.lock().take();
+}
+
+/// Hears fires, and takes itself away with the first.
+#[derive(Clone)]
+struct Once {
+    heard: crossbeam_channel::Sender<String>,
+    of: Arc<std::sync::OnceLock<std::sync::Weak<Scheduler>>>,
+}
+
+impl carnelian::JobListener for Once {
+    fn name(&self) -> &str {
+        "once"
+    }
+
+    fn job_to_be_executed(&self, fire: &FireEvent<'_>) {
+        if let Some(scheduler) = self.of.get().and_then(std::sync::Weak::upgrade) {
+            assert!(scheduler.listeners().remove_job_listener("once"));
+        }
+        let _ = self.heard.send(fire.job().key().name().to_owned());
+    }
+}
+
+#[test]
+fn listeners_come_and_go_while_the_scheduler_runs() {
+    let cluster = Cluster::new();
+    let (heard, hears) = unbounded();
+    let scheduler = Arc::new(cluster.node("n1", 1).job_fn("note", |_: &mut JobContext| Ok(())).build().unwrap());
+    scheduler.start().unwrap();
+    let run = |name: &str| {
+        let before = scheduler.health().counters.succeeded;
+        let detail = job(name, "note");
+        scheduler.schedule_job(detail.clone(), now(name, &detail)).unwrap();
+        wait_until("it has run", LONG, || scheduler.health().counters.succeeded > before);
+    };
+    run("unheard");
+    let listener = Once { heard, of: Arc::default() };
+    let listeners = scheduler.listeners();
+    listeners.add_job_listener(KeyMatcher::name(GroupMatcher::equals("other")), listener.clone());
+    run("not meant");
+    assert!(listeners.set_job_listener_matcher("once", JobKey::new("g", "meant")));
+    assert_eq!(listeners.job_listener_matcher("once"), Some(KeyMatcher::key("g", "meant")));
+    run("still not");
+    run("meant");
+    assert_eq!(hears.try_iter().collect::<Vec<_>>(), ["meant"]);
+    // A name that is taken: the new one takes the place.
+    listeners.add_job_listener(KeyMatcher::Everything, listener.clone());
+    assert_eq!(listeners.job_listener_names(), ["once"]);
+    listener.of.set(Arc::downgrade(&scheduler)).unwrap();
+    run("last");
+    run("never heard");
+    assert_eq!(hears.try_iter().collect::<Vec<_>>(), ["last"]);
+    assert!(listeners.job_listener_names().is_empty());
 }

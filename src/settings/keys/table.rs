@@ -194,6 +194,8 @@ pub const KEYS: &[Key] = &[
     optional("plugin.NAME.*", Kind::Text, "Settings of a plugin.").ignored(NO_CLASSES),
 
     // Only here
+    key("carnelian.scheduler.pollInterval", Kind::Duration { least: 10, most: YEAR }, "1s",
+        "How often a node looks for work that other nodes have stored: they send no signal. At most scheduler.idleWaitTime."),
     key("carnelian.jobStore.clock", Kind::Choice(&["database", "node"]), "database",
         "Whose clock decides about check-ins; on SQLite it is always the node's."),
     key("carnelian.dataSource.connectionTimeout", Kind::Duration { least: 1, most: YEAR }, "30s",
