@@ -14,6 +14,7 @@ mod support;
 
 use carnelian::{JobDataMap, JobDetail, JobKey, MisfireInstruction, SimpleSchedule, Trigger, TriggerKey};
 use cluster::Cluster;
+use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 /// The check-in interval of the storms; the tolerance stays 7.5 s.
@@ -141,6 +142,33 @@ fn pauses(database: &str) {
         cluster.seed, verdict.starts, verdict.recoveries
     );
     assert!(verdict.recoveries > 0, "no pause interrupted anything");
+    cluster.succeeded();
+}
+
+/// `carnelian.cluster.onOwnershipLost = abort`: a node that was convicted while it stood still ends itself with its
+/// first check-in afterwards, so that nothing of it can go on beside its successor.
+#[test]
+fn a_convicted_node_that_is_to_abort_ends_itself() {
+    let mut cluster = Cluster::new("aborts", "sqlite");
+    cluster.configure("carnelian.cluster.onOwnershipLost=abort\n");
+    let (job, triggers) = grid("sleeper", "demo.sleep", &[("ms", "300")], Duration::from_millis(400), 60);
+    let expected = [(triggers[0].key().to_string(), triggers[0].schedule().clone())];
+    cluster.store.schedule(vec![(job, triggers)], false).unwrap();
+    for _ in 0..2 {
+        cluster.start_node();
+    }
+    cluster.wait_until_ready(2);
+    let (node, instance) = cluster.pause_one();
+    support::wait_until("the stopped node is convicted", WINDOW * 2, || {
+        cluster.store.instances().is_ok_and(|all| all.iter().all(|i| i.instance != instance))
+    });
+    cluster.resume(node);
+    let status = cluster.await_end(node);
+    assert_eq!(status.signal(), Some(6), "expected SIGABRT: {status}");
+    cluster.wait_until_quiet(Duration::from_secs(90));
+    cluster.stop_all();
+    checker::check(&cluster.events(), &expected).assert_clean(&cluster);
+    assert_eq!(cluster.stderr_lines("ending the process"), 1);
     cluster.succeeded();
 }
 

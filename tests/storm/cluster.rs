@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +67,13 @@ impl Cluster {
         let seed = getrandom::u64().unwrap() | 1;
         println!("storm {name} seed={seed} folder={}", folder.display());
         Self { store, seed, folder, random: seed, nodes: Vec::new(), started: 0, keep: true }
+    }
+
+    /// Adds lines to the properties of the nodes to come.
+    pub fn configure(&self, lines: &str) {
+        let path = self.folder.join("node.properties");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, text + lines).unwrap();
     }
 
     /// A random number below `limit`, from the printed seed.
@@ -132,6 +139,17 @@ impl Cluster {
 
     pub fn resume(&self, at: usize) {
         self.nodes[at].signal(Signal::CONT);
+    }
+
+    /// Waits for the end of a node, which is then no longer one of the cluster.
+    pub fn await_end(&mut self, at: usize) -> ExitStatus {
+        let mut node = self.nodes.swap_remove(at);
+        let mut status = None;
+        wait_until("the node has ended", Duration::from_secs(30), || {
+            status = node.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap()
     }
 
     /// Waits until no fire is left, no trigger will fire again, and the dead are recovered.
