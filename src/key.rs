@@ -48,6 +48,17 @@ macro_rules! key {
                 Self::new(DEFAULT_GROUP, name)
             }
 
+            /// A key in `group` with a name that no other has: sixteen random hexadecimal digits.
+            ///
+            /// # Errors
+            /// [`Error::Refused`] if the operating system gives no random numbers.
+            #[doc(alias = "createUniqueName")]
+            pub fn unique(group: impl Into<String>) -> Result<Self> {
+                let number = getrandom::u64()
+                    .map_err(|why| Error::Refused(format!("the operating system gives no random numbers: {why}")))?;
+                Ok(Self::new(group, format!("{number:016x}")))
+            }
+
             /// The group.
             pub fn group(&self) -> &str {
                 &self.group

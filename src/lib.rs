@@ -23,7 +23,9 @@ pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{JobDetail, JobDetailBuilder};
 pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
-pub use listener::{FireEnd, FireEvent, FireOutcome, JobListener, ListenerManager, SchedulerListener, TriggerListener};
+pub use listener::{
+    FireEnd, FireEvent, FireOutcome, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener,
+};
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
     CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, ServiceHealth,

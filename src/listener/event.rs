@@ -1,5 +1,6 @@
 //! What listeners are told: a fire, and how it ended.
 
+use super::FireValues;
 use crate::job::JobDetail;
 use crate::store::{FireBundle, Recovering};
 use crate::trigger::{Trigger, moment};
@@ -13,11 +14,12 @@ pub struct FireEvent<'a> {
     bundle: &'a FireBundle,
     instance: &'a str,
     refire_count: u32,
+    values: &'a FireValues,
 }
 
 impl<'a> FireEvent<'a> {
-    pub(crate) fn new(bundle: &'a FireBundle, instance: &'a str, refire_count: u32) -> Self {
-        Self { bundle, instance, refire_count }
+    pub(crate) fn new(bundle: &'a FireBundle, instance: &'a str, refire_count: u32, values: &'a FireValues) -> Self {
+        Self { bundle, instance, refire_count, values }
     }
 
     /// The id of the fire, never used twice.
@@ -64,6 +66,11 @@ impl<'a> FireEvent<'a> {
     /// How often the job asked to be run again at once, so far.
     pub fn refire_count(&self) -> u32 {
         self.refire_count
+    }
+
+    /// What the job and its listeners leave for each other.
+    pub fn values(&self) -> &'a FireValues {
+        self.values
     }
 }
 

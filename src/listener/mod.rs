@@ -8,10 +8,12 @@ mod event;
 pub(crate) mod log;
 mod manager;
 mod roll;
+mod values;
 
 pub use event::{FireEnd, FireEvent, FireOutcome};
 
 pub use manager::ListenerManager;
+pub use values::FireValues;
 
 pub(crate) use dispatch::{Listeners, guarded};
 

@@ -5,7 +5,7 @@ use super::instance_id;
 use super::job::{Job, JobError};
 use super::life::Life;
 use super::node::Node;
-use super::{Inner, Scheduler};
+use super::{Inner, Scheduler, WeakScheduler};
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::key::check_name;
@@ -14,7 +14,7 @@ use crate::matcher::KeyMatcher;
 use crate::settings::{InstanceIdSetting, Settings};
 use crate::store::{JobStore, StoreSettings};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Builds a [`Scheduler`]; made by [`Scheduler::builder`].
 #[derive(Default)]
@@ -163,11 +163,15 @@ impl SchedulerBuilder {
             (None, InstanceIdSetting::Auto) => instance_id::automatic()?,
         };
         check_name("instance id", &instance)?;
-        let node = Node::new(instance, store, clock, settings, self.listeners);
+        let listeners = self.listeners;
+        let inner = Arc::new_cyclic(|inner| {
+            let node = Node::new(instance, store, clock, settings, listeners, WeakScheduler(Weak::clone(inner)));
+            Inner { node: Arc::new(node), life: Life::default() }
+        });
         for (job_type, job) in self.jobs {
-            node.registry.register(job_type, job)?;
+            inner.node.registry.register(job_type, job)?;
         }
-        Ok(Scheduler { inner: Arc::new(Inner { node: Arc::new(node), life: Life::default() }) })
+        Ok(Scheduler { inner })
     }
 }
 

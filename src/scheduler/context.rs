@@ -1,10 +1,12 @@
 //! `JobContext`: what a running job sees and may set.
 
+use super::Scheduler;
 use super::node::Node;
 use super::running::RunHandle;
 use crate::data_map::JobDataMap;
+use crate::error::{Error, Result};
 use crate::job::JobDetail;
-use crate::listener::FireEvent;
+use crate::listener::{FireEvent, FireValues};
 use crate::store::{FireBundle, Recovering};
 use crate::trigger::{Trigger, moment};
 use chrono::{DateTime, Utc};
@@ -157,8 +159,22 @@ impl JobContext {
         self.result = Some(crate::error::shorten(&result.into(), 1000));
     }
 
+    /// What the job and its listeners leave for each other during this fire.
+    pub fn values(&self) -> &FireValues {
+        self.handle.values()
+    }
+
+    /// The scheduler this runs on, to schedule other work or to ask about it.
+    ///
+    /// # Errors
+    /// [`Error::ShutDown`] if the application has let go of it.
+    #[doc(alias = "getScheduler")]
+    pub fn scheduler(&self) -> Result<Scheduler> {
+        self.node.scheduler.handle().ok_or_else(|| Error::ShutDown(self.scheduler_name().to_owned()))
+    }
+
     pub(crate) fn event(&self) -> FireEvent<'_> {
-        FireEvent::new(&self.bundle, &self.node.instance, self.refire_count)
+        FireEvent::new(&self.bundle, &self.node.instance, self.refire_count, self.handle.values())
     }
 
     pub(crate) fn result(&self) -> Option<&str> {

@@ -58,6 +58,18 @@ impl Scheduler {
         Ok(())
     }
 
+    /// Stores a job that needs not be durable and waits for its first trigger. Without one it stays until it is deleted;
+    /// `carnelian doctor --invariants` names it (I14).
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] without `replace`, and what can go wrong with the store.
+    #[doc(alias = "storeNonDurableWhileAwaitingScheduling")]
+    pub fn add_job_awaiting_trigger(&self, job: &JobDetail, replace: bool) -> Result<()> {
+        self.open_store()?.add_job_awaiting_trigger(job, replace)?;
+        self.tell("job_added", |listener| listener.job_added(job));
+        Ok(())
+    }
+
     /// Deletes a job with all its triggers; false if there is none.
     ///
     /// # Errors
@@ -87,12 +99,23 @@ impl Scheduler {
     /// What can go wrong with the store.
     #[doc(alias = "unscheduleJob")]
     pub fn unschedule(&self, key: &TriggerKey) -> Result<bool> {
-        let count = self.open_store()?.unschedule(std::slice::from_ref(key))?;
+        Ok(self.unschedule_all(std::slice::from_ref(key))? > 0)
+    }
+
+    /// Deletes triggers as [`Scheduler::unschedule`] does, all in one transaction; returns how many there were.
+    ///
+    /// # Errors
+    /// What can go wrong with the store.
+    #[doc(alias = "unscheduleJobs")]
+    pub fn unschedule_all(&self, keys: &[TriggerKey]) -> Result<usize> {
+        let count = self.open_store()?.unschedule(keys)?;
         self.signal_change();
         if count > 0 {
-            self.tell("job_unscheduled", |listener| listener.job_unscheduled(key));
+            for key in keys {
+                self.tell("job_unscheduled", |listener| listener.job_unscheduled(key));
+            }
         }
-        Ok(count > 0)
+        Ok(count)
     }
 
     /// Puts `trigger` in the place of the trigger `key` and returns when it fires first; none if there is no such

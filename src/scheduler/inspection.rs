@@ -32,13 +32,25 @@ impl Scheduler {
     /// Whether there is a job of this key.
     #[doc(alias = "checkExists")]
     pub fn job_exists(&self, key: &JobKey) -> Result<bool> {
-        Ok(self.store().job(key)?.is_some())
+        self.store().job_exists(key)
     }
 
     /// Whether there is a trigger of this key.
     #[doc(alias = "checkExists")]
     pub fn trigger_exists(&self, key: &TriggerKey) -> Result<bool> {
-        Ok(self.store().trigger_state(key)?.is_some())
+        self.store().trigger_exists(key)
+    }
+
+    /// The groups that have jobs, in order.
+    #[doc(alias = "getJobGroupNames")]
+    pub fn job_groups(&self) -> Result<Vec<String>> {
+        self.store().job_groups()
+    }
+
+    /// The groups that have triggers, in order.
+    #[doc(alias = "getTriggerGroupNames")]
+    pub fn trigger_groups(&self) -> Result<Vec<String>> {
+        self.store().trigger_groups()
     }
 
     /// The jobs of the matching groups, without their data.

@@ -35,7 +35,7 @@ use crate::listener::ListenerManager;
 use crate::store::JobStore;
 use life::Life;
 use node::Node;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A node of a scheduler: stores jobs and triggers, and once started fires them.
 ///
@@ -49,6 +49,15 @@ pub struct Scheduler {
 struct Inner {
     node: Arc<Node>,
     life: Life,
+}
+
+/// A scheduler as its own jobs hold it: without keeping it alive.
+pub(crate) struct WeakScheduler(Weak<Inner>);
+
+impl WeakScheduler {
+    fn handle(&self) -> Option<Scheduler> {
+        self.0.upgrade().map(|inner| Scheduler { inner })
+    }
 }
 
 impl Scheduler {

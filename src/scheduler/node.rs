@@ -1,5 +1,6 @@
 //! `Node`: what the services of one scheduler share.
 
+use super::WeakScheduler;
 use super::health::{Counters, ServiceRecord};
 use super::registry::Registry;
 use super::standing::Standing;
@@ -19,6 +20,7 @@ pub(crate) const LOOK_AHEAD: Duration = Duration::from_secs(2);
 
 /// What the services of one scheduler share.
 pub(crate) struct Node {
+    pub(crate) scheduler: WeakScheduler,
     pub(crate) name: Arc<str>,
     pub(crate) instance: Arc<str>,
     pub(crate) store: JobStore,
@@ -90,10 +92,12 @@ impl Node {
         clock: Arc<dyn Clock>,
         settings: Settings,
         listeners: Listeners,
+        scheduler: WeakScheduler,
     ) -> Self {
         let jobs = &settings.job_store;
         let standing = Standing::new(Arc::clone(&clock), jobs.checkin_interval, jobs.checkin_misfire_threshold);
         Self {
+            scheduler,
             name: settings.scheduler.instance_name.as_str().into(),
             instance: instance.into(),
             store,

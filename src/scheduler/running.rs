@@ -1,6 +1,7 @@
 //! A fire on this node, from the hand-over to a worker until its end.
 
 use crate::key::{JobKey, TriggerKey};
+use crate::listener::FireValues;
 use crate::signal::Signal;
 use crate::store::{FireBundle, Owner};
 use crate::trigger::moment;
@@ -29,6 +30,7 @@ impl FireTask {
             begun: Mutex::new(None),
             interrupted: AtomicBool::new(false),
             lost: AtomicBool::new(false),
+            values: FireValues::default(),
         };
         Self { bundle, handle: Arc::new(handle) }
     }
@@ -48,11 +50,16 @@ pub(crate) struct RunHandle {
     begun: Mutex<Option<Duration>>,
     interrupted: AtomicBool,
     lost: AtomicBool,
+    values: FireValues,
 }
 
 impl RunHandle {
     pub(crate) fn fire_id(&self) -> &str {
         &self.fire_id
+    }
+
+    pub(crate) fn values(&self) -> &FireValues {
+        &self.values
     }
 
     /// Asks the job to stop.
@@ -132,6 +139,7 @@ pub(crate) mod tests {
             begun: Mutex::new(None),
             interrupted: AtomicBool::new(false),
             lost: AtomicBool::new(false),
+            values: FireValues::default(),
         })
     }
 }

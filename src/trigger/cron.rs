@@ -2,6 +2,7 @@
 
 use crate::cron::CronExpression;
 use crate::error::{Error, Result};
+use chrono::Weekday;
 use chrono_tz::Tz;
 
 /// Fires at the times of a Quartz cron expression, as clocks in its time zone show them.
@@ -19,6 +20,46 @@ impl CronSchedule {
     /// [`Error::Cron`] if the expression does not parse.
     pub fn new(expression: &str) -> Result<Self> {
         Ok(Self { expression: CronExpression::parse(expression)?, zone: Tz::UTC })
+    }
+
+    /// Every day at this time on the clock, in UTC.
+    ///
+    /// # Errors
+    /// [`Error::Cron`] if the hour is not within 0 to 23 or the minute not within 0 to 59.
+    ///
+    /// ```
+    /// use carnelian::CronSchedule;
+    /// use chrono::Weekday::{Fri, Mon};
+    /// use chrono_tz::Europe::Berlin;
+    ///
+    /// let nightly = CronSchedule::daily_at(2, 30)?.in_zone(Berlin);
+    /// assert_eq!(nightly.expression().text(), "0 30 2 ? * *");
+    /// assert_eq!(CronSchedule::weekly_at([Mon, Fri], 8, 0)?.expression().text(), "0 0 8 ? * MON,FRI");
+    /// assert_eq!(CronSchedule::monthly_at(15, 8, 0)?.expression().text(), "0 0 8 15 * ?");
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "dailyAtHourAndMinute")]
+    pub fn daily_at(hour: u32, minute: u32) -> Result<Self> {
+        Self::new(&format!("0 {minute} {hour} ? * *"))
+    }
+
+    /// On these days of every week at this time on the clock, in UTC.
+    ///
+    /// # Errors
+    /// [`Error::Cron`] if there is no day, or the hour or minute is out of range.
+    #[doc(alias("weeklyOnDayAndHourAndMinute", "atHourAndMinuteOnGivenDaysOfWeek"))]
+    pub fn weekly_at(days: impl IntoIterator<Item = Weekday>, hour: u32, minute: u32) -> Result<Self> {
+        let days: Vec<String> = days.into_iter().map(|day| day.to_string().to_uppercase()).collect();
+        Self::new(&format!("0 {minute} {hour} ? * {}", days.join(",")))
+    }
+
+    /// On this day of every month that has it, at this time on the clock, in UTC.
+    ///
+    /// # Errors
+    /// [`Error::Cron`] if the day is not within 1 to 31, or the hour or minute is out of range.
+    #[doc(alias = "monthlyOnDayAndHourAndMinute")]
+    pub fn monthly_at(day: u32, hour: u32, minute: u32) -> Result<Self> {
+        Self::new(&format!("0 {minute} {hour} {day} * ?"))
     }
 
     /// The same times in another zone.

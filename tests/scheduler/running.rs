@@ -318,3 +318,67 @@ fn an_interrupted_job_wakes_and_is_cancelled() {
     assert_eq!(*outcomes.lock(), [FireOutcome::Cancelled; 2]);
     cluster.await_quiet();
 }
+
+/// A job that makes the next one: Quartz's chains of jobs are made by jobs, through the scheduler in their context.
+#[test]
+fn a_job_schedules_another_and_finds_what_a_listener_left() {
+    struct Mark(u32);
+    #[derive(Clone)]
+    struct Marks;
+    impl JobListener for Marks {
+        fn name(&self) -> &str {
+            "marks"
+        }
+        fn job_to_be_executed(&self, fire: &FireEvent<'_>) {
+            fire.values().put(Mark(7));
+        }
+        fn job_was_executed(&self, fire: &FireEvent<'_>, _: &FireEnd) {
+            assert!(fire.values().get::<String>().is_some());
+        }
+    }
+    let cluster = Cluster::new();
+    let (ran, runs) = unbounded();
+    let first = move |ctx: &mut JobContext| {
+        let next = job("next", "second");
+        ctx.scheduler()?.schedule_job(next.clone(), now("next", &next))?;
+        let mark = ctx.values().get::<Mark>().ok_or_else(|| JobError::new("no mark"))?;
+        ctx.values().put("done".to_owned());
+        assert_eq!(mark.0, 7);
+        Ok(())
+    };
+    let second = move |ctx: &mut JobContext| {
+        ctx.values().put(String::new());
+        Ok(ran.send(ctx.job().key().clone())?)
+    };
+    let node = cluster.node("n1", 1).job_fn("first", first).job_fn("second", second).job_listener(Marks);
+    let node = node.build().unwrap();
+    node.start().unwrap();
+    let detail = job("j", "first");
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    assert_eq!(runs.recv_timeout(LONG).unwrap(), JobKey::new("g", "next"));
+    cluster.await_quiet();
+    assert_eq!(node.health().counters.failed, 0);
+    cluster.assert_sound();
+}
+
+#[test]
+fn a_job_that_is_not_durable_waits_for_its_first_trigger_and_goes_with_the_last() {
+    let cluster = Cluster::new();
+    let node = cluster.node("n1", 1).job_fn("note", |_: &mut JobContext| Ok(())).build().unwrap();
+    node.start().unwrap();
+    let detail = job("j", "note");
+    assert!(node.add_job(&detail, false).is_err());
+    node.add_job_awaiting_trigger(&detail, false).unwrap();
+    assert!(node.job_exists(detail.key()).unwrap());
+    assert_eq!((node.job_groups().unwrap(), node.trigger_groups().unwrap()), (vec!["g".to_owned()], Vec::new()));
+    node.schedule_trigger(now("t", &detail)).unwrap();
+    wait_until("it went with its trigger", LONG, || !node.job_exists(detail.key()).unwrap());
+    let keys = ["a", "b"].map(|name| TriggerKey::new("g", name));
+    let later = |key: &TriggerKey| {
+        let start = chrono::DateTime::from_timestamp(4_000_000_000, 0).unwrap();
+        carnelian::Trigger::builder(key.clone(), detail.key().clone()).start_at(start).build().unwrap()
+    };
+    node.schedule_jobs(vec![(detail.clone(), keys.iter().map(later).collect())], false).unwrap();
+    assert_eq!(node.unschedule_all(&keys).unwrap(), 2);
+    assert!(!node.job_exists(detail.key()).unwrap());
+}

@@ -9,6 +9,7 @@ use crate::matcher::GroupMatcher;
 use crate::store::JobStore;
 use crate::store::row::JobRow;
 use crate::trigger::{Trigger, TriggerState};
+use std::collections::BTreeSet;
 
 impl JobStore {
     /// The job of this key, with its data.
@@ -17,6 +18,27 @@ impl JobStore {
     /// [`Error::Unreadable`](crate::Error::Unreadable) if its data cannot be read.
     pub fn job(&self, key: &JobKey) -> Result<Option<JobDetail>> {
         self.read("read a job", |s| s.job(key))?.map(|row| self.job_detail(&row)).transpose()
+    }
+
+    /// Whether there is a job of this key, readable or not.
+    pub fn job_exists(&self, key: &JobKey) -> Result<bool> {
+        Ok(!self.read("look for a job", |s| s.existing_jobs(std::slice::from_ref(key)))?.is_empty())
+    }
+
+    /// Whether there is a trigger of this key, readable or not.
+    pub fn trigger_exists(&self, key: &TriggerKey) -> Result<bool> {
+        Ok(!self.read("look for a trigger", |s| s.existing_triggers(std::slice::from_ref(key)))?.is_empty())
+    }
+
+    /// The groups that have jobs, in order.
+    pub fn job_groups(&self) -> Result<Vec<String>> {
+        let jobs = self.read("list the groups of jobs", |s| s.jobs())?;
+        Ok(jobs.into_iter().map(|row| row.key.group().to_owned()).collect::<BTreeSet<_>>().into_iter().collect())
+    }
+
+    /// The groups that have triggers, in order.
+    pub fn trigger_groups(&self) -> Result<Vec<String>> {
+        self.read("list the groups of triggers", |s| s.trigger_groups())
     }
 
     /// The trigger of this key, with its data.

@@ -62,6 +62,16 @@ impl JobStore {
         self.schedule(vec![(job.clone(), Vec::new())], replace).map(drop)
     }
 
+    /// Stores a job that needs not be durable and waits for its first trigger.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] without `replace`.
+    #[doc(alias = "storeNonDurableWhileAwaitingScheduling")]
+    pub fn add_job_awaiting_trigger(&self, job: &JobDetail, replace: bool) -> Result<()> {
+        job.check()?;
+        self.write("store a job", |s| self.put_jobs(s, std::iter::once(job), replace))
+    }
+
     /// Stores a trigger for a job that is stored already, and returns it with its first fire time.
     ///
     /// # Errors
