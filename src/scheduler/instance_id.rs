@@ -17,6 +17,7 @@ pub(crate) fn automatic() -> Result<String> {
 mod tests {
     use super::*;
 
+    /// H24: host and start millisecond are not enough for two nodes of one host.
     #[test]
     fn automatic_names_differ_and_can_be_stored() {
         let names: std::collections::BTreeSet<_> = (0..100).map(|_| automatic().expect("a name")).collect();
