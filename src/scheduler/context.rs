@@ -2,6 +2,7 @@
 
 use super::node::Node;
 use super::running::RunHandle;
+use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::job::JobDetail;
 use crate::listener::FireEvent;
@@ -38,6 +39,12 @@ impl JobContext {
     /// The trigger, already moved on to its next fire time.
     pub fn trigger(&self) -> &Trigger {
         &self.bundle.trigger
+    }
+
+    /// The calendar that the trigger names, as it was when the fire began.
+    #[doc(alias = "getCalendar")]
+    pub fn calendar(&self) -> Option<&Calendar> {
+        self.bundle.calendar.as_deref()
     }
 
     /// The job's data overlaid by the trigger's, as they were when the fire began.
