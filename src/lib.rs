@@ -5,6 +5,7 @@ pub mod clock;
 pub mod cron;
 mod data_map;
 mod error;
+mod java;
 mod job;
 mod key;
 mod listener;

@@ -14,6 +14,7 @@
 #[path = "faults/kit.rs"]
 mod kit;
 
+use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
 use carnelian::store::{CompletionInstruction, CompletionOutcome, FireBundle, Reservation};
@@ -53,6 +54,21 @@ fn grouped(name: &str, ms: i64) -> Trigger {
 }
 
 fn nothing(_: &Cluster, _: &mut World) {}
+
+/// Leaves out these minutes of every hour.
+fn leaving_out(minutes: &str) -> Calendar {
+    Calendar::new(CronTimes::excluding(&format!("* {minutes} * * * ?")).unwrap())
+}
+
+/// Two triggers that name a calendar: one that is due, one that is paused.
+fn with_calendar(c: &Cluster, _: &mut World) {
+    c.add_calendar("c", &leaving_out("7"), false, false).unwrap();
+    let plain = job("plain");
+    for name in ["due", "idle"] {
+        c.add_trigger(every_minute(name, &plain, 0).calendar("c").build().unwrap(), false).unwrap();
+    }
+    c.pause_triggers(&[key("idle")]).unwrap();
+}
 
 fn ends(w: &World, instruction: CompletionInstruction) -> Vec<carnelian::store::Completion> {
     let data: JobDataMap = [("n", 2)].into_iter().collect();
@@ -115,6 +131,25 @@ fn operations() -> Vec<Operation> {
             |c, _| c.reset_from_error(&key("l2")).map(drop),
         ),
         usual("clear", |c, _| c.clear()),
+        usual("add_calendar", |c, _| c.add_calendar("new", &leaving_out("7"), false, true)),
+        after("add_calendar that updates triggers", with_calendar, |c, _| {
+            c.add_calendar("c", &leaving_out("0"), true, true)
+        }),
+        after(
+            "delete_calendar",
+            |c, _| c.add_calendar("c", &leaving_out("7"), false, false).unwrap(),
+            |c, _| c.delete_calendar("c").map(drop),
+        ),
+        Operation {
+            holding: false,
+            prepare: with_calendar,
+            ..usual("acquire by a calendar", |_, w| {
+                let acquired = w.a.try_acquire(20)?;
+                w.running.extend(acquired.fired);
+                w.reserved.extend(acquired.reserved);
+                Ok(())
+            })
+        },
         Operation {
             holding: false,
             ..usual("acquire", |_, w| {
@@ -244,6 +279,7 @@ fn shape(c: &Cluster) -> Vec<String> {
     rows.extend(s.recoveries.iter().map(|r| format!("{} {}", r.original_scheduled_ms, r.attempt)));
     rows.extend(s.instances.iter().map(|i| format!("{} {}", i.name, i.last_checkin_ms)));
     rows.extend(s.paused_groups);
+    rows.extend(s.calendars.iter().map(|c| format!("{c:?}")));
     rows.sort();
     rows
 }

@@ -16,9 +16,11 @@ use std::collections::BTreeSet;
 /// # Ok::<(), carnelian::Error>(())
 /// ```
 #[doc(alias = "org.quartz.impl.calendar.AnnualCalendar")]
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct AnnualDays {
     days: BTreeSet<(u32, u32)>,
+    /// As Quartz stores them: in the order in which they were given, and twice if given twice.
+    given: Vec<(u32, u32)>,
 }
 
 impl AnnualDays {
@@ -27,24 +29,34 @@ impl AnnualDays {
     /// # Errors
     /// [`Error::Invalid`] for a day that not even a leap year has.
     pub fn excluding(days: impl IntoIterator<Item = (u32, u32)>) -> Result<Self> {
-        let days: BTreeSet<_> = days.into_iter().collect();
+        let given: Vec<_> = days.into_iter().collect();
+        let days: BTreeSet<_> = given.iter().copied().collect();
         match days.iter().find(|(month, day)| NaiveDate::from_ymd_opt(2024, *month, *day).is_none()) {
             Some((month, day)) => {
                 Err(Error::invalid("annual day", format!("{month}-{day}"), "expected month and day of a leap year"))
             }
-            None => Ok(Self { days }),
+            None => Ok(Self { days, given }),
         }
     }
 
-    /// The excluded days as month and day of month.
+    /// The excluded days as month and day of month, as they were given.
     pub fn days(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.days.iter().copied()
+        self.given.iter().copied()
     }
 
     pub(super) fn excludes(&self, date: NaiveDate) -> bool {
         self.days.contains(&(date.month(), date.day()))
     }
 }
+
+/// Equal if the same days are excluded.
+impl PartialEq for AnnualDays {
+    fn eq(&self, other: &Self) -> bool {
+        self.days == other.days
+    }
+}
+
+impl Eq for AnnualDays {}
 
 impl From<AnnualDays> for CalendarRule {
     fn from(days: AnnualDays) -> Self {

@@ -4,6 +4,7 @@ mod annual;
 mod cron;
 mod daily;
 mod holiday;
+mod java;
 mod monthly;
 mod weekly;
 
@@ -57,6 +58,7 @@ pub struct Calendar {
     pub(crate) default_zone: Tz,
     pub(crate) description: Option<String>,
     pub(crate) base: Option<Box<Calendar>>,
+    origin: java::Origin,
 }
 
 /// What a calendar itself excludes.
@@ -80,16 +82,38 @@ pub enum CalendarRule {
     Weekly(Weekdays),
 }
 
+impl CalendarRule {
+    /// The kind, in Quartz's word: `base`, `annual`, `cron`, `daily`, `holiday`, `monthly` or `weekly`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            CalendarRule::Nothing => "base",
+            CalendarRule::Annual(_) => "annual",
+            CalendarRule::Cron(_) => "cron",
+            CalendarRule::Daily(_) => "daily",
+            CalendarRule::Holiday(_) => "holiday",
+            CalendarRule::Monthly(_) => "monthly",
+            CalendarRule::Weekly(_) => "weekly",
+        }
+    }
+}
+
 impl Calendar {
     /// The calendar of a rule: no zone of its own, no base, no description.
     pub fn new(rule: impl Into<CalendarRule>) -> Self {
-        Self { rule: rule.into(), zone: None, default_zone: Tz::UTC, description: None, base: None }
+        Self {
+            rule: rule.into(),
+            zone: None,
+            default_zone: Tz::UTC,
+            description: None,
+            base: None,
+            origin: java::Origin::default(),
+        }
     }
 
     /// The zone in whose clocks and dates the rule is read. Default: the default zone.
     pub fn in_zone(mut self, zone: Tz) -> Self {
         self.zone = Some(zone);
-        self
+        self.changed()
     }
 
     /// The zone that counts where a calendar, or one below it, has none of its own. Default: UTC.
@@ -105,12 +129,18 @@ impl Calendar {
     #[doc(alias = "setBaseCalendar")]
     pub fn over(mut self, base: Calendar) -> Self {
         self.base = Some(Box::new(base));
-        self
+        self.changed()
     }
 
     /// A note for people.
     pub fn describe(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
+        self.changed()
+    }
+
+    /// What it was read from is not what it is any more.
+    fn changed(mut self) -> Self {
+        self.origin = java::Origin::default();
         self
     }
 
@@ -122,6 +152,11 @@ impl Calendar {
     /// Its own zone; none means the default zone.
     pub fn zone(&self) -> Option<Tz> {
         self.zone
+    }
+
+    /// The zone that counts where there is none of its own.
+    pub fn default_zone(&self) -> Tz {
+        self.default_zone
     }
 
     /// The calendar below, which excludes times too.

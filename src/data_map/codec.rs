@@ -2,6 +2,7 @@
 
 use super::{JobDataMap, java, properties};
 use crate::error::{Error, Result};
+use crate::java::{MAX_STREAM_BYTES, is_stream};
 
 /// The most that MySQL's `BLOB` holds. Other databases take more, but a scheduler must be able to move.
 pub(crate) const MAX_STORED_BYTES: usize = 65_535;
@@ -40,12 +41,10 @@ impl DataFormat {
     pub(crate) fn decode(self, bytes: Option<&[u8]>) -> Result<JobDataMap, String> {
         match (self, bytes) {
             (_, None | Some([])) => Ok(JobDataMap::new()),
-            (_, Some(bytes)) if bytes.len() > java::MAX_STREAM_BYTES => Err(format!(
-                "{} bytes of job data are more than the {} that are read",
-                bytes.len(),
-                java::MAX_STREAM_BYTES
-            )),
-            (Self::Properties, Some(bytes)) if java::is_stream(bytes) => {
+            (_, Some(bytes)) if bytes.len() > MAX_STREAM_BYTES => {
+                Err(format!("{} bytes of job data are more than the {} that are read", bytes.len(), MAX_STREAM_BYTES))
+            }
+            (Self::Properties, Some(bytes)) if is_stream(bytes) => {
                 Err("it is a Java object stream: useProperties was not set when this was stored".to_owned())
             }
             (Self::Properties, Some(bytes)) => properties::decode(bytes),

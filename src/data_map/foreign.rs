@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::java::{Graph, Value, Writer};
-use super::text::JavaText;
+use crate::java::{Graph, JavaText, Value, Writer};
 
 /// A value stored by a Java node for which there is no [`DataValue`](super::DataValue) of its own, such as a
 /// `java.util.Date` or a list.

@@ -4,12 +4,11 @@ mod codec;
 mod foreign;
 mod java;
 mod properties;
-mod text;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub(crate) use codec::DataFormat;
+pub(crate) use codec::{DataFormat, MAX_STORED_BYTES};
 pub use foreign::ForeignValue;
 
 /// How many keys a stored map may have that are no Rust texts.

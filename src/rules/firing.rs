@@ -1,5 +1,6 @@
 //! Firing: what a fire makes of its trigger.
 
+use crate::calendar::Calendar;
 use crate::job::JobDetail;
 use crate::trigger::{Trigger, TriggerState};
 
@@ -12,12 +13,12 @@ pub(crate) enum AfterFire {
     Goes,
 }
 
-/// Moves `trigger` on by one fire and says what becomes of its row.
+/// Moves `trigger` on by one fire, past what its calendar excludes, and says what becomes of its row.
 ///
 /// A one-shot whose job asks for recovery keeps its row until the job has ended, since recovery reads the trigger's
 /// data from it.
-pub(crate) fn fire(trigger: &mut Trigger, job: &JobDetail, now_ms: i64) -> AfterFire {
-    trigger.triggered(None, now_ms);
+pub(crate) fn fire(trigger: &mut Trigger, job: &JobDetail, calendar: Option<&Calendar>, now_ms: i64) -> AfterFire {
+    trigger.triggered(calendar, now_ms);
     match (trigger.next_ms, job.requests_recovery, job.disallow_concurrent_execution) {
         (None, true, _) => AfterFire::Stays(TriggerState::Complete),
         (None, false, _) => AfterFire::Goes,

@@ -91,7 +91,9 @@ impl<'a> Check<'a> {
             if state == Some(Complete) && !self.fired.contains(&t.key) {
                 self.fail("I6", &subject, "is COMPLETE and no fire refers to it");
             }
-            if matches!(state, Some(Waiting | Acquired | Blocked)) && t.next_ms.is_none() {
+            // As in Quartz a trigger whose calendar leaves it no time waits for another calendar.
+            let waits_for_calendar = t.calendar.is_some() && state != Some(Acquired);
+            if matches!(state, Some(Waiting | Acquired | Blocked)) && t.next_ms.is_none() && !waits_for_calendar {
                 self.fail("I7", &subject, format!("is {} without a next fire time", t.state));
             }
             if t.previous_ms.zip(t.next_ms).is_some_and(|(previous, next)| previous > next) {

@@ -5,3 +5,4 @@ pub(crate) mod failover;
 pub(crate) mod firing;
 pub(crate) mod invariants;
 pub(crate) mod misfire;
+pub(crate) mod new_calendar;

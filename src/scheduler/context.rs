@@ -3,6 +3,7 @@
 use super::Scheduler;
 use super::node::Node;
 use super::running::RunHandle;
+use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -40,6 +41,12 @@ impl JobContext {
     /// The trigger, already moved on to its next fire time.
     pub fn trigger(&self) -> &Trigger {
         &self.bundle.trigger
+    }
+
+    /// The calendar that the trigger names, as it was when the fire began.
+    #[doc(alias = "getCalendar")]
+    pub fn calendar(&self) -> Option<&Calendar> {
+        self.bundle.calendar.as_deref()
     }
 
     /// The job's data overlaid by the trigger's, as they were when the fire began.

@@ -2,6 +2,7 @@
 
 mod acquirer;
 mod builder;
+mod calendars;
 mod cluster_manager;
 mod completer;
 mod context;

@@ -99,15 +99,6 @@ impl JobStore {
             schedule: schedule(row)?,
         })
     }
-
-    /// The trigger of a row that is about to be fired: everything it needs must be at hand.
-    pub(super) fn firable_trigger(&self, row: &TriggerRow) -> Result<Trigger> {
-        let trigger = self.trigger_value(row)?;
-        match &row.calendar {
-            Some(name) => Err(unreadable(row, format!("CALENDAR_NAME = {name}: calendars cannot be read yet"))),
-            None => Ok(trigger),
-        }
-    }
 }
 
 fn schedule(row: &TriggerRow) -> Result<Schedule> {

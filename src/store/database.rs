@@ -91,7 +91,7 @@ pub trait Database: Send + Sync {
 }
 
 /// One transaction on the rows of one scheduler.
-pub trait Session: JobRows + TriggerRows + FiredRows + ClusterRows {
+pub trait Session: JobRows + TriggerRows + CalendarRows + FiredRows + ClusterRows {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).
     fn now_ms(&mut self) -> Result<i64>;
 
@@ -131,7 +131,7 @@ pub trait JobRows {
     fn jobs(&mut self) -> Result<Vec<JobRow>>;
 }
 
-/// Rows of `TRIGGERS`, of the tables of the kinds, of `PAUSED_TRIGGER_GRPS` and `CALENDARS`.
+/// Rows of `TRIGGERS`, of the tables of the kinds and of `PAUSED_TRIGGER_GRPS`.
 pub trait TriggerRows {
     /// The triggers of these keys that exist, in no order.
     fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>>;
@@ -163,6 +163,8 @@ pub trait TriggerRows {
     ) -> Result<usize>;
     /// Writes what a fire or a misfire changed; returns how many triggers were as expected.
     fn advance(&mut self, advances: &[Advance]) -> Result<usize>;
+    /// Sets state and next fire time of triggers, whatever they were.
+    fn reset_triggers(&mut self, triggers: &[(TriggerKey, TriggerState, Option<i64>)]) -> Result<()>;
     /// Triggers in state `WAITING` that are due, earliest first, higher priority first among equals; with their jobs.
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>>;
     /// The earliest time at which [`TriggerRows::due`] would find something, whatever its limits in time.
@@ -179,11 +181,24 @@ pub trait TriggerRows {
     /// Forgets groups as paused.
     fn delete_paused_groups(&mut self, groups: &[String]) -> Result<()>;
 
-    /// Whether a calendar of this name is stored.
-    fn calendar_exists(&mut self, name: &str) -> Result<bool>;
-
     /// Deletes all jobs, triggers, calendars and paused groups of the scheduler.
     fn clear(&mut self) -> Result<()>;
+}
+
+/// Rows of `CALENDARS`.
+pub trait CalendarRows {
+    /// Those of these calendars that are stored, in no order.
+    fn calendars(&mut self, names: &[String]) -> Result<Vec<CalendarRow>>;
+    /// The names of all calendars, in order.
+    fn calendar_names(&mut self) -> Result<Vec<String>>;
+    /// Stores a new calendar.
+    fn insert_calendar(&mut self, calendar: &CalendarRow) -> Result<()>;
+    /// Replaces a calendar.
+    fn update_calendar(&mut self, calendar: &CalendarRow) -> Result<()>;
+    /// Deletes a calendar; returns whether there was one.
+    fn delete_calendar(&mut self, name: &str) -> Result<bool>;
+    /// The triggers that name a calendar.
+    fn triggers_of_calendar(&mut self, name: &str) -> Result<Vec<TriggerRow>>;
 }
 
 /// Rows of `FIRED_TRIGGERS` and of our side table of recoveries.

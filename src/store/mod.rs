@@ -1,5 +1,6 @@
 //! `JobStore`: jobs, triggers and fires of one scheduler, and the stories of what becomes of them.
 
+mod calendars;
 mod convert;
 mod database;
 mod definitions;
@@ -15,7 +16,7 @@ mod transaction;
 mod upkeep;
 
 pub use database::{
-    Begin, ClusterRows, Database, FiredRows, JobRows, Lock, Owner, Session, StatementCounts, TriggerRows,
+    Begin, CalendarRows, ClusterRows, Database, FiredRows, JobRows, Lock, Owner, Session, StatementCounts, TriggerRows,
 };
 pub use definitions::TriggerSummary;
 pub use firing::{
@@ -82,12 +83,13 @@ pub struct JobStore {
     database: Arc<dyn Database>,
     clock: Arc<dyn Clock>,
     settings: Arc<StoreSettings>,
+    decoded_calendars: Arc<calendars::DecodedCalendars>,
 }
 
 impl JobStore {
     /// The store of the scheduler that `settings` names.
     pub fn new(database: Arc<dyn Database>, clock: Arc<dyn Clock>, settings: StoreSettings) -> Self {
-        Self { database, clock, settings: Arc::new(settings) }
+        Self { database, clock, settings: Arc::new(settings), decoded_calendars: Arc::default() }
     }
 
     /// Its settings.

@@ -82,6 +82,15 @@ pub enum ScheduleRow {
     Missing,
 }
 
+/// A row of `CALENDARS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CalendarRow {
+    /// `CALENDAR_NAME`.
+    pub name: String,
+    /// `CALENDAR`, a Java object stream whatever `useProperties` says.
+    pub bytes: Vec<u8>,
+}
+
 /// A trigger that may fire, with all that decides whether it does and all that its job will see.
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -230,6 +239,8 @@ pub struct Snapshot {
     pub instances: Vec<InstanceRow>,
     /// The paused groups, with the marker for all.
     pub paused_groups: Vec<String>,
+    /// Every calendar.
+    pub calendars: Vec<CalendarRow>,
     /// Every recovery row.
     pub recoveries: Vec<RecoveryRow>,
     /// The names of the lock rows.

@@ -298,6 +298,7 @@ pub fn picture(snapshot: &Snapshot) -> String {
     lines(&mut out, "fire", &snapshot.fired);
     lines(&mut out, "instance", &snapshot.instances);
     lines(&mut out, "paused", &snapshot.paused_groups);
+    lines(&mut out, "calendar", &snapshot.calendars);
     lines(&mut out, "recovery", &snapshot.recoveries);
     lines(&mut out, "stray", &snapshot.stray_schedules);
     out.join("\n")

@@ -1,11 +1,13 @@
-//! `calendars.jsonl`: which times calendars include, and which they include next. What they look like in a table is
-//! not looked at here.
+//! `calendars.jsonl`: which times calendars include, which they include next, and what they look like in a table.
 
 use chrono::Datelike;
 use serde_json::Value;
 
-use crate::definitions::{calendar, list, moment};
-use crate::report::{Verdict, check_file, mismatch, same};
+use carnelian::Calendar;
+
+use crate::definitions::{calendar, list, moment, zone};
+use crate::jobdata::base64;
+use crate::report::{Mismatch, Verdict, check_file, mismatch, same};
 
 /// The year of the frozen clock under which Quartz wrote the data.
 const NOW_YEAR: i32 = 2026;
@@ -14,6 +16,7 @@ const NOW_YEAR: i32 = 2026;
 fn calendars() {
     check_file("calendars.jsonl", |record| {
         let calendar = calendar(record).expect("a calendar");
+        let calendar = stored_as_in_quartz(record, calendar)?;
         let mut verdict = Verdict::Equal;
         for query in list(record, "queries") {
             let at = query[0].as_i64().expect("an instant");
@@ -49,6 +52,42 @@ fn calendars() {
         }
         Ok(verdict)
     });
+}
+
+/// Checks what is stored for a calendar against the record; returns what the record's bytes are read as.
+fn stored_as_in_quartz(record: &Value, calendar: Calendar) -> Result<Calendar, Mismatch> {
+    let stored = base64(record["bytes"].as_str().expect("base64"));
+    let write = |what: &str, calendar: &Calendar| {
+        let bytes = calendar.to_java_bytes().map_err(|error| mismatch(what, "a stream", error.to_string()))?;
+        if bytes == stored { Ok(()) } else { Err(mismatch(what, shown(&stored), shown(&bytes))) }
+    };
+    write("bytes", &calendar)?;
+    let read = Calendar::from_java_bytes(&stored);
+    let read = read.map_err(|error| mismatch("reading", "a calendar", error.to_string()))?;
+    write("bytes of what was read", &read)?;
+    let read = read.with_default_zone(zone(record, "default_tz").expect("a default zone"));
+    write("bytes of what was read, made anew", &anew(&read))?;
+    Ok(read)
+}
+
+/// The same calendar, made of its parts.
+fn anew(calendar: &Calendar) -> Calendar {
+    let mut made = Calendar::new(calendar.rule().clone()).with_default_zone(calendar.default_zone());
+    if let Some(zone) = calendar.zone() {
+        made = made.in_zone(zone);
+    }
+    if let Some(text) = calendar.description() {
+        made = made.describe(text);
+    }
+    if let Some(base) = calendar.base() {
+        made = made.over(anew(base));
+    }
+    made
+}
+
+/// The texts among the bytes.
+fn shown(bytes: &[u8]) -> String {
+    format!("{} bytes: {}", bytes.len(), bytes.escape_ascii())
 }
 
 /// Later than the last year in which Quartz looks for a time of a cron expression.

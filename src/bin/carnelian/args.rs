@@ -35,6 +35,9 @@ pub enum Command {
     /// Looks at triggers and changes them
     #[command(subcommand)]
     Trigger(TriggerCommand),
+    /// Looks at calendars and changes them
+    #[command(subcommand)]
+    Calendar(CalendarCommand),
     /// Pauses or resumes a group of triggers
     #[command(subcommand)]
     Group(GroupCommand),
@@ -203,6 +206,29 @@ pub enum TriggerCommand {
     Resume { trigger: TriggerKey },
     /// Takes a trigger out of the error state
     Reset { trigger: TriggerKey },
+}
+
+#[derive(Subcommand)]
+pub enum CalendarCommand {
+    /// All calendars
+    List,
+    /// One calendar with its definition, as `put` reads it
+    Show { name: String },
+    /// Stores a calendar from a definition
+    #[command(after_help = crate::definition::FORM)]
+    Put {
+        name: String,
+        /// The file with the definition; `-` for standard input
+        file: PathBuf,
+        /// Replaces the calendar if it exists
+        #[arg(long)]
+        replace: bool,
+        /// Triggers that name it get a new next fire time; those in error or paused one by one wait again
+        #[arg(long, requires = "replace")]
+        update_triggers: bool,
+    },
+    /// Deletes a calendar that no trigger names
+    Delete { name: String },
 }
 
 #[derive(Subcommand)]

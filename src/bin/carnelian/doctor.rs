@@ -62,7 +62,7 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     let snapshot = store.snapshot()?;
     let alive: BTreeSet<String> =
         store.instances()?.into_iter().filter(|node| node.alive).map(|node| node.instance).collect();
-    let mut findings = rows(&snapshot);
+    let mut findings = rows(store, &snapshot);
     findings.extend(states(&snapshot));
     findings.extend(nodes(&snapshot, &alive));
     findings.extend(untaken(&snapshot, &alive, now_ms));
@@ -80,7 +80,7 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
 }
 
 /// Rows that cannot be read, or that point nowhere.
-fn rows(snapshot: &Snapshot) -> Vec<Finding> {
+fn rows(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
     let unreadable = snapshot.unreadable.iter().map(|(table, key, reason)| {
         Finding::new("unreadable_row", key, format!("{table}: {reason}; nodes leave it alone"))
     });
@@ -107,7 +107,30 @@ fn rows(snapshot: &Snapshot) -> Vec<Finding> {
     let missing = locks.filter(|name| !snapshot.locks.iter().any(|lock| lock == name)).map(|name| {
         Finding::new("missing_lock", name, "the LOCKS table has no such row; `carnelian migrate` makes it")
     });
+    let unreadable = unreadable.chain(calendars(store, snapshot));
     unreadable.chain(kindless).chain(stray).chain(jobless).chain(missing).collect()
+}
+
+/// Calendars that cannot be read, and triggers whose calendar is not there or leaves them no time.
+fn calendars(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
+    let stored: BTreeSet<&str> = snapshot.calendars.iter().map(|calendar| calendar.name.as_str()).collect();
+    let unreadable = snapshot.calendars.iter().filter_map(|calendar| {
+        let error = store.check_calendar_row(calendar).err()?;
+        let detail = format!("{error}; it stays as it is, and triggers that name it are left alone");
+        Some(Finding::new("unreadable_calendar", &calendar.name, detail))
+    });
+    let astray = snapshot.triggers.iter().filter_map(|trigger| {
+        let name = trigger.calendar.as_deref()?;
+        if !stored.contains(name) {
+            let detail = format!("its calendar `{name}` does not exist; nodes leave it alone until it does");
+            return Some(Finding::new("missing_calendar", &trigger.key, detail));
+        }
+        (trigger.next_ms.is_none() && trigger.state == TriggerState::Waiting.name()).then(|| {
+            let detail = format!("its calendar `{name}` leaves it no fire time: replace that, or delete the trigger");
+            Finding::new("no_time_left", &trigger.key, detail)
+        })
+    });
+    unreadable.chain(astray).collect()
 }
 
 /// Triggers in states that somebody or nobody must end.

@@ -5,7 +5,7 @@ use crate::output::{Output, fields, span, time};
 use crate::trigger::missing;
 use carnelian::store::row::FiredState;
 use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, TriggerSummary};
-use carnelian::{Error, GroupMatcher, JobDetail, MisfireInstruction, TriggerKey, TriggerState};
+use carnelian::{Error, GroupMatcher, JobDetail, MisfireInstruction, Trigger, TriggerKey, TriggerState};
 use serde_json::json;
 
 /// What is known of one trigger at one moment.
@@ -14,6 +14,8 @@ struct Facts {
     job: Option<JobDetail>,
     /// Why the row of the trigger or of its job cannot be read.
     unreadable: Option<String>,
+    /// The calendar that the trigger names and nobody has stored.
+    missing_calendar: Option<String>,
     fires: Vec<FiredTrigger>,
     paused_groups: Vec<String>,
     nodes: Vec<InstanceStatus>,
@@ -63,7 +65,16 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         }
         other => Err(other),
     };
-    store.trigger(key).map(drop).or_else(&mut note)?;
+    let mut missing_calendar = None;
+    let mut look_at_calendar = |name: &str| {
+        missing_calendar = store.calendar(name)?.is_none().then(|| name.to_owned());
+        Ok(())
+    };
+    let calendar = |trigger: Option<Trigger>| trigger.and_then(|t| t.calendar_name().map(str::to_owned));
+    store
+        .trigger(key)
+        .and_then(|trigger| calendar(trigger).map_or(Ok(()), |name| look_at_calendar(&name)))
+        .or_else(&mut note)?;
     let job = match store.job(&trigger.job) {
         Ok(job) => job,
         Err(error) => {
@@ -73,6 +84,7 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
     };
     Ok(Facts {
         job,
+        missing_calendar,
         unreadable,
         fires,
         paused_groups: store.paused_groups()?,
@@ -120,6 +132,8 @@ impl Facts {
             reasons.push(format!("nodes leave it alone: {reason}"));
         } else if self.job.is_none() {
             reasons.push(format!("its job `{}` does not exist", self.trigger.job));
+        } else if let Some(name) = &self.missing_calendar {
+            reasons.push(format!("nodes leave it alone: its calendar `{name}` does not exist"));
         }
         match TriggerState::from_name(&self.trigger.state) {
             Some(TriggerState::Waiting) => self.waiting(&mut reasons),

@@ -2,10 +2,12 @@
 
 mod args;
 mod bench;
+mod calendar;
 mod cluster;
 mod command;
 mod config;
 mod cron;
+mod definition;
 mod doctor;
 mod explain;
 mod failure;
@@ -46,6 +48,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Schedule(options) => schedule::run(&config.open()?, output, options),
         Command::Job(command) => job::run(&config.open()?, output, command),
         Command::Trigger(command) => trigger::run(&config.open()?, output, command),
+        Command::Calendar(command) => calendar::run(&config.open()?, output, command),
         Command::Group(command) => pausing::group(&config.open()?, output, command),
         Command::All(command) => pausing::all(&config.open()?, output, command),
         Command::Running { reserved } => cluster::running(&config.open()?, output, *reserved),

@@ -1,6 +1,7 @@
 //! `schedule`: stores a job and a trigger in one transaction.
 
 use crate::args::{JobFlags, Schedule};
+use crate::calendar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
 use crate::value::{Moment, data_map};
@@ -61,6 +62,10 @@ fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
         None => {}
     }
     if let Some(name) = &options.calendar {
+        // A store would take it, and the trigger would wait for somebody to store the calendar.
+        if !store.calendar_names()?.contains(name) {
+            return Err(calendar::missing(name));
+        }
         builder = builder.calendar(name);
     }
     Ok(builder.build()?)

@@ -1,241 +1,137 @@
-//! Java's object streams (`java.io.ObjectOutputStream`), read into a graph that can be searched and written back.
-//!
-//! The graph keeps everything a stream says, also about classes that mean nothing here, so that a part of it can be
-//! put into another stream. Each node is what got a handle in the stream, and its index is that handle, less the base.
+//! Between `JobDataMap` and its Java form.
 
 mod known;
-mod map;
-mod reader;
 #[cfg(test)]
 mod tests;
-mod writer;
 
-pub(super) use map::{decode, encode};
-pub(super) use writer::Writer;
+use std::sync::Arc;
 
-use super::text::JavaText;
+use super::{DataValue, ForeignValue, JobDataMap};
+use crate::java::{Boxed, Content, Graph, JavaText, Object, Value, Writer, tag};
+use known::{DIRTY_FLAG_MAP, KNOWN};
 
-/// Larger streams are not read.
-pub(super) const MAX_STREAM_BYTES: usize = 1 << 20;
-/// How deep objects may lie in each other when read. Written they may lie deeper, since other parts come first.
-const MAX_DEPTH: usize = 64;
-/// How many super classes a class may have.
-const MAX_SUPER_CLASSES: usize = 64;
-
-const MAGIC: [u8; 4] = [0xAC, 0xED, 0x00, 0x05];
-/// Whether `bytes` begin as a stream does.
-pub(super) fn is_stream(bytes: &[u8]) -> bool {
-    bytes.starts_with(&MAGIC)
-}
-
-const BASE_HANDLE: u32 = 0x7E_0000;
-
-/// The type codes of a stream.
-mod tag {
-    pub(super) const NULL: u8 = 0x70;
-    pub(super) const REFERENCE: u8 = 0x71;
-    pub(super) const CLASS_DESC: u8 = 0x72;
-    pub(super) const OBJECT: u8 = 0x73;
-    pub(super) const STRING: u8 = 0x74;
-    pub(super) const ARRAY: u8 = 0x75;
-    pub(super) const CLASS: u8 = 0x76;
-    pub(super) const BLOCK: u8 = 0x77;
-    pub(super) const END_BLOCK: u8 = 0x78;
-    pub(super) const LONG_BLOCK: u8 = 0x7A;
-    pub(super) const LONG_STRING: u8 = 0x7C;
-    pub(super) const PROXY_CLASS_DESC: u8 = 0x7D;
-    pub(super) const ENUM: u8 = 0x7E;
-}
-
-/// The flags of a class descriptor.
-mod flag {
-    pub(super) const WRITE_METHOD: u8 = 1;
-    pub(super) const SERIALIZABLE: u8 = 2;
-    pub(super) const EXTERNALIZABLE: u8 = 4;
-    pub(super) const BLOCK_DATA: u8 = 8;
-}
-
-/// Where a node stands in its [`Graph`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct NodeId(u32);
-
-/// The content of a field, of an array's element or of the root.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Value {
-    Null,
-    Node(NodeId),
-    Bool(bool),
-    Byte(u8),
-    Char(u16),
-    Short(i16),
-    Int(i32),
-    Long(i64),
-    /// The bits, so that every NaN stays what it is.
-    Float(u32),
-    Double(u64),
-}
-
-#[derive(Debug)]
-enum Node {
-    /// A class descriptor of which the beginning has been read.
-    Pending,
-    Text(JavaText),
-    ClassDesc(ClassDesc),
-    Object(Object),
-    Array(Array),
-    Enum {
-        class: NodeId,
-        constant: NodeId,
-    },
-    /// A `java.lang.Class`.
-    Class {
-        class: Option<NodeId>,
-    },
-}
-
-#[derive(Debug)]
-struct ClassDesc {
-    kind: ClassKind,
-    annotation: Vec<Content>,
-    parent: Option<NodeId>,
-}
-
-#[derive(Debug)]
-enum ClassKind {
-    Plain { name: JavaText, uid: i64, flags: u8, fields: Vec<Field> },
-    Proxy { interfaces: Vec<JavaText> },
-}
-
-#[derive(Debug)]
-struct Field {
-    /// `B C D F I J S Z`, or `L` and `[` for references.
-    code: u8,
-    name: JavaText,
-    /// The type of a reference, a text such as `Ljava/util/Map;`.
-    type_name: Option<NodeId>,
-}
-
-/// An object: what each of its classes wrote, the top-most first; classes that wrote nothing are left out.
-#[derive(Debug)]
-pub(super) struct Object {
-    class: NodeId,
-    parts: Vec<Part>,
-}
-
-#[derive(Debug)]
-struct Part {
-    class: NodeId,
-    fields: Vec<Value>,
-    /// What the class's `writeObject` added.
-    extra: Option<Vec<Content>>,
-}
-
-/// A piece of what a class wrote by its own method.
-#[derive(Debug)]
-pub(super) enum Content {
-    Block(Vec<u8>),
-    Value(Value),
-}
-
-#[derive(Debug)]
-struct Array {
-    class: NodeId,
-    elements: Elements,
-}
-
-#[derive(Debug)]
-enum Elements {
-    /// Of a primitive type: as in the stream.
-    Primitive {
-        count: u32,
-        bytes: Vec<u8>,
-    },
-    References(Vec<Value>),
-}
-
-/// Everything that got a handle in one stream.
-#[derive(Debug, Default)]
-pub(super) struct Graph {
-    nodes: Vec<Node>,
-}
-
-impl Graph {
-    /// Reads the first object of a stream; what may follow it is ignored, as Java does.
-    pub(super) fn read(bytes: &[u8]) -> Result<(Graph, Value), String> {
-        reader::read(bytes)
+/// Reads a stored map: Quartz's own, or any of Java's common maps, which Quartz accepts as well.
+pub(super) fn decode(bytes: &[u8]) -> Result<JobDataMap, String> {
+    let (graph, root) = Graph::read(bytes)?;
+    let graph = Arc::new(graph);
+    let mut map = JobDataMap::new();
+    if root == Value::Null {
+        return Ok(map);
     }
-
-    fn node(&self, id: NodeId) -> Option<&Node> {
-        self.nodes.get(usize::try_from(id.0).ok()?)
+    let unreadable = || format!("the stored object is of class {}, no map known here", graph.class_name_of(root));
+    let outer = graph.object(root).ok_or_else(unreadable)?;
+    let inner = graph.field(outer, DIRTY_FLAG_MAP, "map").unwrap_or(root);
+    if inner == Value::Null {
+        return Ok(map);
     }
-
-    fn class(&self, id: NodeId) -> Option<&ClassDesc> {
-        match self.node(id)? {
-            Node::ClassDesc(class) => Some(class),
-            _ => None,
+    let pairs = graph.object(inner).and_then(|object| pairs(&graph, object)).ok_or_else(unreadable)?;
+    for (key, value) in pairs {
+        if [key, value].iter().any(|it| *it == root || *it == inner) {
+            return Err("the map contains itself".to_owned());
         }
+        map.put_read(data_value(&graph, key), data_value(&graph, value))?;
     }
+    Ok(map)
+}
 
-    /// The class and its super classes, at most [`MAX_SUPER_CLASSES`] of them, the concrete one first.
-    fn lineage(&self, class: NodeId) -> impl Iterator<Item = (NodeId, &ClassDesc)> {
-        let with_id = |id: NodeId| self.class(id).map(|class| (id, class));
-        std::iter::successors(with_id(class), move |(_, class)| class.parent.and_then(with_id)).take(MAX_SUPER_CLASSES)
+/// The keys and values of a `HashMap`, `LinkedHashMap`, `Hashtable`, `Properties` or `TreeMap`.
+fn pairs(graph: &Graph, map: &Object) -> Option<Vec<(Value, Value)>> {
+    let classes = ["java.util.HashMap", "java.util.Hashtable", "java.util.TreeMap"];
+    let extra = classes.iter().find_map(|class| graph.extra(map, class))?;
+    let (Content::Block(_), entries) = extra.split_first()? else { return None };
+    let (entries, []) = entries.as_chunks::<2>() else { return None };
+    let pair = |entry: &[Content; 2]| match entry {
+        [Content::Value(key), Content::Value(value)] => Some((*key, *value)),
+        _ => None,
+    };
+    entries.iter().map(pair).collect()
+}
+
+fn data_value(graph: &Arc<Graph>, value: Value) -> DataValue {
+    match graph.text(value) {
+        Some(JavaText::Text(text)) => return DataValue::String(text.clone()),
+        Some(text) => return DataValue::Foreign(ForeignValue::text(text.clone())),
+        None if value == Value::Null => return DataValue::Null,
+        None => {}
     }
+    boxed(graph, value).unwrap_or_else(|| DataValue::Foreign(ForeignValue::object(graph, value)))
+}
 
-    fn class_name(&self, id: NodeId) -> &str {
-        match self.class(id).map(|class| &class.kind) {
-            Some(ClassKind::Plain { name, .. }) => name.as_str().unwrap_or("?"),
-            Some(ClassKind::Proxy { .. }) => "java.lang.reflect.Proxy",
-            None => "?",
-        }
+/// The content of one of Java's boxes, if it is of a type known here.
+fn boxed(graph: &Graph, value: Value) -> Option<DataValue> {
+    Some(match Boxed::read(graph, value)? {
+        Boxed::Bool(v) => DataValue::Bool(v),
+        Boxed::Char(v) => DataValue::Char(v),
+        Boxed::Int(v) => DataValue::Int(v),
+        Boxed::Long(v) => DataValue::Long(v),
+        Boxed::Float(v) => DataValue::Float(v),
+        Boxed::Double(v) => DataValue::Double(v),
+    })
+}
+
+/// The stream of a `org.quartz.JobDataMap` with these entries, in the order in which Java would write them.
+pub(super) fn encode(map: &JobDataMap) -> Result<Vec<u8>, String> {
+    let known = &*KNOWN;
+    let count = i32::try_from(map.len()).map_err(|_| "too many entries".to_owned())?;
+    let capacity = capacity(count);
+    // A table that has never been used remembers its first capacity in place of the threshold.
+    let threshold = if count == 0 { capacity } else { capacity / 4 * 3 };
+
+    let mut writer = Writer::new();
+    writer.begin_object(&known.graph, known.job_data_map)?;
+    writer.put([0]); // dirty: as after loading
+    writer.begin_object(&known.graph, known.hash_map)?;
+    writer.put(0.75_f32.to_be_bytes());
+    writer.put(threshold.to_be_bytes());
+    writer.put([tag::BLOCK, 8]);
+    writer.put(capacity.to_be_bytes());
+    writer.put(count.to_be_bytes());
+    for (key, value) in in_java_order(map, capacity) {
+        let named = |why| format!("value of `{key}`: {why}");
+        write(&mut writer, &key).map_err(named)?;
+        write(&mut writer, value).map_err(named)?;
     }
+    writer.put([tag::END_BLOCK]);
+    writer.put([0]); // allowsTransientData
+    Ok(writer.into_bytes())
+}
 
-    /// The object that `value` points to.
-    pub(super) fn object(&self, value: Value) -> Option<&Object> {
-        match value {
-            Value::Node(id) => match self.node(id)? {
-                Node::Object(object) => Some(object),
-                _ => None,
-            },
-            _ => None,
-        }
+/// The size of the table of a `HashMap` after `count` entries were put into it one after the other.
+fn capacity(count: i32) -> i32 {
+    let mut capacity: i32 = 16;
+    while count > capacity / 4 * 3 {
+        capacity = capacity.saturating_mul(2);
     }
+    capacity
+}
 
-    /// The text that `value` points to.
-    pub(super) fn text(&self, value: Value) -> Option<&JavaText> {
-        match value {
-            Value::Node(id) => match self.node(id)? {
-                Node::Text(text) => Some(text),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
+/// The entries as a `HashMap` iterates over them. Those that share a place in its table come by name here, and in the
+/// order of their arrival in Java.
+fn in_java_order(map: &JobDataMap, capacity: i32) -> Vec<(DataValue, &DataValue)> {
+    let named = map.entries.iter().map(|(key, value)| (DataValue::String(key.clone()), value));
+    let mut entries: Vec<_> = named.chain(map.unnamed.iter().map(|(key, value)| (key.clone(), value))).collect();
+    entries.sort_by_cached_key(|(key, _)| {
+        let hash = match key {
+            DataValue::String(text) => JavaText::Text(text.clone()).java_hash(),
+            DataValue::Foreign(key) => key.as_text().map_or(0, JavaText::java_hash),
+            _ => 0,
+        };
+        let hash = hash.cast_unsigned();
+        (hash ^ hash >> 16) & capacity.wrapping_sub(1).cast_unsigned()
+    });
+    entries
+}
 
-    /// The name of the class of what `value` points to.
-    pub(super) fn class_name_of(&self, value: Value) -> &str {
-        let Value::Node(id) = value else { return "null" };
-        match self.node(id) {
-            Some(Node::Text(_)) => "java.lang.String",
-            Some(Node::Object(Object { class, .. }) | Node::Array(Array { class, .. }) | Node::Enum { class, .. }) => {
-                self.class_name(*class)
-            }
-            Some(Node::Class { .. }) => "java.lang.Class",
-            Some(Node::ClassDesc(_)) => "java.io.ObjectStreamClass",
-            Some(Node::Pending) | None => "?",
-        }
-    }
-
-    /// The field `name` that `class` declares, in `object`.
-    pub(super) fn field(&self, object: &Object, class: &str, name: &str) -> Option<Value> {
-        let part = object.parts.iter().find(|part| self.class_name(part.class) == class)?;
-        let ClassKind::Plain { fields, .. } = &self.class(part.class)?.kind else { return None };
-        let at = fields.iter().position(|field| field.name.as_str() == Some(name))?;
-        part.fields.get(at).copied()
-    }
-
-    /// What `class` added to `object` by its own `writeObject`.
-    pub(super) fn extra<'a>(&self, object: &'a Object, class: &str) -> Option<&'a [Content]> {
-        object.parts.iter().find(|part| self.class_name(part.class) == class)?.extra.as_deref()
+fn write(writer: &mut Writer, value: &DataValue) -> Result<(), String> {
+    match value {
+        DataValue::Bool(v) => writer.boxed(Boxed::Bool(*v)),
+        DataValue::Char(v) => writer.boxed(Boxed::Char(*v)),
+        DataValue::Int(v) => writer.boxed(Boxed::Int(*v)),
+        DataValue::Long(v) => writer.boxed(Boxed::Long(*v)),
+        DataValue::Float(v) => writer.boxed(Boxed::Float(*v)),
+        DataValue::Double(v) => writer.boxed(Boxed::Double(*v)),
+        DataValue::String(text) => writer.text(&JavaText::Text(text.clone())),
+        DataValue::Null => writer.value(&KNOWN.graph, Value::Null),
+        DataValue::Foreign(value) => value.write(writer),
     }
 }

@@ -1,7 +1,7 @@
 //! Streams that no Java ever wrote, and parts of streams in new company.
 
 use super::*;
-use crate::data_map::{DataValue, JobDataMap};
+use crate::java::{BASE_HANDLE, MAGIC, MAX_STREAM_BYTES};
 
 /// Puts streams together.
 fn stream(parts: &[&[u8]]) -> Vec<u8> {

@@ -145,7 +145,9 @@ impl JobStore {
         let mut resumed = 0;
         // Triggers whose job runs elsewhere go on being blocked.
         let (mut waiting, mut blocked) = (Resumed::default(), Resumed::default());
-        for row in s.triggers(keys)? {
+        let rows = s.triggers(keys)?;
+        let calendars = self.calendars_of(s, &rows)?;
+        for row in rows {
             use TriggerState::{Paused, PausedBlocked};
             let paused = matches!(TriggerState::from_name(&row.state), Some(Paused | PausedBlocked));
             if !paused || row.next_ms.is_none() {
@@ -154,7 +156,7 @@ impl JobStore {
             let nonconcurrent = row.state == PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
             let target = if standing.is_blocked(&row.job, nonconcurrent) { &mut blocked } else { &mut waiting };
             // At the very threshold Quartz resumes a trigger as misfired, though its scan would not see it yet.
-            let trigger = self.firable_trigger(&row).ok();
+            let trigger = self.late_trigger(&row, &calendars).ok();
             match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms - 1)) {
                 Some(trigger) => target.late.push((row, trigger)),
                 None => target.in_time.push(row.key),
@@ -173,7 +175,7 @@ impl JobStore {
                 s.change_states(Selection::Triggers(&resumed.in_time), &moves, false)?;
             }
             if !resumed.late.is_empty() {
-                self.apply_misfires(s, now_ms, resumed.late, state, &mut MisfirePass::default())?;
+                self.apply_misfires(s, now_ms, resumed.late, &calendars, state, &mut MisfirePass::default())?;
             }
         }
         Ok(resumed)

@@ -1,10 +1,12 @@
 //! Scheduling: jobs and triggers come, are replaced, and go.
 
 use super::standing::{Standing, state_of_new};
+use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
+use crate::store::calendars::Calendars;
 use crate::store::transaction::random_hex;
 use crate::store::{JobStore, Session};
 use crate::trigger::{START_WHEN_STORED, Trigger};
@@ -17,9 +19,11 @@ impl JobStore {
     /// With `replace`, jobs and triggers of the same keys are replaced; their fires in progress go on and are recovered
     /// as before (H16).
     ///
+    /// As in Quartz a trigger may name a calendar that is not stored. It is not fired before it is.
+    ///
     /// # Errors
-    /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::NotFound`] for an unknown calendar;
-    /// [`Error::Invalid`] for anything no table can hold. Nothing is stored then.
+    /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::Unreadable`] for a calendar that cannot
+    /// be read; [`Error::Invalid`] for anything no table can hold. Nothing is stored then.
     #[doc(alias = "scheduleJobs")]
     pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
         for (job, triggers) in &work {
@@ -75,17 +79,28 @@ impl JobStore {
     /// Stores a trigger for a job that is stored already, and returns it with its first fire time.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the job (or the calendar) is not stored; else as [`JobStore::schedule`].
+    /// [`Error::NotFound`] if the job or the calendar is not stored; else as [`JobStore::schedule`].
     pub fn add_trigger(&self, trigger: Trigger, replace: bool) -> Result<Trigger> {
         trigger.check()?;
-        self.write("schedule a trigger", |s| self.put_trigger(s, trigger.clone(), replace))
+        self.write("schedule a trigger", |s| {
+            if let Some(name) = &trigger.calendar_name
+                && s.calendars(std::slice::from_ref(name))?.is_empty()
+            {
+                return Err(Error::NotFound {
+                    what: "calendar",
+                    key: name.clone(),
+                    hint: ": store the calendar first",
+                });
+            }
+            self.put_trigger(s, trigger.clone(), replace)
+        })
     }
 
     /// Puts `trigger` in the place of the trigger `key`, which may have another name but must be for the same job.
     /// None, and nothing is stored, if there is no trigger `key`.
     ///
     /// # Errors
-    /// As [`JobStore::add_trigger`]; [`Error::Refused`] if the new trigger is for another job.
+    /// As [`JobStore::schedule`]; [`Error::NotFound`] if the job is gone; [`Error::Refused`] if the new trigger is for another job.
     pub fn reschedule(&self, key: &TriggerKey, trigger: Trigger) -> Result<Option<Trigger>> {
         trigger.check()?;
         self.write("reschedule a trigger", |s| {
@@ -198,10 +213,25 @@ impl JobStore {
             s.delete_triggers(&existing, None)?;
         }
         let now_ms = s.now_ms()?;
+        let mut calendars = Calendars::default();
+        self.read_calendars(s, &mut calendars, triggers.iter().filter_map(|(_, t)| t.calendar_name.as_deref()))?;
         let mut rows = Vec::with_capacity(triggers.len());
         let mut pausing = BTreeSet::new();
         for (nonconcurrent, trigger) in triggers.iter_mut() {
-            self.set_first_fire_time(s, trigger, now_ms)?;
+            let calendar = match trigger.calendar_name.as_deref() {
+                Some(name) => {
+                    let calendar = calendars.named(name)?;
+                    if calendar.is_none() {
+                        log::warn!(
+                            "trigger will not fire before its calendar is stored trigger={} calendar={name}",
+                            trigger.key
+                        );
+                    }
+                    calendar
+                }
+                None => None,
+            };
+            set_first_fire_time(trigger, calendar.as_deref(), now_ms)?;
             if standing.pauses_all && !standing.paused_groups.contains(trigger.key.group()) {
                 pausing.insert(trigger.key.group().to_owned());
             }
@@ -212,35 +242,30 @@ impl JobStore {
         }
         if rows.is_empty() { Ok(()) } else { s.insert_triggers(&rows) }
     }
+}
 
-    fn set_first_fire_time(&self, s: &mut dyn Session, trigger: &mut Trigger, now_ms: i64) -> Result<()> {
-        if let Some(name) = &trigger.calendar_name {
-            return Err(match s.calendar_exists(name)? {
-                false => Error::NotFound { what: "calendar", key: name.clone(), hint: ": store the calendar first" },
-                true => Error::Refused(format!(
-                    "trigger `{}` names calendar `{name}`, and stored calendars cannot be read yet",
-                    trigger.key
-                )),
-            });
-        }
-        if trigger.start_ms == START_WHEN_STORED {
-            trigger.start_ms = match trigger.schedule {
-                crate::Schedule::Cron(_) => now_ms.div_euclid(1000) * 1000,
-                _ => now_ms,
-            };
-        }
-        trigger.previous_ms = None;
-        match trigger.compute_first_fire_time(None, now_ms) {
-            Some(first) if trigger.end_ms.is_none_or(|end| first <= end) => Ok(()),
-            _ => Err(Error::NeverFires {
-                trigger: trigger.key.to_string(),
-                reason: format!(
-                    "there is no fire time from {} to {}",
-                    crate::trigger::show(Some(trigger.start_ms)),
-                    trigger.end_ms.map_or("the end of time".to_owned(), |end| crate::trigger::show(Some(end)))
-                ),
-            }),
-        }
+fn set_first_fire_time(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64) -> Result<()> {
+    if trigger.start_ms == START_WHEN_STORED {
+        trigger.start_ms = match trigger.schedule {
+            crate::Schedule::Cron(_) => now_ms.div_euclid(1000) * 1000,
+            _ => now_ms,
+        };
+    }
+    trigger.previous_ms = None;
+    match trigger.compute_first_fire_time(calendar, now_ms) {
+        Some(first) if trigger.end_ms.is_none_or(|end| first <= end) => Ok(()),
+        _ => Err(Error::NeverFires {
+            trigger: trigger.key.to_string(),
+            reason: format!(
+                "there is no fire time from {} to {}{}",
+                crate::trigger::show(Some(trigger.start_ms)),
+                trigger.end_ms.map_or("the end of time".to_owned(), |end| crate::trigger::show(Some(end))),
+                trigger
+                    .calendar_name
+                    .as_deref()
+                    .map_or(String::new(), |name| format!(" that calendar `{name}` includes"))
+            ),
+        }),
     }
 }
 

@@ -1,13 +1,14 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
-use super::fire::{Firing, fire_id};
+use super::fire::{Firable, Firing, fire_id};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::rules::acquisition::Batch;
+use crate::store::calendars::Calendars;
 use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
-use crate::trigger::Transition;
+use crate::trigger::{Transition, Trigger};
 
 /// How many pages of candidates one acquisition looks through before it is content with what it has.
 const MAX_PAGES: usize = 20;
@@ -58,15 +59,13 @@ impl JobStore {
 
         let mut firing = Firing::new(owner, now_ms);
         let mut reserved = Vec::new();
-        for (fence, (candidate, job, mut trigger)) in (first_fence..).zip(taken) {
-            let scheduled_ms = trigger.next_ms.unwrap_or(now_ms);
+        for (fence, firable) in (first_fence..).zip(taken) {
+            let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
             if scheduled_ms <= now_ms + request.fire_ahead_ms {
-                firing.fire(&candidate, job, &mut trigger, fence);
+                firing.fire(firable, fence);
             } else {
-                reserved.push((
-                    Reservation { fire_id: fire_id(owner, fence), trigger: trigger.key, scheduled_ms },
-                    trigger.priority,
-                ));
+                let Trigger { key, priority, .. } = firable.trigger;
+                reserved.push((Reservation { fire_id: fire_id(owner, fence), trigger: key, scheduled_ms }, priority));
             }
         }
 
@@ -105,7 +104,8 @@ impl JobStore {
         now_ms: i64,
         request: &AcquireRequest<'_>,
         acquisition: &mut Acquisition,
-    ) -> Result<Vec<(Candidate, crate::JobDetail, crate::Trigger)>> {
+    ) -> Result<Vec<Firable>> {
+        let mut calendars = Calendars::default();
         let mut batch = Batch::new(request.max, request.quarantined);
         let mut taken = Vec::new();
         let limit = request.max.max(1);
@@ -121,15 +121,18 @@ impl JobStore {
                 offset: page * limit,
             })?;
             let found = candidates.len();
+            let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
+            self.read_calendars(s, &mut calendars, names)?;
             for candidate in candidates {
-                match self.firable(&candidate) {
-                    Ok((job, trigger)) => {
-                        if batch.takes(&candidate) {
-                            taken.push((candidate, job, trigger));
+                let key = candidate.trigger.key.clone();
+                match self.firable(candidate, &calendars) {
+                    Ok(firable) => {
+                        if batch.takes(&firable.candidate) {
+                            taken.push(firable);
                         }
                     }
-                    Err(error) if request.quarantined.contains(&candidate.trigger.key) => drop(error),
-                    Err(error) => acquisition.unreadable.push((candidate.trigger.key, error.to_string())),
+                    Err(error) if request.quarantined.contains(&key) => drop(error),
+                    Err(error) => acquisition.unreadable.push((key, error.to_string())),
                 }
             }
             if found < limit {
@@ -139,8 +142,14 @@ impl JobStore {
         Ok(taken)
     }
 
-    pub(super) fn firable(&self, candidate: &Candidate) -> Result<(crate::JobDetail, crate::Trigger)> {
-        Ok((self.job_detail(&candidate.job)?, self.firable_trigger(&candidate.trigger)?))
+    /// Everything that a fire of the candidate needs; its calendar must be at hand.
+    pub(super) fn firable(&self, candidate: Candidate, calendars: &Calendars) -> Result<Firable> {
+        Ok(Firable {
+            job: self.job_detail(&candidate.job)?,
+            trigger: self.trigger_value(&candidate.trigger)?,
+            calendar: calendars.needed_by(&candidate.trigger)?,
+            candidate,
+        })
     }
 
     pub(in crate::store) fn misfired_before(&self, now_ms: i64) -> i64 {

@@ -2,16 +2,19 @@
 
 use super::acquire::fenced;
 use super::{FireBundle, Recovering, Reservation};
+use crate::calendar::Calendar;
 use crate::error::Result;
 use crate::job::JobDetail;
 use crate::key::TriggerKey;
 use crate::rules::firing::{self, AfterFire};
+use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, Candidate, FiredRow, FiredState, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::upkeep::recovery_keys;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{Schedule, Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 impl JobStore {
     /// Fires reserved triggers. Those that were paused, changed or taken away meanwhile are given back and missing in
@@ -46,6 +49,8 @@ impl JobStore {
         let keys: Vec<_> = reservations.iter().map(|r| r.trigger.clone()).collect();
         let mut candidates: BTreeMap<TriggerKey, Candidate> =
             s.candidates(&keys)?.into_iter().map(|c| (c.trigger.key.clone(), c)).collect();
+        let mut calendars = Calendars::default();
+        self.read_calendars(s, &mut calendars, candidates.values().filter_map(|c| c.trigger.calendar.as_deref()))?;
 
         let mut firing = Firing::new(owner, now_ms);
         let mut begun = Vec::new();
@@ -56,11 +61,10 @@ impl JobStore {
                     && c.trigger.state == TriggerState::Acquired.name()
                     && c.trigger.next_ms == Some(reservation.scheduled_ms)
             });
-            let startable =
-                candidate.filter(|c| firing.may_start(c)).and_then(|c| self.firable(&c).ok().map(|(j, t)| (c, j, t)));
-            match startable {
-                Some((candidate, job, mut trigger)) => {
-                    firing.fire(&candidate, job, &mut trigger, fence);
+            let startable = candidate.filter(|c| firing.may_start(c));
+            match startable.and_then(|candidate| self.firable(candidate, &calendars).ok()) {
+                Some(firable) => {
+                    firing.fire(firable, fence);
                     begun.push(reservation.fire_id.clone());
                 }
                 None if held.contains(&reservation.fire_id) => given_back.push(reservation),
@@ -101,6 +105,14 @@ pub(super) fn fire_id(owner: &Owner, fence: i64) -> String {
     format!("{hash:08x}-{}-{fence}", owner.incarnation)
 }
 
+/// A trigger that can be fired, and what that takes.
+pub(super) struct Firable {
+    pub(super) candidate: Candidate,
+    pub(super) job: JobDetail,
+    pub(super) trigger: Trigger,
+    pub(super) calendar: Option<Arc<Calendar>>,
+}
+
 /// Collects what a batch of fires writes, so that each table is written once.
 pub(super) struct Firing<'a> {
     owner: &'a Owner,
@@ -131,11 +143,12 @@ impl<'a> Firing<'a> {
             || (!candidate.job_is_executing && !self.one_at_a_time.contains(&candidate.job.key))
     }
 
-    pub(super) fn fire(&mut self, candidate: &Candidate, job: JobDetail, trigger: &mut Trigger, fence: i64) {
+    pub(super) fn fire(&mut self, firable: Firable, fence: i64) {
+        let Firable { candidate, job, mut trigger, calendar } = firable;
         let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
         let previous_ms = trigger.previous_ms;
         let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);
-        match firing::fire(trigger, &job, self.now_ms) {
+        match firing::fire(&mut trigger, &job, calendar.as_deref(), self.now_ms) {
             AfterFire::Goes => self.gone.entry(from).or_default().push(trigger.key.clone()),
             AfterFire::Stays(state) => self.advances.push(Advance {
                 key: trigger.key.clone(),
@@ -145,7 +158,7 @@ impl<'a> Firing<'a> {
                 next_ms: trigger.next_ms,
                 previous_ms: trigger.previous_ms,
                 start_ms: trigger.start_ms,
-                simple: simple_counts(trigger).filter(|_| trigger.next_ms.is_some()),
+                simple: simple_counts(&trigger).filter(|_| trigger.next_ms.is_some()),
             }),
         }
         if job.disallow_concurrent_execution {
@@ -168,9 +181,10 @@ impl<'a> Firing<'a> {
             fire_id,
             fence,
             removed: trigger.next_ms.is_none() && !job.requests_recovery,
-            recovering: recovering(candidate, trigger),
+            recovering: recovering(&candidate, &trigger),
             job,
-            trigger: trigger.clone(),
+            trigger,
+            calendar,
             scheduled_ms,
             fired_ms: self.now_ms,
             previous_ms,

@@ -8,10 +8,12 @@ mod release;
 pub(in crate::store) use acquire::fenced;
 pub(in crate::store) use fire::simple_counts;
 
+use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::Trigger;
+use std::sync::Arc;
 
 /// What a node can take.
 #[derive(Clone, Debug)]
@@ -63,6 +65,8 @@ pub struct FireBundle {
     pub job: JobDetail,
     /// The trigger, already moved on to its next fire time.
     pub trigger: Trigger,
+    /// The calendar that the trigger names.
+    pub calendar: Option<Arc<Calendar>>,
     /// The time this fire stands for.
     pub scheduled_ms: i64,
     /// When it was fired.

@@ -74,7 +74,7 @@ impl JobRows for MemorySession<'_> {
 }
 
 impl MemorySession<'_> {
-    fn select(&self, takes: impl Fn(&TriggerRow) -> bool) -> Vec<TriggerRow> {
+    pub(super) fn select(&self, takes: impl Fn(&TriggerRow) -> bool) -> Vec<TriggerRow> {
         let mut rows: Vec<TriggerRow> = self.tables.triggers.values().filter(|t| takes(t)).cloned().collect();
         rows.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
         rows
@@ -225,6 +225,17 @@ impl TriggerRows for MemorySession<'_> {
         Ok(matched)
     }
 
+    fn reset_triggers(&mut self, triggers: &[(TriggerKey, TriggerState, Option<i64>)]) -> Result<()> {
+        self.changes()?;
+        for (key, state, next_ms) in triggers {
+            self.tables.triggers.change(key, |row| {
+                row.state = state.name().to_owned();
+                row.next_ms = *next_ms;
+            });
+        }
+        Ok(())
+    }
+
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         self.reads()?;
         let rows = self.waiting(query.no_later_than_ms, query.misfired_before_ms, query.job_types);
@@ -274,16 +285,13 @@ impl TriggerRows for MemorySession<'_> {
         Ok(())
     }
 
-    fn calendar_exists(&mut self, _: &str) -> Result<bool> {
-        Ok(false)
-    }
-
     fn clear(&mut self) -> Result<()> {
         self.changes()?;
         self.tables.triggers.remove_if(|_, _| true);
         self.tables.recoveries.remove_if(|_, _| true);
         self.tables.jobs.remove_if(|_, _| true);
         self.tables.paused_groups.remove_if(|_, ()| true);
+        self.tables.calendars.remove_if(|_, _| true);
         Ok(())
     }
 }

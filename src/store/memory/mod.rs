@@ -1,11 +1,12 @@
 //! `MemoryDatabase`: the rows of a scheduler in this process, for tests and for work that need not survive it.
 
+mod calendars;
 mod definitions;
 mod fires;
 mod journal;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
-use super::row::{FiredRow, InstanceRow, JobRow, RecoveryRow, Snapshot, TriggerRow};
+use super::row::{CalendarRow, FiredRow, InstanceRow, JobRow, RecoveryRow, Snapshot, TriggerRow};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::key::{JobKey, TriggerKey};
@@ -35,6 +36,7 @@ struct Tables {
     recoveries: Journaled<String, RecoveryRow>,
     instances: Journaled<String, InstanceRow>,
     paused_groups: Journaled<String, ()>,
+    calendars: Journaled<String, CalendarRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -47,6 +49,7 @@ impl Tables {
         self.recoveries.commit();
         self.instances.commit();
         self.paused_groups.commit();
+        self.calendars.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -58,6 +61,7 @@ impl Tables {
         self.recoveries.roll_back();
         self.instances.roll_back();
         self.paused_groups.roll_back();
+        self.calendars.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }
@@ -203,6 +207,7 @@ impl Session for MemorySession<'_> {
             fired: self.tables.fired.values().cloned().collect(),
             instances: self.tables.instances.values().cloned().collect(),
             paused_groups: self.tables.paused_groups.keys().cloned().collect(),
+            calendars: self.tables.calendars.values().cloned().collect(),
             recoveries: self.tables.recoveries.values().cloned().collect(),
             locks: vec!["STATE_ACCESS".to_owned(), "TRIGGER_ACCESS".to_owned()],
             unreadable: Vec::new(),

@@ -3,6 +3,7 @@
 use super::MisfirePass;
 use crate::error::Result;
 use crate::rules::misfire;
+use crate::store::calendars::Calendars;
 use crate::store::firing::simple_counts;
 use crate::store::row::{Advance, TriggerRow};
 use crate::store::transaction::overtaken;
@@ -40,12 +41,14 @@ impl JobStore {
         let mut pass = MisfirePass::default();
         let mut late = Vec::new();
         let mut offset = 0;
+        let mut calendars = Calendars::default();
         // Rows that cannot be read stay where they are, at the head of every page: look past them (H12).
         while late.len() < wanted && pass.unreadable.len() < 1000 {
             let page = s.misfired(before, wanted + 1, offset)?;
             let (found, room) = (page.len(), wanted - late.len());
+            self.read_calendars(s, &mut calendars, page.iter().filter_map(|row| row.calendar.as_deref()))?;
             for row in page {
-                match self.firable_trigger(&row) {
+                match self.late_trigger(&row, &calendars) {
                     Ok(trigger) => late.push((row, trigger)),
                     Err(error) => pass.unreadable.push((row.key, error.to_string())),
                 }
@@ -57,8 +60,14 @@ impl JobStore {
             offset += found;
         }
         late.truncate(wanted);
-        self.apply_misfires(s, now_ms, late, TriggerState::Waiting, &mut pass)?;
+        self.apply_misfires(s, now_ms, late, &calendars, TriggerState::Waiting, &mut pass)?;
         Ok(pass)
+    }
+
+    /// The trigger of a row to which its misfire instruction can be applied.
+    pub(in crate::store) fn late_trigger(&self, row: &TriggerRow, calendars: &Calendars) -> Result<Trigger> {
+        calendars.of(row)?;
+        self.trigger_value(row)
     }
 
     /// Applies the misfire instruction to triggers of one state and moves them to `state`; those that will not fire
@@ -68,6 +77,7 @@ impl JobStore {
         s: &mut dyn Session,
         now_ms: i64,
         late: Vec<(TriggerRow, Trigger)>,
+        calendars: &Calendars,
         state: TriggerState,
         pass: &mut MisfirePass,
     ) -> Result<()> {
@@ -75,7 +85,7 @@ impl JobStore {
         let mut jobs = Vec::new();
         for (row, mut trigger) in late {
             let Some(expected_next_ms) = trigger.next_ms else { continue };
-            misfire::apply(&mut trigger, None, now_ms);
+            misfire::apply(&mut trigger, calendars.of(&row)?.as_deref(), now_ms);
             if trigger.next_ms.is_none() {
                 pass.finalized.push(trigger.key.clone());
                 jobs.push(trigger.job_key.clone());

@@ -123,15 +123,6 @@ fn a_trigger_for_an_unknown_job_is_refused() {
     assert!(cluster.store.trigger_job(&job_key("nobody"), JobDataMap::new()).unwrap_err().is_not_found());
 }
 
-/// Quartz takes it and then acquires and releases the trigger for ever.
-#[test]
-fn a_trigger_with_an_unknown_calendar_is_refused() {
-    let cluster = Cluster::new(open);
-    let error = cluster.try_schedule(job("a"), [once("t", "a", NOW).calendar("holidays")]).unwrap_err();
-    assert!(error.is_not_found(), "{error}");
-    assert!(!cluster.has_job("a"));
-}
-
 #[test]
 fn a_job_without_a_trigger_must_be_durable() {
     let cluster = Cluster::new(open);

@@ -1,4 +1,4 @@
-//! `PAUSED_TRIGGER_GRPS` and the names of `CALENDARS`.
+//! `PAUSED_TRIGGER_GRPS`.
 
 use super::texts;
 use crate::error::Result;
@@ -32,10 +32,5 @@ impl SqlSession<'_> {
         self.assert_trigger_access();
         let head = "DELETE FROM {p}PAUSED_TRIGGER_GRPS WHERE sched_name = ? AND";
         self.execute_for_keys(head, &[self.name()], &["trigger_group"], &texts(groups), "").map(drop)
-    }
-
-    pub(super) fn has_calendar(&mut self, name: &str) -> Result<bool> {
-        let text = "SELECT COUNT(*) AS n FROM {p}CALENDARS WHERE sched_name = ? AND calendar_name = ?";
-        Ok(self.count(text, &[self.name(), name.into()])? > 0)
     }
 }

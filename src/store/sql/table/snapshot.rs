@@ -50,6 +50,7 @@ impl SqlSession<'_> {
             fired: self.all_fired()?,
             instances: self.instances()?,
             paused_groups: self.paused_groups()?,
+            calendars: self.all_calendars()?,
             recoveries: recoveries.into_iter().map(Into::into).collect(),
             locks: locks.into_iter().map(|row| row.name).collect(),
             unreadable: Vec::new(),

@@ -80,7 +80,7 @@ impl SqlSession<'_> {
         }
     }
 
-    fn load_triggers(&mut self, condition: &str, values: &[Value]) -> Result<Vec<TriggerRow>> {
+    pub(super) fn load_triggers(&mut self, condition: &str, values: &[Value]) -> Result<Vec<TriggerRow>> {
         let text = format!("SELECT {COLUMNS} FROM {{p}}TRIGGERS t{KINDS} WHERE {condition}");
         let rows: Vec<Row> = self.load(&text, values)?;
         Ok(rows.into_iter().map(TriggerRow::from).collect())
@@ -276,6 +276,15 @@ impl TriggerRows for SqlSession<'_> {
         Ok(matched)
     }
 
+    fn reset_triggers(&mut self, triggers: &[(TriggerKey, TriggerState, Option<i64>)]) -> Result<()> {
+        self.assert_trigger_access();
+        let row = |(key, state, next_ms): &(TriggerKey, TriggerState, Option<i64>)| {
+            vec![key.name().into(), key.group().into(), state.name().into(), next_ms.unwrap_or(NO_TIME).into()]
+        };
+        let rows: Vec<_> = triggers.iter().map(row).collect();
+        self.update_rows("TRIGGERS", &BARE_KEY, &[], &["trigger_state", "next_fire_time"], &rows).map(drop)
+    }
+
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         let (of_types, types) = self.of_types(query.job_types);
         // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
@@ -332,10 +341,6 @@ impl TriggerRows for SqlSession<'_> {
 
     fn delete_paused_groups(&mut self, groups: &[String]) -> Result<()> {
         self.remove_paused_groups(groups)
-    }
-
-    fn calendar_exists(&mut self, name: &str) -> Result<bool> {
-        self.has_calendar(name)
     }
 
     fn clear(&mut self) -> Result<()> {

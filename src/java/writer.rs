@@ -14,7 +14,7 @@ const MAX_SIGNATURE_BYTES: usize = 1 << 14;
 ///
 /// Equal texts and equal class descriptors are written once and referred to after that, as Java does with constants
 /// and classes; other objects are the same only if they were the same in the stream they come from.
-pub(in crate::data_map) struct Writer {
+pub(crate) struct Writer {
     out: Vec<u8>,
     handles: u32,
     /// By the address of the graph, which the values being written keep alive.
@@ -22,12 +22,12 @@ pub(in crate::data_map) struct Writer {
     classes: HashMap<Vec<u8>, u32>,
     texts: HashMap<JavaText, u32>,
     /// Boxed values that Java holds once for all.
-    boxed: HashMap<(NodeId, i64), u32>,
+    pub(super) boxed: HashMap<(NodeId, i64), u32>,
     depth: usize,
 }
 
 impl Writer {
-    pub(in crate::data_map) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             out: MAGIC.to_vec(),
             handles: 0,
@@ -39,11 +39,11 @@ impl Writer {
         }
     }
 
-    pub(in crate::data_map) fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.out
     }
 
-    pub(super) fn put(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn put(&mut self, bytes: impl AsRef<[u8]>) {
         self.out.extend_from_slice(bytes.as_ref());
     }
 
@@ -53,41 +53,20 @@ impl Writer {
         handle
     }
 
-    fn reference(&mut self, handle: u32) {
+    pub(super) fn reference(&mut self, handle: u32) {
         self.put([tag::REFERENCE]);
         self.put(handle.to_be_bytes());
     }
 
     /// Begins a new object of a class of `graph`; its fields come next.
-    pub(super) fn begin_object(&mut self, graph: &Arc<Graph>, class: NodeId) -> Result<u32, String> {
+    pub(crate) fn begin_object(&mut self, graph: &Arc<Graph>, class: NodeId) -> Result<u32, String> {
         self.put([tag::OBJECT]);
         self.value(graph, Value::Node(class))?;
         Ok(self.next_handle())
     }
 
-    /// A boxed value; `constant` tells those apart that Java holds once for all.
-    pub(super) fn boxed(
-        &mut self,
-        graph: &Arc<Graph>,
-        class: NodeId,
-        constant: Option<i64>,
-        bytes: &[u8],
-    ) -> Result<(), String> {
-        let key = constant.map(|constant| (class, constant));
-        if let Some(handle) = key.and_then(|key| self.boxed.get(&key).copied()) {
-            self.reference(handle);
-            return Ok(());
-        }
-        let handle = self.begin_object(graph, class)?;
-        if let Some(key) = key {
-            self.boxed.insert(key, handle);
-        }
-        self.put(bytes);
-        Ok(())
-    }
-
     /// A text as an object.
-    pub(in crate::data_map) fn text(&mut self, text: &JavaText) -> Result<(), String> {
+    pub(crate) fn text(&mut self, text: &JavaText) -> Result<(), String> {
         if let Some(handle) = self.texts.get(text) {
             let handle = *handle;
             self.reference(handle);
@@ -120,7 +99,7 @@ impl Writer {
     }
 
     /// A value of `graph` with all that it points to.
-    pub(in crate::data_map) fn value(&mut self, graph: &Arc<Graph>, value: Value) -> Result<(), String> {
+    pub(crate) fn value(&mut self, graph: &Arc<Graph>, value: Value) -> Result<(), String> {
         match value {
             Value::Null => self.put([tag::NULL]),
             Value::Bool(v) => self.put([u8::from(v)]),
@@ -150,8 +129,8 @@ impl Writer {
             self.reference(handle);
             return Ok(());
         }
-        if let Some(constant) = map::boxed_constant(graph, Value::Node(id)) {
-            return map::write(self, &constant);
+        if let Some(value) = Boxed::read(graph, Value::Node(id)).filter(|value| value.constant().is_some()) {
+            return self.boxed(value);
         }
         match graph.node(id) {
             Some(Node::Text(text)) => self.text(text)?,

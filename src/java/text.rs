@@ -2,7 +2,7 @@
 
 /// A Java `String`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum JavaText {
+pub(crate) enum JavaText {
     /// Any text that Rust can hold.
     Text(String),
     /// Holds a surrogate without its other half: kept as it is, so that it can be written back.
@@ -10,7 +10,7 @@ pub(super) enum JavaText {
 }
 
 impl JavaText {
-    pub(super) fn from_units(units: Vec<u16>) -> Self {
+    pub(crate) fn from_units(units: Vec<u16>) -> Self {
         match String::from_utf16(&units) {
             Ok(text) => Self::Text(text),
             Err(_) => Self::IllFormed(units),
@@ -18,7 +18,7 @@ impl JavaText {
     }
 
     /// The text, if Rust can hold it.
-    pub(super) fn as_str(&self) -> Option<&str> {
+    pub(crate) fn as_str(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             Self::IllFormed(_) => None,
@@ -26,7 +26,7 @@ impl JavaText {
     }
 
     /// The text for people: a lone surrogate is shown as `\uD800`.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::IllFormed(units) => char::decode_utf16(units.iter().copied())
@@ -36,7 +36,7 @@ impl JavaText {
     }
 
     /// `java.lang.String.hashCode()`.
-    pub(super) fn java_hash(&self) -> i32 {
+    pub(crate) fn java_hash(&self) -> i32 {
         let add = |hash: i32, unit: u16| hash.wrapping_mul(31).wrapping_add(i32::from(unit));
         match self {
             Self::Text(text) => text.encode_utf16().fold(0, add),
@@ -46,7 +46,7 @@ impl JavaText {
 
     /// Reads the "modified UTF-8" of Java streams: NUL as two bytes, characters outside the BMP as two surrogates
     /// of three bytes each.
-    pub(super) fn from_modified_utf8(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn from_modified_utf8(bytes: &[u8]) -> Result<Self, String> {
         let mut units = Vec::with_capacity(bytes.len());
         let mut rest = bytes.iter().copied();
         while let Some(first) = rest.next() {
@@ -65,7 +65,7 @@ impl JavaText {
         Ok(Self::from_units(units))
     }
 
-    pub(super) fn to_modified_utf8(&self) -> Vec<u8> {
+    pub(crate) fn to_modified_utf8(&self) -> Vec<u8> {
         match self {
             Self::Text(text) => modified_utf8(text),
             Self::IllFormed(units) => encode(units.iter().copied()),
@@ -74,7 +74,7 @@ impl JavaText {
 }
 
 /// `text` in Java's modified UTF-8.
-pub(super) fn modified_utf8(text: &str) -> Vec<u8> {
+pub(crate) fn modified_utf8(text: &str) -> Vec<u8> {
     encode(text.encode_utf16())
 }
 

@@ -1,0 +1,108 @@
+//! `calendar`: lists, shows, puts and deletes calendars.
+
+use crate::args::CalendarCommand;
+use crate::definition;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, fields, table};
+use carnelian::calendar::Calendar;
+use carnelian::store::JobStore;
+use carnelian::{Error, Result};
+use serde_json::{Value, json};
+use std::io::Read;
+use std::path::Path;
+
+/// A definition is never longer.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Runs one of the `calendar` commands.
+pub fn run(store: &JobStore, output: Output, command: &CalendarCommand) -> Outcome {
+    match command {
+        CalendarCommand::List => list(store, output),
+        CalendarCommand::Show { name } => show(store, output, name),
+        CalendarCommand::Put { name, file, replace, update_triggers } => {
+            let text = contents(file)?;
+            let calendar = definition::read(&text)
+                .map_err(|reason| Failure::Usage(format!("calendar definition {}: {reason}", file.display())))?;
+            store.add_calendar(name, &calendar, *replace, *update_triggers)?;
+            output.done(json!({"calendar": name}), &format!("stored calendar {name}: {}", summary(&calendar)))
+        }
+        CalendarCommand::Delete { name } => {
+            if !store.delete_calendar(name)? {
+                return Err(missing(name));
+            }
+            output.done(json!({"calendar": name, "deleted": true}), &format!("deleted calendar {name}"))
+        }
+    }
+}
+
+/// The error for a calendar that is not there.
+pub fn missing(name: &str) -> Failure {
+    Failure::Refused(format!("calendar `{name}` does not exist"))
+}
+
+fn contents(file: &Path) -> Outcome<String> {
+    let failed = |error: std::io::Error| Failure::Usage(format!("{}: {error}", file.display()));
+    let mut text = String::new();
+    let read = match file.to_str() {
+        Some("-") => std::io::stdin().lock().take(MAX_FILE_BYTES).read_to_string(&mut text),
+        _ => std::fs::File::open(file).map_err(failed)?.take(MAX_FILE_BYTES).read_to_string(&mut text),
+    };
+    read.map_err(failed)?;
+    Ok(text)
+}
+
+fn list(store: &JobStore, output: Output) -> Outcome {
+    let mut calendars: Vec<(String, Result<Calendar>)> = Vec::new();
+    for name in store.calendar_names()? {
+        match store.calendar(&name) {
+            Ok(Some(calendar)) => calendars.push((name, Ok(calendar))),
+            Ok(None) => {}
+            Err(error @ Error::Unreadable { .. }) => calendars.push((name, Err(error))),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let document = |(name, calendar): &(String, Result<Calendar>)| match calendar {
+        Ok(calendar) => json!({
+            "calendar": name,
+            "type": calendar.rule().name(),
+            "tz": calendar.zone().map(|zone| zone.name()),
+            "description": calendar.description(),
+            "error": null,
+        }),
+        Err(error) => json!({
+            "calendar": name, "type": null, "tz": null, "description": null, "error": error.to_string(),
+        }),
+    };
+    output.answer(Value::Array(calendars.iter().map(document).collect()), || {
+        let row = |(name, calendar): &(String, Result<Calendar>)| {
+            let (what, note) = match calendar {
+                Ok(calendar) => (summary(calendar), calendar.description().unwrap_or_default().to_owned()),
+                Err(error) => ("unreadable".to_owned(), error.to_string()),
+            };
+            vec![name.clone(), what, note]
+        };
+        table(&["CALENDAR", "TYPE", "DESCRIPTION"], &calendars.iter().map(row).collect::<Vec<_>>())
+    })
+}
+
+/// The kinds from the uppermost to the lowest, with their zones.
+fn summary(calendar: &Calendar) -> String {
+    let own = match calendar.zone() {
+        Some(zone) => format!("{} in {zone}", calendar.rule().name()),
+        None => calendar.rule().name().to_owned(),
+    };
+    match calendar.base() {
+        Some(base) => format!("{own} over {}", summary(base)),
+        None => own,
+    }
+}
+
+fn show(store: &JobStore, output: Output, name: &str) -> Outcome {
+    let calendar = store.calendar(name)?.ok_or_else(|| missing(name))?;
+    let definition = definition::show(&calendar);
+    let text = format!("{definition:#}\n");
+    output.answer(json!({"calendar": name, "definition": definition}), || {
+        let heading = fields(&[("calendar", Some(name.to_owned())), ("type", Some(summary(&calendar)))]);
+        format!("{heading}{text}")
+    })
+}

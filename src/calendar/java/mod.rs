@@ -1,0 +1,82 @@
+//! Calendars as Java stores them: object streams of the classes in `org.quartz.impl.calendar`.
+
+mod classes;
+mod days;
+mod reading;
+mod writing;
+mod zone;
+
+use super::Calendar;
+use crate::data_map::MAX_STORED_BYTES;
+use crate::error::{Error, Result};
+use std::sync::Arc;
+
+/// The stream that a calendar was read from, so that it is stored again as it was.
+///
+/// It is no part of what the calendar means: two calendars are equal whatever they were read from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Origin(Option<Arc<[u8]>>);
+
+impl PartialEq for Origin {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Origin {}
+
+/// The stored form.
+impl Calendar {
+    /// Reads what Quartz stores in the column `CALENDAR`: a serialised calendar of one of Quartz's own classes.
+    ///
+    /// The zone of the days of an annual calendar, which Quartz stores with each of them, is not kept apart: it becomes
+    /// part of the day. Where a calendar has no zone, the [default zone](Self::with_default_zone) counts.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the bytes are no object stream, or one of another class; the class is named.
+    pub fn from_java_bytes(bytes: &[u8]) -> Result<Self> {
+        let read = Self::decode(bytes);
+        read.map_err(|reason| Error::invalid("stored calendar", format!("{} bytes", bytes.len()), reason))
+    }
+
+    /// The bytes that Quartz would store. A calendar that was read and not changed gives the bytes it was read from.
+    ///
+    /// Time zones are written with tables of their offsets, which a Java node believes: they are those of this crate's
+    /// zone data.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the calendar does not [`check`](Self::check), or has more bytes than every database can
+    /// store: 65,535.
+    ///
+    /// ```
+    /// use carnelian::calendar::{Calendar, Weekdays};
+    ///
+    /// let weekend = Calendar::new(Weekdays::weekend()).in_zone(chrono_tz::Europe::Berlin);
+    /// assert_eq!(Calendar::from_java_bytes(&weekend.to_java_bytes()?)?, weekend);
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    pub fn to_java_bytes(&self) -> Result<Vec<u8>> {
+        if let Some(bytes) = &self.origin.0 {
+            return Ok(bytes.to_vec());
+        }
+        self.check()?;
+        let subject = || self.rule.name();
+        let bytes = writing::write(self).map_err(|reason| Error::invalid("calendar", subject(), reason))?;
+        if bytes.len() > MAX_STORED_BYTES {
+            let expected = format!("{} bytes are more than the {MAX_STORED_BYTES} that can be stored", bytes.len());
+            return Err(Error::invalid("calendar", subject(), expected));
+        }
+        Ok(bytes)
+    }
+
+    /// Reads a stored calendar. An error says, for people, why the bytes cannot be read.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let mut calendar = reading::read(bytes)?;
+        calendar.check().map_err(|error| error.to_string())?;
+        calendar.origin = Origin(Some(bytes.into()));
+        Ok(calendar)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! What a new calendar makes of the triggers that name it.
+
+use crate::calendar::Calendar;
+use crate::trigger::Trigger;
+
+/// How many excluded times that are long past are gone through one by one.
+const MAX_STEPS: usize = 100_000;
+
+/// Quartz's `updateWithNewCalendar`: the next fire time becomes the first after the last fire, or after now if there was
+/// none, that the calendar includes.
+///
+/// Of excluded times that are long past Quartz leaves out every second one without asking the calendar; so it is here,
+/// since nodes of both kinds must agree.
+pub(crate) fn update(trigger: &mut Trigger, calendar: &Calendar, now_ms: i64, threshold_ms: i64) {
+    let mut next = trigger.fire_time_after(trigger.previous_ms.unwrap_or(now_ms), now_ms);
+    for _ in 0..MAX_STEPS {
+        let Some(excluded) = next.filter(|at| !calendar.is_time_included(*at)) else { break };
+        next = trigger.fire_time_after(excluded, now_ms);
+        match next {
+            Some(at) if now_ms.saturating_sub(at) >= threshold_ms.max(1) => next = trigger.fire_time_after(at, now_ms),
+            // From here on nothing is left out.
+            Some(_) => {
+                next = trigger.included_time_after(excluded, Some(calendar), now_ms);
+                break;
+            }
+            None => break,
+        }
+    }
+    trigger.next_ms = next.filter(|at| calendar.is_time_included(*at));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calendar::{CronTimes, MonthDays, Weekdays};
+    use crate::key::{JobKey, TriggerKey};
+    use crate::trigger::{SimpleSchedule, moment};
+    use std::time::Duration;
+
+    /// 2026-03-01T12:00:00Z, a Sunday.
+    const NOW: i64 = 1_772_366_400_000;
+    const HOUR: i64 = 3_600_000;
+
+    fn hourly(start_ms: i64, previous_ms: Option<i64>) -> Trigger {
+        let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j"));
+        let every = SimpleSchedule::every(Duration::from_secs(3600));
+        let mut trigger = builder.schedule(every).start_at(moment(start_ms)).build().expect("a trigger");
+        trigger.set_history(previous_ms.or(Some(start_ms)), previous_ms, 1);
+        trigger
+    }
+
+    fn next(mut trigger: Trigger, calendar: &Calendar) -> Option<i64> {
+        update(&mut trigger, calendar, NOW, 60_000);
+        trigger.next_ms
+    }
+
+    #[test]
+    fn the_next_time_is_the_first_after_the_last_fire_that_is_included() {
+        let weekend = Calendar::new(Weekdays::weekend());
+        assert_eq!(next(hourly(NOW - 48 * HOUR, Some(NOW)), &weekend), Some(NOW + 12 * HOUR));
+        let first = Calendar::new(MonthDays::excluding([2]).expect("a day"));
+        assert_eq!(next(hourly(NOW - 48 * HOUR, Some(NOW)), &first), Some(NOW + HOUR));
+        // A time that is past and included stays, to be fired late or as misfired.
+        assert_eq!(next(hourly(NOW - 48 * HOUR, Some(NOW - 5 * HOUR)), &first), Some(NOW - 4 * HOUR));
+    }
+
+    #[test]
+    fn one_that_has_not_fired_yet_begins_after_now() {
+        let first = Calendar::new(MonthDays::excluding([2]).expect("a day"));
+        assert_eq!(next(hourly(NOW - 2 * HOUR, None), &first), Some(NOW + HOUR));
+        assert_eq!(next(hourly(NOW + 2 * HOUR, None), &first), Some(NOW + 2 * HOUR));
+    }
+
+    #[test]
+    fn of_excluded_times_long_past_every_second_is_left_out() {
+        // Excluded: 7 and 8 o'clock; included: 9 o'clock and later.
+        let early = Calendar::new(CronTimes::excluding("* * 7-8 * * ?").expect("an expression"));
+        // From 6: 7 is excluded, 8 is left out, 9 is included.
+        assert_eq!(next(hourly(NOW - 6 * HOUR, Some(NOW - 6 * HOUR)), &early), Some(NOW - 3 * HOUR));
+        let seven = Calendar::new(CronTimes::excluding("* * 7 * * ?").expect("an expression"));
+        assert_eq!(next(hourly(NOW - 6 * HOUR, Some(NOW - 6 * HOUR)), &seven), Some(NOW - 3 * HOUR), "not 8");
+    }
+
+    #[test]
+    fn where_nothing_is_included_there_is_no_next_time() {
+        let never = Calendar::new(MonthDays::excluding(1..=31).expect("days"));
+        assert_eq!(next(hourly(NOW, Some(NOW)), &never), None);
+        assert_eq!(next(hourly(NOW - 1_000_000 * HOUR, Some(NOW - 999_999 * HOUR)), &never), None);
+    }
+}

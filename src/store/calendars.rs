@@ -1,0 +1,120 @@
+//! `Calendars`: the stored calendars that a batch of triggers needs, read once per transaction.
+
+use super::row::{CalendarRow, TriggerRow};
+use super::{JobStore, Session};
+use crate::calendar::Calendar;
+use crate::error::{Error, Result};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// More decoded calendars than these are not kept.
+const MAX_KEPT: usize = 256;
+
+/// The calendars read so far in one transaction.
+#[derive(Default)]
+pub(super) struct Calendars {
+    /// By name; none for one that is not stored.
+    read: BTreeMap<String, Option<Decoded>>,
+}
+
+/// A calendar, or why it cannot be read.
+type Decoded = Result<Arc<Calendar>, String>;
+
+/// What was decoded before, so that the same bytes are decoded once. The bytes are read in every transaction: what is
+/// kept is never older than what is stored.
+#[derive(Default)]
+pub(super) struct DecodedCalendars {
+    kept: Mutex<BTreeMap<String, (Vec<u8>, Decoded)>>,
+}
+
+impl DecodedCalendars {
+    fn decode(&self, row: CalendarRow) -> Decoded {
+        let mut kept = self.kept.lock();
+        if let Some((bytes, decoded)) = kept.get(&row.name)
+            && *bytes == row.bytes
+        {
+            return decoded.clone();
+        }
+        let decoded = Calendar::decode(&row.bytes).map(Arc::new);
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(row.name, (row.bytes, decoded.clone()));
+        decoded
+    }
+}
+
+impl JobStore {
+    /// Reads those of these calendars that have not been read yet: one statement, none if there are none.
+    pub(super) fn read_calendars<'n>(
+        &self,
+        s: &mut dyn Session,
+        calendars: &mut Calendars,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Result<()> {
+        let new: BTreeSet<&str> = names.filter(|name| !calendars.read.contains_key(*name)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = new.into_iter().map(str::to_owned).collect();
+        let rows = s.calendars(&names)?;
+        calendars.read.extend(names.into_iter().map(|name| (name, None)));
+        for row in rows {
+            calendars.read.insert(row.name.clone(), Some(self.decoded_calendars.decode(row)));
+        }
+        Ok(())
+    }
+
+    /// The calendars that these triggers name.
+    pub(super) fn calendars_of(&self, s: &mut dyn Session, rows: &[TriggerRow]) -> Result<Calendars> {
+        let mut calendars = Calendars::default();
+        self.read_calendars(s, &mut calendars, rows.iter().filter_map(|row| row.calendar.as_deref()))?;
+        Ok(calendars)
+    }
+}
+
+impl Calendars {
+    /// The calendar of this name; none if it is not stored.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if its bytes cannot be read.
+    pub(super) fn named(&self, name: &str) -> Result<Option<Arc<Calendar>>> {
+        match self.read.get(name) {
+            Some(Some(decoded)) => decoded.clone().map(Some).map_err(|reason| unreadable_calendar(name, &reason)),
+            Some(None) | None => Ok(None),
+        }
+    }
+
+    /// The calendar of a trigger that is about to be fired: it must be at hand.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if it is not stored, or cannot be read.
+    pub(super) fn needed_by(&self, row: &TriggerRow) -> Result<Option<Arc<Calendar>>> {
+        let unreadable = |reason: String| {
+            let reason = format!("CALENDAR_NAME = {}: {reason}", row.calendar.as_deref().unwrap_or_default());
+            Error::Unreadable { table: "TRIGGERS", key: row.key.to_string(), reason }
+        };
+        let Some(name) = &row.calendar else { return Ok(None) };
+        match self.read.get(name) {
+            Some(Some(decoded)) => decoded.clone().map(Some).map_err(unreadable),
+            Some(None) | None => Err(unreadable("no calendar of this name is stored".to_owned())),
+        }
+    }
+
+    /// The calendar of a trigger that gets a new fire time without being fired. As in Quartz, one that is not stored
+    /// excludes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if it cannot be read.
+    pub(super) fn of(&self, row: &TriggerRow) -> Result<Option<Arc<Calendar>>> {
+        match &row.calendar {
+            Some(name) if matches!(self.read.get(name), Some(Some(_))) => self.needed_by(row),
+            _ => Ok(None),
+        }
+    }
+}
+
+pub(super) fn unreadable_calendar(name: &str, reason: &str) -> Error {
+    Error::Unreadable { table: "CALENDARS", key: name.to_owned(), reason: format!("CALENDAR: {reason}") }
+}

@@ -1,0 +1,385 @@
+//! Calendars: stored, replaced and deleted; what triggers make of them.
+
+use super::*;
+use carnelian::calendar::{Calendar, CalendarRule, CronTimes, MonthDays, Weekdays};
+use carnelian::store::CompletionInstruction;
+use carnelian::store::row::CalendarRow;
+use carnelian::{CronSchedule, Error, GroupMatcher, MisfireInstruction};
+
+/// Leaves out these minutes of every hour. The tests begin at a full hour.
+fn minutes(excluded: &str) -> Calendar {
+    Calendar::new(CronTimes::excluding(&format!("* {excluded} * * * ?")).unwrap())
+}
+
+fn nothing_left() -> Calendar {
+    Calendar::new(MonthDays::excluding(1..=31).unwrap())
+}
+
+fn add(cluster: &Cluster, name: &str, calendar: &Calendar) {
+    cluster.store.add_calendar(name, calendar, false, false).unwrap();
+}
+
+/// Replaces a calendar and lets its triggers follow.
+fn update(cluster: &Cluster, name: &str, calendar: &Calendar) {
+    cluster.store.add_calendar(name, calendar, true, true).unwrap();
+}
+
+/// Fires every minute but those that calendar `c` leaves out.
+fn guarded(name: &str, job: &str, from_ms: i64) -> carnelian::TriggerBuilder {
+    minutely(name, job, from_ms).calendar("c")
+}
+
+/// Bytes of a calendar of a class that only somebody's own JVM knows.
+fn of_ones_own() -> Vec<u8> {
+    let bytes = Calendar::new(Weekdays::weekend()).to_java_bytes().unwrap();
+    let (ours, theirs) = (b"org.quartz.impl.calendar.WeeklyCalendar", b"com.example.batch.PhasesOfTheMoonCalend");
+    let at = bytes.windows(ours.len()).position(|window| window == ours).unwrap();
+    [&bytes[..at], theirs, &bytes[at + theirs.len()..]].concat()
+}
+
+fn put_bytes(cluster: &Cluster, name: &str, bytes: Vec<u8>) {
+    let row = CalendarRow { name: name.to_owned(), bytes };
+    cluster.tamper(|s| s.insert_calendar(&row));
+}
+
+#[test]
+fn a_calendar_comes_back_as_it_was_stored() {
+    let cluster = Cluster::new(open);
+    let store = &cluster.store;
+    let weekend = Calendar::new(Weekdays::weekend())
+        .in_zone(chrono_tz::Europe::Berlin)
+        .describe("née à la fin")
+        .over(minutes("1-2"));
+    assert_eq!((store.calendar_names().unwrap(), store.calendar("b").unwrap()), (vec![], None));
+    add(&cluster, "b", &weekend);
+    add(&cluster, "Ä", &minutes("5"));
+    assert_eq!(store.calendar("b").unwrap(), Some(weekend));
+    let mut names = store.calendar_names().unwrap();
+    names.sort();
+    assert_eq!(names, ["b", "Ä"]);
+
+    let error = store.add_calendar("b", &minutes("5"), false, false).unwrap_err();
+    assert!(error.is_already_exists() && error.to_string().contains("calendar `b`"), "{error}");
+    store.add_calendar("b", &minutes("5"), true, false).unwrap();
+    assert_eq!(store.calendar("b").unwrap(), Some(minutes("5")));
+    assert!(store.delete_calendar("b").unwrap());
+    assert!(!store.delete_calendar("b").unwrap());
+    assert!(store.add_calendar("", &minutes("5"), false, false).is_err());
+    assert!(store.add_calendar(&"x".repeat(191), &minutes("5"), false, false).is_err());
+    store.clear().unwrap();
+    assert!(store.calendar_names().unwrap().is_empty());
+}
+
+#[test]
+fn what_a_java_node_stored_is_stored_again_as_it_was() {
+    let cluster = Cluster::new(open);
+    let mut bytes = minutes("1").in_zone(chrono_tz::Europe::Berlin).to_java_bytes().unwrap();
+    // A table of offsets that only another version of the zone data has.
+    let at = bytes.windows(4).position(|window| window == 7_200_000_i32.to_be_bytes()).unwrap();
+    bytes[at + 3] ^= 1;
+    put_bytes(&cluster, "c", bytes.clone());
+    let read = cluster.store.calendar("c").unwrap().unwrap();
+    update(&cluster, "c", &read);
+    add(&cluster, "copy", &read);
+    let stored = cluster.snapshot().calendars;
+    assert!(stored.len() == 2 && stored.iter().all(|row| row.bytes == bytes));
+}
+
+#[test]
+fn fires_pass_over_what_the_calendar_leaves_out() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("1-2,4"));
+    cluster.schedule(
+        job("a"),
+        [guarded("t", "a", NOW), guarded("late start", "a", NOW + MINUTE), minutely("u", "a", NOW)],
+    );
+    assert_eq!(cluster.next("late start"), Some(NOW + 3 * MINUTE));
+    let fired = a.acquire().fired;
+    for bundle in &fired {
+        let calendar = (bundle.trigger.key().name() == "t").then(|| minutes("1-2,4"));
+        assert_eq!(bundle.calendar.as_deref(), calendar.as_ref());
+    }
+    assert_eq!((fired.len(), cluster.next("t"), cluster.next("u")), (2, Some(NOW + 3 * MINUTE), Some(NOW + MINUTE)));
+    // The same for one that is reserved first.
+    cluster.advance(3 * MINUTE - SECOND);
+    let reserved = a.acquire().reserved;
+    assert_eq!(reserved.len(), 2);
+    cluster.advance(SECOND);
+    let bundles = a.fire(&reserved);
+    assert_eq!((bundles.len(), cluster.next("t")), (2, Some(NOW + 5 * MINUTE)));
+}
+
+#[test]
+fn a_trigger_for_which_the_calendar_leaves_no_time_is_refused() {
+    let cluster = Cluster::new(open);
+    add(&cluster, "c", &nothing_left());
+    let error = cluster.try_schedule(job("a"), [guarded("t", "a", NOW)]).unwrap_err();
+    assert!(matches!(error, Error::NeverFires { .. }) && error.to_string().contains("calendar `c`"), "{error}");
+    assert!(!cluster.has_job("a"));
+}
+
+#[test]
+fn the_last_fire_is_the_last_that_the_calendar_includes() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("1-59"));
+    cluster.schedule(job("a"), [guarded("t", "a", NOW).end_at(at(NOW + 10 * MINUTE))]);
+    let fired = a.fire_one();
+    a.complete(&fired);
+    assert!(!cluster.has_job("a"));
+}
+
+#[test]
+fn a_calendar_in_use_is_not_deleted() {
+    let cluster = Cluster::new(open);
+    add(&cluster, "c", &minutes("1"));
+    let triggers: Vec<_> = (0..7).map(|n| guarded(&format!("t{n}"), "a", NOW).build().unwrap()).collect();
+    cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
+    let error = cluster.store.delete_calendar("c").unwrap_err().to_string();
+    assert!(error.contains("`triggers.t0`") && error.contains("`triggers.t4` and 2 more"), "{error}");
+    assert_eq!(cluster.store.calendar("c").unwrap(), Some(minutes("1")));
+    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    assert!(cluster.store.delete_calendar("c").unwrap());
+}
+
+#[test]
+fn triggers_follow_a_new_calendar_if_they_are_told_to() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("30"));
+    cluster.schedule(job("a"), [guarded("t", "a", NOW), minutely("other", "a", NOW)]);
+    a.acquire();
+    cluster.store.add_calendar("c", &minutes("1-3"), true, false).unwrap();
+    assert_eq!(cluster.next("t"), Some(NOW + MINUTE));
+    update(&cluster, "c", &minutes("1-4"));
+    assert_eq!((cluster.next("t"), cluster.next("other")), (Some(NOW + 5 * MINUTE), Some(NOW + MINUTE)));
+    // What counts is the last fire: a time may be due, and late, that was left out until now.
+    cluster.advance(4 * MINUTE);
+    update(&cluster, "c", &minutes("1,7-9"));
+    assert_eq!(cluster.next("t"), Some(NOW + 3 * MINUTE), "the second was passed over with the first");
+    assert_eq!(names(&a.acquire().fired), ["t"]);
+    assert_eq!(cluster.next("t"), Some(NOW + 4 * MINUTE));
+}
+
+/// As in Quartz: the triggers are stored anew, whatever their state.
+#[test]
+fn an_update_wakes_all_but_paused_groups() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("30"));
+    let in_group = |name: &str, group: &str| {
+        carnelian::Trigger::builder(carnelian::TriggerKey::new(group, name), job_key("a"))
+            .schedule(carnelian::SimpleSchedule::every(std::time::Duration::from_secs(60)))
+            .start_at(at(NOW + 10 * MINUTE))
+            .calendar("c")
+    };
+    cluster.schedule(
+        job("a"),
+        [guarded("error", "a", NOW), guarded("paused", "a", NOW + 10 * MINUTE), in_group("t", "paused group")],
+    );
+    let fired = a.fire_one();
+    a.complete_with(&fired, CompletionInstruction::SetTriggerError);
+    cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
+    cluster.store.pause_trigger_groups(&GroupMatcher::equals("paused group")).unwrap();
+    assert_eq!((cluster.state("error").as_str(), cluster.state("paused").as_str()), ("ERROR", "PAUSED"));
+
+    update(&cluster, "c", &minutes("1,10"));
+    assert_eq!((cluster.state("error").as_str(), cluster.next("error")), ("WAITING", Some(NOW + 2 * MINUTE)));
+    assert_eq!((cluster.state("paused").as_str(), cluster.next("paused")), ("WAITING", Some(NOW + 11 * MINUTE)));
+    let key = carnelian::TriggerKey::new("paused group", "t");
+    assert_eq!(cluster.state_of(&key), "PAUSED");
+    let trigger = cluster.store.trigger(&key).unwrap().unwrap();
+    assert_eq!(trigger.next_fire_time(), Some(at(NOW + 11 * MINUTE)));
+
+    cluster.store.pause_all().unwrap();
+    update(&cluster, "c", &minutes("1"));
+    assert_eq!(cluster.state("paused"), "PAUSED");
+}
+
+#[test]
+fn an_update_takes_reservations_back_and_leaves_blocked_triggers_blocked() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("30"));
+    cluster.schedule(job("a"), [guarded("t", "a", NOW + SECOND)]);
+    let reservation = a.reserve_one();
+    update(&cluster, "c", &minutes("0"));
+    assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE + SECOND)));
+    cluster.advance(SECOND);
+    assert!(a.fire(&[reservation]).is_empty() && cluster.fires().is_empty());
+
+    cluster.schedule(lone_job("b"), [guarded("lone", "b", NOW + SECOND), guarded("beside", "b", NOW + 2 * MINUTE)]);
+    cluster.advance(MINUTE);
+    let fired = a.acquire().fired;
+    assert_eq!((names(&fired).contains(&"lone"), cluster.state("beside").as_str()), (true, "BLOCKED"));
+    update(&cluster, "c", &minutes("5"));
+    assert_eq!((cluster.state("lone").as_str(), cluster.state("beside").as_str()), ("BLOCKED", "BLOCKED"));
+    for bundle in &fired {
+        a.complete(bundle);
+    }
+    assert_eq!((cluster.state("lone").as_str(), cluster.state("beside").as_str()), ("WAITING", "WAITING"));
+}
+
+/// Quartz leaves such a trigger for ever; here a later calendar wakes it.
+#[test]
+fn a_trigger_without_a_time_left_waits_for_another_calendar() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("30"));
+    cluster.schedule(job("a"), [guarded("t", "a", NOW + MINUTE)]);
+    update(&cluster, "c", &nothing_left());
+    assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", None));
+    cluster.advance(5 * MINUTE);
+    assert!(a.acquire().fired.is_empty());
+    assert!(cluster.store.handle_misfires().unwrap().handled.is_empty());
+    cluster.check();
+    update(&cluster, "c", &minutes("6"));
+    assert_eq!(cluster.next("t"), Some(NOW + 7 * MINUTE));
+}
+
+#[test]
+fn a_trigger_whose_last_fire_runs_stays_complete() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("30"));
+    cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).calendar("c")]);
+    let fired = a.fire_one();
+    assert_eq!(cluster.state("t"), "COMPLETE");
+    update(&cluster, "c", &minutes("31"));
+    assert_eq!(cluster.state("t"), "COMPLETE");
+    a.complete(&fired);
+    assert_eq!(cluster.state("t"), "-");
+}
+
+/// Quartz takes it and then acquires and releases the trigger for ever.
+#[test]
+fn a_trigger_whose_calendar_is_not_stored_waits_for_it() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [guarded("t", "a", NOW), minutely("u", "a", NOW)]);
+    let error = cluster.store.add_trigger(guarded("v", "a", NOW).build().unwrap(), false).unwrap_err();
+    assert!(error.is_not_found() && error.to_string().contains("calendar `c`"), "{error}");
+
+    let acquisition = a.acquire();
+    assert_eq!(names(&acquisition.fired), ["u"]);
+    let [(key, reason)] = acquisition.unreadable.as_slice() else { panic!("{acquisition:?}") };
+    assert!(*key == trigger_key("t") && reason.contains("CALENDAR_NAME = c"), "{reason}");
+    assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW)));
+
+    add(&cluster, "c", &minutes("1"));
+    assert_eq!(names(&a.acquire().fired), ["t"]);
+    assert_eq!(cluster.next("t"), Some(NOW + 2 * MINUTE));
+}
+
+/// Somebody deletes the row by hand while the trigger is reserved.
+#[test]
+fn a_reservation_whose_calendar_went_is_given_back() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("30"));
+    cluster.schedule(job("a"), [guarded("t", "a", NOW + SECOND)]);
+    let reservation = a.reserve_one();
+    cluster.tamper(|s| s.delete_calendar("c").map(drop));
+    cluster.advance(SECOND);
+    assert!(a.fire(&[reservation]).is_empty());
+    assert_eq!((cluster.state("t").as_str(), cluster.fires().len()), ("WAITING", 0));
+}
+
+#[test]
+fn a_calendar_that_cannot_be_read_is_named_and_left_as_it_is() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("30"));
+    cluster.schedule(job("a"), [guarded("t", "a", NOW), guarded("paused", "a", NOW), minutely("u", "a", NOW)]);
+    cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
+    cluster.tamper(|s| s.delete_calendar("c").map(drop));
+    put_bytes(&cluster, "c", of_ones_own());
+
+    let error = cluster.store.calendar("c").unwrap_err().to_string();
+    assert!(error.contains("CALENDARS") && error.contains("com.example.batch.PhasesOfTheMoonCalend"), "{error}");
+    assert_eq!(cluster.store.calendar_names().unwrap(), ["c"]);
+    let acquisition = a.acquire();
+    assert_eq!((names(&acquisition.fired), acquisition.unreadable.len()), (vec!["u"], 1));
+    assert!(acquisition.unreadable[0].1.contains("PhasesOfTheMoon"), "{:?}", acquisition.unreadable);
+    assert!(cluster.try_schedule(job("b"), [guarded("v", "b", NOW)]).is_err());
+
+    cluster.advance(10 * MINUTE);
+    let pass = cluster.store.handle_misfires().unwrap();
+    assert!(pass.unreadable.iter().any(|(key, _)| *key == trigger_key("t")), "{pass:?}");
+    assert_eq!(cluster.next("t"), Some(NOW));
+    assert_eq!(cluster.store.resume_triggers(&[trigger_key("paused")], true).unwrap(), 1);
+    assert_eq!((cluster.state("paused").as_str(), cluster.next("paused")), ("WAITING", Some(NOW)));
+    assert!(cluster.store.delete_calendar("c").is_err(), "its triggers still name it");
+    assert_eq!(cluster.snapshot().calendars[0].bytes, of_ones_own());
+}
+
+#[test]
+fn misfires_are_moved_to_times_that_the_calendar_includes() {
+    let cluster = Cluster::new(open);
+    add(&cluster, "c", &minutes("10-14"));
+    let noon = CronSchedule::new("0 * * * * ?").unwrap();
+    let cron = once("cron", "a", NOW).schedule(noon).misfire(MisfireInstruction::DoNothing).calendar("c");
+    cluster.schedule(job("a"), [cron.clone(), guarded("simple", "a", NOW)]);
+    cluster.schedule(
+        job("b"),
+        [minutely("paused", "b", NOW).calendar("c"), minutely("astray", "b", NOW).calendar("none")],
+    );
+    cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
+    cluster.advance(9 * MINUTE + 30 * SECOND);
+    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 3);
+    assert_eq!((cluster.next("cron"), cluster.next("simple")), (Some(NOW + 15 * MINUTE), Some(NOW + 15 * MINUTE)));
+    // As in Quartz, a calendar that is not stored leaves nothing out.
+    assert_eq!(cluster.next("astray"), Some(NOW + 10 * MINUTE));
+    cluster.store.resume_triggers(&[trigger_key("paused")], true).unwrap();
+    assert_eq!(cluster.next("paused"), Some(NOW + 15 * MINUTE));
+}
+
+/// Each node decodes a calendar once, and never uses an old one.
+#[test]
+fn every_node_sees_a_new_calendar_at_once() {
+    let cluster = Cluster::new(open);
+    let nodes = [cluster.node("A"), cluster.node("B")];
+    add(&cluster, "c", &minutes("30"));
+    cluster.schedule(job("a"), [guarded("t", "a", NOW)]);
+    let mut next = NOW;
+    for (round, excluded) in ["30", "2-3", "30", "5", "6-7,9"].into_iter().enumerate() {
+        cluster.store.add_calendar("c", &minutes(excluded), true, false).unwrap();
+        cluster.advance(next - cluster.now());
+        nodes[round % 2].complete(&nodes[round % 2].fire_one());
+        next = cluster.next("t").unwrap();
+    }
+    assert_eq!(next, NOW + 8 * MINUTE);
+}
+
+#[test]
+fn calendars_cost_a_batch_one_statement_and_none_where_no_trigger_names_one() {
+    let statements = |calendars: bool| {
+        let cluster = Cluster::new(open);
+        let a = cluster.node("A");
+        for name in ["c", "d"] {
+            add(&cluster, name, &minutes("30"));
+        }
+        let trigger = |n: usize| {
+            let trigger = minutely(&format!("t{n}"), "a", NOW);
+            if calendars { trigger.calendar(["c", "d"][n % 2]) } else { trigger }.build().unwrap()
+        };
+        cluster.store.schedule(vec![(job("a").build().unwrap(), (0..20).map(trigger).collect())], false).unwrap();
+        let before = cluster.opened.database.counts().statements;
+        assert_eq!(a.try_acquire(30).unwrap().fired.len(), 20);
+        cluster.opened.database.counts().statements - before
+    };
+    let (without, with) = (statements(false), statements(true));
+    // SQLite, where a statement costs no round trip, reads them one by one.
+    assert!((1..=2).contains(&(with - without)), "{without} statements without, {with} with calendars");
+}
+
+#[test]
+fn a_calendar_that_leaves_out_nothing_changes_nothing() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    add(&cluster, "c", &Calendar::new(CalendarRule::Nothing));
+    cluster.schedule(job("a"), [guarded("t", "a", NOW)]);
+    a.fire_one();
+    assert_eq!(cluster.next("t"), Some(NOW + MINUTE));
+}
