@@ -6,6 +6,7 @@ pub mod cron;
 mod data_map;
 mod error;
 mod job;
+pub mod job_file;
 mod key;
 mod listener;
 mod local;
@@ -16,6 +17,7 @@ pub mod settings;
 mod signal;
 pub mod store;
 mod trigger;
+mod zone;
 
 pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};

@@ -4,10 +4,12 @@ use super::health::{Counters, ServiceRecord};
 use super::registry::Registry;
 use super::standing::Standing;
 use crate::clock::Clock;
+use crate::error::Result;
+use crate::job_file::JobFile;
 use crate::listener::Listeners;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
-use crate::store::JobStore;
+use crate::store::{Imported, JobStore};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -118,6 +120,26 @@ impl Node {
             quarantine: super::quarantine::Quarantine::default(),
             settings,
         }
+    }
+
+    /// Stores what a job file says, wakes the acquirer and tells the listeners.
+    pub(crate) fn import(&self, file: &JobFile) -> Result<Imported> {
+        let with_flags = file.clone().with_flags(|job_type| self.registry.job(job_type)?.flags());
+        let imported = self.store.import(&with_flags)?;
+        self.acquirer.signal.raise();
+        for key in &imported.deleted_jobs {
+            self.listeners.scheduler("job_deleted", |listener| listener.job_deleted(key));
+        }
+        for key in &imported.deleted_triggers {
+            self.listeners.scheduler("job_unscheduled", |listener| listener.job_unscheduled(key));
+        }
+        for job in &imported.jobs {
+            self.listeners.scheduler("job_added", |listener| listener.job_added(job));
+        }
+        for trigger in &imported.triggers {
+            self.listeners.scheduler("job_scheduled", |listener| listener.job_scheduled(trigger));
+        }
+        Ok(imported)
     }
 
     /// Whether this node takes work at all: started, not standing by, and not the passive one.

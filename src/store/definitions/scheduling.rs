@@ -139,7 +139,7 @@ impl JobStore {
         })
     }
 
-    fn put_jobs<'a>(
+    pub(super) fn put_jobs<'a>(
         &self,
         s: &mut dyn Session,
         jobs: impl Iterator<Item = &'a JobDetail>,
@@ -189,21 +189,15 @@ impl JobStore {
         }
         let now_ms = s.now_ms()?;
         let mut rows = Vec::with_capacity(triggers.len());
-        let mut pausing = BTreeSet::new();
         for (nonconcurrent, trigger) in triggers.iter_mut() {
             self.set_first_fire_time(s, trigger, now_ms)?;
-            if standing.pauses_all && !standing.paused_groups.contains(trigger.key.group()) {
-                pausing.insert(trigger.key.group().to_owned());
-            }
             rows.push(self.trigger_row(trigger, state_of_new(standing, trigger, *nonconcurrent))?);
         }
-        if !pausing.is_empty() {
-            s.insert_paused_groups(&pausing.into_iter().collect::<Vec<_>>())?;
-        }
+        remember_paused_groups(s, standing, triggers.iter().map(|(_, trigger)| trigger))?;
         if rows.is_empty() { Ok(()) } else { s.insert_triggers(&rows) }
     }
 
-    fn set_first_fire_time(&self, s: &mut dyn Session, trigger: &mut Trigger, now_ms: i64) -> Result<()> {
+    pub(super) fn set_first_fire_time(&self, s: &mut dyn Session, trigger: &mut Trigger, now_ms: i64) -> Result<()> {
         if let Some(name) = &trigger.calendar_name {
             return Err(match s.calendar_exists(name)? {
                 false => Error::NotFound { what: "calendar", key: name.clone(), hint: ": store the calendar first" },
@@ -232,6 +226,18 @@ impl JobStore {
             }),
         }
     }
+}
+
+/// While everything is paused, the group of a new trigger becomes one of the paused groups.
+pub(super) fn remember_paused_groups<'a>(
+    s: &mut dyn Session,
+    standing: &Standing,
+    triggers: impl Iterator<Item = &'a Trigger>,
+) -> Result<()> {
+    let groups: BTreeSet<&str> = triggers.map(|trigger| trigger.key.group()).collect();
+    let pausing = groups.into_iter().filter(|group| standing.pauses_all && !standing.paused_groups.contains(*group));
+    let pausing: Vec<String> = pausing.map(str::to_owned).collect();
+    if pausing.is_empty() { Ok(()) } else { s.insert_paused_groups(&pausing) }
 }
 
 fn check_distinct<K: Ord + std::fmt::Display>(what: &'static str, keys: &[K]) -> Result<()> {
