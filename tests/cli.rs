@@ -6,6 +6,8 @@
 mod commands;
 #[path = "cli/configuration.rs"]
 mod configuration;
+#[path = "cli/import.rs"]
+mod import;
 #[path = "cli/node.rs"]
 mod node;
 

@@ -9,6 +9,7 @@ mod cron;
 mod doctor;
 mod explain;
 mod failure;
+mod import;
 mod job;
 mod node;
 mod output;
@@ -44,6 +45,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Cron(_) => Ok(()),
         Command::Migrate => migrate(&config, output),
         Command::Schedule(options) => schedule::run(&config.open()?, output, options),
+        Command::Import(options) => import::run(&config.open()?, output, options),
         Command::Job(command) => job::run(&config.open()?, output, command),
         Command::Trigger(command) => trigger::run(&config.open()?, output, command),
         Command::Group(command) => pausing::group(&config.open()?, output, command),
