@@ -11,6 +11,7 @@ mod key;
 mod listener;
 mod local;
 mod matcher;
+mod message_format;
 mod rules;
 mod scheduler;
 pub mod settings;

@@ -13,7 +13,10 @@ use std::process::Command;
 const FLOORS: &[(&str, &[&str])] = &[
     ("times", &["cron", "local", "zone"]),
     ("error", &["error"]),
-    ("values", &["key", "matcher", "data_map", "calendar", "trigger", "job", "job_file", "store::row"]),
+    (
+        "values",
+        &["key", "matcher", "data_map", "calendar", "trigger", "job", "job_file", "message_format", "store::row"],
+    ),
     ("settings", &["settings"]),
     ("rules", &["rules"]),
     ("ports", &["clock", "signal", "store::database"]),

@@ -41,7 +41,7 @@ impl Reader<'_> {
                 "schedule" => self.schedule(part, &mut contents),
                 name => {
                     let expected = "pre-processing-commands, processing-directives or schedule";
-                    self.refuse(part, &shape::unknown(name, expected));
+                    self.refuse(part, shape::unknown(name, expected));
                 }
             }
         }
@@ -76,7 +76,7 @@ impl Reader<'_> {
                 }
                 name => {
                     let expected = "delete-jobs-in-group, delete-triggers-in-group, delete-job or delete-trigger";
-                    self.refuse(command, &shape::unknown(name, expected));
+                    self.refuse(command, shape::unknown(name, expected));
                 }
             }
         }
@@ -107,7 +107,7 @@ impl Reader<'_> {
             match element.name.as_str() {
                 "job" => contents.jobs.extend(self.job(element)),
                 "trigger" => contents.triggers.extend(self.trigger(element)),
-                name => self.refuse(element, &shape::unknown(name, "job or trigger")),
+                name => self.refuse(element, shape::unknown(name, "job or trigger")),
             }
         }
         self.no_text(part);
@@ -148,7 +148,7 @@ impl Reader<'_> {
             "cron" => &shape::CRON,
             "calendar-interval" => &shape::CALENDAR_INTERVAL,
             name => {
-                self.refuse(kind, &shape::unknown(name, "simple, cron or calendar-interval"));
+                self.refuse(kind, shape::unknown(name, "simple, cron or calendar-interval"));
                 return None;
             }
         };
@@ -173,7 +173,7 @@ impl Reader<'_> {
         self.no_text(map);
         for entry in &map.children {
             if entry.name != "entry" {
-                self.refuse(entry, &shape::unknown(&entry.name, "entry"));
+                self.refuse(entry, shape::unknown(&entry.name, "entry"));
                 continue;
             }
             let fields = self.fields(&shape::ENTRY, entry);

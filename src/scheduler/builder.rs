@@ -3,16 +3,20 @@
 use super::context::JobContext;
 use super::instance_id;
 use super::job::{Job, JobError};
+use super::job_files::JobFiles;
 use super::life::Life;
 use super::node::Node;
 use super::{Inner, Scheduler};
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::key::check_name;
-use crate::listener::{JobListener, Listeners, SchedulerListener, TriggerListener};
+use crate::listener::{
+    HistoryClock, JobHistory, JobListener, Listeners, SchedulerListener, TriggerHistory, TriggerListener,
+};
 use crate::matcher::GroupMatcher;
-use crate::settings::{InstanceIdSetting, Settings};
+use crate::settings::{InstanceIdSetting, PluginSettings, Settings};
 use crate::store::{JobStore, StoreSettings};
+use crate::zone;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -129,12 +133,27 @@ impl SchedulerBuilder {
             (None, InstanceIdSetting::Auto) => instance_id::automatic()?,
         };
         check_name("instance id", &instance)?;
-        let node = Node::new(instance, store, clock, settings, self.listeners);
+        JobFiles::check(&settings.plugins)?;
+        let mut listeners = self.listeners;
+        add_history(&mut listeners, &settings.plugins, &clock)?;
+        let node = Node::new(instance, store, clock, settings, listeners);
         for (job_type, job) in self.jobs {
             node.registry.register(job_type, job)?;
         }
         Ok(Scheduler { inner: Arc::new(Inner { node: Arc::new(node), life: Life::default() }) })
     }
+}
+
+/// Quartz's logging plugins are listeners for everything.
+fn add_history(listeners: &mut Listeners, plugins: &PluginSettings, clock: &Arc<dyn Clock>) -> Result<()> {
+    let time = HistoryClock { clock: Arc::clone(clock), zone: zone::of_machine() };
+    for plugin in &plugins.job_history {
+        listeners.job.push((GroupMatcher::Any, Arc::new(JobHistory::new(plugin, time.clone())?)));
+    }
+    for plugin in &plugins.trigger_history {
+        listeners.trigger.push((GroupMatcher::Any, Arc::new(TriggerHistory::new(plugin, time.clone())?)));
+    }
+    Ok(())
 }
 
 /// The store is what all nodes agree on, so its settings go before others.

@@ -10,6 +10,7 @@ mod health;
 mod inspection;
 mod instance_id;
 mod job;
+mod job_files;
 mod life;
 mod misfire_handler;
 mod node;

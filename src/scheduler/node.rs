@@ -37,6 +37,7 @@ pub(crate) struct Node {
     pub(crate) misfire: Post,
     pub(crate) cluster: Post,
     pub(crate) completer: Post,
+    pub(crate) job_files: Post,
     /// The node does not fire for now.
     pub(crate) standby: AtomicBool,
     /// The node is one that fires; in active-passive mode only the longest-serving one is.
@@ -111,6 +112,7 @@ impl Node {
             misfire: Post::new("misfire"),
             cluster: Post::new("cluster"),
             completer: Post::new("completer"),
+            job_files: Post::new("job-files"),
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
             reserved: AtomicUsize::new(0),
