@@ -83,6 +83,9 @@ pub enum Error {
     /// A setting is wrong.
     #[error("{0}")]
     Settings(String),
+    /// A job file is wrong: all its problems, one a line, each with file, line and element.
+    #[error("{0}")]
+    JobFile(String),
 }
 
 /// A failure that came from the database or from the way to it.

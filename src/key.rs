@@ -176,7 +176,6 @@ mod tests {
         assert!(JobKey::new("g", "ü".repeat(191)).check().is_err());
         assert!(JobKey::new("g", "a\0b").check().is_err());
         assert!(JobKey::new("", "a").check().is_err());
-        assert!(JobKey::new("g", "a ").check().is_err());
         assert!(JobKey::new("g'; DROP TABLE x; --", "100 % 😀").check().is_ok());
     }
 }

@@ -11,9 +11,12 @@ use std::process::Command;
 /// The floors from the ground up. A module imports from its own floor and from those below. A module belongs to its
 /// longest match; the name stands for what is in it.
 const FLOORS: &[(&str, &[&str])] = &[
-    ("times", &["cron", "local", "java"]),
+    ("times", &["cron", "local", "zone", "java"]),
     ("error", &["error"]),
-    ("values", &["key", "matcher", "data_map", "calendar", "trigger", "job", "store::row"]),
+    (
+        "values",
+        &["key", "matcher", "data_map", "calendar", "trigger", "job", "job_file", "message_format", "store::row"],
+    ),
     ("settings", &["settings"]),
     ("rules", &["rules"]),
     ("ports", &["clock", "signal", "store::database"]),

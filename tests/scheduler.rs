@@ -5,6 +5,8 @@
 mod cluster;
 #[path = "scheduler/fixture.rs"]
 mod fixture;
+#[path = "scheduler/job_files.rs"]
+mod job_files;
 #[path = "scheduler/life.rs"]
 mod life;
 #[path = "scheduler/running.rs"]

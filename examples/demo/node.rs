@@ -25,6 +25,7 @@ pub fn run(mut settings: Settings, without: &[String]) -> ! {
     // Before anything is started, so that a signal is never lost.
     let mut signals = Signals::new([SIGTERM, SIGINT]).unwrap_or_else(|error| fail(1, &error));
     let deadline = settings.shutdown.deadline;
+    let waits_for_jobs = settings.plugins.shutdown_hook.is_none_or(|hook| hook.clean_shutdown);
     let reserve = RESERVE.min(deadline / 4);
     settings.shutdown.deadline = deadline - reserve;
 
@@ -46,7 +47,7 @@ pub fn run(mut settings: Settings, without: &[String]) -> ! {
         std::thread::sleep(deadline - reserve / 2);
         exit(0);
     });
-    let report = scheduler.shutdown(true);
+    let report = scheduler.shutdown(waits_for_jobs);
     log::info!("demo node stopped report={report:?}");
     exit(0)
 }

@@ -5,6 +5,7 @@ use super::roll::Roll;
 use super::{FireEnd, FireEvent, JobListener, SchedulerListener, TriggerListener};
 use crate::key::TriggerKey;
 use crate::store::CompletionInstruction;
+use crate::trigger::Trigger;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -35,8 +36,8 @@ impl Listeners {
         });
     }
 
-    pub(crate) fn trigger_misfired(&self, key: &TriggerKey) {
-        self.each_trigger(key, "trigger_misfired", |listener| listener.trigger_misfired(key));
+    pub(crate) fn trigger_misfired(&self, trigger: &Trigger) {
+        self.each_trigger(trigger.key(), "trigger_misfired", |listener| listener.trigger_misfired(trigger));
     }
 
     pub(crate) fn job_to_be_executed(&self, fire: &FireEvent<'_>) {
@@ -157,7 +158,7 @@ mod tests {
         fn name(&self) -> &str {
             "loud"
         }
-        fn trigger_misfired(&self, _: &TriggerKey) {
+        fn trigger_misfired(&self, _: &Trigger) {
             panic!("boo")
         }
     }
@@ -169,8 +170,9 @@ mod tests {
         listeners.trigger.add(GroupMatcher::equals("a").into(), Arc::new(Loud), |l| l.name().to_owned());
         listeners.scheduler.add(KeyMatcher::Everything, Arc::new(Deaf), |l| l.name().to_owned());
         listeners.scheduler.add(KeyMatcher::Everything, Arc::new(Arc::clone(&ear)), |l| l.name().to_owned());
-        listeners.trigger_misfired(&TriggerKey::new("b", "not heard"));
-        listeners.trigger_misfired(&TriggerKey::new("a", "t"));
+        let trigger = |group: &str| Trigger::builder((group, "t").into(), ("g", "j").into()).build().unwrap();
+        listeners.trigger_misfired(&trigger("not heard"));
+        listeners.trigger_misfired(&trigger("a"));
         assert_eq!(*ear.0.lock(), ["trigger listener `loud` panicked in trigger_misfired: boo"]);
     }
 }

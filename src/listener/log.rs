@@ -2,7 +2,7 @@
 
 use super::{FireEnd, FireEvent};
 use crate::key::TriggerKey;
-use crate::store::{AuditPass, Recovered};
+use crate::store::{AuditPass, Imported, Recovered};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;
 
@@ -181,6 +181,25 @@ pub(crate) fn completion_refused(fire_id: &str, why: &str) {
 
 pub(crate) fn completion_abandoned(fire_id: &str) {
     log_error!("completion not recorded before the end fire={fire_id}");
+}
+
+pub(crate) fn job_file_loaded(file: &str, imported: &Imported) {
+    info!(
+        "loaded job file file={file:?} jobs={} triggers={} deleted_jobs={} deleted_triggers={} ignored={} unchanged={}",
+        imported.jobs.len(),
+        imported.triggers.len(),
+        imported.deleted_jobs.len(),
+        imported.deleted_triggers.len(),
+        imported.ignored_jobs.len() + imported.ignored_triggers.len(),
+        imported.unchanged.len()
+    );
+    for remark in &imported.remarks {
+        warn!("{remark}");
+    }
+}
+
+pub(crate) fn job_file_missing(what: &str) {
+    warn!("{what}");
 }
 
 pub(crate) fn listener_failed(kind: &str, name: &str, event: &str, panic: &str) {

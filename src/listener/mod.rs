@@ -5,6 +5,7 @@
 
 mod dispatch;
 mod event;
+mod history;
 pub(crate) mod log;
 mod manager;
 mod roll;
@@ -16,6 +17,7 @@ pub use manager::ListenerManager;
 pub use values::FireValues;
 
 pub(crate) use dispatch::{Listeners, guarded};
+pub(crate) use history::{HistoryClock, JobHistory, TriggerHistory};
 
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
@@ -81,8 +83,9 @@ pub trait TriggerListener: Send + Sync + 'static {
         false
     }
 
-    /// This node found that the trigger could not fire in time and applied its misfire instruction.
-    fn trigger_misfired(&self, trigger: &TriggerKey) {
+    /// This node found that the trigger could not fire in time and applied its misfire instruction. It is shown as it was
+    /// before: its next fire time is the one that was missed.
+    fn trigger_misfired(&self, trigger: &Trigger) {
         let _ = trigger;
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod acquisition;
 pub(crate) mod failover;
 pub(crate) mod firing;
+pub(crate) mod import;
 pub(crate) mod invariants;
 pub(crate) mod misfire;
 pub(crate) mod new_calendar;

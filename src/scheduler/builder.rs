@@ -3,16 +3,21 @@
 use super::context::JobContext;
 use super::instance_id;
 use super::job::{Job, JobError};
+use super::job_files::JobFiles;
 use super::life::Life;
 use super::node::Node;
 use super::{Inner, Scheduler, WeakScheduler};
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::key::check_name;
-use crate::listener::{JobListener, ListenerManager, Listeners, SchedulerListener, TriggerListener};
+use crate::listener::{
+    HistoryClock, JobHistory, JobListener, ListenerManager, Listeners, SchedulerListener, TriggerHistory,
+    TriggerListener,
+};
 use crate::matcher::KeyMatcher;
-use crate::settings::{InstanceIdSetting, Settings};
+use crate::settings::{InstanceIdSetting, PluginSettings, Settings};
 use crate::store::{JobStore, StoreSettings};
+use crate::zone;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -163,7 +168,9 @@ impl SchedulerBuilder {
             (None, InstanceIdSetting::Auto) => instance_id::automatic()?,
         };
         check_name("instance id", &instance)?;
+        JobFiles::check(&settings.plugins)?;
         let listeners = self.listeners;
+        add_history(&listeners, &settings.plugins, &clock)?;
         let inner = Arc::new_cyclic(|inner| {
             let node = Node::new(instance, store, clock, settings, listeners, WeakScheduler(Weak::clone(inner)));
             Inner { node: Arc::new(node), life: Life::default() }
@@ -173,6 +180,19 @@ impl SchedulerBuilder {
         }
         Ok(Scheduler { inner })
     }
+}
+
+/// Quartz's logging plugins are listeners for everything.
+fn add_history(listeners: &Listeners, plugins: &PluginSettings, clock: &Arc<dyn Clock>) -> Result<()> {
+    let time = HistoryClock { clock: Arc::clone(clock), zone: zone::of_machine() };
+    let manager = ListenerManager::new(listeners);
+    for plugin in &plugins.job_history {
+        manager.add_job_listener(KeyMatcher::Everything, JobHistory::new(plugin, time.clone())?);
+    }
+    for plugin in &plugins.trigger_history {
+        manager.add_trigger_listener(KeyMatcher::Everything, TriggerHistory::new(plugin, time.clone())?);
+    }
+    Ok(())
 }
 
 /// The store is what all nodes agree on, so its settings go before others.

@@ -4,7 +4,9 @@ use super::Scheduler;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
+use crate::job_file::JobFile;
 use crate::key::{JobKey, TriggerKey};
+use crate::store::Imported;
 use crate::trigger::Trigger;
 use chrono::{DateTime, Utc};
 
@@ -141,6 +143,18 @@ impl Scheduler {
         let key = self.open_store()?.trigger_job(job, data)?;
         self.signal_change();
         Ok(key)
+    }
+
+    /// Does what a job file says, all or nothing, and tells the scheduler listeners.
+    ///
+    /// Job types that are registered here say by [`Job::flags`](crate::Job::flags) what Java takes from annotations.
+    ///
+    /// # Errors
+    /// As [`JobStore::import`](crate::store::JobStore::import).
+    #[doc(alias = "processFileAndScheduleJobs")]
+    pub fn import(&self, file: &JobFile) -> Result<Imported> {
+        self.open_store()?;
+        self.inner.node.import(file)
     }
 
     /// Deletes all jobs, triggers and pauses of the scheduler; running fires end as usual.

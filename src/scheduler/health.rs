@@ -26,7 +26,7 @@ pub enum ServiceState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceHealth {
-    /// `acquirer`, `misfire`, `cluster` or `completer`.
+    /// `acquirer`, `misfire`, `cluster` or `completer`; `job-files` if the settings name some.
     pub name: &'static str,
     /// What it is doing.
     pub state: ServiceState,

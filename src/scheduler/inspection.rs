@@ -123,6 +123,7 @@ impl Scheduler {
             quarantined: node.quarantine.list(),
             services: [&node.acquirer, &node.misfire, &node.cluster, &node.completer]
                 .into_iter()
+                .chain(Some(&node.job_files).filter(|_| !node.settings.plugins.job_files.is_empty()))
                 .map(|post| post.record.health())
                 .collect(),
             counters: node.counters.values(),

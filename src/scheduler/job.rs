@@ -1,6 +1,7 @@
 //! `Job`: the code that runs; and `JobError`: what it may say when it fails.
 
 use super::context::JobContext;
+use crate::job_file::JobFlags;
 use std::fmt;
 
 /// Code that runs when a trigger fires.
@@ -27,6 +28,16 @@ pub trait Job: Send + Sync + 'static {
     /// # Errors
     /// Whatever goes wrong; what becomes of the trigger is chosen on the [`JobError`].
     fn execute(&self, ctx: &mut JobContext) -> Result<(), JobError>;
+
+    /// The flags of jobs of this type that come from a job file, which has no element for them: Java takes them from
+    /// annotations of the class. A job that is stored by other means has its own.
+    ///
+    /// Default: unknown. A job that exists then keeps its flags, and a new one has none.
+    #[doc(alias = "DisallowConcurrentExecution")]
+    #[doc(alias = "PersistJobDataAfterExecution")]
+    fn flags(&self) -> Option<JobFlags> {
+        None
+    }
 }
 
 impl<F> Job for F

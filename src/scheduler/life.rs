@@ -3,6 +3,7 @@
 use super::acquirer::Acquirer;
 use super::cluster_manager::ClusterManager;
 use super::completer::Completer;
+use super::job_files::JobFiles;
 use super::misfire_handler::MisfireHandler;
 use super::node::{Node, Post};
 use super::run_shell::RunShell;
@@ -134,6 +135,31 @@ impl Inner {
     /// Lets the node fire; true if this was its first start.
     fn start(&self) -> Result<bool> {
         let Inner { node, life } = self;
+        let is_first = self.launch()?;
+        // Before anything fires, as in Quartz; not under the lock, since listeners hear of it.
+        let job_files = if is_first { JobFiles::new(Arc::clone(node)) } else { None };
+        let job_files = job_files.and_then(|mut job_files| job_files.begin().then_some(job_files));
+        let watcher = job_files.map(|service| spawn_service(node, &node.job_files, Box::new(service)));
+        let watcher = watcher.transpose().unwrap_or_else(|error| {
+            node.listeners.error(&format!("job files are not watched: {error}"));
+            None
+        });
+        let mut phase = life.phase.lock();
+        let Phase::Started(threads) = &mut *phase else {
+            watcher.iter().for_each(ServiceThread::stop);
+            return Err(Error::ShutDown(node.name.to_string()));
+        };
+        threads.job_files = watcher.or(threads.job_files.take());
+        life.started.store(true, Ordering::SeqCst);
+        node.standby.store(false, Ordering::SeqCst);
+        node.acquirer.signal.raise();
+        node.misfire.signal.raise();
+        Ok(is_first)
+    }
+
+    /// Starts the threads; true if there were none.
+    fn launch(&self) -> Result<bool> {
+        let Inner { node, life } = self;
         let mut phase = life.phase.lock();
         let is_first = match &*phase {
             Phase::Ended(_) => return Err(Error::ShutDown(node.name.to_string())),
@@ -155,10 +181,6 @@ impl Inner {
                 }
             }
         }
-        life.started.store(true, Ordering::SeqCst);
-        node.standby.store(false, Ordering::SeqCst);
-        node.acquirer.signal.raise();
-        node.misfire.signal.raise();
         Ok(is_first)
     }
 
@@ -210,7 +232,21 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let misfire = started.spawn(&node.misfire, Box::new(MisfireHandler::new(Arc::clone(node))))?;
     let cluster = started.spawn(&node.cluster, Box::new(cluster))?;
     let acquirer = started.spawn(&node.acquirer, Box::new(Acquirer::new(Arc::clone(node), Arc::clone(&pool))))?;
-    Ok(Threads { pool, acquirer, completer, misfire, cluster })
+    Ok(Threads { pool, acquirer, completer, misfire, cluster, job_files: None })
+}
+
+fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {
+    let thread_name = match &node.settings.scheduler.thread_name {
+        Some(name) if service.name() == "acquirer" => name.clone(),
+        _ => format!("{}-{}", node.name, service.name()),
+    };
+    let parts = LoopParts {
+        clock: Arc::clone(&node.clock),
+        signal: Arc::clone(&post.signal),
+        record: Arc::clone(&post.record),
+        log_threshold: node.settings.job_store.retry_log_threshold,
+    };
+    spawn(service, thread_name, parts)
 }
 
 /// What is running already when a further thread cannot be had.
@@ -222,18 +258,7 @@ struct Started<'a> {
 
 impl Started<'_> {
     fn spawn(&mut self, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {
-        let node = self.node;
-        let thread_name = match &node.settings.scheduler.thread_name {
-            Some(name) if service.name() == "acquirer" => name.clone(),
-            _ => format!("{}-{}", node.name, service.name()),
-        };
-        let parts = LoopParts {
-            clock: Arc::clone(&node.clock),
-            signal: Arc::clone(&post.signal),
-            record: Arc::clone(&post.record),
-            log_threshold: node.settings.job_store.retry_log_threshold,
-        };
-        match spawn(service, thread_name, parts) {
+        match spawn_service(self.node, post, service) {
             Ok(thread) => {
                 self.threads.push(Arc::clone(&post.signal));
                 Ok(thread)

@@ -32,9 +32,9 @@ impl Service for MisfireHandler {
         let pass = node.store.handle_misfires()?;
         node.counters.misfires.add(pass.handled.len());
         node.quarantine.add(pass.unreadable, begun);
-        for key in &pass.handled {
-            log::misfired(key);
-            node.listeners.trigger_misfired(key);
+        for trigger in &pass.handled {
+            log::misfired(trigger.key());
+            node.listeners.trigger_misfired(trigger);
         }
         for key in &pass.finalized {
             node.listeners.scheduler("trigger_finalized", |listener| listener.trigger_finalized(key));

@@ -11,6 +11,7 @@ mod health;
 mod inspection;
 mod instance_id;
 mod job;
+mod job_files;
 mod life;
 mod misfire_handler;
 mod node;

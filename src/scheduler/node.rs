@@ -5,10 +5,12 @@ use super::health::{Counters, ServiceRecord};
 use super::registry::Registry;
 use super::standing::Standing;
 use crate::clock::Clock;
+use crate::error::Result;
+use crate::job_file::JobFile;
 use crate::listener::Listeners;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
-use crate::store::JobStore;
+use crate::store::{Imported, JobStore};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,6 +36,7 @@ pub(crate) struct Node {
     pub(crate) misfire: Post,
     pub(crate) cluster: Post,
     pub(crate) completer: Post,
+    pub(crate) job_files: Post,
     /// The node does not fire for now.
     pub(crate) standby: AtomicBool,
     /// The node is one that fires; in active-passive mode only the longest-serving one is.
@@ -110,6 +113,7 @@ impl Node {
             misfire: Post::new("misfire"),
             cluster: Post::new("cluster"),
             completer: Post::new("completer"),
+            job_files: Post::new("job-files"),
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
             reserved: AtomicUsize::new(0),
@@ -119,6 +123,26 @@ impl Node {
             quarantine: super::quarantine::Quarantine::default(),
             settings,
         }
+    }
+
+    /// Stores what a job file says, wakes the acquirer and tells the listeners.
+    pub(crate) fn import(&self, file: &JobFile) -> Result<Imported> {
+        let with_flags = file.clone().with_flags(|job_type| self.registry.job(job_type)?.flags());
+        let imported = self.store.import(&with_flags)?;
+        self.acquirer.signal.raise();
+        for key in &imported.deleted_jobs {
+            self.listeners.scheduler("job_deleted", |listener| listener.job_deleted(key));
+        }
+        for key in &imported.deleted_triggers {
+            self.listeners.scheduler("job_unscheduled", |listener| listener.job_unscheduled(key));
+        }
+        for job in &imported.jobs {
+            self.listeners.scheduler("job_added", |listener| listener.job_added(job));
+        }
+        for trigger in &imported.triggers {
+            self.listeners.scheduler("job_scheduled", |listener| listener.job_scheduled(trigger));
+        }
+        Ok(imported)
     }
 
     /// Whether this node takes work at all: started, not standing by, and not the passive one.

@@ -43,6 +43,8 @@ pub(crate) struct Threads {
     pub(crate) completer: ServiceThread,
     pub(crate) misfire: ServiceThread,
     pub(crate) cluster: ServiceThread,
+    /// Only while job files are watched.
+    pub(crate) job_files: Option<ServiceThread>,
 }
 
 /// Ends a node within `limit`. `threads` is none if it was never started.
@@ -76,7 +78,10 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn run(&mut self, threads: Threads, wait_for_jobs: bool) {
         let node = Arc::clone(self.node);
-        let Threads { pool, acquirer, completer, misfire, cluster } = threads;
+        let Threads { pool, acquirer, completer, misfire, cluster, job_files } = threads;
+        if let Some(job_files) = job_files {
+            self.end("job-files", job_files);
+        }
         self.end("acquirer", acquirer);
 
         let settings = &node.settings.scheduler;

@@ -13,6 +13,7 @@ mod job_store;
 pub mod keys;
 mod loader;
 mod nearest;
+mod plugin;
 mod problem;
 mod properties;
 mod reader;
@@ -32,6 +33,7 @@ pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSetting
 pub use data_source::DataSourceSettings;
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
+pub use plugin::{JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin};
 pub use problem::{SettingsError, SettingsErrorKind, SettingsErrors, SettingsWarning};
 pub use scheduler::{InstanceIdSetting, SchedulerSettings};
 pub use secret::Secret;
@@ -59,6 +61,8 @@ pub struct Settings {
     pub cluster: ClusterSettings,
     /// How a node ends.
     pub shutdown: ShutdownSettings,
+    /// Quartz's own plugins.
+    pub plugins: PluginSettings,
     /// Keys that belong to applications, such as `demo.log.file`, with `${…}` filled in and nothing else changed.
     pub extra: BTreeMap<String, String>,
     warnings: Vec<SettingsWarning>,
@@ -129,6 +133,7 @@ impl Settings {
             data_source: DataSourceSettings::read(reader, &mut job_store),
             cluster: ClusterSettings::read(reader, clustered),
             shutdown: ShutdownSettings::read(reader),
+            plugins: PluginSettings::read(reader),
             extra: reader.free(),
             warnings: Vec::new(),
             thread_pool,
@@ -153,6 +158,7 @@ impl fmt::Debug for Settings {
             .field("data_source", &self.data_source)
             .field("cluster", &self.cluster)
             .field("shutdown", &self.shutdown)
+            .field("plugins", &self.plugins)
             .field("extra", &RedactedMap(&self.extra))
             .field("warnings", &self.warnings)
             .finish()

@@ -125,6 +125,11 @@ impl Reader {
         self.warnings.push(SettingsWarning { place, message: message.to_owned() });
     }
 
+    /// The folder of the file, if it is one.
+    pub fn folder(&self) -> Option<std::path::PathBuf> {
+        std::path::Path::new(&self.file).parent().filter(|folder| !folder.as_os_str().is_empty()).map(Into::into)
+    }
+
     /// Where `key` stands, or would have to stand.
     fn place(&self, key: &str) -> Place {
         match self.source.slots.get(key) {

@@ -18,7 +18,7 @@ mod upkeep;
 pub use database::{
     Begin, CalendarRows, ClusterRows, Database, FiredRows, JobRows, Lock, Owner, Session, StatementCounts, TriggerRows,
 };
-pub use definitions::TriggerSummary;
+pub use definitions::{Imported, TriggerSummary};
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle, Recovering,
     Reservation,

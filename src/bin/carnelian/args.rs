@@ -29,6 +29,8 @@ pub enum Command {
     Migrate,
     /// Stores a job and a trigger in one transaction
     Schedule(Box<Schedule>),
+    /// Stores the jobs and triggers of job files (Quartz's XML, job_scheduling_data 2.0)
+    Import(Import),
     /// Looks at jobs and changes them
     #[command(subcommand)]
     Job(JobCommand),
@@ -113,6 +115,25 @@ pub struct Schedule {
     /// Replaces the job and the trigger if they exist; fires in progress go on
     #[arg(long)]
     pub replace: bool,
+}
+
+#[derive(Args)]
+pub struct Import {
+    /// The files; each is stored whole or not at all, and none if one of them cannot be read
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Leaves triggers alone that are stored just as the file has them, instead of beginning them anew
+    #[arg(long)]
+    pub keep_unchanged: bool,
+    /// At most one fire of each job of this type runs in the whole cluster; may be repeated
+    #[arg(long, value_name = "TYPE")]
+    pub non_concurrent: Vec<String>,
+    /// Changes that a run makes to the data of a job of this type are kept; may be repeated
+    #[arg(long, value_name = "TYPE")]
+    pub persist_data: Vec<String>,
+    /// A group in which no command of a file deletes; may be repeated
+    #[arg(long, value_name = "GROUP")]
+    pub protect: Vec<String>,
 }
 
 #[derive(Args)]

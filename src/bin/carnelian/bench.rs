@@ -5,7 +5,7 @@ use crate::config::{Config, open};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields};
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::settings::{InstanceIdSetting, Settings};
+use carnelian::settings::{InstanceIdSetting, PluginSettings, Settings};
 use carnelian::store::{JobStore, StatementCounts};
 use carnelian::{
     GroupMatcher, JobContext, JobDetail, JobError, JobKey, MisfireInstruction, Scheduler, Signal, SimpleSchedule,
@@ -60,6 +60,8 @@ pub fn run(config: &Config, output: Output, options: &Bench) -> Outcome {
     settings.thread_pool.thread_count = options.threads.max(1);
     settings.scheduler.batch_max_count = options.batch.unwrap_or(options.threads).max(1);
     settings.job_store.clustered = true;
+    // Job files and history are not what is measured.
+    settings.plugins = PluginSettings::default();
 
     let store = open(&settings)?;
     store.database().check_schema()?; // makes the rows of the scratch name

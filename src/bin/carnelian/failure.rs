@@ -44,9 +44,11 @@ impl From<carnelian::Error> for Failure {
         match error {
             Error::Database(_) => Failure::Database(text),
             Error::Schema(_) => Failure::Database(with_advice(text)),
-            Error::Invalid { .. } | Error::Cron(_) | Error::NeverFires { .. } | Error::Settings(_) => {
-                Failure::Usage(text)
-            }
+            Error::Invalid { .. }
+            | Error::Cron(_)
+            | Error::NeverFires { .. }
+            | Error::Settings(_)
+            | Error::JobFile(_) => Failure::Usage(text),
             _ => Failure::Refused(text),
         }
     }

@@ -11,6 +11,7 @@ mod definition;
 mod doctor;
 mod explain;
 mod failure;
+mod import;
 mod job;
 mod node;
 mod output;
@@ -46,6 +47,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Cron(_) => Ok(()),
         Command::Migrate => migrate(&config, output),
         Command::Schedule(options) => schedule::run(&config.open()?, output, options),
+        Command::Import(options) => import::run(&config.open()?, output, options),
         Command::Job(command) => job::run(&config.open()?, output, command),
         Command::Trigger(command) => trigger::run(&config.open()?, output, command),
         Command::Calendar(command) => calendar::run(&config.open()?, output, command),

@@ -16,13 +16,14 @@ pub fn run(config: Config) -> Outcome {
     // Makes the tables of an embedded database, and says at once if there is none.
     config.open()?;
     let store = open(&config.settings)?;
+    let waits_for_jobs = config.settings.plugins.shutdown_hook.is_none_or(|hook| hook.clean_shutdown);
     let scheduler =
         Scheduler::builder().settings(config.settings).store(store).job(command::TYPE, command::Command).build()?;
     scheduler.start()?;
     write(&format!("READY {}\n", scheduler.instance_id()))?;
     let signal = signals.forever().next();
     log::info!("stopping signal={}", signal.unwrap_or_default());
-    let report = scheduler.shutdown(true);
+    let report = scheduler.shutdown(waits_for_jobs);
     log::info!("stopped {report:?}");
     // A job that does not end must not keep the process.
     std::process::exit(0)

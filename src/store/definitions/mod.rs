@@ -1,10 +1,13 @@
 //! What is stored by people: jobs and triggers, their pauses, and looking at them.
 
 mod calendars;
+mod import;
 mod listing;
 mod pausing;
 mod scheduling;
 mod standing;
+
+pub use import::Imported;
 
 use crate::key::{JobKey, TriggerKey};
 

@@ -86,11 +86,7 @@ impl JobStore {
             if let Some(name) = &trigger.calendar_name
                 && s.calendars(std::slice::from_ref(name))?.is_empty()
             {
-                return Err(Error::NotFound {
-                    what: "calendar",
-                    key: name.clone(),
-                    hint: ": store the calendar first",
-                });
+                return Err(no_calendar(name));
             }
             self.put_trigger(s, trigger.clone(), replace)
         })
@@ -164,7 +160,7 @@ impl JobStore {
         })
     }
 
-    fn put_jobs<'a>(
+    pub(super) fn put_jobs<'a>(
         &self,
         s: &mut dyn Session,
         jobs: impl Iterator<Item = &'a JobDetail>,
@@ -216,35 +212,27 @@ impl JobStore {
         let mut calendars = Calendars::default();
         self.read_calendars(s, &mut calendars, triggers.iter().filter_map(|(_, t)| t.calendar_name.as_deref()))?;
         let mut rows = Vec::with_capacity(triggers.len());
-        let mut pausing = BTreeSet::new();
         for (nonconcurrent, trigger) in triggers.iter_mut() {
-            let calendar = match trigger.calendar_name.as_deref() {
-                Some(name) => {
-                    let calendar = calendars.named(name)?;
-                    if calendar.is_none() {
-                        log::warn!(
-                            "trigger will not fire before its calendar is stored trigger={} calendar={name}",
-                            trigger.key
-                        );
-                    }
-                    calendar
-                }
-                None => None,
-            };
-            set_first_fire_time(trigger, calendar.as_deref(), now_ms)?;
-            if standing.pauses_all && !standing.paused_groups.contains(trigger.key.group()) {
-                pausing.insert(trigger.key.group().to_owned());
+            let calendar = trigger.calendar_name.as_deref().map(|name| calendars.named(name)).transpose()?.flatten();
+            if let (Some(name), None) = (&trigger.calendar_name, &calendar) {
+                log::warn!(
+                    "trigger will not fire before its calendar is stored trigger={} calendar={name}",
+                    trigger.key
+                );
             }
+            set_first_fire_time(trigger, calendar.as_deref(), now_ms)?;
             rows.push(self.trigger_row(trigger, state_of_new(standing, trigger, *nonconcurrent))?);
         }
-        if !pausing.is_empty() {
-            s.insert_paused_groups(&pausing.into_iter().collect::<Vec<_>>())?;
-        }
+        remember_paused_groups(s, standing, triggers.iter().map(|(_, trigger)| trigger))?;
         if rows.is_empty() { Ok(()) } else { s.insert_triggers(&rows) }
     }
 }
 
-fn set_first_fire_time(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64) -> Result<()> {
+pub(super) fn no_calendar(name: &str) -> Error {
+    Error::NotFound { what: "calendar", key: name.to_owned(), hint: ": store the calendar first" }
+}
+
+pub(super) fn set_first_fire_time(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64) -> Result<()> {
     if trigger.start_ms == START_WHEN_STORED {
         trigger.start_ms = match trigger.schedule {
             crate::Schedule::Cron(_) => now_ms.div_euclid(1000) * 1000,
@@ -267,6 +255,18 @@ fn set_first_fire_time(trigger: &mut Trigger, calendar: Option<&Calendar>, now_m
             ),
         }),
     }
+}
+
+/// While everything is paused, the group of a new trigger becomes one of the paused groups.
+pub(super) fn remember_paused_groups<'a>(
+    s: &mut dyn Session,
+    standing: &Standing,
+    triggers: impl Iterator<Item = &'a Trigger>,
+) -> Result<()> {
+    let groups: BTreeSet<&str> = triggers.map(|trigger| trigger.key.group()).collect();
+    let pausing = groups.into_iter().filter(|group| standing.pauses_all && !standing.paused_groups.contains(*group));
+    let pausing: Vec<String> = pausing.map(str::to_owned).collect();
+    if pausing.is_empty() { Ok(()) } else { s.insert_paused_groups(&pausing) }
 }
 
 fn check_distinct<K: Ord + std::fmt::Display>(what: &'static str, keys: &[K]) -> Result<()> {

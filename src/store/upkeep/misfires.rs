@@ -85,6 +85,7 @@ impl JobStore {
         let mut jobs = Vec::new();
         for (row, mut trigger) in late {
             let Some(expected_next_ms) = trigger.next_ms else { continue };
+            let before = trigger.clone();
             misfire::apply(&mut trigger, calendars.of(&row)?.as_deref(), now_ms);
             if trigger.next_ms.is_none() {
                 pass.finalized.push(trigger.key.clone());
@@ -100,7 +101,7 @@ impl JobStore {
                 start_ms: trigger.start_ms,
                 simple: simple_counts(&trigger),
             });
-            pass.handled.push(trigger.key);
+            pass.handled.push(before);
         }
         if s.advance(&advances)? != advances.len() {
             return Err(overtaken("handle misfires"));

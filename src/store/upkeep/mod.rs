@@ -12,6 +12,7 @@ use super::Owner;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::failover::Observations;
 use crate::store::row::FiredState;
+use crate::trigger::Trigger;
 use std::time::Duration;
 
 /// What a node knows of its own place in the cluster; kept by its cluster manager between check-ins.
@@ -85,10 +86,10 @@ pub struct Recovered {
 }
 
 /// What a pass of the misfire handler did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct MisfirePass {
-    /// Triggers whose misfire instruction was applied.
-    pub handled: Vec<TriggerKey>,
+    /// Triggers whose misfire instruction was applied, as they were before.
+    pub handled: Vec<Trigger>,
     /// Those among them that will not fire again.
     pub finalized: Vec<TriggerKey>,
     /// There are more.

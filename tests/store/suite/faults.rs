@@ -1,6 +1,7 @@
 //! Every statement of every story may fail, and every commit's answer may be lost.
 
 use super::*;
+use carnelian::job_file::JobFile;
 use carnelian::store::faults::Fault;
 use carnelian::store::{Begin, CompletionInstruction, CompletionOutcome};
 use carnelian::{FailureClass, GroupMatcher, JobDataMap, Result};
@@ -18,6 +19,28 @@ macro_rules! story {
         Story { name: $name, tell: $tell }
     };
 }
+
+/// Deletes one job, replaces another with one of its triggers, and stores a new one.
+const JOB_FILE: &str = "
+    <job-scheduling-data xmlns='http://www.quartz-scheduler.org/xml/JobSchedulingData'>
+        <pre-processing-commands>
+            <delete-job><name>plain</name><group>jobs</group></delete-job>
+        </pre-processing-commands>
+        <schedule>
+            <job><name>lone</name><group>jobs</group><job-class>work</job-class></job>
+            <job><name>new</name><group>jobs</group><job-class>work</job-class></job>
+            <trigger>
+                <simple>
+                    <name>l1</name><group>triggers</group><job-name>lone</job-name><job-group>jobs</job-group>
+                </simple>
+            </trigger>
+            <trigger>
+                <simple>
+                    <name>n1</name><group>triggers</group><job-name>new</job-name><job-group>jobs</job-group>
+                </simple>
+            </trigger>
+        </schedule>
+    </job-scheduling-data>";
 
 fn stories() -> Vec<Story> {
     vec![
@@ -44,6 +67,11 @@ fn stories() -> Vec<Story> {
         })),
         story!("pause_trigger_groups", |_, _| Box::new(|c, _| {
             c.store.pause_trigger_groups(&GroupMatcher::any()).map(|g| g.join(","))
+        })),
+        story!("import", |_, _| Box::new(|c, _| {
+            let file = JobFile::parse("jobs.xml", JOB_FILE.as_bytes(), chrono_tz::UTC)?;
+            let imported = c.store.import(&file)?;
+            Ok(format!("{} {} {}", imported.deleted_jobs.len(), imported.jobs.len(), imported.triggers.len()))
         })),
         story!("clear", |_, _| Box::new(|c, _| c.store.clear().map(|()| String::new()))),
         story!("acquire", |_, _| Box::new(|_, nodes| {

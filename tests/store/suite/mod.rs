@@ -10,6 +10,7 @@ mod completion;
 mod faults;
 mod fencing;
 mod firing;
+mod import;
 mod membership;
 mod misfires;
 mod pausing;

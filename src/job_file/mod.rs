@@ -1,0 +1,240 @@
+//! Job files: jobs and triggers in XML, in Quartz's format `job_scheduling_data` 2.0.
+//!
+//! A file is read whole before anything is stored: [`JobFile::read`] gives its values, or every problem at once with file,
+//! line and element. [`Scheduler::import`](crate::Scheduler::import) and [`JobStore::import`](crate::store::JobStore::import)
+//! store them, in one transaction.
+
+mod document;
+mod problem;
+mod reader;
+mod reader_trigger;
+mod schedule;
+mod shape;
+mod time;
+
+use crate::job::JobDetail;
+use crate::key::{JobKey, TriggerKey};
+use crate::trigger::Trigger;
+use crate::zone;
+use chrono_tz::Tz;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+pub use problem::{JobFileError, JobFileErrors};
+
+/// The group of the jobs with which Java nodes watch their job files; no job file deletes in it.
+pub const LOADER_GROUP: &str = "JobSchedulingDataLoaderPlugin";
+
+/// A job file: what it deletes, what it stores, and how it treats what is stored already.
+///
+/// The format is Quartz's, and so are its rules: elements stand in the order of the schema, `overwrite-existing-data` is
+/// true and `ignore-duplicates` false if not given, a time without an offset is one of the machine's time zone, and so is
+/// a cron expression without a `time-zone`. A `job-class` is a job type: register the job under the Java class name.
+///
+/// ```
+/// use carnelian::job_file::JobFile;
+///
+/// let text = r#"
+///     <job-scheduling-data xmlns="http://www.quartz-scheduler.org/xml/JobSchedulingData" version="2.0">
+///         <schedule>
+///             <job>
+///                 <name>report</name>
+///                 <job-class>org.example.ReportJob</job-class>
+///             </job>
+///             <trigger>
+///                 <cron>
+///                     <name>nightly</name>
+///                     <job-name>report</job-name>
+///                     <cron-expression>0 30 2 * * ?</cron-expression>
+///                     <time-zone>Europe/Paris</time-zone>
+///                 </cron>
+///             </trigger>
+///         </schedule>
+///     </job-scheduling-data>"#;
+/// let file = JobFile::parse("jobs.xml", text.as_bytes(), chrono_tz::UTC)?;
+/// assert_eq!(file.jobs().map(|job| job.job_type()).collect::<Vec<_>>(), ["org.example.ReportJob"]);
+/// assert_eq!(file.triggers().count(), 1);
+///
+/// let wrong = text.replace("<job-name>report</job-name>", "<job-nam>report</job-nam>");
+/// let errors = JobFile::parse("jobs.xml", wrong.as_bytes(), chrono_tz::UTC).unwrap_err();
+/// assert_eq!(errors.errors()[0].line(), Some(9));
+/// # Ok::<(), carnelian::job_file::JobFileErrors>(())
+/// ```
+#[doc(alias = "XMLSchedulingDataProcessor")]
+#[derive(Clone, Debug)]
+pub struct JobFile {
+    pub(crate) name: String,
+    pub(crate) commands: Commands,
+    pub(crate) directives: Directives,
+    pub(crate) jobs: Vec<FileJob>,
+    pub(crate) triggers: Vec<FileTrigger>,
+    pub(crate) protected_job_groups: BTreeSet<String>,
+    pub(crate) protected_trigger_groups: BTreeSet<String>,
+    pub(crate) keeps_unchanged: bool,
+}
+
+/// `pre-processing-commands`. A group `*` is every group.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Commands {
+    pub job_groups: Vec<String>,
+    pub trigger_groups: Vec<String>,
+    pub jobs: Vec<JobKey>,
+    pub triggers: Vec<TriggerKey>,
+}
+
+/// `processing-directives`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Directives {
+    pub overwrite: bool,
+    pub ignore: bool,
+    pub relative: bool,
+}
+
+impl Default for Directives {
+    fn default() -> Self {
+        Self { overwrite: true, ignore: false, relative: false }
+    }
+}
+
+/// A job of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct FileJob {
+    pub line: usize,
+    /// Without the two flags that Java takes from annotations of the class.
+    pub detail: JobDetail,
+    /// Those flags, if somebody knows them.
+    pub flags: Option<JobFlags>,
+}
+
+/// What a Java job class says by annotations, and no job file says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobFlags {
+    /// `@DisallowConcurrentExecution`.
+    pub disallow_concurrent_execution: bool,
+    /// `@PersistJobDataAfterExecution`.
+    pub persist_job_data_after_execution: bool,
+}
+
+/// A trigger of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct FileTrigger {
+    pub line: usize,
+    pub trigger: Trigger,
+    pub start: Start,
+}
+
+/// When a trigger of a file starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// When it is stored.
+    Now,
+    /// So many milliseconds after it is stored.
+    After(i64),
+    /// Epoch milliseconds.
+    At(i64),
+}
+
+impl JobFile {
+    /// Reads a file of at most 16 MiB, with the time zone of this machine.
+    ///
+    /// # Errors
+    /// All problems of the file at once, or that it cannot be read.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, JobFileErrors> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let mut bytes = Vec::new();
+        let limit = u64::try_from(document::FILE_LIMIT).unwrap_or(u64::MAX).saturating_add(1);
+        match File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)) {
+            Ok(_) => Self::parse(&name, &bytes, zone::of_machine()),
+            Err(error) => Err(JobFileError::of_file(&name, format!("cannot be read: {error}")).into()),
+        }
+    }
+
+    /// Reads the contents of a file; `name` stands for it in messages, `zone` for the machine's time zone.
+    ///
+    /// # Errors
+    /// All problems of the file at once.
+    pub fn parse(name: &str, bytes: &[u8], zone: Tz) -> Result<Self, JobFileErrors> {
+        let root = document::read(name, bytes)?;
+        let mut reader = reader::Reader { file: name, zone, problems: Vec::new() };
+        let contents = reader.contents(&root);
+        if !reader.problems.is_empty() {
+            return Err(JobFileErrors::new(reader.problems));
+        }
+        let protected = BTreeSet::from([LOADER_GROUP.to_owned()]);
+        Ok(Self {
+            name: name.to_owned(),
+            commands: contents.commands,
+            directives: contents.directives,
+            jobs: contents.jobs,
+            triggers: contents.triggers,
+            protected_job_groups: protected.clone(),
+            protected_trigger_groups: protected,
+            keeps_unchanged: false,
+        })
+    }
+
+    /// The name of the file, as it was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The jobs it defines, in order.
+    pub fn jobs(&self) -> impl Iterator<Item = &JobDetail> {
+        self.jobs.iter().map(|job| &job.detail)
+    }
+
+    /// The triggers it defines, in order; one without a start has none yet.
+    pub fn triggers(&self) -> impl Iterator<Item = &Trigger> {
+        self.triggers.iter().map(|trigger| &trigger.trigger)
+    }
+
+    /// Whether jobs and triggers that exist are replaced: the directive `overwrite-existing-data`.
+    pub fn overwrites_existing_data(&self) -> bool {
+        self.directives.overwrite
+    }
+
+    /// Whether jobs and triggers that exist and are not replaced are passed over, instead of being an error: the directive
+    /// `ignore-duplicates`.
+    pub fn ignores_duplicates(&self) -> bool {
+        self.directives.ignore
+    }
+
+    /// Sets what the directive `overwrite-existing-data` says, whatever stands in the file.
+    pub fn overwrite_existing_data(mut self, yes: bool) -> Self {
+        self.directives.overwrite = yes;
+        self
+    }
+
+    /// Protects a group from all commands of the file that delete jobs. [`LOADER_GROUP`] always is.
+    #[doc(alias = "addJobGroupToNeverDelete")]
+    pub fn never_delete_job_group(mut self, group: impl Into<String>) -> Self {
+        self.protected_job_groups.insert(group.into());
+        self
+    }
+
+    /// Protects a group from all commands of the file that delete triggers. [`LOADER_GROUP`] always is.
+    #[doc(alias = "addTriggerGroupToNeverDelete")]
+    pub fn never_delete_trigger_group(mut self, group: impl Into<String>) -> Self {
+        self.protected_trigger_groups.insert(group.into());
+        self
+    }
+
+    /// Whether a trigger that is stored just as the file has it is left as it is, with its state, its count and its next
+    /// fire time. Default: no, as in Quartz, where overwriting begins it anew.
+    pub fn keep_unchanged(mut self, yes: bool) -> Self {
+        self.keeps_unchanged = yes;
+        self
+    }
+
+    /// Says of job types what no job file says and Java takes from annotations. A job whose type is not spoken for keeps
+    /// the flags with which it is stored; a new one has none.
+    pub fn with_flags(mut self, of_type: impl Fn(&str) -> Option<JobFlags>) -> Self {
+        for job in &mut self.jobs {
+            job.flags = of_type(job.detail.job_type()).or(job.flags);
+        }
+        self
+    }
+}

@@ -1,0 +1,61 @@
+//! The schedules of a job file, and which of them this version can store.
+
+use crate::trigger::{CronSchedule, Schedule, SimpleSchedule};
+
+/// A schedule as a job file writes it.
+#[derive(Debug)]
+pub(super) enum FileSchedule {
+    Simple(SimpleSchedule),
+    Cron(CronSchedule),
+    CalendarInterval { interval: i32, unit: IntervalUnit },
+}
+
+/// `repeat-interval-unit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IntervalUnit {
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Year,
+}
+
+impl IntervalUnit {
+    pub(super) const ALL: [(&'static str, Self); 7] = [
+        ("SECOND", Self::Second),
+        ("MINUTE", Self::Minute),
+        ("HOUR", Self::Hour),
+        ("DAY", Self::Day),
+        ("WEEK", Self::Week),
+        ("MONTH", Self::Month),
+        ("YEAR", Self::Year),
+    ];
+}
+
+impl FileSchedule {
+    /// The schedule of a trigger, or why there is none.
+    pub(super) fn into_schedule(self) -> Result<Schedule, String> {
+        match self {
+            Self::Simple(simple) => Ok(simple.into()),
+            Self::Cron(cron) => Ok(cron.into()),
+            // The one place to change when there are such schedules.
+            Self::CalendarInterval { interval, unit } => {
+                let name = IntervalUnit::ALL.iter().find(|(_, other)| *other == unit).map_or("?", |(name, _)| name);
+                Err(format!(
+                    "every {interval} {name}: calendar-interval triggers cannot be stored by this version; write a cron or simple trigger"
+                ))
+            }
+        }
+    }
+
+    /// `TRIGGER_TYPE`.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Simple(_) => "SIMPLE",
+            Self::Cron(_) => "CRON",
+            Self::CalendarInterval { .. } => "CAL_INT",
+        }
+    }
+}

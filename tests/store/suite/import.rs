@@ -1,0 +1,317 @@
+//! Import: a job file meets what is stored, by Quartz's rules, all or nothing.
+
+use super::*;
+use carnelian::job_file::{JobFile, JobFlags, LOADER_GROUP};
+use carnelian::store::Imported;
+use carnelian::{CronSchedule, Error, JobKey, Result, Schedule, Trigger, TriggerKey};
+
+fn file(parts: &str) -> JobFile {
+    let text = format!(
+        "<job-scheduling-data xmlns='http://www.quartz-scheduler.org/xml/JobSchedulingData'>\n{parts}</job-scheduling-data>"
+    );
+    JobFile::parse("jobs.xml", text.as_bytes(), chrono_tz::UTC).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn schedule(parts: &[&str]) -> String {
+    format!("<schedule>{}</schedule>", parts.concat())
+}
+
+const DURABLE: &str = "<durability>true</durability><recover>false</recover>";
+
+/// A job `jobs.name` that lives by its triggers.
+fn a_job(name: &str, more: &str) -> String {
+    format!("<job><name>{name}</name><group>jobs</group><job-class>work</job-class>{more}</job>\n")
+}
+
+/// A trigger `triggers.name` of the job `jobs.job`.
+fn a_trigger(name: &str, job: &str, more: &str) -> String {
+    format!(
+        "<trigger><simple><name>{name}</name><group>triggers</group><job-name>{job}</job-name>\
+         <job-group>jobs</job-group>{more}</simple></trigger>\n"
+    )
+}
+
+const MINUTELY: &str = "<repeat-count>-1</repeat-count><repeat-interval>60000</repeat-interval>";
+
+const KEEP: &str =
+    "<processing-directives><overwrite-existing-data>false</overwrite-existing-data></processing-directives>";
+const SKIP: &str = "<processing-directives><overwrite-existing-data>false</overwrite-existing-data>\
+    <ignore-duplicates>true</ignore-duplicates></processing-directives>";
+
+fn import(cluster: &Cluster, parts: &str) -> Result<Imported> {
+    cluster.store.import(&file(parts))
+}
+
+#[test]
+fn the_file_of_a_java_service_is_stored_whole() {
+    let cluster = Cluster::new(open);
+    let text = include_str!("../../testdata/quartz_data.xml");
+    let berlin = chrono_tz::Europe::Berlin;
+    let file = JobFile::parse("quartz_data.xml", text.as_bytes(), berlin).unwrap();
+    let imported = cluster.store.import(&file).unwrap();
+    assert_eq!((imported.jobs.len(), imported.triggers.len()), (3, 4));
+    assert_eq!(imported.remarks.len(), 1);
+    assert!(imported.remarks[0].contains("warehouse.expired") && imported.remarks[0].contains("will never fire"));
+
+    for job in file.jobs() {
+        assert_eq!(cluster.store.job(job.key()).unwrap().as_ref(), Some(job));
+    }
+    for trigger in &imported.triggers {
+        assert_eq!(cluster.store.trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
+        assert_eq!(cluster.state_of(trigger.key()), "WAITING");
+    }
+    let next = |group: &str, name: &str| {
+        let trigger = cluster.store.trigger(&TriggerKey::new(group, name)).unwrap().unwrap();
+        trigger.next_fire_time().unwrap().to_rfc3339()
+    };
+    assert_eq!(next("DEFAULT", "heartbeat"), at(NOW).to_rfc3339());
+    assert_eq!(next("DEFAULT", "once"), at(NOW + 90 * SECOND).to_rfc3339());
+    assert_eq!(next("warehouse", "weekdays"), "2027-01-18T04:45:00+00:00", "Monday in Berlin");
+    assert_eq!(next("warehouse", "inventory"), "2020-02-09T09:15:00+00:00", "a missed time is for the misfire handler");
+
+    // Again: nothing is an error, and everything begins anew.
+    cluster.advance(MINUTE);
+    let again = cluster.store.import(&file).unwrap();
+    assert_eq!((again.jobs.len(), again.triggers.len(), again.unchanged.len()), (3, 4, 0));
+    assert_eq!(next("DEFAULT", "heartbeat"), at(NOW + MINUTE).to_rfc3339());
+}
+
+#[test]
+fn what_exists_is_replaced_and_what_the_file_does_not_name_stays() {
+    let cluster = Cluster::new(open);
+    let old = minutely("t", "a", NOW).priority(9).description("old");
+    cluster.schedule(job("a").description("old").data("k", "old"), [old, minutely("other", "a", NOW)]);
+    let parts =
+        schedule(&[&a_job("a", "<durability>true</durability><recover>true</recover>"), &a_trigger("t", "a", "")]);
+    let imported = import(&cluster, &parts).unwrap();
+    let stored = cluster.store.job(&job_key("a")).unwrap().unwrap();
+    assert_eq!((stored.description(), stored.data().text("k")), (None, None));
+    assert!(stored.is_durable() && stored.requests_recovery());
+    let trigger = cluster.store.trigger(&trigger_key("t")).unwrap().unwrap();
+    assert_eq!((trigger.priority(), trigger.description(), &trigger), (5, None, &imported.triggers[0]));
+    assert_eq!(cluster.state("other"), "WAITING");
+}
+
+#[test]
+fn without_overwriting_nothing_at_all_is_stored_or_deleted_if_anything_exists() {
+    let cluster = Cluster::new(open);
+    cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
+    cluster.schedule(job("doomed"), [minutely("u", "doomed", NOW)]);
+    let before = cluster.rows();
+    let doom = "<pre-processing-commands><delete-job><name>doomed</name><group>jobs</group></delete-job></pre-processing-commands>";
+    let work = schedule(&[
+        &a_job("new", DURABLE),
+        &a_job("a", DURABLE),
+        &a_trigger("t", "a", ""),
+        &a_trigger("x", "none", ""),
+    ]);
+    let error = import(&cluster, &format!("{doom}{KEEP}{work}")).unwrap_err();
+    let Error::Refused(reasons) = error else { panic!("{error}") };
+    let lines: Vec<_> = reasons.lines().map(|line| line.split_once(": ").unwrap()).collect();
+    assert_eq!(lines.iter().map(|(place, _)| *place).collect::<Vec<_>>(), ["jobs.xml:3", "jobs.xml:4", "jobs.xml:5"]);
+    assert!(lines[0].1.contains("job `jobs.a` exists already"), "{reasons}");
+    assert!(lines[1].1.contains("trigger `triggers.t` exists already"), "{reasons}");
+    assert!(lines[2].1.contains("job `jobs.none`, which is neither stored nor in the file"), "{reasons}");
+    assert_eq!(cluster.rows(), before);
+
+    // What the commands delete does not exist any more.
+    let both = format!("{}{doom}{KEEP}{}", "", schedule(&[&a_job("doomed", DURABLE), &a_trigger("u", "doomed", "")]));
+    let imported = import(&cluster, &both).unwrap();
+    assert_eq!((imported.deleted_jobs.len(), imported.jobs.len(), imported.triggers.len()), (1, 1, 1));
+}
+
+#[test]
+fn duplicates_are_passed_over_if_the_file_says_so() {
+    let cluster = Cluster::new(open);
+    cluster.schedule(job("a").description("old"), [minutely("t", "a", NOW).priority(9)]);
+    let parts = schedule(&[&a_job("a", ""), &a_trigger("t", "a", ""), &a_trigger("new", "a", MINUTELY)]);
+    let imported = import(&cluster, &format!("{SKIP}{parts}")).unwrap();
+    assert_eq!((imported.ignored_jobs, imported.ignored_triggers), (vec![job_key("a")], vec![trigger_key("t")]));
+    assert_eq!(cluster.store.job(&job_key("a")).unwrap().unwrap().description(), Some("old"));
+    assert_eq!(cluster.store.trigger(&trigger_key("t")).unwrap().unwrap().priority(), 9);
+    assert_eq!(cluster.state("new"), "WAITING");
+}
+
+#[test]
+fn commands_delete_before_anything_is_stored() {
+    let cluster = Cluster::new(open);
+    for (group, name) in [("g", "a"), ("g", "b"), ("h", "c"), (LOADER_GROUP, "scan"), ("kept", "d")] {
+        let job = carnelian::JobDetail::builder(JobKey::new(group, name), "work");
+        cluster.schedule(job, [Trigger::builder(TriggerKey::new(group, name), JobKey::new(group, name))]);
+    }
+    let jobs = || {
+        let jobs = cluster.store.jobs(&carnelian::GroupMatcher::Any).unwrap();
+        jobs.iter().map(|job| job.key().to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let commands = |inner: &str| format!("<pre-processing-commands>{inner}</pre-processing-commands>");
+    let one = commands(
+        "<delete-job><name>a</name><group>g</group></delete-job><delete-job><name>none</name></delete-job>\
+         <delete-trigger><name>c</name><group>h</group></delete-trigger>",
+    );
+    let imported = import(&cluster, &one).unwrap();
+    // A job that lives by its triggers goes with the last of them.
+    assert_eq!(imported.deleted_jobs, [JobKey::new("g", "a"), JobKey::new("h", "c")]);
+    assert_eq!(imported.deleted_triggers, [TriggerKey::new("h", "c")]);
+    assert_eq!(jobs(), format!("{LOADER_GROUP}.scan g.b kept.d"));
+
+    let all = commands(
+        "<delete-jobs-in-group>*</delete-jobs-in-group><delete-triggers-in-group>*</delete-triggers-in-group>",
+    );
+    let protected = file(&all).never_delete_job_group("kept").never_delete_trigger_group("kept");
+    cluster.store.import(&protected).unwrap();
+    assert_eq!(jobs(), format!("{LOADER_GROUP}.scan kept.d"));
+    import(&cluster, &format!("{all}{}", schedule(&[&a_job("a", ""), &a_trigger("t", "a", "")]))).unwrap();
+    assert_eq!(jobs(), format!("{LOADER_GROUP}.scan jobs.a"));
+}
+
+/// H16 for files: a service that loads its file at each start must not forget what runs.
+#[test]
+fn a_fire_in_progress_survives_the_file_that_replaces_its_trigger_or_deletes_its_job() {
+    let cluster = Cluster::new(open);
+    let mut node = cluster.node("n1");
+    node.check_in();
+    let parts = schedule(&[&a_job("a", DURABLE), &a_trigger("t", "a", MINUTELY)]);
+    import(&cluster, &parts).unwrap();
+    let fire = node.fire_one();
+    import(&cluster, &parts).unwrap();
+    let doom = "<pre-processing-commands><delete-jobs-in-group>*</delete-jobs-in-group></pre-processing-commands>";
+    import(&cluster, &format!("{doom}{parts}")).unwrap();
+    assert_eq!(node.complete(&fire), carnelian::store::CompletionOutcome::Recorded);
+    assert_eq!(cluster.state("t"), "WAITING");
+}
+
+#[test]
+fn a_reserved_trigger_is_taken_back_when_a_file_replaces_it() {
+    let cluster = Cluster::new(open);
+    let mut node = cluster.node("n1");
+    node.check_in();
+    cluster.schedule(job("a"), [once("t", "a", NOW + 5 * SECOND)]);
+    let reservation = node.reserve_one();
+    import(
+        &cluster,
+        &schedule(&[&a_trigger("t", "a", "<start-time-seconds-in-future>60</start-time-seconds-in-future>")]),
+    )
+    .unwrap();
+    cluster.advance(5 * SECOND);
+    assert!(node.fire(&[reservation]).is_empty());
+    assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE)));
+}
+
+#[test]
+fn paused_groups_and_running_jobs_decide_the_state_of_what_a_file_stores() {
+    let cluster = Cluster::new(open);
+    let mut node = cluster.node("n1");
+    node.check_in();
+    cluster.schedule(lone_job("lone"), [once("running", "lone", NOW)]);
+    let fire = node.fire_one();
+    let imported = import(&cluster, &schedule(&[&a_trigger("t", "lone", MINUTELY)])).unwrap();
+    assert_eq!((imported.triggers.len(), cluster.state("t").as_str()), (1, "BLOCKED"));
+    cluster.store.pause_all().unwrap();
+    import(&cluster, &schedule(&[&a_trigger("t", "lone", MINUTELY)])).unwrap();
+    assert_eq!(cluster.state("t"), "PAUSED_BLOCKED");
+    node.complete(&fire);
+    assert_eq!(cluster.state("t"), "PAUSED");
+    cluster.store.resume_all(true).unwrap();
+    assert_eq!(cluster.state("t"), "WAITING");
+}
+
+/// No job file says what Java takes from annotations.
+#[test]
+fn a_replaced_job_keeps_its_flags_unless_somebody_knows_better() {
+    let cluster = Cluster::new(open);
+    cluster.schedule(lone_job("a").durable(true).persist_job_data_after_execution(true), []);
+    let parts = schedule(&[&a_job("a", DURABLE), &a_job("b", DURABLE)]);
+    let flags = |name: &str| {
+        let job = cluster.store.job(&job_key(name)).unwrap().unwrap();
+        (job.disallows_concurrent_execution(), job.persists_job_data_after_execution())
+    };
+    import(&cluster, &parts).unwrap();
+    assert_eq!((flags("a"), flags("b")), ((true, true), (false, false)));
+    let alone = JobFlags { disallow_concurrent_execution: true, persist_job_data_after_execution: false };
+    cluster.store.import(&file(&parts).with_flags(|job_type| (job_type == "work").then_some(alone))).unwrap();
+    assert_eq!((flags("a"), flags("b")), ((true, false), (true, false)));
+    import(&cluster, &parts.replace("<job-class>work", "<job-class>other")).unwrap();
+    assert_eq!(flags("a"), (false, false), "another type");
+}
+
+#[test]
+fn unchanged_triggers_may_be_kept_as_they_stand() {
+    let cluster = Cluster::new(open);
+    let mut node = cluster.node("n1");
+    node.check_in();
+    let cron = "<trigger><cron><name>c</name><group>triggers</group><job-name>a</job-name><job-group>jobs</job-group>\
+                <cron-expression>0 0 * * * ?</cron-expression></cron></trigger>";
+    let parts = |count: u32| {
+        let often = format!("<repeat-count>{count}</repeat-count><repeat-interval>60000</repeat-interval>");
+        schedule(&[&a_job("a", DURABLE), &a_trigger("t", "a", &often), &a_trigger("u", "a", MINUTELY), cron])
+    };
+    cluster.store.import(&file(&parts(9)).keep_unchanged(true)).unwrap();
+    for fire in node.acquire().fired {
+        node.complete(&fire);
+    }
+    cluster.store.pause_triggers(&[trigger_key("u")]).unwrap();
+    cluster.advance(10 * SECOND);
+    let before = cluster.rows();
+    let imported = cluster.store.import(&file(&parts(9)).keep_unchanged(true)).unwrap();
+    assert_eq!((imported.unchanged.len(), imported.triggers.len(), imported.jobs.len()), (3, 0, 0));
+    assert_eq!(cluster.rows(), before);
+    // Only what the file changes begins anew.
+    let imported = cluster.store.import(&file(&parts(8)).keep_unchanged(true)).unwrap();
+    assert_eq!((imported.unchanged.len(), imported.triggers.len()), (2, 1));
+    assert_eq!((cluster.next("t"), cluster.state("u").as_str()), (Some(NOW + 10 * SECOND), "PAUSED"));
+    // As in Quartz: everything does.
+    assert_eq!(import(&cluster, &parts(8)).unwrap().triggers.len(), 3);
+    assert_eq!(cluster.state("u"), "WAITING");
+}
+
+/// A directive of Quartz.NET.
+#[test]
+fn a_trigger_may_go_on_where_the_replaced_one_stands() {
+    let cluster = Cluster::new(open);
+    let mut node = cluster.node("n1");
+    node.check_in();
+    cluster.schedule(job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW), minutely("v", "a", NOW + MINUTE)]);
+    for fire in node.acquire().fired {
+        node.complete(&fire);
+    }
+    cluster.advance(20 * SECOND);
+    let relative = "<processing-directives><schedule-trigger-relative-to-replaced-trigger>true\
+        </schedule-trigger-relative-to-replaced-trigger></processing-directives>";
+    let half = "<repeat-count>-1</repeat-count><repeat-interval>30000</repeat-interval>";
+    let later = "<start-time-seconds-in-future>60</start-time-seconds-in-future>";
+    let parts = schedule(&[
+        &a_trigger("t", "a", half),
+        &a_trigger("u", "a", &format!("{later}{half}")),
+        &a_trigger("v", "a", half),
+    ]);
+    import(&cluster, &format!("{relative}{parts}")).unwrap();
+    assert_eq!(cluster.next("t"), Some(NOW + 30 * SECOND), "after its last fire");
+    let trigger = cluster.store.trigger(&trigger_key("t")).unwrap().unwrap();
+    assert_eq!((trigger.start_time(), trigger.previous_fire_time()), (at(NOW), Some(at(NOW))));
+    assert_eq!(cluster.next("u"), Some(NOW + 80 * SECOND), "it has a start of its own");
+    assert_eq!(cluster.next("v"), Some(NOW + MINUTE), "it has not fired yet");
+}
+
+#[test]
+fn a_trigger_stays_with_its_job_and_a_missing_calendar_is_refused() {
+    let cluster = Cluster::new(open);
+    cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
+    let imported = import(&cluster, &schedule(&[&a_job("b", DURABLE), &a_trigger("t", "b", MINUTELY)])).unwrap();
+    assert_eq!(imported.triggers[0].job_key(), &job_key("a"));
+    assert!(imported.remarks[0].starts_with("jobs.xml:3: "), "{:?}", imported.remarks);
+    let before = cluster.rows();
+    let calendar = a_trigger("u", "a", "<calendar-name>none</calendar-name>");
+    let error = import(&cluster, &schedule(&[&calendar])).unwrap_err().to_string();
+    assert!(error.contains("jobs.xml:2: trigger `triggers.u`: calendar `none` does not exist"), "{error}");
+    assert_eq!(cluster.rows(), before);
+}
+
+#[test]
+fn replacing_by_a_file_may_change_the_kind() {
+    let cluster = Cluster::new(open);
+    let noon = CronSchedule::new("0 0 12 * * ?").unwrap();
+    cluster.schedule(job("a").durable(true), [once("t", "a", NOW).schedule(noon)]);
+    import(&cluster, &schedule(&[&a_trigger("t", "a", MINUTELY)])).unwrap();
+    let stored = cluster.store.trigger(&trigger_key("t")).unwrap().unwrap();
+    assert!(matches!(stored.schedule(), Schedule::Simple(_)));
+}
