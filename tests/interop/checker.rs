@@ -4,7 +4,7 @@
 //! else is ours, and fails the scene.
 
 use super::cluster::{Cluster, Kind};
-use super::history::{History, Problem, Run, Wrong};
+use super::history::{Problem, Run, Wrong};
 use carnelian::Schedule;
 use carnelian::store::violations;
 use std::collections::BTreeMap;
@@ -29,13 +29,14 @@ pub struct Verdict {
     pub recoveries: BTreeMap<Kind, usize>,
     pub overlaps: usize,
     allowed: BTreeMap<Allowance, usize>,
+    wrong: Vec<Problem>,
     problems: Vec<String>,
 }
 
 impl Verdict {
     /// Judges the log: every due fire once and to its end, the grids complete.
     pub fn of(cluster: &Cluster, expected: &[(String, Schedule)], allowances: &[Allowance]) -> Self {
-        let history = History::of(&cluster.events());
+        let history = cluster.history();
         let count = |recovering: bool| {
             let mut counts = BTreeMap::from([(Kind::Java, 0), (Kind::Rust, 0)]);
             for run in history.runs().filter(|run| !recovering || run.recovering) {
@@ -48,20 +49,29 @@ impl Verdict {
             recoveries: count(true),
             overlaps: 0,
             allowed: allowances.iter().map(|allowance| (*allowance, 0)).collect(),
+            wrong: Vec::new(),
             problems: Vec::new(),
         };
         for problem in history.problems(expected) {
             match by_quartz(cluster, &problem) {
                 Some((allowance, times)) if allowances.contains(&allowance) => verdict.allow(allowance, times),
-                _ => verdict.problems.push(problem.to_string()),
+                _ => verdict.wrong.push(problem),
             }
         }
         verdict
     }
 
+    /// Interrupted fires of these triggers are nobody's to run again: their jobs do not ask for it.
+    pub fn may_be_lost(&mut self, triggers: &[&str]) {
+        let expected = |problem: &Problem| {
+            problem.wrong == Wrong::NeverEnded && triggers.iter().any(|trigger| problem.due.0 == *trigger)
+        };
+        self.wrong.retain(|problem| !expected(problem));
+    }
+
     /// Judges whether runs of these jobs overlap. With an allowance, an overlap that a node of Quartz began is allowed.
     pub fn one_at_a_time(&mut self, cluster: &Cluster, jobs: &[String], allowance: Option<Allowance>) {
-        let history = History::of(&cluster.events());
+        let history = cluster.history();
         for job in jobs {
             let mut runs: Vec<&Run> = history.runs().filter(|run| run.job == *job).collect();
             runs.sort_by_key(|run| run.started_ns);
@@ -105,7 +115,8 @@ impl Verdict {
     }
 
     /// Prints the scene's line and panics with everything that is wrong.
-    pub fn conclude(self, scene: &str, server: super::tables::Server, cluster: Cluster, figures: &str) {
+    pub fn conclude(mut self, scene: &str, server: super::tables::Server, cluster: Cluster, figures: &str) {
+        self.problems.splice(0..0, self.wrong.iter().map(ToString::to_string));
         let by_kind = |counts: &BTreeMap<Kind, usize>| format!("java={} rust={}", counts[&Kind::Java], counts[&Kind::Rust]);
         let mut line = format!("interop scene={scene} database={} runs: {}", server.name(), by_kind(&self.runs));
         if self.recoveries.values().any(|count| *count > 0) {

@@ -1,6 +1,6 @@
 //! A mixed cluster: nodes of Quartz and nodes of ours in their own processes, on tables that Quartz's own script made.
 
-use super::history;
+use super::history::{self, History};
 use super::node::NodeProcess;
 use super::support::{fresh_name, wait_until};
 use super::tables::{Server, Tables};
@@ -8,6 +8,7 @@ use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
 use carnelian::store::JobStore;
 use rustix::process::Signal;
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -57,6 +58,7 @@ pub struct Cluster {
     folder: PathBuf,
     tables: Tables,
     kinds: BTreeMap<u64, Kind>,
+    deaths: Vec<(u64, i64)>,
     keep: bool,
 }
 
@@ -96,7 +98,7 @@ impl Cluster {
         let store = carnelian::store::open(&settings, Arc::new(SystemClock::default())).unwrap();
         let done = store.database().migrate().unwrap();
         println!("scene {name} on {server:?}, folder {}: {}", folder.display(), done.join("; "));
-        Self { store, nodes: Vec::new(), folder, tables, kinds: BTreeMap::new(), keep: true }
+        Self { store, nodes: Vec::new(), folder, tables, kinds: BTreeMap::new(), deaths: Vec::new(), keep: true }
     }
 
     /// Starts nodes of these kinds beside each other, and waits until each has checked in.
@@ -104,6 +106,13 @@ impl Cluster {
         let mut processes: Vec<_> = kinds.iter().map(|kind| (*kind, self.launch(*kind))).collect();
         for (kind, (process, errors)) in &mut processes {
             let instance = process.ready();
+            if *kind == Kind::Java {
+                // Its System.nanoTime() must be our CLOCK_MONOTONIC, or the log's times could not be compared.
+                let before = monotonic_ns();
+                let answer = process.ask("monotonic");
+                let at: i64 = answer.strip_prefix("OK ").and_then(|ns| ns.parse().ok()).expect("a time");
+                assert!((before..=monotonic_ns()).contains(&at), "the node of Quartz has another monotonic clock: {at}");
+            }
             self.kinds.insert(u64::from(process.pid()), *kind);
             println!("  {kind:?} node {instance} is ready, log {}", errors.display());
         }
@@ -149,6 +158,7 @@ impl Cluster {
     pub fn kill(&mut self, kind: Kind) -> String {
         let mut node = self.take(kind);
         node.process.kill();
+        self.deaths.push((u64::from(node.process.pid()), monotonic_ns()));
         node.instance
     }
 
@@ -183,6 +193,13 @@ impl Cluster {
                 s.fired.is_empty() && s.triggers.len() == staying && s.instances.len() == self.nodes.len()
             })
         });
+    }
+
+    /// What the jobs logged; runs end with their node.
+    pub fn history(&self) -> History {
+        let mut history = History::of(&self.events());
+        self.deaths.iter().for_each(|(pid, at_ns)| history.end_at_death(*pid, *at_ns));
+        history
     }
 
     pub fn events(&self) -> Vec<Value> {
@@ -236,6 +253,11 @@ impl Cluster {
     pub fn succeeded(mut self) {
         self.keep = false;
     }
+}
+
+fn monotonic_ns() -> i64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
 impl Node {

@@ -3,6 +3,7 @@
 use super::Work;
 use super::checker::{Allowance, Verdict};
 use super::cluster::{Cluster, Config, Kind};
+use super::history::text;
 use super::tables::Server;
 use carnelian::{JobDetail, JobKey};
 use std::time::Duration;
@@ -29,8 +30,11 @@ pub fn run(server: Server) {
         work.add(alone("several", name, "demo.stubborn"), &triggers);
     }
     // The row says it, the annotation of the Java class does not.
-    let triggers = [(("bare", "a"), EVERY, FIRES), (("bare", "b"), EVERY, FIRES)];
-    work.add(alone("bare", "job", "demo.sleep"), &triggers);
+    for name in ["a", "b", "c"] {
+        let keys = [format!("{name}0"), format!("{name}1")];
+        let triggers = [(("bare", keys[0].as_str()), EVERY, FIRES / 2), (("bare", keys[1].as_str()), EVERY, FIRES / 2)];
+        work.add(alone("bare", name, "demo.sleep"), &triggers);
+    }
     work.store(&cluster.store);
     cluster.wait_until_quiet(0, Duration::from_secs(120));
 
@@ -39,11 +43,15 @@ pub fn run(server: Server) {
     let jobs = |group: &str, names: &[&str]| -> Vec<String> { names.iter().map(|n| format!("{group}.{n}")).collect() };
     verdict.one_at_a_time(&cluster, &jobs("single", &["a", "b", "c"]), None);
     verdict.one_at_a_time(&cluster, &jobs("several", &["a", "b"]), Some(Allowance::H4OverlapBegunByQuartz));
-    verdict.one_at_a_time(&cluster, &jobs("bare", &["job"]), Some(Allowance::NotAnnotated));
-    for group in ["single.a", "several.a", "bare.job"] {
-        let shares = cluster.shares(&cluster.starts("job", group));
+    verdict.one_at_a_time(&cluster, &jobs("bare", &["a", "b", "c"]), Some(Allowance::NotAnnotated));
+    let mut figures = String::new();
+    for group in ["single", "several", "bare"] {
+        let mut starts = cluster.events();
+        starts.retain(|e| text(e, "event") == "START" && text(e, "job").starts_with(group));
+        let shares = cluster.shares(&starts);
         verdict.expect(shares.values().all(|share| *share > 0), || format!("{group} was run by one kind only: {shares:?}"));
+        figures += &format!(" {group}: java={} rust={}", shares[&Kind::Java], shares[&Kind::Rust]);
     }
     cluster.stop_all();
-    verdict.conclude("exclusion", server, cluster, "");
+    verdict.conclude("exclusion", server, cluster, &figures);
 }

@@ -115,6 +115,13 @@ impl History {
         history
     }
 
+    /// What the runs of a process that was killed then have for an end: outcome `killed`.
+    pub fn end_at_death(&mut self, pid: u64, at_ns: i64) {
+        for run in self.chains.values_mut().flatten().filter(|run| run.pid == pid && run.ended.is_none()) {
+            run.ended = Some((at_ns, "killed".to_owned()));
+        }
+    }
+
     /// Every run.
     pub fn runs(&self) -> impl Iterator<Item = &Run> {
         self.chains.values().flatten()

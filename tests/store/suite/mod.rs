@@ -4,6 +4,7 @@ use super::super::kit::*;
 use super::open;
 
 mod acquisition;
+mod beside_quartz;
 mod completion;
 #[cfg(feature = "test-util")]
 mod faults;

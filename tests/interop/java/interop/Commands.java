@@ -32,6 +32,12 @@ final class Commands {
         switch (words.get(0)) {
             case "monotonic":
                 return Long.toString(System.nanoTime());
+            case "standby":
+                scheduler.standby();
+                return "";
+            case "start":
+                scheduler.start();
+                return "";
             case "pause-trigger":
                 scheduler.pauseTrigger(trigger(first));
                 return "";
