@@ -103,6 +103,5 @@ scenes! {
     orders_of_one_side_are_obeyed_by_the_other: super::orders::run;
     one_at_a_time_across_both_kinds: super::exclusion::run;
     nodes_of_ours_join_and_leave: super::visitors::run;
-    job_data_of_either_side_as_text: super::data::as_text;
-    job_data_of_either_side_as_objects: super::data::as_objects;
+    job_data_of_either_side_in_both_forms: super::data::run;
 }

@@ -136,7 +136,9 @@ impl Cluster {
                 java.arg("-cp").arg(format!("{}:{}", built.join("classes").display(), jars.trim()));
                 java.args(["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]);
                 java.arg("-Dorg.slf4j.simpleLogger.showDateTime=true");
-                NodeProcess::start(java.arg("interop.InteropNode").arg(config), &errors)
+                // AUTO of two nodes that are started in the same millisecond is the same id (H24).
+                java.arg("interop.InteropNode").arg(config).arg(format!("java-{count}"));
+                NodeProcess::start(&mut java, &errors)
             }
         };
         (process, errors)

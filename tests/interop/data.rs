@@ -12,19 +12,28 @@ const EVERY: Duration = Duration::from_millis(100);
 /// How often each kind must have raised each counter.
 const EACH: usize = 5;
 
+/// Both forms at a time, each with a cluster of its own.
+pub fn run(server: Server) {
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| as_text(server));
+        as_objects(server);
+        one.join().unwrap();
+    });
+}
+
 /// `useProperties=true`: texts.
-pub fn as_text(server: Server) {
+fn as_text(server: Server) {
     let stored = "n=text:0 wide=text:a=b:c plain=text:7";
     let ours = [("n", DataValue::from("0")), ("umlaut", "Grüße 💎".into()), ("plain", "7".into())];
     let expected = [
         ("java", "n=java.lang.String:N plain=java.lang.String:7 wide=java.lang.String:a=b:c"),
         ("rust", "n=java.lang.String:N plain=java.lang.String:7 umlaut=java.lang.String:Grüße 💎"),
     ];
-    run("data-text", server, true, stored, &ours, expected);
+    form("data-text", server, true, stored, &ours, expected);
 }
 
 /// `useProperties=false`: serialised objects, also of classes that only Java knows.
-pub fn as_objects(server: Server) {
+fn as_objects(server: Server) {
     let stored = "n=int:0 long=long:5000000000 half=double:0.5 yes=bool:true at=date:1700000000000 list=list:a,b";
     let ours = [
         ("n", DataValue::Long(0)),
@@ -45,7 +54,7 @@ pub fn as_objects(server: Server) {
              umlaut=java.lang.String:Grüße 💎 yes=java.lang.Boolean:true",
         ),
     ];
-    run("data-objects", server, false, stored, &ours, expected);
+    form("data-objects", server, false, stored, &ours, expected);
 }
 
 /// Waits until a node of this kind has raised each counter some times more.
@@ -57,7 +66,7 @@ fn raise(cluster: &Cluster, kind: Kind) {
     });
 }
 
-fn run(
+fn form(
     scene: &str,
     server: Server,
     use_properties: bool,

@@ -16,9 +16,9 @@ pub fn with_the_lock(server: Server) {
     run("drain", server, true, seconds(server), &[]);
 }
 
-/// As nodes of Quartz are set if nobody thinks of it; a short run, in which they may fire twice.
+/// As nodes of Quartz are set if nobody thinks of it; a short run, in which they may fire again what was fired.
 pub fn without_the_lock(server: Server) {
-    run("drain-unlocked", server, false, 10.min(seconds(server)), &[Allowance::H1FiredAgainByQuartz]);
+    run("drain-unlocked", server, false, 5.min(seconds(server)), &[Allowance::H1FiredAgainByQuartz]);
 }
 
 fn seconds(server: Server) -> u32 {
@@ -52,12 +52,14 @@ fn run(scene: &str, server: Server, within_lock: bool, seconds: u32, allowances:
     let all = usize::try_from(ONE_SHOTS + 12 * seconds * 2).unwrap();
     for kind in [Kind::Java, Kind::Rust] {
         let share = verdict.runs[&kind];
-        verdict.expect(share * 20 >= all, || format!("{kind:?} nodes ran {share} of {all} fires: not really a mixed cluster"));
+        verdict.expect(share * 50 >= all, || format!("{kind:?} nodes ran {share} of {all} fires: not really a mixed cluster"));
     }
     let overtaken = cluster.log_lines(Kind::Rust, &["overtaken", "service failed"]).len();
     let jobs = cluster.store.snapshot().unwrap().jobs.len();
     verdict.expect(jobs == 0, || format!("{jobs} jobs that are not durable are left"));
-    let errors = cluster.log_lines(Kind::Java, &["ERROR"]).len();
+    let errors = cluster.log_lines(Kind::Java, &["ERROR"]);
+    errors.iter().for_each(|line| println!("  Quartz says: {line}"));
+    let errors = errors.len();
     cluster.stop_all();
     let figures = format!(" of {all} due, grid {seconds} s, services_failed={overtaken} quartz_error_lines={errors}");
     verdict.conclude(scene, server, cluster, &figures);

@@ -8,11 +8,12 @@ use super::tables::Server;
 use carnelian::{JobDetail, JobKey};
 use std::time::Duration;
 
-const FIRES: u32 = 30;
+const FIRES: u32 = 20;
 const EVERY: Duration = Duration::from_millis(100);
 
 pub fn run(server: Server) {
-    let mut cluster = Cluster::new("alone", server, &Config::default());
+    // More jobs than workers, so that every node has work all the time.
+    let mut cluster = Cluster::new("alone", server, &Config { threads: 2, ..Config::default() });
     cluster.start(&[Kind::Java, Kind::Java, Kind::Rust, Kind::Rust]);
     let mut work = Work::default();
     let alone = |group: &str, name: &str, job_type: &str| {
@@ -20,17 +21,17 @@ pub fn run(server: Server) {
         job.data("ms", "120").data("poll_ms", "20").build().unwrap()
     };
     // One trigger each, due again before the run is over.
-    for name in ["a", "b", "c"] {
+    for name in ["a", "b", "c", "d", "e", "f"] {
         work.add(alone("single", name, "demo.stubborn"), &[(("single", name), EVERY, FIRES)]);
     }
     // Four triggers of one job, due at the same moments: what Quartz gets wrong (H4).
-    for name in ["a", "b"] {
+    for name in ["a", "b", "c", "d"] {
         let keys: Vec<String> = (0..4).map(|i| format!("{name}{i}")).collect();
-        let triggers: Vec<_> = keys.iter().map(|key| (("several", key.as_str()), EVERY * 5, FIRES / 4)).collect();
+        let triggers: Vec<_> = keys.iter().map(|key| (("several", key.as_str()), EVERY * 5, FIRES / 3)).collect();
         work.add(alone("several", name, "demo.stubborn"), &triggers);
     }
     // The row says it, the annotation of the Java class does not.
-    for name in ["a", "b", "c"] {
+    for name in ["a", "b", "c", "d"] {
         let keys = [format!("{name}0"), format!("{name}1")];
         let triggers = [(("bare", keys[0].as_str()), EVERY, FIRES / 2), (("bare", keys[1].as_str()), EVERY, FIRES / 2)];
         work.add(alone("bare", name, "demo.sleep"), &triggers);
@@ -41,9 +42,9 @@ pub fn run(server: Server) {
     let mut verdict = Verdict::of(&cluster, &work.expected, &[]);
     verdict.tables(&cluster);
     let jobs = |group: &str, names: &[&str]| -> Vec<String> { names.iter().map(|n| format!("{group}.{n}")).collect() };
-    verdict.one_at_a_time(&cluster, &jobs("single", &["a", "b", "c"]), None);
-    verdict.one_at_a_time(&cluster, &jobs("several", &["a", "b"]), Some(Allowance::H4OverlapBegunByQuartz));
-    verdict.one_at_a_time(&cluster, &jobs("bare", &["a", "b", "c"]), Some(Allowance::NotAnnotated));
+    verdict.one_at_a_time(&cluster, &jobs("single", &["a", "b", "c", "d", "e", "f"]), None);
+    verdict.one_at_a_time(&cluster, &jobs("several", &["a", "b", "c", "d"]), Some(Allowance::H4OverlapBegunByQuartz));
+    verdict.one_at_a_time(&cluster, &jobs("bare", &["a", "b", "c", "d"]), Some(Allowance::NotAnnotated));
     let mut figures = String::new();
     for group in ["single", "several", "bare"] {
         let mut starts = cluster.events();

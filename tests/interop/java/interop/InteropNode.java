@@ -10,7 +10,8 @@ import org.quartz.Scheduler;
 import org.quartz.impl.StdSchedulerFactory;
 
 /**
- * A node of real Quartz with the demo jobs: InteropNode FILE, the properties file that demo_node reads too.
+ * A node of real Quartz with the demo jobs: InteropNode FILE INSTANCE, the properties file that demo_node reads too, and
+ * the instance's id: what Quartz makes of AUTO is the same for two nodes that one machine starts in one millisecond.
  *
  * Prints READY and its instance's name when it is started; then each line of standard input is a command, answered by a
  * line that begins with OK or ERROR. At the end of the input it shuts down as a Java application would and exits 0.
@@ -23,6 +24,7 @@ public final class InteropNode {
         try (InputStream in = new FileInputStream(arguments[0])) {
             properties.load(in);
         }
+        properties.setProperty("org.quartz.scheduler.instanceId", arguments[1]);
         EventLog.open(properties.getProperty("demo.log.file"));
         Scheduler scheduler = new StdSchedulerFactory(properties).getScheduler();
         scheduler.start();
