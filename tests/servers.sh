@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Throw-away database servers for tests. Sourced by tests/run and .ci/run (bash, `set -u`), never run by itself.
 #
-#   need_packages KIND…   install what is missing (build, postgres, mariadb), or fail with what to install
+#   need_packages KIND…   install what is missing (build, postgres, mariadb, interop), or fail with what to install
+#   compile_interop       compiles the Java node of tests/interop; exports CARNELIAN_TEST_INTEROP
 #   start_postgres        exports CARNELIAN_TEST_POSTGRES
 #   start_mariadb         exports CARNELIAN_TEST_MYSQL
 #   stop_servers          stops both by pid and removes their directory; for an EXIT trap, safe to repeat
@@ -47,6 +48,14 @@ missing_packages() {
         mariadb)
             mariadb_program mariadbd >/dev/null && have mariadb-install-db && have mariadb || echo mariadb-server
             ;;
+        interop)
+            have javac && have java && have jar || echo default-jdk-headless
+            # The package of Quartz brings c3p0 and slf4j, which it needs.
+            [ -e /usr/share/java/quartz2.jar ] && [ -e /usr/share/java/c3p0.jar ] || echo libquartz2-java
+            [ -e /usr/share/java/slf4j-simple.jar ] || echo libslf4j-java
+            [ -e /usr/share/java/postgresql.jar ] || echo libpostgresql-jdbc-java
+            [ -e /usr/share/java/mariadb-java-client.jar ] || echo libmariadb-java
+            ;;
         *) die "need_packages: no such kind: $kind" ;;
         esac
     done
@@ -68,6 +77,14 @@ need_packages() {
         die "not installed (names as on Debian): ${missing[*]}
 install them and run again, e.g. sudo apt-get install ${missing[*]}"
     fi
+}
+
+# Into the target folder of the project, the current directory.
+compile_interop() {
+    local folder=${CARGO_TARGET_DIR:-target}/interop
+    tests/interop/compile "$folder" || die "the Java node of tests/interop cannot be compiled"
+    CARNELIAN_TEST_INTEROP=$(cd "$folder" && pwd) || die "no $folder"
+    export CARNELIAN_TEST_INTEROP
 }
 
 # --- parts of both servers ----------------------------------------------------------------------------------------

@@ -10,6 +10,10 @@
 mod checker;
 #[path = "storm/cluster.rs"]
 mod cluster;
+#[path = "support/history.rs"]
+mod history;
+#[path = "support/node.rs"]
+mod node;
 mod support;
 
 use carnelian::{JobDataMap, JobDetail, JobKey, MisfireInstruction, SimpleSchedule, Trigger, TriggerKey};

@@ -137,6 +137,19 @@ pub(crate) fn mended(pass: &AuditPass) {
     for key in &pass.finished {
         warn!("removed a complete trigger that had no fire left trigger={key}");
     }
+    if pass.swept > 0 {
+        info!("swept side rows whose rows a node of Quartz has deleted rows={}", pass.swept);
+    }
+}
+
+pub(crate) fn foreign_clock(instance: &str, skew_ms: i64) {
+    warn!(
+        "the clock of a node of Quartz is off; it convicts nodes whose check-ins are older than 7.5 s and their interval by its own clock instance={instance} skew_ms={skew_ms}"
+    );
+}
+
+pub(crate) fn joined_by_quartz(instance: &str) {
+    info!("a node of Quartz is in the cluster instance={instance}");
 }
 
 pub(crate) fn audit_failed(why: &str) {

@@ -30,9 +30,21 @@ pub(crate) fn window_end(last_checkin_ms: i64, interval_ms: i64, observer_gap_ms
 /// clock has jumped. Then a peer is dead if its row has not changed for a whole window *in front of the observer*.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observations {
-    seen: BTreeMap<String, (i64, Duration)>,
+    seen: BTreeMap<String, Seen>,
     last_reading: Option<(i64, Duration)>,
     distrust_until: Option<Duration>,
+}
+
+/// What was seen of one peer.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    checkin_ms: i64,
+    /// Since when the row has not changed.
+    since: Duration,
+    /// The store's time at the last look.
+    looked_ms: i64,
+    /// How far the peer's clock is from the store's, at least.
+    skew_ms: i64,
 }
 
 /// One peer's row and what the observer knows of its own state.
@@ -41,7 +53,12 @@ pub(crate) struct Suspect<'a> {
     pub instance: &'a str,
     pub last_checkin_ms: i64,
     pub interval_ms: i64,
+    /// A node of Quartz, whose check-ins are in the time of its own clock, not in the store's.
+    pub foreign: bool,
 }
+
+/// A clock that is off by more has not merely the wrong time: whoever checked in longer ago is gone.
+const LARGEST_SKEW_MS: i64 = 24 * 3_600_000;
 
 /// The observer at one check-in.
 #[derive(Clone, Copy, Debug)]
@@ -73,25 +90,55 @@ impl Observations {
 
     /// Whether the peer is dead.
     pub(crate) fn convicts(&mut self, suspect: Suspect<'_>, observer: &Observer) -> bool {
-        let silent_ms = millis(self.silent_for(suspect, observer.ticks));
+        let silent_ms = millis(self.silent_for(suspect, observer));
         let window_ms = suspect.interval_ms.max(observer.gap_ms).saturating_add(observer.tolerance_ms);
         let from_the_future = suspect.last_checkin_ms > observer.now_ms.saturating_add(observer.tolerance_ms);
         let distrusted = self.distrust_until.is_some_and(|until| observer.ticks < until);
         if from_the_future || distrusted {
             return silent_ms > window_ms;
         }
+        // By a clock that is behind it is dead from its first check-in on; only silence that was seen convicts it.
+        let recent = suspect.last_checkin_ms > observer.now_ms.saturating_sub(LARGEST_SKEW_MS);
+        if suspect.foreign && recent && silent_ms <= window_ms {
+            return false;
+        }
         is_dead(suspect.last_checkin_ms, suspect.interval_ms, observer.gap_ms, observer.tolerance_ms, observer.now_ms)
     }
 
     /// How long the observer has seen no change in a peer's check-in time.
-    fn silent_for(&mut self, suspect: Suspect<'_>, ticks: Duration) -> Duration {
-        match self.seen.get(suspect.instance) {
-            Some((seen, since)) if *seen == suspect.last_checkin_ms => ticks.saturating_sub(*since),
-            _ => {
-                self.seen.insert(suspect.instance.to_owned(), (suspect.last_checkin_ms, ticks));
+    fn silent_for(&mut self, suspect: Suspect<'_>, observer: &Observer) -> Duration {
+        let fresh =
+            Seen { checkin_ms: suspect.last_checkin_ms, since: observer.ticks, looked_ms: observer.now_ms, skew_ms: 0 };
+        match self.seen.get_mut(suspect.instance) {
+            Some(seen) if seen.checkin_ms == suspect.last_checkin_ms => {
+                seen.looked_ms = observer.now_ms;
+                observer.ticks.saturating_sub(seen.since)
+            }
+            Some(seen) => {
+                // It was written after the last look and before this one, both by the store's clock.
+                let skew_ms = match suspect.last_checkin_ms {
+                    ahead if ahead > observer.now_ms => ahead.saturating_sub(observer.now_ms),
+                    behind if behind < seen.looked_ms => behind.saturating_sub(seen.looked_ms),
+                    _ => 0,
+                };
+                *seen = Seen { skew_ms, ..fresh };
+                Duration::ZERO
+            }
+            None => {
+                self.seen.insert(suspect.instance.to_owned(), fresh);
                 Duration::ZERO
             }
         }
+    }
+
+    /// When silence alone convicts the peer at the earliest, by the observer's monotonic clock.
+    pub(crate) fn silent_until(&self, suspect: Suspect<'_>, window: Duration) -> Option<Duration> {
+        self.seen.get(suspect.instance).map(|seen| seen.since.saturating_add(window))
+    }
+
+    /// How far a peer's clock is from the store's, at least; positive if it is ahead.
+    pub(crate) fn skew_ms(&self, instance: &str) -> i64 {
+        self.seen.get(instance).map_or(0, |seen| seen.skew_ms)
     }
 
     /// Forgets peers that are gone.
@@ -109,7 +156,8 @@ pub(crate) fn millis(duration: Duration) -> i64 {
 mod tests {
     use super::*;
 
-    const PEER: Suspect<'static> = Suspect { instance: "peer", last_checkin_ms: 100_000, interval_ms: 15_000 };
+    const PEER: Suspect<'static> =
+        Suspect { instance: "peer", last_checkin_ms: 100_000, interval_ms: 15_000, foreign: false };
 
     fn observer(now_ms: i64, ticks_ms: u64, gap_ms: i64) -> Observer {
         Observer { now_ms, ticks: Duration::from_millis(ticks_ms), gap_ms, tolerance_ms: 7500 }
@@ -138,6 +186,31 @@ mod tests {
         assert!(!seen.convicts(future, &observer(122_000, 22_000, 0)));
         assert!(seen.convicts(future, &observer(122_600, 22_501, 0)));
         assert!(!seen.convicts(Suspect { last_checkin_ms: 10_000_001, ..PEER }, &observer(122_700, 22_700, 0)));
+    }
+
+    /// A node of Quartz writes its own clock's time. One that is a minute behind looks dead with every check-in.
+    #[test]
+    fn a_node_of_quartz_whose_clock_is_behind_is_convicted_by_silence_only() {
+        let mut seen = Observations::default();
+        let java = |last_checkin_ms| Suspect { last_checkin_ms, interval_ms: 1000, foreign: true, ..PEER };
+        assert!(!seen.convicts(java(40_000), &observer(100_000, 0, 0)));
+        assert!(!seen.convicts(java(41_000), &observer(101_000, 1_000, 0)));
+        assert_eq!(seen.skew_ms("peer"), -59_000, "it was written after 100 s of the store's time");
+        assert!(!seen.convicts(java(41_000), &observer(109_500, 9_500, 0)));
+        assert!(seen.convicts(java(41_000), &observer(109_501, 9_501, 0)));
+        // One that is ahead counts as alive no longer than one that is not.
+        assert!(!seen.convicts(java(170_000), &observer(110_000, 10_000, 0)));
+        assert_eq!(seen.skew_ms("peer"), 60_000);
+        assert!(seen.convicts(java(170_000), &observer(119_000, 18_501, 0)));
+    }
+
+    /// A node that has not run since yesterday needs no watching.
+    #[test]
+    fn a_node_of_quartz_that_is_long_gone_is_convicted_at_first_sight() {
+        let java = Suspect { foreign: true, ..PEER };
+        let now_ms = PEER.last_checkin_ms + LARGEST_SKEW_MS;
+        assert!(Observations::default().convicts(java, &observer(now_ms, 0, 0)));
+        assert!(!Observations::default().convicts(java, &observer(now_ms - 1, 0, 0)));
     }
 
     /// The database's clock is set forward by an hour: every row looks an hour old, and nobody is dead.

@@ -16,10 +16,16 @@ pub(crate) enum AfterFire {
 /// Moves `trigger` on by one fire, past what its calendar excludes, and says what becomes of its row.
 ///
 /// A one-shot whose job asks for recovery keeps its row until the job has ended, since recovery reads the trigger's
-/// data from it.
-pub(crate) fn fire(trigger: &mut Trigger, job: &JobDetail, calendar: Option<&Calendar>, now_ms: i64) -> AfterFire {
+/// data from it; so does every other with `keeps_row`.
+pub(crate) fn fire(
+    trigger: &mut Trigger,
+    job: &JobDetail,
+    calendar: Option<&Calendar>,
+    keeps_row: bool,
+    now_ms: i64,
+) -> AfterFire {
     trigger.triggered(calendar, now_ms);
-    match (trigger.next_ms, job.requests_recovery, job.disallow_concurrent_execution) {
+    match (trigger.next_ms, job.requests_recovery || keeps_row, job.disallow_concurrent_execution) {
         (None, true, _) => AfterFire::Stays(TriggerState::Complete),
         (None, false, _) => AfterFire::Goes,
         (Some(_), _, true) => AfterFire::Stays(TriggerState::Blocked),

@@ -38,6 +38,9 @@ struct Check<'a> {
     jobs: BTreeMap<&'a JobKey, &'a JobRow>,
     triggers: BTreeMap<&'a TriggerKey, &'a TriggerRow>,
     acquired: BTreeMap<&'a TriggerKey, usize>,
+    /// Nodes of Quartz, and the triggers they have reserved, or believe they have.
+    foreign: BTreeSet<&'a str>,
+    reserved_by_quartz: BTreeSet<&'a TriggerKey>,
     executing: BTreeMap<&'a JobKey, usize>,
     executing_alone: BTreeMap<&'a JobKey, usize>,
     fired: BTreeSet<&'a TriggerKey>,
@@ -51,6 +54,8 @@ impl<'a> Check<'a> {
             jobs: snapshot.jobs.iter().map(|j| (&j.key, j)).collect(),
             triggers: snapshot.triggers.iter().map(|t| (&t.key, t)).collect(),
             acquired: BTreeMap::new(),
+            foreign: snapshot.instances.iter().filter(|i| i.incarnation.is_none()).map(|i| i.name.as_str()).collect(),
+            reserved_by_quartz: BTreeSet::new(),
             executing: BTreeMap::new(),
             executing_alone: BTreeMap::new(),
             fired: snapshot.fired.iter().map(|f| &f.trigger).collect(),
@@ -58,6 +63,9 @@ impl<'a> Check<'a> {
         };
         for fire in &snapshot.fired {
             match (fire.state, &fire.job) {
+                (FiredState::Acquired, _) if check.foreign.contains(fire.instance.as_str()) => {
+                    check.reserved_by_quartz.insert(&fire.trigger);
+                }
                 (FiredState::Acquired, _) => *check.acquired.entry(&fire.trigger).or_default() += 1,
                 (FiredState::Executing, Some(job)) => {
                     *check.executing.entry(job).or_default() += 1;
@@ -79,7 +87,8 @@ impl<'a> Check<'a> {
             let subject = format!("trigger {}", t.key);
             let state = TriggerState::from_name(&t.state);
             let acquired = self.acquired.get(&t.key).copied().unwrap_or(0);
-            if state == Some(Acquired) && acquired != 1 {
+            let by_quartz = self.reserved_by_quartz.contains(&t.key);
+            if state == Some(Acquired) && acquired != 1 && !(by_quartz && acquired == 0) {
                 self.fail("I1", &subject, format!("is ACQUIRED and has {acquired} acquired fired rows instead of 1"));
             }
             if matches!(state, Some(Blocked | PausedBlocked)) && !self.executing.contains_key(&t.job) {
@@ -118,10 +127,11 @@ impl<'a> Check<'a> {
             let subject = format!("fire {}", fire.fire_id);
             let trigger = self.triggers.get(&fire.trigger).and_then(|t| TriggerState::from_name(&t.state));
             let reserved = fire.state == FiredState::Acquired;
-            // A node of Quartz leaves the row of a paused reservation until it would have fired it.
+            // A node of Quartz keeps the row of a reservation it has lost until it would have fired it.
             let excused = |state| {
                 use TriggerState::*;
                 matches!(state, Acquired | Paused | Blocked | PausedBlocked)
+                    || self.foreign.contains(fire.instance.as_str())
             };
             if reserved && trigger.is_some_and(|state| !excused(state)) {
                 self.fail("I1", &subject, format!("has reserved trigger {}, which is not acquired", fire.trigger));

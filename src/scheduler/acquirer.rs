@@ -240,7 +240,11 @@ impl Acquirer {
         self.take_over(owner, brought.fired);
         self.is_in_doubt = false;
         self.is_more = count >= max;
-        Ok(if count > 0 { Found::Something } else { Found::Nothing(now.saturating_add(node.poll_interval())) })
+        if count > 0 {
+            return Ok(Found::Something);
+        }
+        let wait_ms = brought.unreserved_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(brought.now_ms));
+        Ok(Found::Nothing(self.before(wait_ms, node.poll_interval())))
     }
 
     /// Ticks in so many milliseconds, but not later than the next poll.

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::listener::log;
 use crate::settings::ClusterMode;
 use crate::store::{Checkin, Membership, Recovered};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,6 +16,9 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest pause between attempts once the node suspects itself, so that it is back soon after the database.
 const WHEN_SUSPICIOUS: Duration = Duration::from_secs(1);
+
+/// How far off the clock of a node of Quartz may be before it is named.
+const NOTABLE_SKEW_MS: i64 = 1000;
 
 /// An audit follows every so many check-ins.
 const CHECKINS_PER_AUDIT: u64 = 4;
@@ -26,6 +30,8 @@ pub(crate) struct ClusterManager {
     checkins: u64,
     /// The twin was named already.
     twin_named: bool,
+    /// The nodes of Quartz that are named already, and whether as one with a clock that is off.
+    foreign_named: BTreeMap<String, bool>,
     /// What the check-in before the first pass left to do.
     pending: Option<Next>,
 }
@@ -33,7 +39,7 @@ pub(crate) struct ClusterManager {
 impl ClusterManager {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         let membership = Membership::new(&*node.instance);
-        Self { node, membership, checkins: 0, twin_named: false, pending: None }
+        Self { node, membership, checkins: 0, twin_named: false, foreign_named: BTreeMap::new(), pending: None }
     }
 
     /// The first check-in, before anything else is started. Without an error the node is registered, or waits for a
@@ -62,6 +68,7 @@ impl ClusterManager {
             }
         }
         self.name_twin(checkin.twin);
+        self.name_foreign(&checkin.foreign_clocks);
         let before = node.standing.since_checkin();
         if let Some(owner) = self.membership.owner() {
             if checkin.registered {
@@ -127,6 +134,21 @@ impl ClusterManager {
             log::twin(&self.node.instance);
         }
         self.twin_named = twin;
+    }
+
+    fn name_foreign(&mut self, clocks: &[(String, i64)]) {
+        let before = std::mem::take(&mut self.foreign_named);
+        for (instance, skew_ms) in clocks {
+            let known = before.get(instance).copied();
+            if known.is_none() {
+                log::joined_by_quartz(instance);
+            }
+            let off = skew_ms.abs() > NOTABLE_SKEW_MS;
+            if off && known != Some(true) {
+                log::foreign_clock(instance, *skew_ms);
+            }
+            self.foreign_named.insert(instance.clone(), off);
+        }
     }
 
     fn become_active(&self, is_active: bool) {

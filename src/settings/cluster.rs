@@ -14,6 +14,9 @@ pub struct ClusterSettings {
     /// Extra time between the verdict that a node is dead and the take-over of its work; 0.
     /// Property `carnelian.cluster.takeoverDelay` (ms, or a text such as `30s`).
     pub takeover_delay: Duration,
+    /// Whether job types that no Java class can have may be stored while a node of Quartz is in the cluster; false.
+    /// Property `carnelian.cluster.ownTypesBesideQuartz`.
+    pub own_types_beside_quartz: bool,
     /// Whether all nodes fire, or one while the others stand by; all.
     /// Property `carnelian.cluster.mode`.
     pub mode: ClusterMode,
@@ -46,6 +49,7 @@ impl ClusterSettings {
         let abort = reader.chose("carnelian.cluster.onOwnershipLost", "abort");
         Self {
             on_ownership_lost: if abort { OnOwnershipLost::Abort } else { OnOwnershipLost::Notify },
+            own_types_beside_quartz: reader.flag("carnelian.cluster.ownTypesBesideQuartz"),
             takeover_delay: reader.duration("carnelian.cluster.takeoverDelay"),
             mode: if passive { ClusterMode::ActivePassive } else { ClusterMode::ActiveActive },
         }

@@ -209,8 +209,11 @@ pub trait FiredRows {
     fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize>;
     /// Deletes fired rows; returns the ids of those that were there.
     fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>>;
-    /// Deletes the acquired fired rows of these triggers: their owners will find them gone.
+    /// Deletes the acquired fired rows that nodes of ours have of these triggers: they will find them gone. Those of
+    /// nodes of Quartz stay: such a node never looks for its row, and deletes it itself.
     fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize>;
+    /// Which of these triggers have an acquired fired row that is not of a node of ours.
+    fn foreign_reservations(&mut self, triggers: &[TriggerKey]) -> Result<Vec<TriggerKey>>;
     /// Which of these ids are there, and in which state.
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>>;
     /// Every fired row.
@@ -243,4 +246,9 @@ pub trait ClusterRows {
     /// Deletes the rows of an instance, with `seen_ms` only if its last check-in is still that one; returns whether
     /// there were any.
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool>;
+    /// How many side rows of instances and recoveries stand for nothing any longer: their state row, their trigger is
+    /// gone.
+    fn stray_side_rows(&mut self) -> Result<usize>;
+    /// Deletes them; returns how many there were.
+    fn sweep_side_rows(&mut self) -> Result<usize>;
 }

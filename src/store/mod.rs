@@ -36,6 +36,7 @@ pub use crate::rules::invariants::{Violation, violations};
 
 use crate::clock::Clock;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The marker in `PAUSED_TRIGGER_GRPS` that pauses every group, also those to come.
@@ -56,6 +57,9 @@ pub struct StoreSettings {
     pub checkin_interval: Duration,
     /// `jobStore.clusterCheckinMisfireThreshold`: the tolerance of the failure rule. Default 7.5 s.
     pub checkin_tolerance: Duration,
+    /// `carnelian.cluster.ownTypesBesideQuartz`: whether job types that no Java class can have may be stored while a node
+    /// of Quartz is a member of the cluster. Default false.
+    pub own_types_beside_quartz: bool,
     /// `carnelian.cluster.takeoverDelay`: how long after a conviction its work is left alone. Default 0.
     pub takeover_delay: Duration,
 }
@@ -69,6 +73,7 @@ impl Default for StoreSettings {
             use_properties: false,
             checkin_interval: Duration::from_secs(15),
             checkin_tolerance: Duration::from_millis(7500),
+            own_types_beside_quartz: false,
             takeover_delay: Duration::ZERO,
         }
     }
@@ -84,17 +89,35 @@ pub struct JobStore {
     clock: Arc<dyn Clock>,
     settings: Arc<StoreSettings>,
     decoded_calendars: Arc<calendars::DecodedCalendars>,
+    /// Whether a node of Quartz was registered at the last look.
+    beside_quartz: Arc<AtomicBool>,
 }
 
 impl JobStore {
     /// The store of the scheduler that `settings` names.
     pub fn new(database: Arc<dyn Database>, clock: Arc<dyn Clock>, settings: StoreSettings) -> Self {
-        Self { database, clock, settings: Arc::new(settings), decoded_calendars: Arc::default() }
+        Self {
+            database,
+            clock,
+            settings: Arc::new(settings),
+            decoded_calendars: Arc::default(),
+            beside_quartz: Arc::default(),
+        }
     }
 
     /// Its settings.
     pub fn settings(&self) -> &StoreSettings {
         &self.settings
+    }
+
+    /// Whether a node of Quartz was a member of the cluster at the last check-in: one with a row in `SCHEDULER_STATE`
+    /// and none in our side table. Always false in a store that no node checks in with.
+    pub fn is_beside_quartz(&self) -> bool {
+        self.beside_quartz.load(Ordering::Relaxed)
+    }
+
+    fn note_members(&self, members: &[row::InstanceRow]) {
+        self.beside_quartz.store(members.iter().any(|member| member.incarnation.is_none()), Ordering::Relaxed);
     }
 
     /// The database below.

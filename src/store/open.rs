@@ -44,6 +44,7 @@ fn store_settings(settings: &Settings) -> StoreSettings {
         use_properties: store.use_properties,
         checkin_interval: store.checkin_interval,
         checkin_tolerance: store.checkin_misfire_threshold,
+        own_types_beside_quartz: settings.cluster.own_types_beside_quartz,
         takeover_delay: settings.cluster.takeover_delay,
     }
 }

@@ -1,10 +1,11 @@
 //! The checker: reads what the jobs themselves logged and says what went wrong. It knows nothing of the store.
 
 use super::cluster::{Cluster, Death};
+use super::history::{History, text};
 use carnelian::Schedule;
 use carnelian::store::violations;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// What the log and the final state of the store showed.
@@ -15,96 +16,12 @@ pub struct Verdict {
     pub problems: Vec<String>,
 }
 
-/// One run, from its START and END lines.
-#[derive(Debug)]
-struct Run {
-    fire_id: String,
-    attempt: i64,
-    recovering: bool,
-    ended: Option<String>,
-}
-
-fn text<'a>(event: &'a Value, field: &str) -> &'a str {
-    event[field].as_str().unwrap_or_default()
-}
-
 /// Checks every fire of the grids: run once, and once more for each interruption, and to the end.
 pub fn check(events: &[Value], expected: &[(String, Schedule)]) -> Verdict {
-    let mut verdict = Verdict::default();
-    // A chain is a due fire with its recoveries: the trigger it was due for and the time it was due.
-    let mut chains: BTreeMap<(String, i64), Vec<Run>> = BTreeMap::new();
-    let mut place: BTreeMap<String, (String, i64)> = BTreeMap::new();
-    for event in events {
-        let fire_id = text(event, "fire_id").to_owned();
-        match text(event, "event") {
-            "START" => {
-                verdict.starts += 1;
-                let recovering = event["recovering"].as_bool().unwrap_or_default();
-                verdict.recoveries += usize::from(recovering);
-                let trigger = match recovering {
-                    true => {
-                        let data = &event["data"];
-                        let part = |key: &str| text(data, &format!("QRTZ_FAILED_JOB_ORIG_TRIGGER_{key}")).to_owned();
-                        format!("{}.{}", part("GROUP"), part("NAME"))
-                    }
-                    false => text(event, "trigger").to_owned(),
-                };
-                let due = event["original_scheduled_ms"].as_i64().unwrap_or_default();
-                let run = Run {
-                    fire_id: fire_id.clone(),
-                    attempt: event["attempt"].as_i64().unwrap_or_default(),
-                    recovering,
-                    ended: None,
-                };
-                if place.insert(fire_id.clone(), (trigger.clone(), due)).is_some() {
-                    verdict.problems.push(format!("fire {fire_id} was started twice"));
-                }
-                chains.entry((trigger, due)).or_default().push(run);
-            }
-            "END" => match place.get(&fire_id).and_then(|place| chains.get_mut(place)) {
-                Some(runs) => {
-                    if let Some(run) = runs.iter_mut().find(|run| run.fire_id == fire_id) {
-                        run.ended = Some(text(event, "outcome").to_owned());
-                    }
-                }
-                None => verdict.problems.push(format!("END without START: {fire_id}")),
-            },
-            _ => {}
-        }
-    }
-    for ((trigger, due), runs) in &chains {
-        let first = runs.iter().filter(|run| !run.recovering).count();
-        if first > 1 {
-            verdict.problems.push(format!("{trigger} at {due} was fired {first} times: {runs:?}"));
-        }
-        let attempts: BTreeSet<i64> = runs.iter().map(|run| run.attempt).collect();
-        if attempts.len() != runs.len() {
-            verdict.problems.push(format!("{trigger} at {due} was recovered twice for one interruption: {runs:?}"));
-        }
-        // An interruption without a START (killed between firing and starting) leaves a gap in the attempts, no more.
-        if !runs.iter().any(|run| run.ended.as_deref() == Some("succeeded")) {
-            verdict.problems.push(format!("{trigger} at {due} never came to its end: {runs:?}"));
-        }
-    }
-    for (trigger, schedule) in expected {
-        let Schedule::Simple(simple) = schedule else { continue };
-        let seen: Vec<i64> = chains.keys().filter(|(key, _)| key == trigger).map(|(_, due)| *due).collect();
-        let Some(start) = seen.first().copied() else {
-            verdict.problems.push(format!("{trigger} never fired"));
-            continue;
-        };
-        let step = i64::try_from(simple.interval().as_millis()).unwrap();
-        let count = i64::try_from(simple.repeat_count().unwrap()).unwrap();
-        let grid: BTreeSet<i64> = (0..=count).map(|k| start + k * step).collect();
-        let seen: BTreeSet<i64> = seen.into_iter().collect();
-        for lost in grid.difference(&seen) {
-            verdict.problems.push(format!("{trigger} at {lost} was lost"));
-        }
-        for alien in seen.difference(&grid) {
-            verdict.problems.push(format!("{trigger} fired at {alien}, which it never was due"));
-        }
-    }
-    verdict
+    let history = History::of(events);
+    let (starts, recoveries) = (history.runs().count(), history.runs().filter(|run| run.recovering).count());
+    let problems = history.problems(expected).iter().map(ToString::to_string).collect();
+    Verdict { starts, recoveries, problems }
 }
 
 impl Verdict {

@@ -1,23 +1,16 @@
 //! A cluster of `demo_node` processes on one database, and the hands that kill and stop them.
 
-use super::INTERVAL;
+use super::node::NodeProcess;
 use super::support::{fresh_name, mysql_url, postgres_url, wait_until};
+use super::{INTERVAL, history};
 use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
 use carnelian::store::{Begin, JobStore};
-use rustix::process::{Pid, Signal, kill_process};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use rustix::process::Signal;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
-
-pub struct Node {
-    child: Child,
-    instance: Option<String>,
-    out: BufReader<std::process::ChildStdout>,
-}
 
 /// A node that was killed: who, and when it had last checked in.
 #[derive(Debug)]
@@ -31,7 +24,7 @@ pub struct Cluster {
     pub seed: u64,
     pub folder: PathBuf,
     random: u64,
-    nodes: Vec<Node>,
+    nodes: Vec<NodeProcess>,
     started: usize,
     keep: bool,
 }
@@ -86,20 +79,8 @@ impl Cluster {
 
     pub fn start_node(&mut self) {
         self.started += 1;
-        let binary = std::env::current_exe().unwrap();
-        let binary = binary.parent().unwrap().parent().unwrap().join("examples/demo_node");
-        assert!(binary.exists(), "{} is missing: run `cargo build --all-features --examples`", binary.display());
-        let errors = File::create(self.folder.join(format!("node-{}.err", self.started))).unwrap();
-        let mut child = Command::new(binary)
-            .arg("--config")
-            .arg(self.folder.join("node.properties"))
-            .env("RUST_LOG", "info")
-            .stdout(Stdio::piped())
-            .stderr(errors)
-            .spawn()
-            .unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        self.nodes.push(Node { child, instance: None, out });
+        let errors = self.folder.join(format!("node-{}.err", self.started));
+        self.nodes.push(NodeProcess::demo(&self.folder.join("node.properties"), &errors));
     }
 
     /// Reads the READY line of every node.
@@ -121,9 +102,8 @@ impl Cluster {
         let at = usize::try_from(self.random(u32::try_from(self.nodes.len()).unwrap())).unwrap();
         let mut node = self.nodes.swap_remove(at);
         let instance = node.ready();
-        let pid = node.child.id();
-        node.child.kill().unwrap();
-        node.child.wait().unwrap();
+        let pid = node.pid();
+        node.kill();
         // The row of a dead node stands still until its peers convict it, which they cannot do yet.
         let row = self.store.instances().unwrap().into_iter().find(|i| i.instance == instance);
         Death { pid, last_checkin_ms: row.map(|i| i.last_checkin_ms) }
@@ -156,7 +136,7 @@ impl Cluster {
         let mut node = self.nodes.swap_remove(at);
         let mut status = None;
         wait_until("the node has ended", Duration::from_secs(30), || {
-            status = node.child.try_wait().unwrap();
+            status = node.end();
             status.is_some()
         });
         status.unwrap()
@@ -176,15 +156,13 @@ impl Cluster {
             node.signal(Signal::TERM);
         }
         for node in &mut self.nodes {
-            let status = node.child.wait().unwrap();
-            assert!(status.success(), "a node ended with {status}");
+            node.expect_success();
         }
         self.nodes.clear();
     }
 
     pub fn events(&self) -> Vec<serde_json::Value> {
-        let file = File::open(self.folder.join("events.jsonl")).unwrap();
-        BufReader::new(file).lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect()
+        history::read(&self.folder.join("events.jsonl"))
     }
 
     /// How many log lines of the nodes hold `word`.
@@ -203,29 +181,9 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        for node in &mut self.nodes {
-            let _ = node.child.kill();
-            let _ = node.child.wait();
-        }
+        self.nodes.clear();
         if !self.keep {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
-    }
-}
-
-impl Node {
-    /// The instance's name, from the line `READY <instance>`.
-    fn ready(&mut self) -> String {
-        if self.instance.is_none() {
-            let mut line = String::new();
-            self.out.read_line(&mut line).unwrap();
-            let instance = line.trim().strip_prefix("READY ").unwrap_or_else(|| panic!("expected READY, got {line:?}"));
-            self.instance = Some(instance.to_owned());
-        }
-        self.instance.clone().unwrap()
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 }

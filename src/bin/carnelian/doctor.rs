@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, table};
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::store::row::{FiredState, ScheduleRow, Snapshot};
+use carnelian::store::row::{FiredState, InstanceRow, ScheduleRow, Snapshot};
 use carnelian::store::{JobStore, Lock};
 use carnelian::{Error, JobKey, TriggerState};
 use serde_json::{Value, json};
@@ -66,6 +66,7 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     findings.extend(states(&snapshot));
     findings.extend(nodes(&snapshot, &alive));
     findings.extend(untaken(&snapshot, &alive, now_ms));
+    findings.extend(foreign_clocks(&snapshot, &alive, now_ms));
     if here_ms.abs_diff(now_ms) > SKEW_LIMIT_MS {
         let skew = span(here_ms.saturating_sub(now_ms));
         findings.push(Finding::new("clock_skew", "this machine", format!("its clock is {skew} off the database's")));
@@ -179,6 +180,26 @@ fn nodes(snapshot: &Snapshot, alive: &BTreeSet<String>) -> Vec<Finding> {
             .repairable()
     });
     orphans.chain(silent).collect()
+}
+
+/// Nodes of Quartz write the time of their own clock; those are off whose check-ins come from the future, or are older
+/// than their interval.
+fn foreign_clocks(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) -> Vec<Finding> {
+    let limit_ms = i64::try_from(SKEW_LIMIT_MS).unwrap_or(i64::MAX);
+    let foreign = snapshot.instances.iter().filter(|node| node.incarnation.is_none() && alive.contains(&node.name));
+    let look = |node: &InstanceRow| {
+        let age_ms = now_ms.saturating_sub(node.last_checkin_ms);
+        let detail = if age_ms < -limit_ms {
+            format!("its clock is at least {} ahead of the database's", span(-age_ms))
+        } else if age_ms > node.checkin_interval_ms.saturating_add(limit_ms) {
+            format!("its last check-in is {} old: it is late, or its clock is behind the database's", span(age_ms))
+        } else {
+            return None;
+        };
+        let danger = "; a node of Quartz convicts others by its own clock";
+        Some(Finding::new("clock_skew", &node.name, format!("{detail}{danger}")))
+    };
+    foreign.filter_map(look).collect()
 }
 
 /// Jobs that are due while living nodes leave them alone: no node may have their type.

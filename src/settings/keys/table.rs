@@ -233,6 +233,8 @@ pub const KEYS: &[Key] = &[
         "Whether all nodes fire, or one while the others stand by."),
     key("carnelian.cluster.onOwnershipLost", Kind::Choice(&["notify", "abort"]), "notify",
         "What a node does that was declared dead while it lived: tell its running jobs, or end the process."),
+    key("carnelian.cluster.ownTypesBesideQuartz", Kind::Bool, "false",
+        "Whether job types that no Java class can have may be stored while a node of Quartz is in the cluster."),
     key("carnelian.cluster.takeoverDelay", Kind::Duration { least: 0, most: YEAR }, "0",
         "Extra time between the verdict that a node is dead and the take-over of its work."),
     key("carnelian.shutdown.deadline", Kind::Duration { least: 0, most: YEAR }, "30s",

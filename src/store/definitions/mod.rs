@@ -1,6 +1,7 @@
 //! What is stored by people: jobs and triggers, their pauses, and looking at them.
 
 mod calendars;
+mod foreign;
 mod import;
 mod listing;
 mod pausing;

@@ -3,12 +3,14 @@
 use super::fire::{Firable, Firing, fire_id};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
+use crate::key::TriggerKey;
 use crate::rules::acquisition::Batch;
 use crate::store::calendars::Calendars;
 use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{Transition, Trigger};
+use std::collections::BTreeSet;
 
 /// How many pages of candidates one acquisition looks through before it is content with what it has.
 const MAX_PAGES: usize = 20;
@@ -51,13 +53,14 @@ impl JobStore {
     fn acquire_in(&self, s: &mut dyn Session, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
-        let taken = self.choose(s, now_ms, request, &mut acquisition)?;
+        let chosen = self.choose(s, now_ms, request, &mut acquisition)?;
+        let taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
         if taken.is_empty() {
             return Ok(acquisition);
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
-        let mut firing = Firing::new(owner, now_ms);
+        let mut firing = Firing::new(owner, now_ms, self.is_beside_quartz());
         let mut reserved = Vec::new();
         for (fence, firable) in (first_fence..).zip(taken) {
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
@@ -94,6 +97,30 @@ impl JobStore {
         acquisition.fired = firing.into_bundles();
         acquisition.reserved = reserved.into_iter().map(|(r, _)| r).collect();
         Ok(acquisition)
+    }
+
+    /// Takes out what may not be reserved: triggers that a node of Quartz has reserved as well.
+    ///
+    /// Such a trigger was paused and resumed, or replaced, after that node took it. It finds out only when it would fire
+    /// it, and only by the trigger's state: were it `ACQUIRED` again by then, whoever did it, it would fire it, twice or
+    /// by the schedule it has no longer (H2). Fired when it is due, it never is.
+    fn leave_unreserved(
+        &self,
+        s: &mut dyn Session,
+        mut chosen: Vec<Firable>,
+        due_ms: i64,
+        acquisition: &mut Acquisition,
+    ) -> Result<Vec<Firable>> {
+        let later = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms > due_ms);
+        if !self.is_beside_quartz() || !chosen.iter().any(later) {
+            return Ok(chosen);
+        }
+        let keys: Vec<_> = chosen.iter().filter(|one| later(one)).map(|one| one.trigger.key.clone()).collect();
+        let held: BTreeSet<TriggerKey> = s.foreign_reservations(&keys)?.into_iter().collect();
+        let left = |one: &Firable| later(one) && held.contains(&one.trigger.key);
+        acquisition.unreserved_ms = chosen.iter().filter(|one| left(one)).filter_map(|one| one.trigger.next_ms).min();
+        chosen.retain(|one| !left(one));
+        Ok(chosen)
     }
 
     /// Reads candidates page by page until the batch is full: a page may hold nothing but triggers of one job that may

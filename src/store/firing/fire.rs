@@ -52,12 +52,20 @@ impl JobStore {
         let mut calendars = Calendars::default();
         self.read_calendars(s, &mut calendars, candidates.values().filter_map(|c| c.trigger.calendar.as_deref()))?;
 
-        let mut firing = Firing::new(owner, now_ms);
+        let beside_quartz = self.is_beside_quartz();
+        // What a node of Quartz has reserved after us (it resumed or replaced the trigger) is its to fire.
+        let foreign: BTreeSet<TriggerKey> = match beside_quartz {
+            true => s.foreign_reservations(&keys)?.into_iter().collect(),
+            false => BTreeSet::new(),
+        };
+        let mut firing = Firing::new(owner, now_ms, beside_quartz);
         let mut begun = Vec::new();
         let mut given_back = Vec::new();
+        let mut yielded = Vec::new();
         for (fence, reservation) in (first_fence..).zip(reservations) {
             let candidate = candidates.remove(&reservation.trigger).filter(|c| {
                 held.contains(&reservation.fire_id)
+                    && !foreign.contains(&reservation.trigger)
                     && c.trigger.state == TriggerState::Acquired.name()
                     && c.trigger.next_ms == Some(reservation.scheduled_ms)
             });
@@ -67,12 +75,18 @@ impl JobStore {
                     firing.fire(firable, fence);
                     begun.push(reservation.fire_id.clone());
                 }
-                None if held.contains(&reservation.fire_id) => given_back.push(reservation),
+                None if held.contains(&reservation.fire_id) => match foreign.contains(&reservation.trigger) {
+                    false => given_back.push(reservation),
+                    true => yielded.push(reservation.fire_id.clone()),
+                },
                 None => {}
             }
         }
 
         give_back(s, &given_back)?;
+        if !yielded.is_empty() {
+            s.delete_fired(&yielded)?;
+        }
         firing.write_triggers(s)?;
         let rows: Vec<_> = begun.into_iter().zip(firing.take_rows()).collect();
         if s.begin_executing(&rows)? != rows.len() {
@@ -117,6 +131,8 @@ pub(super) struct Firable {
 pub(super) struct Firing<'a> {
     owner: &'a Owner,
     now_ms: i64,
+    /// Whether a trigger that is done keeps its row until its job has ended.
+    keeps_rows: bool,
     bundles: Vec<FireBundle>,
     rows: Vec<FiredRow>,
     advances: Vec<Advance>,
@@ -125,10 +141,13 @@ pub(super) struct Firing<'a> {
 }
 
 impl<'a> Firing<'a> {
-    pub(super) fn new(owner: &'a Owner, now_ms: i64) -> Self {
+    /// `keeps_rows`: a node of Quartz that recovers a fire removes the job of a one-shot only if the trigger's row is
+    /// there to be removed; without it the job would stay for ever.
+    pub(super) fn new(owner: &'a Owner, now_ms: i64, keeps_rows: bool) -> Self {
         Self {
             owner,
             now_ms,
+            keeps_rows,
             bundles: Vec::new(),
             rows: Vec::new(),
             advances: Vec::new(),
@@ -147,9 +166,13 @@ impl<'a> Firing<'a> {
         let Firable { candidate, job, mut trigger, calendar } = firable;
         let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
         let previous_ms = trigger.previous_ms;
+        let mut removed = false;
         let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);
-        match firing::fire(&mut trigger, &job, calendar.as_deref(), self.now_ms) {
-            AfterFire::Goes => self.gone.entry(from).or_default().push(trigger.key.clone()),
+        match firing::fire(&mut trigger, &job, calendar.as_deref(), self.keeps_rows, self.now_ms) {
+            AfterFire::Goes => {
+                removed = true;
+                self.gone.entry(from).or_default().push(trigger.key.clone());
+            }
             AfterFire::Stays(state) => self.advances.push(Advance {
                 key: trigger.key.clone(),
                 expected_state: from,
@@ -180,7 +203,7 @@ impl<'a> Firing<'a> {
         self.bundles.push(FireBundle {
             fire_id,
             fence,
-            removed: trigger.next_ms.is_none() && !job.requests_recovery,
+            removed,
             recovering: recovering(&candidate, &trigger),
             job,
             trigger,

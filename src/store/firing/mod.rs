@@ -41,6 +41,9 @@ pub struct Acquisition {
     pub reserved: Vec<Reservation>,
     /// Triggers that could not be read, with the reason: leave them alone and name them.
     pub unreadable: Vec<(TriggerKey, String)>,
+    /// The earliest time of those that a node of Quartz has reserved and lost: they are fired when they are due, and not
+    /// reserved before. Epoch milliseconds.
+    pub unreserved_ms: Option<i64>,
 }
 
 /// A trigger reserved for this node until its time.

@@ -39,8 +39,19 @@ impl FiredRows for MemorySession<'_> {
 
     fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize> {
         self.changes()?;
-        let reserved = |_: &String, f: &FiredRow| f.state == FiredState::Acquired && triggers.contains(&f.trigger);
+        let ours = self.our_instances();
+        let reserved = |_: &String, f: &FiredRow| {
+            f.state == FiredState::Acquired && triggers.contains(&f.trigger) && ours.contains(&f.instance)
+        };
         Ok(self.tables.fired.remove_if(reserved))
+    }
+
+    fn foreign_reservations(&mut self, triggers: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
+        self.reads()?;
+        let ours = self.our_instances();
+        let foreign = |f: &&FiredRow| f.state == FiredState::Acquired && !ours.contains(&f.instance);
+        let reserved: BTreeSet<&TriggerKey> = self.tables.fired.values().filter(foreign).map(|f| &f.trigger).collect();
+        Ok(triggers.iter().filter(|key| reserved.contains(key)).cloned().collect())
     }
 
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>> {
@@ -111,6 +122,13 @@ impl FiredRows for MemorySession<'_> {
     }
 }
 
+impl MemorySession<'_> {
+    fn our_instances(&self) -> BTreeSet<String> {
+        let ours = self.tables.instances.values().filter(|i| i.incarnation.is_some());
+        ours.map(|i| i.name.clone()).collect()
+    }
+}
+
 impl ClusterRows for MemorySession<'_> {
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
         self.reads()?;
@@ -130,6 +148,18 @@ impl ClusterRows for MemorySession<'_> {
         self.reads()?;
         self.tables.instances.put(row.name.clone(), row.clone());
         Ok(())
+    }
+
+    fn stray_side_rows(&mut self) -> Result<usize> {
+        self.reads()?;
+        // One map holds both rows of an instance.
+        Ok(self.tables.recoveries.values().filter(|r| self.tables.triggers.get(&r.trigger).is_none()).count())
+    }
+
+    fn sweep_side_rows(&mut self) -> Result<usize> {
+        self.changes()?;
+        let triggers: BTreeSet<TriggerKey> = self.tables.triggers.values().map(|t| t.key.clone()).collect();
+        Ok(self.tables.recoveries.remove_if(|_, recovery| !triggers.contains(&recovery.trigger)))
     }
 
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {

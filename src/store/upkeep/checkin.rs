@@ -103,6 +103,7 @@ impl JobStore {
         begun: Duration,
         checkin: &mut Checkin,
     ) -> Result<()> {
+        self.note_members(&seen.instances);
         let observer = self.observer(seen.now_ms, begun, gap);
         me.observations.read_clock(&observer, self.settings.checkin_interval + self.tolerance());
         let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
@@ -121,7 +122,16 @@ impl JobStore {
                     own_interval.min(peer.checkin_interval_ms),
                     observer.tolerance_ms,
                 );
-                let wait = end.saturating_sub(seen.now_ms).max(0).saturating_add(1);
+                let mut wait = end.saturating_sub(seen.now_ms).max(0).saturating_add(1);
+                if peer.incarnation.is_none() {
+                    let window = peer.checkin_interval_ms.saturating_add(observer.tolerance_ms);
+                    let window = Duration::from_millis(window.unsigned_abs());
+                    let silent = me.observations.silent_until(suspect(peer), window);
+                    let left = silent.map_or(0, |until| millis(until.saturating_sub(observer.ticks)));
+                    wait = wait.max(left.saturating_add(1));
+                    let skew_ms = me.observations.skew_ms(&peer.name);
+                    checkin.foreign_clocks.push((peer.name.clone(), skew_ms));
+                }
                 next_suspicion = Some(next_suspicion.map_or(wait, |n| n.min(wait)));
             }
         }
@@ -189,7 +199,12 @@ struct Seen {
 }
 
 fn suspect(row: &InstanceRow) -> Suspect<'_> {
-    Suspect { instance: &row.name, last_checkin_ms: row.last_checkin_ms, interval_ms: row.checkin_interval_ms }
+    Suspect {
+        instance: &row.name,
+        last_checkin_ms: row.last_checkin_ms,
+        interval_ms: row.checkin_interval_ms,
+        foreign: row.incarnation.is_none(),
+    }
 }
 
 impl Recovered {

@@ -62,6 +62,9 @@ pub struct Checkin {
     pub is_longest_serving: bool,
     /// When a peer would be declared dead at the earliest, as a time to wait from now.
     pub next_suspicion: Option<Duration>,
+    /// The nodes of Quartz that live, each with how far its clock is from the store's at least, in milliseconds,
+    /// positive if it is ahead. Quartz convicts nodes by such times: beyond the tolerance it convicts ours.
+    pub foreign_clocks: Vec<(String, i64)>,
     /// Another living node uses our name: registration is refused until it is gone.
     pub twin: bool,
 }
@@ -107,6 +110,8 @@ pub struct AuditPass {
     pub unblocked: Vec<TriggerKey>,
     /// Complete triggers with no fire left.
     pub finished: Vec<TriggerKey>,
+    /// Rows of our side tables whose rows in Quartz's tables a node of Quartz has deleted.
+    pub swept: usize,
 }
 
 /// A fire that is reserved or running somewhere in the cluster.

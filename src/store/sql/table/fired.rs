@@ -56,6 +56,14 @@ struct NameRow {
 }
 
 #[derive(QueryableByName)]
+struct KeyRow {
+    #[diesel(sql_type = Text)]
+    trigger_name: String,
+    #[diesel(sql_type = Text)]
+    trigger_group: String,
+}
+
+#[derive(QueryableByName)]
 pub(super) struct RecoveryColumns {
     #[diesel(sql_type = Text)]
     trigger_name: String,
@@ -198,8 +206,20 @@ impl FiredRows for SqlSession<'_> {
 
     fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize> {
         self.assert_trigger_access();
-        let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND state = 'ACQUIRED' AND";
+        let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND state = 'ACQUIRED' AND EXISTS (SELECT 1 \
+             FROM {p}CN_INSTANCES i WHERE i.sched_name = {p}FIRED_TRIGGERS.sched_name \
+             AND i.instance_name = {p}FIRED_TRIGGERS.instance_name) AND";
         self.execute_for_keys(head, &[self.name()], &["trigger_name", "trigger_group"], &trigger_keys(triggers), "")
+    }
+
+    fn foreign_reservations(&mut self, triggers: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
+        let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group FROM {p}FIRED_TRIGGERS \
+             WHERE sched_name = ? AND state = 'ACQUIRED' AND NOT EXISTS (SELECT 1 \
+             FROM {p}CN_INSTANCES i WHERE i.sched_name = {p}FIRED_TRIGGERS.sched_name \
+             AND i.instance_name = {p}FIRED_TRIGGERS.instance_name) AND";
+        let key = ["trigger_name", "trigger_group"];
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;
+        Ok(rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect())
     }
 
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>> {

@@ -21,6 +21,15 @@ struct Row {
     joined: Option<i64>,
 }
 
+/// Side rows without what they stand for.
+const STRAY: [&str; 2] = [
+    "{p}CN_INSTANCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}SCHEDULER_STATE s \
+     WHERE s.sched_name = {p}CN_INSTANCES.sched_name AND s.instance_name = {p}CN_INSTANCES.instance_name)",
+    "{p}CN_RECOVERIES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
+     WHERE t.sched_name = {p}CN_RECOVERIES.sched_name AND t.trigger_name = {p}CN_RECOVERIES.trigger_name \
+     AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
+];
+
 impl ClusterRows for SqlSession<'_> {
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
         let text = "SELECT s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, s.checkin_interval AS \
@@ -58,6 +67,22 @@ impl ClusterRows for SqlSession<'_> {
         let Some(incarnation) = &row.incarnation else { return Ok(()) };
         let side = [(&row.name).into(), incarnation.into(), row.joined.into()];
         self.insert_rows("CN_INSTANCES", &["instance_name", "incarnation", "joined"], &[side.to_vec()])
+    }
+
+    fn stray_side_rows(&mut self) -> Result<usize> {
+        let mut stray = 0;
+        for rows in STRAY {
+            stray += self.count(&format!("SELECT COUNT(*) AS n FROM {rows}"), &[self.name()])?;
+        }
+        Ok(usize::try_from(stray).unwrap_or(0))
+    }
+
+    fn sweep_side_rows(&mut self) -> Result<usize> {
+        let mut swept = 0;
+        for rows in STRAY {
+            swept += self.execute(&format!("DELETE FROM {rows}"), &[self.name()])?;
+        }
+        Ok(swept)
     }
 
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {

@@ -1,0 +1,50 @@
+//! Beside Quartz: what is refused while one of its nodes is a member of the cluster.
+
+use crate::error::{Error, Result};
+use crate::store::row::JobRow;
+use crate::store::{JobStore, Session};
+
+impl JobStore {
+    /// Refuses jobs of types that no node of Quartz can load, while there is such a node.
+    ///
+    /// Quartz's nodes take every trigger that is due. One whose job's class they cannot load they put in `ERROR`, for
+    /// every node, until a person resets it (H13).
+    pub(super) fn check_types_beside_quartz(&self, s: &mut dyn Session, jobs: &[JobRow]) -> Result<()> {
+        let Some(job) = jobs.iter().find(|job| !is_class_in_a_package(&job.job_type)) else { return Ok(()) };
+        if self.settings.own_types_beside_quartz {
+            return Ok(());
+        }
+        let Some(quartz) = s.instances()?.into_iter().find(|member| member.incarnation.is_none()) else {
+            return Ok(());
+        };
+        Err(Error::Refused(format!(
+            "job `{}` is of type `{}`, which names no Java class in a package, and `{}` is a node of Quartz: it would put \
+             the job's triggers in ERROR; name the type like the Java class, use another scheduler name for jobs that \
+             only Rust nodes have, or set carnelian.cluster.ownTypesBesideQuartz",
+            job.key, job.job_type, quartz.name
+        )))
+    }
+}
+
+/// Whether it may be a class that Java nodes have, such as `com.acme.Report` or `com.acme.Jobs$Report`.
+fn is_class_in_a_package(job_type: &str) -> bool {
+    let is_start = |c: char| c.is_alphabetic() || c == '_' || c == '$';
+    let is_identifier =
+        |part: &str| part.starts_with(is_start) && part.chars().all(|c| is_start(c) || c.is_alphanumeric());
+    job_type.contains('.') && job_type.split('.').all(is_identifier)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_class_in_a_package;
+
+    #[test]
+    fn a_class_of_java_is_told_from_other_names() {
+        for class in ["com.acme.Report", "demo.append", "com.acme.Jobs$Report", "a._b.C1", "münchen.Bericht"] {
+            assert!(is_class_in_a_package(class), "{class}");
+        }
+        for other in ["command", "send-mail", "com.acme.", ".Report", "com..Report", "com.1st.Report", "a.b c", ""] {
+            assert!(!is_class_in_a_package(other), "{other}");
+        }
+    }
+}

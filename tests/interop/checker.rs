@@ -1,0 +1,151 @@
+//! The checker of mixed clusters: what is wrong, told apart by whose doing it is.
+//!
+//! What a node of Quartz is known to do wrong has a name and the hazard it comes from; it is counted and printed. All
+//! else is ours, and fails the scene.
+
+use super::cluster::{Cluster, Kind};
+use super::history::{Problem, Run, Wrong};
+use carnelian::Schedule;
+use carnelian::store::violations;
+use std::collections::BTreeMap;
+
+/// What nodes of Quartz are allowed, each only where a scene names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Allowance {
+    /// H1: without `acquireTriggersWithinLock` a node of Quartz takes a trigger by its state alone, and may fire a time
+    /// again that another has fired: the second run is Quartz's.
+    H1FiredAgainByQuartz,
+    /// H4: a node of Quartz that finds its reserved trigger blocked makes it `WAITING`, takes it again and fires it
+    /// while the job runs elsewhere: the run that begins second is Quartz's.
+    H4OverlapBegunByQuartz,
+    /// Quartz goes by the annotation of the job's class, not by `IS_NONCONCURRENT`: without it the job overlaps; the
+    /// run that begins second is Quartz's.
+    NotAnnotated,
+}
+
+/// What a scene has shown.
+pub struct Verdict {
+    pub runs: BTreeMap<Kind, usize>,
+    pub recoveries: BTreeMap<Kind, usize>,
+    pub overlaps: usize,
+    allowed: BTreeMap<Allowance, usize>,
+    wrong: Vec<Problem>,
+    problems: Vec<String>,
+}
+
+impl Verdict {
+    /// Judges the log: every due fire once and to its end, the grids complete.
+    pub fn of(cluster: &Cluster, expected: &[(String, Schedule)], allowances: &[Allowance]) -> Self {
+        let history = cluster.history();
+        let count = |recovering: bool| {
+            let mut counts = BTreeMap::from([(Kind::Java, 0), (Kind::Rust, 0)]);
+            for run in history.runs().filter(|run| !recovering || run.recovering) {
+                *counts.entry(cluster.kind_of(run.pid)).or_default() += 1;
+            }
+            counts
+        };
+        let mut verdict = Self {
+            runs: count(false),
+            recoveries: count(true),
+            overlaps: 0,
+            allowed: allowances.iter().map(|allowance| (*allowance, 0)).collect(),
+            wrong: Vec::new(),
+            problems: Vec::new(),
+        };
+        for problem in history.problems(expected) {
+            match by_quartz(cluster, &problem) {
+                Some((allowance, times)) if allowances.contains(&allowance) => verdict.allow(allowance, times),
+                _ => verdict.wrong.push(problem),
+            }
+        }
+        verdict
+    }
+
+    /// Interrupted fires of these triggers are nobody's to run again: their jobs do not ask for it.
+    pub fn may_be_lost(&mut self, triggers: &[&str]) {
+        let expected = |problem: &Problem| {
+            problem.wrong == Wrong::NeverEnded && triggers.iter().any(|trigger| problem.due.0 == *trigger)
+        };
+        self.wrong.retain(|problem| !expected(problem));
+    }
+
+    /// Judges whether runs of these jobs overlap. With an allowance, an overlap that a node of Quartz began is allowed.
+    pub fn one_at_a_time(&mut self, cluster: &Cluster, jobs: &[String], allowance: Option<Allowance>) {
+        let history = cluster.history();
+        for job in jobs {
+            let mut runs: Vec<&Run> = history.runs().filter(|run| run.job == *job).collect();
+            runs.sort_by_key(|run| run.started_ns);
+            let end = |run: &Run| run.ended.as_ref().map_or(i64::MAX, |(at, _)| *at);
+            let mut latest: Option<&Run> = None;
+            for run in runs {
+                if let Some(before) = latest.filter(|before| run.started_ns < end(before)) {
+                    self.overlaps += 1;
+                    match allowance.filter(|_| cluster.kind_of(run.pid) == Kind::Java) {
+                        Some(allowance) => self.allow(allowance, 1),
+                        None => self.problems.push(format!("overlap: {job}, {run:?} began within {before:?}")),
+                    }
+                }
+                latest = latest.filter(|before| end(before) > end(run)).or(Some(run));
+            }
+        }
+    }
+
+    /// Adds a fact that must hold.
+    pub fn expect(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
+        if !holds {
+            self.problems.push(otherwise());
+        }
+    }
+
+    /// Judges the tables: the invariants, and no row of ours left behind.
+    pub fn tables(&mut self, cluster: &Cluster) {
+        let snapshot = cluster.store.snapshot().unwrap();
+        self.problems.extend(violations(&snapshot).iter().map(ToString::to_string));
+        let unreadable = snapshot.unreadable.iter().map(|row| format!("unreadable: {row:?}"));
+        self.problems.extend(unreadable);
+        // Quartz leaves its state row when it stops; a node of ours does not.
+        let ours = snapshot.instances.iter().filter(|i| i.incarnation.is_some());
+        let gone = |name: &str| cluster.nodes.iter().all(|node| node.instance != name);
+        let left = ours.filter(|i| gone(&i.name)).map(|i| format!("{} stopped and left its row", i.name));
+        self.problems.extend(left);
+    }
+
+    fn allow(&mut self, allowance: Allowance, times: usize) {
+        *self.allowed.entry(allowance).or_default() += times;
+    }
+
+    /// Prints the scene's line and panics with everything that is wrong.
+    pub fn conclude(mut self, scene: &str, server: super::tables::Server, cluster: Cluster, figures: &str) {
+        self.problems.splice(0..0, self.wrong.iter().map(ToString::to_string));
+        let by_kind =
+            |counts: &BTreeMap<Kind, usize>| format!("java={} rust={}", counts[&Kind::Java], counts[&Kind::Rust]);
+        let mut line = format!("interop scene={scene} database={} runs: {}", server.name(), by_kind(&self.runs));
+        if self.recoveries.values().any(|count| *count > 0) {
+            line += &format!(" recoveries: {}", by_kind(&self.recoveries));
+        }
+        line += figures;
+        for (allowance, times) in &self.allowed {
+            line += &format!(" allowed {allowance:?}={times}");
+        }
+        line += if self.problems.is_empty() { " ok" } else { " FAILED" };
+        println!("{line}");
+        super::summary(&line);
+        let shown = self.problems.iter().take(20).cloned().collect::<Vec<_>>().join("\n");
+        assert!(self.problems.is_empty(), "{} problems, folder {}:\n{shown}", self.problems.len(), cluster.folder());
+        cluster.succeeded();
+    }
+}
+
+/// The allowance that speaks of this problem, if it is Quartz's doing, and how often it happened there.
+fn by_quartz(cluster: &Cluster, problem: &Problem) -> Option<(Allowance, usize)> {
+    match problem.wrong {
+        Wrong::FiredTwice => {
+            let mut runs: Vec<&Run> = problem.runs.iter().collect();
+            runs.sort_by_key(|run| run.started_ns);
+            let again = runs.get(1..)?;
+            let quartz = again.iter().all(|run| cluster.kind_of(run.pid) == Kind::Java);
+            quartz.then_some((Allowance::H1FiredAgainByQuartz, again.len()))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,156 @@
+//! Beside nodes of Quartz: what they do with the rows, played by hand, and what we make of it.
+
+use super::*;
+use carnelian::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow, Selection};
+use carnelian::store::{Begin, Lock};
+use carnelian::{Error, TriggerKey, TriggerState};
+
+const JAVA: &str = "java";
+
+/// Registers a node of Quartz: a state row and no side row. Our node learns of it with its next check-in.
+fn java_joins(cluster: &Cluster, node: &mut Node) {
+    let row = InstanceRow {
+        name: JAVA.to_owned(),
+        last_checkin_ms: cluster.now(),
+        checkin_interval_ms: 15_000,
+        incarnation: None,
+        joined: 0,
+    };
+    let begin = Begin::Locking(Lock::StateAccess);
+    cluster.opened.database.transact("a node of Quartz", begin, &mut |s| s.put_instance(&row)).unwrap();
+    assert!(!node.store.is_beside_quartz());
+    node.check_in();
+    assert!(node.store.is_beside_quartz());
+}
+
+/// As Quartz reserves: state and fired row.
+fn java_reserves(cluster: &Cluster, from: TriggerState, scheduled_ms: i64) {
+    let now = cluster.now();
+    let row = FiredRow {
+        fire_id: format!("{JAVA}{now}"),
+        trigger: trigger_key("t"),
+        instance: JAVA.to_owned(),
+        fired_ms: now,
+        scheduled_ms,
+        priority: 5,
+        state: FiredState::Acquired,
+        job: None,
+        nonconcurrent: false,
+        requests_recovery: false,
+    };
+    let keys = [trigger_key("t")];
+    cluster.tamper(|s| {
+        s.change_states(Selection::Triggers(&keys), &[(from, TriggerState::Acquired)], false)?;
+        s.insert_fired(std::slice::from_ref(&row))
+    });
+}
+
+/// H2: a node of Quartz fires what it has reserved if the trigger is `ACQUIRED` when its time comes, whoever acquired
+/// it, and by the schedule it had. So what it has reserved and lost must not be `ACQUIRED` by us.
+#[test]
+fn a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
+    java_joins(&cluster, &mut a);
+    java_reserves(&cluster, TriggerState::Waiting, NOW + SECOND);
+    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    assert_eq!(cluster.fires(), ["t/ACQUIRED@java"], "the row is its own to delete");
+    let left = a.acquire();
+    assert!(left.reserved.is_empty() && left.fired.is_empty());
+    assert_eq!((left.unreserved_ms, cluster.state("t").as_str()), (Some(NOW + SECOND), "WAITING"));
+    cluster.advance(SECOND);
+    let bundle = a.fire_one();
+    assert_eq!((bundle.scheduled_ms, cluster.state("t").as_str()), (NOW + SECOND, "WAITING"));
+    a.complete(&bundle);
+    // Now it finds the trigger waiting, drops it, and deletes its row: what is left is reserved as ever.
+    cluster.tamper(|s| s.delete_fired(&[format!("{JAVA}{NOW}")]).map(drop));
+    cluster.advance(MINUTE - SECOND);
+    a.reserve_one();
+}
+
+#[test]
+fn a_replaced_trigger_is_not_reserved_while_quartz_holds_the_old_one() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
+    java_joins(&cluster, &mut a);
+    java_reserves(&cluster, TriggerState::Waiting, NOW + SECOND);
+    let new = minutely("t", "a", NOW + 2 * SECOND).build().unwrap();
+    assert!(cluster.store.reschedule(&trigger_key("t"), new).unwrap().is_some());
+    assert_eq!(a.acquire().unreserved_ms, Some(NOW + 2 * SECOND));
+    assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + 2 * SECOND)));
+}
+
+/// Quartz paused, resumed and took a trigger that we had reserved before: it is the later one that fires.
+#[test]
+fn a_reservation_that_quartz_has_taken_over_is_left_to_it() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
+    java_joins(&cluster, &mut a);
+    let ours = a.reserve_one();
+    java_reserves(&cluster, TriggerState::Acquired, NOW + SECOND);
+    cluster.advance(SECOND);
+    assert!(a.fire(&[ours]).is_empty());
+    assert_eq!(
+        (cluster.fires().as_slice(), cluster.state("t").as_str()),
+        (["t/ACQUIRED@java".to_owned()].as_slice(), "ACQUIRED")
+    );
+}
+
+/// Quartz recovers a fire that asks for no recovery by removing its `COMPLETE` trigger, and the job with it. Where the
+/// trigger's row has gone with the fire, the job would stay for ever.
+#[test]
+fn a_one_shot_keeps_its_row_until_its_end_while_quartz_may_have_to_recover_it() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    cluster.schedule(job("b"), [once("u", "b", NOW)]);
+    let alone = a.fire_one();
+    assert!(alone.removed);
+    a.complete(&alone);
+    cluster.schedule(job("a"), [once("t", "a", NOW)]);
+    java_joins(&cluster, &mut a);
+    let bundle = a.fire_one();
+    assert_eq!((bundle.removed, cluster.state("t").as_str()), (false, "COMPLETE"));
+    a.complete(&bundle);
+    assert!(!cluster.has_job("a"));
+    cluster.check();
+}
+
+/// Quartz completes a recovery trigger of ours and knows nothing of its side row.
+#[test]
+fn side_rows_whose_rows_are_gone_are_swept() {
+    let cluster = Cluster::new(open);
+    let row = RecoveryRow {
+        trigger: TriggerKey::new("RECOVERING_JOBS", "recover_A_1"),
+        origin_fire_id: "f".to_owned(),
+        root_fire_id: "f".to_owned(),
+        original_scheduled_ms: NOW,
+        attempt: 1,
+    };
+    cluster.tamper(|s| s.insert_recoveries(std::slice::from_ref(&row)));
+    assert_eq!(cluster.store.audit().unwrap().swept, 1);
+    assert_eq!(cluster.store.audit().unwrap().swept, 0);
+}
+
+/// H13: Quartz would put its triggers in `ERROR`.
+#[test]
+fn a_type_that_no_java_class_can_have_is_refused_beside_quartz() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    let own = || carnelian::JobDetail::builder(job_key("own"), "send-mail");
+    cluster.schedule(own(), [once("t", "own", NOW)]);
+    java_joins(&cluster, &mut a);
+    let again =
+        cluster.store.schedule(vec![(own().build().unwrap(), vec![once("t", "own", NOW).build().unwrap()])], true);
+    let Err(Error::Refused(why)) = again else { panic!("{again:?}") };
+    assert!(why.contains("send-mail") && why.contains(JAVA) && why.contains("ownTypesBesideQuartz"), "{why}");
+    let like_java = carnelian::JobDetail::builder(job_key("a"), "com.acme.Report");
+    cluster.schedule(like_java, [once("u", "a", NOW)]);
+
+    let forced = Cluster::with(open, |settings| settings.own_types_beside_quartz = true);
+    java_joins(&forced, &mut forced.node("A"));
+    forced.schedule(own(), [once("t", "own", NOW)]);
+}
