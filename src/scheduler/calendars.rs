@@ -20,7 +20,7 @@ impl Scheduler {
     /// use carnelian::calendar::{Calendar, Weekdays};
     /// use carnelian::Scheduler;
     ///
-    /// let scheduler = Scheduler::builder().memory().build()?;
+    /// let scheduler = Scheduler::builder().build()?;
     /// let weekend = Calendar::new(Weekdays::weekend()).in_zone(chrono_tz::Europe::Berlin);
     /// scheduler.add_calendar("working-days", &weekend, false, false)?;
     /// assert_eq!(scheduler.calendar_names()?, ["working-days"]);

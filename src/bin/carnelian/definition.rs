@@ -183,7 +183,7 @@ fn holidays(days: Vec<Day>) -> Result<Holidays, String> {
 
 /// The definition of a calendar.
 pub fn show(calendar: &Calendar) -> Value {
-    let mut members = match calendar.rule() {
+    let own = match calendar.rule() {
         CalendarRule::Annual(days) => {
             json!({"days": days.days().map(|(month, day)| format!("{month:02}-{day:02}")).collect::<Vec<_>>()})
         }
@@ -199,19 +199,20 @@ pub fn show(calendar: &Calendar) -> Value {
         CalendarRule::Holiday(days) => {
             json!({"dates": dates(days, calendar.zone().unwrap_or(calendar.default_zone()))})
         }
-        _ => json!({}),
+        _ => Value::Null,
     };
-    members["type"] = json!(calendar.rule().name());
-    if let Some(zone) = calendar.zone() {
-        members["tz"] = json!(zone.name());
-    }
-    if let Some(text) = calendar.description() {
-        members["description"] = json!(text);
-    }
-    if let Some(base) = calendar.base() {
-        members["base"] = show(base);
-    }
-    members
+    let mut members = match own {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    let common = [
+        ("type", Some(json!(calendar.rule().name()))),
+        ("tz", calendar.zone().map(|zone| json!(zone.name()))),
+        ("description", calendar.description().map(Value::from)),
+        ("base", calendar.base().map(show)),
+    ];
+    members.extend(common.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    Value::Object(members)
 }
 
 fn time(ms: i64) -> String {
