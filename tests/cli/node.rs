@@ -4,7 +4,7 @@ use super::{Place, text, write_config};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A running `carnelian node`; killed if the test fails.
@@ -12,7 +12,11 @@ struct Node(Child);
 
 impl Node {
     fn start(place: &Place) -> Self {
-        let mut child = place.command(&["node"]).stdout(Stdio::piped()).spawn().unwrap();
+        Self::spawn(&mut place.command(&["node"]))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut ready = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         assert!(ready.starts_with("READY "), "{ready}");
@@ -97,4 +101,40 @@ fn the_bench_reports_its_figures_and_leaves_nothing() {
         assert!(figures["lateness_ms"][key].is_i64(), "{key} in {figures}");
     }
     assert_eq!(place.json("job list"), serde_json::json!([]));
+}
+
+#[test]
+fn a_node_loads_its_job_files_and_does_not_wait_for_jobs_if_its_shutdown_hook_says_so() {
+    let place = Place::new();
+    let plugins = "plugin.files.class = org.quartz.plugins.xml.XMLSchedulingDataProcessorPlugin\n\
+         plugin.files.fileNames = jobs.xml, more.xml\n\
+         plugin.hook.class = org.quartz.plugins.management.ShutdownHookPlugin\n\
+         plugin.hook.cleanShutdown = false\n\
+         carnelian.shutdown.deadline = 20s\n";
+    write_config(&place.path("carnelian.properties"), plugins);
+    place.fine("migrate");
+    let missing = place.refused(2, "node");
+    assert!(missing.contains("`jobs.xml`") && missing.contains("`more.xml`"), "{missing}");
+
+    let file = |name: &str, argv: &str| {
+        let text = format!(
+            "<job-scheduling-data xmlns='http://www.quartz-scheduler.org/xml/JobSchedulingData'><schedule>\
+             <job><name>{name}</name><job-class>command</job-class><job-data-map>\
+             <entry><key>argv</key><value>{argv}</value></entry>\
+             <entry><key>cwd</key><value>{}</value></entry></job-data-map></job>\
+             <trigger><simple><name>{name}</name><job-name>{name}</job-name></simple></trigger>\
+             </schedule></job-scheduling-data>",
+            place.folder.path().display()
+        );
+        std::fs::write(place.path(&format!("{name}.xml")), text).unwrap();
+    };
+    file("jobs", "touch done");
+    file("more", "sh -c 'touch begun; sleep 60'");
+    let log = std::fs::File::create(place.path("log")).unwrap();
+    let node = Node::spawn(place.command(&["node"]).env("RUST_LOG", "carnelian=info").stderr(log));
+    until("both commands have begun", || place.path("done").exists() && place.path("begun").exists());
+    assert_eq!(node.stop(), Some(0));
+    let log = std::fs::read_to_string(place.path("log")).unwrap();
+    assert!(log.contains("loaded job file file=\"jobs.xml\" jobs=1 triggers=1"), "{log}");
+    assert!(log.lines().any(|line| line.contains("shutting down") && line.contains("wait=false")), "{log}");
 }

@@ -10,7 +10,7 @@ use crate::rules::import::{Plan, Stored, Unfit, doomed, plan};
 use crate::store::calendars::Calendars;
 use crate::store::row::TriggerRow;
 use crate::store::{JobStore, Session};
-use crate::trigger::{Schedule, Trigger};
+use crate::trigger::{Schedule, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What an import did.
@@ -148,9 +148,24 @@ impl JobStore {
             let stored = old.get(&entry.trigger.key).and_then(|row| self.trigger_value(row).ok());
             // One that has ended is not begun anew because its time is over.
             let fresh = prepared.get(&at).unwrap_or(&entry.trigger);
-            stored.is_some_and(|stored| is_same(&stored, fresh, entry.start))
+            stored.is_some_and(|stored| self.is_same(&stored, fresh, entry.start))
         };
         file.triggers.iter().enumerate().filter(|(at, entry)| is_same(*at, entry)).map(|(at, _)| at).collect()
+    }
+
+    /// Whether a stored trigger is what a file says, seen through the table. What it has done so far does not count, nor
+    /// does a start that the file leaves open.
+    fn is_same(&self, stored: &Trigger, fresh: &Trigger, start: Start) -> bool {
+        let mut like = fresh.clone();
+        (like.next_ms, like.previous_ms) = (stored.next_ms, stored.previous_ms);
+        if !matches!(start, Start::At(_)) {
+            like.start_ms = stored.start_ms;
+        }
+        if let (Schedule::Simple(like), Schedule::Simple(stored)) = (&mut like.schedule, &stored.schedule) {
+            like.times_triggered = stored.times_triggered;
+        }
+        let like = self.trigger_row(&like, TriggerState::Waiting).and_then(|row| self.trigger_value(&row));
+        like.is_ok_and(|like| like == *stored)
     }
 
     fn put_file_jobs(&self, s: &mut dyn Session, file: &JobFile, plan: &Plan) -> Result<Vec<JobDetail>> {
@@ -179,13 +194,13 @@ impl JobStore {
         Ok(detail)
     }
 
-    /// Whether a job is stored just so; data that belongs to its runs does not count.
+    /// Whether a job is stored just so, seen through the table; data that belongs to its runs does not count.
     fn is_stored(&self, s: &mut dyn Session, detail: &JobDetail) -> Result<bool> {
         let Some(mut stored) = s.job(&detail.key)?.and_then(|row| self.job_detail(&row).ok()) else { return Ok(false) };
         if detail.persist_job_data_after_execution {
             stored.data = detail.data.clone();
         }
-        Ok(stored == *detail)
+        Ok(self.job_detail(&self.job_row(detail)?).is_ok_and(|detail| detail == stored))
     }
 
     fn put_file_triggers(&self, s: &mut dyn Session, plan: &Plan, mut prepared: Prepared) -> Result<Vec<Trigger>> {
@@ -276,18 +291,4 @@ fn go_on_from(trigger: &mut Trigger, replaced: &TriggerRow, now_ms: i64) {
         trigger.previous_ms = replaced.previous_ms;
         trigger.next_ms = next;
     }
-}
-
-/// Whether a stored trigger is what a file says. What it has done so far does not count, nor does a start that the file
-/// leaves open.
-fn is_same(stored: &Trigger, fresh: &Trigger, start: Start) -> bool {
-    let mut like = fresh.clone();
-    (like.next_ms, like.previous_ms) = (stored.next_ms, stored.previous_ms);
-    if !matches!(start, Start::At(_)) {
-        like.start_ms = stored.start_ms;
-    }
-    if let (Schedule::Simple(like), Schedule::Simple(stored)) = (&mut like.schedule, &stored.schedule) {
-        like.times_triggered = stored.times_triggered;
-    }
-    like == *stored
 }

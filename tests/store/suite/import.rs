@@ -264,6 +264,17 @@ fn unchanged_triggers_may_be_kept_as_they_stand() {
     assert_eq!(cluster.state("u"), "WAITING");
 }
 
+/// Where data is text, an empty value comes back as an empty text instead of none.
+#[test]
+fn what_the_tables_hold_in_another_form_is_unchanged_all_the_same() {
+    let cluster = Cluster::with(open, |settings| settings.use_properties = true);
+    let empty = "<job-data-map><entry><key>k</key><value/></entry></job-data-map>";
+    let parts = schedule(&[&a_job("a", &format!("{DURABLE}{empty}")), &a_trigger("t", "a", empty)]);
+    cluster.store.import(&file(&parts)).unwrap();
+    let again = cluster.store.import(&file(&parts).keep_unchanged(true)).unwrap();
+    assert_eq!((again.jobs.len(), again.unchanged), (0, vec![trigger_key("t")]));
+}
+
 /// A directive of Quartz.NET.
 #[test]
 fn a_trigger_may_go_on_where_the_replaced_one_stands() {
