@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use chrono_tz::Tz;
+
 use super::reader::Reader;
 use super::redact::RedactedMap;
 
@@ -38,6 +40,9 @@ pub struct SchedulerSettings {
     /// The name of the acquisition thread, if not made from the scheduler's name.
     /// Property `scheduler.threadName`.
     pub thread_name: Option<String>,
+    /// The zone of triggers and calendars that have none of their own; UTC.
+    /// Property `carnelian.scheduler.timeZone`.
+    pub time_zone: Tz,
     /// Texts that jobs find in the scheduler's context.
     /// Properties `context.key.NAME`.
     pub context: BTreeMap<String, String>,
@@ -64,6 +69,10 @@ impl SchedulerSettings {
             interrupt_jobs_on_shutdown: reader.flag("scheduler.interruptJobsOnShutdown"),
             interrupt_jobs_on_shutdown_with_wait: reader.flag("scheduler.interruptJobsOnShutdownWithWait"),
             thread_name: reader.text("scheduler.threadName"),
+            time_zone: reader
+                .text("carnelian.scheduler.timeZone")
+                .and_then(|name| name.parse().ok())
+                .unwrap_or(Tz::UTC),
             context: reader.below("context.key."),
         }
     }
@@ -81,6 +90,7 @@ impl fmt::Debug for SchedulerSettings {
             .field("interrupt_jobs_on_shutdown", &self.interrupt_jobs_on_shutdown)
             .field("interrupt_jobs_on_shutdown_with_wait", &self.interrupt_jobs_on_shutdown_with_wait)
             .field("thread_name", &self.thread_name)
+            .field("time_zone", &self.time_zone)
             .field("context", &RedactedMap(&self.context))
             .finish()
     }

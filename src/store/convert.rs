@@ -58,6 +58,9 @@ impl JobStore {
             Schedule::Cron(c) => {
                 ScheduleRow::Cron { expression: c.expression.text().to_owned(), zone: Some(c.zone.name().to_owned()) }
             }
+            Schedule::CalendarInterval(_) | Schedule::DailyTimeInterval(_) => {
+                return Err(Error::invalid("trigger", trigger.schedule.kind(), "this version stores SIMPLE and CRON"));
+            }
         };
         Ok(TriggerRow {
             key: trigger.key.clone(),

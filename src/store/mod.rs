@@ -32,6 +32,7 @@ pub use sql::{Backend, SqlDatabase, SqlOptions};
 pub use crate::rules::invariants::{Violation, violations};
 
 use crate::clock::Clock;
+use chrono_tz::Tz;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +50,8 @@ pub struct StoreSettings {
     pub max_misfires_at_a_time: usize,
     /// `jobStore.useProperties`: job data as text instead of as a Java object. Default false.
     pub use_properties: bool,
+    /// `carnelian.scheduler.timeZone`: the zone of triggers and calendars that have none of their own. Default UTC.
+    pub default_zone: Tz,
     /// `jobStore.clusterCheckinInterval`. Default 15 s.
     pub checkin_interval: Duration,
     /// `jobStore.clusterCheckinMisfireThreshold`: the tolerance of the failure rule. Default 7.5 s.
@@ -64,6 +67,7 @@ impl Default for StoreSettings {
             misfire_threshold: Duration::from_secs(60),
             max_misfires_at_a_time: 20,
             use_properties: false,
+            default_zone: Tz::UTC,
             checkin_interval: Duration::from_secs(15),
             checkin_tolerance: Duration::from_millis(7500),
             takeover_delay: Duration::ZERO,

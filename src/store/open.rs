@@ -17,6 +17,7 @@ pub fn open(settings: &Settings, clock: Arc<dyn Clock>) -> Result<JobStore> {
         misfire_threshold: store.misfire_threshold,
         max_misfires_at_a_time: usize::try_from(store.max_misfires_at_a_time).unwrap_or(usize::MAX),
         use_properties: store.use_properties,
+        default_zone: settings.scheduler.time_zone,
         checkin_interval: store.checkin_interval,
         checkin_tolerance: store.checkin_misfire_threshold,
         takeover_delay: settings.cluster.takeover_delay,

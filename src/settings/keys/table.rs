@@ -194,6 +194,8 @@ pub const KEYS: &[Key] = &[
     optional("plugin.NAME.*", Kind::Text, "Settings of a plugin.").ignored(NO_CLASSES),
 
     // Only here
+    key("carnelian.scheduler.timeZone", Kind::Zone, "UTC",
+        "The zone of triggers and calendars that have none of their own; what `user.timezone` or `TZ` is to a Java node."),
     key("carnelian.jobStore.clock", Kind::Choice(&["database", "node"]), "database",
         "Whose clock decides about check-ins; on SQLite it is always the node's."),
     key("carnelian.dataSource.connectionTimeout", Kind::Duration { least: 1, most: YEAR }, "30s",

@@ -220,8 +220,9 @@ impl JobStore {
             };
         }
         trigger.previous_ms = None;
+        trigger.schedule.set_default_zone(self.settings.default_zone);
         match trigger.compute_first_fire_time(None, now_ms) {
-            Some(first) if trigger.end_ms.is_none_or(|end| first <= end) => Ok(()),
+            Some(_) if trigger.end_ms.is_none_or(|end| trigger.start_ms <= end) => Ok(()),
             _ => Err(Error::NeverFires {
                 trigger: trigger.key.to_string(),
                 reason: format!(

@@ -206,7 +206,7 @@ impl<'a> Firing<'a> {
 pub(in crate::store) fn simple_counts(trigger: &Trigger) -> Option<(i64, i64)> {
     match &trigger.schedule {
         Schedule::Simple(simple) => Some((simple.repeat_count, simple.times_triggered)),
-        Schedule::Cron(_) => None,
+        _ => None,
     }
 }
 
