@@ -9,6 +9,7 @@ mod firing;
 mod memory;
 mod open;
 pub mod row;
+mod schedule_row;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod sql;
 mod transaction;

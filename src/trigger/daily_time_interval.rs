@@ -45,13 +45,13 @@ pub struct DailyTimeIntervalSchedule {
     pub(crate) default_zone: Tz,
 }
 
-/// The last second of a day, where Quartz's builder ends the day of a trigger that names no other end.
-pub(crate) const LAST_SECOND: NaiveTime = match NaiveTime::from_hms_opt(23, 59, 59) {
-    Some(time) => time,
-    None => NaiveTime::MIN,
-};
-
 impl DailyTimeIntervalSchedule {
+    /// Where Quartz's builder ends the day of a trigger that names no other end.
+    pub(crate) const LAST_SECOND: NaiveTime = match NaiveTime::from_hms_opt(23, 59, 59) {
+        Some(time) => time,
+        None => NaiveTime::MIN,
+    };
+
     /// Every `interval` seconds, minutes or hours on all days, from midnight to the last second of the day, for ever.
     #[doc(alias = "withInterval")]
     pub fn every(interval: u32, unit: IntervalUnit) -> Self {
@@ -61,7 +61,7 @@ impl DailyTimeIntervalSchedule {
             repeat_count: FOREVER,
             days: WeekdaySet::ALL,
             from: NaiveTime::MIN,
-            to: Some(LAST_SECOND),
+            to: Some(Self::LAST_SECOND),
             times_triggered: 0,
             default_zone: Tz::UTC,
         }

@@ -1,6 +1,6 @@
 //! When a daily time interval fires: the grid of each day, and the way from one day to the next.
 
-use super::daily_time_interval::{LAST_SECOND, of_day};
+use super::daily_time_interval::of_day;
 use super::{DailyTimeIntervalSchedule, FOREVER};
 use crate::local;
 use chrono::{Datelike, NaiveDate, NaiveTime};
@@ -28,7 +28,7 @@ impl DailyTimeIntervalSchedule {
         let seconds = (from - first) / local::SECOND;
         let steps = seconds.checked_mul(local::SECOND)?.checked_add(span - 1)?.checked_div(span)?;
         let time = first.checked_add(steps.checked_mul(span)?)?;
-        let last = self.at_on(from, self.to.unwrap_or(LAST_SECOND))?;
+        let last = self.at_on(from, self.to.unwrap_or(Self::LAST_SECOND))?;
         if time <= last {
             return Some(time);
         }
@@ -42,7 +42,7 @@ impl DailyTimeIntervalSchedule {
     /// the same day, but one step before the last, and not past the end. From day to day it goes by single steps.
     pub(super) fn leave_behind(&self, at: i64, excluded_until: i64, end: Option<i64>) -> i64 {
         let most = || {
-            let last_but_one = self.at_on(at, self.to.unwrap_or(LAST_SECOND))?.checked_sub(self.span_ms()?)?;
+            let last_but_one = self.at_on(at, self.to.unwrap_or(Self::LAST_SECOND))?.checked_sub(self.span_ms()?)?;
             last_but_one.min(end.unwrap_or(i64::MAX)).checked_sub(local::SECOND)
         };
         let until = excluded_until.min(most().unwrap_or(at));

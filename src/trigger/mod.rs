@@ -67,6 +67,9 @@ pub enum Schedule {
 }
 
 impl Schedule {
+    /// Every value of `TRIGGER_TYPE` that there is a schedule for.
+    pub const KINDS: [&'static str; 4] = ["SIMPLE", "CRON", "CAL_INT", "DAILY_I"];
+
     /// The value of `TRIGGER_TYPE`.
     pub fn kind(&self) -> &'static str {
         match self {

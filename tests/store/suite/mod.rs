@@ -9,6 +9,7 @@ mod completion;
 mod faults;
 mod fencing;
 mod firing;
+mod intervals;
 mod membership;
 mod misfires;
 mod pausing;
