@@ -37,8 +37,8 @@ pub use scheduler::{
 };
 pub use signal::{Signal, Woken};
 pub use trigger::{
-    CronSchedule, DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
-    TriggerState,
+    CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,
+    MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder, TriggerState,
 };
 
 /// The README's program compiles.

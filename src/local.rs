@@ -4,7 +4,7 @@
 //! a time that comes twice means the second one.
 
 use crate::cron::zone::{Meaning, to_local, to_utc};
-use chrono::{DateTime, Days, NaiveDate, NaiveTime};
+use chrono::{DateTime, Days, Months, NaiveDate, NaiveTime};
 use chrono_tz::Tz;
 
 pub(crate) const SECOND: i64 = 1000;
@@ -47,22 +47,38 @@ pub(crate) fn next_day(ms: i64, zone: Tz) -> Option<i64> {
     Some(if date_at(by_old_offset, zone)? == date { begins.min(by_old_offset) } else { begins })
 }
 
-/// One calendar day later as `GregorianCalendar.add` has it: the first pass of a midnight that comes twice, and from a
-/// midnight that the clock jumps over on, the later hour.
+/// One calendar day later, see [`add_days`].
 pub(crate) fn add_day(ms: i64, zone: Tz) -> Option<i64> {
+    add_days(ms, 1, zone)
+}
+
+/// Calendar days later as `GregorianCalendar.add` has it: the first pass of a time that comes twice; for a time that the
+/// clock jumps over the one an hour before it or, where that is on another day, an hour after it.
+pub(crate) fn add_days(ms: i64, days: i64, zone: Tz) -> Option<i64> {
     let before = offset_at(ms, zone)?;
-    let later = ms.checked_add(DAY)?;
+    let later = ms.checked_add(days.checked_mul(DAY)?)?;
     let wanted = DateTime::from_timestamp_millis(later.checked_add(before)?)?.date_naive();
     let adjusted = later.checked_add(before - offset_at(later, zone)?)?;
     Some(if date_at(adjusted, zone)? == wanted { adjusted } else { later })
 }
 
+/// Calendar months later as `GregorianCalendar.add` has it: the same day, or the last of a shorter month, at the same
+/// time on the clock.
+pub(crate) fn add_months(ms: i64, months: i32, zone: Tz) -> Option<i64> {
+    let date = date_at(ms, zone)?;
+    let by = Months::new(months.unsigned_abs());
+    let date = if months < 0 { date.checked_sub_months(by)? } else { date.checked_add_months(by)? };
+    instant(date, time_of_day(ms, zone)?, zone)
+}
+
+/// How many milliseconds after midnight the clock shows at an instant.
+pub(crate) fn time_of_day(ms: i64, zone: Tz) -> Option<i64> {
+    Some(ms.checked_add(offset_at(ms, zone)?)?.rem_euclid(DAY))
+}
+
 /// Whether an instant is in the first pass of an hour that comes twice: the time on its clock means a later instant.
 pub(crate) fn is_first_pass(ms: i64, zone: Tz) -> bool {
-    let meant = || {
-        let date = date_at(ms, zone)?;
-        instant(date, ms.checked_add(offset_at(ms, zone)?)?.checked_sub(midnight(date))?, zone)
-    };
+    let meant = || instant(date_at(ms, zone)?, time_of_day(ms, zone)?, zone);
     meant().is_some_and(|meant| meant > ms)
 }
 
@@ -125,6 +141,23 @@ mod tests {
         assert_eq!(add_day(noon, Berlin), utc("2026-03-29T12:00:00+02:00"));
         let midnight = utc("2026-03-07T00:00:00-05:00").unwrap();
         assert_eq!(add_day(midnight, Havana), utc("2026-03-08T01:00:00-04:00"));
+    }
+
+    #[test]
+    fn a_day_added_into_a_gap_is_an_hour_early_and_stays_there() {
+        let half_past_two = utc("2026-03-28T02:30:00+01:00").unwrap();
+        let early = add_day(half_past_two, Berlin);
+        assert_eq!(early, utc("2026-03-29T01:30:00+01:00"));
+        assert_eq!(add_day(early.unwrap(), Berlin), utc("2026-03-30T01:30:00+02:00"));
+        assert_eq!(add_days(half_past_two, 2, Berlin), utc("2026-03-30T02:30:00+02:00"));
+    }
+
+    #[test]
+    fn a_month_added_ends_with_a_shorter_month() {
+        let last = utc("2026-01-31T09:00:00+01:00").unwrap();
+        assert_eq!(add_months(last, 1, Berlin), utc("2026-02-28T09:00:00+01:00"));
+        assert_eq!(add_months(last, -2, Berlin), utc("2025-11-30T09:00:00+01:00"));
+        assert_eq!(add_months(utc("2026-09-25T02:30:00+02:00").unwrap(), 1, Berlin), utc("2026-10-25T02:30:00+01:00"));
     }
 
     #[test]

@@ -10,7 +10,9 @@ use carnelian::store::{
     AcquireRequest, CompletionInstruction, CompletionOutcome, JobStore, Membership, Owner, SqlDatabase, SqlOptions,
     StatementCounts, StoreSettings, violations,
 };
-use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
+use carnelian::{
+    CalendarIntervalSchedule, IntervalUnit, JobDetail, JobKey, Schedule, SimpleSchedule, Trigger, TriggerKey,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +35,8 @@ impl Node {
         Self { owner: me.owner().unwrap(), store }
     }
 
-    fn schedule(&self, triggers: u32, schedule: &SimpleSchedule, recovery: bool) {
+    fn schedule(&self, triggers: u32, schedule: impl Into<Schedule>, recovery: bool) {
+        let schedule = schedule.into();
         let key = JobKey::named("counted");
         let job = JobDetail::builder(key.clone(), "t").durable(true).requests_recovery(recovery).build().unwrap();
         let trigger = |i| Trigger::builder(TriggerKey::named(format!("t{i}")), key.clone()).schedule(schedule.clone());
@@ -73,10 +76,10 @@ impl Node {
     }
 }
 
-/// The cost of a backlog of one-shots at batch 50, and of a lone repeating fire.
+/// The cost of a backlog of one-shots and of one of calendar intervals at batch 50, and of a lone repeating fire.
 fn census(database: &str, url: &str, most_statements_per_fire: f64) {
     let node = Node::open(url);
-    node.schedule(1000, &SimpleSchedule::once(), false);
+    node.schedule(1000, SimpleSchedule::once(), false);
     let (fires, cost) = node.drain(50);
     assert_eq!(fires, 1000);
     let per_fire = |n: u64| n as f64 / fires as f64;
@@ -88,8 +91,18 @@ fn census(database: &str, url: &str, most_statements_per_fire: f64) {
     assert!(per_fire(cost.statements) <= most_statements_per_fire, "{cost:?}");
     assert!(per_fire(cost.commits) <= 0.06, "{cost:?}");
 
+    node.schedule(1000, CalendarIntervalSchedule::every(1, IntervalUnit::Month), false);
+    let (fires, cost) = node.drain(50);
+    assert_eq!(fires, 1000);
+    println!(
+        "census database={database} batch=50 calendar-intervals={fires} statements_per_fire={:.3}",
+        per_fire(cost.statements)
+    );
+    assert!(per_fire(cost.statements) <= most_statements_per_fire, "{cost:?}");
+    node.store.clear().unwrap();
+
     for (what, recovery) in [("plain", false), ("recoverable", true)] {
-        node.schedule(1, &SimpleSchedule::once(), recovery);
+        node.schedule(1, SimpleSchedule::once(), recovery);
         let (fires, cost) = node.drain(1);
         // The last acquisition, which finds nothing, is the idle poll and not the fire's.
         let lone = StatementCounts { statements: cost.statements - 2, commits: cost.commits - 1 };
@@ -97,7 +110,7 @@ fn census(database: &str, url: &str, most_statements_per_fire: f64) {
         assert_eq!(fires, 1);
         assert!(lone.statements <= 11 && lone.commits <= 3, "{lone:?}");
     }
-    node.schedule(1, &SimpleSchedule::every(Duration::from_secs(3600)), true);
+    node.schedule(1, SimpleSchedule::every(Duration::from_secs(3600)), true);
     let (fires, cost) = node.drain(1);
     println!("census database={database} lone repeating fire: {cost:?} with its idle poll");
     assert_eq!(fires, 1);

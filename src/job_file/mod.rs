@@ -8,7 +8,6 @@ mod document;
 mod problem;
 mod reader;
 mod reader_trigger;
-mod schedule;
 mod shape;
 mod time;
 
@@ -142,12 +141,20 @@ impl JobFile {
     /// # Errors
     /// All problems of the file at once, or that it cannot be read.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, JobFileErrors> {
+        Self::read_in_zone(path, zone::of_machine())
+    }
+
+    /// Reads a file of at most 16 MiB; times without an offset are those of `zone`.
+    ///
+    /// # Errors
+    /// As [`JobFile::read`].
+    pub fn read_in_zone(path: impl AsRef<Path>, zone: Tz) -> Result<Self, JobFileErrors> {
         let path = path.as_ref();
         let name = path.display().to_string();
         let mut bytes = Vec::new();
         let limit = u64::try_from(document::FILE_LIMIT).unwrap_or(u64::MAX).saturating_add(1);
         match File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)) {
-            Ok(_) => Self::parse(&name, &bytes, zone::of_machine()),
+            Ok(_) => Self::parse(&name, &bytes, zone),
             Err(error) => Err(JobFileError::of_file(&name, format!("cannot be read: {error}")).into()),
         }
     }

@@ -2,11 +2,13 @@
 
 use super::document::Element;
 use super::reader::Reader;
-use super::schedule::{FileSchedule, IntervalUnit};
 use super::shape::Fields;
 use super::{FileTrigger, Start};
 use crate::key::{JobKey, TriggerKey};
-use crate::trigger::{CronSchedule, FOREVER, MisfireInstruction, SimpleSchedule, Trigger, moment};
+use crate::trigger::{
+    CalendarIntervalSchedule, CronSchedule, FOREVER, IntervalUnit, MisfireInstruction, Schedule, SimpleSchedule,
+    Trigger, moment,
+};
 use crate::zone;
 
 /// The instructions by the names of Java's constants; `MISFIRE_INSTRUCTION_IGNORE_MISFIRE_POLICY` is not in the schema.
@@ -62,22 +64,18 @@ pub(super) fn read(reader: &mut Reader<'_>, element: &Element, fields: &Fields<'
     if let Some(ms) = end {
         builder = builder.end_at(moment(ms));
     }
-    let built = match schedule?.into_schedule() {
-        Ok(schedule) => builder.schedule(schedule).build().map_err(|error| error.to_string()),
-        Err(why) => Err(why),
-    };
-    match built {
+    match builder.schedule(schedule?).build() {
         Ok(trigger) => Some(FileTrigger { line: element.line, trigger, start }),
-        Err(why) => {
-            reader.refuse(element, why);
+        Err(error) => {
+            reader.refuse(element, error.to_string());
             None
         }
     }
 }
 
-fn simple(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<FileSchedule> {
+fn simple(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Schedule> {
     let (Some(count), Some(interval)) = (fields.get("repeat-count"), fields.get("repeat-interval")) else {
-        return Some(FileSchedule::Simple(SimpleSchedule::once()));
+        return Some(SimpleSchedule::once().into());
     };
     let repeat_count = reader.number(count, FOREVER, i64::from(i32::MAX));
     let interval_ms = reader.number(interval, 0, i64::MAX);
@@ -86,10 +84,10 @@ fn simple(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<FileSchedule> 
         reader.refuse_value(interval, "expected at least 1 (milliseconds), since the trigger repeats");
         return None;
     }
-    Some(FileSchedule::Simple(simple))
+    Some(simple.into())
 }
 
-fn cron(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<FileSchedule> {
+fn cron(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Schedule> {
     let zone = match fields.get("time-zone").filter(|zone| !zone.trimmed().is_empty()) {
         None => Some(reader.zone),
         Some(element) => {
@@ -103,7 +101,7 @@ fn cron(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<FileSchedule> {
     };
     let expression = fields.get("cron-expression")?;
     match CronSchedule::new(expression.trimmed()) {
-        Ok(schedule) => Some(FileSchedule::Cron(schedule.in_zone(zone?))),
+        Ok(schedule) => Some(schedule.in_zone(zone?).into()),
         Err(error) => {
             reader.refuse(expression, error.to_string());
             None
@@ -111,16 +109,17 @@ fn cron(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<FileSchedule> {
     }
 }
 
-fn calendar_interval(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<FileSchedule> {
+fn calendar_interval(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Schedule> {
     let interval = fields.get("repeat-interval").and_then(|element| reader.number(element, 1, i64::from(i32::MAX)));
     let element = fields.get("repeat-interval-unit")?;
-    let unit = IntervalUnit::ALL.iter().find(|(name, _)| *name == element.trimmed()).map(|(_, unit)| *unit);
+    let unit = IntervalUnit::from_name(element.trimmed());
     if unit.is_none() {
-        let names = IntervalUnit::ALL.map(|(name, _)| name).join(", ");
+        let names = IntervalUnit::ALL.map(IntervalUnit::name).join(", ");
         reader.refuse_value(element, format!("expected one of {names}"));
     }
-    let interval = interval.and_then(|interval| i32::try_from(interval).ok());
-    Some(FileSchedule::CalendarInterval { interval: interval?, unit: unit? })
+    let interval = interval.and_then(|interval| u32::try_from(interval).ok());
+    // The schema has no zone for it: Java takes the machine's.
+    Some(CalendarIntervalSchedule::every(interval?, unit?).in_zone(reader.zone).into())
 }
 
 fn misfire(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: &str) -> MisfireInstruction {

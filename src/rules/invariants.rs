@@ -2,7 +2,7 @@
 
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{FiredState, JobRow, ScheduleRow, Snapshot, TriggerRow};
-use crate::trigger::TriggerState;
+use crate::trigger::{Schedule, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -108,8 +108,8 @@ impl<'a> Check<'a> {
             if t.previous_ms.zip(t.next_ms).is_some_and(|(previous, next)| previous > next) {
                 self.fail("I7", &subject, "has its previous fire time after its next");
             }
-            if matches!(t.kind.as_str(), "SIMPLE" | "CRON") && t.schedule == ScheduleRow::Missing {
-                self.fail("I8", &subject, format!("has no row in {}_TRIGGERS", t.kind));
+            if Schedule::KINDS.contains(&t.kind.as_str()) && t.schedule == ScheduleRow::Missing {
+                self.fail("I8", &subject, format!("is of kind {} and has no row in its table", t.kind));
             }
             if !self.jobs.contains_key(&t.job) {
                 self.fail("I8", &subject, format!("belongs to job {}, which does not exist", t.job));

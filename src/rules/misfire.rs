@@ -71,7 +71,7 @@ fn instruction_in_effect(trigger: &Trigger) -> MisfireInstruction {
             _ => RescheduleNowWithExistingCount,
         },
         (Schedule::Simple(simple), FireNow) if simple.repeat_count != 0 => RescheduleNowWithRemainingCount,
-        (Schedule::Cron(_), Smart) => FireOnceNow,
+        (_, Smart) => FireOnceNow,
         (_, instruction) => instruction,
     }
 }

@@ -15,9 +15,8 @@ use crate::listener::{
     TriggerListener,
 };
 use crate::matcher::KeyMatcher;
-use crate::settings::{InstanceIdSetting, PluginSettings, Settings};
+use crate::settings::{InstanceIdSetting, Settings};
 use crate::store::{JobStore, StoreSettings};
-use crate::zone;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -170,7 +169,7 @@ impl SchedulerBuilder {
         check_name("instance id", &instance)?;
         JobFiles::check(&settings.plugins)?;
         let listeners = self.listeners;
-        add_history(&listeners, &settings.plugins, &clock)?;
+        add_history(&listeners, &settings, &clock)?;
         let inner = Arc::new_cyclic(|inner| {
             let node = Node::new(instance, store, clock, settings, listeners, WeakScheduler(Weak::clone(inner)));
             Inner { node: Arc::new(node), life: Life::default() }
@@ -183,8 +182,9 @@ impl SchedulerBuilder {
 }
 
 /// Quartz's logging plugins are listeners for everything.
-fn add_history(listeners: &Listeners, plugins: &PluginSettings, clock: &Arc<dyn Clock>) -> Result<()> {
-    let time = HistoryClock { clock: Arc::clone(clock), zone: zone::of_machine() };
+fn add_history(listeners: &Listeners, settings: &Settings, clock: &Arc<dyn Clock>) -> Result<()> {
+    let (plugins, zone) = (&settings.plugins, settings.scheduler.time_zone);
+    let time = HistoryClock { clock: Arc::clone(clock), zone };
     let manager = ListenerManager::new(listeners);
     for plugin in &plugins.job_history {
         manager.add_job_listener(KeyMatcher::Everything, JobHistory::new(plugin, time.clone())?);

@@ -134,7 +134,7 @@ impl Watched {
 }
 
 fn load(node: &Node, path: &std::path::Path, keep_unchanged: bool) -> Result<()> {
-    let file = JobFile::read(path)?.keep_unchanged(keep_unchanged);
+    let file = JobFile::read_in_zone(path, node.settings.scheduler.time_zone)?.keep_unchanged(keep_unchanged);
     let imported = node.import(&file)?;
     log::job_file_loaded(file.name(), &imported);
     Ok(())

@@ -112,6 +112,9 @@ impl Reader {
             Role::Known(Key { kind: Kind::Choice(words), .. }) => {
                 nearest(value, words.iter().map(|word| (*word).to_owned()))
             }
+            Role::Known(Key { kind: Kind::Zone, .. }) => {
+                nearest(value, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name().to_owned()))
+            }
             _ => None,
         };
         self.push(slot.place(&self.file), SettingsErrorKind::BadValue, accepted.to_owned(), suggestion);

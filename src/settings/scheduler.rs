@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use chrono_tz::Tz;
+
 use super::reader::Reader;
 use super::redact::RedactedMap;
+use crate::zone;
 
 /// Who this node is, and how it looks for work (`org.quartz.scheduler.*`).
 #[derive(Clone, PartialEq, Eq)]
@@ -44,6 +47,10 @@ pub struct SchedulerSettings {
     /// The name of the acquisition thread, if not made from the scheduler's name.
     /// Property `scheduler.threadName`.
     pub thread_name: Option<String>,
+    /// The zone of triggers, calendars and times in job files that have none of their own; the machine's, as in Java:
+    /// what `TZ` names, else what the system is set to, else UTC. Equal on all nodes, or they fire at different times.
+    /// Property `carnelian.scheduler.timeZone`.
+    pub time_zone: Tz,
     /// Texts that jobs find in the scheduler's context.
     /// Properties `context.key.NAME`.
     pub context: BTreeMap<String, String>,
@@ -71,6 +78,10 @@ impl SchedulerSettings {
             interrupt_jobs_on_shutdown: reader.flag("scheduler.interruptJobsOnShutdown"),
             interrupt_jobs_on_shutdown_with_wait: reader.flag("scheduler.interruptJobsOnShutdownWithWait"),
             thread_name: reader.text("scheduler.threadName"),
+            time_zone: reader
+                .text("carnelian.scheduler.timeZone")
+                .and_then(|name| name.parse().ok())
+                .unwrap_or_else(zone::of_machine),
             context: reader.below("context.key."),
         }
     }
@@ -89,6 +100,7 @@ impl fmt::Debug for SchedulerSettings {
             .field("interrupt_jobs_on_shutdown", &self.interrupt_jobs_on_shutdown)
             .field("interrupt_jobs_on_shutdown_with_wait", &self.interrupt_jobs_on_shutdown_with_wait)
             .field("thread_name", &self.thread_name)
+            .field("time_zone", &self.time_zone)
             .field("context", &RedactedMap(&self.context))
             .finish()
     }

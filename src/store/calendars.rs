@@ -4,6 +4,7 @@ use super::row::{CalendarRow, TriggerRow};
 use super::{JobStore, Session};
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
+use chrono_tz::Tz;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,14 +30,14 @@ pub(super) struct DecodedCalendars {
 }
 
 impl DecodedCalendars {
-    fn decode(&self, row: CalendarRow) -> Decoded {
+    fn decode(&self, row: CalendarRow, default_zone: Tz) -> Decoded {
         let mut kept = self.kept.lock();
         if let Some((bytes, decoded)) = kept.get(&row.name)
             && *bytes == row.bytes
         {
             return decoded.clone();
         }
-        let decoded = Calendar::decode(&row.bytes).map(Arc::new);
+        let decoded = Calendar::decode(&row.bytes).map(|calendar| Arc::new(calendar.with_default_zone(default_zone)));
         if kept.len() >= MAX_KEPT {
             kept.clear();
         }
@@ -61,7 +62,9 @@ impl JobStore {
         let rows = s.calendars(&names)?;
         calendars.read.extend(names.into_iter().map(|name| (name, None)));
         for row in rows {
-            calendars.read.insert(row.name.clone(), Some(self.decoded_calendars.decode(row)));
+            calendars
+                .read
+                .insert(row.name.clone(), Some(self.decoded_calendars.decode(row, self.settings.default_zone)));
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! Between rows and values: a row that does not make sense becomes a reason, never a panic.
 
 use super::JobStore;
-use super::row::{JobRow, ScheduleRow, TriggerRow};
-use crate::cron::CronExpression;
+use super::row::{JobRow, TriggerRow};
+use super::schedule_row::{schedule, schedule_row};
 use crate::data_map::DataFormat;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
-use crate::trigger::{CronSchedule, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerState};
+use crate::trigger::{MisfireInstruction, Trigger, TriggerState};
 
 impl JobStore {
     fn format(&self) -> DataFormat {
@@ -49,16 +49,6 @@ impl JobStore {
     }
 
     pub(super) fn trigger_row(&self, trigger: &Trigger, state: TriggerState) -> Result<TriggerRow> {
-        let schedule = match &trigger.schedule {
-            Schedule::Simple(s) => ScheduleRow::Simple {
-                repeat_count: s.repeat_count,
-                interval_ms: s.interval_ms,
-                times_triggered: s.times_triggered,
-            },
-            Schedule::Cron(c) => {
-                ScheduleRow::Cron { expression: c.expression.text().to_owned(), zone: Some(c.zone.name().to_owned()) }
-            }
-        };
         Ok(TriggerRow {
             key: trigger.key.clone(),
             job: trigger.job_key.clone(),
@@ -73,7 +63,7 @@ impl JobStore {
             calendar: trigger.calendar_name.clone(),
             misfire: trigger.misfire.code(),
             data: Some(self.format().encode_trigger(&trigger.data)?),
-            schedule,
+            schedule: schedule_row(&trigger.schedule),
         })
     }
 
@@ -96,38 +86,8 @@ impl JobStore {
             end_ms: row.end_ms,
             next_ms: row.next_ms,
             previous_ms: row.previous_ms,
-            schedule: schedule(row)?,
+            schedule: schedule(row, self.settings.default_zone)?,
         })
-    }
-}
-
-fn schedule(row: &TriggerRow) -> Result<Schedule> {
-    match (&row.schedule, row.kind.as_str()) {
-        (ScheduleRow::Simple { repeat_count, interval_ms, times_triggered }, "SIMPLE") => {
-            let simple = SimpleSchedule {
-                repeat_count: *repeat_count,
-                interval_ms: *interval_ms,
-                times_triggered: *times_triggered,
-            };
-            simple.check().map_err(|e| unreadable(row, e.to_string()))?;
-            Ok(Schedule::Simple(simple))
-        }
-        (ScheduleRow::Cron { expression, zone }, "CRON") => {
-            let expression = CronExpression::parse(expression).map_err(|e| unreadable(row, e.to_string()))?;
-            let zone = match zone.as_deref() {
-                None | Some("") => chrono_tz::UTC,
-                // The JVM's names for UTC that the zone table lacks.
-                Some("Z" | "GMT0") => chrono_tz::UTC,
-                Some(name) => name.parse().map_err(|_| {
-                    unreadable(row, format!("TIME_ZONE_ID = `{name}`: expected the name of a time zone"))
-                })?,
-            };
-            Ok(Schedule::Cron(CronSchedule { expression, zone }))
-        }
-        (ScheduleRow::Missing, "SIMPLE" | "CRON") => {
-            Err(unreadable(row, format!("its row in {}_TRIGGERS is missing", row.kind)))
-        }
-        (_, kind) => Err(unreadable(row, format!("TRIGGER_TYPE = `{kind}`: this version knows SIMPLE and CRON"))),
     }
 }
 

@@ -10,6 +10,7 @@ mod firing;
 mod memory;
 mod open;
 pub mod row;
+mod schedule_row;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod sql;
 mod transaction;
@@ -35,6 +36,7 @@ pub use sql::{Backend, CallersPool, SqlDatabase, SqlOptions};
 pub use crate::rules::invariants::{Violation, violations};
 
 use crate::clock::Clock;
+use chrono_tz::Tz;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -53,6 +55,8 @@ pub struct StoreSettings {
     pub max_misfires_at_a_time: usize,
     /// `jobStore.useProperties`: job data as text instead of as a Java object. Default false.
     pub use_properties: bool,
+    /// `carnelian.scheduler.timeZone`: the zone of triggers and calendars that have none of their own. Default UTC.
+    pub default_zone: Tz,
     /// `jobStore.clusterCheckinInterval`. Default 15 s.
     pub checkin_interval: Duration,
     /// `jobStore.clusterCheckinMisfireThreshold`: the tolerance of the failure rule. Default 7.5 s.
@@ -71,6 +75,7 @@ impl Default for StoreSettings {
             misfire_threshold: Duration::from_secs(60),
             max_misfires_at_a_time: 20,
             use_properties: false,
+            default_zone: Tz::UTC,
             checkin_interval: Duration::from_secs(15),
             checkin_tolerance: Duration::from_millis(7500),
             own_types_beside_quartz: false,

@@ -42,6 +42,7 @@ fn store_settings(settings: &Settings) -> StoreSettings {
         misfire_threshold: store.misfire_threshold,
         max_misfires_at_a_time: usize::try_from(store.max_misfires_at_a_time).unwrap_or(usize::MAX),
         use_properties: store.use_properties,
+        default_zone: settings.scheduler.time_zone,
         checkin_interval: store.checkin_interval,
         checkin_tolerance: store.checkin_misfire_threshold,
         own_types_beside_quartz: settings.cluster.own_types_beside_quartz,

@@ -78,6 +78,36 @@ pub enum ScheduleRow {
         /// `TIME_ZONE_ID`.
         zone: Option<String>,
     },
+    /// `SIMPROP_TRIGGERS` of a calendar interval.
+    CalendarInterval {
+        /// `INT_PROP_1`.
+        interval: i64,
+        /// `STR_PROP_1`.
+        unit: String,
+        /// `STR_PROP_2`.
+        zone: Option<String>,
+        /// `BOOL_PROP_1`.
+        preserve_hour: bool,
+        /// `BOOL_PROP_2`.
+        skip_day: bool,
+        /// `INT_PROP_2`.
+        times_triggered: i64,
+    },
+    /// `SIMPROP_TRIGGERS` of a daily time interval.
+    DailyTimeInterval {
+        /// `INT_PROP_1`.
+        interval: i64,
+        /// `STR_PROP_1`.
+        unit: String,
+        /// `LONG_PROP_1`; −1 is for ever.
+        repeat_count: i64,
+        /// `STR_PROP_2`: numbers of days of the week, 1 is Sunday.
+        days: Option<String>,
+        /// `STR_PROP_3`: hour, minute and second of the first and of the last time of the day.
+        times_of_day: Option<String>,
+        /// `INT_PROP_2`.
+        times_triggered: i64,
+    },
     /// The kind has no table we read, or its row is missing.
     Missing,
 }
@@ -196,8 +226,25 @@ pub struct Advance {
     pub previous_ms: Option<i64>,
     /// `START_TIME`.
     pub start_ms: i64,
-    /// `(repeat_count, times_triggered)` of a simple trigger.
-    pub simple: Option<(i64, i64)>,
+    /// The counts in the table of its kind.
+    pub counts: Option<Counts>,
+}
+
+/// What changes in the table of a trigger's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// In `SIMPLE_TRIGGERS`.
+    Simple {
+        /// `REPEAT_COUNT`; −1 is for ever.
+        repeat_count: i64,
+        /// `TIMES_TRIGGERED`.
+        times_triggered: i64,
+    },
+    /// In `SIMPROP_TRIGGERS`.
+    Interval {
+        /// `INT_PROP_2`.
+        times_triggered: i64,
+    },
 }
 
 /// What a search for due triggers asks for.

@@ -13,7 +13,7 @@ pub enum MisfireInstruction {
     #[doc(alias = "MISFIRE_INSTRUCTION_IGNORE_MISFIRE_POLICY")]
     Ignore,
     /// 0: what suits the schedule best. Simple: fire now if it fires once, next time with remaining count if for
-    /// ever, else now with existing count. Cron: fire once now.
+    /// ever, else now with existing count. All others: fire once now.
     #[default]
     Smart,
     /// Simple 1: fire now.
@@ -26,9 +26,9 @@ pub enum MisfireInstruction {
     RescheduleNextWithRemainingCount,
     /// Simple 5: wait for the next time, with the count as it is.
     RescheduleNextWithExistingCount,
-    /// Cron 1: fire once now, then as scheduled.
+    /// Others 1: fire once now, then as scheduled.
     FireOnceNow,
-    /// Cron 2: wait for the next time.
+    /// Others 2: wait for the next time.
     DoNothing,
 }
 

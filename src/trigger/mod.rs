@@ -1,7 +1,11 @@
 //! Triggers: when a job is to run.
 
 mod builder;
+mod calendar_interval;
 mod cron;
+mod daily_time_interval;
+mod daily_times;
+mod interval_unit;
 mod misfire;
 mod simple;
 mod state;
@@ -9,7 +13,10 @@ mod times;
 
 pub(crate) use builder::START_WHEN_STORED;
 pub use builder::TriggerBuilder;
+pub use calendar_interval::CalendarIntervalSchedule;
 pub use cron::CronSchedule;
+pub use daily_time_interval::DailyTimeIntervalSchedule;
+pub use interval_unit::IntervalUnit;
 pub use misfire::MisfireInstruction;
 pub use simple::SimpleSchedule;
 pub use state::{Transition, TriggerState};
@@ -20,6 +27,7 @@ use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey, check_name, check_text};
 use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
 
 /// The priority of a trigger that was given none; higher fires first among triggers of one moment.
 pub const DEFAULT_PRIORITY: i32 = 5;
@@ -52,14 +60,40 @@ pub enum Schedule {
     Simple(SimpleSchedule),
     /// By a cron expression in a time zone.
     Cron(CronSchedule),
+    /// After a number of units of the calendar.
+    CalendarInterval(CalendarIntervalSchedule),
+    /// Every so often between two times of day.
+    DailyTimeInterval(DailyTimeIntervalSchedule),
 }
 
 impl Schedule {
+    /// Every value of `TRIGGER_TYPE` that there is a schedule for.
+    pub const KINDS: [&'static str; 4] = ["SIMPLE", "CRON", "CAL_INT", "DAILY_I"];
+
     /// The value of `TRIGGER_TYPE`.
     pub fn kind(&self) -> &'static str {
         match self {
             Schedule::Simple(_) => "SIMPLE",
             Schedule::Cron(_) => "CRON",
+            Schedule::CalendarInterval(_) => "CAL_INT",
+            Schedule::DailyTimeInterval(_) => "DAILY_I",
+        }
+    }
+
+    /// Reads a schedule that has no zone of its own by this one.
+    pub(crate) fn set_default_zone(&mut self, zone: Tz) {
+        if let Schedule::DailyTimeInterval(daily) = self {
+            daily.default_zone = zone;
+        }
+    }
+
+    /// How often it has fired; cron schedules do not count.
+    pub(crate) fn times_triggered_mut(&mut self) -> Option<&mut i64> {
+        match self {
+            Schedule::Simple(simple) => Some(&mut simple.times_triggered),
+            Schedule::Cron(_) => None,
+            Schedule::CalendarInterval(interval) => Some(&mut interval.times_triggered),
+            Schedule::DailyTimeInterval(daily) => Some(&mut daily.times_triggered),
         }
     }
 }
@@ -73,6 +107,18 @@ impl From<SimpleSchedule> for Schedule {
 impl From<CronSchedule> for Schedule {
     fn from(schedule: CronSchedule) -> Self {
         Schedule::Cron(schedule)
+    }
+}
+
+impl From<CalendarIntervalSchedule> for Schedule {
+    fn from(schedule: CalendarIntervalSchedule) -> Self {
+        Schedule::CalendarInterval(schedule)
+    }
+}
+
+impl From<DailyTimeIntervalSchedule> for Schedule {
+    fn from(schedule: DailyTimeIntervalSchedule) -> Self {
+        Schedule::DailyTimeInterval(schedule)
     }
 }
 
@@ -167,6 +213,8 @@ impl Trigger {
         match &self.schedule {
             Schedule::Simple(simple) => simple.check()?,
             Schedule::Cron(cron) => cron.check()?,
+            Schedule::CalendarInterval(interval) => interval.check()?,
+            Schedule::DailyTimeInterval(daily) => daily.check()?,
         }
         self.misfire.check_for(&self.schedule)
     }

@@ -7,10 +7,13 @@ use crate::local;
 use chrono::{DateTime, Datelike, Utc};
 
 /// How far ahead of the present year a time is looked for, as in Quartz.
-const YEARS_AHEAD: i32 = 100;
+pub(super) const YEARS_AHEAD: i32 = 100;
 
 /// How many excluded spans a trigger is stepped over before it is taken to have no time left: decades of days.
 const MAX_STEPS: usize = 20_000;
+
+/// As many of the times that only single steps find, each of which costs a search from the start: a decade of days.
+const MAX_SINGLE_STEPS: usize = 4_000;
 
 /// The times of a trigger, in epoch milliseconds as the tables keep them. All are pure: the present moment is an
 /// argument, and so is the calendar, of which a trigger knows only the name.
@@ -70,6 +73,10 @@ impl Trigger {
         match &self.schedule {
             Schedule::Simple(simple) => simple.fire_time_after(start, self.end_ms, after_ms),
             Schedule::Cron(cron) => cron.fire_time_after(start, self.end_ms, after_ms, year_of(now_ms)),
+            Schedule::CalendarInterval(interval) => {
+                interval.fire_time_after(start, self.end_ms, after_ms, year_of(now_ms))
+            }
+            Schedule::DailyTimeInterval(daily) => daily.fire_time_after(start, self.end_ms, after_ms),
         }
     }
 
@@ -96,8 +103,10 @@ impl Trigger {
             self.start_ms = self.start_at_now(now_ms);
         }
         let first = match &self.schedule {
-            Schedule::Simple(_) => Some(self.start_ms),
-            Schedule::Cron(_) => self.start_ms.checked_sub(1000).and_then(|ms| self.fire_time_after(ms, now_ms)),
+            Schedule::Simple(_) | Schedule::CalendarInterval(_) => Some(self.start_ms),
+            Schedule::Cron(_) | Schedule::DailyTimeInterval(_) => {
+                self.start_ms.checked_sub(1000).and_then(|ms| self.fire_time_after(ms, now_ms))
+            }
         };
         self.next_ms = self.step_over_excluded(first, calendar, now_ms);
         self.next_ms
@@ -105,8 +114,8 @@ impl Trigger {
 
     /// Moves on by one fire: it has fired at its next time, and the one after becomes the next.
     pub fn triggered(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
-        if let Schedule::Simple(simple) = &mut self.schedule {
-            simple.times_triggered = simple.times_triggered.saturating_add(1);
+        if let Some(times) = self.schedule.times_triggered_mut() {
+            *times = times.saturating_add(1);
         }
         self.previous_ms = self.next_ms;
         self.next_ms = self.previous_ms.and_then(|fired| self.included_time_after(fired, calendar, now_ms));
@@ -114,12 +123,17 @@ impl Trigger {
 
     /// The last time it can fire, as far as that is known without trying: never for cron schedules, as in Quartz.
     ///
-    /// No calendar is asked, and a time equal to the end is reported although it is not fired.
+    /// No calendar is asked, and a time equal to the end is reported although it is not fired. For a daily interval it is
+    /// the end itself, or the end of its day.
     #[doc(alias = "getFinalFireTime")]
     pub fn final_fire_time(&self) -> Option<i64> {
         match &self.schedule {
             Schedule::Simple(simple) => simple.final_fire_time(self.start_ms, self.end_ms),
             Schedule::Cron(_) => None,
+            Schedule::CalendarInterval(interval) => interval.final_fire_time(self.start_ms, self.end_ms),
+            Schedule::DailyTimeInterval(daily) => {
+                daily.final_fire_time(self.end_ms, self.next_ms.is_none() && daily.times_triggered > 0)
+            }
         }
     }
 
@@ -129,8 +143,8 @@ impl Trigger {
     pub fn set_history(&mut self, next_ms: Option<i64>, previous_ms: Option<i64>, times_triggered: u64) {
         self.next_ms = next_ms;
         self.previous_ms = previous_ms;
-        if let Schedule::Simple(simple) = &mut self.schedule {
-            simple.times_triggered = i64::try_from(times_triggered).unwrap_or(i64::MAX);
+        if let Some(times) = self.schedule.times_triggered_mut() {
+            *times = i64::try_from(times_triggered).unwrap_or(i64::MAX);
         }
     }
 
@@ -148,18 +162,17 @@ impl Trigger {
             return candidate;
         };
         let last_year = year_of(now_ms).saturating_add(YEARS_AHEAD);
+        let most = match &self.schedule {
+            Schedule::CalendarInterval(interval) if !interval.is_even() => MAX_SINGLE_STEPS,
+            _ => MAX_STEPS,
+        };
         let mut at = candidate?;
-        for _ in 0..MAX_STEPS {
+        for _ in 0..most {
             if calendar.is_time_included(at) {
                 return Some(at);
             }
             let excluded_until = calendar.skip(at)?.checked_sub(1)?;
-            let after = match &self.schedule {
-                // From there the search would go on within the second pass, and leave out its beginning.
-                Schedule::Cron(cron) if local::is_first_pass(excluded_until, cron.zone) => at,
-                _ => excluded_until.max(at),
-            };
-            at = self.fire_time_after(after, now_ms)?;
+            at = self.fire_time_after(self.leave_behind(at, excluded_until), now_ms)?;
             if year_of(at) > last_year {
                 return None;
             }
@@ -167,10 +180,23 @@ impl Trigger {
         None
     }
 
+    /// Where to look for the first time after an excluded span, so that it is the one that single steps from `at`, a
+    /// time within the span, would find.
+    fn leave_behind(&self, at: i64, excluded_until: i64) -> i64 {
+        match &self.schedule {
+            // From there the search would go on within the second pass, and leave out its beginning.
+            Schedule::Cron(cron) if local::is_first_pass(excluded_until, cron.zone) => at,
+            // Where a clock change moves such times depends on how far the search goes.
+            Schedule::CalendarInterval(interval) if !interval.is_even() => at,
+            Schedule::DailyTimeInterval(daily) => daily.leave_behind(at, excluded_until, self.end_ms),
+            _ => excluded_until.max(at),
+        }
+    }
+
     /// The start of a trigger that was given none.
     fn start_at_now(&self, now_ms: i64) -> i64 {
         match self.schedule {
-            Schedule::Simple(_) => now_ms,
+            Schedule::Simple(_) | Schedule::CalendarInterval(_) | Schedule::DailyTimeInterval(_) => now_ms,
             Schedule::Cron(_) => now_ms.saturating_sub(now_ms.rem_euclid(1000)),
         }
     }
@@ -185,7 +211,10 @@ mod tests {
     use super::*;
     use crate::calendar::{AnnualDays, CronTimes, Holidays, MonthDays, Weekdays};
     use crate::key::{JobKey, TriggerKey};
-    use crate::trigger::{CronSchedule, SimpleSchedule};
+    use crate::trigger::{
+        CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, SimpleSchedule,
+    };
+    use chrono::NaiveTime;
     use std::time::{Duration, Instant};
 
     fn at(text: &str) -> DateTime<Utc> {
@@ -280,20 +309,32 @@ mod tests {
 
     #[test]
     fn a_calendar_that_excludes_everything_leaves_no_time_and_costs_little() {
+        let days = Calendar::new(AnnualDays::excluding((1..=12).flat_map(|m| (1..=28).map(move |d| (m, d)))).unwrap())
+            .over(Calendar::new(MonthDays::excluding(29..=31).unwrap()));
         let never = [
             Calendar::new(CronTimes::excluding("* * * * * ?").unwrap()),
             Calendar::new(CronTimes::excluding("0-59 0-59 * * * ?").unwrap()),
             Calendar::new(MonthDays::excluding(1..=31).unwrap()),
-            Calendar::new(AnnualDays::excluding((1..=12).flat_map(|m| (1..=28).map(move |d| (m, d)))).unwrap())
-                .over(Calendar::new(MonthDays::excluding(29..=31).unwrap())),
+        ];
+        let every = |unit| CalendarIntervalSchedule::every(1, unit);
+        let schedules: [Schedule; 4] = [
+            CronSchedule::new("* * * * * ?").unwrap().into(),
+            SimpleSchedule::every(MS).into(),
+            every(IntervalUnit::Second).into(),
+            DailyTimeIntervalSchedule::every(1, IntervalUnit::Second).into(),
         ];
         #[expect(clippy::disallowed_methods, reason = "a test of how long it takes")]
         let began = Instant::now();
-        for calendar in &never {
-            for mut trigger in [cron(NOW, None, "* * * * * ?"), simple(NOW, None, SimpleSchedule::every(MS))] {
-                assert_eq!(trigger.compute_first_fire_time(Some(calendar), ms(NOW)), None);
-            }
+        let finds_nothing = |schedule: Schedule, calendar: &Calendar| {
+            let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(schedule);
+            let mut trigger = builder.start_at(at(NOW)).build().unwrap();
+            assert_eq!(trigger.compute_first_fire_time(Some(calendar), ms(NOW)), None);
+        };
+        for schedule in schedules {
+            never.iter().chain([&days]).for_each(|calendar| finds_nothing(schedule.clone(), calendar));
         }
+        finds_nothing(every(IntervalUnit::Day).into(), &days);
+        finds_nothing(every(IntervalUnit::Month).into(), &days);
         assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     }
 
@@ -314,21 +355,38 @@ mod tests {
             Calendar::new(CronTimes::excluding("* * 1-2 * * ?").unwrap()).in_zone(zone),
             Calendar::new(Weekdays::weekend()).in_zone(zone),
         ];
-        let schedule = |text: &str| CronSchedule::new(text).unwrap().in_zone(zone);
-        for expression in ["0 0/5 * * * ?", "30 0/7 * * * ?", "0 55 0/3 * * ?"] {
-            for start in ["2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z"] {
-                let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j"));
-                let trigger = builder.schedule(schedule(expression)).start_at(at(start)).build().unwrap();
-                for calendar in &calendars {
-                    let mut from = ms(start);
-                    for _ in 0..200 {
-                        let mut single = trigger.fire_time_after(from, from);
-                        while let Some(time) = single.filter(|time| !calendar.is_time_included(*time)) {
-                            single = trigger.fire_time_after(time, from);
+        let cron = |text: &str| Schedule::from(CronSchedule::new(text).unwrap().in_zone(zone));
+        let interval = |interval, unit| CalendarIntervalSchedule::every(interval, unit).in_zone(zone);
+        let clock = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
+        let daily = DailyTimeIntervalSchedule::every(7, IntervalUnit::Minute).with_default_zone(zone);
+        let schedules = [
+            cron("0 0/5 * * * ?"),
+            cron("30 0/7 * * * ?"),
+            cron("0 55 0/3 * * ?"),
+            interval(7, IntervalUnit::Minute).into(),
+            interval(1, IntervalUnit::Day).into(),
+            interval(1, IntervalUnit::Week).preserve_hour(true).into(),
+            daily.clone().into(),
+            daily.starting_daily_at(clock(2)).ending_daily_at(clock(20)).into(),
+        ];
+        for schedule in schedules {
+            for start in ["2026-03-27T12:05:00Z", "2026-10-23T12:05:00Z"] {
+                for hours in [None, Some(61)] {
+                    let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j"));
+                    let mut trigger = builder.schedule(schedule.clone()).start_at(at(start)).build().unwrap();
+                    trigger.end_ms = hours.map(|hours| ms(start) + hours * local::HOUR);
+                    for calendar in &calendars {
+                        let mut from = ms(start);
+                        for _ in 0..100 {
+                            let mut single = trigger.fire_time_after(from, from);
+                            while let Some(time) = single.filter(|time| !calendar.is_time_included(*time)) {
+                                single = trigger.fire_time_after(time, from);
+                            }
+                            let whole = trigger.included_time_after(from, Some(calendar), from);
+                            assert_eq!(whole, single, "{schedule:?} after {} until {hours:?}", moment(from));
+                            let Some(next) = whole else { break };
+                            from = next;
                         }
-                        let whole = trigger.included_time_after(from, Some(calendar), from);
-                        assert_eq!(whole, single, "{expression} after {}", moment(from));
-                        from = whole.unwrap();
                     }
                 }
             }

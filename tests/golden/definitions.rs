@@ -1,14 +1,22 @@
 //! Triggers and calendars built from their definitions in the golden data.
 
 use carnelian::calendar::{AnnualDays, Calendar, CalendarRule, CronTimes, DailyRange, Holidays, MonthDays, Weekdays};
-use carnelian::{CronSchedule, JobKey, MisfireInstruction, Result, Schedule, SimpleSchedule, Trigger, TriggerKey};
-use chrono::{DateTime, NaiveTime, Utc, Weekday};
+use carnelian::{
+    CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, JobKey, MisfireInstruction,
+    Result, Schedule, SimpleSchedule, Trigger, TriggerKey,
+};
+use chrono::{DateTime, Datelike, NaiveTime, Utc, Weekday};
 use chrono_tz::Tz;
 use serde_json::Value;
 use std::time::Duration;
 
 pub fn moment(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms).expect("an instant")
+}
+
+/// Later than the last year in which Quartz looks for a time: a hundred after that of its frozen clock.
+pub fn is_beyond_quartz(ms: i64, zone: Tz) -> bool {
+    moment(ms).with_timezone(&zone).year() > 2126
 }
 
 /// A member that is a number of milliseconds, or null, or absent.
@@ -36,22 +44,22 @@ fn text<'a>(definition: &'a Value, member: &str) -> &'a str {
     definition[member].as_str().unwrap_or_else(|| panic!("no `{member}` in {definition}"))
 }
 
-/// Whether the record is about a kind of trigger that there is here.
-pub fn has_known_kind(record: &Value) -> bool {
-    matches!(text(&record["trigger"], "type"), "SIMPLE" | "CRON")
-}
-
 /// The trigger of a record, or why it does not build.
 pub fn trigger(record: &Value) -> Result<Trigger> {
     let definition = &record["trigger"];
     let kind = text(definition, "type");
-    let schedule: Schedule = if kind == "SIMPLE" {
-        let interval = u64::try_from(integer(definition, "repeat_interval")).expect("an interval");
-        let every = SimpleSchedule::every(Duration::from_millis(interval));
-        u32::try_from(integer(definition, "repeat_count")).map_or(every.clone(), |count| every.repeat(count)).into()
-    } else {
-        let zone = zone(definition, "tz").or(zone(record, "default_tz")).expect("a zone");
-        CronSchedule::new(text(definition, "expr"))?.in_zone(zone).into()
+    let default_zone = zone(record, "default_tz").expect("a default zone");
+    let own_zone = zone(definition, "tz").unwrap_or(default_zone);
+    let schedule: Schedule = match kind {
+        "SIMPLE" => simple(definition).into(),
+        "CRON" => CronSchedule::new(text(definition, "expr"))?.in_zone(own_zone).into(),
+        "CAL_INT" => CalendarIntervalSchedule::every(interval(definition), unit(definition))
+            .in_zone(own_zone)
+            .preserve_hour(is_true(definition, "preserve_hour"))
+            .skip_day_without_hour(is_true(definition, "skip_day"))
+            .into(),
+        "DAILY_I" => daily(definition).with_default_zone(default_zone).into(),
+        other => panic!("trigger type {other}"),
     };
     let code = i32::try_from(integer(definition, "misfire")).expect("an instruction");
     let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j"))
@@ -62,6 +70,37 @@ pub fn trigger(record: &Value) -> Result<Trigger> {
         Some(end) => builder.end_at(moment(end)).build(),
         None => builder.build(),
     }
+}
+
+fn simple(definition: &Value) -> SimpleSchedule {
+    let interval = u64::try_from(integer(definition, "repeat_interval")).expect("an interval");
+    let every = SimpleSchedule::every(Duration::from_millis(interval));
+    u32::try_from(integer(definition, "repeat_count")).map_or(every.clone(), |count| every.repeat(count))
+}
+
+fn daily(definition: &Value) -> DailyTimeIntervalSchedule {
+    let days = list(definition, "days_of_week").iter().map(number).map(weekday_of_java);
+    let mut daily = DailyTimeIntervalSchedule::every(interval(definition), unit(definition)).on_days(days);
+    daily = match definition["start_tod"].as_str() {
+        Some(time) => daily.starting_daily_at(time_of_day(time)),
+        None => daily,
+    };
+    daily = match definition["end_tod"].as_str() {
+        Some(time) => daily.ending_daily_at(time_of_day(time)),
+        None => daily.without_end_of_day(),
+    };
+    match u32::try_from(integer(definition, "repeat_count")) {
+        Ok(count) => daily.repeat(count),
+        Err(_) => daily,
+    }
+}
+
+fn interval(definition: &Value) -> u32 {
+    number(&definition["interval"])
+}
+
+fn unit(definition: &Value) -> IntervalUnit {
+    IntervalUnit::from_name(text(definition, "unit")).expect("a unit")
 }
 
 /// The calendar of a record, if it has one.
@@ -123,8 +162,9 @@ fn weekday_of_java(number: u32) -> Weekday {
     Weekday::try_from(u8::try_from((number + 5) % 7).expect("a weekday")).expect("a weekday")
 }
 
-/// `HH:MM:SS:mmm`.
+/// `HH:MM:SS`, with `:mmm` or without.
 fn time_of_day(text: &str) -> NaiveTime {
     let parts: Vec<u32> = text.split(':').map(|part| part.parse().expect("a number")).collect();
-    NaiveTime::from_hms_milli_opt(parts[0], parts[1], parts[2], parts[3]).expect("a time of day")
+    let ms = parts.get(3).copied().unwrap_or(0);
+    NaiveTime::from_hms_milli_opt(parts[0], parts[1], parts[2], ms).expect("a time of day")
 }

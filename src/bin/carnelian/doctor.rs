@@ -5,7 +5,7 @@ use crate::output::{Output, span, table};
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::store::row::{FiredState, InstanceRow, ScheduleRow, Snapshot};
 use carnelian::store::{JobStore, Lock};
-use carnelian::{Error, JobKey, TriggerState};
+use carnelian::{Error, JobKey, Schedule, TriggerState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,7 +87,7 @@ fn rows(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
     });
     let kindless = snapshot.triggers.iter().filter(|trigger| trigger.schedule == ScheduleRow::Missing).map(|trigger| {
         let reason = match trigger.kind.as_str() {
-            "SIMPLE" | "CRON" => "its row in the table of its kind is missing",
+            kind if Schedule::KINDS.contains(&kind) => "its row in the table of its kind is missing",
             _ => "this program does not know the kind",
         };
         Finding::new(

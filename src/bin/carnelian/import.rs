@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Reads all files, and then stores them one after the other, each whole or not at all.
 pub fn run(store: &JobStore, output: Output, options: &Import) -> Outcome {
     let mut done = Vec::new();
-    for file in read(options)? {
+    for file in read(store, options)? {
         match store.import(&file) {
             Ok(imported) => done.push((file, imported)),
             Err(error) => {
@@ -26,7 +26,7 @@ pub fn run(store: &JobStore, output: Output, options: &Import) -> Outcome {
 }
 
 /// Every file, or the problems of all of them.
-fn read(options: &Import) -> Outcome<Vec<JobFile>> {
+fn read(store: &JobStore, options: &Import) -> Outcome<Vec<JobFile>> {
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     let flags = |job_type: &str| {
         let is_named = |types: &[String]| types.iter().any(|named| named == job_type);
@@ -37,7 +37,7 @@ fn read(options: &Import) -> Outcome<Vec<JobFile>> {
         Some(flags).filter(|flags| *flags != JobFlags::default())
     };
     for path in &options.files {
-        match JobFile::read(path) {
+        match JobFile::read_in_zone(path, store.settings().default_zone) {
             Ok(file) => {
                 let mut file = file.keep_unchanged(options.keep_unchanged).with_flags(flags);
                 for group in &options.protect {

@@ -1,6 +1,7 @@
 //! Kind: what values a key takes, in words and as a check.
 
 use super::super::duration;
+use chrono_tz::Tz;
 
 /// What values a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// The name of a Java class.
     Class,
+    /// The name of a time zone.
+    Zone,
     /// The URL of a database.
     Url,
     /// A password: never shown.
@@ -76,6 +79,7 @@ impl Kind {
             Kind::Text => "expected a text".to_owned(),
             Kind::Choice(words) => format!("expected {}", words.join(" or ")),
             Kind::Class => "expected the name of a Java class".to_owned(),
+            Kind::Zone => "expected the name of a time zone, such as UTC or Europe/Berlin".to_owned(),
             Kind::Url => "expected the URL of a database".to_owned(),
             Kind::Secret => "expected a password".to_owned(),
         }
@@ -93,6 +97,7 @@ impl Kind {
             Kind::Text => "text".to_owned(),
             Kind::Choice(words) => words.join(", "),
             Kind::Class => "class".to_owned(),
+            Kind::Zone => "time zone".to_owned(),
             Kind::Url => "URL".to_owned(),
             Kind::Secret => "secret".to_owned(),
         }
@@ -134,6 +139,7 @@ impl Kind {
                 let is_letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.');
                 !value.is_empty() && value.chars().all(is_letter)
             }
+            Kind::Zone => value.parse::<Tz>().is_ok(),
             Kind::Text | Kind::Url | Kind::Secret => true,
         };
         if sound { Ok(()) } else { Err(self.accepted()) }
@@ -170,6 +176,12 @@ mod tests {
         for value in ["", "fives", "a\nb", "a\0"] {
             assert!(kind.check(value).is_err(), "{value:?}");
         }
+    }
+
+    #[test]
+    fn zones_are_known_by_their_names() {
+        assert_eq!(Kind::Zone.check("America/Argentina/Ushuaia"), Ok(()));
+        assert!(Kind::Zone.check("Berlin").unwrap_err().ends_with("such as UTC or Europe/Berlin"));
     }
 
     #[test]

@@ -255,6 +255,9 @@ pub const KEYS: &[Key] = &[
     // Only here
     key("carnelian.scheduler.pollInterval", Kind::Duration { least: 10, most: YEAR }, "1s",
         "How often a node looks for work that other nodes have stored: they send no signal. At most scheduler.idleWaitTime."),
+    optional("carnelian.scheduler.timeZone", Kind::Zone,
+        "The zone of triggers, calendars and times in job files that have none of their own; what `user.timezone` or `TZ` is to a Java node. Equal on all nodes.")
+        .derived("the machine's: `TZ`, else what the system is set to, else UTC"),
     key("carnelian.jobStore.clock", Kind::Choice(&["database", "node"]), "database",
         "Whose clock decides about check-ins; on SQLite it is always the node's."),
     key("carnelian.dataSource.connectionTimeout", Kind::Duration { least: 1, most: YEAR }, "30s",

@@ -28,6 +28,7 @@ impl JobStore {
     pub fn add_calendar(&self, name: &str, calendar: &Calendar, replace: bool, update_triggers: bool) -> Result<()> {
         check_name("calendar name", name)?;
         let row = CalendarRow { name: name.to_owned(), bytes: calendar.to_java_bytes()? };
+        let calendar = calendar.clone().with_default_zone(self.settings.default_zone);
         self.write("store a calendar", |s| {
             if s.calendars(std::slice::from_ref(&row.name))?.is_empty() {
                 return s.insert_calendar(&row);
@@ -36,7 +37,7 @@ impl JobStore {
                 return Err(Error::AlreadyExists { what: "calendar", key: name.to_owned() });
             }
             s.update_calendar(&row)?;
-            if update_triggers { self.update_triggers_of(s, name, calendar) } else { Ok(()) }
+            if update_triggers { self.update_triggers_of(s, name, &calendar) } else { Ok(()) }
         })
     }
 
@@ -81,7 +82,8 @@ impl JobStore {
     /// # Errors
     /// [`Error::Unreadable`] with what is wrong with it.
     pub fn check_calendar_row(&self, row: &CalendarRow) -> Result<Calendar> {
-        Calendar::decode(&row.bytes).map_err(|reason| unreadable_calendar(&row.name, &reason))
+        let calendar = Calendar::decode(&row.bytes).map_err(|reason| unreadable_calendar(&row.name, &reason))?;
+        Ok(calendar.with_default_zone(self.settings.default_zone))
     }
 
     fn update_triggers_of(&self, s: &mut dyn Session, name: &str, calendar: &Calendar) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Import: the jobs and triggers of a job file, and what it deletes before, in one transaction.
 
-use super::scheduling::{no_calendar, set_first_fire_time};
+use super::scheduling::no_calendar;
 use super::standing::{Standing, state_of_new};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -118,7 +118,7 @@ impl JobStore {
                 }
                 None => Ok(None),
             };
-            match calendar.and_then(|calendar| set_first_fire_time(&mut trigger, calendar.as_deref(), now_ms)) {
+            match calendar.and_then(|calendar| self.set_first_fire_time(&mut trigger, calendar.as_deref(), now_ms)) {
                 Ok(()) => {
                     if let Some(replaced) = replaced {
                         go_on_from(&mut trigger, replaced, now_ms);

@@ -221,41 +221,48 @@ impl JobStore {
                     trigger.key
                 );
             }
-            set_first_fire_time(trigger, calendar.as_deref(), now_ms)?;
+            self.set_first_fire_time(trigger, calendar.as_deref(), now_ms)?;
             rows.push(self.trigger_row(trigger, state_of_new(standing, trigger, *nonconcurrent))?);
         }
         remember_paused_groups(s, standing, triggers.iter().map(|(_, trigger)| trigger))?;
         if rows.is_empty() { Ok(()) } else { s.insert_triggers(&rows) }
     }
+
+    /// The first fire time; as in Quartz it may be after the end, if only the start is not.
+    pub(super) fn set_first_fire_time(
+        &self,
+        trigger: &mut Trigger,
+        calendar: Option<&Calendar>,
+        now_ms: i64,
+    ) -> Result<()> {
+        if trigger.start_ms == START_WHEN_STORED {
+            trigger.start_ms = match trigger.schedule {
+                crate::Schedule::Cron(_) => now_ms.div_euclid(1000) * 1000,
+                _ => now_ms,
+            };
+        }
+        trigger.previous_ms = None;
+        trigger.schedule.set_default_zone(self.settings.default_zone);
+        match trigger.compute_first_fire_time(calendar, now_ms) {
+            Some(_) if trigger.end_ms.is_none_or(|end| trigger.start_ms <= end) => Ok(()),
+            _ => Err(Error::NeverFires {
+                trigger: trigger.key.to_string(),
+                reason: format!(
+                    "there is no fire time from {} to {}{}",
+                    crate::trigger::show(Some(trigger.start_ms)),
+                    trigger.end_ms.map_or("the end of time".to_owned(), |end| crate::trigger::show(Some(end))),
+                    trigger
+                        .calendar_name
+                        .as_deref()
+                        .map_or(String::new(), |name| format!(" that calendar `{name}` includes"))
+                ),
+            }),
+        }
+    }
 }
 
 pub(super) fn no_calendar(name: &str) -> Error {
     Error::NotFound { what: "calendar", key: name.to_owned(), hint: ": store the calendar first" }
-}
-
-pub(super) fn set_first_fire_time(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64) -> Result<()> {
-    if trigger.start_ms == START_WHEN_STORED {
-        trigger.start_ms = match trigger.schedule {
-            crate::Schedule::Cron(_) => now_ms.div_euclid(1000) * 1000,
-            _ => now_ms,
-        };
-    }
-    trigger.previous_ms = None;
-    match trigger.compute_first_fire_time(calendar, now_ms) {
-        Some(first) if trigger.end_ms.is_none_or(|end| first <= end) => Ok(()),
-        _ => Err(Error::NeverFires {
-            trigger: trigger.key.to_string(),
-            reason: format!(
-                "there is no fire time from {} to {}{}",
-                crate::trigger::show(Some(trigger.start_ms)),
-                trigger.end_ms.map_or("the end of time".to_owned(), |end| crate::trigger::show(Some(end))),
-                trigger
-                    .calendar_name
-                    .as_deref()
-                    .map_or(String::new(), |name| format!(" that calendar `{name}` includes"))
-            ),
-        }),
-    }
 }
 
 /// While everything is paused, the group of a new trigger becomes one of the paused groups.

@@ -9,10 +9,11 @@ use crate::key::TriggerKey;
 use crate::rules::firing::{self, AfterFire};
 use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, Candidate, FiredRow, FiredState, Selection};
+use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::upkeep::recovery_keys;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
-use crate::trigger::{Schedule, Transition, Trigger, TriggerState};
+use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -181,7 +182,7 @@ impl<'a> Firing<'a> {
                 next_ms: trigger.next_ms,
                 previous_ms: trigger.previous_ms,
                 start_ms: trigger.start_ms,
-                simple: simple_counts(&trigger).filter(|_| trigger.next_ms.is_some()),
+                counts: counts(&trigger.schedule).filter(|_| trigger.next_ms.is_some()),
             }),
         }
         if job.disallow_concurrent_execution {
@@ -237,13 +238,6 @@ impl<'a> Firing<'a> {
 
     pub(super) fn into_bundles(self) -> Vec<FireBundle> {
         self.bundles
-    }
-}
-
-pub(in crate::store) fn simple_counts(trigger: &Trigger) -> Option<(i64, i64)> {
-    match &trigger.schedule {
-        Schedule::Simple(simple) => Some((simple.repeat_count, simple.times_triggered)),
-        Schedule::Cron(_) => None,
     }
 }
 

@@ -6,7 +6,6 @@ mod fire;
 mod release;
 
 pub(in crate::store) use acquire::fenced;
-pub(in crate::store) use fire::simple_counts;
 
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;

@@ -4,8 +4,8 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{JobRows, TriggerRows};
-use crate::store::row::{Advance, Candidate, DueQuery, FiredState, JobRow, ScheduleRow, Selection, TriggerRow};
-use crate::trigger::TriggerState;
+use crate::store::row::{Advance, Candidate, Counts, DueQuery, FiredState, JobRow, ScheduleRow, Selection, TriggerRow};
+use crate::trigger::{Schedule, TriggerState};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -215,11 +215,7 @@ impl TriggerRows for MemorySession<'_> {
                 t.next_ms = a.next_ms;
                 t.previous_ms = a.previous_ms;
                 t.start_ms = a.start_ms;
-                if let (ScheduleRow::Simple { repeat_count, times_triggered, .. }, Some((count, times))) =
-                    (&mut t.schedule, a.simple)
-                {
-                    (*repeat_count, *times_triggered) = (count, times);
-                }
+                set_counts(&mut t.schedule, a.counts);
             });
         }
         Ok(matched)
@@ -298,5 +294,22 @@ impl TriggerRows for MemorySession<'_> {
 
 /// Triggers of other kinds are left to nodes that know them.
 fn is_fired_here(trigger: &TriggerRow) -> bool {
-    matches!(trigger.kind.as_str(), "SIMPLE" | "CRON")
+    Schedule::KINDS.contains(&trigger.kind.as_str())
+}
+
+fn set_counts(row: &mut ScheduleRow, counts: Option<Counts>) {
+    use ScheduleRow::*;
+    match (row, counts) {
+        (
+            Simple { repeat_count, times_triggered, .. },
+            Some(Counts::Simple { repeat_count: count, times_triggered: times }),
+        ) => {
+            (*repeat_count, *times_triggered) = (count, times);
+        }
+        (
+            CalendarInterval { times_triggered, .. } | DailyTimeInterval { times_triggered, .. },
+            Some(Counts::Interval { times_triggered: times }),
+        ) => *times_triggered = times,
+        _ => {}
+    }
 }

@@ -4,8 +4,8 @@ use super::MisfirePass;
 use crate::error::Result;
 use crate::rules::misfire;
 use crate::store::calendars::Calendars;
-use crate::store::firing::simple_counts;
 use crate::store::row::{Advance, TriggerRow};
+use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Lock, Session};
 use crate::trigger::{Trigger, TriggerState};
@@ -99,7 +99,7 @@ impl JobStore {
                 next_ms: trigger.next_ms,
                 previous_ms: trigger.previous_ms,
                 start_ms: trigger.start_ms,
-                simple: simple_counts(&trigger),
+                counts: counts(&trigger.schedule),
             });
             pass.handled.push(before);
         }

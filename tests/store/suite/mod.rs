@@ -12,6 +12,7 @@ mod faults;
 mod fencing;
 mod firing;
 mod import;
+mod intervals;
 mod membership;
 mod misfires;
 mod pausing;

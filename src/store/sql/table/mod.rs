@@ -8,6 +8,7 @@ mod fired;
 mod instances;
 mod jobs;
 mod paused;
+mod schedules;
 mod snapshot;
 mod trigger_row;
 mod triggers;
@@ -17,6 +18,9 @@ use crate::key::{JobKey, TriggerKey};
 
 /// "None" in the columns of times, as Quartz writes it.
 const NO_TIME: i64 = -1;
+
+/// The columns of a trigger's key.
+const BARE_KEY: [&str; 2] = ["trigger_name", "trigger_group"];
 
 /// A time that may be Quartz's "none".
 fn time(ms: Option<i64>) -> Option<i64> {

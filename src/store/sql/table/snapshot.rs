@@ -1,6 +1,7 @@
 //! Everything at once, for `doctor` and for the invariants.
 
 use super::fired::RecoveryColumns;
+use super::schedules::KIND_TABLES;
 use crate::error::Result;
 use crate::store::database::{ClusterRows, FiredRows, JobRows, TriggerRows};
 use crate::store::row::Snapshot;
@@ -34,7 +35,7 @@ impl SqlSession<'_> {
             &name,
         )?;
         let mut stray_schedules = Vec::new();
-        for table in ["SIMPLE_TRIGGERS", "CRON_TRIGGERS", "SIMPROP_TRIGGERS", "BLOB_TRIGGERS"] {
+        for table in KIND_TABLES {
             let text = format!(
                 "SELECT k.trigger_name AS trigger_name, k.trigger_group AS trigger_group FROM {{p}}{table} k WHERE k.sched_name = ? AND NOT EXISTS \
                  (SELECT 1 FROM {{p}}TRIGGERS t WHERE t.sched_name = k.sched_name \

@@ -11,14 +11,23 @@ pub(super) const COLUMNS: &str = "t.trigger_name AS trigger_name, t.trigger_grou
      job_group, t.description AS description, t.next_fire_time AS next_fire_time, t.prev_fire_time AS \
      prev_fire_time, t.priority AS priority, t.trigger_state AS trigger_state, t.trigger_type AS trigger_type, \
      t.start_time AS start_time, t.end_time AS end_time, t.calendar_name AS calendar_name, t.misfire_instr AS \
-     misfire_instr, t.job_data AS trigger_data, s.repeat_count AS repeat_count, s.repeat_interval AS \
-     repeat_interval, s.times_triggered AS times_triggered, c.cron_expression AS cron_expression, c.time_zone_id \
-     AS time_zone_id";
+     misfire_instr, t.job_data AS trigger_data, COALESCE(s.repeat_count, p.long_prop_1) AS repeat_count, \
+     COALESCE(s.repeat_interval, p.int_prop_1) AS repeat_interval, \
+     COALESCE(s.times_triggered, p.int_prop_2) AS times_triggered, \
+     COALESCE(c.cron_expression, p.str_prop_1) AS expression_or_unit, \
+     COALESCE(c.time_zone_id, p.str_prop_2) AS zone_or_days, p.str_prop_3 AS times_of_day, \
+     p.bool_prop_1 AS preserve_hour, p.bool_prop_2 AS skip_day";
 
-pub(super) const KINDS: &str = " LEFT JOIN {p}SIMPLE_TRIGGERS s ON s.sched_name = t.sched_name \
-     AND s.trigger_name = t.trigger_name AND s.trigger_group = t.trigger_group \
-     LEFT JOIN {p}CRON_TRIGGERS c ON c.sched_name = t.sched_name \
-     AND c.trigger_name = t.trigger_name AND c.trigger_group = t.trigger_group";
+/// The table of the kind, one of three: the columns of the others are null.
+pub(super) const KINDS: &str = " LEFT JOIN {p}SIMPLE_TRIGGERS s ON t.trigger_type = 'SIMPLE' \
+     AND s.sched_name = t.sched_name AND s.trigger_name = t.trigger_name AND s.trigger_group = t.trigger_group \
+     LEFT JOIN {p}CRON_TRIGGERS c ON t.trigger_type = 'CRON' \
+     AND c.sched_name = t.sched_name AND c.trigger_name = t.trigger_name AND c.trigger_group = t.trigger_group \
+     LEFT JOIN {p}SIMPROP_TRIGGERS p ON t.trigger_type IN ('CAL_INT', 'DAILY_I') \
+     AND p.sched_name = t.sched_name AND p.trigger_name = t.trigger_name AND p.trigger_group = t.trigger_group";
+
+/// The kinds that this version fires.
+pub(super) const KNOWN_KIND: &str = "t.trigger_type IN ('SIMPLE', 'CRON', 'CAL_INT', 'DAILY_I')";
 
 pub(super) const JOB: &str = " JOIN {p}JOB_DETAILS j ON j.sched_name = t.sched_name \
      AND j.job_name = t.job_name AND j.job_group = t.job_group";
@@ -62,9 +71,15 @@ pub(super) struct Row {
     #[diesel(sql_type = Nullable<BigInt>)]
     times_triggered: Option<i64>,
     #[diesel(sql_type = Nullable<Text>)]
-    cron_expression: Option<String>,
+    expression_or_unit: Option<String>,
     #[diesel(sql_type = Nullable<Text>)]
-    time_zone_id: Option<String>,
+    zone_or_days: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    times_of_day: Option<String>,
+    #[diesel(sql_type = Nullable<FlagType>)]
+    preserve_hour: Option<Flag>,
+    #[diesel(sql_type = Nullable<FlagType>)]
+    skip_day: Option<Flag>,
 }
 
 #[derive(QueryableByName)]
@@ -97,17 +112,44 @@ pub(super) struct CandidateRow {
     attempt: Option<i64>,
 }
 
-impl From<Row> for TriggerRow {
-    fn from(row: Row) -> Self {
-        let schedule = match (row.repeat_count, row.repeat_interval, row.times_triggered, row.cron_expression) {
-            (Some(repeat_count), Some(interval_ms), Some(times_triggered), _) if row.trigger_type == "SIMPLE" => {
-                ScheduleRow::Simple { repeat_count, interval_ms, times_triggered }
-            }
-            (_, _, _, Some(expression)) if row.trigger_type == "CRON" => {
-                ScheduleRow::Cron { expression, zone: row.time_zone_id }
-            }
+impl Row {
+    /// The row of the kind. A null in a column of numbers or flags is what it is to Java: 0 or false.
+    fn take_schedule(&mut self) -> ScheduleRow {
+        let number = |column: Option<i64>| column.unwrap_or(0);
+        let flag = |column: Option<Flag>| column.is_some_and(bool::from);
+        let (count, interval, times) = (self.repeat_count, self.repeat_interval, number(self.times_triggered));
+        match (self.trigger_type.as_str(), self.expression_or_unit.take()) {
+            ("SIMPLE", _) => match (count, interval) {
+                (Some(repeat_count), Some(interval_ms)) => {
+                    ScheduleRow::Simple { repeat_count, interval_ms, times_triggered: times }
+                }
+                _ => ScheduleRow::Missing,
+            },
+            ("CRON", Some(expression)) => ScheduleRow::Cron { expression, zone: self.zone_or_days.take() },
+            ("CAL_INT", Some(unit)) => ScheduleRow::CalendarInterval {
+                interval: number(interval),
+                unit,
+                zone: self.zone_or_days.take(),
+                preserve_hour: flag(self.preserve_hour),
+                skip_day: flag(self.skip_day),
+                times_triggered: times,
+            },
+            ("DAILY_I", Some(unit)) => ScheduleRow::DailyTimeInterval {
+                interval: number(interval),
+                unit,
+                repeat_count: number(count),
+                days: self.zone_or_days.take(),
+                times_of_day: self.times_of_day.take(),
+                times_triggered: times,
+            },
             _ => ScheduleRow::Missing,
-        };
+        }
+    }
+}
+
+impl From<Row> for TriggerRow {
+    fn from(mut row: Row) -> Self {
+        let schedule = row.take_schedule();
         TriggerRow {
             key: TriggerKey::new(row.trigger_group, row.trigger_name),
             job: JobKey::new(row.job_group, row.job_name),

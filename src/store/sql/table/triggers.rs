@@ -1,11 +1,12 @@
-//! `TRIGGERS` with `SIMPLE_TRIGGERS`, `CRON_TRIGGERS` and the tables of the other kinds.
+//! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
-use super::trigger_row::{COLUMNS, CandidateRow, JOB, KINDS, Row};
-use super::{NO_TIME, job_keys, texts, time, trigger_keys};
+use super::schedules::KIND_TABLES;
+use super::trigger_row::{COLUMNS, CandidateRow, JOB, KINDS, KNOWN_KIND, Row};
+use super::{BARE_KEY, NO_TIME, job_keys, texts, time, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
 use crate::store::database::TriggerRows;
-use crate::store::row::{Advance, Candidate, DueQuery, ScheduleRow, Selection, TriggerRow};
+use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -34,19 +35,15 @@ struct TimeRow {
     next_fire_time: Option<i64>,
 }
 
-/// What is due and whose turn it is: waiting, not left to the misfire handler, of a kind this version fires.
+/// What is due and whose turn it is: waiting and not left to the misfire handler.
 const WAITING: &str = "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ? \
-     AND (t.misfire_instr = -1 OR t.next_fire_time >= ?) AND t.trigger_type IN ('SIMPLE', 'CRON')";
+     AND (t.misfire_instr = -1 OR t.next_fire_time >= ?)";
 
 /// The type of a trigger's job, looked up for each trigger in turn.
 const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sched_name = t.sched_name \
      AND j.job_name = t.job_name AND j.job_group = t.job_group";
 
-/// The tables of the kinds; a trigger has a row in one of them.
-const KIND_TABLES: [&str; 4] = ["SIMPLE_TRIGGERS", "CRON_TRIGGERS", "SIMPROP_TRIGGERS", "BLOB_TRIGGERS"];
-
 const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
-const BARE_KEY: [&str; 2] = ["trigger_name", "trigger_group"];
 
 impl SqlSession<'_> {
     /// Candidates from `triggers`, which is a table or a query in brackets.
@@ -165,39 +162,13 @@ impl TriggerRows for SqlSession<'_> {
         };
         self.insert_rows("TRIGGERS", &columns, &triggers.iter().map(row).collect::<Vec<_>>())?;
 
-        let (mut simple, mut cron) = (Vec::new(), Vec::new());
-        for t in triggers {
-            let mut row = vec![t.key.name().into(), t.key.group().into()];
-            match &t.schedule {
-                ScheduleRow::Simple { repeat_count, interval_ms, times_triggered } => {
-                    row.extend([(*repeat_count).into(), (*interval_ms).into(), (*times_triggered).into()]);
-                    simple.push(row);
-                }
-                ScheduleRow::Cron { expression, zone } => {
-                    row.extend([expression.into(), zone.as_deref().into()]);
-                    cron.push(row);
-                }
-                ScheduleRow::Missing => {}
-            }
-        }
-        let columns = ["trigger_name", "trigger_group", "repeat_count", "repeat_interval", "times_triggered"];
-        self.insert_rows("SIMPLE_TRIGGERS", &columns, &simple)?;
-        let columns = ["trigger_name", "trigger_group", "cron_expression", "time_zone_id"];
-        self.insert_rows("CRON_TRIGGERS", &columns, &cron)
+        self.insert_schedules(triggers)
     }
 
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize> {
         self.assert_trigger_access();
         let rows = trigger_keys(keys);
-        // A fire deletes triggers it has just read with their kinds; everybody else clears all four tables, so that
-        // a trigger that once changed its kind leaves nothing behind.
-        let tables: &[&str] = if only_in.is_some() { &KIND_TABLES[..1] } else { &KIND_TABLES };
-        for table in tables {
-            let deleted = self.delete_rows(table, &BARE_KEY, &rows, "")?;
-            if only_in.is_some() && deleted < keys.len() {
-                self.delete_rows("CRON_TRIGGERS", &BARE_KEY, &rows, "")?;
-            }
-        }
+        self.delete_schedules(&rows, only_in.is_some())?;
         let recoveries: Vec<_> = keys.iter().filter(|key| key.group() == RECOVERY_GROUP).cloned().collect();
         self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "")?;
         let state = only_in.map_or(String::new(), |state| format!(" AND trigger_state = '{}'", state.name()));
@@ -267,12 +238,7 @@ impl TriggerRows for SqlSession<'_> {
         let sets = ["trigger_state", "next_fire_time", "prev_fire_time", "start_time"];
         let rows: Vec<_> = advances.iter().map(row).collect();
         let matched = self.update_rows("TRIGGERS", &BARE_KEY, &guards, &sets, &rows)?;
-        let counts = |a: &Advance| {
-            let (count, times) = a.simple?;
-            Some(vec![a.key.name().into(), a.key.group().into(), count.into(), times.into()])
-        };
-        let rows: Vec<_> = advances.iter().filter_map(counts).collect();
-        self.update_rows("SIMPLE_TRIGGERS", &BARE_KEY, &[], &["repeat_count", "times_triggered"], &rows)?;
+        self.write_counts(advances)?;
         Ok(matched)
     }
 
@@ -290,7 +256,7 @@ impl TriggerRows for SqlSession<'_> {
         // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
         // once may begin with the jobs and sort the whole backlog.
         let head = format!(
-            "(SELECT * FROM {{p}}TRIGGERS t WHERE {WAITING} AND {of_types} \
+            "(SELECT * FROM {{p}}TRIGGERS t WHERE {WAITING} AND {KNOWN_KIND} AND {of_types} \
              ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?)"
         );
         let text = format!("{} ORDER BY t.next_fire_time ASC, t.priority DESC", self.candidates_from(&head));
@@ -305,7 +271,7 @@ impl TriggerRows for SqlSession<'_> {
     fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>> {
         let (of_types, types) = self.of_types(job_types);
         let text = format!(
-            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {WAITING} AND {of_types} \
+            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {WAITING} AND {KNOWN_KIND} AND {of_types} \
              ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT 1"
         );
         let mut values = vec![self.name(), i64::MAX.into(), misfired_before_ms.into()];
@@ -323,12 +289,11 @@ impl TriggerRows for SqlSession<'_> {
     fn misfired(&mut self, before_ms: i64, limit: usize, offset: usize) -> Result<Vec<TriggerRow>> {
         let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let values = [self.name(), before_ms.into(), number(limit).into(), number(offset).into()];
-        self.load_triggers(
+        let condition = format!(
             "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time < ? AND t.next_fire_time > 0 \
-             AND t.misfire_instr <> -1 AND t.trigger_type IN ('SIMPLE', 'CRON') \
-             ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?",
-            &values,
-        )
+             AND t.misfire_instr <> -1 AND {KNOWN_KIND} ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?"
+        );
+        self.load_triggers(&condition, &values)
     }
 
     fn paused_groups(&mut self) -> Result<Vec<String>> {

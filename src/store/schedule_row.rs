@@ -1,0 +1,257 @@
+//! Between the row of a trigger's kind and its schedule.
+
+use super::row::{Counts, ScheduleRow, TriggerRow};
+use crate::cron::CronExpression;
+use crate::error::{Error, Result};
+use crate::trigger::{
+    CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, Schedule, SimpleSchedule,
+};
+use chrono::{NaiveTime, Timelike, Weekday, WeekdaySet};
+use chrono_tz::Tz;
+
+/// What the table of the kind is to hold, as Quartz writes it.
+pub(super) fn schedule_row(schedule: &Schedule) -> ScheduleRow {
+    match schedule {
+        Schedule::Simple(s) => ScheduleRow::Simple {
+            repeat_count: s.repeat_count,
+            interval_ms: s.interval_ms,
+            times_triggered: s.times_triggered,
+        },
+        Schedule::Cron(c) => {
+            ScheduleRow::Cron { expression: c.expression.text().to_owned(), zone: Some(c.zone.name().to_owned()) }
+        }
+        Schedule::CalendarInterval(c) => ScheduleRow::CalendarInterval {
+            interval: c.interval,
+            unit: c.unit.name().to_owned(),
+            zone: Some(c.zone.name().to_owned()),
+            preserve_hour: c.preserve_hour,
+            skip_day: c.skip_day,
+            times_triggered: c.times_triggered,
+        },
+        Schedule::DailyTimeInterval(d) => ScheduleRow::DailyTimeInterval {
+            interval: d.interval,
+            unit: d.unit.name().to_owned(),
+            repeat_count: d.repeat_count,
+            days: Some(days_text(d.days)),
+            times_of_day: Some(times_text(d.from, d.to)),
+            times_triggered: d.times_triggered,
+        },
+    }
+}
+
+/// The counts that a fire or a misfire changes.
+pub(super) fn counts(schedule: &Schedule) -> Option<Counts> {
+    match schedule {
+        Schedule::Simple(s) => {
+            Some(Counts::Simple { repeat_count: s.repeat_count, times_triggered: s.times_triggered })
+        }
+        Schedule::Cron(_) => None,
+        Schedule::CalendarInterval(c) => Some(Counts::Interval { times_triggered: c.times_triggered }),
+        Schedule::DailyTimeInterval(d) => Some(Counts::Interval { times_triggered: d.times_triggered }),
+    }
+}
+
+/// The schedule of a row; `default_zone` counts where the row names none.
+///
+/// # Errors
+/// [`Error::Unreadable`], naming the column and what is wrong with it.
+pub(super) fn schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
+    let schedule = match (&row.schedule, row.kind.as_str()) {
+        (ScheduleRow::Simple { repeat_count, interval_ms, times_triggered }, "SIMPLE") => {
+            let simple = SimpleSchedule {
+                repeat_count: *repeat_count,
+                interval_ms: *interval_ms,
+                times_triggered: *times_triggered,
+            };
+            simple.check().map(|()| Schedule::Simple(simple))
+        }
+        (ScheduleRow::Cron { expression, zone }, "CRON") => {
+            let zone = zone_of(row, "TIME_ZONE_ID", zone.as_deref(), default_zone)?;
+            let expression = CronExpression::parse(expression).map_err(|e| unreadable(row, e.to_string()))?;
+            Ok(Schedule::Cron(CronSchedule { expression, zone }))
+        }
+        (
+            ScheduleRow::CalendarInterval { interval, unit, zone, preserve_hour, skip_day, times_triggered },
+            "CAL_INT",
+        ) => {
+            let calendar_interval = CalendarIntervalSchedule {
+                interval: *interval,
+                unit: unit_of(row, unit)?,
+                zone: zone_of(row, "STR_PROP_2", zone.as_deref(), default_zone)?,
+                preserve_hour: *preserve_hour,
+                skip_day: *skip_day,
+                times_triggered: *times_triggered,
+            };
+            calendar_interval.check().map(|()| Schedule::CalendarInterval(calendar_interval))
+        }
+        (
+            ScheduleRow::DailyTimeInterval { interval, unit, repeat_count, days, times_of_day, times_triggered },
+            "DAILY_I",
+        ) => {
+            let (from, to) = times_of(row, times_of_day.as_deref())?;
+            let daily = DailyTimeIntervalSchedule {
+                interval: *interval,
+                unit: unit_of(row, unit)?,
+                repeat_count: *repeat_count,
+                days: days_of(row, days.as_deref())?,
+                from,
+                to: Some(to),
+                times_triggered: *times_triggered,
+                default_zone,
+            };
+            daily.check().map(|()| Schedule::DailyTimeInterval(daily))
+        }
+        (ScheduleRow::Missing, kind) if Schedule::KINDS.contains(&kind) => {
+            return Err(unreadable(row, "its row in the table of its kind is missing".to_owned()));
+        }
+        (_, kind) => {
+            let known = Schedule::KINDS.join(", ");
+            return Err(unreadable(row, format!("TRIGGER_TYPE = `{kind}`: this version knows {known}")));
+        }
+    };
+    schedule.map_err(|e| unreadable(row, e.to_string()))
+}
+
+fn zone_of(row: &TriggerRow, column: &str, name: Option<&str>, default_zone: Tz) -> Result<Tz> {
+    match name.map(str::trim) {
+        None | Some("") => Ok(default_zone),
+        // The JVM's names for UTC that the zone table lacks.
+        Some("Z" | "GMT0") => Ok(Tz::UTC),
+        Some(name) => {
+            name.parse().map_err(|_| unreadable(row, format!("{column} = `{name}`: expected the name of a time zone")))
+        }
+    }
+}
+
+fn unit_of(row: &TriggerRow, name: &str) -> Result<IntervalUnit> {
+    IntervalUnit::from_name(name).ok_or_else(|| {
+        let known = IntervalUnit::ALL.map(IntervalUnit::name).join(", ");
+        unreadable(row, format!("STR_PROP_1 = `{name}`: expected one of {known}"))
+    })
+}
+
+/// `1,7`: 1 is Sunday.
+fn days_text(days: WeekdaySet) -> String {
+    days.iter(Weekday::Sun).map(|day| (day.num_days_from_sunday() + 1).to_string()).collect::<Vec<_>>().join(",")
+}
+
+fn days_of(row: &TriggerRow, text: Option<&str>) -> Result<WeekdaySet> {
+    let Some(text) = text else { return Ok(WeekdaySet::ALL) };
+    let day =
+        |number: &str| Weekday::try_from((number.parse::<u8>().ok()?.checked_sub(1).filter(|n| *n < 7)? + 6) % 7).ok();
+    text.split(',').try_fold(WeekdaySet::EMPTY, |days, number| {
+        let day = day(number).ok_or_else(|| {
+            unreadable(row, format!("STR_PROP_2 = `{text}`: expected days of the week such as `1,7`; 1 is Sunday"))
+        })?;
+        Ok(days.union(WeekdaySet::single(day)))
+    })
+}
+
+/// `8,5,0,17,0,30`: the first time of the day, then the last; `,,,` where there is none.
+fn times_text(from: NaiveTime, to: Option<NaiveTime>) -> String {
+    let numbers = |time: NaiveTime| format!("{},{},{}", time.hour(), time.minute(), time.second());
+    format!("{},{}", numbers(from), to.map_or(",,,".to_owned(), numbers))
+}
+
+fn times_of(row: &TriggerRow, text: Option<&str>) -> Result<(NaiveTime, NaiveTime)> {
+    let text = text.unwrap_or_default();
+    let bad = || unreadable(row, format!("STR_PROP_3 = `{text}`: expected two times of day such as `8,0,0,17,30,0`"));
+    // As in Java, what is empty at the end is not there.
+    let numbers: Vec<u32> = match text.trim_end_matches(',') {
+        "" => Vec::new(),
+        given => given.split(',').map(|number| number.parse().map_err(|_| bad())).collect::<Result<_>>()?,
+    };
+    let time = |numbers: Option<&[u32]>, otherwise| match numbers {
+        Some([hour, minute, second]) => NaiveTime::from_hms_opt(*hour, *minute, *second).ok_or_else(bad),
+        _ => Ok(otherwise),
+    };
+    let last_second = DailyTimeIntervalSchedule::LAST_SECOND;
+    Ok((time(numbers.get(..3), NaiveTime::MIN)?, time(numbers.get(3..6), last_second)?))
+}
+
+fn unreadable(row: &TriggerRow, reason: String) -> Error {
+    Error::Unreadable { table: "TRIGGERS", key: row.key.to_string(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{JobKey, TriggerKey};
+
+    fn row(kind: &str, schedule: ScheduleRow) -> TriggerRow {
+        TriggerRow {
+            key: TriggerKey::named("t"),
+            job: JobKey::named("j"),
+            description: None,
+            next_ms: None,
+            previous_ms: None,
+            priority: 5,
+            state: "WAITING".to_owned(),
+            kind: kind.to_owned(),
+            start_ms: 0,
+            end_ms: None,
+            calendar: None,
+            misfire: 0,
+            data: None,
+            schedule,
+        }
+    }
+
+    fn daily(days: Option<&str>, times_of_day: Option<&str>) -> TriggerRow {
+        let schedule = ScheduleRow::DailyTimeInterval {
+            interval: 1,
+            unit: "HOUR".to_owned(),
+            repeat_count: -1,
+            days: days.map(str::to_owned),
+            times_of_day: times_of_day.map(str::to_owned),
+            times_triggered: 0,
+        };
+        row("DAILY_I", schedule)
+    }
+
+    /// As Java reads them: parts that are empty at the end count as missing.
+    #[test]
+    fn times_of_day_are_read_as_java_reads_them() {
+        let cases = [
+            (None, "00:00:00 23:59:59"),
+            (Some(""), "00:00:00 23:59:59"),
+            (Some(",,,,,,"), "00:00:00 23:59:59"),
+            (Some("8,5,0"), "08:05:00 23:59:59"),
+            (Some("8,5,0,,,,"), "08:05:00 23:59:59"),
+            (Some("8,5,0,17,0"), "08:05:00 23:59:59"),
+            (Some("8,5,0,17,0,30"), "08:05:00 17:00:30"),
+        ];
+        for (text, expected) in cases {
+            let Schedule::DailyTimeInterval(read) = schedule(&daily(None, text), Tz::UTC).unwrap() else { panic!() };
+            assert_eq!(format!("{} {}", read.from, read.to.unwrap()), expected, "{text:?}");
+        }
+        for text in ["8,5,x", "8,60,0", "24,0,0", ",,,17,0,0", "-1,0,0", "17,0,0,8,0,0"] {
+            assert!(schedule(&daily(None, Some(text)), Tz::UTC).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn days_are_numbers_from_sunday_in_any_order() {
+        let read = |text| schedule(&daily(Some(text), None), Tz::UTC);
+        for (text, again) in [("1", "1"), ("7,1,1", "1,7"), ("6,5,4,3,2", "2,3,4,5,6")] {
+            let ScheduleRow::DailyTimeInterval { days, .. } = schedule_row(&read(text).unwrap()) else { panic!() };
+            assert_eq!(days.as_deref(), Some(again));
+        }
+        for text in ["", "0", "8", "1,", "MON", "1, 2", "256"] {
+            assert!(read(text).is_err(), "`{text}`");
+        }
+    }
+
+    #[test]
+    fn a_kind_and_the_row_of_another_do_not_go_together() {
+        let simple = ScheduleRow::Simple { repeat_count: 0, interval_ms: 0, times_triggered: 0 };
+        for (kind, expected) in
+            [("CRON", "knows SIMPLE"), ("BLOB", "TRIGGER_TYPE = `BLOB`: this version knows SIMPLE, CRON")]
+        {
+            let error = schedule(&row(kind, simple.clone()), Tz::UTC).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let error = schedule(&row("DAILY_I", ScheduleRow::Missing), Tz::UTC).unwrap_err().to_string();
+        assert!(error.contains("its row in the table of its kind is missing"), "{error}");
+    }
+}

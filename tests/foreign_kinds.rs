@@ -1,0 +1,248 @@
+//! Triggers of kinds that only Java nodes fire, and rows as Java nodes read and write them: looked at with plain SQL.
+#![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use carnelian::clock::{Clock, SystemClock};
+use carnelian::settings::DataSourceUrl;
+use carnelian::store::{AcquireRequest, JobStore, Membership, SqlDatabase, SqlOptions, StoreSettings, violations};
+use carnelian::{
+    CalendarIntervalSchedule, DailyTimeIntervalSchedule, Error, GroupMatcher, IntervalUnit, JobDetail, JobKey, Trigger,
+    TriggerKey,
+};
+use chrono::{NaiveTime, Weekday};
+use diesel::connection::{Connection, SimpleConnection};
+use diesel::sql_types::{Nullable, Text};
+use diesel::{MysqlConnection, PgConnection, QueryableByName, RunQueryDsl, SqliteConnection, sql_query};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A program beside the store, on the same tables.
+enum Other {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+    Mysql(MysqlConnection),
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Nullable<Text>)]
+    line: Option<String>,
+}
+
+impl Other {
+    fn execute(&mut self, sql: &str) {
+        match self {
+            Other::Sqlite(connection) => connection.batch_execute(sql),
+            Other::Postgres(connection) => connection.batch_execute(sql),
+            Other::Mysql(connection) => connection.batch_execute(sql),
+        }
+        .unwrap_or_else(|error| panic!("{error}: {sql}"));
+    }
+
+    /// The only row of a table whose trigger is `name`, its columns in one text, `-` for null.
+    fn line(&mut self, table: &str, columns: &str, scheduler: &str, name: &str) -> Option<String> {
+        let text = |column: &str| match self {
+            Other::Mysql(_) => format!("COALESCE(CAST({column} AS CHAR), '-')"),
+            _ => format!("COALESCE(CAST({column} AS VARCHAR), '-')"),
+        };
+        let columns: Vec<_> = columns.split(' ').map(text).collect();
+        let columns = match self {
+            Other::Mysql(_) => format!("CONCAT_WS('|', {})", columns.join(", ")),
+            _ => columns.join(" || '|' || "),
+        };
+        let sql = format!(
+            "SELECT {columns} AS line FROM QRTZ_{table} WHERE SCHED_NAME = '{scheduler}' AND TRIGGER_NAME = '{name}'"
+        );
+        let lines: Vec<Line> = match self {
+            Other::Sqlite(connection) => sql_query(&sql).load(connection),
+            Other::Postgres(connection) => sql_query(&sql).load(connection),
+            Other::Mysql(connection) => sql_query(&sql).load(connection),
+        }
+        .unwrap_or_else(|error| panic!("{error}: {sql}"));
+        assert!(lines.len() <= 1, "{sql}");
+        lines.into_iter().next().and_then(|line| line.line)
+    }
+
+    /// The literals of a flag and of three bytes.
+    fn literals(&self) -> (&'static str, &'static str) {
+        match self {
+            Other::Sqlite(_) => ("0", "X'ACED00'"),
+            Other::Postgres(_) => ("false", r"'\xACED00'"),
+            Other::Mysql(_) => ("'0'", "X'ACED00'"),
+        }
+    }
+}
+
+/// A store and a program beside it.
+struct Both {
+    name: String,
+    store: JobStore,
+    other: Other,
+    now: i64,
+}
+
+impl Both {
+    fn new(url: &str, other: Other) -> Self {
+        let name = support::fresh_name("kinds");
+        let clock = Arc::new(SystemClock::default());
+        let now = clock.wall_ms();
+        let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
+        let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(&name)).unwrap());
+        let settings = StoreSettings { scheduler_name: name.clone(), ..StoreSettings::default() };
+        let store = JobStore::new(database, clock, settings);
+        store.database().migrate().unwrap();
+        Self { name, store, other, now }
+    }
+
+    fn job(&self) -> JobDetail {
+        JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap()
+    }
+
+    /// A trigger as a Java node stores it that serialises what it has no table for; due for a day.
+    fn insert_foreign(&mut self, name: &str, kind: &str) {
+        let (scheduler, long_ago, bytes) = (&self.name, self.now - 86_400_000, self.other.literals().1);
+        self.other.execute(&format!(
+            "INSERT INTO QRTZ_TRIGGERS (SCHED_NAME, TRIGGER_NAME, TRIGGER_GROUP, JOB_NAME, JOB_GROUP, NEXT_FIRE_TIME, \
+             PREV_FIRE_TIME, PRIORITY, TRIGGER_STATE, TRIGGER_TYPE, START_TIME, END_TIME, MISFIRE_INSTR) VALUES \
+             ('{scheduler}', '{name}', 'DEFAULT', 'j', 'DEFAULT', {long_ago}, -1, 5, 'WAITING', '{kind}', {long_ago}, 0, 0); \
+             INSERT INTO QRTZ_BLOB_TRIGGERS (SCHED_NAME, TRIGGER_NAME, TRIGGER_GROUP, BLOB_DATA) VALUES \
+             ('{scheduler}', '{name}', 'DEFAULT', {bytes})"
+        ));
+    }
+
+    /// The row of a trigger and that of its kind.
+    fn rows(&mut self, name: &str) -> (Option<String>, bool) {
+        let columns =
+            "NEXT_FIRE_TIME PREV_FIRE_TIME PRIORITY TRIGGER_TYPE START_TIME END_TIME CALENDAR_NAME MISFIRE_INSTR";
+        let row = self.other.line("TRIGGERS", columns, &self.name, name);
+        let kind = self.other.line("BLOB_TRIGGERS", "TRIGGER_GROUP", &self.name, name);
+        (row, kind.is_some())
+    }
+
+    fn end(self) {
+        self.store.clear().unwrap();
+        self.store.database().forget_scheduler().unwrap();
+    }
+}
+
+/// They are listed, paused and resumed, never fired or changed, and named when somebody asks for them; deleted, they go
+/// with the row of their kind.
+fn foreign_kinds_are_left_alone(mut both: Both) {
+    both.store.add_job(&both.job(), false).unwrap();
+    let kinds = [("blob", "BLOB"), ("custom", "MY_KIND")];
+    for (name, kind) in kinds {
+        both.insert_foreign(name, kind);
+    }
+    let before = kinds.map(|(name, _)| both.rows(name));
+    assert!(before.iter().all(|(row, kind)| row.is_some() && *kind), "{before:?}");
+
+    let store = both.store.clone();
+    let mut me = Membership::new("node");
+    store.check_in(&mut me).unwrap();
+    let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
+    let request =
+        AcquireRequest { max: 10, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &quarantined };
+    let look = || {
+        let acquisition = store.acquire(&me.owner().unwrap(), &request).unwrap();
+        assert!(acquisition.fired.is_empty() && acquisition.reserved.is_empty() && acquisition.unreadable.is_empty());
+        assert_eq!(store.earliest_due(&types).unwrap().1, None);
+        assert!(store.handle_misfires().unwrap().handled.is_empty());
+        store.audit().unwrap();
+    };
+    look();
+    let keys: Vec<_> = kinds.iter().map(|(name, _)| TriggerKey::named(*name)).collect();
+    store.pause_triggers(&keys).unwrap();
+    look();
+    assert_eq!(store.resume_triggers(&keys, true).unwrap(), 2);
+    look();
+
+    let listed = store.trigger_summaries(&GroupMatcher::any()).unwrap();
+    let listed: Vec<_> = listed.iter().map(|t| (t.key.name(), t.kind.as_str(), t.state.as_str())).collect();
+    assert_eq!(listed, [("blob", "BLOB", "WAITING"), ("custom", "MY_KIND", "WAITING")]);
+    for key in &keys {
+        let error = store.trigger(key).unwrap_err();
+        assert!(matches!(&error, Error::Unreadable { reason, .. } if reason.contains("knows SIMPLE")), "{error}");
+    }
+    assert_eq!(violations(&store.snapshot().unwrap()), []);
+    assert_eq!(kinds.map(|(name, _)| both.rows(name)), before);
+
+    assert_eq!(store.unschedule(&keys[..1]).unwrap(), 1);
+    store.delete_jobs(&[JobKey::named("j")]).unwrap();
+    assert_eq!(kinds.map(|(name, _)| both.rows(name)), [(None, false), (None, false)]);
+    both.end();
+}
+
+/// The columns of `SIMPROP_TRIGGERS`, also those that nothing uses, have what a Java node writes into them.
+fn intervals_have_the_columns_of_quartz(mut both: Both) {
+    let clock = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
+    let trigger = |name: &str| Trigger::builder(TriggerKey::named(name), JobKey::named("j"));
+    let interval = CalendarIntervalSchedule::every(6, IntervalUnit::Week).in_zone(chrono_tz::America::New_York);
+    let daily = DailyTimeIntervalSchedule::every(106, IntervalUnit::Minute).on_days([Weekday::Sat, Weekday::Tue]);
+    let triggers = vec![
+        trigger("interval").schedule(interval.preserve_hour(true).skip_day_without_hour(true)).build().unwrap(),
+        trigger("daily")
+            .schedule(daily.starting_daily_at(clock(13)).ending_daily_at(clock(18)).repeat(3))
+            .build()
+            .unwrap(),
+    ];
+    both.store.schedule(vec![(both.job(), triggers)], false).unwrap();
+    let columns = "STR_PROP_1 STR_PROP_2 STR_PROP_3 INT_PROP_1 INT_PROP_2 LONG_PROP_1 LONG_PROP_2 DEC_PROP_1 DEC_PROP_2 \
+                   BOOL_PROP_1 BOOL_PROP_2";
+    let (no, yes) = match both.other {
+        Other::Postgres(_) => ("false", "true"),
+        _ => ("0", "1"),
+    };
+    let mut row = |name: &str| both.other.line("SIMPROP_TRIGGERS", columns, &both.name, name).unwrap();
+    assert_eq!(row("interval"), format!("WEEK|America/New_York|-|6|0|0|0|-|-|{yes}|{yes}"));
+    assert_eq!(row("daily"), format!("MINUTE|3,7|13,0,0,18,0,0|106|0|3|0|-|-|{no}|{no}"));
+    both.end();
+}
+
+fn postgres() -> Both {
+    let url = support::postgres_url();
+    Both::new(&url, Other::Postgres(PgConnection::establish(&url).unwrap()))
+}
+
+fn mysql() -> Both {
+    let url = support::mysql_url();
+    Both::new(&url, Other::Mysql(MysqlConnection::establish(&url).unwrap()))
+}
+
+fn sqlite(folder: &tempfile::TempDir) -> Both {
+    let file = folder.path().join("kinds.db").display().to_string();
+    Both::new(&format!("sqlite:{file}"), Other::Sqlite(SqliteConnection::establish(&file).unwrap()))
+}
+
+#[test]
+fn foreign_kinds_are_left_alone_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    foreign_kinds_are_left_alone(sqlite(&folder));
+}
+
+#[test]
+fn foreign_kinds_are_left_alone_on_postgres() {
+    foreign_kinds_are_left_alone(postgres());
+}
+
+#[test]
+fn foreign_kinds_are_left_alone_on_mysql() {
+    foreign_kinds_are_left_alone(mysql());
+}
+
+#[test]
+fn intervals_have_the_columns_of_quartz_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    intervals_have_the_columns_of_quartz(sqlite(&folder));
+}
+
+#[test]
+fn intervals_have_the_columns_of_quartz_on_postgres() {
+    intervals_have_the_columns_of_quartz(postgres());
+}
+
+#[test]
+fn intervals_have_the_columns_of_quartz_on_mysql() {
+    intervals_have_the_columns_of_quartz(mysql());
+}
