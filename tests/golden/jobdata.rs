@@ -174,7 +174,7 @@ fn comparable(value: DataValue) -> DataValue {
 }
 
 /// A value of the golden data: text, null or tagged with its class.
-fn data_value(value: &Value) -> DataValue {
+pub fn data_value(value: &Value) -> DataValue {
     if let Some(text) = value.as_str() {
         return text.into();
     }
@@ -223,7 +223,7 @@ fn bytes(record: &Value) -> Vec<u8> {
     base64(record["bytes"].as_str().expect("bytes"))
 }
 
-fn base64(text: &str) -> Vec<u8> {
+pub fn base64(text: &str) -> Vec<u8> {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
     for byte in text.bytes().filter(|byte| *byte != b'=') {
