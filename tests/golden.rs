@@ -9,11 +9,17 @@
 mod calendars;
 #[path = "golden/cron.rs"]
 mod cron;
+#[path = "golden/database.rs"]
+mod database;
 #[path = "golden/definitions.rs"]
 mod definitions;
 #[path = "golden/jobdata.rs"]
 mod jobdata;
 #[path = "golden/report.rs"]
 mod report;
+#[path = "golden/tables.rs"]
+mod tables;
+#[path = "golden/transitions.rs"]
+mod transitions;
 #[path = "golden/triggers.rs"]
 mod triggers;

@@ -217,7 +217,7 @@ pub struct Advance {
     pub expected_state: TriggerState,
     /// The row must have this next fire time, or nothing is written: a trigger that somebody took and put back in
     /// between is not the one that was read.
-    pub expected_next_ms: i64,
+    pub expected_next_ms: Option<i64>,
     /// Its state.
     pub state: TriggerState,
     /// `NEXT_FIRE_TIME`.

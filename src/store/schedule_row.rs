@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::trigger::{
     CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, Schedule, SimpleSchedule,
 };
+use crate::zone;
 use chrono::{NaiveTime, Timelike, Weekday, WeekdaySet};
 use chrono_tz::Tz;
 
@@ -115,11 +116,8 @@ pub(super) fn schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
 fn zone_of(row: &TriggerRow, column: &str, name: Option<&str>, default_zone: Tz) -> Result<Tz> {
     match name.map(str::trim) {
         None | Some("") => Ok(default_zone),
-        // The JVM's names for UTC that the zone table lacks.
-        Some("Z" | "GMT0") => Ok(Tz::UTC),
-        Some(name) => {
-            name.parse().map_err(|_| unreadable(row, format!("{column} = `{name}`: expected the name of a time zone")))
-        }
+        Some(name) => zone::named(name)
+            .ok_or_else(|| unreadable(row, format!("{column} = `{name}`: expected the name of a time zone"))),
     }
 }
 

@@ -88,6 +88,16 @@ impl Schedule {
     }
 
     /// How often it has fired; cron schedules do not count.
+    pub(crate) fn times_triggered(&self) -> Option<i64> {
+        match self {
+            Schedule::Simple(simple) => Some(simple.times_triggered),
+            Schedule::Cron(_) => None,
+            Schedule::CalendarInterval(interval) => Some(interval.times_triggered),
+            Schedule::DailyTimeInterval(daily) => Some(daily.times_triggered),
+        }
+    }
+
+    /// The same, to be changed.
     pub(crate) fn times_triggered_mut(&mut self) -> Option<&mut i64> {
         match self {
             Schedule::Simple(simple) => Some(&mut simple.times_triggered),

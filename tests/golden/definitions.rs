@@ -46,6 +46,11 @@ fn text<'a>(definition: &'a Value, member: &str) -> &'a str {
 
 /// The trigger of a record, or why it does not build.
 pub fn trigger(record: &Value) -> Result<Trigger> {
+    named_trigger(record, TriggerKey::named("t"), JobKey::named("j"))
+}
+
+/// The trigger of a record under another name, with what a stored one has besides.
+pub fn named_trigger(record: &Value, key: TriggerKey, job: JobKey) -> Result<Trigger> {
     let definition = &record["trigger"];
     let kind = text(definition, "type");
     let default_zone = zone(record, "default_tz").expect("a default zone");
@@ -62,10 +67,16 @@ pub fn trigger(record: &Value) -> Result<Trigger> {
         other => panic!("trigger type {other}"),
     };
     let code = i32::try_from(integer(definition, "misfire")).expect("an instruction");
-    let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j"))
+    let mut builder = Trigger::builder(key, job)
         .schedule(schedule)
         .misfire(MisfireInstruction::from_code(kind, code).expect("an instruction of that kind"))
         .start_at(moment(integer(definition, "start")));
+    if let Some(priority) = ms(definition, "priority") {
+        builder = builder.priority(i32::try_from(priority).expect("a priority"));
+    }
+    if let Some(name) = definition["calendar"].as_str() {
+        builder = builder.calendar(name);
+    }
     match ms(definition, "end") {
         Some(end) => builder.end_at(moment(end)).build(),
         None => builder.build(),
@@ -107,10 +118,10 @@ fn unit(definition: &Value) -> IntervalUnit {
 pub fn calendar(record: &Value) -> Option<Calendar> {
     let default_zone = zone(record, "default_tz").expect("a default zone");
     let definition = record.get("calendar").filter(|definition| !definition.is_null())?;
-    Some(calendar_of(definition, default_zone).with_default_zone(default_zone))
+    Some(calendar_of_definition(definition, default_zone).with_default_zone(default_zone))
 }
 
-fn calendar_of(definition: &Value, default_zone: Tz) -> Calendar {
+pub fn calendar_of_definition(definition: &Value, default_zone: Tz) -> Calendar {
     let own_zone = zone(definition, "tz");
     let mut calendar = Calendar::new(rule(definition, own_zone.unwrap_or(default_zone)));
     if let Some(zone) = own_zone {
@@ -120,7 +131,7 @@ fn calendar_of(definition: &Value, default_zone: Tz) -> Calendar {
         calendar = calendar.describe(text);
     }
     if !definition["base"].is_null() {
-        calendar = calendar.over(calendar_of(&definition["base"], default_zone));
+        calendar = calendar.over(calendar_of_definition(&definition["base"], default_zone));
     }
     calendar
 }

@@ -29,6 +29,13 @@ pub struct Mismatch {
     got: String,
 }
 
+impl Mismatch {
+    /// Says where it was found.
+    pub fn at(self, place: &str) -> Self {
+        Self { what: format!("{place}: {}", self.what), ..self }
+    }
+}
+
 /// Demands that a value is the expected one.
 pub fn same<T: PartialEq + Debug>(what: impl Into<String>, expected: T, got: T) -> Result<(), Mismatch> {
     if expected == got { Ok(()) } else { Err(mismatch(what, expected, got)) }
@@ -41,32 +48,61 @@ pub fn mismatch(what: impl Into<String>, expected: impl Debug, got: impl Debug) 
 
 /// Judges every record of a file, prints the count and panics if a record is wrong.
 pub fn check_file(file: &str, check: impl Fn(&Value) -> Outcome) {
-    let rules = Deviations::read();
-    let text = read(&folder().join(file));
-    let (mut checked, mut deviating, mut wrong) = (0, 0, Vec::new());
-    for line in text.lines().filter(|line| !line.is_empty()) {
+    let mut tally = Tally::new(file);
+    for line in read_file(file).lines().filter(|line| !line.is_empty()) {
         let record: Value =
             serde_json::from_str(&show_lone_surrogates(line)).unwrap_or_else(|error| panic!("{file}: {error}: {line}"));
-        let outcome = check(&record);
-        checked += 1;
-        match outcome {
-            Ok(Verdict::Equal) => {}
-            Ok(Verdict::Deviating(rule)) if rules.allow(rule, file) => deviating += 1,
-            Ok(Verdict::Deviating(rule)) => {
-                wrong.push((record, mismatch("deviation", "a rule of tests/golden/deviations", rule)));
+        tally.judge(&record["id"], check(&record));
+    }
+    tally.finish();
+}
+
+/// The text of a golden file.
+pub fn read_file(file: &str) -> String {
+    read(&folder().join(file))
+}
+
+/// What the records of one file come to.
+pub struct Tally {
+    file: String,
+    rules: Deviations,
+    checked: usize,
+    deviating: usize,
+    wrong: Vec<(String, Mismatch)>,
+}
+
+impl Tally {
+    pub fn new(file: &str) -> Self {
+        Self { file: file.to_owned(), rules: Deviations::read(), checked: 0, deviating: 0, wrong: Vec::new() }
+    }
+
+    pub fn judge(&mut self, id: impl ToString, outcome: Outcome) {
+        self.checked += 1;
+        let mismatch = match outcome {
+            Ok(Verdict::Equal) => return,
+            Ok(Verdict::Deviating(rule)) if self.rules.allow(rule, &self.file) => {
+                self.deviating += 1;
+                return;
             }
-            Err(mismatch) => wrong.push((record, mismatch)),
+            Ok(Verdict::Deviating(rule)) => mismatch("deviation", "a rule of tests/golden/deviations", rule),
+            Err(mismatch) => mismatch,
+        };
+        self.wrong.push((id.to_string(), mismatch));
+    }
+
+    /// Prints the count and panics if a record is wrong.
+    pub fn finish(self) {
+        let Self { file, checked, deviating, wrong, .. } = self;
+        let mut out = String::from("\n");
+        for (id, Mismatch { what, expected, got }) in wrong.iter().take(SHOWN) {
+            out += &format!("{file} {id}: {what}\n  expected {expected}\n  got      {got}\n");
         }
+        out += &format!("{file} checked={checked} wrong={} deviating={deviating}\n", wrong.len());
+        // Not `print!`, which the harness keeps to itself while tests pass.
+        let _ = io::stdout().lock().write_all(out.as_bytes());
+        assert!(checked > 0, "{file} holds no record");
+        assert!(wrong.is_empty(), "{file}: {} of {checked} records are wrong", wrong.len());
     }
-    let mut out = String::from("\n");
-    for (record, Mismatch { what, expected, got }) in wrong.iter().take(SHOWN) {
-        out += &format!("{file} {}: {what}\n  expected {expected}\n  got      {got}\n", record["id"]);
-    }
-    out += &format!("{file} checked={checked} wrong={} deviating={deviating}\n", wrong.len());
-    // Not `print!`, which the harness keeps to itself while tests pass.
-    let _ = io::stdout().lock().write_all(out.as_bytes());
-    assert!(checked > 0, "{file} holds no record");
-    assert!(wrong.is_empty(), "{file}: {} of {checked} records are wrong", wrong.len());
 }
 
 /// A JSON text in which half a surrogate pair, which no Rust text can hold, is spelled out: `\ud800` as `\\uD800`.

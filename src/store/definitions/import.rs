@@ -2,6 +2,7 @@
 
 use super::scheduling::no_calendar;
 use super::standing::{Standing, state_of_new};
+use crate::calendar::Calendar;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::job_file::{FileJob, FileTrigger, JobFile, Start};
@@ -12,6 +13,9 @@ use crate::store::row::TriggerRow;
 use crate::store::{JobStore, Session};
 use crate::trigger::{Schedule, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How many fire times that a calendar excludes are passed over.
+const MOST_EXCLUDED: usize = 100_000;
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -118,10 +122,13 @@ impl JobStore {
                 }
                 None => Ok(None),
             };
-            match calendar.and_then(|calendar| self.set_first_fire_time(&mut trigger, calendar.as_deref(), now_ms)) {
-                Ok(()) => {
+            let first = calendar.and_then(|calendar| {
+                self.set_first_fire_time(&mut trigger, calendar.as_deref(), now_ms).map(|()| calendar)
+            });
+            match first {
+                Ok(calendar) => {
                     if let Some(replaced) = replaced {
-                        go_on_from(&mut trigger, replaced, now_ms);
+                        go_on_from(&mut trigger, replaced, calendar.as_deref(), now_ms);
                     }
                     prepared.insert(at, trigger);
                 }
@@ -161,8 +168,8 @@ impl JobStore {
         if !matches!(start, Start::At(_)) {
             like.start_ms = stored.start_ms;
         }
-        if let (Schedule::Simple(like), Schedule::Simple(stored)) = (&mut like.schedule, &stored.schedule) {
-            like.times_triggered = stored.times_triggered;
+        if let (Some(count), Some(stored)) = (like.schedule.times_triggered_mut(), stored.schedule.times_triggered()) {
+            *count = stored;
         }
         let like = self.trigger_row(&like, TriggerState::Waiting).and_then(|row| self.trigger_value(&row));
         like.is_ok_and(|like| like == *stored)
@@ -285,8 +292,10 @@ fn starts_about_now(trigger: &Trigger, now_ms: i64) -> bool {
 }
 
 /// Lets a trigger go on where the one it replaces stands: it fires next after that one's last fire, or after now.
-fn go_on_from(trigger: &mut Trigger, replaced: &TriggerRow, now_ms: i64) {
-    let next = trigger.fire_time_after(replaced.previous_ms.unwrap_or(now_ms), now_ms);
+fn go_on_from(trigger: &mut Trigger, replaced: &TriggerRow, calendar: Option<&Calendar>, now_ms: i64) {
+    let after = trigger.fire_time_after(replaced.previous_ms.unwrap_or(now_ms), now_ms);
+    let times = std::iter::successors(after, |time| trigger.fire_time_after(*time, now_ms)).take(MOST_EXCLUDED);
+    let next = times.into_iter().find(|time| calendar.is_none_or(|calendar| calendar.is_time_included(*time)));
     if next.is_some() {
         trigger.previous_ms = replaced.previous_ms;
         trigger.next_ms = next;

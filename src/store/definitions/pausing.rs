@@ -2,7 +2,7 @@
 
 use super::standing::Standing;
 use crate::error::Result;
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::rules::misfire;
 use crate::store::row::{Selection, TriggerRow};
@@ -95,12 +95,15 @@ impl JobStore {
         })
     }
 
-    /// Resumes everything and forgets every paused group, also groups without triggers (which Quartz leaves paused).
+    /// Resumes everything that there is. As in Quartz a group that was paused before it had triggers stays paused; only
+    /// [`RECOVERY_GROUP`](crate::RECOVERY_GROUP), which nobody pauses by name and which is empty most of the time, does
+    /// not.
     pub fn resume_all(&self, apply_misfires: bool) -> Result<()> {
         self.write("resume all", |s| {
-            let groups = s.paused_groups()?;
-            s.delete_paused_groups(&groups)?;
             let keys = all_keys(s)?;
+            let mut groups: BTreeSet<String> = keys.iter().map(|key| key.group().to_owned()).collect();
+            groups.extend([ALL_GROUPS_PAUSED.to_owned(), RECOVERY_GROUP.to_owned()]);
+            s.delete_paused_groups(&groups.into_iter().collect::<Vec<_>>())?;
             self.resume(s, &keys, apply_misfires).map(drop)
         })
     }
@@ -150,7 +153,7 @@ impl JobStore {
         for row in rows {
             use TriggerState::{Paused, PausedBlocked};
             let paused = matches!(TriggerState::from_name(&row.state), Some(Paused | PausedBlocked));
-            if !paused || row.next_ms.is_none() {
+            if row.next_ms.is_none() {
                 continue; // Quartz leaves a trigger without a next fire time paused
             }
             let nonconcurrent = row.state == PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
@@ -158,10 +161,14 @@ impl JobStore {
             // At the very threshold Quartz resumes a trigger as misfired, though its scan would not see it yet.
             let trigger = self.late_trigger(&row, &calendars).ok();
             match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms - 1)) {
-                Some(trigger) => target.late.push((row, trigger)),
-                None => target.in_time.push(row.key),
+                // Also one that was not paused: the misfire handler would do the same a moment later.
+                Some(trigger) if paused || row.state == TriggerState::Waiting.name() => {
+                    target.late.push((row, trigger))
+                }
+                None if paused => target.in_time.push(row.key),
+                _ => continue,
             }
-            resumed += 1;
+            resumed += usize::from(paused);
         }
         for (state, resumed) in [(TriggerState::Waiting, waiting), (TriggerState::Blocked, blocked)] {
             // A node of Quartz that paused a reserved trigger left its reservation, which now would come to life again.

@@ -92,21 +92,16 @@ impl JobStore {
         })
     }
 
-    /// Puts `trigger` in the place of the trigger `key`, which may have another name but must be for the same job.
-    /// None, and nothing is stored, if there is no trigger `key`.
+    /// Puts `trigger` in the place of the trigger `key`, which may have another name. As in Quartz it is for the job of
+    /// the trigger that it replaces, whatever it says. None, and nothing is stored, if there is no trigger `key`.
     ///
     /// # Errors
-    /// As [`JobStore::schedule`]; [`Error::NotFound`] if the job is gone; [`Error::Refused`] if the new trigger is for another job.
+    /// As [`JobStore::schedule`]; [`Error::NotFound`] if the job is gone.
     pub fn reschedule(&self, key: &TriggerKey, trigger: Trigger) -> Result<Option<Trigger>> {
         trigger.check()?;
         self.write("reschedule a trigger", |s| {
             let Some(old) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(None) };
-            if old.job != trigger.job_key {
-                return Err(Error::Refused(format!(
-                    "trigger `{}` is for job `{}`, but `{key}`, which it is to replace, is for job `{}`",
-                    trigger.key, trigger.job_key, old.job
-                )));
-            }
+            let trigger = Trigger { job_key: old.job, ..trigger.clone() };
             s.delete_reservations(std::slice::from_ref(key))?;
             s.delete_triggers(std::slice::from_ref(key), None)?;
             self.put_trigger(s, trigger.clone(), &trigger.key == key).map(Some)

@@ -177,12 +177,12 @@ impl<'a> Firing<'a> {
             AfterFire::Stays(state) => self.advances.push(Advance {
                 key: trigger.key.clone(),
                 expected_state: from,
-                expected_next_ms: scheduled_ms,
+                expected_next_ms: Some(scheduled_ms),
                 state,
                 next_ms: trigger.next_ms,
                 previous_ms: trigger.previous_ms,
                 start_ms: trigger.start_ms,
-                counts: counts(&trigger.schedule).filter(|_| trigger.next_ms.is_some()),
+                counts: counts(&trigger.schedule),
             }),
         }
         if job.disallow_concurrent_execution {

@@ -205,7 +205,7 @@ impl TriggerRows for MemorySession<'_> {
         self.changes()?;
         let mut matched = 0;
         for a in advances {
-            let expected = |t: &TriggerRow| t.state == a.expected_state.name() && t.next_ms == Some(a.expected_next_ms);
+            let expected = |t: &TriggerRow| t.state == a.expected_state.name() && t.next_ms == a.expected_next_ms;
             if !self.tables.triggers.get(&a.key).is_some_and(expected) {
                 continue;
             }
@@ -254,7 +254,7 @@ impl TriggerRows for MemorySession<'_> {
             t.state == TriggerState::Waiting.name()
                 && is_fired_here(t)
                 && t.misfire != -1
-                && t.next_ms.is_some_and(|next| next < before_ms)
+                && t.next_ms.is_none_or(|next| next < before_ms)
         });
         rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority)));
         Ok(rows.into_iter().skip(offset).take(limit).collect())

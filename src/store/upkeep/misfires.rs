@@ -84,7 +84,7 @@ impl JobStore {
         let mut advances = Vec::new();
         let mut jobs = Vec::new();
         for (row, mut trigger) in late {
-            let Some(expected_next_ms) = trigger.next_ms else { continue };
+            let expected_next_ms = trigger.next_ms;
             let before = trigger.clone();
             misfire::apply(&mut trigger, calendars.of(&row)?.as_deref(), now_ms);
             if trigger.next_ms.is_none() {

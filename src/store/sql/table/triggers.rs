@@ -227,7 +227,7 @@ impl TriggerRows for SqlSession<'_> {
                 a.key.name().into(),
                 a.key.group().into(),
                 a.expected_state.name().into(),
-                a.expected_next_ms.into(),
+                a.expected_next_ms.unwrap_or(NO_TIME).into(),
                 a.state.name().into(),
                 a.next_ms.unwrap_or(NO_TIME).into(),
                 a.previous_ms.unwrap_or(NO_TIME).into(),
@@ -290,7 +290,7 @@ impl TriggerRows for SqlSession<'_> {
         let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let values = [self.name(), before_ms.into(), number(limit).into(), number(offset).into()];
         let condition = format!(
-            "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time < ? AND t.next_fire_time > 0 \
+            "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time < ? \
              AND t.misfire_instr <> -1 AND {KNOWN_KIND} ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?"
         );
         self.load_triggers(&condition, &values)
