@@ -120,7 +120,7 @@ fn calendar_interval(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Fil
         reader.refuse_value(element, format!("expected one of {names}"));
     }
     let interval = interval.and_then(|interval| i32::try_from(interval).ok());
-    Some(FileSchedule::CalendarInterval { interval: interval?, unit: unit? })
+    Some(FileSchedule::CalendarInterval { interval: interval?, unit: unit?, zone: reader.zone })
 }
 
 fn misfire(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: &str) -> MisfireInstruction {

@@ -1,13 +1,19 @@
 //! The schedules of a job file, and which of them this version can store.
 
 use crate::trigger::{CronSchedule, Schedule, SimpleSchedule};
+use chrono_tz::Tz;
 
 /// A schedule as a job file writes it.
 #[derive(Debug)]
 pub(super) enum FileSchedule {
     Simple(SimpleSchedule),
     Cron(CronSchedule),
-    CalendarInterval { interval: i32, unit: IntervalUnit },
+    /// Counted by the clocks of the machine's zone, as in Java; no element names another.
+    CalendarInterval {
+        interval: i32,
+        unit: IntervalUnit,
+        zone: Tz,
+    },
 }
 
 /// `repeat-interval-unit`.
@@ -41,10 +47,10 @@ impl FileSchedule {
             Self::Simple(simple) => Ok(simple.into()),
             Self::Cron(cron) => Ok(cron.into()),
             // The one place to change when there are such schedules.
-            Self::CalendarInterval { interval, unit } => {
+            Self::CalendarInterval { interval, unit, zone } => {
                 let name = IntervalUnit::ALL.iter().find(|(_, other)| *other == unit).map_or("?", |(name, _)| name);
                 Err(format!(
-                    "every {interval} {name}: calendar-interval triggers cannot be stored by this version; write a cron or simple trigger"
+                    "every {interval} {name} in {zone}: this version cannot store calendar-interval triggers; write a cron or simple one"
                 ))
             }
         }
