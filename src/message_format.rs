@@ -1,8 +1,8 @@
 //! `MessageFormat`: texts with places for values, in the syntax of `java.text.MessageFormat`.
 //!
 //! Understood are `{n}`, `{n,number[,integer or a pattern of # 0 and ,]}`, `{n,date[,style or pattern]}` and
-//! `{n,time[,style or pattern]}`, with patterns of `java.text.SimpleDateFormat` and English names. The rest is refused when
-//! the pattern is read: choice formats, and weeks, which depend on a locale.
+//! `{n,time[,style or pattern]}`, with patterns of `java.text.SimpleDateFormat` and English names. The rest is refused
+//! when the pattern is read: choice formats, and weeks, which depend on a locale.
 
 use chrono::{DateTime, Datelike, Offset, Timelike};
 use chrono_tz::{OffsetName, Tz};

@@ -2,7 +2,8 @@
 
 use chrono_tz::Tz;
 
-/// Java's own three-letter names that the zone table lacks or means otherwise, as `java.time.ZoneId.SHORT_IDS` has them.
+/// Java's own three-letter names that the zone table lacks or means otherwise, as `java.time.ZoneId.SHORT_IDS` has
+/// them.
 const SHORT_IDS: &[(&str, Tz)] = &[
     ("ACT", Tz::Australia__Darwin),
     ("AET", Tz::Australia__Sydney),

@@ -218,6 +218,7 @@ fn a_mistake_is_named_with_file_line_element_and_value() {
     }
     let elsewhere = complaints(parse_in("<jobs/>", UTC));
     assert_eq!(elsewhere, ["jobs.xml:1: <jobs>: expected <job-scheduling-data>"]);
+    assert!(complaints(parse_in("<quartz/>", UTC))[0].contains("the format of Quartz 1.5"));
     let without = complaints(parse_in("<job-scheduling-data><schedule/></job-scheduling-data>", UTC));
     assert_eq!(without.len(), 1);
     assert!(without[0].contains(&format!("write xmlns=\"{NAMESPACE}\"")), "{without:?}");

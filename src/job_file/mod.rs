@@ -1,8 +1,8 @@
 //! Job files: jobs and triggers in XML, in Quartz's format `job_scheduling_data` 2.0.
 //!
-//! A file is read whole before anything is stored: [`JobFile::read`] gives its values, or every problem at once with file,
-//! line and element. [`Scheduler::import`](crate::Scheduler::import) and [`JobStore::import`](crate::store::JobStore::import)
-//! store them, in one transaction.
+//! A file is read whole before anything is stored: [`JobFile::read`] gives its values, or every problem at once with
+//! file, line and element. [`Scheduler::import`](crate::Scheduler::import) and
+//! [`JobStore::import`](crate::store::JobStore::import) store them, in one transaction.
 
 mod document;
 mod problem;
@@ -28,9 +28,10 @@ pub const LOADER_GROUP: &str = "JobSchedulingDataLoaderPlugin";
 
 /// A job file: what it deletes, what it stores, and how it treats what is stored already.
 ///
-/// The format is Quartz's, and so are its rules: elements stand in the order of the schema, `overwrite-existing-data` is
-/// true and `ignore-duplicates` false if not given, a time without an offset is one of the machine's time zone, and so is
-/// a cron expression without a `time-zone`. A `job-class` is a job type: register the job under the Java class name.
+/// The format is Quartz's, and so are its rules: elements stand in the order of the schema, `overwrite-existing-data`
+/// is true and `ignore-duplicates` false if not given, a time without an offset is one of the machine's time zone, and
+/// so is a cron expression without a `time-zone`. A `job-class` is a job type: register the job under the Java class
+/// name.
 ///
 /// ```
 /// use carnelian::job_file::JobFile;
@@ -203,8 +204,8 @@ impl JobFile {
         self.directives.overwrite
     }
 
-    /// Whether jobs and triggers that exist and are not replaced are passed over, instead of being an error: the directive
-    /// `ignore-duplicates`.
+    /// Whether jobs and triggers that exist and are not replaced are passed over, instead of being an error: the
+    /// directive `ignore-duplicates`.
     pub fn ignores_duplicates(&self) -> bool {
         self.directives.ignore
     }
@@ -229,15 +230,15 @@ impl JobFile {
         self
     }
 
-    /// Whether a trigger that is stored just as the file has it is left as it is, with its state, its count and its next
-    /// fire time. Default: no, as in Quartz, where overwriting begins it anew.
+    /// Whether a trigger that is stored just as the file has it is left as it is, with its state, its count and its
+    /// next fire time. Default: no, as in Quartz, where overwriting begins it anew.
     pub fn keep_unchanged(mut self, yes: bool) -> Self {
         self.keeps_unchanged = yes;
         self
     }
 
-    /// Says of job types what no job file says and Java takes from annotations. A job whose type is not spoken for keeps
-    /// the flags with which it is stored; a new one has none.
+    /// Says of job types what no job file says and Java takes from annotations. A job whose type is not spoken for
+    /// keeps the flags with which it is stored; a new one has none.
     pub fn with_flags(mut self, of_type: impl Fn(&str) -> Option<JobFlags>) -> Self {
         for job in &mut self.jobs {
             job.flags = of_type(job.detail.job_type()).or(job.flags);

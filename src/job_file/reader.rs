@@ -29,7 +29,12 @@ impl Reader<'_> {
     pub(super) fn contents(&mut self, root: &Element) -> Contents {
         let mut contents = Contents::default();
         if root.name != "job-scheduling-data" {
-            self.refuse(root, "expected <job-scheduling-data>");
+            let hint = if root.name == "quartz" {
+                ": this is the format of Quartz 1.5, which Quartz 2 does not read"
+            } else {
+                ""
+            };
+            self.refuse(root, format!("expected <job-scheduling-data>{hint}"));
             return contents;
         }
         self.look_through(root, true);

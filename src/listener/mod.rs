@@ -83,8 +83,8 @@ pub trait TriggerListener: Send + Sync + 'static {
         false
     }
 
-    /// This node found that the trigger could not fire in time and applied its misfire instruction. It is shown as it was
-    /// before: its next fire time is the one that was missed.
+    /// This node found that the trigger could not fire in time and applied its misfire instruction. It is shown as it
+    /// was before: its next fire time is the one that was missed.
     fn trigger_misfired(&self, trigger: &Trigger) {
         let _ = trigger;
     }

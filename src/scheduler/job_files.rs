@@ -1,7 +1,7 @@
 //! `JobFiles`: loads the job files of the settings when a node starts, and again when they change.
 //!
-//! Quartz looks for changes by a job in the store, on one node of the cluster. Here each node watches its own files; that a
-//! change is stored by each of them does no harm, since what is stored just so already is left alone.
+//! Quartz looks for changes by a job in the store, on one node of the cluster. Here each node watches its own files;
+//! that a change is stored by each of them does no harm, since what is stored just so already is left alone.
 
 use super::node::Node;
 use super::service::{Next, Service};
@@ -124,7 +124,8 @@ impl Watched {
         (self.seen, self.is_loaded) = (Some(stamp), false);
         match load(node, &path, !self.is_first || node.settings.plugins.keep_unchanged) {
             Err(error) if error.is_transient() => return Err(error),
-            // A half-written file cannot be read, as the end of its one element is missing; the next look finds it whole.
+            // A half-written file cannot be read, as the end of its one element is missing; the next look finds it
+            // whole.
             Err(error) => node.listeners.error(&format!("job file not loaded: {error}")),
             Ok(()) => {}
         }

@@ -23,7 +23,8 @@ pub struct PluginSettings {
     pub job_history: Vec<JobHistoryPlugin>,
     /// Logs of the fires of triggers.
     pub trigger_history: Vec<TriggerHistoryPlugin>,
-    /// How a program that ends on a signal shuts the scheduler down; `carnelian node` asks, a library catches no signals.
+    /// How a program that ends on a signal shuts the scheduler down; `carnelian node` asks, a library catches no
+    /// signals.
     pub shutdown_hook: Option<ShutdownHookPlugin>,
     /// Whether a start leaves triggers alone that are stored just as their job file has them; no, as in Quartz.
     /// Property `carnelian.jobFiles.keepUnchanged`.
@@ -89,7 +90,8 @@ pub struct ShutdownHookPlugin {
 }
 
 impl JobFilesPlugin {
-    /// Where a file is: as it is named, or else in the folder of the properties file, which stands for Java's class path.
+    /// Where a file is: as it is named, or else in the folder of the properties file, which stands for Java's class
+    /// path.
     pub fn find(&self, file_name: &Path) -> Option<PathBuf> {
         let beside = self.folder.as_ref().map(|folder| folder.join(file_name));
         [Some(file_name.to_owned()), beside].into_iter().flatten().find(|path| path.exists())

@@ -40,8 +40,10 @@ pub(crate) fn parse(bytes: &[u8]) -> (Vec<Entry>, Vec<FormatProblem>) {
     while let Some((first, line)) = lines.next() {
         let mut whole = match line {
             Ok(line) => line.trim_start_matches(is_blank).to_owned(),
-            Err(fault) => {
-                problems.push(FormatProblem { line: first, what: fault });
+            // Whatever encoding a comment is in, nobody reads it.
+            Err(bytes) if is_comment(bytes) => continue,
+            Err(_) => {
+                problems.push(FormatProblem { line: first, what: FormatFault::NotUtf8 });
                 continue;
             }
         };
@@ -53,8 +55,8 @@ pub(crate) fn parse(bytes: &[u8]) -> (Vec<Entry>, Vec<FormatProblem>) {
             whole.pop();
             match lines.next() {
                 Some((_, Ok(more))) => whole.push_str(more.trim_start_matches(is_blank)),
-                Some((at, Err(fault))) => {
-                    problems.push(FormatProblem { line: at, what: fault });
+                Some((at, Err(_))) => {
+                    problems.push(FormatProblem { line: at, what: FormatFault::NotUtf8 });
                     sound = false;
                     break;
                 }
@@ -70,6 +72,11 @@ pub(crate) fn parse(bytes: &[u8]) -> (Vec<Entry>, Vec<FormatProblem>) {
         }
     }
     (entries, problems)
+}
+
+fn is_comment(line: &[u8]) -> bool {
+    let first = line.iter().find(|byte| !is_blank(char::from(**byte)));
+    matches!(first, Some(b'#' | b'!'))
 }
 
 fn is_blank(c: char) -> bool {
@@ -148,7 +155,8 @@ fn four_digits(chars: &mut Peekable<Chars<'_>>) -> Result<u32, FormatFault> {
     Ok(code)
 }
 
-/// Lines as they stand in the file (ended by LF, CR or CR LF), with their numbers.
+/// Lines as they stand in the file (ended by LF, CR or CR LF), with their numbers; the bytes of those that are not
+/// UTF-8.
 struct NaturalLines<'a> {
     rest: &'a [u8],
     number: usize,
@@ -162,7 +170,7 @@ impl<'a> NaturalLines<'a> {
 }
 
 impl<'a> Iterator for NaturalLines<'a> {
-    type Item = (usize, Result<&'a str, FormatFault>);
+    type Item = (usize, Result<&'a str, &'a [u8]>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -176,7 +184,7 @@ impl<'a> Iterator for NaturalLines<'a> {
             .or_else(|| rest.strip_prefix(b"\n"))
             .or_else(|| rest.strip_prefix(b"\r"))
             .unwrap_or(rest);
-        Some((self.number, std::str::from_utf8(line).map_err(|_| FormatFault::NotUtf8)))
+        Some((self.number, std::str::from_utf8(line).map_err(|_| line)))
     }
 }
 
@@ -225,6 +233,13 @@ mod tests {
         assert_eq!(read(r"a\ b\=\:c = \t\n\r\f\#\\"), one(1, "a b=:c", "\t\n\r\u{c}#\\"));
         assert_eq!(read(r"k = \u00e4\u00E4 \uD83D\uDE00"), one(1, "k", "ää 😀"));
         assert_eq!(read("k = ä"), one(1, "k", "ä"));
+    }
+
+    /// Files of Java services have comments in any encoding.
+    #[test]
+    fn a_comment_need_not_be_utf8() {
+        let (entries, problems) = parse(b"# \xD6\xF7\n  !\xE4\\\nk=v");
+        assert_eq!((entries.len(), problems.len()), (1, 0));
     }
 
     #[test]

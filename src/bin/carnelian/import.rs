@@ -60,7 +60,13 @@ fn say(output: Output, done: &[(JobFile, Imported)]) -> Outcome {
 }
 
 fn document(file: &JobFile, imported: &Imported) -> Value {
-    let trigger = |trigger: &carnelian::Trigger| json!({"trigger": trigger.key().to_string(), "job": trigger.job_key().to_string(), "next_fire_ms": trigger.next_fire_time().map(|time| time.timestamp_millis())});
+    let trigger = |trigger: &carnelian::Trigger| {
+        json!({
+            "trigger": trigger.key().to_string(),
+            "job": trigger.job_key().to_string(),
+            "next_fire_ms": trigger.next_fire_time().map(|time| time.timestamp_millis()),
+        })
+    };
     json!({
         "file": file.name(),
         "deleted_jobs": texts(&imported.deleted_jobs),

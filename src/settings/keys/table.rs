@@ -55,6 +55,7 @@ pub const KEYS: &[Key] = &[
         .fixed(&["false"], "there is no JTA here: a job opens its own transaction"),
     key("scheduler.skipUpdateCheck", Kind::Bool, "true", "Whether no newer version is looked for.")
         .fixed(&["true"], "nothing here ever looks for updates"),
+    optional("scheduler.logger", Kind::Text, "In old examples; Quartz 2 does not read it.").ignored("logging is set up by the program"),
     key("scheduler.jmx.export", Kind::Bool, "false", "Whether the scheduler is a JMX bean.").fixed(&["false"], NO_JMX),
     optional("scheduler.jmx.objectName", Kind::Text, "The name of the JMX bean.").ignored(NO_JMX),
     key("scheduler.jmx.proxy", Kind::Bool, "false", "Whether this is a proxy of a JMX bean.").fixed(&["false"], NO_JMX),

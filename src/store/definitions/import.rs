@@ -51,8 +51,8 @@ impl JobStore {
     /// [`Imported::remarks`], where Quartz stops in the middle of the file.
     ///
     /// # Errors
-    /// [`Error::Refused`] with every reason, each with its line: what exists and may neither be replaced nor passed over,
-    /// a job or calendar that does not exist, a job that could not stay.
+    /// [`Error::Refused`] with every reason, each with its line: what exists and may neither be replaced nor passed
+    /// over, a job or calendar that does not exist, a job that could not stay.
     #[doc(alias = "processFileAndScheduleJobs")]
     pub fn import(&self, file: &JobFile) -> Result<Imported> {
         self.write("import a job file", |s| {
@@ -160,8 +160,8 @@ impl JobStore {
         file.triggers.iter().enumerate().filter(|(at, entry)| is_same(*at, entry)).map(|(at, _)| at).collect()
     }
 
-    /// Whether a stored trigger is what a file says, seen through the table. What it has done so far does not count, nor
-    /// does a start that the file leaves open.
+    /// Whether a stored trigger is what a file says, seen through the table. What it has done so far does not count,
+    /// nor does a start that the file leaves open.
     fn is_same(&self, stored: &Trigger, fresh: &Trigger, start: Start) -> bool {
         let mut like = fresh.clone();
         (like.next_ms, like.previous_ms) = (stored.next_ms, stored.previous_ms);
