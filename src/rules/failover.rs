@@ -107,12 +107,8 @@ impl Observations {
 
     /// How long the observer has seen no change in a peer's check-in time.
     fn silent_for(&mut self, suspect: Suspect<'_>, observer: &Observer) -> Duration {
-        let fresh = Seen {
-            checkin_ms: suspect.last_checkin_ms,
-            since: observer.ticks,
-            looked_ms: observer.now_ms,
-            skew_ms: 0,
-        };
+        let fresh =
+            Seen { checkin_ms: suspect.last_checkin_ms, since: observer.ticks, looked_ms: observer.now_ms, skew_ms: 0 };
         match self.seen.get_mut(suspect.instance) {
             Some(seen) if seen.checkin_ms == suspect.last_checkin_ms => {
                 seen.looked_ms = observer.now_ms;
@@ -160,7 +156,8 @@ pub(crate) fn millis(duration: Duration) -> i64 {
 mod tests {
     use super::*;
 
-    const PEER: Suspect<'static> = Suspect { instance: "peer", last_checkin_ms: 100_000, interval_ms: 15_000, foreign: false };
+    const PEER: Suspect<'static> =
+        Suspect { instance: "peer", last_checkin_ms: 100_000, interval_ms: 15_000, foreign: false };
 
     fn observer(now_ms: i64, ticks_ms: u64, gap_ms: i64) -> Observer {
         Observer { now_ms, ticks: Duration::from_millis(ticks_ms), gap_ms, tolerance_ms: 7500 }

@@ -128,7 +128,8 @@ impl<'a> Check<'a> {
             // A node of Quartz keeps the row of a reservation it has lost until it would have fired it.
             let excused = |state| {
                 use TriggerState::*;
-                matches!(state, Acquired | Paused | Blocked | PausedBlocked) || self.foreign.contains(fire.instance.as_str())
+                matches!(state, Acquired | Paused | Blocked | PausedBlocked)
+                    || self.foreign.contains(fire.instance.as_str())
             };
             if reserved && trigger.is_some_and(|state| !excused(state)) {
                 self.fail("I1", &subject, format!("has reserved trigger {}, which is not acquired", fire.trigger));

@@ -111,7 +111,10 @@ impl Cluster {
                 let before = monotonic_ns();
                 let answer = process.ask("monotonic");
                 let at: i64 = answer.strip_prefix("OK ").and_then(|ns| ns.parse().ok()).expect("a time");
-                assert!((before..=monotonic_ns()).contains(&at), "the node of Quartz has another monotonic clock: {at}");
+                assert!(
+                    (before..=monotonic_ns()).contains(&at),
+                    "the node of Quartz has another monotonic clock: {at}"
+                );
             }
             self.kinds.insert(u64::from(process.pid()), *kind);
             println!("  {kind:?} node {instance} is ready, log {}", errors.display());
@@ -152,7 +155,8 @@ impl Cluster {
     /// Has a node of Quartz carry out a command; panics if it says ERROR.
     pub fn java(&mut self, command: &str) -> String {
         let answer = self.node(Kind::Java).process.ask(command);
-        let said = answer.strip_prefix("OK").unwrap_or_else(|| panic!("{command:?}: the node of Quartz says {answer:?}"));
+        let said =
+            answer.strip_prefix("OK").unwrap_or_else(|| panic!("{command:?}: the node of Quartz says {answer:?}"));
         said.trim().to_owned()
     }
 

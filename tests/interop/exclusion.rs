@@ -50,7 +50,9 @@ pub fn run(server: Server) {
         let mut starts = cluster.events();
         starts.retain(|e| text(e, "event") == "START" && text(e, "job").starts_with(group));
         let shares = cluster.shares(&starts);
-        verdict.expect(shares.values().all(|share| *share > 0), || format!("{group} was run by one kind only: {shares:?}"));
+        verdict.expect(shares.values().all(|share| *share > 0), || {
+            format!("{group} was run by one kind only: {shares:?}")
+        });
         figures += &format!(" {group}: java={} rust={}", shares[&Kind::Java], shares[&Kind::Rust]);
     }
     cluster.stop_all();

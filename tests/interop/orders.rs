@@ -8,9 +8,7 @@ use super::cluster::{Cluster, Config, Kind, SOON};
 use super::support::wait_until;
 use super::tables::Server;
 use carnelian::store::row::FiredState;
-use carnelian::{
-    GroupMatcher, JobKey, MisfireInstruction, SimpleSchedule, Trigger, TriggerKey, TriggerState,
-};
+use carnelian::{GroupMatcher, JobKey, MisfireInstruction, SimpleSchedule, Trigger, TriggerKey, TriggerState};
 use std::time::Duration;
 
 const EVERY: Duration = Duration::from_millis(200);
@@ -54,7 +52,8 @@ pub fn run(server: Server) {
     verdict.tables(&cluster);
     for trigger in ["obeys.it", "metronome.tick"] {
         for (first, gap) in gaps(&cluster, trigger) {
-            let begins_anew = trigger == "obeys.it" && schedules.iter().any(|(from, _)| first < *from && *from <= first + gap);
+            let begins_anew =
+                trigger == "obeys.it" && schedules.iter().any(|(from, _)| first < *from && *from <= first + gap);
             let every = schedules.iter().rev().find(|(from, _)| trigger == "obeys.it" && first >= *from);
             let every = every.map_or(EVERY, |(_, every)| *every);
             let right = begins_anew || gap == i64::try_from(every.as_millis()).unwrap();
@@ -65,7 +64,12 @@ pub fn run(server: Server) {
         verdict.expect(*share > 0, || format!("no {kind:?} node ever ran the job that orders were given for"));
     }
     cluster.stop_all();
-    let figures = format!(" orders={} both ways, obeyed by java={} rust={}", orders + 2, shares[&Kind::Java], shares[&Kind::Rust]);
+    let figures = format!(
+        " orders={} both ways, obeyed by java={} rust={}",
+        orders + 2,
+        shares[&Kind::Java],
+        shares[&Kind::Rust]
+    );
     verdict.conclude("orders", server, cluster, &figures);
 }
 
@@ -161,9 +165,9 @@ fn reschedule(cluster: &mut Cluster, kind: Kind) -> (i64, Duration) {
     let from = cluster.store.trigger(&key).unwrap().unwrap().start_time().timestamp_millis();
     match kind {
         Kind::Java => runs_on(cluster, "obeys.it"),
-        Kind::Rust => wait_until("the last of its fires is over", SOON, || {
-            cluster.store.trigger(&key).unwrap().is_none()
-        }),
+        Kind::Rust => {
+            wait_until("the last of its fires is over", SOON, || cluster.store.trigger(&key).unwrap().is_none())
+        }
     }
     let of_new = cluster.starts("trigger", "obeys.it");
     let of_new = of_new.iter().filter(|start| start["scheduled_ms"].as_i64() >= Some(from)).count();

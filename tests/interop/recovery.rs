@@ -72,7 +72,9 @@ fn direction(server: Server, victim: Kind, heir: Kind) {
     assert_eq!(interrupted.len(), 4, "the jobs ended before the other node was there: {interrupted:?}");
     let killed = cluster.kill(victim);
     let since = Instant::now();
-    wait_until("the dead node is recovered", WINDOW + Duration::from_secs(20), || !cluster.instances().contains(&killed));
+    wait_until("the dead node is recovered", WINDOW + Duration::from_secs(20), || {
+        !cluster.instances().contains(&killed)
+    });
     let took = since.elapsed();
     cluster.wait_until_quiet(0, SOON);
 

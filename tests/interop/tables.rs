@@ -10,7 +10,9 @@ use std::path::PathBuf;
 pub fn built() -> PathBuf {
     match std::env::var_os("CARNELIAN_TEST_INTEROP") {
         Some(folder) => PathBuf::from(folder),
-        None => panic!("CARNELIAN_TEST_INTEROP names no folder: run the tests by ./tests/run, which compiles the Java node"),
+        None => {
+            panic!("CARNELIAN_TEST_INTEROP names no folder: run the tests by ./tests/run, which compiles the Java node")
+        }
     }
 }
 
@@ -92,9 +94,13 @@ impl Tables {
 
     pub fn drop_all(&self) {
         let prefix = self.prefix.to_lowercase();
-        let named = format!("SELECT table_name AS name FROM information_schema.tables WHERE lower(table_name) LIKE '{prefix}%'");
+        let named = format!(
+            "SELECT table_name AS name FROM information_schema.tables WHERE lower(table_name) LIKE '{prefix}%'"
+        );
         let names: Vec<Name> = match self.server {
-            Server::Postgres => sql_query(named).load(&mut PgConnection::establish(&self.server.url()).unwrap()).unwrap(),
+            Server::Postgres => {
+                sql_query(named).load(&mut PgConnection::establish(&self.server.url()).unwrap()).unwrap()
+            }
             Server::Mysql => {
                 // The names come as another type of text than elsewhere.
                 let named = named.replace("table_name AS", "CAST(table_name AS CHAR) AS");

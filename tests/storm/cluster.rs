@@ -1,8 +1,8 @@
 //! A cluster of `demo_node` processes on one database, and the hands that kill and stop them.
 
 use super::node::NodeProcess;
-use super::{INTERVAL, history};
 use super::support::{fresh_name, mysql_url, postgres_url, wait_until};
+use super::{INTERVAL, history};
 use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
 use carnelian::store::JobStore;

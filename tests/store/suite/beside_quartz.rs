@@ -94,7 +94,10 @@ fn a_reservation_that_quartz_has_taken_over_is_left_to_it() {
     java_reserves(&cluster, TriggerState::Acquired, NOW + SECOND);
     cluster.advance(SECOND);
     assert!(a.fire(&[ours]).is_empty());
-    assert_eq!((cluster.fires().as_slice(), cluster.state("t").as_str()), (["t/ACQUIRED@java".to_owned()].as_slice(), "ACQUIRED"));
+    assert_eq!(
+        (cluster.fires().as_slice(), cluster.state("t").as_str()),
+        (["t/ACQUIRED@java".to_owned()].as_slice(), "ACQUIRED")
+    );
 }
 
 /// Quartz recovers a fire that asks for no recovery by removing its `COMPLETE` trigger, and the job with it. Where the
@@ -140,7 +143,8 @@ fn a_type_that_no_java_class_can_have_is_refused_beside_quartz() {
     let own = || carnelian::JobDetail::builder(job_key("own"), "send-mail");
     cluster.schedule(own(), [once("t", "own", NOW)]);
     java_joins(&cluster, &mut a);
-    let again = cluster.store.schedule(vec![(own().build().unwrap(), vec![once("t", "own", NOW).build().unwrap()])], true);
+    let again =
+        cluster.store.schedule(vec![(own().build().unwrap(), vec![once("t", "own", NOW).build().unwrap()])], true);
     let Err(Error::Refused(why)) = again else { panic!("{again:?}") };
     assert!(why.contains("send-mail") && why.contains(JAVA) && why.contains("ownTypesBesideQuartz"), "{why}");
     let like_java = carnelian::JobDetail::builder(job_key("a"), "com.acme.Report");
