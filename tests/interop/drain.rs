@@ -18,7 +18,13 @@ pub fn with_the_lock(server: Server) {
 
 /// As nodes of Quartz are set if nobody thinks of it; a short run, in which they may fire again what was fired.
 pub fn without_the_lock(server: Server) {
-    run("drain-unlocked", server, false, 5.min(seconds(server)), &[Allowance::H1FiredAgainByQuartz]);
+    run(
+        "drain-unlocked",
+        server,
+        false,
+        5.min(seconds(server)),
+        &[Allowance::H1FiredAgainByQuartz, Allowance::H1LostByQuartz],
+    );
 }
 
 fn seconds(server: Server) -> u32 {

@@ -4,15 +4,14 @@
 use carnelian::Schedule;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// The events of a log, in the order of their lines.
 pub fn read(log: &Path) -> Vec<Value> {
-    let Ok(file) = File::open(log) else { return Vec::new() };
-    let event = |line: String| serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
-    BufReader::new(file).lines().map(|line| event(line.unwrap())).collect()
+    let Ok(text) = std::fs::read_to_string(log) else { return Vec::new() };
+    // A line that is being written may be seen in part.
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))).collect()
 }
 
 /// A text of an event.

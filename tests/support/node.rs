@@ -26,7 +26,13 @@ impl NodeProcess {
 
     /// Starts a `demo_node`.
     pub fn demo(config: &Path, errors: &Path) -> Self {
-        Self::start(Command::new(demo_node()).arg("--config").arg(config).env("RUST_LOG", "info"), errors)
+        Self::start(
+            Command::new(demo_node())
+                .arg("--config")
+                .arg(config)
+                .env("RUST_LOG", std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned())),
+            errors,
+        )
     }
 
     pub fn pid(&self) -> u32 {
