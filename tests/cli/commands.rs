@@ -78,6 +78,39 @@ fn cron_triggers_keep_their_zone_and_misfire() {
 }
 
 #[test]
+fn calendar_intervals_count_by_the_calendar_of_their_zone() {
+    let place = Place::new();
+    let start = "schedule --job work --type t --trigger monthly --start 2040-03-01T08:00:00Z";
+    place.fine(&format!("{start} --calendar-interval 1month --tz Europe/Paris --misfire do-nothing"));
+    let trigger = place.json("trigger show monthly");
+    assert_eq!((text(&trigger, "type"), trigger["next_fire_ms"].as_i64()), ("CAL_INT", Some(2_214_201_600_000)));
+    assert_eq!(text(&trigger, "schedule"), "every month of the calendar in Europe/Paris, 0 times so far");
+    place.fine(&format!("{start} --calendar-interval 2weeks --preserve-hour --skip-day --replace"));
+    let trigger = place.json("trigger show monthly");
+    let expected = "every 2 weeks of the calendar in UTC, at the same hour or not at all, 0 times so far";
+    assert_eq!(text(&trigger, "schedule"), expected);
+    assert!(place.json("explain monthly")["reasons"].to_string().contains("its time has not come"));
+}
+
+#[test]
+fn daily_intervals_are_read_in_the_scheduler_s_zone() {
+    let place = Place::new();
+    super::write_config(&place.path("carnelian.properties"), "carnelian.scheduler.timeZone = Europe/Paris\n");
+    place.fine("migrate");
+    place.fine(
+        "schedule --job work --type t --trigger office --daily-every 15m --from 09:00 --to 17:00 --days mon-fri \
+         --repeat 7 --start 2040-06-02T00:00:00Z",
+    );
+    // The 2nd is a Saturday; nine in Paris is seven in UTC.
+    let trigger = place.json("trigger show office");
+    assert_eq!((text(&trigger, "type"), trigger["next_fire_ms"].as_i64()), ("DAILY_I", Some(2_222_406_000_000)));
+    let expected = "every 15 minutes from 09:00:00 to 17:00:00 on Mon, Tue, Wed, Thu, Fri in Europe/Paris, \
+                    0 of 8 times so far";
+    assert_eq!(text(&trigger, "schedule"), expected);
+    assert!(place.fine("trigger list").contains("DAILY_I"));
+}
+
+#[test]
 fn usage_errors_have_code_2_and_say_what_is_accepted() {
     let place = Place::new();
     place.fine("migrate");
@@ -92,6 +125,16 @@ fn usage_errors_have_code_2_and_say_what_is_accepted() {
         (format!("{start} --every 5s --misfire never"), "do-nothing"),
         (format!("{start} --every 5s --tz Mars/Base"), "--tz"),
         (format!("{start} --every 5s --data novalue"), "KEY=VALUE"),
+        (format!("{start} --daily-every 5m --tz UTC"), "cannot be used"),
+        (format!("{start} --calendar-interval 1month --repeat 2"), "cannot be used"),
+        (format!("{start} --calendar-interval 1m"), "1month"),
+        (format!("{start} --calendar-interval 0days"), "1 to 2147483647"),
+        (format!("{start} --every 5m --from 09:00"), "cannot be used"),
+        (format!("{start} --at now --preserve-hour"), "cannot be used"),
+        (format!("{start} --calendar-interval 1day --skip-day"), "--preserve-hour"),
+        (format!("{start} --daily-every 25h"), "at most 24 hours"),
+        (format!("{start} --daily-every 5m --from 10:00 --to 9:00"), "10:00:00"),
+        (format!("{start} --daily-every 5m --days someday"), "no day of the week"),
         (format!("{start} --cron bad"), "cron"),
         (format!("{start} --at 2040-01-01T00:00:00Z --end 2039-01-01T00:00:00Z"), "never fire"),
         ("trigger show".to_owned(), "Usage"),
@@ -202,6 +245,21 @@ fn a_row_that_cannot_be_read_is_named_by_its_key() {
     assert!(ran.out.contains("\"unreadable_row\"") && ran.out.contains("g.t"), "{}", ran.out);
     let reasons = place.json("explain g.t")["reasons"].to_string();
     assert!(reasons.contains("cannot be read"), "{reasons}");
+}
+
+#[test]
+fn a_trigger_of_a_kind_that_only_java_knows_is_listed_and_named() {
+    let place = Place::new();
+    place.fine("schedule --job g.work --type t --trigger g.t --calendar-interval 1day");
+    super::configuration::sql(&place, "UPDATE QRTZ_TRIGGERS SET TRIGGER_TYPE = 'BLOB'");
+    assert_eq!(text(only(&place.json("trigger list")), "type"), "BLOB");
+    let ran = place.run(&["doctor", "--json"]).with(1, "doctor");
+    assert!(ran.out.contains("kind BLOB: this program does not know the kind"), "{}", ran.out);
+    let reasons = place.json("explain g.t")["reasons"].to_string();
+    assert!(reasons.contains("nodes leave it alone") && reasons.contains("knows SIMPLE, CRON, CAL_INT"), "{reasons}");
+    place.refused(1, "trigger show g.t");
+    place.fine("trigger delete g.t");
+    assert_eq!(place.json("doctor --invariants"), json!({"findings": []}));
 }
 
 #[test]

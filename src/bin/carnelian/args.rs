@@ -1,7 +1,9 @@
 //! The command line's grammar: commands, options and their help.
 
 use crate::value::{self, Moment};
+use crate::when::{self, CalendarInterval};
 use carnelian::{JobKey, MisfireInstruction, TriggerKey};
+use chrono::{NaiveTime, WeekdaySet};
 use chrono_tz::Tz;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -89,12 +91,27 @@ pub struct Schedule {
     pub trigger: TriggerKey,
     #[command(flatten)]
     pub when: When,
-    /// The time zone of the cron expression [default: UTC]
-    #[arg(long, value_name = "ZONE", requires = "cron", value_parser = value::zone)]
+    /// The time zone of a cron expression or a calendar interval [default: UTC]
+    #[arg(long, value_name = "ZONE", conflicts_with_all = ["every", "daily_every", "at"], value_parser = value::zone)]
     pub tz: Option<Tz>,
     /// Fires so many times more after the first [default: for ever]
-    #[arg(long, value_name = "N", requires = "every")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["cron", "calendar_interval", "at"])]
     pub repeat: Option<u32>,
+    /// With --calendar-interval: a time that a clock change has moved returns to the hour of the start
+    #[arg(long, conflicts_with_all = ["cron", "every", "daily_every", "at"])]
+    pub preserve_hour: bool,
+    /// With --preserve-hour: a day on which the clock jumps over that hour is left out
+    #[arg(long, requires = "preserve_hour")]
+    pub skip_day: bool,
+    /// With --daily-every: the first time of the day [default: 00:00]
+    #[arg(long, value_name = "HH:MM", conflicts_with_all = ["cron", "every", "calendar_interval", "at"], value_parser = when::time_of_day)]
+    pub from: Option<NaiveTime>,
+    /// With --daily-every: the last time of the day [default: 23:59:59]
+    #[arg(long, value_name = "HH:MM", conflicts_with_all = ["cron", "every", "calendar_interval", "at"], value_parser = when::time_of_day)]
+    pub to: Option<NaiveTime>,
+    /// With --daily-every: the days of the week, such as mon,tue or mon-fri [default: all]
+    #[arg(long, value_name = "DAYS", conflicts_with_all = ["cron", "every", "calendar_interval", "at"], value_parser = when::days)]
+    pub days: Option<WeekdaySet>,
     /// The first moment it may fire: ISO 8601 with offset, `now`, or `+30s` [default: now]
     #[arg(long, value_name = "TIME", conflicts_with = "at", value_parser = value::moment)]
     pub start: Option<Moment>,
@@ -145,6 +162,13 @@ pub struct When {
     /// Fires again and again after this time: `500ms 30s 5m 2h 1d`
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub every: Option<Duration>,
+    /// Fires after so many units of the calendar, such as 1month or 2weeks; the first time at the start
+    #[arg(long, value_name = "N+UNIT", value_parser = when::calendar_interval)]
+    pub calendar_interval: Option<CalendarInterval>,
+    /// Fires after this time again and again, but between --from and --to on --days only; they are read in the
+    /// scheduler's zone (carnelian.scheduler.timeZone)
+    #[arg(long, value_name = "DUR", value_parser = when::whole_seconds)]
+    pub daily_every: Option<Duration>,
     /// Fires once: ISO 8601 with offset, `now`, or `+30s`
     #[arg(long, value_name = "TIME", value_parser = value::moment)]
     pub at: Option<Moment>,

@@ -19,6 +19,7 @@ mod pausing;
 mod schedule;
 mod trigger;
 mod value;
+mod when;
 
 use args::{Cli, Command};
 use clap::Parser;

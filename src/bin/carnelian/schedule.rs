@@ -5,8 +5,9 @@ use crate::calendar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
 use crate::value::{Moment, data_map};
+use crate::when;
 use carnelian::store::JobStore;
-use carnelian::{CronSchedule, JobDetail, JobKey, SimpleSchedule, Trigger};
+use carnelian::{JobDetail, JobKey, Trigger};
 use serde_json::json;
 
 /// Stores what the options describe, and says when it fires first.
@@ -38,21 +39,9 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
 fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
     let now = || Ok(store.earliest_due(&[])?.0);
     let mut builder = Trigger::builder(options.trigger.clone(), options.job.clone())
+        .schedule(when::schedule(options)?)
         .misfire(options.misfire)
         .priority(options.priority);
-    if let Some(expression) = &options.when.cron {
-        let schedule = CronSchedule::new(expression)?;
-        builder = builder.schedule(match options.tz {
-            Some(zone) => schedule.in_zone(zone),
-            None => schedule,
-        });
-    } else if let Some(interval) = options.when.every {
-        let schedule = SimpleSchedule::every(interval);
-        builder = builder.schedule(match options.repeat {
-            Some(count) => schedule.repeat(count),
-            None => schedule,
-        });
-    }
     if let Some(start) = options.when.at.or(options.start).unwrap_or(Moment::Now).resolve(now)? {
         builder = builder.start_at(start);
     }

@@ -4,8 +4,9 @@ use crate::args::TriggerCommand;
 use crate::failure::{Failure, Outcome};
 use crate::job::data;
 use crate::output::{Output, fields, table, time};
+use crate::when;
 use carnelian::store::{JobStore, TriggerSummary};
-use carnelian::{GroupMatcher, MisfireInstruction, Schedule, Trigger, TriggerKey};
+use carnelian::{GroupMatcher, MisfireInstruction, TriggerKey};
 use serde_json::{Value, json};
 
 /// Runs one of the `trigger` commands.
@@ -106,7 +107,7 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
         "trigger": key.to_string(),
         "job": trigger.job_key().to_string(),
         "type": trigger.schedule().kind(),
-        "schedule": schedule(&trigger),
+        "schedule": when::words(trigger.schedule()),
         "description": trigger.description(),
         "state": state.name(),
         "next_fire_ms": next,
@@ -122,7 +123,7 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
         let mut shown = vec![
             ("trigger", Some(key.to_string())),
             ("job", Some(trigger.job_key().to_string())),
-            ("schedule", Some(schedule(&trigger))),
+            ("schedule", Some(when::words(trigger.schedule()))),
             ("description", trigger.description().map(str::to_owned)),
             ("state", Some(state.name().to_owned())),
             ("next fire", Some(time(next))),
@@ -138,20 +139,4 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
         }
         fields(&shown)
     })
-}
-
-/// A schedule in one line.
-fn schedule(trigger: &Trigger) -> String {
-    match trigger.schedule() {
-        Schedule::Cron(cron) => format!("cron {} in {}", cron.expression().text(), cron.zone()),
-        Schedule::Simple(simple) if simple.repeat_count() == Some(0) => "once".to_owned(),
-        Schedule::Simple(simple) => {
-            let every = format!("every {} ms", simple.interval().as_millis());
-            match simple.repeat_count() {
-                Some(count) => format!("{every}, {} of {} times so far", simple.times_triggered(), count + 1),
-                None => format!("{every}, {} times so far", simple.times_triggered()),
-            }
-        }
-        other => other.kind().to_owned(),
-    }
 }
