@@ -45,7 +45,7 @@ const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sc
 
 const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 
-impl SqlSession<'_> {
+impl SqlSession<'_, '_> {
     /// Candidates from `triggers`, which is a table or a query in brackets.
     fn candidates_from(&self, triggers: &str) -> String {
         format!(
@@ -84,7 +84,7 @@ impl SqlSession<'_> {
     }
 }
 
-impl TriggerRows for SqlSession<'_> {
+impl TriggerRows for SqlSession<'_, '_> {
     fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {
         let head = format!("SELECT {COLUMNS} FROM {{p}}TRIGGERS t{KINDS} WHERE t.sched_name = ? AND");
         let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
