@@ -290,7 +290,7 @@ impl Script {
     fn fire(&mut self, name: &str) -> Answer {
         let Some(reservation) = self.reserved.remove(name) else { return Answer::Is(Value::Null) };
         let id = reservation.fire_id.clone();
-        let mut bundles = match self.store.fire(&self.owner, &[reservation.clone()]) {
+        let mut bundles = match self.store.fire(&self.owner, std::slice::from_ref(&reservation)) {
             Ok(bundles) => bundles,
             Err(error) => return Answer::Failed(error),
         };
