@@ -32,9 +32,10 @@ pub use listener::{
 };
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, ServiceHealth,
-    ServiceState, ShutdownReport,
+    CounterValues, Health, Job, JobContext, JobError, RunningJob, SUBMITTED_GROUP, Scheduler, SchedulerBuilder,
+    ServiceHealth, ServiceState, ShutdownReport, Submission,
 };
+
 pub use signal::{Signal, Woken};
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,

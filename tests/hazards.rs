@@ -225,3 +225,44 @@ fn an_error_in_a_batch_gives_the_whole_batch_back_on_postgres() {
 fn an_error_in_a_batch_gives_the_whole_batch_back_on_mysql() {
     an_error_in_a_batch_gives_the_whole_batch_back(&support::mysql_url());
 }
+
+/// S15, PA-05: fifty threads ask for one thing at the same moment; it is stored once, and all get the same answer.
+fn one_request_of_fifty_threads_is_taken_once(url: &str) {
+    let name = support::fresh_name("s15");
+    let first = store(url, &name);
+    let start = Barrier::new(50);
+    let answers: Vec<_> = scope(|threads| {
+        let ask = |i: usize| {
+            let (start, store) = (&start, &first);
+            let job = JobDetail::builder(JobKey::named(format!("j{i}")), "t").build().unwrap();
+            let trigger = Trigger::builder(TriggerKey::named(format!("t{i}")), job.key().clone()).build().unwrap();
+            let request = carnelian::store::Request { request_id: Some("one".to_owned()), job, trigger };
+            threads.spawn(move || {
+                start.wait();
+                store.take_requests(&[request]).unwrap().remove(0)
+            })
+        };
+        let asked: Vec<_> = (0..50).map(ask).collect();
+        asked.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(answers.iter().filter(|answer| answer.is_new).count(), 1);
+    assert!(answers.iter().all(|answer| answer.job == answers[0].job && answer.trigger == answers[0].trigger));
+    assert_eq!(first.snapshot().unwrap().jobs.len(), 1);
+    first.database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn one_request_of_fifty_threads_is_taken_once_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    one_request_of_fifty_threads_is_taken_once(&format!("sqlite:{}", folder.path().join("s15.db").display()));
+}
+
+#[test]
+fn one_request_of_fifty_threads_is_taken_once_on_postgres() {
+    one_request_of_fifty_threads_is_taken_once(&support::postgres_url());
+}
+
+#[test]
+fn one_request_of_fifty_threads_is_taken_once_on_mysql() {
+    one_request_of_fifty_threads_is_taken_once(&support::mysql_url());
+}

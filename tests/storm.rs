@@ -159,7 +159,8 @@ fn effects_happen_once(database: &str) {
     let group = cluster.store.settings().scheduler_name.clone();
     let fires = blows * 16 + 12;
     let of_type = |name: &str, job_type: &str| {
-        let (job, triggers) = grid(name, job_type, &[("ms", "450")], Duration::from_millis(800), fires);
+        let data: &[_] = if job_type == "demo.checkpoint" { &[("ms", "90"), ("steps", "5")] } else { &[("ms", "450")] };
+        let (job, triggers) = grid(name, job_type, data, Duration::from_millis(800), fires);
         let key = JobKey::new(&group, name);
         let job = JobDetail::builder(key.clone(), job_type).requests_recovery(true).data_map(job.data().clone());
         let trigger = Trigger::builder(TriggerKey::new(&group, name), key).schedule(triggers[0].schedule().clone());
@@ -167,6 +168,7 @@ fn effects_happen_once(database: &str) {
     };
     let mut work: Vec<_> = (0..4).map(|i| of_type(&format!("effect-{i}"), "demo.effect")).collect();
     work.push(of_type("fenced", "demo.fenced"));
+    work.push(of_type("steps", "demo.checkpoint"));
     for _ in 0..3 {
         cluster.start_node();
     }
@@ -175,7 +177,7 @@ fn effects_happen_once(database: &str) {
     written.reset_fence();
     let stored = cluster.store.schedule(work, false).unwrap();
     let mut expected: Vec<effects::Effect> = Vec::new();
-    for trigger in stored.iter().filter(|trigger| trigger.key().name() != "fenced") {
+    for trigger in stored.iter().filter(|trigger| trigger.key().name().starts_with("effect")) {
         let start = trigger.start_time().timestamp_millis();
         let job = trigger.job_key().to_string();
         expected
@@ -212,6 +214,8 @@ fn effects_happen_once(database: &str) {
         done.len(),
         cluster.stderr_lines("completion refused")
     );
+    let repeated = checker::repeated_steps(&events);
+    assert!(repeated.is_empty(), "steps before a checkpoint were done again: {repeated:?}");
     assert_eq!(accepted.max(), Some(written.fence()), "a smaller fence was accepted after a larger one");
     assert_eq!(done, expected, "an effect is missing, or happened twice");
     cluster.succeeded();

@@ -38,7 +38,7 @@ struct Tools<'a> {
 type Run = fn(&mut JobContext, &Tools<'_>) -> Result<End, JobError>;
 
 /// Every demo job type, by its name.
-const TYPES: [(&str, Run); 10] = [
+const TYPES: [(&str, Run); 11] = [
     ("demo.append", append),
     ("demo.sleep", sleep),
     ("demo.stubborn", stubborn),
@@ -47,6 +47,7 @@ const TYPES: [(&str, Run); 10] = [
     ("demo.forever", forever),
     ("demo.silent", silent),
     ("demo.counter", counter),
+    ("demo.checkpoint", checkpoint),
     ("demo.effect", effect),
     ("demo.fenced", fenced),
 ];
@@ -159,6 +160,24 @@ fn counter(ctx: &mut JobContext, _: &Tools<'_>) -> Result<End, JobError> {
         _ => DataValue::String(next.to_string()),
     };
     ctx.job_data_mut().put("n", value);
+    Ok(End::Succeeded)
+}
+
+/// Does `steps` steps of `ms` each and keeps how far it has come; goes on from there if it is interrupted.
+fn checkpoint(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
+    let steps = ctx.data().integer("steps").unwrap_or(10);
+    for step in ctx.resume::<i64>()?.unwrap_or(0)..steps {
+        std::thread::sleep(millis(ctx, "ms", 100));
+        tools.events.step(step);
+        match ctx.checkpoint(&(step + 1)) {
+            Ok(()) => {}
+            Err(error) if error.is_fenced() => {
+                tools.events.lost();
+                return Ok(End::Lost);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
     Ok(End::Succeeded)
 }
 

@@ -86,6 +86,11 @@ impl Events {
         self.write("TICK", None);
     }
 
+    /// The run has done a step of its work.
+    pub fn step(&self, step: i64) {
+        self.write("TICK", Some(("step", step.into())));
+    }
+
     /// The run has noticed that its fire belongs to another node.
     pub fn lost(&self) {
         self.write("LOST", None);

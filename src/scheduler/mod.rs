@@ -23,6 +23,7 @@ mod running;
 mod service;
 mod shutdown;
 mod standing;
+mod submission;
 mod worker_pool;
 
 pub use builder::SchedulerBuilder;
@@ -31,6 +32,7 @@ pub use health::{CounterValues, Health, ServiceHealth, ServiceState};
 pub use job::{Job, JobError};
 pub use running::RunningJob;
 pub use shutdown::ShutdownReport;
+pub use submission::{SUBMITTED_GROUP, Submission};
 
 use crate::error::{Error, Result};
 use crate::listener::ListenerManager;

@@ -112,7 +112,7 @@ pub trait Database: Send + Sync {
 }
 
 /// One transaction on the rows of one scheduler.
-pub trait Session: JobRows + TriggerRows + CalendarRows + FiredRows + ClusterRows {
+pub trait Session: JobRows + TriggerRows + CalendarRows + FiredRows + WorkRows + ClusterRows {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).
     fn now_ms(&mut self) -> Result<i64>;
 
@@ -257,6 +257,22 @@ pub trait FiredRows {
     fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>>;
     /// Writes recovery rows.
     fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()>;
+}
+
+/// Rows of our side tables of checkpoints and requests.
+pub trait WorkRows {
+    /// How far the work has come that began with this fire.
+    fn checkpoint(&mut self, root_fire_id: &str) -> Result<Option<CheckpointRow>>;
+    /// Writes a checkpoint in the place of the last; false, and nothing is written, if a later fire has written one.
+    fn put_checkpoint(&mut self, row: &CheckpointRow) -> Result<bool>;
+    /// Deletes checkpoints; those that are not there are ignored.
+    fn delete_checkpoints(&mut self, root_fire_ids: &[String]) -> Result<()>;
+    /// Those of these requests that were taken before.
+    fn requests(&mut self, request_ids: &[String]) -> Result<Vec<RequestRow>>;
+    /// Notes that requests were taken.
+    fn insert_requests(&mut self, requests: &[RequestRow]) -> Result<()>;
+    /// Forgets requests taken before `before_ms`; returns how many there were.
+    fn forget_requests(&mut self, before_ms: i64) -> Result<usize>;
 }
 
 /// Rows of `SCHEDULER_STATE` and our side table of instances.

@@ -20,11 +20,12 @@ mod upkeep;
 
 pub use database::{
     Begin, CalendarRows, ClusterRows, Database, FiredRows, JobRows, Lock, Owner, Session, StatementCounts, TriggerRows,
+    WorkRows,
 };
-pub use definitions::{Imported, TriggerSummary};
+pub use definitions::{Imported, Request, Taken, TriggerSummary};
 pub use firing::{
-    AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle, Recovering,
-    Reservation,
+    AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle,
+    MAX_CHECKPOINT_BYTES, Recovering, Reservation,
 };
 pub use memory::MemoryDatabase;
 pub use open::open;

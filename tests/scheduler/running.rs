@@ -5,7 +5,7 @@ use crate::support::wait_until;
 use carnelian::store::CompletionInstruction;
 use carnelian::{
     FireEnd, FireEvent, FireOutcome, GroupMatcher, JobContext, JobDetail, JobError, JobKey, JobListener,
-    SchedulerListener, SimpleSchedule, Trigger, TriggerKey, TriggerListener, TriggerState,
+    SchedulerListener, SimpleSchedule, Submission, Trigger, TriggerKey, TriggerListener, TriggerState,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
@@ -381,4 +381,58 @@ fn a_job_that_is_not_durable_waits_for_its_first_trigger_and_goes_with_the_last(
     node.schedule_jobs(vec![(detail.clone(), keys.iter().map(later).collect())], false).unwrap();
     assert_eq!(node.unschedule_all(&keys).unwrap(), 2);
     assert!(!node.job_exists(detail.key()).unwrap());
+}
+
+/// PA-40: what a run kept is there for the next one of the same work, and gone when the work is done.
+#[test]
+fn a_run_goes_on_from_the_last_checkpoint() {
+    let cluster = Cluster::new();
+    let (saw, sights) = unbounded();
+    let steps = move |ctx: &mut JobContext| {
+        let begin = ctx.resume::<u32>()?.unwrap_or(0);
+        saw.send((begin, ctx.checkpoint_version()))?;
+        for step in begin..4 {
+            if step == 2 && ctx.refire_count() == 0 {
+                return Err(JobError::new("half done").refire_immediately());
+            }
+            ctx.checkpoint(&(step + 1))?;
+        }
+        let wrong = ctx.resume::<String>().err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(wrong.contains("CN_CHECKPOINTS") && wrong.contains("version 4"), "{wrong}");
+        Ok(())
+    };
+    let node = cluster.node("n1", 1).job_fn("steps", steps).build().unwrap();
+    node.start().unwrap();
+    for name in ["first", "second"] {
+        let detail = job(name, "steps");
+        node.schedule_job(detail.clone(), now(name, &detail)).unwrap();
+        assert_eq!(sights.recv_timeout(LONG).unwrap(), (0, 0));
+        assert_eq!(sights.recv_timeout(LONG).unwrap(), (2, 2));
+    }
+    cluster.await_quiet();
+    assert_eq!(node.store().audit().unwrap().swept, 0, "the checkpoints went with their fires");
+    cluster.assert_sound();
+}
+
+#[test]
+fn submitted_work_is_done_once_for_each_request() {
+    let cluster = Cluster::new();
+    let (ran, runs) = unbounded();
+    let work = move |ctx: &mut JobContext| Ok(ran.send(ctx.data().integer("n").unwrap_or(-1))?);
+    let node = cluster.node("n1", 4).job_fn("work", work).build().unwrap();
+    node.start().unwrap();
+    let all = |n: i64| Submission::new("work").data("n", n).request_id(format!("request {}", n / 2)).description("x");
+    let taken = node.submit_all((0..20).map(all)).unwrap();
+    assert_eq!(taken.iter().filter(|one| one.is_new).count(), 10);
+    assert!(taken.chunks(2).all(|pair| pair[0].job == pair[1].job && pair[0].is_new && !pair[1].is_new));
+    let mut seen: Vec<i64> = (0..10).map(|_| runs.recv_timeout(LONG).unwrap()).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (0..10).map(|n| n * 2).collect::<Vec<_>>());
+    cluster.await_quiet();
+    assert!(!node.submit(all(0)).unwrap().is_new, "it is known after it was done");
+    assert!(node.submit(Submission::new("work")).unwrap().is_new);
+    assert_eq!(runs.recv_timeout(LONG).unwrap(), -1);
+    cluster.await_quiet();
+    assert!(node.jobs(&GroupMatcher::Any).unwrap().is_empty());
+    cluster.assert_sound();
 }

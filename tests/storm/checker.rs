@@ -81,3 +81,28 @@ pub fn check_latency(events: &[Value], deaths: &[Death], limit: Duration) {
 pub fn longest_recovery(events: &[Value], deaths: &[Death]) -> Option<Duration> {
     recoveries(events, deaths).map(|(_, latency)| latency).max()
 }
+
+/// Runs of `demo.checkpoint` that began before the last checkpoint of the run they go on from: `(fire, first step)`. A step
+/// counts as kept when the next one was begun.
+pub fn repeated_steps(events: &[Value]) -> Vec<(String, i64)> {
+    let steps: Vec<(&str, &str, i64)> = events
+        .iter()
+        .filter_map(|event| {
+            let step = event["step"].as_i64()?;
+            let fire = event["fire_id"].as_str()?;
+            Some((event["origin_fire_id"].as_str().unwrap_or(fire), fire, step))
+        })
+        .collect();
+    let mut repeated = Vec::new();
+    let mut kept: std::collections::BTreeMap<&str, i64> = std::collections::BTreeMap::new();
+    let mut last: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
+    for (root, fire, step) in steps {
+        let begins = last.insert(root, fire) != Some(fire);
+        if begins && step < kept.get(root).copied().unwrap_or(0) {
+            repeated.push((fire.to_owned(), step));
+        }
+        let known = kept.entry(root).or_insert(0);
+        *known = (*known).max(step);
+    }
+    repeated
+}

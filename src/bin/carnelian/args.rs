@@ -132,6 +132,9 @@ pub struct Schedule {
     /// Replaces the job and the trigger if they exist; fires in progress go on
     #[arg(long)]
     pub replace: bool,
+    /// Your name for the request: a second one with it stores nothing, and is answered like the first
+    #[arg(long, value_name = "ID", conflicts_with = "replace")]
+    pub request_id: Option<String>,
 }
 
 #[derive(Args)]

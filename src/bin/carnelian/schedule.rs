@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
 use crate::value::{Moment, data_map};
 use crate::when;
-use carnelian::store::JobStore;
+use carnelian::store::{JobStore, Request};
 use carnelian::{JobDetail, JobKey, Trigger};
 use serde_json::json;
 
@@ -14,11 +14,31 @@ use serde_json::json;
 pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     let detail = job(options.job.clone(), &options.job_type, &options.flags, options.flags.durable)?;
     let trigger = trigger(store, options)?;
+    if let Some(id) = &options.request_id {
+        return once(store, output, id, detail, trigger);
+    }
     let stored = store_both(store, &detail, &trigger, options.replace)?;
     let next = stored.next_fire_time().map(|time| time.timestamp_millis());
     output.done(
         json!({"job": detail.key().to_string(), "trigger": stored.key().to_string(), "next_fire_ms": next}),
         &format!("scheduled {} for {}: fires at {}", stored.key(), detail.key(), time(next)),
+    )
+}
+
+/// Stores both unless a request of this id was taken before; says which job and trigger stand for it.
+fn once(store: &JobStore, output: Output, id: &str, job: JobDetail, trigger: Trigger) -> Outcome {
+    let request = Request { request_id: Some(id.to_owned()), job, trigger };
+    let taken = store.take_requests(&[request])?.pop();
+    let taken = taken.ok_or_else(|| Failure::Refused("the request was not answered".to_owned()))?;
+    let stored = store.trigger(&taken.trigger)?;
+    let next = stored.and_then(|trigger| trigger.next_fire_time()).map(|time| time.timestamp_millis());
+    let what = if taken.is_new { "scheduled" } else { "taken before:" };
+    output.done(
+        json!({
+            "job": taken.job.to_string(), "trigger": taken.trigger.to_string(), "next_fire_ms": next,
+            "request_id": id, "is_new": taken.is_new,
+        }),
+        &format!("{what} {} for {}: fires at {}", taken.trigger, taken.job, time(next)),
     )
 }
 

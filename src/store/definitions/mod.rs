@@ -5,10 +5,12 @@ mod foreign;
 mod import;
 mod listing;
 mod pausing;
+mod requests;
 mod scheduling;
 mod standing;
 
 pub use import::Imported;
+pub use requests::{Request, Taken};
 
 use crate::key::{JobKey, TriggerKey};
 

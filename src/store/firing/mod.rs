@@ -1,11 +1,14 @@
 //! The life of a fire in the store: acquired, fired, completed or released.
 
 mod acquire;
+mod checkpoint;
 mod complete;
 mod fire;
 mod release;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
+
+pub use checkpoint::MAX_CHECKPOINT_BYTES;
 
 pub(in crate::store) use acquire::fenced;
 
@@ -97,6 +100,7 @@ impl FireBundle {
             instruction,
             job_data,
             by_job: false,
+            checkpoint: None,
         }
     }
 }
@@ -158,6 +162,8 @@ pub struct Completion {
     pub job_data: Option<JobDataMap>,
     /// Whether the job has recorded its end in a transaction of its own, so that its fired row is expected to be gone.
     pub by_job: bool,
+    /// The first fire of its chain, if there is a checkpoint under it that goes with the end of the work.
+    pub checkpoint: Option<String>,
 }
 
 /// What a completion came to.

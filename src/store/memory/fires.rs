@@ -158,13 +158,24 @@ impl ClusterRows for MemorySession<'_> {
     fn stray_side_rows(&mut self) -> Result<usize> {
         self.reads()?;
         // One map holds both rows of an instance.
-        Ok(self.tables.recoveries.values().filter(|r| self.tables.triggers.get(&r.trigger).is_none()).count())
+        let recoveries = self.tables.recoveries.values().filter(|r| self.tables.triggers.get(&r.trigger).is_none());
+        let checkpoints = self.tables.checkpoints.values().filter(|c| !self.is_underway(&c.root_fire_id));
+        Ok(recoveries.count() + checkpoints.count())
     }
 
     fn sweep_side_rows(&mut self) -> Result<usize> {
         self.changes()?;
         let triggers: BTreeSet<TriggerKey> = self.tables.triggers.values().map(|t| t.key.clone()).collect();
-        Ok(self.tables.recoveries.remove_if(|_, recovery| !triggers.contains(&recovery.trigger)))
+        let recoveries = self.tables.recoveries.remove_if(|_, recovery| !triggers.contains(&recovery.trigger));
+        let over: Vec<String> = self
+            .tables
+            .checkpoints
+            .values()
+            .map(|c| c.root_fire_id.clone())
+            .filter(|id| !self.is_underway(id))
+            .collect();
+        let checkpoints = over.iter().filter(|id| self.tables.checkpoints.remove(*id).is_some()).count();
+        Ok(recoveries + checkpoints)
     }
 
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {
@@ -174,5 +185,13 @@ impl ClusterRows for MemorySession<'_> {
             return Ok(false);
         }
         Ok(self.tables.instances.remove(name).is_some())
+    }
+}
+
+impl MemorySession<'_> {
+    /// Whether the work that began with this fire runs, or waits to be recovered.
+    fn is_underway(&self, root_fire_id: &String) -> bool {
+        self.tables.fired.get(root_fire_id).is_some()
+            || self.tables.recoveries.values().any(|recovery| recovery.root_fire_id == *root_fire_id)
     }
 }

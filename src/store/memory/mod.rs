@@ -4,9 +4,12 @@ mod calendars;
 mod definitions;
 mod fires;
 mod journal;
+mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
-use super::row::{CalendarRow, FiredRow, InstanceRow, JobRow, RecoveryRow, Snapshot, TriggerRow};
+use super::row::{
+    CalendarRow, CheckpointRow, FiredRow, InstanceRow, JobRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::key::{JobKey, TriggerKey};
@@ -37,6 +40,8 @@ struct Tables {
     instances: Journaled<String, InstanceRow>,
     paused_groups: Journaled<String, ()>,
     calendars: Journaled<String, CalendarRow>,
+    checkpoints: Journaled<String, CheckpointRow>,
+    requests: Journaled<String, (RequestRow, i64)>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -50,6 +55,8 @@ impl Tables {
         self.instances.commit();
         self.paused_groups.commit();
         self.calendars.commit();
+        self.checkpoints.commit();
+        self.requests.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -62,6 +69,8 @@ impl Tables {
         self.instances.roll_back();
         self.paused_groups.roll_back();
         self.calendars.roll_back();
+        self.checkpoints.roll_back();
+        self.requests.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

@@ -19,3 +19,4 @@ mod pausing;
 mod recovery;
 mod scheduling;
 mod states;
+mod work;

@@ -12,6 +12,7 @@ mod schedules;
 mod snapshot;
 mod trigger_row;
 mod triggers;
+mod work;
 
 use super::statement::Value;
 use crate::key::{JobKey, TriggerKey};

@@ -1,0 +1,79 @@
+//! Requests: work is stored once for each request, however often it is asked for.
+
+use crate::error::Result;
+use crate::job::JobDetail;
+use crate::key::{JobKey, TriggerKey, check_name};
+use crate::store::JobStore;
+use crate::store::row::RequestRow;
+use crate::trigger::Trigger;
+use std::collections::BTreeMap;
+
+/// A job with its trigger, to be stored once for a request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The caller's name for it, at most 190 characters; none if it is not to be told from others.
+    pub request_id: Option<String>,
+    /// The job.
+    pub job: JobDetail,
+    /// Its trigger.
+    pub trigger: Trigger,
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The job that stands for it.
+    pub job: JobKey,
+    /// The trigger that stands for it.
+    pub trigger: TriggerKey,
+    /// Whether it was taken now; otherwise the keys are those of the first time.
+    pub is_new: bool,
+}
+
+impl JobStore {
+    /// Stores each request's job and trigger, all in one transaction, unless a request of its id was taken before: then
+    /// nothing is stored for it, and the answer is that of the first time (PA-05). The answers are in order.
+    ///
+    /// # Errors
+    /// As [`JobStore::schedule`]; nothing is stored then.
+    pub fn take_requests(&self, requests: &[Request]) -> Result<Vec<Taken>> {
+        let ids: Vec<String> = requests.iter().filter_map(|request| request.request_id.clone()).collect();
+        ids.iter().try_for_each(|id| check_name("request id", id))?;
+        self.write("take requests", |s| {
+            let mut known: BTreeMap<String, RequestRow> =
+                s.requests(&ids)?.into_iter().map(|row| (row.request_id.clone(), row)).collect();
+            let (mut answers, mut work, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+            for Request { request_id, job, trigger } in requests {
+                let first = request_id.as_ref().and_then(|id| known.get(id));
+                if let Some(row) = first {
+                    answers.push(Taken { job: row.job.clone(), trigger: row.trigger.clone(), is_new: false });
+                    continue;
+                }
+                answers.push(Taken { job: job.key.clone(), trigger: trigger.key.clone(), is_new: true });
+                work.push((job.clone(), vec![trigger.clone()]));
+                if let Some(id) = request_id {
+                    let row = RequestRow { request_id: id.clone(), trigger: trigger.key.clone(), job: job.key.clone() };
+                    known.insert(id.clone(), row.clone());
+                    rows.push(row);
+                }
+            }
+            self.check_work(&work)?;
+            self.schedule_in(s, &work, false)?;
+            if !rows.is_empty() {
+                s.insert_requests(&rows)?;
+            }
+            Ok(answers)
+        })
+    }
+
+    /// What was stored for a request of this id, if it was taken.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) for an id that cannot be stored.
+    pub fn taken(&self, request_id: &str) -> Result<Option<Taken>> {
+        check_name("request id", request_id)?;
+        let rows = self.read("look for a request", |s| s.requests(&[request_id.to_owned()]))?;
+        let taken = |row: RequestRow| Taken { job: row.job, trigger: row.trigger, is_new: false };
+        Ok(rows.into_iter().next().map(taken))
+    }
+}

@@ -1,0 +1,47 @@
+//! Checkpoints: how far a piece of work has come, kept for whoever goes on with it.
+
+use crate::error::{Error, Result};
+use crate::store::row::{CheckpointRow, FiredState};
+use crate::store::{Begin, JobStore};
+
+/// The longest checkpoint, in bytes.
+pub const MAX_CHECKPOINT_BYTES: usize = 1 << 20;
+
+impl JobStore {
+    /// Writes how far the work of a fire has come, in the place of what was written before.
+    ///
+    /// One short transaction without the scheduler's lock. It holds the fired row: a fire that belongs to another node by
+    /// now writes nothing (PA-34), and one that is still held cannot be taken away in the middle.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`] if the fire is lost; [`Error::Invalid`] beyond [`MAX_CHECKPOINT_BYTES`].
+    pub fn write_checkpoint(&self, fire_id: &str, row: &CheckpointRow) -> Result<()> {
+        if row.data.len() > MAX_CHECKPOINT_BYTES {
+            return Err(Error::invalid(
+                "checkpoint",
+                format!("{} bytes", row.data.len()),
+                format!("expected at most {MAX_CHECKPOINT_BYTES} bytes: keep references instead of what they refer to"),
+            ));
+        }
+        self.retrying(
+            "write a checkpoint",
+            Begin::Writing,
+            |s| {
+                let held = s.hold_fired(fire_id)? == Some(FiredState::Executing);
+                if held && s.put_checkpoint(row)? {
+                    return Ok(());
+                }
+                Err(Error::Fenced {
+                    subject: format!("fire `{fire_id}`"),
+                    reason: "it belongs to another node, or has ended: stop".to_owned(),
+                })
+            },
+            &mut |s, ()| Ok(s.checkpoint(&row.root_fire_id)?.is_some_and(|stored| stored == *row)),
+        )
+    }
+
+    /// How far the work has come that began with this fire.
+    pub fn read_checkpoint(&self, root_fire_id: &str) -> Result<Option<CheckpointRow>> {
+        self.read("read a checkpoint", |s| s.checkpoint(root_fire_id))
+    }
+}
