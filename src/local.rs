@@ -3,7 +3,7 @@
 //! A time that the clock jumps over keeps the offset from before the jump (02:30 becomes 03:30);
 //! a time that comes twice means the second one.
 
-use crate::cron::zone::{Meaning, to_local, to_utc};
+use crate::cron::zone::{to_local, to_utc};
 use chrono::{DateTime, Days, Months, NaiveDate, NaiveTime};
 use chrono_tz::Tz;
 
@@ -27,9 +27,7 @@ pub(crate) fn date_at(ms: i64, zone: Tz) -> Option<NaiveDate> {
 /// The instant at which the clock shows `of_day` milliseconds after midnight on a date.
 pub(crate) fn instant(date: NaiveDate, of_day: i64, zone: Tz) -> Option<i64> {
     let local = DateTime::from_timestamp_millis(midnight(date).checked_add(of_day)?)?.naive_utc();
-    match to_utc(zone, local)? {
-        Meaning::Exists(utc) | Meaning::InGap(utc) => Some(utc.and_utc().timestamp_millis()),
-    }
+    Some(to_utc(zone, local)?.in_java().and_utc().timestamp_millis())
 }
 
 /// Midnight of the day on which an instant falls, which is after that instant in the first pass of a repeated

@@ -200,6 +200,79 @@ fn intervals_have_the_columns_of_quartz(mut both: Both) {
     both.end();
 }
 
+/// A program that knows nothing of options deletes and replaces triggers, and leaves them.
+fn options_belong_to_the_trigger_they_were_given_to(mut both: Both) {
+    let start = |ms: i64| chrono::DateTime::from_timestamp_millis(ms).unwrap();
+    let trigger = |name: &str, at: i64, options: bool| {
+        let schedule = CalendarIntervalSchedule::every(1, IntervalUnit::Month).without_drift(options);
+        Trigger::builder(TriggerKey::named(name), JobKey::named("j"))
+            .schedule(schedule)
+            .start_at(start(at))
+            .build()
+            .unwrap()
+    };
+    let now = both.now;
+    let triggers = ["kept", "deleted", "replaced"].map(|name| trigger(name, now, true));
+    both.store.schedule(vec![(both.job(), triggers.to_vec())], false).unwrap();
+    let options = |store: &JobStore, name: &str| {
+        store.trigger(&TriggerKey::named(name)).unwrap().map(|trigger| trigger.schedule().options().len())
+    };
+    let line = "TRIGGER_TYPE START_TIME OPTIONS";
+    let stored = both.other.line("CN_TRIGGER_OPTIONS", line, &both.name, "kept");
+    assert_eq!(stored, Some(format!("CAL_INT|{now}|without-drift")));
+
+    let scheduler = both.name.clone();
+    both.other.execute(&format!(
+        "DELETE FROM QRTZ_SIMPROP_TRIGGERS WHERE SCHED_NAME = '{scheduler}' AND TRIGGER_NAME = 'deleted'; \
+         DELETE FROM QRTZ_TRIGGERS WHERE SCHED_NAME = '{scheduler}' AND TRIGGER_NAME = 'deleted'; \
+         UPDATE QRTZ_TRIGGERS SET START_TIME = START_TIME + 1 WHERE SCHED_NAME = '{scheduler}' AND TRIGGER_NAME = 'replaced'"
+    ));
+    let seen = |store: &JobStore| ["kept", "deleted", "replaced"].map(|name| options(store, name));
+    assert_eq!(seen(&both.store), [Some(1), None, Some(0)]);
+    // The same key, kind and start again.
+    both.store.add_trigger(trigger("deleted", now, false), false).unwrap();
+    assert_eq!(seen(&both.store), [Some(1), Some(0), Some(0)]);
+    assert_eq!(both.store.audit().unwrap().swept, 1);
+    assert_eq!(both.store.audit().unwrap().swept, 0);
+    assert_eq!(both.other.line("CN_TRIGGER_OPTIONS", line, &both.name, "replaced"), None);
+    assert_eq!(seen(&both.store), [Some(1), Some(0), Some(0)]);
+    both.end();
+}
+
+/// Tables that an older version made get what it did not know.
+fn older_tables_are_upgraded(url: &str, mut other: Other) {
+    let name = support::fresh_name("older");
+    let prefix = format!("{}_", name.replace('-', "_"));
+    let clock = Arc::new(SystemClock::default());
+    let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
+    let options = SqlOptions { table_prefix: prefix.clone(), ..SqlOptions::new(&name) };
+    let database = Arc::new(SqlDatabase::open(&url, clock.clone(), options).unwrap());
+    let store = JobStore::new(database, clock, StoreSettings { scheduler_name: name, ..StoreSettings::default() });
+    store.database().migrate().unwrap();
+    store.database().check_schema().unwrap();
+    other.execute(&format!(
+        "DROP TABLE {prefix}CN_TRIGGER_OPTIONS; DELETE FROM {prefix}CN_MIGRATIONS WHERE VERSION = '0003_trigger_options'"
+    ));
+    let error = store.database().check_schema().unwrap_err().to_string();
+    assert!(error.contains("`0003_trigger_options` is missing; run `carnelian migrate`"), "{error}");
+    assert_eq!(store.database().migrate().unwrap(), ["created the side table of options of triggers"]);
+    store.database().check_schema().unwrap();
+    assert_eq!(store.database().migrate().unwrap(), Vec::<String>::new());
+
+    let job = JobDetail::builder(JobKey::named("j"), "t").build().unwrap();
+    let schedule = CalendarIntervalSchedule::every(1, IntervalUnit::Month).without_drift(true);
+    let trigger = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(schedule).build().unwrap();
+    let stored = store.schedule(vec![(job, vec![trigger])], false).unwrap();
+    assert_eq!(store.trigger(&TriggerKey::named("t")).unwrap().as_ref(), stored.first());
+    drop(store);
+    let quartz = "FIRED_TRIGGERS PAUSED_TRIGGER_GRPS SCHEDULER_STATE LOCKS SIMPLE_TRIGGERS SIMPROP_TRIGGERS CRON_TRIGGERS \
+                  BLOB_TRIGGERS TRIGGERS JOB_DETAILS CALENDARS";
+    let ours = "CN_MIGRATIONS CN_FENCES CN_INSTANCES CN_RECOVERIES CN_COMMITS CN_TRIGGER_OPTIONS";
+    for table in quartz.split(' ').chain(ours.split(' ')).filter(|table| !table.is_empty()) {
+        other.execute(&format!("DROP TABLE {prefix}{table}"));
+    }
+}
+
 fn postgres() -> Both {
     let url = support::postgres_url();
     Both::new(&url, Other::Postgres(PgConnection::establish(&url).unwrap()))
@@ -245,4 +318,40 @@ fn intervals_have_the_columns_of_quartz_on_postgres() {
 #[test]
 fn intervals_have_the_columns_of_quartz_on_mysql() {
     intervals_have_the_columns_of_quartz(mysql());
+}
+
+#[test]
+fn options_belong_to_the_trigger_they_were_given_to_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    options_belong_to_the_trigger_they_were_given_to(sqlite(&folder));
+}
+
+#[test]
+fn options_belong_to_the_trigger_they_were_given_to_on_postgres() {
+    options_belong_to_the_trigger_they_were_given_to(postgres());
+}
+
+#[test]
+fn options_belong_to_the_trigger_they_were_given_to_on_mysql() {
+    options_belong_to_the_trigger_they_were_given_to(mysql());
+}
+
+#[test]
+fn older_tables_are_upgraded_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("older.db").display().to_string();
+    let url = format!("sqlite:{file}");
+    older_tables_are_upgraded(&url, Other::Sqlite(SqliteConnection::establish(&file).unwrap()));
+}
+
+#[test]
+fn older_tables_are_upgraded_on_postgres() {
+    let url = support::postgres_url();
+    older_tables_are_upgraded(&url, Other::Postgres(PgConnection::establish(&url).unwrap()));
+}
+
+#[test]
+fn older_tables_are_upgraded_on_mysql() {
+    let url = support::mysql_url();
+    older_tables_are_upgraded(&url, Other::Mysql(MysqlConnection::establish(&url).unwrap()));
 }

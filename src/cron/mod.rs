@@ -9,6 +9,7 @@ mod kind;
 mod next;
 mod parse;
 mod scan;
+mod time_change;
 mod wall;
 mod year;
 pub(crate) mod zone;
@@ -21,6 +22,7 @@ use chrono_tz::Tz;
 
 pub use self::error::CronParseError;
 use self::parse::Plan;
+pub(crate) use self::time_change::TimeChange;
 use self::wall::Wall;
 
 /// A cron expression: `second minute hour day-of-month month day-of-week [year]`.
@@ -111,6 +113,14 @@ impl CronExpression {
     #[doc(alias = "getTimeAfter")]
     pub fn next_after(&self, after_ms: i64, zone: Tz, now_year: i32) -> Option<i64> {
         next::next_after(&self.plan, after_ms, zone, now_year)
+    }
+
+    /// As [`next_after`](Self::next_after), where clocks change as `change` says.
+    pub(crate) fn next_with(&self, after_ms: i64, zone: Tz, now_year: i32, change: TimeChange) -> Option<i64> {
+        if change.is_quartz() {
+            return self.next_after(after_ms, zone, now_year);
+        }
+        time_change::next_after(&self.plan, after_ms, zone, now_year, change)
     }
 
     /// Whether the expression fires in the second of this instant.

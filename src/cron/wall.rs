@@ -24,9 +24,7 @@ impl Wall {
 
     /// The instant meant, in milliseconds.
     pub(super) fn instant(self) -> Option<i64> {
-        match to_utc(self.zone, self.time)? {
-            Meaning::Exists(utc) | Meaning::InGap(utc) => Some(utc.and_utc().timestamp_millis()),
-        }
+        Some(to_utc(self.zone, self.time)?.in_java().and_utc().timestamp_millis())
     }
 
     pub(super) fn date(self) -> NaiveDate {
@@ -72,8 +70,8 @@ impl Wall {
         let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
         let time = date.and_hms_opt(0, 0, 0)?.checked_add_signed(TimeDelta::try_seconds(seconds)?)?;
         let time = match to_utc(self.zone, time)? {
-            Meaning::Exists(_) => time,
-            Meaning::InGap(utc) => to_local(self.zone, utc)?,
+            Meaning::Once(_) | Meaning::Twice { .. } => time,
+            Meaning::InGap { by_old_offset, .. } => to_local(self.zone, by_old_offset)?,
         };
         Some(Wall { zone: self.zone, time })
     }

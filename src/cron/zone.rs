@@ -12,13 +12,26 @@ const LAST_KNOWN_YEAR: i32 = 2099;
 /// The first of the 28 years up to the last one, among which every calendar occurs.
 const FIRST_OF_CYCLE: i32 = LAST_KNOWN_YEAR - 27;
 
-/// What a local time means.
+/// What a local time means, as times in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// This time in UTC; of a time that comes twice, the second, in standard time.
-    Exists(NaiveDateTime),
-    /// The clock jumps over it; by the offset from before the jump it is this time in UTC.
-    InGap(NaiveDateTime),
+    /// The clock shows it once.
+    Once(NaiveDateTime),
+    /// The clock shows it twice: the second time is the one that Java means.
+    Twice { first: NaiveDateTime, second: NaiveDateTime },
+    /// The clock jumps over it: what it is by the offset from before the jump, and when the clock jumps.
+    InGap { by_old_offset: NaiveDateTime, end: NaiveDateTime },
+}
+
+impl Meaning {
+    /// The time that Java means.
+    pub(crate) fn in_java(self) -> NaiveDateTime {
+        match self {
+            Meaning::Once(utc) => utc,
+            Meaning::Twice { second, .. } => second,
+            Meaning::InGap { by_old_offset, .. } => by_old_offset,
+        }
+    }
 }
 
 /// What the clocks of a zone show at a time in UTC.
@@ -30,16 +43,23 @@ pub(crate) fn to_local(zone: Tz, utc: NaiveDateTime) -> Option<NaiveDateTime> {
 
 /// The time in UTC that is meant by a time on the clocks of a zone.
 pub(crate) fn to_utc(zone: Tz, local: NaiveDateTime) -> Option<Meaning> {
-    let known = local.checked_sub_signed(shift_of(local)?)?;
-    match zone.offset_from_local_datetime(&known) {
-        MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => {
-            local.checked_sub_signed(seconds(&offset)).map(Meaning::Exists)
-        }
+    let shift = shift_of(local)?;
+    let known = local.checked_sub_signed(shift)?;
+    Some(match zone.offset_from_local_datetime(&known) {
+        MappedLocalTime::Single(offset) => Meaning::Once(local.checked_sub_signed(seconds(&offset))?),
+        MappedLocalTime::Ambiguous(before, after) => Meaning::Twice {
+            first: local.checked_sub_signed(seconds(&before))?,
+            second: local.checked_sub_signed(seconds(&after))?,
+        },
         MappedLocalTime::None => {
-            let (_, before) = GapInfo::new(&known, &zone)?.begin?;
-            local.checked_sub_signed(seconds(&before)).map(Meaning::InGap)
+            let (begin, before) = GapInfo::new(&known, &zone)?.begin?;
+            let before = seconds(&before);
+            Meaning::InGap {
+                by_old_offset: local.checked_sub_signed(before)?,
+                end: begin.checked_add_signed(shift)?.checked_sub_signed(before)?,
+            }
         }
-    }
+    })
 }
 
 fn seconds(offset: &impl Offset) -> TimeDelta {
@@ -67,15 +87,22 @@ mod tests {
         NaiveDate::from_ymd_opt(year, month, day).unwrap().and_hms_opt(hour, 30, 0).unwrap()
     }
 
+    fn hour(year: i32, month: u32, day: u32, hour: u32) -> NaiveDateTime {
+        NaiveDate::from_ymd_opt(year, month, day).unwrap().and_hms_opt(hour, 0, 0).unwrap()
+    }
+
     #[test]
     fn a_time_in_the_gap_keeps_the_old_offset() {
-        assert_eq!(to_utc(Berlin, time(2026, 3, 29, 2)), Some(Meaning::InGap(time(2026, 3, 29, 1))));
-        assert_eq!(to_utc(Berlin, time(2026, 3, 29, 3)), Some(Meaning::Exists(time(2026, 3, 29, 1))));
+        let in_gap = Meaning::InGap { by_old_offset: time(2026, 3, 29, 1), end: hour(2026, 3, 29, 1) };
+        assert_eq!(to_utc(Berlin, time(2026, 3, 29, 2)), Some(in_gap));
+        assert_eq!(to_utc(Berlin, time(2026, 3, 29, 3)), Some(Meaning::Once(time(2026, 3, 29, 1))));
     }
 
     #[test]
     fn a_time_that_comes_twice_is_the_second() {
-        assert_eq!(to_utc(Berlin, time(2026, 10, 25, 2)), Some(Meaning::Exists(time(2026, 10, 25, 1))));
+        let twice = Meaning::Twice { first: time(2026, 10, 25, 0), second: time(2026, 10, 25, 1) };
+        assert_eq!(to_utc(Berlin, time(2026, 10, 25, 2)), Some(twice));
+        assert_eq!(twice.in_java(), time(2026, 10, 25, 1));
         assert_eq!(to_local(Berlin, time(2026, 10, 25, 0)), Some(time(2026, 10, 25, 2)));
         assert_eq!(to_local(Berlin, time(2026, 10, 25, 1)), Some(time(2026, 10, 25, 2)));
     }
@@ -83,7 +110,8 @@ mod tests {
     #[test]
     fn clocks_change_after_the_end_of_the_data() {
         // The last Sunday of March 2100 is the 28th.
-        assert_eq!(to_utc(Berlin, time(2100, 3, 28, 2)), Some(Meaning::InGap(time(2100, 3, 28, 1))));
+        let in_gap = Meaning::InGap { by_old_offset: time(2100, 3, 28, 1), end: hour(2100, 3, 28, 1) };
+        assert_eq!(to_utc(Berlin, time(2100, 3, 28, 2)), Some(in_gap));
         assert_eq!(to_local(Berlin, time(2104, 7, 1, 10)), Some(time(2104, 7, 1, 12)));
         assert_eq!(to_local(Berlin, time(2104, 12, 1, 10)), Some(time(2104, 12, 1, 11)));
     }

@@ -43,7 +43,7 @@ pub(crate) fn apply(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: 
     match instruction_in_effect(trigger) {
         // Only the smart policy is never in effect itself.
         Ignore | Smart => {}
-        FireNow | FireOnceNow => trigger.next_ms = Some(now_ms),
+        FireNow | FireOnceNow => trigger.next_ms = Some(now_ms).filter(|now| !is_over(trigger, *now)),
         DoNothing | RescheduleNextWithExistingCount => wait_for_next(trigger, calendar, now_ms),
         RescheduleNextWithRemainingCount => {
             let due = trigger.next_ms;
@@ -58,6 +58,14 @@ pub(crate) fn apply(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: 
             let missed = missed_between(trigger, trigger.next_ms, Some(now_ms));
             start_again(trigger, missed, now_ms);
         }
+    }
+}
+
+/// Whether a trigger that respects its end may no longer fire; others do so late whatever their end.
+fn is_over(trigger: &Trigger, now_ms: i64) -> bool {
+    match &trigger.schedule {
+        Schedule::DailyTimeInterval(daily) => daily.is_over(trigger.end_ms, now_ms),
+        _ => false,
     }
 }
 
@@ -112,7 +120,9 @@ fn missed_between(trigger: &Trigger, from: Option<i64>, to: Option<i64>) -> i64 
 mod tests {
     use super::*;
     use crate::key::{JobKey, TriggerKey};
-    use crate::trigger::{CronSchedule, SimpleSchedule};
+    use crate::trigger::{
+        CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, SimpleSchedule, moment,
+    };
     use MisfireInstruction::*;
     use std::time::Duration;
 
@@ -202,6 +212,67 @@ mod tests {
             let mut trigger = due_again(schedule(), instruction);
             apply(&mut trigger, None, LATE + 1);
             assert_eq!(trigger.next_ms, Some(next), "{instruction:?}");
+        }
+    }
+
+    #[test]
+    fn who_waits_waits_for_the_end_of_a_gap_or_for_the_other_pass() {
+        let ms = |text| chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis();
+        let half_past_two = CronSchedule::new("0 30 2 * * ?").unwrap().in_zone(chrono_tz::Europe::Berlin);
+        let schedule = half_past_two.fire_at_gap_end(true).both_passes(true);
+        for (now, next) in [
+            ("2026-03-29T01:59:00+01:00", "2026-03-29T03:00:00+02:00"),
+            ("2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00"),
+            ("2026-10-25T02:29:00+02:00", "2026-10-25T02:30:00+02:00"),
+            ("2026-10-25T02:45:00+02:00", "2026-10-25T02:30:00+01:00"),
+            ("2026-10-25T02:30:00+01:00", "2026-10-26T02:30:00+01:00"),
+        ] {
+            let mut trigger = due_again(schedule.clone().into(), DoNothing);
+            apply(&mut trigger, None, ms(now));
+            assert_eq!(trigger.next_ms, Some(ms(next)), "{now}");
+            let mut trigger = due_again(schedule.clone().into(), Smart);
+            apply(&mut trigger, None, ms(now));
+            assert_eq!(trigger.next_ms, Some(ms(now)));
+        }
+    }
+
+    #[test]
+    fn a_month_counted_from_the_start_survives_a_misfire() {
+        let ms = |text| chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis();
+        let monthly = CalendarIntervalSchedule::every(1, IntervalUnit::Month).without_drift(true);
+        let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(monthly);
+        let start = ms("2026-01-31T09:00:00Z");
+        let mut trigger = builder.start_at(moment(start)).build().unwrap();
+        trigger.set_history(Some(ms("2026-02-28T09:00:00Z")), Some(start), 1);
+        let late = ms("2026-03-02T00:00:00Z");
+        apply(&mut trigger, None, late);
+        assert_eq!(trigger.next_ms, Some(late), "the smart policy fires now");
+        trigger.triggered(None, late);
+        assert_eq!(trigger.next_ms, Some(ms("2026-03-31T09:00:00Z")));
+    }
+
+    #[test]
+    fn after_an_end_that_is_respected_nothing_is_made_up_for() {
+        for (respects, instruction, next) in [
+            (true, Smart, None),
+            (true, FireOnceNow, None),
+            (true, DoNothing, None),
+            (true, Ignore, Some(START + MINUTE)),
+            (false, Smart, Some(LATE)),
+        ] {
+            let schedule = DailyTimeIntervalSchedule::every(1, IntervalUnit::Minute).respect_end_time(respects);
+            let mut trigger = due_again(schedule.into(), instruction);
+            trigger.end_ms = Some(LATE - 1);
+            apply(&mut trigger, None, LATE);
+            assert_eq!(trigger.next_ms, next, "{respects} {instruction:?}");
+            trigger.set_history(Some(START + MINUTE), Some(START), 1);
+            trigger.end_ms = Some(LATE);
+            apply(&mut trigger, None, LATE);
+            assert_eq!(
+                trigger.next_ms.is_some(),
+                instruction != DoNothing,
+                "a fire at the end itself: {instruction:?}"
+            );
         }
     }
 }

@@ -166,9 +166,9 @@ pub trait TriggerRows {
     fn triggers_in(&mut self, states: &[TriggerState], limit: usize) -> Result<Vec<TriggerRow>>;
     /// The groups that have triggers.
     fn trigger_groups(&mut self) -> Result<Vec<String>>;
-    /// Stores new triggers, each with the row of its kind.
+    /// Stores new triggers, each with the row of its kind and that of its options.
     fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()>;
-    /// Deletes triggers with the rows of their kind and their recovery rows; returns how many there were.
+    /// Deletes triggers with the rows of their kind, their options and their recovery rows; returns how many there were.
     ///
     /// With `only_in`, a trigger in another state does not count and the caller must roll back: the rows of its kind
     /// are gone by then.
@@ -286,8 +286,8 @@ pub trait ClusterRows {
     /// Deletes the rows of an instance, with `seen_ms` only if its last check-in is still that one; returns whether
     /// there were any.
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool>;
-    /// How many side rows of instances and recoveries stand for nothing any longer: their state row, their trigger is
-    /// gone.
+    /// How many side rows of instances, recoveries and options stand for nothing any longer: their state row, their
+    /// trigger is gone.
     fn stray_side_rows(&mut self) -> Result<usize>;
     /// Deletes them; returns how many there were.
     fn sweep_side_rows(&mut self) -> Result<usize>;

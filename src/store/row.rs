@@ -57,6 +57,17 @@ pub struct TriggerRow {
     pub data: Option<Vec<u8>>,
     /// The row of its kind.
     pub schedule: ScheduleRow,
+    /// Its row in `CN_TRIGGER_OPTIONS`.
+    pub options: Option<OptionsRow>,
+}
+
+/// A row of `CN_TRIGGER_OPTIONS`: what a trigger does otherwise than Quartz.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionsRow {
+    /// The names of its options, with commas between.
+    pub names: String,
+    /// Whether a node of Quartz is a member of the cluster, so that they have no effect. Read only.
+    pub beside_quartz: bool,
 }
 
 /// What the table of a trigger's kind holds.

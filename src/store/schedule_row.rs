@@ -1,10 +1,11 @@
 //! Between the row of a trigger's kind and its schedule.
 
-use super::row::{Counts, ScheduleRow, TriggerRow};
-use crate::cron::CronExpression;
+use super::row::{Counts, OptionsRow, ScheduleRow, TriggerRow};
+use crate::cron::{CronExpression, TimeChange};
 use crate::error::{Error, Result};
 use crate::trigger::{
     CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, Schedule, SimpleSchedule,
+    TriggerOption,
 };
 use crate::zone;
 use chrono::{NaiveTime, Timelike, Weekday, WeekdaySet};
@@ -40,6 +41,12 @@ pub(super) fn schedule_row(schedule: &Schedule) -> ScheduleRow {
     }
 }
 
+/// What the side table of options is to hold; nothing for a trigger that does all as Quartz does.
+pub(super) fn options_row(schedule: &Schedule) -> Option<OptionsRow> {
+    let names: Vec<_> = schedule.options().into_iter().map(TriggerOption::name).collect();
+    (!names.is_empty()).then(|| OptionsRow { names: names.join(","), beside_quartz: false })
+}
+
 /// The counts that a fire or a misfire changes.
 pub(super) fn counts(schedule: &Schedule) -> Option<Counts> {
     match schedule {
@@ -54,9 +61,29 @@ pub(super) fn counts(schedule: &Schedule) -> Option<Counts> {
 
 /// The schedule of a row; `default_zone` counts where the row names none.
 ///
+/// Beside a node of Quartz it has no options. Both kinds of node may fire any trigger, and whoever does computes its
+/// next time: were the options in effect, that time would depend on who was faster. To leave such a trigger alone would
+/// not help, since Quartz's nodes take it all the same, nor would it be safe, since there may be a job that only ours
+/// can run. So as long as there is such a node, all compute as it does.
+///
 /// # Errors
 /// [`Error::Unreadable`], naming the column and what is wrong with it.
 pub(super) fn schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
+    let schedule = quartz_schedule(row, default_zone)?;
+    let Some(options) = &row.options else { return Ok(schedule) };
+    let mut better = schedule.clone();
+    for name in options.names.split(',') {
+        let option = TriggerOption::from_name(name).ok_or_else(|| {
+            let known = TriggerOption::ALL.map(TriggerOption::name).join(", ");
+            unreadable(row, format!("OPTIONS = `{}`: expected some of {known}", options.names))
+        })?;
+        better = better.with_option(option).map_err(|e| unreadable(row, e.to_string()))?;
+    }
+    Ok(if options.beside_quartz { schedule } else { better })
+}
+
+/// The schedule of a row without its options.
+fn quartz_schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
     let schedule = match (&row.schedule, row.kind.as_str()) {
         (ScheduleRow::Simple { repeat_count, interval_ms, times_triggered }, "SIMPLE") => {
             let simple = SimpleSchedule {
@@ -69,7 +96,7 @@ pub(super) fn schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
         (ScheduleRow::Cron { expression, zone }, "CRON") => {
             let zone = zone_of(row, "TIME_ZONE_ID", zone.as_deref(), default_zone)?;
             let expression = CronExpression::parse(expression).map_err(|e| unreadable(row, e.to_string()))?;
-            Ok(Schedule::Cron(CronSchedule { expression, zone }))
+            Ok(Schedule::Cron(CronSchedule { expression, zone, time_change: TimeChange::default() }))
         }
         (
             ScheduleRow::CalendarInterval { interval, unit, zone, preserve_hour, skip_day, times_triggered },
@@ -81,6 +108,7 @@ pub(super) fn schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
                 zone: zone_of(row, "STR_PROP_2", zone.as_deref(), default_zone)?,
                 preserve_hour: *preserve_hour,
                 skip_day: *skip_day,
+                without_drift: false,
                 times_triggered: *times_triggered,
             };
             calendar_interval.check().map(|()| Schedule::CalendarInterval(calendar_interval))
@@ -98,6 +126,7 @@ pub(super) fn schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
                 from,
                 to: Some(to),
                 times_triggered: *times_triggered,
+                respect_end: false,
                 default_zone,
             };
             daily.check().map(|()| Schedule::DailyTimeInterval(daily))
@@ -192,6 +221,7 @@ mod tests {
             misfire: 0,
             data: None,
             schedule,
+            options: None,
         }
     }
 
@@ -237,6 +267,30 @@ mod tests {
         }
         for text in ["", "0", "8", "1,", "MON", "1, 2", "256"] {
             assert!(read(text).is_err(), "`{text}`");
+        }
+    }
+
+    #[test]
+    fn options_are_read_as_they_are_written_and_have_no_effect_beside_quartz() {
+        let cron = Schedule::from(CronSchedule::new("0 30 2 * * ?").unwrap().fire_at_gap_end(true).both_passes(true));
+        let with = |names: &str, beside_quartz| {
+            let options = Some(OptionsRow { names: names.to_owned(), beside_quartz });
+            schedule(&TriggerRow { options, ..row("CRON", schedule_row(&cron)) }, Tz::UTC)
+        };
+        let written = options_row(&cron).unwrap().names;
+        assert_eq!(written, "fire-at-gap-end,both-passes");
+        assert_eq!(with(&written, false).unwrap(), cron);
+        assert_eq!(with(&written, true).unwrap().options(), []);
+        assert_eq!(options_row(&with(&written, true).unwrap()), None);
+        for (names, expected) in [
+            ("", "expected some of"),
+            ("faster", "OPTIONS = `faster`"),
+            ("without-drift", "it is for CAL_INT triggers"),
+        ] {
+            for beside_quartz in [false, true] {
+                let error = with(names, beside_quartz).unwrap_err().to_string();
+                assert!(error.contains(expected), "{error}");
+            }
         }
     }
 

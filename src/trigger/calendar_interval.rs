@@ -35,6 +35,7 @@ pub struct CalendarIntervalSchedule {
     pub(crate) zone: Tz,
     pub(crate) preserve_hour: bool,
     pub(crate) skip_day: bool,
+    pub(crate) without_drift: bool,
     pub(crate) times_triggered: i64,
 }
 
@@ -46,7 +47,15 @@ impl CalendarIntervalSchedule {
     #[doc(alias = "withInterval")]
     pub fn every(interval: u32, unit: IntervalUnit) -> Self {
         let interval = i64::from(interval);
-        Self { interval, unit, zone: Tz::UTC, preserve_hour: false, skip_day: false, times_triggered: 0 }
+        Self {
+            interval,
+            unit,
+            zone: Tz::UTC,
+            preserve_hour: false,
+            skip_day: false,
+            without_drift: false,
+            times_triggered: 0,
+        }
     }
 
     /// Counts days and longer units in another zone. Default: UTC.
@@ -70,6 +79,32 @@ impl CalendarIntervalSchedule {
     #[doc(alias = "skipDayIfHourDoesNotExist")]
     pub fn skip_day_without_hour(mut self, yes: bool) -> Self {
         self.skip_day = yes;
+        self
+    }
+
+    /// Whether each time is counted from the start instead of from the time before. Default: no, as in Quartz. Only for
+    /// days and longer units. A [`TriggerOption`](super::TriggerOption).
+    ///
+    /// With it, monthly from the 31st of January is the 28th of February, the 31st of March, the 30th of April; and daily
+    /// at 02:30 is at 02:30 on every day that has one, whatever [`preserve_hour`](Self::preserve_hour) says. On a day
+    /// where the clock jumps over it, it fires as much later as the clock jumps, unless such days are
+    /// [left out](Self::skip_day_without_hour).
+    ///
+    /// ```
+    /// use carnelian::{CalendarIntervalSchedule, IntervalUnit, JobKey, Trigger, TriggerKey};
+    /// use chrono::{DateTime, Utc};
+    ///
+    /// let start: DateTime<Utc> = "2027-01-31T09:00:00Z".parse()?;
+    /// let trigger = Trigger::builder(TriggerKey::named("monthly"), JobKey::named("report"))
+    ///     .schedule(CalendarIntervalSchedule::every(1, IntervalUnit::Month).without_drift(true))
+    ///     .start_at(start)
+    ///     .build()?;
+    /// let times: Vec<_> = trigger.upcoming(None, start).map(|time| time.format("%d.%m.").to_string()).take(4).collect();
+    /// assert_eq!(times, ["31.01.", "28.02.", "31.03.", "30.04."]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn without_drift(mut self, yes: bool) -> Self {
+        self.without_drift = yes;
         self
     }
 
@@ -98,6 +133,11 @@ impl CalendarIntervalSchedule {
         self.skip_day
     }
 
+    /// See [`without_drift`](Self::without_drift).
+    pub fn is_without_drift(&self) -> bool {
+        self.without_drift
+    }
+
     /// How often it has fired.
     pub fn times_triggered(&self) -> u64 {
         u64::try_from(self.times_triggered).unwrap_or(0)
@@ -111,22 +151,29 @@ impl CalendarIntervalSchedule {
         if after < start {
             return Some(start);
         }
-        let time = self.step_after(start, after, now_year.saturating_add(YEARS_AHEAD))?;
+        let last_year = now_year.saturating_add(YEARS_AHEAD);
+        let time = match self.without_drift {
+            true => self.counted_after(start, after, last_year)?,
+            false => self.step_after(start, after, last_year)?,
+        };
         if end.is_some_and(|end| end <= time) { None } else { Some(time) }
     }
 
     /// Quartz's guess from the end: the first time at the end or after it, less one interval unless it is the end.
     pub(super) fn final_fire_time(&self, start: i64, end: Option<i64>) -> Option<i64> {
         let end = end?;
+        if self.without_drift {
+            return self.counted_until(start, end);
+        }
         let before = end.checked_sub(local::SECOND)?;
         let last_year = local::date_at(end, self.zone)?.year().saturating_add(YEARS_AHEAD);
         let time = if before < start { start } else { self.step_after(start, before, last_year)? };
         if time == end { Some(time) } else { self.add(time, -1) }
     }
 
-    /// Whether each time is a fixed span after the one before.
+    /// Whether its times are the same from wherever the search for them begins.
     pub(super) fn is_even(&self) -> bool {
-        self.unit.fixed_ms().is_some()
+        self.without_drift || self.unit.fixed_ms().is_some()
     }
 
     /// The first time after `after`, which is not before the start.
@@ -210,6 +257,10 @@ impl CalendarIntervalSchedule {
         if !(1..=i64::from(i32::MAX)).contains(&self.interval) {
             let expected = format!("expected a whole number of {}s from 1 to {}", self.unit, i32::MAX);
             return Err(Error::invalid("calendar interval", self.interval, expected));
+        }
+        if self.without_drift && self.unit.fixed_ms().is_some() {
+            let expected = format!("it is for days, weeks, months and years: {}s do not drift", self.unit);
+            return Err(Error::invalid("trigger option", "without-drift", expected));
         }
         Ok(())
     }

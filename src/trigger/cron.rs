@@ -1,6 +1,6 @@
 //! `CronSchedule`: a cron expression read in a time zone.
 
-use crate::cron::CronExpression;
+use crate::cron::{CronExpression, TimeChange};
 use crate::error::{Error, Result};
 use chrono::Weekday;
 use chrono_tz::Tz;
@@ -11,6 +11,7 @@ use chrono_tz::Tz;
 pub struct CronSchedule {
     pub(crate) expression: CronExpression,
     pub(crate) zone: Tz,
+    pub(crate) time_change: TimeChange,
 }
 
 impl CronSchedule {
@@ -19,7 +20,8 @@ impl CronSchedule {
     /// # Errors
     /// [`Error::Cron`] if the expression does not parse.
     pub fn new(expression: &str) -> Result<Self> {
-        Ok(Self { expression: CronExpression::parse(expression)?, zone: Tz::UTC })
+        let expression = CronExpression::parse(expression)?;
+        Ok(Self { expression, zone: Tz::UTC, time_change: TimeChange::default() })
     }
 
     /// Every day at this time on the clock, in UTC.
@@ -68,6 +70,38 @@ impl CronSchedule {
         self
     }
 
+    /// Whether times that the clock jumps over fire at the end of the gap: once, however many there are. Default: no, as
+    /// in Quartz, which does not fire them that day. A [`TriggerOption`](super::TriggerOption).
+    ///
+    /// ```
+    /// use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
+    /// use chrono::{DateTime, Utc};
+    /// use chrono_tz::Europe::Berlin;
+    ///
+    /// let start: DateTime<Utc> = "2026-03-28T12:00:00Z".parse()?;
+    /// let times = |schedule: CronSchedule| -> Result<Vec<_>, carnelian::Error> {
+    ///     let builder = Trigger::builder(TriggerKey::named("nightly"), JobKey::named("backup"));
+    ///     let trigger = builder.schedule(schedule.in_zone(Berlin)).start_at(start).build()?;
+    ///     let shown = |time: DateTime<Utc>| time.with_timezone(&Berlin).format("%d %H:%M").to_string();
+    ///     Ok(trigger.upcoming(None, start).take(2).map(shown).collect())
+    /// };
+    /// let nightly = CronSchedule::new("0 30 2 * * ?")?;
+    /// assert_eq!(times(nightly.clone())?, ["30 02:30", "31 02:30"]);
+    /// assert_eq!(times(nightly.fire_at_gap_end(true))?, ["29 03:00", "30 02:30"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fire_at_gap_end(mut self, yes: bool) -> Self {
+        self.time_change.at_gap_end = yes;
+        self
+    }
+
+    /// Whether times of an hour that comes twice fire in both of its passes. Default: no, as in Quartz, which fires them
+    /// in the second and pauses in the first, also a schedule of every minute. A [`TriggerOption`](super::TriggerOption).
+    pub fn both_passes(mut self, yes: bool) -> Self {
+        self.time_change.both_passes = yes;
+        self
+    }
+
     /// The expression.
     pub fn expression(&self) -> &CronExpression {
         &self.expression
@@ -78,13 +112,23 @@ impl CronSchedule {
         self.zone
     }
 
+    /// See [`fire_at_gap_end`](Self::fire_at_gap_end).
+    pub fn fires_at_gap_end(&self) -> bool {
+        self.time_change.at_gap_end
+    }
+
+    /// See [`both_passes`](Self::both_passes).
+    pub fn fires_in_both_passes(&self) -> bool {
+        self.time_change.both_passes
+    }
+
     /// Strictly after `after`, not before the start, and not after the end.
     pub(super) fn fire_time_after(&self, start: i64, end: Option<i64>, after: i64, now_year: i32) -> Option<i64> {
         let after = if start > after { start.checked_sub(1000)? } else { after };
         if end.is_some_and(|end| after >= end) {
             return None;
         }
-        let time = self.expression.next_after(after, self.zone, now_year)?;
+        let time = self.expression.next_with(after, self.zone, now_year, self.time_change)?;
         if end.is_some_and(|end| time > end) { None } else { Some(time) }
     }
 

@@ -42,6 +42,7 @@ pub struct DailyTimeIntervalSchedule {
     /// None only for a trigger that was given no end of day at all.
     pub(crate) to: Option<NaiveTime>,
     pub(crate) times_triggered: i64,
+    pub(crate) respect_end: bool,
     pub(crate) default_zone: Tz,
 }
 
@@ -63,6 +64,7 @@ impl DailyTimeIntervalSchedule {
             from: NaiveTime::MIN,
             to: Some(Self::LAST_SECOND),
             times_triggered: 0,
+            respect_end: false,
             default_zone: Tz::UTC,
         }
     }
@@ -132,6 +134,16 @@ impl DailyTimeIntervalSchedule {
         self
     }
 
+    /// Whether it never fires after the trigger's end time. Default: no, as in Quartz, which looks at the end only when a
+    /// day begins, and so goes on until the end of the last day. A [`TriggerOption`](super::TriggerOption).
+    ///
+    /// It then does not fire late either: what was missed before the end and is noticed after it is not made up for,
+    /// whatever the misfire instruction says.
+    pub fn respect_end_time(mut self, yes: bool) -> Self {
+        self.respect_end = yes;
+        self
+    }
+
     /// The zone of its days and times of day. Default: UTC.
     ///
     /// It is not stored: a scheduler reads the trigger by its own default zone, whatever is set here.
@@ -173,6 +185,11 @@ impl DailyTimeIntervalSchedule {
     /// How often it has fired.
     pub fn times_triggered(&self) -> u64 {
         u64::try_from(self.times_triggered).unwrap_or(0)
+    }
+
+    /// See [`respect_end_time`](Self::respect_end_time).
+    pub fn respects_end_time(&self) -> bool {
+        self.respect_end
     }
 
     /// The zone by which it is read now, see [`with_default_zone`](Self::with_default_zone).

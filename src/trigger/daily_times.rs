@@ -9,8 +9,18 @@ impl DailyTimeIntervalSchedule {
     /// The first step of the grid of an allowed day that is a second or more after `after` and not before the start.
     ///
     /// As in Quartz, the end is compared with the second after `after` and with the beginning of a later day, but never
-    /// with the step itself: on its last day the trigger goes on until the end of the day.
+    /// with the step itself: on its last day the trigger goes on until the end of the day. Unless it respects its end.
     pub(super) fn fire_time_after(&self, start: i64, end: Option<i64>, after: i64) -> Option<i64> {
+        let time = self.step_after(start, end, after)?;
+        if self.is_over(end, time) { None } else { Some(time) }
+    }
+
+    /// Whether a time is beyond an end that the trigger respects.
+    pub(crate) fn is_over(&self, end: Option<i64>, time: i64) -> bool {
+        self.respect_end && end.is_some_and(|end| time > end)
+    }
+
+    fn step_after(&self, start: i64, end: Option<i64>, after: i64) -> Option<i64> {
         if self.repeat_count != FOREVER && self.times_triggered > self.repeat_count {
             return None;
         }
@@ -49,12 +59,13 @@ impl DailyTimeIntervalSchedule {
         at.max(until.div_euclid(local::SECOND).saturating_mul(local::SECOND))
     }
 
-    /// As in Quartz: the end, or the end of its day if that is later; none when it has fired for the last time.
+    /// As in Quartz: the end, or the end of its day if that is later and the end is not respected; none when it has fired
+    /// for the last time.
     pub(super) fn final_fire_time(&self, end: Option<i64>, is_complete: bool) -> Option<i64> {
         let end = end.filter(|_| !is_complete)?;
         match self.to {
-            Some(to) => Some(end.max(self.at_on(end, to)?)),
-            None => Some(end),
+            Some(to) if !self.respect_end => Some(end.max(self.at_on(end, to)?)),
+            _ => Some(end),
         }
     }
 
@@ -140,6 +151,22 @@ mod tests {
         assert_eq!(times(&schedule, start, Some(end), 9), ["Mon 10:00+01", "Mon 11:00+01"]);
         assert_eq!(schedule.final_fire_time(Some(ms(end)), false), Some(ms("2026-03-02T11:00:00+01:00")));
         assert_eq!(schedule.final_fire_time(Some(ms(end)), true), None);
+    }
+
+    #[test]
+    fn an_end_that_is_respected_is_the_last_time() {
+        let schedule =
+            every(1, Hour).starting_daily_at(clock(9, 0)).ending_daily_at(clock(11, 0)).respect_end_time(true);
+        let start = "2026-03-02T09:30:00+01:00";
+        for (end, expected) in [
+            ("2026-03-02T10:30:00+01:00", &["Mon 10:00+01"][..]),
+            ("2026-03-02T11:00:00+01:00", &["Mon 10:00+01", "Mon 11:00+01"]),
+            ("2026-03-02T09:59:59+01:00", &[]),
+            ("2026-03-03T09:00:00+01:00", &["Mon 10:00+01", "Mon 11:00+01", "Tue 09:00+01"]),
+        ] {
+            assert_eq!(times(&schedule, start, Some(end), 9), expected, "{end}");
+            assert_eq!(schedule.final_fire_time(Some(ms(end)), false), Some(ms(end)));
+        }
     }
 
     #[test]

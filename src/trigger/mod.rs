@@ -7,9 +7,11 @@ mod daily_time_interval;
 mod daily_times;
 mod interval_unit;
 mod misfire;
+mod option;
 mod simple;
 mod state;
 mod times;
+mod without_drift;
 
 pub(crate) use builder::START_WHEN_STORED;
 pub use builder::TriggerBuilder;
@@ -18,6 +20,7 @@ pub use cron::CronSchedule;
 pub use daily_time_interval::DailyTimeIntervalSchedule;
 pub use interval_unit::IntervalUnit;
 pub use misfire::MisfireInstruction;
+pub use option::TriggerOption;
 pub use simple::SimpleSchedule;
 pub use state::{Transition, TriggerState};
 

@@ -93,6 +93,36 @@ fn calendar_intervals_count_by_the_calendar_of_their_zone() {
 }
 
 #[test]
+fn options_are_told_and_named_by_doctor_while_quartz_suspends_them() {
+    let place = Place::new();
+    let start = "schedule --job work --type com.acme.Work --trigger monthly --calendar-interval 1month";
+    place.fine(&format!("{start} --start 2040-01-31T08:00:00Z --without-drift"));
+    let shown = || place.json("trigger show monthly")["options"].clone();
+    assert_eq!(shown(), json!(["without-drift"]));
+    assert!(place.fine("trigger show monthly").contains("without-drift"));
+    assert_eq!(place.json("doctor --invariants"), json!({"findings": []}));
+
+    super::configuration::sql(
+        &place,
+        "INSERT INTO QRTZ_SCHEDULER_STATE (SCHED_NAME, INSTANCE_NAME, LAST_CHECKIN_TIME, CHECKIN_INTERVAL) \
+         SELECT SCHED_NAME, 'java', 9999999999999, 15000 FROM QRTZ_TRIGGERS",
+    );
+    let ran = place.run(&["doctor", "--json"]).with(1, "doctor");
+    let found = "its options `without-drift` have no effect while `java` is a node of Quartz";
+    assert!(ran.out.contains("\"suspended_options\"") && ran.out.contains(found), "{}", ran.out);
+    assert_eq!(shown(), json!([]), "what has no effect is not shown");
+    let complaint = place.refused(1, &format!("{start} --without-drift --replace"));
+    assert!(complaint.contains("without-drift") && complaint.contains("`java` is a node of Quartz"), "{complaint}");
+
+    super::configuration::sql(
+        &place,
+        "DELETE FROM QRTZ_SCHEDULER_STATE; UPDATE QRTZ_CN_TRIGGER_OPTIONS SET OPTIONS = 'x'",
+    );
+    let ran = place.run(&["doctor", "--json"]).with(1, "doctor");
+    assert!(ran.out.contains("\"unreadable_row\"") && ran.out.contains("OPTIONS = `x`"), "{}", ran.out);
+}
+
+#[test]
 fn daily_intervals_are_read_in_the_scheduler_s_zone() {
     let place = Place::new();
     super::write_config(&place.path("carnelian.properties"), "carnelian.scheduler.timeZone = Europe/Paris\n");

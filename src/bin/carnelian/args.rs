@@ -103,6 +103,19 @@ pub struct Schedule {
     /// With --preserve-hour: a day on which the clock jumps over that hour is left out
     #[arg(long, requires = "preserve_hour")]
     pub skip_day: bool,
+    /// With --cron: times that the clock jumps over fire at the end of the gap; not beside nodes of Quartz
+    #[arg(long, conflicts_with_all = ["every", "calendar_interval", "daily_every", "at"])]
+    pub fire_at_gap_end: bool,
+    /// With --cron: times of an hour that comes twice fire in both passes; not beside nodes of Quartz
+    #[arg(long, conflicts_with_all = ["every", "calendar_interval", "daily_every", "at"])]
+    pub both_passes: bool,
+    /// With --calendar-interval: each time is counted from the start, so that monthly from the 31st returns to the 31st;
+    /// not beside nodes of Quartz
+    #[arg(long, conflicts_with_all = ["cron", "every", "daily_every", "at"])]
+    pub without_drift: bool,
+    /// With --daily-every: nothing fires after --end, not even on the last day; not beside nodes of Quartz
+    #[arg(long, conflicts_with_all = ["cron", "every", "calendar_interval", "at"])]
+    pub respect_end_time: bool,
     /// With --daily-every: the first time of the day [default: 00:00]
     #[arg(long, value_name = "HH:MM", conflicts_with_all = ["cron", "every", "calendar_interval", "at"], value_parser = when::time_of_day)]
     pub from: Option<NaiveTime>,

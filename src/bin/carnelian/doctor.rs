@@ -67,6 +67,7 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     findings.extend(nodes(&snapshot, &alive));
     findings.extend(untaken(&snapshot, &alive, now_ms));
     findings.extend(foreign_clocks(&snapshot, &alive, now_ms));
+    findings.extend(suspended_options(&snapshot));
     if here_ms.abs_diff(now_ms) > SKEW_LIMIT_MS {
         let skew = span(here_ms.saturating_sub(now_ms));
         findings.push(Finding::new("clock_skew", "this machine", format!("its clock is {skew} off the database's")));
@@ -96,6 +97,11 @@ fn rows(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
             format!("TRIGGERS: kind {}: {reason}; nodes leave it alone", trigger.kind),
         )
     });
+    let damaged = snapshot.triggers.iter().filter(|trigger| trigger.schedule != ScheduleRow::Missing);
+    let damaged = damaged.filter_map(|trigger| {
+        let error = store.check_trigger_row(trigger).err()?;
+        Some(Finding::new("unreadable_row", &trigger.key, format!("{error}; nodes leave it alone")))
+    });
     let stray = snapshot
         .stray_schedules
         .iter()
@@ -109,7 +115,7 @@ fn rows(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
         Finding::new("missing_lock", name, "the LOCKS table has no such row; `carnelian migrate` makes it")
     });
     let unreadable = unreadable.chain(calendars(store, snapshot));
-    unreadable.chain(kindless).chain(stray).chain(jobless).chain(missing).collect()
+    unreadable.chain(kindless).chain(damaged).chain(stray).chain(jobless).chain(missing).collect()
 }
 
 /// Calendars that cannot be read, and triggers whose calendar is not there or leaves them no time.
@@ -200,6 +206,21 @@ fn foreign_clocks(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) ->
         Some(Finding::new("clock_skew", &node.name, format!("{detail}{danger}")))
     };
     foreign.filter_map(look).collect()
+}
+
+/// Triggers that a node of Quartz keeps from doing what they were told to.
+fn suspended_options(snapshot: &Snapshot) -> Vec<Finding> {
+    let Some(quartz) = snapshot.instances.iter().find(|node| node.incarnation.is_none()) else { return Vec::new() };
+    let look = |trigger: &carnelian::store::row::TriggerRow| {
+        let names = &trigger.options.as_ref()?.names;
+        let detail = format!(
+            "its options `{names}` have no effect while `{}` is a node of Quartz: every node computes the times that \
+             Quartz does; replace the trigger by one without them, or take that node away",
+            quartz.name
+        );
+        Some(Finding::new("suspended_options", &trigger.key, detail))
+    };
+    snapshot.triggers.iter().filter_map(look).collect()
 }
 
 /// Jobs that are due while living nodes leave them alone: no node may have their type.

@@ -6,7 +6,7 @@ use crate::job::data;
 use crate::output::{Output, fields, table, time};
 use crate::when;
 use carnelian::store::{JobStore, TriggerSummary};
-use carnelian::{GroupMatcher, MisfireInstruction, TriggerKey};
+use carnelian::{GroupMatcher, MisfireInstruction, TriggerKey, TriggerOption};
 use serde_json::{Value, json};
 
 /// Runs one of the `trigger` commands.
@@ -102,12 +102,14 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
     let state = store.trigger_state(key)?.ok_or_else(|| missing(key))?;
     let ms = |time: chrono::DateTime<chrono::Utc>| time.timestamp_millis();
     let (start, end) = (ms(trigger.start_time()), trigger.end_time().map(ms));
+    let options: Vec<_> = trigger.schedule().options().into_iter().map(TriggerOption::name).collect();
     let (next, previous) = (trigger.next_fire_time().map(ms), trigger.previous_fire_time().map(ms));
     let document = json!({
         "trigger": key.to_string(),
         "job": trigger.job_key().to_string(),
         "type": trigger.schedule().kind(),
         "schedule": when::words(trigger.schedule()),
+        "options": options,
         "description": trigger.description(),
         "state": state.name(),
         "next_fire_ms": next,
@@ -124,6 +126,7 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
             ("trigger", Some(key.to_string())),
             ("job", Some(trigger.job_key().to_string())),
             ("schedule", Some(when::words(trigger.schedule()))),
+            ("options", (!options.is_empty()).then(|| options.join(", "))),
             ("description", trigger.description().map(str::to_owned)),
             ("state", Some(state.name().to_owned())),
             ("next fire", Some(time(next))),

@@ -62,15 +62,17 @@ pub fn days(text: &str) -> Result<WeekdaySet, String> {
 pub fn schedule(options: &args::Schedule) -> Outcome<Schedule> {
     let when = &options.when;
     if let Some(expression) = &when.cron {
-        return Ok(CronSchedule::new(expression)?.in_zone(options.tz.unwrap_or_default()).into());
+        let schedule = CronSchedule::new(expression)?.in_zone(options.tz.unwrap_or_default());
+        return Ok(schedule.fire_at_gap_end(options.fire_at_gap_end).both_passes(options.both_passes).into());
     }
     if let Some(CalendarInterval { interval, unit }) = when.calendar_interval {
         let schedule = CalendarIntervalSchedule::every(interval, unit).in_zone(options.tz.unwrap_or_default());
-        return Ok(schedule.preserve_hour(options.preserve_hour).skip_day_without_hour(options.skip_day).into());
+        let schedule = schedule.preserve_hour(options.preserve_hour).skip_day_without_hour(options.skip_day);
+        return Ok(schedule.without_drift(options.without_drift).into());
     }
     if let Some(span) = when.daily_every {
         let (interval, unit) = units_of(span);
-        let mut schedule = DailyTimeIntervalSchedule::every(interval, unit);
+        let mut schedule = DailyTimeIntervalSchedule::every(interval, unit).respect_end_time(options.respect_end_time);
         if let Some(days) = options.days {
             schedule = schedule.on_days(days.iter(Weekday::Mon));
         }

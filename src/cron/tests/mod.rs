@@ -2,4 +2,5 @@
 
 mod brute_force;
 mod endings;
+mod time_change;
 mod wording;

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::store::row::JobRow;
 use crate::store::{JobStore, Session};
+use crate::trigger::Trigger;
 
 impl JobStore {
     /// Refuses jobs of types that no node of Quartz can load, while there is such a node.
@@ -14,16 +15,36 @@ impl JobStore {
         if self.settings.own_types_beside_quartz {
             return Ok(());
         }
-        let Some(quartz) = s.instances()?.into_iter().find(|member| member.incarnation.is_none()) else {
-            return Ok(());
-        };
+        let Some(quartz) = node_of_quartz(s)? else { return Ok(()) };
         Err(Error::Refused(format!(
             "job `{}` is of type `{}`, which names no Java class in a package, and `{}` is a node of Quartz: it would put \
              the job's triggers in ERROR; name the type like the Java class, use another scheduler name for jobs that \
              only Rust nodes have, or set carnelian.cluster.ownTypesBesideQuartz",
-            job.key, job.job_type, quartz.name
+            job.key, job.job_type, quartz
         )))
     }
+}
+
+/// Refuses triggers with options while there is a node of Quartz: such a node fires every trigger, and by its own rules.
+pub(super) fn check_options_beside_quartz<'a>(
+    s: &mut dyn Session,
+    triggers: impl Iterator<Item = &'a Trigger>,
+) -> Result<()> {
+    let options = |trigger: &'a Trigger| Some((trigger, *trigger.schedule.options().first()?));
+    let Some((trigger, option)) = triggers.filter_map(options).next() else { return Ok(()) };
+    let Some(quartz) = node_of_quartz(s)? else { return Ok(()) };
+    Err(Error::Refused(format!(
+        "trigger `{}` has the option `{}`, which Quartz does not know, and `{quartz}` is a node of Quartz: it would fire \
+         the trigger at other times; leave the option out, wait until no node of Quartz is left, or use another \
+         scheduler name",
+        trigger.key,
+        option.name()
+    )))
+}
+
+/// The name of a node of Quartz that is a member of the cluster.
+fn node_of_quartz(s: &mut dyn Session) -> Result<Option<String>> {
+    Ok(s.instances()?.into_iter().find(|member| member.incarnation.is_none()).map(|member| member.name))
 }
 
 /// Whether it may be a class that Java nodes have, such as `com.acme.Report` or `com.acme.Jobs$Report`.

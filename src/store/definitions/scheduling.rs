@@ -1,5 +1,6 @@
 //! Scheduling: jobs and triggers come, are replaced, and go.
 
+use super::foreign::check_options_beside_quartz;
 use super::standing::{Standing, state_of_new};
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
@@ -23,7 +24,9 @@ impl JobStore {
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::Unreadable`] for a calendar that cannot
-    /// be read; [`Error::Invalid`] for anything no table can hold. Nothing is stored then.
+    /// be read; [`Error::Invalid`] for anything no table can hold; [`Error::Refused`] for what nodes of Quartz could not do
+    /// as we do, while there is one: a job type that no Java class can have, a [`TriggerOption`](crate::TriggerOption).
+    /// Nothing is stored then.
     #[doc(alias = "scheduleJobs")]
     pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
         self.check_work(&work)?;
@@ -207,6 +210,7 @@ impl JobStore {
     ) -> Result<()> {
         let keys: Vec<TriggerKey> = triggers.iter().map(|(_, t)| t.key.clone()).collect();
         check_distinct("trigger", &keys)?;
+        check_options_beside_quartz(s, triggers.iter().map(|(_, trigger)| trigger))?;
         let existing = s.existing_triggers(&keys)?;
         if let (false, Some(key)) = (replace, existing.first()) {
             return Err(Error::AlreadyExists { what: "trigger", key: key.to_string() });

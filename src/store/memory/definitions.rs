@@ -74,8 +74,18 @@ impl JobRows for MemorySession<'_> {
 }
 
 impl MemorySession<'_> {
+    /// A row as it is read: its options have no effect beside a node of Quartz.
+    fn read(&self, row: &TriggerRow) -> TriggerRow {
+        let mut row = row.clone();
+        if let Some(options) = &mut row.options {
+            options.beside_quartz = self.tables.instances.values().any(|instance| instance.incarnation.is_none());
+        }
+        row
+    }
+
     pub(super) fn select(&self, takes: impl Fn(&TriggerRow) -> bool) -> Vec<TriggerRow> {
-        let mut rows: Vec<TriggerRow> = self.tables.triggers.values().filter(|t| takes(t)).cloned().collect();
+        let chosen = self.tables.triggers.values().filter(|t| takes(t));
+        let mut rows: Vec<TriggerRow> = chosen.map(|t| self.read(t)).collect();
         rows.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
         rows
     }
@@ -89,7 +99,7 @@ impl MemorySession<'_> {
         Some(Candidate {
             job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
             recovery: self.tables.recoveries.values().find(|r| r.trigger == trigger.key).cloned(),
-            trigger: trigger.clone(),
+            trigger: self.read(trigger),
             job,
         })
     }
@@ -111,7 +121,7 @@ impl MemorySession<'_> {
 impl TriggerRows for MemorySession<'_> {
     fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {
         self.reads()?;
-        Ok(keys.iter().filter_map(|key| self.tables.triggers.get(key)).cloned().collect())
+        Ok(keys.iter().filter_map(|key| self.tables.triggers.get(key)).map(|t| self.read(t)).collect())
     }
 
     fn existing_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {

@@ -212,7 +212,7 @@ impl Session for MemorySession<'_> {
         self.reads()?;
         Ok(Snapshot {
             jobs: self.tables.jobs.values().cloned().collect(),
-            triggers: self.tables.triggers.values().cloned().collect(),
+            triggers: self.select(|_| true),
             fired: self.tables.fired.values().cloned().collect(),
             instances: self.tables.instances.values().cloned().collect(),
             paused_groups: self.tables.paused_groups.keys().cloned().collect(),

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const QUARTZ: &str = "0001_quartz";
 
 /// The scripts, in order: version, what it makes, and a text per database.
-const SCRIPTS: [Script; 3] = [
+const SCRIPTS: [Script; 4] = [
     Script {
         version: QUARTZ,
         makes: "the eleven tables of Quartz",
@@ -28,6 +28,13 @@ const SCRIPTS: [Script; 3] = [
         sqlite: include_str!("../../../migrations/sqlite/0002_side_tables/up.sql"),
         postgres: include_str!("../../../migrations/postgres/0002_side_tables/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0002_side_tables/up.sql"),
+    },
+    Script {
+        version: "0003_trigger_options",
+        makes: "the side table of options of triggers",
+        sqlite: include_str!("../../../migrations/sqlite/0003_trigger_options/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0003_trigger_options/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0003_trigger_options/up.sql"),
     },
     Script {
         version: "0004_work",
@@ -72,8 +79,8 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 ];
 
 /// Our side tables with rows of a scheduler.
-pub(super) const SIDE_TABLES: [&str; 6] =
-    ["CN_FENCES", "CN_INSTANCES", "CN_RECOVERIES", "CN_COMMITS", "CN_CHECKPOINTS", "CN_REQUESTS"];
+pub(super) const SIDE_TABLES: [&str; 7] =
+    ["CN_FENCES", "CN_INSTANCES", "CN_RECOVERIES", "CN_COMMITS", "CN_TRIGGER_OPTIONS", "CN_CHECKPOINTS", "CN_REQUESTS"];
 
 #[derive(QueryableByName)]
 struct VersionRow {

@@ -5,10 +5,10 @@ use carnelian::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow, Sele
 use carnelian::store::{Begin, Lock};
 use carnelian::{Error, TriggerKey, TriggerState};
 
-const JAVA: &str = "java";
+pub(super) const JAVA: &str = "java";
 
 /// Registers a node of Quartz: a state row and no side row. Our node learns of it with its next check-in.
-fn java_joins(cluster: &Cluster, node: &mut Node) {
+pub(super) fn java_joins(cluster: &Cluster, node: &mut Node) {
     let row = InstanceRow {
         name: JAVA.to_owned(),
         last_checkin_ms: cluster.now(),

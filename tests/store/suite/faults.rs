@@ -55,6 +55,12 @@ fn stories() -> Vec<Story> {
                 .schedule(vec![(work, vec![minutely("l1", "lone", NOW).build()?])], true)
                 .map(|t| t.len().to_string())
         })),
+        story!("schedule with options", |_, _| Box::new(|c, _| {
+            let schedule = carnelian::CronSchedule::new("0 30 2 * * ?")?.both_passes(true);
+            let triggers = ["p2", "p3", "p4"].map(|name| once(name, "plain", NOW).schedule(schedule.clone()).build());
+            let triggers = triggers.into_iter().collect::<Result<Vec<_>>>()?;
+            c.store.schedule(vec![(job("plain").durable(true).build()?, triggers)], true).map(|t| t.len().to_string())
+        })),
         story!("unschedule", |_, _| Box::new(|c, _| {
             c.store.unschedule(&["p1", "p2"].map(trigger_key)).map(|n| n.to_string())
         })),
@@ -155,6 +161,7 @@ fn shape(cluster: &Cluster) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     rows.extend(s.jobs.iter().map(|j| format!("job {}", j.key)));
     rows.extend(s.triggers.iter().map(|t| format!("trigger {} {} {:?}", name(&t.key), t.state, t.next_ms)));
+    rows.extend(s.triggers.iter().filter_map(|t| Some(format!("options {} {:?}", name(&t.key), t.options.as_ref()?))));
     rows.extend(s.fired.iter().map(|f| format!("fire {} {:?} {}", name(&f.trigger), f.state, f.instance)));
     rows.extend(s.recoveries.iter().map(|r| format!("recovery {} {}", name(&r.trigger), r.attempt)));
     rows.extend(s.paused_groups.iter().map(|g| format!("paused {g}")));

@@ -15,6 +15,7 @@ mod import;
 mod intervals;
 mod membership;
 mod misfires;
+mod options;
 mod pausing;
 mod recovery;
 mod scheduling;

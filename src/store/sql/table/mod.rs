@@ -7,6 +7,7 @@ mod calendars;
 mod fired;
 mod instances;
 mod jobs;
+mod options;
 mod paused;
 mod schedules;
 mod snapshot;

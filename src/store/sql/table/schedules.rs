@@ -6,7 +6,7 @@ use crate::store::row::{Advance, Counts, ScheduleRow, TriggerRow};
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 
-/// The tables of the kinds; a trigger has a row in one of them.
+/// The tables of the kinds; a trigger has a row in one of them. The first is the only one whose triggers have no options.
 pub(super) const KIND_TABLES: [&str; 4] = ["SIMPLE_TRIGGERS", "CRON_TRIGGERS", "SIMPROP_TRIGGERS", "BLOB_TRIGGERS"];
 
 /// The columns of `SIMPROP_TRIGGERS` but the two of decimal numbers, which nothing uses.
@@ -89,7 +89,7 @@ impl SqlSession<'_, '_> {
         self.update_rows("SIMPROP_TRIGGERS", &BARE_KEY, &[], &["int_prop_2"], &interval).map(drop)
     }
 
-    /// Deletes the rows of the kinds of these triggers; `just_read` triggers have one each.
+    /// Deletes the rows of the kinds of these triggers, and their options; `just_read` triggers have one each.
     pub(super) fn delete_schedules(&mut self, keys: &[Vec<Value>], just_read: bool) -> Result<()> {
         // A fire deletes triggers it has just read with their kinds; everybody else clears all four tables, so that
         // a trigger that once changed its kind leaves nothing behind.
@@ -98,6 +98,9 @@ impl SqlSession<'_, '_> {
             deleted += self.delete_rows(table, &BARE_KEY, keys, "")?;
             if just_read && deleted >= keys.len() {
                 break;
+            }
+            if table == KIND_TABLES[0] {
+                self.delete_rows("CN_TRIGGER_OPTIONS", &BARE_KEY, keys, "")?;
             }
         }
         Ok(())

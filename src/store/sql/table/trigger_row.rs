@@ -1,5 +1,6 @@
 //! A trigger as it comes from the tables: its own row, the row of its kind, its job's.
 
+use super::options::OptionColumns;
 use super::time;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow};
@@ -75,6 +76,8 @@ pub(super) struct Row {
     cron_expression: Option<String>,
     #[diesel(sql_type = Nullable<Text>)]
     time_zone_id: Option<String>,
+    #[diesel(embed)]
+    options: OptionColumns,
 }
 
 /// What `SIMPROP_TRIGGERS` has for a trigger; all null if it has no row.
@@ -107,6 +110,8 @@ pub(super) struct IntervalRow {
     trigger_group: String,
     #[diesel(embed)]
     interval: Interval,
+    #[diesel(embed)]
+    options: OptionColumns,
 }
 
 /// A trigger with whatever its kind has.
@@ -177,13 +182,14 @@ impl Interval {
 }
 
 impl IntervalRow {
-    /// Fills in the row of the kind of the trigger it belongs to.
+    /// Fills in the row of the kind of the trigger it belongs to, and its options.
     pub(super) fn fill_in(self, triggers: &mut [Candidate]) {
         let is_its = |c: &&mut Candidate| {
             c.trigger.key.name() == self.trigger_name && c.trigger.key.group() == self.trigger_group
         };
         if let Some(Candidate { trigger, .. }) = triggers.iter_mut().find(is_its) {
             trigger.schedule = self.interval.schedule(&trigger.kind);
+            trigger.options = self.options.given_to(&trigger.kind, trigger.start_ms);
         }
     }
 }
@@ -214,6 +220,7 @@ impl From<Row> for TriggerRow {
             }
             _ => ScheduleRow::Missing,
         };
+        let options = row.options.given_to(&row.trigger_type, row.start_time);
         TriggerRow {
             key: TriggerKey::new(row.trigger_group, row.trigger_name),
             job: JobKey::new(row.job_group, row.job_name),
@@ -229,6 +236,7 @@ impl From<Row> for TriggerRow {
             misfire: i32::from(row.misfire_instr.unwrap_or(0)),
             data: row.trigger_data,
             schedule,
+            options,
         }
     }
 }

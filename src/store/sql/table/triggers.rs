@@ -1,5 +1,6 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
+use super::options::{OPTION_COLUMNS, options};
 use super::schedules::KIND_TABLES;
 use super::trigger_row::{
     COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KNOWN_KIND, WholeRow, is_of_interval,
@@ -58,10 +59,12 @@ impl SqlSession<'_, '_> {
              WHERE f.sched_name = t.sched_name AND f.job_name = t.job_name AND f.job_group = t.job_group \
              AND f.state = 'EXECUTING') ELSE 0 END AS executing, \
              r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
-             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt \
-             FROM {triggers} t{JOB}{KINDS} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
+             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt, {OPTION_COLUMNS} \
+             FROM {triggers} t{JOB}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
              AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
-            self.true_literal()
+            self.true_literal(),
+            // Of the kinds read here only cron triggers have options: for the many others nothing is looked up.
+            options("c")
         )
     }
 
@@ -80,9 +83,7 @@ impl SqlSession<'_, '_> {
     }
 
     pub(super) fn load_triggers(&mut self, condition: &str, values: &[Value]) -> Result<Vec<TriggerRow>> {
-        let text =
-            format!("SELECT {COLUMNS}, {INTERVAL_COLUMNS} FROM {{p}}TRIGGERS t{KINDS}{INTERVALS} WHERE {condition}");
-        let rows: Vec<WholeRow> = self.load(&text, values)?;
+        let rows: Vec<WholeRow> = self.load(&format!("{} {condition}", whole_rows()), values)?;
         Ok(rows.into_iter().map(TriggerRow::from).collect())
     }
 
@@ -93,8 +94,9 @@ impl SqlSession<'_, '_> {
         let intervals = candidates.iter().map(|c| &c.trigger).filter(|t| is_of_interval(t));
         let keys: Vec<_> = intervals.map(|t| t.key.clone()).collect();
         let head = format!(
-            "SELECT p.trigger_name AS trigger_name, p.trigger_group AS trigger_group, {INTERVAL_COLUMNS} \
-             FROM {{p}}SIMPROP_TRIGGERS p WHERE p.sched_name = ? AND"
+            "SELECT p.trigger_name AS trigger_name, p.trigger_group AS trigger_group, {INTERVAL_COLUMNS}, {OPTION_COLUMNS} \
+             FROM {{p}}SIMPROP_TRIGGERS p{} WHERE p.sched_name = ? AND",
+            options("p")
         );
         let key = ["p.trigger_name", "p.trigger_group"];
         let rows: Vec<IntervalRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys))?;
@@ -105,9 +107,7 @@ impl SqlSession<'_, '_> {
 
 impl TriggerRows for SqlSession<'_, '_> {
     fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {
-        let head = format!(
-            "SELECT {COLUMNS}, {INTERVAL_COLUMNS} FROM {{p}}TRIGGERS t{KINDS}{INTERVALS} WHERE t.sched_name = ? AND"
-        );
+        let head = format!("{} t.sched_name = ? AND", whole_rows());
         let rows: Vec<WholeRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
         Ok(rows.into_iter().map(TriggerRow::from).collect())
     }
@@ -183,7 +183,8 @@ impl TriggerRows for SqlSession<'_, '_> {
         };
         self.insert_rows("TRIGGERS", &columns, &triggers.iter().map(row).collect::<Vec<_>>())?;
 
-        self.insert_schedules(triggers)
+        self.insert_schedules(triggers)?;
+        self.insert_options(triggers)
     }
 
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize> {
@@ -332,12 +333,21 @@ impl TriggerRows for SqlSession<'_, '_> {
     fn clear(&mut self) -> Result<()> {
         self.assert_trigger_access();
         let name = [self.name()];
-        let rest = ["CN_RECOVERIES", "TRIGGERS", "JOB_DETAILS", "CALENDARS", "PAUSED_TRIGGER_GRPS"];
+        let rest =
+            ["CN_RECOVERIES", "CN_TRIGGER_OPTIONS", "TRIGGERS", "JOB_DETAILS", "CALENDARS", "PAUSED_TRIGGER_GRPS"];
         for table in KIND_TABLES.iter().chain(&rest) {
             self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ?"), &name)?;
         }
         Ok(())
     }
+}
+
+/// Triggers with whatever their kinds have, up to the condition.
+fn whole_rows() -> String {
+    format!(
+        "SELECT {COLUMNS}, {INTERVAL_COLUMNS}, {OPTION_COLUMNS} FROM {{p}}TRIGGERS t{KINDS}{INTERVALS}{} WHERE",
+        options("t")
+    )
 }
 
 /// States as a list of literals; they are ours, so nothing needs quoting.

@@ -1,0 +1,69 @@
+//! `CN_TRIGGER_OPTIONS`: what triggers do otherwise than Quartz.
+
+use super::{BARE_KEY, trigger_keys};
+use crate::error::Result;
+use crate::store::row::{OptionsRow, TriggerRow};
+use crate::store::sql::session::SqlSession;
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Nullable, Text};
+
+/// The columns of a row that may not be there; whether it has an effect is asked only where it is.
+pub(super) const OPTION_COLUMNS: &str = "o.options AS options, o.trigger_type AS options_type, o.start_time AS \
+     options_start, CASE WHEN o.options IS NULL THEN 0 ELSE (SELECT COUNT(*) FROM {p}SCHEDULER_STATE q \
+     WHERE q.sched_name = o.sched_name AND NOT EXISTS (SELECT 1 FROM {p}CN_INSTANCES i \
+     WHERE i.sched_name = q.sched_name AND i.instance_name = q.instance_name)) END AS nodes_of_quartz";
+
+/// The row of the same key as another, which has the alias `of`.
+pub(super) fn options(of: &str) -> String {
+    format!(
+        " LEFT JOIN {{p}}CN_TRIGGER_OPTIONS o ON o.sched_name = {of}.sched_name \
+         AND o.trigger_name = {of}.trigger_name AND o.trigger_group = {of}.trigger_group"
+    )
+}
+
+/// Options whose trigger is gone, or was replaced by a program that knows nothing of them.
+pub(super) const STRAY: &str = "{p}CN_TRIGGER_OPTIONS WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
+     WHERE t.sched_name = {p}CN_TRIGGER_OPTIONS.sched_name AND t.trigger_name = {p}CN_TRIGGER_OPTIONS.trigger_name \
+     AND t.trigger_group = {p}CN_TRIGGER_OPTIONS.trigger_group \
+     AND t.trigger_type = {p}CN_TRIGGER_OPTIONS.trigger_type AND t.start_time = {p}CN_TRIGGER_OPTIONS.start_time)";
+
+#[derive(QueryableByName)]
+pub(super) struct OptionColumns {
+    #[diesel(sql_type = Nullable<Text>)]
+    options: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    options_type: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    options_start: Option<i64>,
+    #[diesel(sql_type = BigInt)]
+    nodes_of_quartz: i64,
+}
+
+impl OptionColumns {
+    /// The row, if it was given to a trigger of this kind and start, and not to one whose place that has taken.
+    pub(super) fn given_to(self, kind: &str, start_ms: i64) -> Option<OptionsRow> {
+        let is_its = self.options_type.as_deref() == Some(kind) && self.options_start == Some(start_ms);
+        let beside_quartz = self.nodes_of_quartz > 0;
+        self.options.filter(|_| is_its).map(|names| OptionsRow { names, beside_quartz })
+    }
+}
+
+impl SqlSession<'_, '_> {
+    /// Writes the options of new triggers.
+    pub(super) fn insert_options(&mut self, triggers: &[TriggerRow]) -> Result<()> {
+        // Another program may have deleted a trigger of the same key and left its options.
+        let old: Vec<_> = triggers.iter().filter(|t| may_have_options(&t.kind)).map(|t| t.key.clone()).collect();
+        self.delete_rows("CN_TRIGGER_OPTIONS", &BARE_KEY, &trigger_keys(&old), "")?;
+        let row = |t: &TriggerRow| {
+            let names = &t.options.as_ref()?.names;
+            Some(vec![t.key.name().into(), t.key.group().into(), (&t.kind).into(), t.start_ms.into(), names.into()])
+        };
+        let columns = ["trigger_name", "trigger_group", "trigger_type", "start_time", "options"];
+        self.insert_rows("CN_TRIGGER_OPTIONS", &columns, &triggers.iter().filter_map(row).collect::<Vec<_>>())
+    }
+}
+
+/// Simple triggers have none, and they are the many that come and go.
+fn may_have_options(kind: &str) -> bool {
+    kind != "SIMPLE"
+}
