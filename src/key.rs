@@ -137,13 +137,6 @@ pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {
     if name.is_empty() {
         return Err(Error::invalid(what, name, "expected at least one character"));
     }
-    if name.ends_with(' ') {
-        return Err(Error::invalid(
-            what,
-            name,
-            "expected no space at the end: MySQL would take it for the name without",
-        ));
-    }
     Ok(())
 }
 

@@ -171,10 +171,8 @@ pub trait TriggerRows {
     fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>>;
     /// These triggers, whatever their state, as candidates.
     fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>>;
-    /// Triggers in state `WAITING`, due before `before_ms` or without a time, that do not ignore misfires, earliest first.
-    ///
-    /// A new calendar can leave a trigger waiting without a time; as in Quartz its misfire instruction decides what
-    /// becomes of it.
+    /// Triggers in state `WAITING`, due before `before_ms`, that do not ignore misfires, earliest first. One that waits
+    /// without a time, since a new calendar left it none, waits for another calendar.
     fn misfired(&mut self, before_ms: i64, limit: usize, offset: usize) -> Result<Vec<TriggerRow>>;
 
     /// The paused groups, with the marker for all.

@@ -28,6 +28,9 @@ const CLASSES: [(&str, bool, bool); 4] = [
 /// The rule of rows that live as long as the fires that need them.
 const LIFE: &str = "rows-live-with-their-fires";
 
+/// The rule of triggers that their calendar keeps from firing.
+const CALENDAR: &str = "the-calendar-decides";
+
 #[test]
 fn transitions() {
     check_file("transitions.jsonl", |record| Script::begin(record).run(record));
@@ -48,6 +51,8 @@ struct Script {
     entries: Vec<String>,
     /// Triggers that Quartz keeps although they are over.
     kept: BTreeSet<String>,
+    /// Triggers without a time left.
+    timeless: BTreeSet<String>,
     /// Jobs that only we keep, since they run.
     stayed: BTreeSet<String>,
     /// Triggers that Quartz took although they name a calendar that is not stored.
@@ -95,6 +100,7 @@ impl Script {
             manual: BTreeMap::new(),
             entries: Vec::new(),
             kept: BTreeSet::new(),
+            timeless: BTreeSet::new(),
             stayed: BTreeSet::new(),
             without_calendar: BTreeSet::new(),
             reserved: BTreeMap::new(),
@@ -260,7 +266,7 @@ impl Script {
             }
         } else {
             assert!(unfit.iter().all(|name| !ours.contains_key(*name)), "taken without its calendar: {unfit:?}");
-            self.deviations.insert("no-calendar-no-fire");
+            self.deviations.insert(CALENDAR);
             self.without_calendar.extend(unfit.iter().map(|name| (*name).to_owned()));
         }
         for name in &theirs {
@@ -366,7 +372,7 @@ impl Script {
     fn compare(&mut self, op: &str) -> Result<(), Mismatch> {
         let ours = self.sections();
         let expected = |name: &str| keyed(name, &self.expected[name]);
-        let (mut triggers, our_triggers) = (expected("triggers"), keyed("triggers", &ours["triggers"]));
+        let (mut triggers, mut our_triggers) = (expected("triggers"), keyed("triggers", &ours["triggers"]));
         let (mut fires, our_fires) = (expected("fired"), keyed("fired", &ours["fired"]));
         let mut claimed = BTreeSet::new();
 
@@ -396,6 +402,31 @@ impl Script {
             }
             !missing
         });
+        for (name, theirs) in &triggers {
+            // A trigger that a calendar left without a time counts as late in Quartz; here it waits for another calendar.
+            let before = self.timeless.contains(name).then(|| our_triggers.get_mut(name)).flatten();
+            if let Some(ours) = before.filter(|ours| op == "store_recover_misfires" && ours["next"] == -1) {
+                claimed.insert(CALENDAR);
+                for (column, member) in [("next_fire_time", "next"), ("start_time", "start")] {
+                    ours[member] = theirs[member].clone();
+                    let (group, row) = name.split_once('.').expect("a key");
+                    self.tables.run(&format!(
+                        "UPDATE QRTZ_TRIGGERS SET {column} = {} WHERE trigger_group = '{group}' AND trigger_name = '{row}'",
+                        theirs[member]
+                    ));
+                }
+            }
+        }
+        self.timeless = triggers.iter().filter(|(_, row)| row["next"] == -1).map(|(name, _)| name.clone()).collect();
+        for (name, theirs) in &mut triggers {
+            // Nobody counts the fires of a trigger that is over.
+            if let Some(ours) = our_triggers.get(name).filter(|ours| ours["state"] == "COMPLETE")
+                && theirs["detail"]["times_triggered"] != ours["detail"]["times_triggered"]
+            {
+                theirs["detail"]["times_triggered"] = ours["detail"]["times_triggered"].clone();
+                claimed.insert(LIFE);
+            }
+        }
         for name in &self.without_calendar {
             if let (Some(theirs), Some(ours)) = (triggers.get_mut(name), our_triggers.get(name))
                 && theirs["state"] == "ACQUIRED"

@@ -5,7 +5,7 @@ use crate::failure::Outcome;
 use carnelian::{
     CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, Schedule, SimpleSchedule,
 };
-use chrono::{NaiveTime, Weekday, WeekdaySet};
+use chrono::{NaiveTime, Timelike, Weekday, WeekdaySet};
 use std::time::Duration;
 
 /// A number of units of the calendar.
@@ -35,7 +35,7 @@ pub fn time_of_day(text: &str) -> Result<NaiveTime, String> {
     NaiveTime::parse_from_str(text, "%H:%M:%S")
         .or_else(|_| NaiveTime::parse_from_str(text, "%H:%M"))
         .ok()
-        .filter(|time| time.signed_duration_since(NaiveTime::MIN).subsec_nanos() == 0)
+        .filter(|time| time.nanosecond() == 0)
         .ok_or_else(|| "expected a time of day such as 09:00 or 17:30:15".to_owned())
 }
 

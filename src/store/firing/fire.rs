@@ -182,7 +182,7 @@ impl<'a> Firing<'a> {
                 next_ms: trigger.next_ms,
                 previous_ms: trigger.previous_ms,
                 start_ms: trigger.start_ms,
-                counts: counts(&trigger.schedule),
+                counts: counts(&trigger.schedule).filter(|_| trigger.next_ms.is_some()),
             }),
         }
         if job.disallow_concurrent_execution {

@@ -254,7 +254,7 @@ impl TriggerRows for MemorySession<'_> {
             t.state == TriggerState::Waiting.name()
                 && is_fired_here(t)
                 && t.misfire != -1
-                && t.next_ms.is_none_or(|next| next < before_ms)
+                && t.next_ms.is_some_and(|next| next < before_ms)
         });
         rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority)));
         Ok(rows.into_iter().skip(offset).take(limit).collect())

@@ -290,7 +290,7 @@ impl TriggerRows for SqlSession<'_> {
         let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let values = [self.name(), before_ms.into(), number(limit).into(), number(offset).into()];
         let condition = format!(
-            "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time < ? \
+            "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time < ? AND t.next_fire_time > 0 \
              AND t.misfire_instr <> -1 AND {KNOWN_KIND} ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?"
         );
         self.load_triggers(&condition, &values)
