@@ -15,7 +15,8 @@ fn triggers_come_one_by_one_in_the_order_of_their_times_and_again_after_a_releas
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     // Stored in another order than they are due.
-    cluster.schedule(job("a"), [(2, "second"), (1, "first"), (3, "third")].map(|(s, t)| once(t, "a", NOW + s * SECOND)));
+    cluster
+        .schedule(job("a"), [(2, "second"), (1, "first"), (3, "third")].map(|(s, t)| once(t, "a", NOW + s * SECOND)));
     let take = |look_ahead_ms: i64| a.acquire_with(1, |request| request.look_ahead_ms = look_ahead_ms).unwrap();
     assert_eq!(reserved(&take(-10 * SECOND)), [] as [&str; 0], "nothing is due in the past");
     assert_eq!(reserved(&take(0)), [] as [&str; 0]);
@@ -119,7 +120,8 @@ fn a_trigger_that_changes_its_kind_fires_by_the_new_one() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW)]);
-    let replace = |trigger: carnelian::TriggerBuilder| cluster.store.add_trigger(trigger.build().unwrap(), true).unwrap();
+    let replace =
+        |trigger: carnelian::TriggerBuilder| cluster.store.add_trigger(trigger.build().unwrap(), true).unwrap();
     let next = |after_ms: i64| {
         cluster.clock.jump(after_ms - cluster.now());
         let bundle = a.fire_one();
@@ -168,7 +170,10 @@ fn jobs_and_triggers_are_found_by_their_groups() {
     }
     let key = JobKey::new("report-daily", "j1");
     let of_job = cluster.store.triggers_of_job(&key).unwrap();
-    assert_eq!(of_job.iter().map(|t| t.key().to_string()).collect::<Vec<_>>(), ["report-daily.t.a1", "report-daily.t.b1"]);
+    assert_eq!(
+        of_job.iter().map(|t| t.key().to_string()).collect::<Vec<_>>(),
+        ["report-daily.t.a1", "report-daily.t.b1"]
+    );
     assert_eq!(cluster.store.job(&key).unwrap().unwrap().key(), &key);
     assert!(cluster.store.triggers_of_job(&JobKey::new("report", "nobody")).unwrap().is_empty());
 }
