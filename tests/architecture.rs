@@ -20,7 +20,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     ("settings", &["settings"]),
     ("rules", &["rules"]),
-    ("ports", &["clock", "signal", "store::database"]),
+    ("ports", &["clock", "signal", "store::callers", "store::database"]),
     ("databases", &["store::memory", "store::sql", "store::faults"]),
     ("stores", &["store"]),
     ("listeners", &["listener"]),
@@ -31,7 +31,8 @@ const FLOORS: &[(&str, &[&str])] = &[
 /// Who alone may name a crate or a module (and that module itself). `bin` and `examples` are no modules of the library:
 /// the compiler shows them its public API only.
 const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
-    ("diesel", &["store::sql", "examples"]),
+    // A connection of the caller's is a diesel connection.
+    ("diesel", &["store::sql", "store::callers", "examples"]),
     ("diesel_migrations", &["store::sql"]),
     ("libsqlite3_sys", &["store::sql"]),
     ("r2d2", &["store::sql"]),
@@ -312,7 +313,7 @@ mod on_made_up_trees {
         none("a comment", &misplaced("key.rs", "// diesel\nconst A: &str = \"diesel\"; fn diesels() {}"));
         assert_eq!(
             misplaced("store/memory/mod.rs", "\nuse diesel::prelude::*;"),
-            ["src/store/memory/mod.rs:2: names diesel, which is for store::sql, examples only"]
+            ["src/store/memory/mod.rs:2: names diesel, which is for store::sql, store::callers, examples only"]
         );
         for (file, text) in [
             ("bin/carnelian/main.rs", "fn f() { ::diesel::x() }"),

@@ -76,8 +76,10 @@ impl Node {
     }
 }
 
-/// The cost of a backlog of one-shots and of one of calendar intervals at batch 50, and of a lone repeating fire.
-fn census(database: &str, url: &str, most_statements_per_fire: f64) {
+/// The cost of a backlog of one-shots and of one of calendar intervals at batch 50, with the most statements that a fire
+/// of each may take, and of a lone repeating fire.
+fn census(database: &str, url: &str, most: [f64; 2]) {
+    let [most_of_one_shots, most_of_intervals] = most;
     let node = Node::open(url);
     node.schedule(1000, SimpleSchedule::once(), false);
     let (fires, cost) = node.drain(50);
@@ -88,7 +90,7 @@ fn census(database: &str, url: &str, most_statements_per_fire: f64) {
         per_fire(cost.statements),
         per_fire(cost.commits)
     );
-    assert!(per_fire(cost.statements) <= most_statements_per_fire, "{cost:?}");
+    assert!(per_fire(cost.statements) <= most_of_one_shots, "{cost:?}");
     assert!(per_fire(cost.commits) <= 0.06, "{cost:?}");
 
     node.schedule(1000, CalendarIntervalSchedule::every(1, IntervalUnit::Month), false);
@@ -98,7 +100,7 @@ fn census(database: &str, url: &str, most_statements_per_fire: f64) {
         "census database={database} batch=50 calendar-intervals={fires} statements_per_fire={:.3}",
         per_fire(cost.statements)
     );
-    assert!(per_fire(cost.statements) <= most_statements_per_fire, "{cost:?}");
+    assert!(per_fire(cost.statements) <= most_of_intervals, "{cost:?}");
     node.store.clear().unwrap();
 
     for (what, recovery) in [("plain", false), ("recoverable", true)] {
@@ -120,17 +122,17 @@ fn census(database: &str, url: &str, most_statements_per_fire: f64) {
 
 #[test]
 fn postgres_takes_half_a_statement_per_fire() {
-    census("postgres", &support::postgres_url(), 0.5);
+    census("postgres", &support::postgres_url(), [0.5, 0.5]);
 }
 
 #[test]
 fn mysql_takes_half_a_statement_per_fire() {
-    census("mysql", &support::mysql_url(), 0.5);
+    census("mysql", &support::mysql_url(), [0.5, 0.5]);
 }
 
 /// In this process a statement is no round trip: SQLite loops over prepared ones, one commit a batch.
 #[test]
 fn sqlite_takes_few_commits() {
     let folder = tempfile::tempdir().unwrap();
-    census("sqlite", &format!("sqlite:{}", folder.path().join("census.db").display()), 6.0);
+    census("sqlite", &format!("sqlite:{}", folder.path().join("census.db").display()), [6.0, 7.0]);
 }

@@ -9,16 +9,22 @@
 mod calendars;
 #[path = "golden/cron.rs"]
 mod cron;
+#[cfg(feature = "sqlite")]
 #[path = "golden/database.rs"]
 mod database;
 #[path = "golden/definitions.rs"]
 mod definitions;
+#[cfg(feature = "sqlite")]
+#[path = "golden/frozen.rs"]
+mod frozen;
 #[path = "golden/jobdata.rs"]
 mod jobdata;
 #[path = "golden/report.rs"]
 mod report;
+#[cfg(feature = "sqlite")]
 #[path = "golden/tables.rs"]
 mod tables;
+#[cfg(feature = "sqlite")]
 #[path = "golden/transitions.rs"]
 mod transitions;
 #[path = "golden/triggers.rs"]

@@ -10,6 +10,8 @@
 mod checker;
 #[path = "storm/cluster.rs"]
 mod cluster;
+#[path = "storm/effects.rs"]
+mod effects;
 #[path = "support/history.rs"]
 mod history;
 #[path = "support/node.rs"]
@@ -147,6 +149,87 @@ fn pauses(database: &str) {
     );
     assert!(verdict.recoveries > 0, "no pause interrupted anything");
     cluster.succeeded();
+}
+
+/// Nodes are killed and stopped while their jobs write to the database in one transaction with the end of their fires
+/// (`ctx.complete_in`): each due time has one effect, none has two; and of the fences only the largest is kept.
+fn effects_happen_once(database: &str) {
+    let blows = number("CARNELIAN_STORM_EFFECTS", 2);
+    let mut cluster = Cluster::new("effects", database);
+    let group = cluster.store.settings().scheduler_name.clone();
+    let fires = blows * 16 + 12;
+    let of_type = |name: &str, job_type: &str| {
+        let (job, triggers) = grid(name, job_type, &[("ms", "450")], Duration::from_millis(800), fires);
+        let key = JobKey::new(&group, name);
+        let job = JobDetail::builder(key.clone(), job_type).requests_recovery(true).data_map(job.data().clone());
+        let trigger = Trigger::builder(TriggerKey::new(&group, name), key).schedule(triggers[0].schedule().clone());
+        (job.build().unwrap(), vec![trigger.misfire(MisfireInstruction::Ignore).build().unwrap()])
+    };
+    let mut work: Vec<_> = (0..4).map(|i| of_type(&format!("effect-{i}"), "demo.effect")).collect();
+    work.push(of_type("fenced", "demo.fenced"));
+    for _ in 0..3 {
+        cluster.start_node();
+    }
+    cluster.wait_until_ready(3);
+    let written = effects::Effects::of(&cluster.properties());
+    written.reset_fence();
+    let stored = cluster.store.schedule(work, false).unwrap();
+    let mut expected: Vec<effects::Effect> = Vec::new();
+    for trigger in stored.iter().filter(|trigger| trigger.key().name() != "fenced") {
+        let start = trigger.start_time().timestamp_millis();
+        let job = trigger.job_key().to_string();
+        expected
+            .extend((0..fires).map(|k| effects::Effect { job: job.clone(), scheduled_ms: start + i64::from(k) * 800 }));
+    }
+    expected.sort();
+    for blow in 0..blows {
+        cluster.wait_until_running();
+        if blow % 2 == 0 {
+            let (node, instance) = cluster.pause_one();
+            support::wait_until("the stopped node is convicted", WINDOW * 2, || {
+                cluster.store.instances().is_ok_and(|all| all.iter().all(|i| i.instance != instance))
+            });
+            cluster.resume(node);
+        } else {
+            cluster.kill_one();
+            cluster.start_node();
+        }
+        std::thread::sleep(Duration::from_millis(u64::from(cluster.random(1500))));
+    }
+    cluster.wait_until_quiet(WINDOW * 2 + Duration::from_secs(u64::from(fires) + 60));
+    cluster.stop_all();
+    let done = written.of_group(&group);
+    let events = cluster.events();
+    let ended = |event: &&serde_json::Value, outcome: &str| {
+        event["event"] == "END" && event["type"] == "demo.fenced" && event["outcome"] == outcome
+    };
+    let accepted = events.iter().filter(|event| ended(event, "succeeded")).filter_map(|event| event["fence"].as_i64());
+    let refused = events.iter().filter(|event| ended(event, "lost")).count();
+    println!(
+        "effects database={database} seed={} blows={blows} due={} effects={} fences_refused={refused} fenced_lines={}",
+        cluster.seed,
+        expected.len(),
+        done.len(),
+        cluster.stderr_lines("completion refused")
+    );
+    assert_eq!(accepted.max(), Some(written.fence()), "a smaller fence was accepted after a larger one");
+    assert_eq!(done, expected, "an effect is missing, or happened twice");
+    cluster.succeeded();
+}
+
+#[test]
+fn effects_happen_once_on_sqlite() {
+    effects_happen_once("sqlite");
+}
+
+#[test]
+fn effects_happen_once_on_postgres() {
+    effects_happen_once("postgres");
+}
+
+#[test]
+fn effects_happen_once_on_mysql() {
+    effects_happen_once("mysql");
 }
 
 /// `carnelian.cluster.onOwnershipLost = abort`: a node that was convicted while it stood still ends itself with its

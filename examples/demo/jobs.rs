@@ -1,6 +1,9 @@
 //! The demo job types: each logs its START and END, and does one thing that a drill needs.
 
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+use super::effects::{Entry, write};
 use super::log::{EventLog, Events, attempt};
+use carnelian::settings::DataSourceUrl;
 use carnelian::{DataValue, Job, JobContext, JobError};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
@@ -24,10 +27,18 @@ impl End {
     }
 }
 
-type Run = fn(&mut JobContext, &Events) -> Result<End, JobError>;
+/// What a run has beside its context.
+struct Tools<'a> {
+    events: &'a Events,
+    /// The database that holds the jobs; none if they are in memory.
+    #[cfg_attr(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")), expect(dead_code))]
+    url: Option<&'a DataSourceUrl>,
+}
+
+type Run = fn(&mut JobContext, &Tools<'_>) -> Result<End, JobError>;
 
 /// Every demo job type, by its name.
-const TYPES: [(&str, Run); 8] = [
+const TYPES: [(&str, Run); 10] = [
     ("demo.append", append),
     ("demo.sleep", sleep),
     ("demo.stubborn", stubborn),
@@ -36,11 +47,13 @@ const TYPES: [(&str, Run); 8] = [
     ("demo.forever", forever),
     ("demo.silent", silent),
     ("demo.counter", counter),
+    ("demo.effect", effect),
+    ("demo.fenced", fenced),
 ];
 
 /// The demo jobs with the names they are registered under.
-pub fn all(log: &EventLog) -> Vec<(&'static str, impl Job + use<>)> {
-    TYPES.into_iter().map(|(name, run)| (name, Logged { name, run, log: log.clone() })).collect()
+pub fn all(log: &EventLog, url: Option<&DataSourceUrl>) -> Vec<(&'static str, impl Job + use<>)> {
+    TYPES.into_iter().map(|(name, run)| (name, Logged { name, run, log: log.clone(), url: url.cloned() })).collect()
 }
 
 /// A job whose START and END are logged, whatever it does.
@@ -48,13 +61,15 @@ struct Logged {
     name: &'static str,
     run: Run,
     log: EventLog,
+    url: Option<DataSourceUrl>,
 }
 
 impl Job for Logged {
     fn execute(&self, ctx: &mut JobContext) -> Result<(), JobError> {
         let events = self.log.of(self.name, ctx);
         events.start(ctx);
-        let ended = catch_unwind(AssertUnwindSafe(|| (self.run)(ctx, &events)));
+        let tools = Tools { events: &events, url: self.url.as_ref() };
+        let ended = catch_unwind(AssertUnwindSafe(|| (self.run)(ctx, &tools)));
         events.end(match &ended {
             Ok(Ok(end)) => end.outcome(),
             Ok(Err(_)) | Err(_) => "failed",
@@ -66,16 +81,16 @@ impl Job for Logged {
     }
 }
 
-fn append(_: &mut JobContext, _: &Events) -> Result<End, JobError> {
+fn append(_: &mut JobContext, _: &Tools<'_>) -> Result<End, JobError> {
     Ok(End::Succeeded)
 }
 
-fn sleep(ctx: &mut JobContext, events: &Events) -> Result<End, JobError> {
-    doze(&*ctx, events, || ctx.holds_fire())
+fn sleep(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
+    doze(&*ctx, tools.events, || ctx.holds_fire())
 }
 
-fn stubborn(ctx: &mut JobContext, events: &Events) -> Result<End, JobError> {
-    doze(&*ctx, events, || true)
+fn stubborn(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
+    doze(&*ctx, tools.events, || true)
 }
 
 /// Sleeps `ms` in steps of `poll_ms`, as long as the fire is held.
@@ -96,14 +111,14 @@ fn doze(ctx: &JobContext, events: &Events, holds_fire: impl Fn() -> bool) -> Res
     }
 }
 
-fn panic(_: &mut JobContext, _: &Events) -> Result<End, JobError> {
+fn panic(_: &mut JobContext, _: &Tools<'_>) -> Result<End, JobError> {
     #[allow(clippy::panic, reason = "what this job is for")]
     {
         panic!("demo.panic panics, as it should")
     }
 }
 
-fn fail(ctx: &mut JobContext, _: &Events) -> Result<End, JobError> {
+fn fail(ctx: &mut JobContext, _: &Tools<'_>) -> Result<End, JobError> {
     let times = ctx.data().integer("times").unwrap_or(1);
     match attempt(ctx) {
         attempt if attempt < times => {
@@ -114,25 +129,25 @@ fn fail(ctx: &mut JobContext, _: &Events) -> Result<End, JobError> {
     }
 }
 
-fn forever(ctx: &mut JobContext, events: &Events) -> Result<End, JobError> {
+fn forever(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
     let step = millis(ctx, "poll_ms", 50).max(Duration::from_millis(1));
     while ctx.wait(step) {
-        events.tick();
+        tools.events.tick();
     }
     if ctx.holds_fire() {
         return Ok(End::Interrupted);
     }
-    events.lost();
+    tools.events.lost();
     Ok(End::Lost)
 }
 
-fn silent(_: &mut JobContext, _: &Events) -> Result<End, JobError> {
+fn silent(_: &mut JobContext, _: &Tools<'_>) -> Result<End, JobError> {
     loop {
         std::thread::park();
     }
 }
 
-fn counter(ctx: &mut JobContext, _: &Events) -> Result<End, JobError> {
+fn counter(ctx: &mut JobContext, _: &Tools<'_>) -> Result<End, JobError> {
     let next = ctx.job_data().integer("n").unwrap_or(0) + 1;
     // In the form it has: `useProperties` stores nothing but texts.
     let value = match ctx.job_data().value("n") {
@@ -145,6 +160,40 @@ fn counter(ctx: &mut JobContext, _: &Events) -> Result<End, JobError> {
     };
     ctx.job_data_mut().put("n", value);
     Ok(End::Succeeded)
+}
+
+/// Sleeps `ms` whatever happens, and then writes its row in one transaction with the end of its fire.
+fn effect(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
+    doze(&*ctx, tools.events, || true)?;
+    let job = ctx.job().key().to_string();
+    let scheduled_ms = ctx.scheduled_fire_time().timestamp_millis();
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    if let Some(url) = tools.url {
+        return match write(url, Entry::Effect(&job, scheduled_ms), Some(ctx)) {
+            Ok(_) => Ok(End::Succeeded),
+            Err(_) if !ctx.holds_fire() => {
+                tools.events.lost();
+                Ok(End::Lost)
+            }
+            Err(error) => Err(error),
+        };
+    }
+    Err(JobError::new(format!("{job} at {scheduled_ms}: there is no database to write to")))
+}
+
+/// Sleeps `ms` whatever happens, and then writes its fence where only the largest is kept.
+fn fenced(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
+    doze(&*ctx, tools.events, || true)?;
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    if let Some(url) = tools.url {
+        if write(url, Entry::Fence(ctx.fence()), None)? {
+            return Ok(End::Succeeded);
+        }
+        log::warn!("demo.fenced: refused, a larger fence was there first fence={}", ctx.fence());
+        tools.events.lost();
+        return Ok(End::Lost);
+    }
+    Err(JobError::new(format!("fence {}: there is no database to write to", ctx.fence())))
 }
 
 fn millis(ctx: &JobContext, key: &str, default: u64) -> Duration {

@@ -1,5 +1,7 @@
 //! The life of a node process: start, say READY, run until a signal, stop in time.
 
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+use super::effects::{Entry, write};
 use super::{jobs, log::EventLog};
 use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
@@ -30,8 +32,16 @@ pub fn run(mut settings: Settings, without: &[String]) -> ! {
     settings.shutdown.deadline = deadline - reserve;
 
     check_database(&settings).unwrap_or_else(|error| refuse(&error));
+    let url = settings.data_source.as_ref().map(|source| source.url.clone());
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    if let Some(url) = &url
+        // Nodes that start together may get in each other's way: the second try finds the tables.
+        && let Err(error) = write(url, Entry::Tables, None).or_else(|_| write(url, Entry::Tables, None))
+    {
+        fail(3, &format!("the demo tables cannot be made: {}", error.message()));
+    }
     let mut builder = Scheduler::builder().settings(settings);
-    for (name, job) in jobs::all(&log) {
+    for (name, job) in jobs::all(&log, url.as_ref()) {
         if !without.iter().any(|without| without == name) {
             builder = builder.job(name, job);
         }

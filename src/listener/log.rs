@@ -67,6 +67,10 @@ pub(crate) fn service_failed(service: &str, in_a_row: u64, loud: bool, retry_in:
     }
 }
 
+pub(crate) fn rolled_back(fire_id: &str) {
+    warn!("the transaction in which the job ended its fire was not committed; its end is recorded now fire={fire_id}");
+}
+
 pub(crate) fn service_recovered(service: &str, after: u64) {
     info!("service works again service={service} after_errors={after}");
 }

@@ -175,21 +175,32 @@ impl Completer {
         let mut frees = false;
         for (completion, outcome) in batch.iter().zip(outcomes) {
             match outcome {
+                // The job has recorded the end of its fire itself.
+                CompletionOutcome::Fenced if completion.by_job => self.ended(completion),
                 CompletionOutcome::Fenced => {
                     node.counters.fenced_writes.add(1);
                     log::fenced(&completion.fire_id);
                 }
                 CompletionOutcome::Recorded => {
-                    frees |= completion.nonconcurrent;
-                    if completion.last || completion.instruction == CompletionInstruction::SetTriggerComplete {
-                        let key = &completion.trigger;
-                        node.listeners.scheduler("trigger_finalized", |l| l.trigger_finalized(key));
+                    if completion.by_job {
+                        log::rolled_back(&completion.fire_id);
                     }
+                    self.ended(completion);
                 }
             }
+            frees |= completion.nonconcurrent && (completion.by_job || *outcome == CompletionOutcome::Recorded);
         }
         if frees {
             node.acquirer.signal.raise();
+        }
+    }
+}
+
+impl Completer {
+    fn ended(&self, completion: &Completion) {
+        if completion.last || completion.instruction == CompletionInstruction::SetTriggerComplete {
+            let key = &completion.trigger;
+            self.node.listeners.scheduler("trigger_finalized", |l| l.trigger_finalized(key));
         }
     }
 }

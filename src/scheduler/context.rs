@@ -8,7 +8,9 @@ use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::listener::{FireEvent, FireValues};
-use crate::store::{FireBundle, Recovering};
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+use crate::store::CallersConnection;
+use crate::store::{Completion, CompletionInstruction, FireBundle, Recovering};
 use crate::trigger::{Trigger, moment};
 use chrono::{DateTime, Utc};
 use std::sync::Arc;
@@ -24,13 +26,15 @@ pub struct JobContext {
     job_data: JobDataMap,
     refire_count: u32,
     result: Option<String>,
+    /// The job has ended its fire in a transaction of its own.
+    completed_by_job: bool,
 }
 
 impl JobContext {
     pub(crate) fn new(node: Arc<Node>, handle: Arc<RunHandle>, bundle: FireBundle) -> Self {
         let merged = bundle.job.data().merged_with(bundle.trigger.data());
         let job_data = bundle.job.data().clone();
-        Self { node, handle, bundle, merged, job_data, refire_count: 0, result: None }
+        Self { node, handle, bundle, merged, job_data, refire_count: 0, result: None, completed_by_job: false }
     }
 
     /// The job.
@@ -180,6 +184,60 @@ impl JobContext {
         self.node.scheduler.handle().ok_or_else(|| Error::ShutDown(self.scheduler_name().to_owned()))
     }
 
+    /// Ends this fire inside a transaction of the job's own: what the job wrote there and the end of the fire are committed
+    /// together, or neither is. So the effect of a fire happens exactly once, whatever dies when.
+    ///
+    /// Call it as the last step of the transaction, and return from the job soon after the commit. If the transaction is
+    /// rolled back the fire goes on; a job that then returns an error fails as usual.
+    ///
+    /// ```
+    /// use carnelian::{JobContext, JobError};
+    /// use diesel::connection::SimpleConnection;
+    /// use diesel::{Connection, SqliteConnection};
+    ///
+    /// fn transfer(ctx: &mut JobContext) -> Result<(), JobError> {
+    ///     let mut db = SqliteConnection::establish("jobs.db")?;
+    ///     db.immediate_transaction(|db| {
+    ///         db.batch_execute("UPDATE account SET balance = balance - 5 WHERE id = 1")?;
+    ///         ctx.complete_in(db)?;
+    ///         Ok(())
+    ///     })
+    /// }
+    /// # let _ = carnelian::Scheduler::builder().job_fn("transfer", transfer);
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Fenced`] if the fire belongs to another node by now: return it, and the transaction is rolled back.
+    /// [`Error::Refused`] without an open transaction, or for a connection to another kind of database than the jobs are in.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub fn complete_in<'c>(&mut self, connection: impl Into<CallersConnection<'c>>) -> Result<()> {
+        let completion = self.completion(CompletionInstruction::NoInstruction);
+        self.node.store.complete_within(connection, &completion)?;
+        self.completed_by_job = true;
+        Ok(())
+    }
+
+    /// Makes a transaction of the job's own depend on this fire: it cannot be committed once the fire belongs to another
+    /// node, and until it ends nobody can take the fire away.
+    ///
+    /// For a job that writes in several transactions: each that begins with this is refused to a node that was declared
+    /// dead. Keep them short: a peer that recovers this node waits for them.
+    ///
+    /// # Errors
+    /// As [`JobContext::complete_in`].
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub fn guard<'c>(&self, connection: impl Into<CallersConnection<'c>>) -> Result<()> {
+        self.node.store.guard_within(connection, self.fire_id())
+    }
+
+    /// The end of this fire as it stands now.
+    pub(crate) fn completion(&self, instruction: CompletionInstruction) -> Completion {
+        let changed = self.bundle.job.persists_job_data_after_execution() && self.job_data != *self.bundle.job.data();
+        let mut completion = self.bundle.completion(instruction, changed.then(|| self.job_data.clone()));
+        completion.by_job = self.completed_by_job;
+        completion
+    }
+
     pub(crate) fn event(&self) -> FireEvent<'_> {
         FireEvent::new(&self.bundle, &self.node.instance, self.refire_count, self.handle.values())
     }
@@ -191,10 +249,6 @@ impl JobContext {
     pub(crate) fn count_refire(&mut self) -> u32 {
         self.refire_count += 1;
         self.refire_count
-    }
-
-    pub(crate) fn into_parts(self) -> (FireBundle, JobDataMap) {
-        (self.bundle, self.job_data)
     }
 }
 

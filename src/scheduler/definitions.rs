@@ -50,6 +50,56 @@ impl Scheduler {
         Ok(stored)
     }
 
+    /// Stores jobs with their triggers inside a transaction of the caller's: with what the caller writes, or not at all.
+    ///
+    /// Call it as the last step of the transaction, and [`Scheduler::wake`] after the commit; without that nodes find the
+    /// work at their next poll (`carnelian.scheduler.pollInterval`, 1 s). Listeners are not told, since nobody knows whether
+    /// the transaction will be committed.
+    ///
+    /// ```
+    /// use carnelian::{JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
+    /// use diesel::connection::SimpleConnection;
+    /// use diesel::r2d2::{ConnectionManager, Pool};
+    /// use diesel::{Connection, SqliteConnection};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let file = folder.path().join("jobs.db").display().to_string();
+    /// let pool = Pool::new(ConnectionManager::<SqliteConnection>::new(file))?;
+    /// let scheduler = Scheduler::builder().pool(pool.clone()).build()?;
+    /// scheduler.migrate()?;
+    ///
+    /// let mut db = pool.get()?;
+    /// db.batch_execute("CREATE TABLE orders (id INTEGER)")?;
+    /// db.immediate_transaction(|db| {
+    ///     db.batch_execute("INSERT INTO orders VALUES (17)")?;
+    ///     let job = JobDetail::builder(JobKey::named("confirm-17"), "mail").build()?;
+    ///     let trigger = Trigger::builder(TriggerKey::named("confirm-17"), job.key().clone()).build()?;
+    ///     scheduler.schedule_in(&mut **db, vec![(job, vec![trigger])], false)?;
+    ///     Ok::<(), Box<dyn std::error::Error>>(())
+    /// })?;
+    /// scheduler.wake();
+    /// assert!(scheduler.job_exists(&JobKey::named("confirm-17"))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Scheduler::schedule_job`]; [`Error::Refused`] without an open transaction, or for a connection to another kind of
+    /// database than the jobs are in.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub fn schedule_in<'c>(
+        &self,
+        connection: impl Into<crate::store::CallersConnection<'c>>,
+        work: Vec<(JobDetail, Vec<Trigger>)>,
+        replace: bool,
+    ) -> Result<Vec<Trigger>> {
+        self.open_store()?.schedule_within(connection, &work, replace)
+    }
+
+    /// Has this node look for due work now, such as work that was stored by other means.
+    pub fn wake(&self) {
+        self.signal_change();
+    }
+
     /// Stores a durable job without a trigger.
     ///
     /// # Errors

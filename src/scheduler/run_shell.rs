@@ -66,7 +66,7 @@ impl RunShell {
         } else {
             self.execute(&mut ctx, &handle)
         };
-        let ended = ended(ctx, &handle, instruction);
+        let ended = ended(&ctx, &handle, instruction);
         node.unrecorded.add(handle.fire_id());
         in_table.is_accounted = true;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
@@ -173,9 +173,6 @@ fn instruction_of(failure: &Failure) -> CompletionInstruction {
     }
 }
 
-fn ended(ctx: JobContext, handle: &RunHandle, instruction: CompletionInstruction) -> Ended {
-    let (bundle, data) = ctx.into_parts();
-    let changed = bundle.job.persists_job_data_after_execution() && data != *bundle.job.data();
-    let completion = bundle.completion(instruction, changed.then_some(data));
-    Ended { owner: handle.owner.clone(), completion }
+fn ended(ctx: &JobContext, handle: &RunHandle, instruction: CompletionInstruction) -> Ended {
+    Ended { owner: handle.owner.clone(), completion: ctx.completion(instruction) }
 }

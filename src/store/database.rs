@@ -73,6 +73,27 @@ pub trait Database: Send + Sync {
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()>;
 
+    /// Runs `work` in the transaction that the caller has open on a connection of its own, `lock` first. The transaction
+    /// is the caller's to end; after an error it must be rolled back.
+    ///
+    /// # Errors
+    /// What `work` returned; [`Error::Refused`](crate::Error::Refused) for a connection to another kind of database, or one
+    /// without a transaction.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    fn join(
+        &self,
+        purpose: &'static str,
+        connection: super::callers::CallersConnection<'_>,
+        lock: Option<Lock>,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
+    ) -> Result<()> {
+        let _ = (connection, lock, work);
+        Err(crate::Error::Refused(format!(
+            "{purpose}: the jobs are not in a database of the caller's: {}",
+            self.describe()
+        )))
+    }
+
     /// Creates or upgrades the tables; safe to repeat and to race. Returns what was done, a line each.
     fn migrate(&self) -> Result<Vec<String>>;
 
@@ -215,6 +236,8 @@ pub trait FiredRows {
     fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize>;
     /// Which of these triggers have an acquired fired row that is not of a node of ours.
     fn foreign_reservations(&mut self, triggers: &[TriggerKey]) -> Result<Vec<TriggerKey>>;
+    /// The state of a fired row, if it is there; nobody can delete it before the transaction ends.
+    fn hold_fired(&mut self, id: &str) -> Result<Option<FiredState>>;
     /// Which of these ids are there, and in which state.
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>>;
     /// Every fired row.

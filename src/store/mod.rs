@@ -1,6 +1,8 @@
 //! `JobStore`: jobs, triggers and fires of one scheduler, and the stories of what becomes of them.
 
 mod calendars;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+mod callers;
 mod convert;
 mod database;
 mod definitions;
@@ -28,6 +30,8 @@ pub use memory::MemoryDatabase;
 pub use open::open;
 pub use upkeep::{AuditPass, Checkin, FiredTrigger, InstanceStatus, Membership, MisfirePass, Recovered};
 
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub use callers::CallersConnection;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use open::open_with_pool;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]

@@ -1,9 +1,10 @@
 //! `db/`: databases that Java wrote, loaded, read back, written again, recovered and fired.
 
+use crate::frozen::FrozenClock;
 use crate::jobdata::{base64, data_value};
 use crate::report::{Mismatch, Outcome, Tally, Verdict, mismatch, read_file, same};
 use crate::tables::{Tables, flag, key, text};
-use carnelian::clock::{Clock, ManualClock};
+use carnelian::clock::Clock;
 use carnelian::settings::DataSourceUrl;
 use carnelian::store::{
     AcquireRequest, CompletionInstruction, Database, JobStore, Membership, SqlDatabase, SqlOptions, StoreSettings,
@@ -60,7 +61,7 @@ fn killed_and_recovered() {
 struct Loaded {
     tables: Tables,
     store: JobStore,
-    clock: Arc<ManualClock>,
+    clock: Arc<FrozenClock>,
     _folder: tempfile::TempDir,
 }
 
@@ -68,7 +69,7 @@ impl Loaded {
     fn new(dump: &str, now_ms: i64, form: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("jobs.db");
-        let clock = Arc::new(ManualClock::at(now_ms));
+        let clock = Arc::new(FrozenClock::at(now_ms));
         let (url, _) = DataSourceUrl::parse(&format!("sqlite:{}", file.display()), None, None).expect("a URL");
         let options = SqlOptions::new("GoldenSched");
         let database = SqlDatabase::open(&url, Arc::clone(&clock) as Arc<dyn Clock>, options).expect("a database");

@@ -31,6 +31,7 @@ pub struct Mismatch {
 
 impl Mismatch {
     /// Says where it was found.
+    #[cfg(feature = "sqlite")]
     pub fn at(self, place: &str) -> Self {
         Self { what: format!("{place}: {}", self.what), ..self }
     }

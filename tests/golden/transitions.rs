@@ -3,9 +3,10 @@
 //! The store under test keeps its rows in SQLite, so that what is compared is what a Java node would read.
 
 use crate::definitions::{calendar_of_definition, is_true, ms, named_trigger, zone};
+use crate::frozen::FrozenClock;
 use crate::report::{Mismatch, Outcome, Verdict, check_file, mismatch, same};
 use crate::tables::{Tables, flag, key, text};
-use carnelian::clock::{Clock, ManualClock};
+use carnelian::clock::Clock;
 use carnelian::settings::DataSourceUrl;
 use carnelian::store::{
     AcquireRequest, Completion, CompletionInstruction, Database, FireBundle, JobStore, Membership, Owner, Reservation,
@@ -74,7 +75,7 @@ impl Script {
     fn begin(record: &Value) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("jobs.db");
-        let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(ms(record, "now").expect("now")));
+        let clock: Arc<dyn Clock> = Arc::new(FrozenClock::at(ms(record, "now").expect("now")));
         let (url, _) = DataSourceUrl::parse(&format!("sqlite:{}", file.display()), None, None).expect("a URL");
         let database = SqlDatabase::open(&url, Arc::clone(&clock), SqlOptions::new("GoldenSched")).expect("a database");
         database.migrate().expect("tables");
@@ -290,7 +291,7 @@ impl Script {
     fn fire(&mut self, name: &str) -> Answer {
         let Some(reservation) = self.reserved.remove(name) else { return Answer::Is(Value::Null) };
         let id = reservation.fire_id.clone();
-        let mut bundles = match self.store.fire(&self.owner, &[reservation.clone()]) {
+        let mut bundles = match self.store.fire(&self.owner, std::slice::from_ref(&reservation)) {
             Ok(bundles) => bundles,
             Err(error) => return Answer::Failed(error),
         };

@@ -62,6 +62,11 @@ impl Cluster {
         Self { store, seed, folder, random: seed, nodes: Vec::new(), started: 0, keep: true }
     }
 
+    /// The properties of the nodes.
+    pub fn properties(&self) -> PathBuf {
+        self.folder.join("node.properties")
+    }
+
     /// Adds lines to the properties of the nodes to come.
     pub fn configure(&self, lines: &str) {
         let path = self.folder.join("node.properties");

@@ -27,7 +27,13 @@ impl JobStore {
     /// be read; [`Error::Invalid`] for anything no table can hold. Nothing is stored then.
     #[doc(alias = "scheduleJobs")]
     pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
-        for (job, triggers) in &work {
+        self.check_work(&work)?;
+        self.write("schedule jobs", |s| self.schedule_in(s, &work, replace))
+    }
+
+    /// Checks what can be checked without the store.
+    pub(in crate::store) fn check_work(&self, work: &[(JobDetail, Vec<Trigger>)]) -> Result<()> {
+        for (job, triggers) in work {
             job.check()?;
             if triggers.is_empty() && !job.durable {
                 return Err(Error::Refused(format!(
@@ -45,18 +51,23 @@ impl JobStore {
                 }
             }
         }
-        self.write("schedule jobs", |s| {
-            self.put_jobs(s, work.iter().map(|(job, _)| job), replace)?;
-            let standing = Standing::read(s)?;
-            let mut triggers: Vec<_> = work
-                .iter()
-                .flat_map(|(job, triggers)| {
-                    triggers.iter().map(move |t| (job.disallow_concurrent_execution, t.clone()))
-                })
-                .collect();
-            self.put_triggers(s, &standing, &mut triggers, replace)?;
-            Ok(triggers.into_iter().map(|(_, t)| t).collect())
-        })
+        Ok(())
+    }
+
+    pub(in crate::store) fn schedule_in(
+        &self,
+        s: &mut dyn Session,
+        work: &[(JobDetail, Vec<Trigger>)],
+        replace: bool,
+    ) -> Result<Vec<Trigger>> {
+        self.put_jobs(s, work.iter().map(|(job, _)| job), replace)?;
+        let standing = Standing::read(s)?;
+        let mut triggers: Vec<_> = work
+            .iter()
+            .flat_map(|(job, triggers)| triggers.iter().map(move |t| (job.disallow_concurrent_execution, t.clone())))
+            .collect();
+        self.put_triggers(s, &standing, &mut triggers, replace)?;
+        Ok(triggers.into_iter().map(|(_, t)| t).collect())
     }
 
     /// Stores a job without a trigger; it must be durable.

@@ -4,6 +4,8 @@ mod acquire;
 mod complete;
 mod fire;
 mod release;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+mod within;
 
 pub(in crate::store) use acquire::fenced;
 
@@ -94,6 +96,7 @@ impl FireBundle {
             removed: self.removed,
             instruction,
             job_data,
+            by_job: false,
         }
     }
 }
@@ -153,6 +156,8 @@ pub struct Completion {
     pub instruction: CompletionInstruction,
     /// The job's data to store, if it persists its data and changed it.
     pub job_data: Option<JobDataMap>,
+    /// Whether the job has recorded its end in a transaction of its own, so that its fired row is expected to be gone.
+    pub by_job: bool,
 }
 
 /// What a completion came to.

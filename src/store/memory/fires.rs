@@ -54,6 +54,11 @@ impl FiredRows for MemorySession<'_> {
         Ok(triggers.iter().filter(|key| reserved.contains(key)).cloned().collect())
     }
 
+    fn hold_fired(&mut self, id: &str) -> Result<Option<FiredState>> {
+        self.reads()?;
+        Ok(self.tables.fired.get(&id.to_owned()).map(|f| f.state))
+    }
+
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>> {
         self.reads()?;
         Ok(ids.iter().filter_map(|id| self.tables.fired.get(id)).map(|f| (f.fire_id.clone(), f.state)).collect())

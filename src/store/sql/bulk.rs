@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 /// Sizes in which MySQL gets its rows, so that few texts are prepared.
 const MYSQL_SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 
-impl SqlSession<'_> {
+impl SqlSession<'_, '_> {
     /// Inserts rows; each begins with the scheduler's name, which is not among `columns`.
     pub(super) fn insert_rows(&mut self, table: &str, columns: &[&str], rows: &[Vec<Value>]) -> Result<()> {
         let head = format!("INSERT INTO {{p}}{table} (sched_name, {})", columns.join(", "));

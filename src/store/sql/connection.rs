@@ -5,7 +5,7 @@ use super::harness::{self, Scripts};
 use super::held::Held;
 use super::statement::Statement;
 use crate::settings::DataSourceUrl;
-use crate::store::Begin;
+use crate::store::{Begin, CallersConnection};
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::deserialize::QueryableByName;
 use diesel::r2d2::R2D2Connection;
@@ -50,17 +50,17 @@ fn password(url: &DataSourceUrl) -> Option<&str> {
 }
 
 /// One connection. `match` on it stands here and in [`dialect`] only.
-pub(super) enum Connection {
+pub(super) enum Connection<'c> {
     #[cfg(feature = "sqlite")]
-    Sqlite(Inner<diesel::SqliteConnection>),
+    Sqlite(Inner<'c, diesel::SqliteConnection>),
     #[cfg(feature = "postgres")]
-    Postgres(Inner<diesel::PgConnection>),
+    Postgres(Inner<'c, diesel::PgConnection>),
     #[cfg(feature = "mysql")]
-    Mysql(Inner<diesel::MysqlConnection>),
+    Mysql(Inner<'c, diesel::MysqlConnection>),
 }
 
-pub(super) struct Inner<C: R2D2Connection + 'static> {
-    pub connection: Held<C>,
+pub(super) struct Inner<'c, C: R2D2Connection + 'static> {
+    pub connection: Held<'c, C>,
     broken: bool,
 }
 
@@ -98,7 +98,7 @@ readable!(OnMysql, "mysql", diesel::mysql::Mysql);
 pub(super) trait Readable: OnSqlite + OnPostgres + OnMysql + 'static {}
 impl<T: OnSqlite + OnPostgres + OnMysql + 'static> Readable for T {}
 
-impl Connection {
+impl Connection<'_> {
     pub(super) fn backend(&self) -> Backend {
         match self {
             #[cfg(feature = "sqlite")]
@@ -135,6 +135,26 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    /// The caller's own, for the time of its transaction.
+    pub(super) fn of_caller<'c>(callers: CallersConnection<'c>) -> Connection<'c> {
+        match callers {
+            #[cfg(feature = "sqlite")]
+            CallersConnection::Sqlite(c) => Connection::Sqlite(Inner::new(Held::Callers(c))),
+            #[cfg(feature = "postgres")]
+            CallersConnection::Postgres(c) => Connection::Postgres(Inner::new(Held::Callers(c))),
+            #[cfg(feature = "mysql")]
+            CallersConnection::Mysql(c) => Connection::Mysql(Inner::new(Held::Callers(c))),
+        }
+    }
+
+    /// Whether a transaction is open on it.
+    pub(super) fn is_in_transaction(&mut self) -> bool {
+        each!(self, c => matches!(
+            AnsiTransactionManager::transaction_manager_status_mut(&mut *c.connection).transaction_depth(),
+            Ok(Some(_))
+        ))
     }
 
     fn is_lent(&self) -> bool {
@@ -206,8 +226,8 @@ impl Connection {
     }
 }
 
-impl<C: R2D2Connection + 'static> Inner<C> {
-    pub(super) fn new(connection: Held<C>) -> Self {
+impl<'c, C: R2D2Connection + 'static> Inner<'c, C> {
+    pub(super) fn new(connection: Held<'c, C>) -> Self {
         Self { connection, broken: false }
     }
 

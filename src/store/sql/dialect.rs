@@ -137,6 +137,15 @@ pub(super) fn lock(backend: Backend) -> Option<&'static str> {
     }
 }
 
+/// Keeps the rows of a `SELECT` from being changed until the transaction ends. On SQLite nobody else can write then.
+pub(super) fn share_lock(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Sqlite => "",
+        Backend::Postgres => " FOR SHARE",
+        Backend::Mysql => " LOCK IN SHARE MODE",
+    }
+}
+
 /// Reads the database's clock; none where it is the node's.
 pub(super) fn now(backend: Backend) -> Option<&'static str> {
     match backend {
@@ -233,7 +242,7 @@ pub(super) fn is_missing_table(failure: &Failure) -> bool {
     ["no such table", "does not exist", "doesn't exist"].iter().any(|words| failure.message.contains(words))
 }
 
-impl Connection {
+impl Connection<'_> {
     /// The tables' DDL for this database.
     pub(super) fn true_literal(&self) -> &'static str {
         true_literal(self.backend())

@@ -1,16 +1,18 @@
-//! `Held`: whose a connection is, ours or one that the caller's pool has lent.
+//! `Held`: whose a connection is: ours, one that the caller's pool has lent, or the caller's own.
 
 use diesel::connection::{AnsiTransactionManager, Connection, TransactionManager, TransactionManagerStatus};
 use diesel::r2d2::{ConnectionManager, PooledConnection, R2D2Connection};
 use std::ops::{Deref, DerefMut};
 
-/// A connection that is ours, or lent by the caller's pool until this is dropped.
-pub(super) enum Held<C: R2D2Connection + 'static> {
+/// A connection that is ours, or lent by the caller's pool until this is dropped, or the caller's own with a transaction
+/// of the caller's on it.
+pub(super) enum Held<'c, C: R2D2Connection + 'static> {
     Own(C),
     Lent(PooledConnection<ConnectionManager<C>>),
+    Callers(&'c mut C),
 }
 
-impl<C> Held<C>
+impl<C> Held<'_, C>
 where
     C: R2D2Connection + Connection<TransactionManager = AnsiTransactionManager> + 'static,
 {
@@ -27,22 +29,24 @@ where
     }
 }
 
-impl<C: R2D2Connection + 'static> Deref for Held<C> {
+impl<C: R2D2Connection + 'static> Deref for Held<'_, C> {
     type Target = C;
 
     fn deref(&self) -> &C {
         match self {
             Held::Own(connection) => connection,
             Held::Lent(connection) => connection,
+            Held::Callers(connection) => connection,
         }
     }
 }
 
-impl<C: R2D2Connection + 'static> DerefMut for Held<C> {
+impl<C: R2D2Connection + 'static> DerefMut for Held<'_, C> {
     fn deref_mut(&mut self) -> &mut C {
         match self {
             Held::Own(connection) => connection,
             Held::Lent(connection) => connection,
+            Held::Callers(connection) => connection,
         }
     }
 }

@@ -74,7 +74,7 @@ struct VersionRow {
 }
 
 /// Creates or upgrades the tables; adopts tables that Quartz made by adding only side tables.
-pub(super) fn migrate(connection: &mut Connection, options: &SqlOptions) -> Result<Vec<String>> {
+pub(super) fn migrate(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<Vec<String>> {
     let mut work = Work { connection, options };
     let (lock, unlock) = dialect::migration_lock(work.connection.backend());
     work.run(lock)?;
@@ -91,7 +91,7 @@ pub(super) fn migrate(connection: &mut Connection, options: &SqlOptions) -> Resu
 }
 
 /// Checks that the tables are there and neither older nor newer than this program.
-pub(super) fn check(connection: &mut Connection, options: &SqlOptions) -> Result<()> {
+pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<()> {
     let mut work = Work { connection, options };
     let prefix = &options.table_prefix;
     let Some(applied) = work.applied()? else {
@@ -116,12 +116,12 @@ pub(super) fn check(connection: &mut Connection, options: &SqlOptions) -> Result
     work.ensure_scheduler_rows(&mut Vec::new())
 }
 
-struct Work<'a> {
-    connection: &'a mut Connection,
+struct Work<'a, 'c> {
+    connection: &'a mut Connection<'c>,
     options: &'a SqlOptions,
 }
 
-impl Work<'_> {
+impl Work<'_, '_> {
     fn migrate(&mut self) -> Result<Vec<String>> {
         let mut done = Vec::new();
         self.run(&self.fill(

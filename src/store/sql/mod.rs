@@ -14,7 +14,8 @@ mod table;
 pub use connection::Backend;
 pub use pool::CallersPool;
 
-use super::database::{Begin, Database, Session, StatementCounts};
+use super::callers::CallersConnection;
+use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::settings::DataSourceUrl;
@@ -123,7 +124,7 @@ impl Database for SqlDatabase {
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         let mut lease = self.connection(purpose)?;
-        let connection: &mut Connection = &mut lease;
+        let connection: &mut Connection<'_> = &mut lease;
         if let Err(failure) = connection.begin(begin) {
             connection.break_off();
             return Err(self.failure(purpose, failure));
@@ -166,6 +167,32 @@ impl Database for SqlDatabase {
                 Err(error)
             }
         }
+    }
+
+    fn join(
+        &self,
+        purpose: &'static str,
+        connection: CallersConnection<'_>,
+        lock: Option<Lock>,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
+    ) -> Result<()> {
+        let mut connection = Connection::of_caller(connection);
+        if connection.backend() != self.backend {
+            return Err(Error::Refused(format!(
+                "{purpose}: the connection is to {}, but the jobs are in {}",
+                connection.backend().name(),
+                self.describe()
+            )));
+        }
+        if !connection.is_in_transaction() {
+            return Err(Error::Refused(format!(
+                "{purpose}: no transaction is open on the connection: call it inside `connection.transaction(…)`"
+            )));
+        }
+        let mut session = SqlSession::new(self, &mut connection, purpose);
+        let worked = lock.map_or(Ok(()), |lock| session.lock(lock)).and_then(|()| work(&mut session));
+        self.statements.fetch_add(session.statements(), Ordering::Relaxed);
+        worked
     }
 
     fn migrate(&self) -> Result<Vec<String>> {

@@ -47,7 +47,7 @@ from_pool!("postgres", Postgres, diesel::PgConnection);
 from_pool!("mysql", Mysql, diesel::MysqlConnection);
 
 impl CallersPool {
-    fn lend(&self) -> Result<Connection, Failure> {
+    fn lend(&self) -> Result<Connection<'static>, Failure> {
         let unavailable = |error: r2d2::Error| Failure {
             class: FailureClass::Unavailable,
             message: format!("the caller's pool gave no connection: {error}"),
@@ -78,7 +78,7 @@ pub(super) enum Connections {
 /// A connection for the time of one transaction.
 pub(super) enum Lease {
     Own(r2d2::PooledConnection<Manager>),
-    Callers(Connection),
+    Callers(Connection<'static>),
 }
 
 impl Connections {
@@ -126,9 +126,9 @@ impl Connections {
 }
 
 impl Deref for Lease {
-    type Target = Connection;
+    type Target = Connection<'static>;
 
-    fn deref(&self) -> &Connection {
+    fn deref(&self) -> &Connection<'static> {
         match self {
             Lease::Own(connection) => connection,
             Lease::Callers(connection) => connection,
@@ -137,7 +137,7 @@ impl Deref for Lease {
 }
 
 impl DerefMut for Lease {
-    fn deref_mut(&mut self) -> &mut Connection {
+    fn deref_mut(&mut self) -> &mut Connection<'static> {
         match self {
             Lease::Own(connection) => connection,
             Lease::Callers(connection) => connection,
@@ -152,18 +152,18 @@ pub(super) struct Manager {
 }
 
 impl r2d2::ManageConnection for Manager {
-    type Connection = Connection;
+    type Connection = Connection<'static>;
     type Error = Failure;
 
-    fn connect(&self) -> Result<Connection, Failure> {
+    fn connect(&self) -> Result<Connection<'static>, Failure> {
         Connection::establish(&self.url)
     }
 
-    fn is_valid(&self, connection: &mut Connection) -> Result<(), Failure> {
+    fn is_valid(&self, connection: &mut Connection<'static>) -> Result<(), Failure> {
         connection.run("SELECT 1")
     }
 
-    fn has_broken(&self, connection: &mut Connection) -> bool {
+    fn has_broken(&self, connection: &mut Connection<'static>) -> bool {
         connection.is_broken()
     }
 }

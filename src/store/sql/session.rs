@@ -12,9 +12,9 @@ use diesel::QueryableByName;
 use diesel::sql_types::BigInt;
 
 /// One transaction. It reads the clock once, and knows which locks it holds.
-pub(super) struct SqlSession<'a> {
+pub(super) struct SqlSession<'a, 'c> {
     database: &'a SqlDatabase,
-    connection: &'a mut Connection,
+    connection: &'a mut Connection<'c>,
     purpose: &'static str,
     now_ms: Option<i64>,
     held: Option<Lock>,
@@ -41,8 +41,8 @@ pub(super) struct Count {
     pub n: i64,
 }
 
-impl<'a> SqlSession<'a> {
-    pub(super) fn new(database: &'a SqlDatabase, connection: &'a mut Connection, purpose: &'static str) -> Self {
+impl<'a, 'c> SqlSession<'a, 'c> {
+    pub(super) fn new(database: &'a SqlDatabase, connection: &'a mut Connection<'c>, purpose: &'static str) -> Self {
         Self { database, connection, purpose, now_ms: None, held: None, statements: 0 }
     }
 
@@ -106,7 +106,7 @@ impl<'a> SqlSession<'a> {
     }
 }
 
-impl Session for SqlSession<'_> {
+impl Session for SqlSession<'_, '_> {
     fn now_ms(&mut self) -> Result<i64> {
         if let Some(now) = self.now_ms {
             return Ok(now);

@@ -31,14 +31,14 @@ impl From<Row> for CalendarRow {
 const SELECT: &str =
     "SELECT calendar_name AS calendar_name, calendar AS calendar FROM {p}CALENDARS WHERE sched_name = ?";
 
-impl SqlSession<'_> {
+impl SqlSession<'_, '_> {
     pub(super) fn all_calendars(&mut self) -> Result<Vec<CalendarRow>> {
         let rows: Vec<Row> = self.load(&format!("{SELECT} ORDER BY calendar_name"), &[self.name()])?;
         Ok(rows.into_iter().map(CalendarRow::from).collect())
     }
 }
 
-impl CalendarRows for SqlSession<'_> {
+impl CalendarRows for SqlSession<'_, '_> {
     fn calendars(&mut self, names: &[String]) -> Result<Vec<CalendarRow>> {
         let head = format!("{SELECT} AND");
         let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &["calendar_name"], &texts(names))?;

@@ -150,7 +150,7 @@ fn values(row: &FiredRow) -> Vec<Value> {
     ]
 }
 
-impl FiredRows for SqlSession<'_> {
+impl FiredRows for SqlSession<'_, '_> {
     fn insert_fired(&mut self, rows: &[FiredRow]) -> Result<()> {
         self.assert_trigger_access();
         self.insert_rows("FIRED_TRIGGERS", &INSERTED, &rows.iter().map(values).collect::<Vec<_>>())
@@ -220,6 +220,15 @@ impl FiredRows for SqlSession<'_> {
         let key = ["trigger_name", "trigger_group"];
         let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;
         Ok(rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect())
+    }
+
+    fn hold_fired(&mut self, id: &str) -> Result<Option<FiredState>> {
+        let text = format!(
+            "SELECT entry_id AS entry_id, state AS state FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND entry_id = ?{}",
+            dialect::share_lock(self.backend())
+        );
+        let rows: Vec<IdRow> = self.load(&text, &[self.name(), id.into()])?;
+        Ok(rows.first().map(|row| state(&row.state)))
     }
 
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>> {

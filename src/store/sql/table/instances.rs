@@ -30,7 +30,7 @@ const STRAY: [&str; 2] = [
      AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
 ];
 
-impl ClusterRows for SqlSession<'_> {
+impl ClusterRows for SqlSession<'_, '_> {
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
         let text = "SELECT s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, s.checkin_interval AS \
      checkin_interval, i.incarnation AS incarnation, i.joined AS joined \

@@ -81,7 +81,7 @@ const IDLE: &str = " AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_n
      AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = {p}JOB_DETAILS.sched_name \
      AND f.job_name = {p}JOB_DETAILS.job_name AND f.job_group = {p}JOB_DETAILS.job_group)";
 
-impl JobRows for SqlSession<'_> {
+impl JobRows for SqlSession<'_, '_> {
     fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>> {
         let text = "SELECT job_name AS job_name, job_group AS job_group, description AS description, job_class_name AS job_class_name, \
      is_durable AS is_durable, is_nonconcurrent AS is_nonconcurrent, is_update_data AS is_update_data, \

@@ -13,7 +13,7 @@ struct Group {
     trigger_group: String,
 }
 
-impl SqlSession<'_> {
+impl SqlSession<'_, '_> {
     pub(super) fn read_paused_groups(&mut self) -> Result<Vec<String>> {
         let text = "SELECT trigger_group AS trigger_group FROM {p}PAUSED_TRIGGER_GRPS WHERE sched_name = ? ORDER BY trigger_group";
         let rows: Vec<Group> = self.load(text, &[self.name()])?;

@@ -24,7 +24,7 @@ const PROPERTIES: [&str; 11] = [
     "bool_prop_2",
 ];
 
-impl SqlSession<'_> {
+impl SqlSession<'_, '_> {
     /// Writes the rows of the kinds of new triggers.
     pub(super) fn insert_schedules(&mut self, triggers: &[TriggerRow]) -> Result<()> {
         let (mut simple, mut cron, mut properties) = (Vec::new(), Vec::new(), Vec::new());

@@ -23,7 +23,7 @@ struct KeyRow {
     trigger_group: String,
 }
 
-impl SqlSession<'_> {
+impl SqlSession<'_, '_> {
     pub(in crate::store::sql) fn read_snapshot(&mut self) -> Result<Snapshot> {
         let name = [self.name()];
         let locks: Vec<NameRow> =

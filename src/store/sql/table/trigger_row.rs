@@ -11,20 +11,21 @@ pub(super) const COLUMNS: &str = "t.trigger_name AS trigger_name, t.trigger_grou
      job_group, t.description AS description, t.next_fire_time AS next_fire_time, t.prev_fire_time AS \
      prev_fire_time, t.priority AS priority, t.trigger_state AS trigger_state, t.trigger_type AS trigger_type, \
      t.start_time AS start_time, t.end_time AS end_time, t.calendar_name AS calendar_name, t.misfire_instr AS \
-     misfire_instr, t.job_data AS trigger_data, COALESCE(s.repeat_count, p.long_prop_1) AS repeat_count, \
-     COALESCE(s.repeat_interval, p.int_prop_1) AS repeat_interval, \
-     COALESCE(s.times_triggered, p.int_prop_2) AS times_triggered, \
-     COALESCE(c.cron_expression, p.str_prop_1) AS expression_or_unit, \
-     COALESCE(c.time_zone_id, p.str_prop_2) AS zone_or_days, p.str_prop_3 AS times_of_day, \
-     p.bool_prop_1 AS preserve_hour, p.bool_prop_2 AS skip_day";
+     misfire_instr, t.job_data AS trigger_data, s.repeat_count AS repeat_count, s.repeat_interval AS \
+     repeat_interval, s.times_triggered AS times_triggered, c.cron_expression AS cron_expression, c.time_zone_id \
+     AS time_zone_id";
 
-/// The table of the kind, one of three: the columns of the others are null.
-pub(super) const KINDS: &str = " LEFT JOIN {p}SIMPLE_TRIGGERS s ON t.trigger_type = 'SIMPLE' \
-     AND s.sched_name = t.sched_name AND s.trigger_name = t.trigger_name AND s.trigger_group = t.trigger_group \
-     LEFT JOIN {p}CRON_TRIGGERS c ON t.trigger_type = 'CRON' \
-     AND c.sched_name = t.sched_name AND c.trigger_name = t.trigger_name AND c.trigger_group = t.trigger_group \
-     LEFT JOIN {p}SIMPROP_TRIGGERS p ON t.trigger_type IN ('CAL_INT', 'DAILY_I') \
-     AND p.sched_name = t.sched_name AND p.trigger_name = t.trigger_name AND p.trigger_group = t.trigger_group";
+pub(super) const KINDS: &str = " LEFT JOIN {p}SIMPLE_TRIGGERS s ON s.sched_name = t.sched_name \
+     AND s.trigger_name = t.trigger_name AND s.trigger_group = t.trigger_group \
+     LEFT JOIN {p}CRON_TRIGGERS c ON c.sched_name = t.sched_name \
+     AND c.trigger_name = t.trigger_name AND c.trigger_group = t.trigger_group";
+
+pub(super) const INTERVAL_COLUMNS: &str = "p.str_prop_1 AS str_prop_1, p.str_prop_2 AS str_prop_2, \
+     p.str_prop_3 AS str_prop_3, p.int_prop_1 AS int_prop_1, p.int_prop_2 AS int_prop_2, p.long_prop_1 AS \
+     long_prop_1, p.bool_prop_1 AS bool_prop_1, p.bool_prop_2 AS bool_prop_2";
+
+pub(super) const INTERVALS: &str = " LEFT JOIN {p}SIMPROP_TRIGGERS p ON p.sched_name = t.sched_name \
+     AND p.trigger_name = t.trigger_name AND p.trigger_group = t.trigger_group";
 
 /// The kinds that this version fires.
 pub(super) const KNOWN_KIND: &str = "t.trigger_type IN ('SIMPLE', 'CRON', 'CAL_INT', 'DAILY_I')";
@@ -71,15 +72,50 @@ pub(super) struct Row {
     #[diesel(sql_type = Nullable<BigInt>)]
     times_triggered: Option<i64>,
     #[diesel(sql_type = Nullable<Text>)]
-    expression_or_unit: Option<String>,
+    cron_expression: Option<String>,
     #[diesel(sql_type = Nullable<Text>)]
-    zone_or_days: Option<String>,
+    time_zone_id: Option<String>,
+}
+
+/// What `SIMPROP_TRIGGERS` has for a trigger; all null if it has no row.
+#[derive(QueryableByName)]
+pub(super) struct Interval {
     #[diesel(sql_type = Nullable<Text>)]
-    times_of_day: Option<String>,
+    str_prop_1: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    str_prop_2: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    str_prop_3: Option<String>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    int_prop_1: Option<i32>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    int_prop_2: Option<i32>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    long_prop_1: Option<i64>,
     #[diesel(sql_type = Nullable<FlagType>)]
-    preserve_hour: Option<Flag>,
+    bool_prop_1: Option<Flag>,
     #[diesel(sql_type = Nullable<FlagType>)]
-    skip_day: Option<Flag>,
+    bool_prop_2: Option<Flag>,
+}
+
+/// A row of `SIMPROP_TRIGGERS` by itself.
+#[derive(QueryableByName)]
+pub(super) struct IntervalRow {
+    #[diesel(sql_type = Text)]
+    trigger_name: String,
+    #[diesel(sql_type = Text)]
+    trigger_group: String,
+    #[diesel(embed)]
+    interval: Interval,
+}
+
+/// A trigger with whatever its kind has.
+#[derive(QueryableByName)]
+pub(super) struct WholeRow {
+    #[diesel(embed)]
+    trigger: Row,
+    #[diesel(embed)]
+    interval: Interval,
 }
 
 #[derive(QueryableByName)]
@@ -112,44 +148,72 @@ pub(super) struct CandidateRow {
     attempt: Option<i64>,
 }
 
-impl Row {
-    /// The row of the kind. A null in a column of numbers or flags is what it is to Java: 0 or false.
-    fn take_schedule(&mut self) -> ScheduleRow {
-        let number = |column: Option<i64>| column.unwrap_or(0);
+impl Interval {
+    /// The row of a trigger of this kind. A null in a column of numbers or flags is what it is to Java: 0 or false.
+    fn schedule(self, kind: &str) -> ScheduleRow {
+        let Some(unit) = self.str_prop_1 else { return ScheduleRow::Missing };
+        let number = |column: Option<i32>| i64::from(column.unwrap_or(0));
         let flag = |column: Option<Flag>| column.is_some_and(bool::from);
-        let (count, interval, times) = (self.repeat_count, self.repeat_interval, number(self.times_triggered));
-        match (self.trigger_type.as_str(), self.expression_or_unit.take()) {
-            ("SIMPLE", _) => match (count, interval) {
-                (Some(repeat_count), Some(interval_ms)) => {
-                    ScheduleRow::Simple { repeat_count, interval_ms, times_triggered: times }
-                }
-                _ => ScheduleRow::Missing,
-            },
-            ("CRON", Some(expression)) => ScheduleRow::Cron { expression, zone: self.zone_or_days.take() },
-            ("CAL_INT", Some(unit)) => ScheduleRow::CalendarInterval {
-                interval: number(interval),
+        match kind {
+            "CAL_INT" => ScheduleRow::CalendarInterval {
+                interval: number(self.int_prop_1),
                 unit,
-                zone: self.zone_or_days.take(),
-                preserve_hour: flag(self.preserve_hour),
-                skip_day: flag(self.skip_day),
-                times_triggered: times,
+                zone: self.str_prop_2,
+                preserve_hour: flag(self.bool_prop_1),
+                skip_day: flag(self.bool_prop_2),
+                times_triggered: number(self.int_prop_2),
             },
-            ("DAILY_I", Some(unit)) => ScheduleRow::DailyTimeInterval {
-                interval: number(interval),
+            "DAILY_I" => ScheduleRow::DailyTimeInterval {
+                interval: number(self.int_prop_1),
                 unit,
-                repeat_count: number(count),
-                days: self.zone_or_days.take(),
-                times_of_day: self.times_of_day.take(),
-                times_triggered: times,
+                repeat_count: self.long_prop_1.unwrap_or(0),
+                days: self.str_prop_2,
+                times_of_day: self.str_prop_3,
+                times_triggered: number(self.int_prop_2),
             },
             _ => ScheduleRow::Missing,
         }
     }
 }
 
+impl IntervalRow {
+    /// Fills in the row of the kind of the trigger it belongs to.
+    pub(super) fn fill_in(self, triggers: &mut [Candidate]) {
+        let is_its = |c: &&mut Candidate| {
+            c.trigger.key.name() == self.trigger_name && c.trigger.key.group() == self.trigger_group
+        };
+        if let Some(Candidate { trigger, .. }) = triggers.iter_mut().find(is_its) {
+            trigger.schedule = self.interval.schedule(&trigger.kind);
+        }
+    }
+}
+
+impl From<WholeRow> for TriggerRow {
+    fn from(row: WholeRow) -> Self {
+        let mut trigger = TriggerRow::from(row.trigger);
+        if is_of_interval(&trigger) {
+            trigger.schedule = row.interval.schedule(&trigger.kind);
+        }
+        trigger
+    }
+}
+
+/// Whether the row of its kind is in `SIMPROP_TRIGGERS`.
+pub(super) fn is_of_interval(trigger: &TriggerRow) -> bool {
+    matches!(trigger.kind.as_str(), "CAL_INT" | "DAILY_I")
+}
+
 impl From<Row> for TriggerRow {
-    fn from(mut row: Row) -> Self {
-        let schedule = row.take_schedule();
+    fn from(row: Row) -> Self {
+        let schedule = match (row.repeat_count, row.repeat_interval, row.times_triggered, row.cron_expression) {
+            (Some(repeat_count), Some(interval_ms), Some(times_triggered), _) if row.trigger_type == "SIMPLE" => {
+                ScheduleRow::Simple { repeat_count, interval_ms, times_triggered }
+            }
+            (_, _, _, Some(expression)) if row.trigger_type == "CRON" => {
+                ScheduleRow::Cron { expression, zone: row.time_zone_id }
+            }
+            _ => ScheduleRow::Missing,
+        };
         TriggerRow {
             key: TriggerKey::new(row.trigger_group, row.trigger_name),
             job: JobKey::new(row.job_group, row.job_name),

@@ -1,7 +1,9 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
 use super::schedules::KIND_TABLES;
-use super::trigger_row::{COLUMNS, CandidateRow, JOB, KINDS, KNOWN_KIND, Row};
+use super::trigger_row::{
+    COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KNOWN_KIND, WholeRow, is_of_interval,
+};
 use super::{BARE_KEY, NO_TIME, job_keys, texts, time, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
@@ -45,7 +47,7 @@ const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sc
 
 const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 
-impl SqlSession<'_> {
+impl SqlSession<'_, '_> {
     /// Candidates from `triggers`, which is a table or a query in brackets.
     fn candidates_from(&self, triggers: &str) -> String {
         format!(
@@ -78,16 +80,35 @@ impl SqlSession<'_> {
     }
 
     pub(super) fn load_triggers(&mut self, condition: &str, values: &[Value]) -> Result<Vec<TriggerRow>> {
-        let text = format!("SELECT {COLUMNS} FROM {{p}}TRIGGERS t{KINDS} WHERE {condition}");
-        let rows: Vec<Row> = self.load(&text, values)?;
+        let text =
+            format!("SELECT {COLUMNS}, {INTERVAL_COLUMNS} FROM {{p}}TRIGGERS t{KINDS}{INTERVALS} WHERE {condition}");
+        let rows: Vec<WholeRow> = self.load(&text, values)?;
         Ok(rows.into_iter().map(TriggerRow::from).collect())
+    }
+
+    /// Candidates with the rows of their kinds. Few triggers are intervals, so the due ones are read without them, and
+    /// only where there is one is their table asked: nothing can have changed in between, under the lock.
+    fn with_intervals(&mut self, rows: Vec<CandidateRow>) -> Result<Vec<Candidate>> {
+        let mut candidates: Vec<_> = rows.into_iter().map(Candidate::from).collect();
+        let intervals = candidates.iter().map(|c| &c.trigger).filter(|t| is_of_interval(t));
+        let keys: Vec<_> = intervals.map(|t| t.key.clone()).collect();
+        let head = format!(
+            "SELECT p.trigger_name AS trigger_name, p.trigger_group AS trigger_group, {INTERVAL_COLUMNS} \
+             FROM {{p}}SIMPROP_TRIGGERS p WHERE p.sched_name = ? AND"
+        );
+        let key = ["p.trigger_name", "p.trigger_group"];
+        let rows: Vec<IntervalRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys))?;
+        rows.into_iter().for_each(|row| row.fill_in(&mut candidates));
+        Ok(candidates)
     }
 }
 
-impl TriggerRows for SqlSession<'_> {
+impl TriggerRows for SqlSession<'_, '_> {
     fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {
-        let head = format!("SELECT {COLUMNS} FROM {{p}}TRIGGERS t{KINDS} WHERE t.sched_name = ? AND");
-        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
+        let head = format!(
+            "SELECT {COLUMNS}, {INTERVAL_COLUMNS} FROM {{p}}TRIGGERS t{KINDS}{INTERVALS} WHERE t.sched_name = ? AND"
+        );
+        let rows: Vec<WholeRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
         Ok(rows.into_iter().map(TriggerRow::from).collect())
     }
 
@@ -265,7 +286,7 @@ impl TriggerRows for SqlSession<'_> {
         values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
         values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
         let rows: Vec<CandidateRow> = self.load(&text, &values)?;
-        Ok(rows.into_iter().map(Candidate::from).collect())
+        self.with_intervals(rows)
     }
 
     fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>> {
@@ -283,7 +304,7 @@ impl TriggerRows for SqlSession<'_> {
     fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
         let head = format!("{} WHERE t.sched_name = ? AND", self.candidates_from("{p}TRIGGERS"));
         let rows: Vec<CandidateRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
-        Ok(rows.into_iter().map(Candidate::from).collect())
+        self.with_intervals(rows)
     }
 
     fn misfired(&mut self, before_ms: i64, limit: usize, offset: usize) -> Result<Vec<TriggerRow>> {

@@ -1,0 +1,73 @@
+//! What demo jobs write to the scheduler's own database: a row in `demo_effect`, the largest fence in `demo_fence`.
+#![cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+
+use carnelian::settings::DataSourceUrl;
+use carnelian::store::CallersConnection;
+use carnelian::{JobContext, JobError};
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
+use diesel::connection::SimpleConnection;
+use diesel::query_builder::SqlQuery;
+use diesel::query_dsl::methods::ExecuteDsl;
+use diesel::{Connection, RunQueryDsl, sql_query};
+
+/// What is written.
+#[derive(Clone, Copy)]
+pub enum Entry<'a> {
+    /// The tables.
+    Tables,
+    /// The job and its scheduled time, in one transaction with the end of its fire.
+    Effect(&'a str, i64),
+    /// The fence, if it is the largest so far; whether it was.
+    Fence(i64),
+}
+
+/// Writes in a transaction; what it came to.
+pub fn write(url: &DataSourceUrl, what: Entry<'_>, ctx: Option<&mut JobContext>) -> Result<bool, JobError> {
+    match url {
+        #[cfg(feature = "sqlite")]
+        DataSourceUrl::Sqlite { path } => {
+            let mut connection = diesel::SqliteConnection::establish(path)?;
+            connection.batch_execute("PRAGMA busy_timeout = 10000")?;
+            connection.immediate_transaction(|c| write_on(c, what, ctx))
+        }
+        #[cfg(feature = "postgres")]
+        DataSourceUrl::Postgres { url } => {
+            diesel::PgConnection::establish(url.reveal())?.transaction(|c| write_on(c, what, ctx))
+        }
+        #[cfg(feature = "mysql")]
+        DataSourceUrl::MySql { url } => {
+            let mut connection = diesel::MysqlConnection::establish(url.reveal())?;
+            connection.batch_execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")?;
+            connection.transaction(|c| write_on(c, what, ctx))
+        }
+        #[allow(unreachable_patterns, reason = "reached when a database's feature is off")]
+        _ => Err(JobError::new("this program was built without the database that holds its jobs")),
+    }
+}
+
+fn write_on<C>(connection: &mut C, what: Entry<'_>, ctx: Option<&mut JobContext>) -> Result<bool, JobError>
+where
+    C: Connection,
+    SqlQuery: ExecuteDsl<C>,
+    for<'c> CallersConnection<'c>: From<&'c mut C>,
+{
+    let mut run = |text: &str| sql_query(text).execute(connection);
+    match what {
+        Entry::Tables => {
+            run("CREATE TABLE IF NOT EXISTS demo_effect (job VARCHAR(400) NOT NULL, scheduled_ms BIGINT NOT NULL)")?;
+            run("CREATE TABLE IF NOT EXISTS demo_fence (id INTEGER PRIMARY KEY, fence BIGINT NOT NULL)")?;
+            // One row, whoever comes first.
+            run("INSERT INTO demo_fence (id, fence) SELECT 1, 0 WHERE NOT EXISTS (SELECT 1 FROM demo_fence)")?;
+            Ok(true)
+        }
+        Entry::Effect(job, scheduled_ms) => {
+            let job = job.replace('\'', "''");
+            run(&format!("INSERT INTO demo_effect (job, scheduled_ms) VALUES ('{job}', {scheduled_ms})"))?;
+            if let Some(ctx) = ctx {
+                ctx.complete_in(connection)?;
+            }
+            Ok(true)
+        }
+        Entry::Fence(fence) => Ok(run(&format!("UPDATE demo_fence SET fence = {fence} WHERE fence < {fence}"))? > 0),
+    }
+}

@@ -1,0 +1,351 @@
+//! What is done inside a transaction of the caller's: effects that happen exactly once, work that is stored with them.
+#![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use carnelian::settings::Settings;
+use carnelian::store::{CallersConnection, CallersPool, JobStore, Membership, violations};
+use carnelian::{Error, JobContext, JobDetail, JobError, JobKey, Scheduler, Trigger, TriggerKey};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use diesel::connection::SimpleConnection;
+use diesel::r2d2::{ConnectionManager, Pool};
+use diesel::sql_types::BigInt;
+use diesel::{Connection, MysqlConnection, PgConnection, QueryableByName, RunQueryDsl, SqliteConnection};
+use std::sync::Arc;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(30);
+
+type Problem = Box<dyn std::error::Error + Send + Sync>;
+
+/// A database with a table of the application's and the scheduler's tables.
+#[derive(Clone)]
+struct App {
+    pool: CallersPool,
+    table: String,
+    scheduler_name: String,
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+/// Does the same on whichever connection it is, inside a transaction.
+macro_rules! transaction {
+    ($app:expr, $connection:ident => $work:expr) => {
+        match &$app.pool {
+            CallersPool::Sqlite(pool) => {
+                let mut own = pool.get().unwrap();
+                own.batch_execute("PRAGMA busy_timeout = 10000").unwrap();
+                own.immediate_transaction(|c| {
+                    let $connection: &mut SqliteConnection = c;
+                    $work
+                })
+            }
+            CallersPool::Postgres(pool) => pool.get().unwrap().transaction(|c| {
+                let $connection: &mut PgConnection = c;
+                $work
+            }),
+            CallersPool::Mysql(pool) => pool.get().unwrap().transaction(|c| {
+                let $connection: &mut MysqlConnection = c;
+                $work
+            }),
+            _ => unreachable!(),
+        }
+    };
+}
+
+impl App {
+    fn new(pool: impl Into<CallersPool>) -> Self {
+        let name = support::fresh_name("within");
+        let app = Self { pool: pool.into(), table: format!("effects_{name}"), scheduler_name: name };
+        app.scheduler().build().unwrap().migrate().unwrap();
+        let create = format!("CREATE TABLE {} (job VARCHAR(100), scheduled_ms BIGINT)", app.table);
+        // MySQL ends a transaction at CREATE TABLE: on its own.
+        match &app.pool {
+            CallersPool::Sqlite(pool) => pool.get().unwrap().batch_execute(&create).unwrap(),
+            CallersPool::Postgres(pool) => pool.get().unwrap().batch_execute(&create).unwrap(),
+            CallersPool::Mysql(pool) => pool.get().unwrap().batch_execute(&create).unwrap(),
+            _ => unreachable!(),
+        }
+        app
+    }
+
+    fn scheduler(&self) -> carnelian::SchedulerBuilder {
+        let text = format!("scheduler.instanceName = {}\nthreadPool.threadCount = 2", self.scheduler_name);
+        let settings = Settings::from_text("test", &text, |_| None).unwrap();
+        Scheduler::builder().settings(settings).pool(self.pool.clone())
+    }
+
+    fn effects(&self) -> i64 {
+        let text = format!("SELECT COUNT(*) AS n FROM {}", self.table);
+        let counted: Result<i64, Problem> =
+            transaction!(self, c => Ok(diesel::sql_query(&text).get_result::<Count>(c)?.n));
+        counted.unwrap()
+    }
+
+    /// Writes one effect, and then does `last` in the same transaction.
+    fn write_and(&self, last: &mut dyn FnMut(CallersConnection<'_>) -> Result<(), Problem>) -> Result<(), Problem> {
+        let text = format!("INSERT INTO {} VALUES ('j', 1)", self.table);
+        transaction!(self, c => {
+            c.batch_execute(&text)?;
+            last(c.into())
+        })
+    }
+
+    /// A peer takes the fires of every node away, as if they were dead.
+    fn convict(&self, store: &JobStore) {
+        let names: Vec<String> = store.instances().unwrap().into_iter().map(|i| i.instance).collect();
+        for name in names {
+            // Whoever registers under a name recovers what is left under it.
+            let mut namesake = Membership::new(name);
+            store.check_in(&mut namesake).unwrap();
+            let owner = namesake.owner().unwrap();
+            store.leave(&owner).unwrap();
+        }
+    }
+}
+
+fn failed(problem: Problem) -> JobError {
+    JobError::new(problem.to_string())
+}
+
+fn recoverable(name: &str) -> (JobDetail, Trigger) {
+    let job = JobDetail::builder(JobKey::named(name), "work").requests_recovery(true).build().unwrap();
+    let trigger = Trigger::builder(TriggerKey::named(name), job.key().clone()).build().unwrap();
+    (job, trigger)
+}
+
+fn end(app: &App, scheduler: &Scheduler) {
+    assert!(scheduler.shutdown(true).is_clean());
+    let found = violations(&scheduler.store().snapshot().unwrap());
+    assert!(found.is_empty(), "{found:?}");
+    scheduler.store().database().forget_scheduler().unwrap();
+    let drop = format!("DROP TABLE {}", app.table);
+    match &app.pool {
+        CallersPool::Sqlite(pool) => pool.get().unwrap().batch_execute(&drop).unwrap(),
+        CallersPool::Postgres(pool) => pool.get().unwrap().batch_execute(&drop).unwrap(),
+        CallersPool::Mysql(pool) => pool.get().unwrap().batch_execute(&drop).unwrap(),
+        _ => unreachable!(),
+    }
+}
+
+/// The effect and the end of the fire are one.
+fn a_fire_ends_with_its_effect(app: &App) {
+    let its = app.clone();
+    let work =
+        move |ctx: &mut JobContext| its.write_and(&mut |connection| Ok(ctx.complete_in(connection)?)).map_err(failed);
+    let scheduler = app.scheduler().job_fn("work", work).build().unwrap();
+    scheduler.start().unwrap();
+    for n in 0..5 {
+        let (job, trigger) = recoverable(&format!("j{n}"));
+        scheduler.schedule_job(job, trigger).unwrap();
+    }
+    support::wait_until("all have run", LONG, || scheduler.health().counters.succeeded == 5);
+    support::wait_until("all are recorded", LONG, || scheduler.health().unrecorded == 0);
+    assert_eq!(app.effects(), 5);
+    assert_eq!(scheduler.health().counters.fenced_writes, 0);
+    assert!(scheduler.running_fires().unwrap().is_empty());
+    assert!(scheduler.jobs(&carnelian::GroupMatcher::Any).unwrap().is_empty());
+    end(app, &scheduler);
+}
+
+/// A node that was declared dead while its job ran: its effect is refused, the successor's is the one.
+fn a_node_that_was_declared_dead_leaves_no_effect(app: &App) {
+    let its = app.clone();
+    let (begun, begins): (Sender<String>, Receiver<String>) = unbounded();
+    let (go, gate) = unbounded::<()>();
+    let (refused, refusals) = unbounded();
+    let work = move |ctx: &mut JobContext| {
+        begun.send(ctx.fire_id().to_owned())?;
+        gate.recv()?;
+        let outcome = its.write_and(&mut |connection| Ok(ctx.complete_in(connection)?));
+        refused.send(outcome.as_ref().is_err_and(|e| e.downcast_ref::<Error>().is_some_and(Error::is_fenced)))?;
+        outcome.map_err(failed)
+    };
+    let scheduler = app.scheduler().job_fn("work", work).build().unwrap();
+    scheduler.start().unwrap();
+    let (job, trigger) = recoverable("j");
+    scheduler.schedule_job(job, trigger).unwrap();
+    begins.recv_timeout(LONG).unwrap();
+    app.convict(scheduler.store());
+    go.send(()).unwrap();
+    assert!(refusals.recv_timeout(LONG).unwrap(), "the effect of a lost fire was accepted");
+    assert_eq!(app.effects(), 0);
+    // It comes back with its next check-in, or another node does: here a second one takes the recovery over.
+    let second = app.scheduler().instance_id("second");
+    let again = app.clone();
+    let second = second.job_fn("work", move |ctx: &mut JobContext| {
+        again.write_and(&mut |connection| Ok(ctx.complete_in(connection)?)).map_err(failed)
+    });
+    let second = second.build().unwrap();
+    drop(go);
+    second.start().unwrap();
+    support::wait_until("it is done once", LONG, || app.effects() == 1 && second.running_fires().unwrap().is_empty());
+    assert!(scheduler.shutdown(false).leave_error.is_none());
+    end(app, &second);
+}
+
+/// The job's transaction is rolled back after it had ended the fire in it: nothing of it stays, and the fire ends by the
+/// job's return.
+fn an_end_that_is_rolled_back_did_not_happen(app: &App) {
+    let its = app.clone();
+    let work = move |ctx: &mut JobContext| {
+        let undone = its.write_and(&mut |connection| {
+            ctx.complete_in(connection)?;
+            Err("changed my mind".into())
+        });
+        assert!(undone.is_err());
+        Ok(())
+    };
+    let scheduler = app.scheduler().job_fn("work", work).build().unwrap();
+    scheduler.start().unwrap();
+    let (job, trigger) = recoverable("j");
+    scheduler.schedule_job(job, trigger).unwrap();
+    support::wait_until("it has run", LONG, || scheduler.health().counters.succeeded == 1);
+    support::wait_until("it is recorded", LONG, || scheduler.running_fires().unwrap().is_empty());
+    assert_eq!(app.effects(), 0);
+    end(app, &scheduler);
+}
+
+/// While a guarded transaction is open nobody can take the fire away; afterwards one that begins with a guard is refused.
+fn a_guard_keeps_the_fire_until_the_transaction_ends(app: &App) {
+    let its = app.clone();
+    let (inside, is_inside) = unbounded();
+    let (go, gate) = unbounded::<()>();
+    let (after, afterwards) = unbounded();
+    let work = move |ctx: &mut JobContext| {
+        its.write_and(&mut |connection| {
+            ctx.guard(connection)?;
+            inside.send(())?;
+            gate.recv()?;
+            Ok(())
+        })
+        .map_err(failed)?;
+        gate.recv()?;
+        let late = its.write_and(&mut |connection| Ok(ctx.guard(connection)?));
+        after.send(late.is_err_and(|e| e.downcast_ref::<Error>().is_some_and(Error::is_fenced)))?;
+        Ok(())
+    };
+    let scheduler = app.scheduler().job_fn("work", work).build().unwrap();
+    scheduler.start().unwrap();
+    let (job, trigger) = recoverable("j");
+    scheduler.schedule_job(job, trigger).unwrap();
+    is_inside.recv_timeout(LONG).unwrap();
+    let store = scheduler.store().clone();
+    let peer = app.clone();
+    let (convicted, is_convicted) = unbounded();
+    let taker = std::thread::spawn(move || {
+        peer.convict(&store);
+        convicted.send(()).unwrap();
+    });
+    // The peer waits for the transaction: it must not get through before it has ended.
+    assert!(is_convicted.recv_timeout(Duration::from_millis(300)).is_err(), "a guarded fire was taken away");
+    go.send(()).unwrap();
+    is_convicted.recv_timeout(LONG).unwrap();
+    taker.join().unwrap();
+    assert_eq!(app.effects(), 1);
+    go.send(()).unwrap();
+    assert!(afterwards.recv_timeout(LONG).unwrap(), "a guard passed after the fire was lost");
+    assert_eq!(app.effects(), 1);
+    scheduler.shutdown(false);
+    scheduler.store().clear().unwrap();
+    scheduler.store().database().forget_scheduler().unwrap();
+}
+
+/// Work is stored with what the caller writes, or not at all.
+fn work_is_stored_with_what_the_caller_writes(app: &App) {
+    let (ran, runs) = unbounded();
+    let work = move |ctx: &mut JobContext| Ok(ran.send(ctx.job().key().name().to_owned())?);
+    let scheduler = app.scheduler().job_fn("work", work).build().unwrap();
+    scheduler.start().unwrap();
+    let store = |name: &str, fails: bool| {
+        let (job, trigger) = recoverable(name);
+        app.write_and(&mut |connection| {
+            scheduler.schedule_in(connection, vec![(job.clone(), vec![trigger.clone()])], false)?;
+            if fails { Err("no".into()) } else { Ok(()) }
+        })
+    };
+    assert!(store("undone", true).is_err());
+    assert!(!scheduler.job_exists(&JobKey::named("undone")).unwrap());
+    store("done", false).unwrap();
+    scheduler.wake();
+    assert_eq!(runs.recv_timeout(LONG).unwrap(), "done");
+    assert_eq!(app.effects(), 1);
+    // Two of one name: the error undoes what the caller wrote before.
+    let existing = JobDetail::builder(JobKey::named("kept"), "work").durable(true).build().unwrap();
+    scheduler.add_job(&existing, false).unwrap();
+    let error = store("kept", false).unwrap_err();
+    assert!(error.to_string().contains("kept"), "{error}");
+    assert_eq!(app.effects(), 1);
+    support::wait_until("it is recorded", LONG, || scheduler.running_fires().unwrap().is_empty());
+    end(app, &scheduler);
+}
+
+fn outside_of_a_transaction_nothing_is_done(app: &App) {
+    let scheduler = app.scheduler().build().unwrap();
+    let (job, trigger) = recoverable("j");
+    let work = vec![(job, vec![trigger])];
+    let error = match &app.pool {
+        CallersPool::Sqlite(pool) => scheduler.schedule_in(&mut *pool.get().unwrap(), work.clone(), false),
+        CallersPool::Postgres(pool) => scheduler.schedule_in(&mut *pool.get().unwrap(), work.clone(), false),
+        CallersPool::Mysql(pool) => scheduler.schedule_in(&mut *pool.get().unwrap(), work.clone(), false),
+        _ => unreachable!(),
+    };
+    let error = error.unwrap_err();
+    assert!(error.to_string().contains("no transaction is open"), "{error}");
+    if !matches!(app.pool, CallersPool::Sqlite(_)) {
+        let mut other = SqliteConnection::establish(":memory:").unwrap();
+        let error = other.transaction(|c| scheduler.schedule_in(c, work.clone(), false).map_err(Problem::from));
+        let error = error.unwrap_err();
+        assert!(error.to_string().contains("the connection is to SQLite"), "{error}");
+    }
+    assert!(!scheduler.job_exists(&JobKey::named("j")).unwrap());
+    end(app, &scheduler);
+}
+
+fn everything(app: impl Fn() -> App) {
+    outside_of_a_transaction_nothing_is_done(&app());
+    a_fire_ends_with_its_effect(&app());
+    an_end_that_is_rolled_back_did_not_happen(&app());
+    work_is_stored_with_what_the_caller_writes(&app());
+    a_node_that_was_declared_dead_leaves_no_effect(&app());
+    a_guard_keeps_the_fire_until_the_transaction_ends(&app());
+}
+
+#[test]
+fn on_postgres() {
+    everything(|| {
+        let manager = ConnectionManager::<PgConnection>::new(support::postgres_url());
+        App::new(Pool::builder().max_size(6).build(manager).unwrap())
+    });
+}
+
+#[test]
+fn on_mysql() {
+    everything(|| {
+        let manager = ConnectionManager::<MysqlConnection>::new(support::mysql_url());
+        App::new(Pool::builder().max_size(6).build(manager).unwrap())
+    });
+}
+
+#[test]
+fn on_sqlite() {
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    everything(|| {
+        let file = folder.path().join(support::fresh_name("db")).display().to_string();
+        App::new(Pool::builder().max_size(6).build(ConnectionManager::<SqliteConnection>::new(file)).unwrap())
+    });
+}
+
+#[test]
+fn a_store_in_memory_has_no_transactions_of_the_callers() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let (job, trigger) = recoverable("j");
+    let mut db = SqliteConnection::establish(":memory:").unwrap();
+    let error = db.transaction(|c| scheduler.schedule_in(c, vec![(job, vec![trigger])], false).map_err(Problem::from));
+    assert!(error.unwrap_err().to_string().contains("not in a database of the caller's"));
+}
