@@ -32,8 +32,8 @@ pub use listener::{
 };
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, ServiceHealth,
-    ServiceState, ShutdownReport,
+    CounterValues, Health, Job, JobContext, JobError, RunningJob, Scheduler, SchedulerBuilder, SchedulerMetadata,
+    ServiceHealth, ServiceState, ShutdownReport,
 };
 pub use signal::{Signal, Woken};
 pub use trigger::{

@@ -346,3 +346,45 @@ fn scheduler_listeners_hear_of_everything_in_its_order() {
         scheduler_in_standby_mode, scheduler_starting, scheduler_started, scheduler_shutting_down, scheduler_shutdown";
     assert_eq!(ear.0.lock().join(", "), expected);
 }
+
+#[test]
+fn a_scheduler_says_what_it_is_and_since_when_it_runs() {
+    let cluster = Cluster::new();
+    let properties = "threadPool.threadCount = 3\njobStore.isClustered = true\njobStore.dataSource = x\n\
+        dataSource.x.URL = sqlite::memory:\ncontext.key.city = Bern";
+    let (ran, runs) = unbounded();
+    let told = move |ctx: &mut JobContext| {
+        let before = ctx.running_for();
+        assert!(ctx.wait(Duration::from_millis(20)));
+        assert!(ctx.running_for() >= before + Duration::from_millis(20));
+        ran.send(ctx.context_text("city").map(str::to_owned))?;
+        if ctx.refire_count() == 0 { Err(carnelian::JobError::new("again").refire_immediately()) } else { Ok(()) }
+    };
+    let node = cluster.node_with("n1", properties).job_fn("told", told).build().unwrap();
+    let before = node.metadata();
+    assert_eq!((before.is_started, before.is_in_standby, before.running_since), (false, true, None));
+    assert!(before.to_string().contains("not started"), "{before}");
+    let wall_ms = cluster.clock.wall_ms();
+    node.start().unwrap();
+    let detail = job("j", "told");
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    assert_eq!(runs.recv_timeout(LONG).unwrap().as_deref(), Some("Bern"));
+    assert_eq!((node.context_text("city"), node.context_text("street")), (Some("Bern"), None));
+    cluster.await_quiet();
+    node.standby();
+    let metadata = node.metadata();
+    assert_eq!((metadata.scheduler_name.as_str(), metadata.instance_id.as_str()), (cluster.name.as_str(), "n1"));
+    assert_eq!((metadata.jobs_executed, metadata.thread_pool_size, metadata.is_clustered), (2, 3, true));
+    assert!(metadata.is_started && metadata.is_in_standby && !metadata.is_shut_down);
+    let since = metadata.running_since.unwrap();
+    assert!((wall_ms..=cluster.clock.wall_ms()).contains(&since.timestamp_millis()));
+    assert_eq!(metadata.version, env!("CARGO_PKG_VERSION"));
+    let summary = metadata.to_string();
+    for part in ["in standby, since 20", "2 jobs executed, 3 workers", "clustered", "memory with a switch"] {
+        assert!(summary.contains(part), "{part}: {summary}");
+    }
+    node.start().unwrap();
+    assert_eq!(node.metadata().running_since, Some(since), "the first start counts");
+    assert!(node.shutdown(true).is_clean());
+    assert!(node.metadata().is_shut_down && !node.metadata().is_started);
+}

@@ -331,6 +331,8 @@ fn a_job_schedules_another_and_finds_what_a_listener_left() {
             "marks"
         }
         fn job_to_be_executed(&self, fire: &FireEvent<'_>) {
+            assert_eq!((fire.previous_fire_time(), fire.next_fire_time(), fire.calendar()), (None, None, None));
+            assert_eq!(fire.data().text("x"), Some("trigger"));
             fire.values().put(Mark(7));
         }
         fn job_was_executed(&self, fire: &FireEvent<'_>, _: &FireEnd) {
@@ -341,7 +343,8 @@ fn a_job_schedules_another_and_finds_what_a_listener_left() {
     let (ran, runs) = unbounded();
     let first = move |ctx: &mut JobContext| {
         let next = job("next", "second");
-        ctx.scheduler()?.schedule_job(next.clone(), now("next", &next))?;
+        let trigger = Trigger::builder(TriggerKey::new("g", "next"), next.key().clone()).data("x", "trigger");
+        ctx.scheduler()?.schedule_job(next, trigger.build()?)?;
         let mark = ctx.values().get::<Mark>().ok_or_else(|| JobError::new("no mark"))?;
         ctx.values().put("done".to_owned());
         assert_eq!(mark.0, 7);
@@ -354,8 +357,9 @@ fn a_job_schedules_another_and_finds_what_a_listener_left() {
     let node = cluster.node("n1", 1).job_fn("first", first).job_fn("second", second).job_listener(Marks);
     let node = node.build().unwrap();
     node.start().unwrap();
-    let detail = job("j", "first");
-    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    let detail = JobDetail::builder(JobKey::new("g", "j"), "first").data("x", "job").build().unwrap();
+    let trigger = Trigger::builder(TriggerKey::new("g", "t"), detail.key().clone()).data("x", "trigger");
+    node.schedule_job(detail.clone(), trigger.build().unwrap()).unwrap();
     assert_eq!(runs.recv_timeout(LONG).unwrap(), JobKey::new("g", "next"));
     cluster.await_quiet();
     assert_eq!(node.health().counters.failed, 0);
