@@ -33,7 +33,7 @@ pub use listener::{
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
     CounterValues, Health, Job, JobContext, JobError, RunningJob, SUBMITTED_GROUP, Scheduler, SchedulerBuilder,
-    ServiceHealth, ServiceState, ShutdownReport, Submission,
+    SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, Submission,
 };
 
 pub use signal::{Signal, Woken};

@@ -111,6 +111,31 @@ fn tests_that_the_documentation_names_exist() {
     }
 }
 
+#[test]
+fn what_stands_for_names_of_quartz_exists() {
+    let page = read("").into_iter().find(|(file, _)| file == "docs/coming-from-quartz.md").expect("the page").1;
+    let (_, names) = page.split_once("## Name by name").expect("the tables");
+    let rows = names.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let ours: Vec<&str> = rows.flat_map(|(_, ours)| ours.split('`').skip(1).step_by(2)).collect();
+    assert!(ours.len() >= 200, "{}", ours.len());
+    let sources: String = library().into_iter().map(|(_, text)| text).collect();
+    let defines = |name: &str| match name.chars().next() {
+        Some('a'..='z') => [format!("fn {name}("), format!("fn {name}<"), format!("pub {name}: ")].to_vec(),
+        Some('A'..='Z') => {
+            ["struct ", "enum ", "trait ", "    ", "!("].map(|before| format!("{before}{name}")).to_vec()
+        }
+        _ => Vec::new(),
+    };
+    let words = ours.iter().flat_map(|code| code.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    let is_known = |word: &str| {
+        // Of the language, of `chrono`, of the tables; a variable.
+        let others = ["self", "ctx", "chrono", "DateTime", "NaiveTime"];
+        word.is_empty() || others.contains(&word) || word.bytes().all(|b| b == b'_' || b.is_ascii_uppercase())
+    };
+    let unknown = words.filter(|word| !is_known(word) && !defines(word).iter().any(|text| sources.contains(text)));
+    none("names in docs/coming-from-quartz.md that do not exist", &unknown.map(str::to_owned).collect::<Vec<_>>());
+}
+
 // --- the checks ---------------------------------------------------------------------------------------------------
 
 /// `(path, text)` of files, the path below `src/` for modules of the library.

@@ -124,6 +124,33 @@ fn a_stopped_holder_of_the_lock_is_cut_off_on_mysql() {
     a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url());
 }
 
+/// Quartz inserts a lock row that is missing, and two of its nodes can both do so. Here `migrate` makes it, and nothing
+/// is done without it.
+fn without_its_lock_row_nothing_is_done(url: &str) {
+    let name = support::fresh_name("lock");
+    let store = store(url, &name);
+    store.database().forget_scheduler().unwrap();
+    let job = JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap();
+    let error = store.add_job(&job, false).unwrap_err().to_string();
+    for part in ["TRIGGER_ACCESS", name.as_str(), "LOCKS", "carnelian migrate"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert!(!store.job_exists(job.key()).unwrap());
+    store.database().migrate().unwrap();
+    store.add_job(&job, false).unwrap();
+    store.database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn without_its_lock_row_nothing_is_done_on_postgres() {
+    without_its_lock_row_nothing_is_done(&support::postgres_url());
+}
+
+#[test]
+fn without_its_lock_row_nothing_is_done_on_mysql() {
+    without_its_lock_row_nothing_is_done(&support::mysql_url());
+}
+
 /// H17: deadlocks came up to the user of a peer, and the failed transaction was tried again without a rollback. A real
 /// one, made on purpose: the loser is told apart, rolled back, and succeeds when it tries again.
 fn a_deadlock_is_told_apart_and_rolled_back(url: &str) {

@@ -1,4 +1,4 @@
-//! The engine on the memory store: runs, listeners, life, cluster.
+//! The engine: runs, listeners, life, cluster; on the memory store, but for what says otherwise.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 #[path = "scheduler/cluster.rs"]
@@ -9,9 +9,13 @@ mod fixture;
 mod job_files;
 #[path = "scheduler/life.rs"]
 mod life;
+#[path = "scheduler/reports.rs"]
+mod reports;
 #[path = "scheduler/running.rs"]
 mod running;
 #[cfg(feature = "sqlite")]
 #[path = "scheduler/sqlite.rs"]
 mod sqlite;
+#[path = "scheduler/stories.rs"]
+mod stories;
 mod support;

@@ -1,6 +1,8 @@
 //! What listeners are told: a fire, and how it ended.
 
 use super::FireValues;
+use crate::calendar::Calendar;
+use crate::data_map::JobDataMap;
 use crate::job::JobDetail;
 use crate::store::{FireBundle, Recovering};
 use crate::trigger::{Trigger, moment};
@@ -51,6 +53,27 @@ impl<'a> FireEvent<'a> {
     /// When it was fired.
     pub fn fire_time(&self) -> DateTime<Utc> {
         moment(self.bundle.fired_ms)
+    }
+
+    /// The fire time of the trigger before this one.
+    pub fn previous_fire_time(&self) -> Option<DateTime<Utc>> {
+        self.bundle.previous_ms.map(moment)
+    }
+
+    /// The fire time of the trigger after this one.
+    pub fn next_fire_time(&self) -> Option<DateTime<Utc>> {
+        self.bundle.trigger.next_fire_time()
+    }
+
+    /// The calendar that the trigger names, as it was when the fire began.
+    pub fn calendar(&self) -> Option<&'a Calendar> {
+        self.bundle.calendar.as_deref()
+    }
+
+    /// The job's data overlaid by the trigger's, as they were when the fire began.
+    #[doc(alias = "getMergedJobDataMap")]
+    pub fn data(&self) -> JobDataMap {
+        self.bundle.job.data().merged_with(self.bundle.trigger.data())
     }
 
     /// Present if the fire runs the work of a failed instance again.

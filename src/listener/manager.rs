@@ -115,3 +115,80 @@ impl<'a> ListenerManager<'a> {
         self.listeners.scheduler.names()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matcher::GroupMatcher;
+    use crate::trigger::Trigger;
+    use parking_lot::Mutex;
+
+    /// Writes its name and its number into a list when it is told.
+    #[derive(Clone)]
+    struct Said(&'static str, u8, Arc<Mutex<Vec<(&'static str, u8)>>>);
+
+    impl JobListener for Said {
+        fn name(&self) -> &str {
+            self.0
+        }
+    }
+    impl TriggerListener for Said {
+        fn name(&self) -> &str {
+            self.0
+        }
+        fn trigger_misfired(&self, _: &Trigger) {
+            self.2.lock().push((self.0, self.1));
+        }
+    }
+    impl SchedulerListener for Said {
+        fn name(&self) -> &str {
+            self.0
+        }
+        fn scheduler_started(&self) {
+            self.2.lock().push((self.0, self.1));
+        }
+    }
+
+    #[test]
+    fn listeners_are_told_in_the_order_in_which_they_were_added() {
+        let (listeners, told) = (Listeners::default(), Arc::default());
+        let manager = ListenerManager::new(&listeners);
+        // The last takes the place of the first of its name.
+        for (name, number) in [("b", 1), ("a", 2), ("c", 3), ("b", 4)] {
+            let said = Said(name, number, Arc::clone(&told));
+            manager.add_job_listener(KeyMatcher::Everything, said.clone());
+            manager.add_trigger_listener(GroupMatcher::equals("g"), said.clone());
+            manager.add_scheduler_listener(said);
+        }
+        for names in
+            [manager.job_listener_names(), manager.trigger_listener_names(), manager.scheduler_listener_names()]
+        {
+            assert_eq!(names, ["b", "a", "c"]);
+        }
+        let expect = |expected: &[(&str, u8)]| assert_eq!(*std::mem::take(&mut *told.lock()), *expected);
+        listeners.scheduler("scheduler_started", |listener| listener.scheduler_started());
+        expect(&[("b", 4), ("a", 2), ("c", 3)]);
+
+        let misfire = |group: &str| {
+            let trigger = Trigger::builder((group, "t").into(), ("g", "j").into()).build().expect("a good trigger");
+            listeners.trigger_misfired(&trigger);
+        };
+        assert!(manager.set_trigger_listener_matcher("a", GroupMatcher::starts_with("h")));
+        assert_eq!(manager.trigger_listener_matcher("a"), Some(GroupMatcher::starts_with("h").into()));
+        misfire("g");
+        expect(&[("b", 4), ("c", 3)]);
+        misfire("h");
+        expect(&[("a", 2)]);
+
+        assert!(manager.remove_job_listener("a") && !manager.remove_job_listener("a"));
+        assert!(manager.remove_trigger_listener("a") && !manager.remove_trigger_listener("a"));
+        assert!(manager.remove_scheduler_listener("a") && !manager.remove_scheduler_listener("a"));
+        assert_eq!(
+            (manager.job_listener_names(), manager.job_listener_matcher("a")),
+            (manager.scheduler_listener_names(), None)
+        );
+        assert!(!manager.set_job_listener_matcher("a", KeyMatcher::Everything));
+        misfire("h");
+        expect(&[]);
+    }
+}

@@ -115,6 +115,15 @@ impl JobContext {
         moment(self.bundle.scheduled_ms)
     }
 
+    /// How long this fire has been running by now, with its listeners and repetitions.
+    ///
+    /// Quartz's `getJobRunTime` is −1 while the job runs; how long a run took in the end is in
+    /// [`FireEnd::run_time`](crate::FireEnd::run_time).
+    #[doc(alias = "getJobRunTime")]
+    pub fn running_for(&self) -> Duration {
+        self.handle.running_for(self.node.clock.ticks()).unwrap_or_default()
+    }
+
     /// The fire time of the trigger before this one.
     pub fn previous_fire_time(&self) -> Option<DateTime<Utc>> {
         self.bundle.previous_ms.map(moment)

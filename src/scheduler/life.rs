@@ -16,8 +16,8 @@ use crate::listener::log;
 use crate::signal::{Signal, Woken};
 use crossbeam_channel::bounded;
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The longest that dropping the last handle may take.
@@ -29,6 +29,8 @@ pub(super) struct Life {
     phase: Mutex<Phase>,
     /// Set when the first start succeeded.
     started: AtomicBool,
+    /// When that was, by the wall clock.
+    since_ms: OnceLock<i64>,
     /// Set as soon as a shutdown begins.
     shut: AtomicBool,
     /// Stopped when a shutdown begins, for starts that are still waiting.
@@ -131,6 +133,12 @@ impl Scheduler {
     }
 }
 
+impl Life {
+    pub(super) fn since_ms(&self) -> Option<i64> {
+        self.since_ms.get().copied()
+    }
+}
+
 impl Inner {
     /// Lets the node fire; true if this was its first start.
     fn start(&self) -> Result<bool> {
@@ -150,6 +158,7 @@ impl Inner {
             return Err(Error::ShutDown(node.name.to_string()));
         };
         threads.job_files = watcher.or(threads.job_files.take());
+        life.since_ms.get_or_init(|| node.clock.wall_ms());
         life.started.store(true, Ordering::SeqCst);
         node.standby.store(false, Ordering::SeqCst);
         node.acquirer.signal.raise();

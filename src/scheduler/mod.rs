@@ -13,6 +13,7 @@ mod instance_id;
 mod job;
 mod job_files;
 mod life;
+mod metadata;
 mod misfire_handler;
 mod node;
 mod pausing;
@@ -30,6 +31,7 @@ pub use builder::SchedulerBuilder;
 pub use context::JobContext;
 pub use health::{CounterValues, Health, ServiceHealth, ServiceState};
 pub use job::{Job, JobError};
+pub use metadata::SchedulerMetadata;
 pub use running::RunningJob;
 pub use shutdown::ShutdownReport;
 pub use submission::{SUBMITTED_GROUP, Submission};
@@ -80,6 +82,14 @@ impl Scheduler {
     #[doc(alias = "getSchedulerInstanceId")]
     pub fn instance_id(&self) -> &str {
         &self.inner.node.instance
+    }
+
+    /// A text of the scheduler's context, as jobs see it. Properties `context.key.NAME`.
+    ///
+    /// What a program wants to share with its jobs beside texts is captured by the job types that it registers.
+    #[doc(alias("getContext", "SchedulerContext"))]
+    pub fn context_text(&self, name: &str) -> Option<&str> {
+        self.inner.node.settings.scheduler.context.get(name).map(String::as_str)
     }
 
     /// The listeners, to add and remove some while the scheduler runs.

@@ -87,6 +87,11 @@ impl RunHandle {
         *self.begun.lock() = Some(ticks);
     }
 
+    /// How long its job runs; none if it has not begun.
+    pub(crate) fn running_for(&self, now: Duration) -> Option<Duration> {
+        self.begun.lock().map(|begun| now.saturating_sub(begun))
+    }
+
     pub(crate) fn show(&self, now: Duration) -> RunningJob {
         RunningJob {
             fire_id: self.fire_id.clone(),
@@ -94,7 +99,7 @@ impl RunHandle {
             trigger: self.trigger.clone(),
             scheduled_fire_time: moment(self.scheduled_ms),
             fire_time: moment(self.fired_ms),
-            running_for: self.begun.lock().map(|begun| now.saturating_sub(begun)),
+            running_for: self.running_for(now),
             is_interrupted: self.is_interrupted(),
             is_lost: self.is_lost(),
         }

@@ -1,4 +1,4 @@
-//! A cluster in one process: several schedulers on one memory database that can fail.
+//! A cluster in one process: several schedulers on one database that can fail.
 
 use crate::support::wait_until;
 use carnelian::clock::{Clock, SystemClock};
@@ -9,20 +9,51 @@ use carnelian::store::{
 use carnelian::{
     DatabaseError, FailureClass, JobDetail, JobKey, Result, Scheduler, SchedulerBuilder, Trigger, TriggerKey,
 };
+use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 /// Longer than anything here takes.
 pub const LONG: Duration = Duration::from_secs(30);
 
-/// A database that can be switched off, for everything or for one purpose, and can lose the answer of one commit and
-/// then be off.
+/// A database that can be switched off, for everything or for one purpose, can lose the answer of one commit and then
+/// be off, can keep one waiting for its answer, and can fail by dice.
 pub struct Switch {
-    inner: MemoryDatabase,
+    inner: Arc<dyn Database>,
     off: AtomicBool,
     refused: parking_lot::Mutex<Option<&'static str>>,
     lose_next: parking_lot::Mutex<Option<&'static str>>,
+    hold_next: parking_lot::Mutex<Option<Hold>>,
+    dice: Option<Dice>,
+}
+
+/// Which answer is kept back, whom to tell, and who lets go.
+type Hold = (&'static str, Sender<()>, Receiver<()>);
+
+/// One transaction in five gets no connection, of the others one in five is not committed, and of the rest one in five
+/// is, and nobody is told: what Quartz does to its own stores. The thread that made it is spared.
+struct Dice {
+    seed: u64,
+    thrown: AtomicU64,
+    spared: ThreadId,
+}
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        println!("the database fails by the dice of CARNELIAN_SEED={seed}");
+        Self { seed, thrown: AtomicU64::new(0), spared: std::thread::current().id() }
+    }
+
+    /// A number below 10 (the finisher of splitmix64, of a counter).
+    fn throw(&self) -> u64 {
+        let count = self.thrown.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut z = self.seed.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % 10
+    }
 }
 
 impl Switch {
@@ -43,6 +74,42 @@ impl Switch {
     pub fn is_off(&self) -> bool {
         self.off.load(Ordering::SeqCst)
     }
+
+    /// The next transaction of this purpose is committed, and answered when the second channel is. The first says that
+    /// it has come so far.
+    pub fn hold_answer_of(&self, purpose: &'static str) -> (Receiver<()>, Sender<()>) {
+        let ((come, comes), (go, goes)) = (bounded(1), bounded(1));
+        *self.hold_next.lock() = Some((purpose, come, goes));
+        (comes, go)
+    }
+
+    fn run(
+        &self,
+        purpose: &'static str,
+        begin: Begin,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
+    ) -> Result<()> {
+        let Some(dice) = self.dice.as_ref().filter(|dice| dice.spared != std::thread::current().id()) else {
+            return self.inner.transact(purpose, begin, work);
+        };
+        if dice.throw() < 2 {
+            return Err(failure(purpose, FailureClass::Unavailable));
+        }
+        // Whether the caller knows that nothing was committed, or not even that.
+        let class = match dice.throw() {
+            0 => FailureClass::ConnectionLost,
+            1 => FailureClass::CommitUnknown,
+            _ => {
+                self.inner.transact(purpose, begin, work)?;
+                let answered = dice.throw() >= 2;
+                return if answered { Ok(()) } else { Err(failure(purpose, FailureClass::CommitUnknown)) };
+            }
+        };
+        self.inner.transact(purpose, begin, &mut |session| {
+            work(session)?;
+            Err(failure(purpose, class))
+        })
+    }
 }
 
 fn failure(operation: &str, class: FailureClass) -> carnelian::Error {
@@ -60,7 +127,12 @@ impl Database for Switch {
             return Err(failure(purpose, FailureClass::Unavailable));
         }
         let before = self.inner.counts().statements;
-        self.inner.transact(purpose, begin, work)?;
+        self.run(purpose, begin, work)?;
+        let held = self.hold_next.lock().take_if(|(held, ..)| *held == purpose);
+        if let Some((_, come, goes)) = held {
+            come.send(()).expect("the test waits");
+            goes.recv().expect("the test lets go");
+        }
         let mut lose_next = self.lose_next.lock();
         // A pass that found nothing is not worth losing.
         if *lose_next == Some(purpose) && self.inner.counts().statements - before > 3 {
@@ -88,15 +160,24 @@ impl Database for Switch {
     }
 
     fn describe(&self) -> String {
-        "memory with a switch".to_owned()
+        format!("{} with a switch", self.inner.describe())
     }
+}
+
+/// Short, since the names of threads begin with it and systems keep fifteen letters of those.
+fn fresh_name() -> String {
+    format!("t{:06x}", getrandom::u32().expect("random numbers") >> 8)
 }
 
 pub struct Cluster {
     pub clock: Arc<dyn Clock>,
     pub database: Arc<Switch>,
+    pub name: String,
     pub checkin_interval: Duration,
     pub tolerance: Duration,
+    pub misfire_threshold: Duration,
+    #[expect(dead_code, reason = "deleted when it goes")]
+    folder: Option<tempfile::TempDir>,
 }
 
 impl Cluster {
@@ -106,19 +187,65 @@ impl Cluster {
 
     pub fn with_checkin(checkin_interval: Duration, tolerance: Duration) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let inner = MemoryDatabase::new(Arc::clone(&clock));
+        let inner = Arc::new(MemoryDatabase::new(Arc::clone(&clock)));
+        Self { checkin_interval, tolerance, ..Self::on(inner, clock, fresh_name(), None) }
+    }
+
+    /// On memory, failing by dice: of `CARNELIAN_SEED` if it is set.
+    pub fn flaky() -> Self {
+        Self::new().with_dice()
+    }
+
+    /// On a file of its own.
+    #[cfg(feature = "sqlite")]
+    pub fn on_sqlite() -> Self {
+        use carnelian::store::{SqlDatabase, SqlOptions};
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let folder = tempfile::tempdir().expect("a folder");
+        let url = format!("sqlite:{}", folder.path().join("jobs.db").display()).parse().expect("a good URL");
+        let name = fresh_name();
+        let database = SqlDatabase::open(&url, Arc::clone(&clock), SqlOptions::new(&name)).expect("it opens");
+        database.migrate().expect("the tables are made");
+        Self::on(Arc::new(database), clock, name, Some(folder))
+    }
+
+    /// The same, failing by dice.
+    #[cfg(feature = "sqlite")]
+    pub fn flaky_on_sqlite() -> Self {
+        Self::on_sqlite().with_dice()
+    }
+
+    fn with_dice(mut self) -> Self {
+        let given = std::env::var("CARNELIAN_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = given.unwrap_or_else(|| getrandom::u64().expect("random numbers"));
+        Arc::get_mut(&mut self.database).expect("nobody else has it yet").dice = Some(Dice::new(seed));
+        self
+    }
+
+    fn on(inner: Arc<dyn Database>, clock: Arc<dyn Clock>, name: String, folder: Option<tempfile::TempDir>) -> Self {
         let database = Arc::new(Switch {
             inner,
             off: AtomicBool::new(false),
             refused: parking_lot::Mutex::default(),
             lose_next: parking_lot::Mutex::default(),
+            hold_next: parking_lot::Mutex::default(),
+            dice: None,
         });
-        Self { clock, database, checkin_interval, tolerance }
+        Self {
+            clock,
+            database,
+            name,
+            checkin_interval: Duration::from_secs(15),
+            tolerance: Duration::from_millis(7500),
+            misfire_threshold: Duration::from_secs(60),
+            folder,
+        }
     }
 
     pub fn store(&self) -> JobStore {
         let settings = StoreSettings {
-            scheduler_name: "test".to_owned(),
+            scheduler_name: self.name.clone(),
+            misfire_threshold: self.misfire_threshold,
             checkin_interval: self.checkin_interval,
             checkin_tolerance: self.tolerance,
             ..StoreSettings::default()

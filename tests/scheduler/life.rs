@@ -270,3 +270,121 @@ fn listeners_come_and_go_while_the_scheduler_runs() {
     assert_eq!(hears.try_iter().collect::<Vec<_>>(), ["last"]);
     assert!(listeners.job_listener_names().is_empty());
 }
+
+/// QTZ-212: Quartz told `schedulerStarted` before `schedulerStarting`.
+#[test]
+fn scheduler_listeners_hear_of_everything_in_its_order() {
+    #[derive(Clone, Default)]
+    struct Ear(Arc<parking_lot::Mutex<Vec<String>>>);
+    macro_rules! hears {
+        ($($event:ident($($of:ident: $kind:ty),*) $text:expr;)*) => {
+            impl SchedulerListener for Ear {
+                fn name(&self) -> &str {
+                    "ear"
+                }
+                $(fn $event(&self, $($of: $kind),*) {
+                    self.0.lock().push(format!("{} {}", stringify!($event), $text).trim().to_owned());
+                })*
+            }
+        };
+    }
+    hears! {
+        job_scheduled(trigger: &Trigger) trigger.key();
+        job_unscheduled(trigger: &TriggerKey) trigger;
+        trigger_paused(trigger: &TriggerKey) trigger;
+        triggers_paused(groups: &GroupMatcher) format!("{groups:?}");
+        trigger_resumed(trigger: &TriggerKey) trigger;
+        triggers_resumed(groups: &GroupMatcher) format!("{groups:?}");
+        job_added(job: &carnelian::JobDetail) job.key();
+        job_deleted(job: &JobKey) job;
+        job_paused(job: &JobKey) job;
+        jobs_paused(groups: &GroupMatcher) format!("{groups:?}");
+        job_resumed(job: &JobKey) job;
+        jobs_resumed(groups: &GroupMatcher) format!("{groups:?}");
+        scheduler_error(message: &str) message;
+        scheduler_in_standby_mode() "";
+        scheduler_starting() "";
+        scheduler_started() "";
+        scheduler_shutting_down() "";
+        scheduler_shutdown() "";
+        scheduling_data_cleared() "";
+    }
+    let (cluster, ear) = (Cluster::new(), Ear::default());
+    let node = cluster.node("n1", 1).scheduler_listener(ear.clone()).build().unwrap();
+    let (detail, t, u) = (job("j", "nobody knows"), TriggerKey::new("g", "t"), TriggerKey::new("g", "u"));
+    let group = GroupMatcher::equals("g");
+    node.start().unwrap();
+    node.start().unwrap(); // it runs: nothing to tell
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    node.schedule_trigger(now("u", &detail)).unwrap();
+    node.reschedule(&u, now("u", &detail)).unwrap();
+    assert!(node.reschedule(&TriggerKey::new("g", "nobody"), now("u", &detail)).unwrap().is_none());
+    node.unschedule(&u).unwrap();
+    assert!(!node.unschedule(&u).unwrap());
+    node.pause_trigger(&t).unwrap();
+    node.resume_trigger(&t).unwrap();
+    node.pause_triggers(&group).unwrap();
+    node.resume_triggers(&group).unwrap();
+    node.pause_job(detail.key()).unwrap();
+    node.resume_job(detail.key()).unwrap();
+    node.pause_jobs(&group).unwrap();
+    node.resume_jobs(&group).unwrap();
+    node.pause_all().unwrap();
+    node.resume_all().unwrap();
+    node.delete_job(detail.key()).unwrap();
+    assert!(!node.delete_job(detail.key()).unwrap());
+    node.clear().unwrap();
+    node.standby();
+    node.standby();
+    node.start().unwrap();
+    assert!(node.shutdown(true).is_clean());
+    let expected = "scheduler_starting, scheduler_started, job_added g.j, job_scheduled g.t, job_scheduled g.u, \
+        job_unscheduled g.u, job_scheduled g.u, job_unscheduled g.u, \
+        trigger_paused g.t, trigger_resumed g.t, triggers_paused Equals(\"g\"), triggers_resumed Equals(\"g\"), \
+        job_paused g.j, job_resumed g.j, jobs_paused Equals(\"g\"), jobs_resumed Equals(\"g\"), \
+        triggers_paused Any, triggers_resumed Any, job_deleted g.j, scheduling_data_cleared, \
+        scheduler_in_standby_mode, scheduler_starting, scheduler_started, scheduler_shutting_down, scheduler_shutdown";
+    assert_eq!(ear.0.lock().join(", "), expected);
+}
+
+#[test]
+fn a_scheduler_says_what_it_is_and_since_when_it_runs() {
+    let cluster = Cluster::new();
+    let properties = "threadPool.threadCount = 3\njobStore.isClustered = true\njobStore.dataSource = x\n\
+        dataSource.x.URL = sqlite::memory:\ncontext.key.city = Bern";
+    let (ran, runs) = unbounded();
+    let told = move |ctx: &mut JobContext| {
+        let before = ctx.running_for();
+        assert!(ctx.wait(Duration::from_millis(20)));
+        assert!(ctx.running_for() >= before + Duration::from_millis(20));
+        ran.send(ctx.context_text("city").map(str::to_owned))?;
+        if ctx.refire_count() == 0 { Err(carnelian::JobError::new("again").refire_immediately()) } else { Ok(()) }
+    };
+    let node = cluster.node_with("n1", properties).job_fn("told", told).build().unwrap();
+    let before = node.metadata();
+    assert_eq!((before.is_started, before.is_in_standby, before.running_since), (false, true, None));
+    assert!(before.to_string().contains("not started"), "{before}");
+    let wall_ms = cluster.clock.wall_ms();
+    node.start().unwrap();
+    let detail = job("j", "told");
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    assert_eq!(runs.recv_timeout(LONG).unwrap().as_deref(), Some("Bern"));
+    assert_eq!((node.context_text("city"), node.context_text("street")), (Some("Bern"), None));
+    cluster.await_quiet();
+    node.standby();
+    let metadata = node.metadata();
+    assert_eq!((metadata.scheduler_name.as_str(), metadata.instance_id.as_str()), (cluster.name.as_str(), "n1"));
+    assert_eq!((metadata.jobs_executed, metadata.thread_pool_size, metadata.is_clustered), (2, 3, true));
+    assert!(metadata.is_started && metadata.is_in_standby && !metadata.is_shut_down);
+    let since = metadata.running_since.unwrap();
+    assert!((wall_ms..=cluster.clock.wall_ms()).contains(&since.timestamp_millis()));
+    assert_eq!(metadata.version, env!("CARGO_PKG_VERSION"));
+    let summary = metadata.to_string();
+    for part in ["in standby, since 20", "2 jobs executed, 3 workers", "clustered", "memory with a switch"] {
+        assert!(summary.contains(part), "{part}: {summary}");
+    }
+    node.start().unwrap();
+    assert_eq!(node.metadata().running_since, Some(since), "the first start counts");
+    assert!(node.shutdown(true).is_clean());
+    assert!(node.metadata().is_shut_down && !node.metadata().is_started);
+}

@@ -76,11 +76,12 @@ fn run_channel() -> (Sender<String>, Receiver<String>) {
 fn a_due_trigger_runs_its_job_once_with_its_data_and_goes() {
     let (cluster, ear) = (Cluster::new(), Ear::default());
     let (sender, runs) = run_channel();
+    let name = cluster.name.clone();
     let node = cluster
         .node("n1", 2)
         .job_fn("note", move |ctx: &mut JobContext| {
             assert!(ctx.holds_fire() && !ctx.should_stop());
-            assert_eq!((ctx.instance_id(), ctx.scheduler_name(), ctx.attempt()), ("n1", "test", 0));
+            assert_eq!((ctx.instance_id(), ctx.scheduler_name(), ctx.attempt()), ("n1", name.as_str(), 0));
             ctx.set_result("fine");
             let text = format!("{} {}", ctx.data().text("a").unwrap(), ctx.data().text("b").unwrap());
             sender.send(text)?;
@@ -330,6 +331,8 @@ fn a_job_schedules_another_and_finds_what_a_listener_left() {
             "marks"
         }
         fn job_to_be_executed(&self, fire: &FireEvent<'_>) {
+            assert_eq!((fire.previous_fire_time(), fire.next_fire_time(), fire.calendar()), (None, None, None));
+            assert_eq!(fire.data().text("x"), Some("trigger"));
             fire.values().put(Mark(7));
         }
         fn job_was_executed(&self, fire: &FireEvent<'_>, _: &FireEnd) {
@@ -340,7 +343,8 @@ fn a_job_schedules_another_and_finds_what_a_listener_left() {
     let (ran, runs) = unbounded();
     let first = move |ctx: &mut JobContext| {
         let next = job("next", "second");
-        ctx.scheduler()?.schedule_job(next.clone(), now("next", &next))?;
+        let trigger = Trigger::builder(TriggerKey::new("g", "next"), next.key().clone()).data("x", "trigger");
+        ctx.scheduler()?.schedule_job(next, trigger.build()?)?;
         let mark = ctx.values().get::<Mark>().ok_or_else(|| JobError::new("no mark"))?;
         ctx.values().put("done".to_owned());
         assert_eq!(mark.0, 7);
@@ -353,34 +357,13 @@ fn a_job_schedules_another_and_finds_what_a_listener_left() {
     let node = cluster.node("n1", 1).job_fn("first", first).job_fn("second", second).job_listener(Marks);
     let node = node.build().unwrap();
     node.start().unwrap();
-    let detail = job("j", "first");
-    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    let detail = JobDetail::builder(JobKey::new("g", "j"), "first").data("x", "job").build().unwrap();
+    let trigger = Trigger::builder(TriggerKey::new("g", "t"), detail.key().clone()).data("x", "trigger");
+    node.schedule_job(detail.clone(), trigger.build().unwrap()).unwrap();
     assert_eq!(runs.recv_timeout(LONG).unwrap(), JobKey::new("g", "next"));
     cluster.await_quiet();
     assert_eq!(node.health().counters.failed, 0);
     cluster.assert_sound();
-}
-
-#[test]
-fn a_job_that_is_not_durable_waits_for_its_first_trigger_and_goes_with_the_last() {
-    let cluster = Cluster::new();
-    let node = cluster.node("n1", 1).job_fn("note", |_: &mut JobContext| Ok(())).build().unwrap();
-    node.start().unwrap();
-    let detail = job("j", "note");
-    assert!(node.add_job(&detail, false).is_err());
-    node.add_job_awaiting_trigger(&detail, false).unwrap();
-    assert!(node.job_exists(detail.key()).unwrap());
-    assert_eq!((node.job_groups().unwrap(), node.trigger_groups().unwrap()), (vec!["g".to_owned()], Vec::new()));
-    node.schedule_trigger(now("t", &detail)).unwrap();
-    wait_until("it went with its trigger", LONG, || !node.job_exists(detail.key()).unwrap());
-    let keys = ["a", "b"].map(|name| TriggerKey::new("g", name));
-    let later = |key: &TriggerKey| {
-        let start = chrono::DateTime::from_timestamp(4_000_000_000, 0).unwrap();
-        carnelian::Trigger::builder(key.clone(), detail.key().clone()).start_at(start).build().unwrap()
-    };
-    node.schedule_jobs(vec![(detail.clone(), keys.iter().map(later).collect())], false).unwrap();
-    assert_eq!(node.unschedule_all(&keys).unwrap(), 2);
-    assert!(!node.job_exists(detail.key()).unwrap());
 }
 
 /// PA-40: what a run kept is there for the next one of the same work, and gone when the work is done.

@@ -18,7 +18,8 @@ impl JobStore {
     /// returns the triggers with their first fire times.
     ///
     /// With `replace`, jobs and triggers of the same keys are replaced; their fires in progress go on and are recovered
-    /// as before (H16).
+    /// as before (H16). A job that loses its last trigger to another job goes, unless it is durable or runs: Quartz
+    /// leaves it.
     ///
     /// As in Quartz a trigger may name a calendar that is not stored. It is not fired before it is.
     ///
@@ -215,7 +216,9 @@ impl JobStore {
         if let (false, Some(key)) = (replace, existing.first()) {
             return Err(Error::AlreadyExists { what: "trigger", key: key.to_string() });
         }
+        let mut left = BTreeSet::new();
         if !existing.is_empty() {
+            left.extend(s.triggers(&existing)?.into_iter().map(|row| row.job));
             s.delete_reservations(&existing)?;
             s.delete_triggers(&existing, None)?;
         }
@@ -235,7 +238,12 @@ impl JobStore {
             rows.push(self.trigger_row(trigger, state_of_new(standing, trigger, *nonconcurrent))?);
         }
         remember_paused_groups(s, standing, triggers.iter().map(|(_, trigger)| trigger))?;
-        if rows.is_empty() { Ok(()) } else { s.insert_triggers(&rows) }
+        if !rows.is_empty() {
+            s.insert_triggers(&rows)?;
+        }
+        // A job whose last trigger now belongs to another would never fire and never go.
+        left.retain(|job| triggers.iter().all(|(_, trigger)| trigger.job_key != *job));
+        if left.is_empty() { Ok(()) } else { s.delete_idle_jobs(&left.into_iter().collect::<Vec<_>>()).map(drop) }
     }
 
     /// The first fire time; as in Quartz it may be after the end, if only the start is not.

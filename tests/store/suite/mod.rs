@@ -7,6 +7,7 @@ mod acquisition;
 mod beside_quartz;
 mod calendars;
 mod completion;
+mod contract;
 #[cfg(feature = "test-util")]
 mod faults;
 mod fencing;

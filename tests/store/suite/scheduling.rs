@@ -200,6 +200,10 @@ fn what_no_table_can_hold_is_refused() {
     assert!(JobDetail::builder(carnelian::JobKey::new("g", "a\0b"), "work").build().is_err());
     assert!(job("a").description("x".repeat(251)).build().is_err());
     assert!(once("t", "a", NOW).description("a\0b").build().is_err());
+    let too_often = once("t", "a", NOW).schedule(SimpleSchedule::every(Duration::ZERO)).build().unwrap_err();
+    assert!(too_often.to_string().contains("at least 1 ms"), "{too_often}");
+    let backwards = once("t", "a", NOW).end_at(at(NOW - 1)).build().unwrap_err();
+    assert!(matches!(backwards, Error::NeverFires { .. }), "{backwards}");
     assert!(cluster.snapshot().jobs.is_empty());
 }
 
