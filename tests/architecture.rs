@@ -35,7 +35,7 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("diesel", &["store::sql", "store::callers", "examples"]),
     ("diesel_migrations", &["store::sql"]),
     ("libsqlite3_sys", &["store::sql"]),
-    ("r2d2", &["store::sql"]),
+    ("r2d2", &["store::sql", "examples"]),
     // The builder takes a pool of the caller's.
     ("crate::store::sql", &["store::sql", "store::open", "store=", "scheduler::builder", "lib="]),
     ("crate::store::memory", &["store::memory", "store::open", "store=", "lib="]),
