@@ -160,9 +160,9 @@ pub trait TriggerRows {
     fn existing_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>>;
     /// The triggers of a job.
     fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>>;
-    /// Every trigger, data left out, in order of group and name.
+    /// Every trigger, in order of group and name.
     fn all_triggers(&mut self) -> Result<Vec<TriggerRow>>;
-    /// At most `limit` triggers in one of these states, data left out.
+    /// At most `limit` triggers in one of these states.
     fn triggers_in(&mut self, states: &[TriggerState], limit: usize) -> Result<Vec<TriggerRow>>;
     /// The groups that have triggers.
     fn trigger_groups(&mut self) -> Result<Vec<String>>;

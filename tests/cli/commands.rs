@@ -32,6 +32,24 @@ fn a_scheduled_trigger_is_listed_with_the_fields_scripts_rely_on() {
 }
 
 #[test]
+fn a_request_is_taken_once_whoever_asks_again() {
+    let place = Place::new();
+    let ask =
+        "schedule --job g.work --type demo.sleep --trigger g.soon --at 2040-01-01T00:00:00Z --request-id order-17";
+    let first = place.json(ask);
+    assert_eq!((&first["is_new"], text(&first, "trigger")), (&json!(true), "g.soon"));
+    // A script that runs again, and makes up other names, is told what stands for its request.
+    let other = ask.replace("g.work", "g.again").replace("g.soon", "g.later");
+    let second = place.json(&other);
+    assert_eq!(
+        (&second["is_new"], text(&second, "trigger"), text(&second, "job")),
+        (&json!(false), "g.soon", "g.work")
+    );
+    assert_eq!(second["next_fire_ms"], json!(2_208_988_800_000_i64));
+    assert_eq!(only(&place.json("trigger list"))["trigger"], json!("g.soon"));
+}
+
+#[test]
 fn an_existing_job_gets_another_trigger_but_no_other_definition() {
     let place = Place::new();
     let job = "schedule --job g.work --type demo.append --data a=1";

@@ -96,8 +96,7 @@ impl JobStore {
     }
 
     /// Resumes everything that there is. As in Quartz a group that was paused before it had triggers stays paused; only
-    /// [`RECOVERY_GROUP`](crate::RECOVERY_GROUP), which nobody pauses by name and which is empty most of the time, does
-    /// not.
+    /// [`RECOVERY_GROUP`], which nobody pauses by name and which is empty most of the time, does not.
     pub fn resume_all(&self, apply_misfires: bool) -> Result<()> {
         self.write("resume all", |s| {
             let keys = all_keys(s)?;
