@@ -51,7 +51,7 @@ const MAX_DAYS: usize = 4_000;
 /// # Ok::<(), chrono::ParseError>(())
 /// ```
 #[doc(alias = "org.quartz.Calendar")]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Calendar {
     pub(crate) rule: CalendarRule,
     pub(crate) zone: Option<Tz>,
@@ -60,6 +60,20 @@ pub struct Calendar {
     pub(crate) base: Option<Box<Calendar>>,
     origin: java::Origin,
 }
+
+/// Calendars are equal if they leave out the same times and read alike: the default zone counts only where a calendar has
+/// none of its own, and the bytes that one was read from do not.
+impl PartialEq for Calendar {
+    fn eq(&self, other: &Self) -> bool {
+        self.rule == other.rule
+            && self.zone == other.zone
+            && (self.zone.is_some() || self.default_zone == other.default_zone)
+            && self.description == other.description
+            && self.base == other.base
+    }
+}
+
+impl Eq for Calendar {}
 
 /// What a calendar itself excludes.
 #[derive(Clone, Debug, PartialEq, Eq)]

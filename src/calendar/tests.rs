@@ -37,6 +37,9 @@ fn the_default_zone_counts_only_where_a_calendar_has_none() {
     assert!(sunday(Some(Tz::UTC)).with_default_zone(Berlin).is_time_included(just_sunday_in_berlin));
     let below = Calendar::new(CalendarRule::Nothing).over(sunday(None)).with_default_zone(Berlin);
     assert!(!below.is_time_included(just_sunday_in_berlin));
+    assert_eq!(sunday(Some(Tz::UTC)).with_default_zone(Berlin), sunday(Some(Tz::UTC)));
+    assert_ne!(sunday(None).with_default_zone(Berlin), sunday(None));
+    assert_ne!(below, Calendar::new(CalendarRule::Nothing).over(sunday(None)).with_default_zone(Tz::UTC));
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl Scheduler {
     ///     db.batch_execute("INSERT INTO orders VALUES (17)")?;
     ///     let job = JobDetail::builder(JobKey::named("confirm-17"), "mail").build()?;
     ///     let trigger = Trigger::builder(TriggerKey::named("confirm-17"), job.key().clone()).build()?;
-    ///     scheduler.schedule_in(&mut **db, vec![(job, vec![trigger])], false)?;
+    ///     scheduler.schedule_in(db, vec![(job, vec![trigger])], false)?;
     ///     Ok::<(), Box<dyn std::error::Error>>(())
     /// })?;
     /// scheduler.wake();

@@ -17,14 +17,6 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Origin(Option<Arc<[u8]>>);
 
-impl PartialEq for Origin {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Origin {}
-
 /// The stored form.
 impl Calendar {
     /// Reads what Quartz stores in the column `CALENDAR`: a serialised calendar of one of Quartz's own classes.
