@@ -52,6 +52,20 @@ impl JobDetail {
         }
     }
 
+    /// Begins a job like this one.
+    ///
+    /// ```
+    /// # use carnelian::{JobDetail, JobKey};
+    /// # let job = JobDetail::builder(JobKey::new("billing", "nightly"), "billing.close_day").build()?;
+    /// let copy = job.to_builder().key(JobKey::new("billing", "by-hand")).durable(true).build()?;
+    /// assert_eq!(copy.job_type(), job.job_type());
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "getJobBuilder")]
+    pub fn to_builder(&self) -> JobDetailBuilder {
+        JobDetailBuilder { detail: self.clone() }
+    }
+
     /// Its key.
     pub fn key(&self) -> &JobKey {
         &self.key
@@ -117,6 +131,20 @@ pub struct JobDetailBuilder {
 }
 
 impl JobDetailBuilder {
+    /// Another key than it was begun with.
+    #[doc(alias = "withIdentity")]
+    pub fn key(mut self, key: JobKey) -> Self {
+        self.detail.key = key;
+        self
+    }
+
+    /// Another type than it was begun with.
+    #[doc(alias = "ofType")]
+    pub fn job_type(mut self, job_type: impl Into<String>) -> Self {
+        self.detail.job_type = job_type.into();
+        self
+    }
+
     /// A note for people, at most 250 characters.
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.detail.description = Some(text.into());

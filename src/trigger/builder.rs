@@ -48,6 +48,30 @@ impl TriggerBuilder {
         }
     }
 
+    /// A trigger like another, of which nothing has become yet.
+    pub(crate) fn like(mut trigger: Trigger) -> Self {
+        trigger.next_ms = None;
+        trigger.previous_ms = None;
+        if let Some(times) = trigger.schedule.times_triggered_mut() {
+            *times = 0;
+        }
+        Self { starts_when_stored: trigger.start_ms == START_WHEN_STORED, trigger }
+    }
+
+    /// Another key than it was begun with.
+    #[doc(alias = "withIdentity")]
+    pub fn key(mut self, key: TriggerKey) -> Self {
+        self.trigger.key = key;
+        self
+    }
+
+    /// Another job than it was begun with.
+    #[doc(alias = "forJob")]
+    pub fn job(mut self, job: JobKey) -> Self {
+        self.trigger.job_key = job;
+        self
+    }
+
     /// When it fires, between start and end. Default: once, at the start.
     pub fn schedule(mut self, schedule: impl Into<Schedule>) -> Self {
         self.trigger.schedule = schedule.into();

@@ -141,6 +141,23 @@ impl Trigger {
         TriggerBuilder::new(key, job)
     }
 
+    /// Begins a trigger like this one that has not fired yet: same key, job, times, schedule, data and the rest.
+    ///
+    /// For [`Scheduler::reschedule`](crate::Scheduler::reschedule) with one thing changed. The start is kept, as in
+    /// Quartz: a simple schedule with a start that is long gone begins with a misfire.
+    ///
+    /// ```
+    /// # use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
+    /// # let stored = Trigger::builder(TriggerKey::new("billing", "weekdays"), JobKey::new("billing", "nightly")).build()?;
+    /// let later = stored.to_builder().schedule(CronSchedule::new("0 30 5 ? * MON-FRI")?).build()?;
+    /// assert_eq!(later.key(), stored.key());
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "getTriggerBuilder")]
+    pub fn to_builder(&self) -> TriggerBuilder {
+        TriggerBuilder::like(self.clone())
+    }
+
     /// Its key.
     pub fn key(&self) -> &TriggerKey {
         &self.key

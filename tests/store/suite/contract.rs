@@ -4,7 +4,9 @@ use super::*;
 use carnelian::store::CompletionInstruction::NoInstruction;
 use carnelian::store::row::{JobRow, ScheduleRow};
 use carnelian::store::{Acquisition, Reservation};
-use carnelian::{CronSchedule, GroupMatcher, JobDetail, JobKey, MisfireInstruction, Schedule, Trigger, TriggerKey};
+use carnelian::{
+    CronSchedule, GroupMatcher, JobDetail, JobKey, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerKey,
+};
 
 fn reserved(acquisition: &Acquisition) -> Vec<&str> {
     acquisition.reserved.iter().map(|one| one.trigger.name()).collect()
@@ -134,6 +136,40 @@ fn a_trigger_that_changes_its_kind_fires_by_the_new_one() {
     let simple = replace(minutely("t", "a", NOW + MINUTE));
     assert!(matches!(simple.schedule(), Schedule::Simple(_)));
     assert_eq!(next(NOW + MINUTE), NOW + 2 * MINUTE);
+}
+
+/// `getTriggerBuilder` and `getJobBuilder`.
+#[test]
+fn what_is_built_from_a_stored_one_is_like_it_and_begins_anew() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let repeats = SimpleSchedule::every(std::time::Duration::from_secs(60)).repeat(2);
+    cluster.schedule(job("a"), [minutely("t", "a", NOW).schedule(repeats).priority(9).data("x", "1")]);
+    let bundle = a.fire_one();
+    a.complete(&bundle);
+    let fired = cluster.store.trigger(&trigger_key("t")).unwrap().unwrap();
+    assert!(fired.previous_fire_time().is_some());
+
+    let later = fired.to_builder().start_at(at(NOW + 60 * MINUTE)).build().unwrap();
+    assert_eq!((later.previous_fire_time(), later.next_fire_time(), later.priority()), (None, None, 9));
+    assert_eq!((later.key(), later.job_key(), later.data()), (fired.key(), fired.job_key(), fired.data()));
+    cluster.store.reschedule(&trigger_key("t"), later).unwrap();
+    cluster.clock.jump(60 * MINUTE);
+    // All three fires again: the one it has had is not counted.
+    for fire in 0..3 {
+        assert_eq!(cluster.next("t"), Some(NOW + 60 * MINUTE + fire * MINUTE));
+        let bundle = a.fire_one();
+        a.complete(&bundle);
+        cluster.clock.jump(MINUTE);
+    }
+    assert!(!cluster.has_job("a"), "the count of the new schedule is up");
+
+    let original = job("a").requests_recovery(true).data("x", "1").build().unwrap();
+    let copy = original.to_builder().key(job_key("b")).build().unwrap();
+    assert_eq!((copy.key(), copy.requests_recovery(), copy.data()), (&job_key("b"), true, original.data()));
+    let moved = fired.to_builder().key(trigger_key("u")).job(job_key("b")).build().unwrap();
+    cluster.store.schedule(vec![(copy, vec![moved])], false).unwrap();
+    assert_eq!(cluster.store.triggers_of_job(&job_key("b")).unwrap().len(), 1);
 }
 
 #[test]
