@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const QUARTZ: &str = "0001_quartz";
 
 /// The scripts, in order: version, what it makes, and a text per database.
-const SCRIPTS: [Script; 3] = [
+const SCRIPTS: [Script; 4] = [
     Script {
         version: QUARTZ,
         makes: "the eleven tables of Quartz",
@@ -35,6 +35,13 @@ const SCRIPTS: [Script; 3] = [
         sqlite: include_str!("../../../migrations/sqlite/0003_trigger_options/up.sql"),
         postgres: include_str!("../../../migrations/postgres/0003_trigger_options/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0003_trigger_options/up.sql"),
+    },
+    Script {
+        version: "0004_recurrences",
+        makes: "the side table of recurrences",
+        sqlite: include_str!("../../../migrations/sqlite/0004_recurrences/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0004_recurrences/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0004_recurrences/up.sql"),
     },
 ];
 
@@ -72,8 +79,8 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 ];
 
 /// Our side tables with rows of a scheduler.
-pub(super) const SIDE_TABLES: [&str; 5] =
-    ["CN_FENCES", "CN_INSTANCES", "CN_RECOVERIES", "CN_COMMITS", "CN_TRIGGER_OPTIONS"];
+pub(super) const SIDE_TABLES: [&str; 6] =
+    ["CN_FENCES", "CN_INSTANCES", "CN_RECOVERIES", "CN_COMMITS", "CN_TRIGGER_OPTIONS", "CN_RECURRENCES"];
 
 #[derive(QueryableByName)]
 struct VersionRow {

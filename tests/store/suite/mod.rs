@@ -18,5 +18,7 @@ mod misfires;
 mod options;
 mod pausing;
 mod recovery;
+#[cfg(feature = "recurrence")]
+mod recurrences;
 mod scheduling;
 mod states;

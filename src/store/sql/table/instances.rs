@@ -22,13 +22,14 @@ struct Row {
 }
 
 /// Side rows without what they stand for.
-const STRAY: [&str; 3] = [
+const STRAY: [&str; 4] = [
     "{p}CN_INSTANCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}SCHEDULER_STATE s \
      WHERE s.sched_name = {p}CN_INSTANCES.sched_name AND s.instance_name = {p}CN_INSTANCES.instance_name)",
     "{p}CN_RECOVERIES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
      WHERE t.sched_name = {p}CN_RECOVERIES.sched_name AND t.trigger_name = {p}CN_RECOVERIES.trigger_name \
      AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
     super::options::STRAY,
+    super::recurrences::STRAY,
 ];
 
 impl ClusterRows for SqlSession<'_, '_> {
