@@ -39,7 +39,8 @@ pub use scheduler::{
 pub use signal::{Signal, Woken};
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,
-    MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder, TriggerOption, TriggerState,
+    MisfireInstruction, RecurrenceSchedule, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
+    TriggerOption, TriggerState,
 };
 
 /// The README's program compiles.

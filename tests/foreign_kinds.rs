@@ -1,5 +1,5 @@
 //! Triggers of kinds that only Java nodes fire, and rows as Java nodes read and write them: looked at with plain SQL.
-#![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+#![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "recurrence"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 mod support;
@@ -8,8 +8,8 @@ use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::DataSourceUrl;
 use carnelian::store::{AcquireRequest, JobStore, Membership, SqlDatabase, SqlOptions, StoreSettings, violations};
 use carnelian::{
-    CalendarIntervalSchedule, DailyTimeIntervalSchedule, Error, GroupMatcher, IntervalUnit, JobDetail, JobKey, Trigger,
-    TriggerKey,
+    CalendarIntervalSchedule, DailyTimeIntervalSchedule, Error, GroupMatcher, IntervalUnit, JobDetail, JobKey,
+    MisfireInstruction, RecurrenceSchedule, Trigger, TriggerKey,
 };
 use chrono::{NaiveTime, Weekday};
 use diesel::connection::{Connection, SimpleConnection};
@@ -55,14 +55,20 @@ impl Other {
         let sql = format!(
             "SELECT {columns} AS line FROM QRTZ_{table} WHERE SCHED_NAME = '{scheduler}' AND TRIGGER_NAME = '{name}'"
         );
+        let lines = self.lines(&sql);
+        assert!(lines.len() <= 1, "{sql}");
+        lines.into_iter().next().flatten()
+    }
+
+    /// The column `line` of what is selected.
+    fn lines(&mut self, sql: &str) -> Vec<Option<String>> {
         let lines: Vec<Line> = match self {
-            Other::Sqlite(connection) => sql_query(&sql).load(connection),
-            Other::Postgres(connection) => sql_query(&sql).load(connection),
-            Other::Mysql(connection) => sql_query(&sql).load(connection),
+            Other::Sqlite(connection) => sql_query(sql).load(connection),
+            Other::Postgres(connection) => sql_query(sql).load(connection),
+            Other::Mysql(connection) => sql_query(sql).load(connection),
         }
         .unwrap_or_else(|error| panic!("{error}: {sql}"));
-        assert!(lines.len() <= 1, "{sql}");
-        lines.into_iter().next().and_then(|line| line.line)
+        lines.into_iter().map(|line| line.line).collect()
     }
 
     /// The literals of a flag and of three bytes.
@@ -239,6 +245,46 @@ fn options_belong_to_the_trigger_they_were_given_to(mut both: Both) {
     both.end();
 }
 
+/// Quartz takes triggers, and handles their misfires, by what their misfire instruction is compared with: null is
+/// neither equal nor unequal to anything.
+fn recurrences_are_never_due_for_quartz(mut both: Both) {
+    let start = chrono::DateTime::from_timestamp_millis(both.now - 3_600_000).unwrap();
+    let trigger = |name: &str, misfire| {
+        let schedule = RecurrenceSchedule::new("FREQ=HOURLY").unwrap();
+        let builder = Trigger::builder(TriggerKey::named(name), JobKey::named("j")).schedule(schedule);
+        builder.start_at(start).misfire(misfire).build().unwrap()
+    };
+    let triggers =
+        vec![trigger("waits", MisfireInstruction::DoNothing), trigger("ignores", MisfireInstruction::Ignore)];
+    both.store.schedule(vec![(both.job(), triggers)], false).unwrap();
+    let columns = "TRIGGER_TYPE TRIGGER_STATE MISFIRE_INSTR";
+    for (name, code) in [("waits", 2), ("ignores", -1)] {
+        let row = both.other.line("TRIGGERS", columns, &both.name, name);
+        assert_eq!(row.as_deref(), Some("RRULE|WAITING|-"));
+        let rule = both.other.line("CN_RECURRENCES", "RULE TIME_ZONE_ID MISFIRE_INSTR", &both.name, name);
+        assert_eq!(rule, Some(format!("RRULE:FREQ=HOURLY|UTC|{code}")));
+    }
+    let waiting = format!(
+        "SELECT TRIGGER_NAME AS line FROM QRTZ_TRIGGERS WHERE SCHED_NAME = '{}' AND TRIGGER_STATE = 'WAITING'",
+        both.name
+    );
+    assert_eq!(both.other.lines(&waiting).len(), 2);
+    let due = format!("{waiting} AND (MISFIRE_INSTR = -1 OR (MISFIRE_INSTR <> -1 AND NEXT_FIRE_TIME >= 0))");
+    assert_eq!(both.other.lines(&due), []);
+    assert_eq!(both.other.lines(&format!("{waiting} AND NOT (MISFIRE_INSTR = -1)")), []);
+    // Deleted by a program that does not know their table.
+    let scheduler = both.name.clone();
+    both.other
+        .execute(&format!("DELETE FROM QRTZ_TRIGGERS WHERE SCHED_NAME = '{scheduler}' AND TRIGGER_NAME = 'waits'"));
+    let again = trigger("waits", MisfireInstruction::FireOnceNow);
+    assert_eq!(both.store.add_trigger(again, false).unwrap().misfire_instruction(), MisfireInstruction::FireOnceNow);
+    both.other
+        .execute(&format!("DELETE FROM QRTZ_TRIGGERS WHERE SCHED_NAME = '{scheduler}' AND TRIGGER_NAME = 'waits'"));
+    assert_eq!(both.store.audit().unwrap().swept, 1);
+    assert_eq!(both.store.audit().unwrap().swept, 0);
+    both.end();
+}
+
 /// Tables that an older version made get what it did not know.
 fn older_tables_are_upgraded(url: &str, mut other: Other) {
     let name = support::fresh_name("older");
@@ -251,11 +297,15 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
     store.database().migrate().unwrap();
     store.database().check_schema().unwrap();
     other.execute(&format!(
-        "DROP TABLE {prefix}CN_TRIGGER_OPTIONS; DELETE FROM {prefix}CN_MIGRATIONS WHERE VERSION = '0003_trigger_options'"
+        "DROP TABLE {prefix}CN_TRIGGER_OPTIONS; DROP TABLE {prefix}CN_RECURRENCES; \
+         DELETE FROM {prefix}CN_MIGRATIONS WHERE VERSION IN ('0003_trigger_options', '0005_recurrences')"
     ));
     let error = store.database().check_schema().unwrap_err().to_string();
     assert!(error.contains("`0003_trigger_options` is missing; run `carnelian migrate`"), "{error}");
-    assert_eq!(store.database().migrate().unwrap(), ["created the side table of options of triggers"]);
+    assert_eq!(
+        store.database().migrate().unwrap(),
+        ["created the side table of options of triggers", "created the side table of recurrences"]
+    );
     store.database().check_schema().unwrap();
     assert_eq!(store.database().migrate().unwrap(), Vec::<String>::new());
 
@@ -267,7 +317,8 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
     drop(store);
     let quartz = "FIRED_TRIGGERS PAUSED_TRIGGER_GRPS SCHEDULER_STATE LOCKS SIMPLE_TRIGGERS SIMPROP_TRIGGERS CRON_TRIGGERS \
                   BLOB_TRIGGERS TRIGGERS JOB_DETAILS CALENDARS";
-    let ours = "CN_MIGRATIONS CN_FENCES CN_INSTANCES CN_RECOVERIES CN_COMMITS CN_TRIGGER_OPTIONS";
+    let ours = "CN_MIGRATIONS CN_FENCES CN_INSTANCES CN_RECOVERIES CN_COMMITS CN_TRIGGER_OPTIONS CN_CHECKPOINTS CN_REQUESTS \
+                CN_RECURRENCES";
     for table in quartz.split(' ').chain(ours.split(' ')).filter(|table| !table.is_empty()) {
         other.execute(&format!("DROP TABLE {prefix}{table}"));
     }
@@ -354,4 +405,20 @@ fn older_tables_are_upgraded_on_postgres() {
 fn older_tables_are_upgraded_on_mysql() {
     let url = support::mysql_url();
     older_tables_are_upgraded(&url, Other::Mysql(MysqlConnection::establish(&url).unwrap()));
+}
+
+#[test]
+fn recurrences_are_never_due_for_quartz_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    recurrences_are_never_due_for_quartz(sqlite(&folder));
+}
+
+#[test]
+fn recurrences_are_never_due_for_quartz_on_postgres() {
+    recurrences_are_never_due_for_quartz(postgres());
+}
+
+#[test]
+fn recurrences_are_never_due_for_quartz_on_mysql() {
+    recurrences_are_never_due_for_quartz(mysql());
 }

@@ -3,7 +3,7 @@
 //! Each scene runs on PostgreSQL and on MariaDB, on tables made by Quartz's own script. `./tests/run` compiles the Java
 //! node and runs them with everything else; `tests/interop/run` is the short way to run them alone.
 //! `CARNELIAN_INTEROP_SECONDS` (60), or `…_POSTGRES` and `…_MARIADB`, is how long the repeating grid of `drain` lasts.
-#![cfg(all(feature = "postgres", feature = "mysql"))]
+#![cfg(all(feature = "postgres", feature = "mysql", feature = "recurrence"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "processes happen in real time")]
 
@@ -25,6 +25,8 @@ mod node;
 mod orders;
 #[path = "interop/recovery.rs"]
 mod recovery;
+#[path = "interop/recurrences.rs"]
+mod recurrences;
 mod support;
 #[path = "interop/tables.rs"]
 mod tables;
@@ -103,5 +105,6 @@ scenes! {
     orders_of_one_side_are_obeyed_by_the_other: super::orders::run;
     one_at_a_time_across_both_kinds: super::exclusion::run;
     nodes_of_ours_join_and_leave: super::visitors::run;
+    recurrences_disturb_no_node_of_quartz: super::recurrences::run;
     job_data_of_either_side_in_both_forms: super::data::run;
 }

@@ -119,6 +119,13 @@ pub enum ScheduleRow {
         /// `INT_PROP_2`.
         times_triggered: i64,
     },
+    /// `CN_RECURRENCES`; its misfire instruction is the trigger's.
+    Recurrence {
+        /// `RULE`: lines of iCalendar.
+        rule: String,
+        /// `TIME_ZONE_ID`.
+        zone: String,
+    },
     /// The kind has no table we read, or its row is missing.
     Missing,
 }

@@ -4,8 +4,8 @@ use super::row::{Counts, OptionsRow, ScheduleRow, TriggerRow};
 use crate::cron::{CronExpression, TimeChange};
 use crate::error::{Error, Result};
 use crate::trigger::{
-    CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, Schedule, SimpleSchedule,
-    TriggerOption,
+    CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, RecurrenceSchedule, Schedule,
+    SimpleSchedule, TriggerOption,
 };
 use crate::zone;
 use chrono::{NaiveTime, Timelike, Weekday, WeekdaySet};
@@ -38,6 +38,7 @@ pub(super) fn schedule_row(schedule: &Schedule) -> ScheduleRow {
             times_of_day: Some(times_text(d.from, d.to)),
             times_triggered: d.times_triggered,
         },
+        Schedule::Recurrence(r) => ScheduleRow::Recurrence { rule: r.lines(), zone: r.zone().name().to_owned() },
     }
 }
 
@@ -53,7 +54,7 @@ pub(super) fn counts(schedule: &Schedule) -> Option<Counts> {
         Schedule::Simple(s) => {
             Some(Counts::Simple { repeat_count: s.repeat_count, times_triggered: s.times_triggered })
         }
-        Schedule::Cron(_) => None,
+        Schedule::Cron(_) | Schedule::Recurrence(_) => None,
         Schedule::CalendarInterval(c) => Some(Counts::Interval { times_triggered: c.times_triggered }),
         Schedule::DailyTimeInterval(d) => Some(Counts::Interval { times_triggered: d.times_triggered }),
     }
@@ -130,6 +131,10 @@ fn quartz_schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
                 default_zone,
             };
             daily.check().map(|()| Schedule::DailyTimeInterval(daily))
+        }
+        (ScheduleRow::Recurrence { rule, zone }, "RRULE") => {
+            let zone = zone_of(row, "TIME_ZONE_ID", Some(zone), default_zone)?;
+            RecurrenceSchedule::new(rule).map(|recurrence| Schedule::Recurrence(recurrence.in_zone(zone)))
         }
         (ScheduleRow::Missing, kind) if Schedule::KINDS.contains(&kind) => {
             return Err(unreadable(row, "its row in the table of its kind is missing".to_owned()));

@@ -135,8 +135,8 @@ impl TriggerBuilder {
     /// schedule, [`Error::NeverFires`](crate::Error::NeverFires) if it ends before it starts.
     pub fn build(self) -> Result<Trigger> {
         let mut trigger = self.trigger;
-        if let (Schedule::Cron(_), false) = (&trigger.schedule, self.starts_when_stored) {
-            // Quartz cuts the start of a cron trigger to the whole second.
+        if trigger.schedule.starts_with_the_second() && !self.starts_when_stored {
+            // As Quartz cuts the start of a cron trigger.
             trigger.start_ms = trigger.start_ms.div_euclid(1000) * 1000;
         }
         trigger.check()?;

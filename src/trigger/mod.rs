@@ -8,6 +8,7 @@ mod daily_times;
 mod interval_unit;
 mod misfire;
 mod option;
+mod recurrence;
 mod simple;
 mod state;
 mod times;
@@ -21,6 +22,7 @@ pub use daily_time_interval::DailyTimeIntervalSchedule;
 pub use interval_unit::IntervalUnit;
 pub use misfire::MisfireInstruction;
 pub use option::TriggerOption;
+pub use recurrence::RecurrenceSchedule;
 pub use simple::SimpleSchedule;
 pub use state::{Transition, TriggerState};
 
@@ -67,11 +69,13 @@ pub enum Schedule {
     CalendarInterval(CalendarIntervalSchedule),
     /// Every so often between two times of day.
     DailyTimeInterval(DailyTimeIntervalSchedule),
+    /// By a recurrence rule of iCalendar; not a kind of Quartz.
+    Recurrence(RecurrenceSchedule),
 }
 
 impl Schedule {
     /// Every value of `TRIGGER_TYPE` that there is a schedule for.
-    pub const KINDS: [&'static str; 4] = ["SIMPLE", "CRON", "CAL_INT", "DAILY_I"];
+    pub const KINDS: [&'static str; 5] = ["SIMPLE", "CRON", "CAL_INT", "DAILY_I", "RRULE"];
 
     /// The value of `TRIGGER_TYPE`.
     pub fn kind(&self) -> &'static str {
@@ -80,6 +84,7 @@ impl Schedule {
             Schedule::Cron(_) => "CRON",
             Schedule::CalendarInterval(_) => "CAL_INT",
             Schedule::DailyTimeInterval(_) => "DAILY_I",
+            Schedule::Recurrence(_) => "RRULE",
         }
     }
 
@@ -90,11 +95,16 @@ impl Schedule {
         }
     }
 
-    /// How often it has fired; cron schedules do not count.
+    /// Whether it begins with whole seconds, as clocks show them: its start is cut.
+    pub(crate) fn starts_with_the_second(&self) -> bool {
+        matches!(self, Schedule::Cron(_) | Schedule::Recurrence(_))
+    }
+
+    /// How often it has fired; cron schedules and recurrences do not count.
     pub(crate) fn times_triggered(&self) -> Option<i64> {
         match self {
             Schedule::Simple(simple) => Some(simple.times_triggered),
-            Schedule::Cron(_) => None,
+            Schedule::Cron(_) | Schedule::Recurrence(_) => None,
             Schedule::CalendarInterval(interval) => Some(interval.times_triggered),
             Schedule::DailyTimeInterval(daily) => Some(daily.times_triggered),
         }
@@ -104,7 +114,7 @@ impl Schedule {
     pub(crate) fn times_triggered_mut(&mut self) -> Option<&mut i64> {
         match self {
             Schedule::Simple(simple) => Some(&mut simple.times_triggered),
-            Schedule::Cron(_) => None,
+            Schedule::Cron(_) | Schedule::Recurrence(_) => None,
             Schedule::CalendarInterval(interval) => Some(&mut interval.times_triggered),
             Schedule::DailyTimeInterval(daily) => Some(&mut daily.times_triggered),
         }
@@ -132,6 +142,12 @@ impl From<CalendarIntervalSchedule> for Schedule {
 impl From<DailyTimeIntervalSchedule> for Schedule {
     fn from(schedule: DailyTimeIntervalSchedule) -> Self {
         Schedule::DailyTimeInterval(schedule)
+    }
+}
+
+impl From<RecurrenceSchedule> for Schedule {
+    fn from(schedule: RecurrenceSchedule) -> Self {
+        Schedule::Recurrence(schedule)
     }
 }
 
@@ -245,6 +261,7 @@ impl Trigger {
             Schedule::Cron(cron) => cron.check()?,
             Schedule::CalendarInterval(interval) => interval.check()?,
             Schedule::DailyTimeInterval(daily) => daily.check()?,
+            Schedule::Recurrence(recurrence) => recurrence.check()?,
         }
         self.misfire.check_for(&self.schedule)
     }

@@ -77,6 +77,9 @@ impl Trigger {
                 interval.fire_time_after(start, self.end_ms, after_ms, year_of(now_ms))
             }
             Schedule::DailyTimeInterval(daily) => daily.fire_time_after(start, self.end_ms, after_ms),
+            Schedule::Recurrence(recurrence) => {
+                recurrence.fire_time_after(start, self.end_ms, after_ms, year_of(now_ms))
+            }
         }
     }
 
@@ -104,7 +107,7 @@ impl Trigger {
         }
         let first = match &self.schedule {
             Schedule::Simple(_) | Schedule::CalendarInterval(_) => Some(self.start_ms),
-            Schedule::Cron(_) | Schedule::DailyTimeInterval(_) => {
+            Schedule::Cron(_) | Schedule::DailyTimeInterval(_) | Schedule::Recurrence(_) => {
                 self.start_ms.checked_sub(1000).and_then(|ms| self.fire_time_after(ms, now_ms))
             }
         };
@@ -121,7 +124,8 @@ impl Trigger {
         self.next_ms = self.previous_ms.and_then(|fired| self.included_time_after(fired, calendar, now_ms));
     }
 
-    /// The last time it can fire, as far as that is known without trying: never for cron schedules, as in Quartz.
+    /// The last time it can fire, as far as that is known without trying: never for cron schedules, as in Quartz, and for
+    /// recurrences.
     ///
     /// No calendar is asked, and a time equal to the end is reported although it is not fired. For a daily interval it is
     /// the end itself, or the end of its day.
@@ -129,7 +133,7 @@ impl Trigger {
     pub fn final_fire_time(&self) -> Option<i64> {
         match &self.schedule {
             Schedule::Simple(simple) => simple.final_fire_time(self.start_ms, self.end_ms),
-            Schedule::Cron(_) => None,
+            Schedule::Cron(_) | Schedule::Recurrence(_) => None,
             Schedule::CalendarInterval(interval) => interval.final_fire_time(self.start_ms, self.end_ms),
             Schedule::DailyTimeInterval(daily) => {
                 daily.final_fire_time(self.end_ms, self.next_ms.is_none() && daily.times_triggered > 0)
@@ -195,10 +199,7 @@ impl Trigger {
 
     /// The start of a trigger that was given none.
     fn start_at_now(&self, now_ms: i64) -> i64 {
-        match self.schedule {
-            Schedule::Simple(_) | Schedule::CalendarInterval(_) | Schedule::DailyTimeInterval(_) => now_ms,
-            Schedule::Cron(_) => now_ms.saturating_sub(now_ms.rem_euclid(1000)),
-        }
+        if self.schedule.starts_with_the_second() { now_ms.saturating_sub(now_ms.rem_euclid(1000)) } else { now_ms }
     }
 }
 

@@ -111,6 +111,46 @@ fn calendar_intervals_count_by_the_calendar_of_their_zone() {
 }
 
 #[test]
+fn recurrences_are_read_told_and_named_by_doctor_beside_quartz() {
+    let place = Place::new();
+    let words = [
+        "schedule",
+        "--job",
+        "work",
+        "--type",
+        "t",
+        "--trigger",
+        "fridays",
+        "--start",
+        "2040-01-06T08:00:00Z",
+        "--tz",
+        "Europe/Paris",
+        "--misfire",
+        "do-nothing",
+        "--rrule",
+        "FREQ=WEEKLY;BYDAY=FR\nEXDATE:20400113T090000",
+    ];
+    place.run(&words).with(0, "schedule");
+    let trigger = place.json("trigger show fridays");
+    assert_eq!((text(&trigger, "type"), trigger["next_fire_ms"].as_i64()), ("RRULE", Some(2_209_449_600_000)));
+    assert_eq!(text(&trigger, "misfire"), "do-nothing");
+    let expected = "recurs by FREQ=WEEKLY;BYDAY=FR in Europe/Paris, but not 2040-01-13 09:00:00";
+    assert_eq!(text(&trigger, "schedule"), expected);
+    assert_eq!(place.json("doctor --invariants"), json!({"findings": []}));
+    let start = "schedule --job work --type t --trigger other --rrule";
+    assert!(place.refused(2, &format!("{start} FREQ=MINUTELY")).contains("a simple or a cron schedule"));
+    assert!(place.refused(2, &format!("{start} FREQ=DAILY --repeat 3")).contains("--repeat"));
+
+    super::configuration::sql(
+        &place,
+        "INSERT INTO QRTZ_SCHEDULER_STATE (SCHED_NAME, INSTANCE_NAME, LAST_CHECKIN_TIME, CHECKIN_INTERVAL) \
+         SELECT SCHED_NAME, 'java', 9999999999999, 15000 FROM QRTZ_TRIGGERS",
+    );
+    let ran = place.run(&["doctor", "--json"]).with(1, "doctor");
+    assert!(ran.out.contains("\"unknown_to_quartz\"") && ran.out.contains("fridays"), "{}", ran.out);
+}
+
+#[test]
 fn options_are_told_and_named_by_doctor_while_quartz_suspends_them() {
     let place = Place::new();
     let start = "schedule --job work --type com.acme.Work --trigger monthly --calendar-interval 1month";

@@ -67,7 +67,7 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     findings.extend(nodes(&snapshot, &alive));
     findings.extend(untaken(&snapshot, &alive, now_ms));
     findings.extend(foreign_clocks(&snapshot, &alive, now_ms));
-    findings.extend(suspended_options(&snapshot));
+    findings.extend(beside_quartz(&snapshot));
     if here_ms.abs_diff(now_ms) > SKEW_LIMIT_MS {
         let skew = span(here_ms.saturating_sub(now_ms));
         findings.push(Finding::new("clock_skew", "this machine", format!("its clock is {skew} off the database's")));
@@ -208,9 +208,17 @@ fn foreign_clocks(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) ->
     foreign.filter_map(look).collect()
 }
 
-/// Triggers that a node of Quartz keeps from doing what they were told to.
-fn suspended_options(snapshot: &Snapshot) -> Vec<Finding> {
+/// Triggers that a node of Quartz keeps from doing what they were told to, and those that it cannot read.
+fn beside_quartz(snapshot: &Snapshot) -> Vec<Finding> {
     let Some(quartz) = snapshot.instances.iter().find(|node| node.incarnation.is_none()) else { return Vec::new() };
+    let unknown = |trigger: &carnelian::store::row::TriggerRow| {
+        let detail = format!(
+            "a recurrence, which `{}`, a node of Quartz, does not know: it never takes the trigger, our nodes do; but what \
+             a Java program asks of Quartz fails if the trigger has to be read for it",
+            quartz.name
+        );
+        (trigger.kind == "RRULE").then(|| Finding::new("unknown_to_quartz", &trigger.key, detail))
+    };
     let look = |trigger: &carnelian::store::row::TriggerRow| {
         let names = &trigger.options.as_ref()?.names;
         let detail = format!(
@@ -220,7 +228,7 @@ fn suspended_options(snapshot: &Snapshot) -> Vec<Finding> {
         );
         Some(Finding::new("suspended_options", &trigger.key, detail))
     };
-    snapshot.triggers.iter().filter_map(look).collect()
+    snapshot.triggers.iter().filter_map(|trigger| unknown(trigger).or_else(|| look(trigger))).collect()
 }
 
 /// Jobs that are due while living nodes leave them alone: no node may have their type.

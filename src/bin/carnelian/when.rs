@@ -3,7 +3,8 @@
 use crate::args;
 use crate::failure::Outcome;
 use carnelian::{
-    CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, Schedule, SimpleSchedule,
+    CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, RecurrenceSchedule, Schedule,
+    SimpleSchedule,
 };
 use chrono::{NaiveTime, Timelike, Weekday, WeekdaySet};
 use std::time::Duration;
@@ -64,6 +65,9 @@ pub fn schedule(options: &args::Schedule) -> Outcome<Schedule> {
     if let Some(expression) = &when.cron {
         let schedule = CronSchedule::new(expression)?.in_zone(options.tz.unwrap_or_default());
         return Ok(schedule.fire_at_gap_end(options.fire_at_gap_end).both_passes(options.both_passes).into());
+    }
+    if let Some(rule) = &when.rrule {
+        return Ok(RecurrenceSchedule::new(rule)?.in_zone(options.tz.unwrap_or_default()).into());
     }
     if let Some(CalendarInterval { interval, unit }) = when.calendar_interval {
         let schedule = CalendarIntervalSchedule::every(interval, unit).in_zone(options.tz.unwrap_or_default());
@@ -135,6 +139,16 @@ pub fn words(schedule: &Schedule) -> String {
                 daily.default_zone()
             );
             so_far(&every, daily.repeat_count(), daily.times_triggered())
+        }
+        Schedule::Recurrence(recurrence) => {
+            let list = |what: &str, times: Vec<String>| match times.is_empty() {
+                true => String::new(),
+                false => format!(", {what} {}", times.join(", ")),
+            };
+            let left_out = recurrence.left_out().map(|time| time.to_string()).collect();
+            let added = recurrence.added().map(|time| time.to_string()).collect();
+            let (left_out, added) = (list("but not", left_out), list("and", added));
+            format!("recurs by {} in {}{left_out}{added}", recurrence.rule(), recurrence.zone())
         }
         other => other.kind().to_owned(),
     }

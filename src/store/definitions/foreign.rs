@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::store::row::JobRow;
 use crate::store::{JobStore, Session};
-use crate::trigger::Trigger;
+use crate::trigger::{Schedule, Trigger};
 
 impl JobStore {
     /// Refuses jobs of types that no node of Quartz can load, while there is such a node.
@@ -26,19 +26,30 @@ impl JobStore {
 }
 
 /// Refuses triggers with options while there is a node of Quartz: such a node fires every trigger, and by its own rules.
-pub(super) fn check_options_beside_quartz<'a>(
+/// And recurrences, at which whatever a Java program asks of it would fail that loads them.
+pub(super) fn check_triggers_beside_quartz<'a>(
     s: &mut dyn Session,
-    triggers: impl Iterator<Item = &'a Trigger>,
+    mut triggers: impl Iterator<Item = &'a Trigger>,
 ) -> Result<()> {
-    let options = |trigger: &'a Trigger| Some((trigger, *trigger.schedule.options().first()?));
-    let Some((trigger, option)) = triggers.filter_map(options).next() else { return Ok(()) };
+    let ours = |trigger: &&Trigger| {
+        matches!(trigger.schedule, Schedule::Recurrence(_)) || !trigger.schedule.options().is_empty()
+    };
+    let Some(trigger) = triggers.find(ours) else { return Ok(()) };
     let Some(quartz) = node_of_quartz(s)? else { return Ok(()) };
+    let why = match trigger.schedule.options().first() {
+        Some(option) => format!(
+            "has the option `{}`, which Quartz does not know, and `{quartz}` is a node of Quartz: it would fire the \
+             trigger at other times; leave the option out",
+            option.name()
+        ),
+        None => format!(
+            "is a recurrence, which Quartz does not know, and `{quartz}` is a node of Quartz: it could not read the \
+             trigger; use another kind"
+        ),
+    };
+    let key = &trigger.key;
     Err(Error::Refused(format!(
-        "trigger `{}` has the option `{}`, which Quartz does not know, and `{quartz}` is a node of Quartz: it would fire \
-         the trigger at other times; leave the option out, wait until no node of Quartz is left, or use another \
-         scheduler name",
-        trigger.key,
-        option.name()
+        "trigger `{key}` {why}, wait until no node of Quartz is left, or use another scheduler name"
     )))
 }
 

@@ -11,7 +11,7 @@ use crate::rules::import::{Plan, Stored, Unfit, doomed, plan};
 use crate::store::calendars::Calendars;
 use crate::store::row::TriggerRow;
 use crate::store::{JobStore, Session};
-use crate::trigger::{Schedule, Trigger, TriggerState};
+use crate::trigger::{Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many fire times that a calendar excludes are passed over.
@@ -281,7 +281,7 @@ fn distinct<K: Ord + Clone>(keys: &[K]) -> Vec<K> {
 
 /// The start of a cron trigger is a whole second.
 fn start_of(trigger: &Trigger, ms: i64) -> i64 {
-    if matches!(trigger.schedule, Schedule::Cron(_)) { ms.div_euclid(1000) * 1000 } else { ms }
+    if trigger.schedule.starts_with_the_second() { ms.div_euclid(1000) * 1000 } else { ms }
 }
 
 /// Quartz.NET's rule for `schedule-trigger-relative-to-replaced-trigger`: a start that is over, or less than this away.

@@ -1,6 +1,6 @@
 //! Scheduling: jobs and triggers come, are replaced, and go.
 
-use super::foreign::check_options_beside_quartz;
+use super::foreign::check_triggers_beside_quartz;
 use super::standing::{Standing, state_of_new};
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
@@ -26,7 +26,8 @@ impl JobStore {
     /// # Errors
     /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::Unreadable`] for a calendar that cannot
     /// be read; [`Error::Invalid`] for anything no table can hold; [`Error::Refused`] for what nodes of Quartz could not do
-    /// as we do, while there is one: a job type that no Java class can have, a [`TriggerOption`](crate::TriggerOption).
+    /// as we do, while there is one: a job type that no Java class can have, a [`TriggerOption`](crate::TriggerOption), a
+    /// [`RecurrenceSchedule`](crate::RecurrenceSchedule).
     /// Nothing is stored then.
     #[doc(alias = "scheduleJobs")]
     pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
@@ -211,7 +212,7 @@ impl JobStore {
     ) -> Result<()> {
         let keys: Vec<TriggerKey> = triggers.iter().map(|(_, t)| t.key.clone()).collect();
         check_distinct("trigger", &keys)?;
-        check_options_beside_quartz(s, triggers.iter().map(|(_, trigger)| trigger))?;
+        check_triggers_beside_quartz(s, triggers.iter().map(|(_, trigger)| trigger))?;
         let existing = s.existing_triggers(&keys)?;
         if let (false, Some(key)) = (replace, existing.first()) {
             return Err(Error::AlreadyExists { what: "trigger", key: key.to_string() });
@@ -254,10 +255,8 @@ impl JobStore {
         now_ms: i64,
     ) -> Result<()> {
         if trigger.start_ms == START_WHEN_STORED {
-            trigger.start_ms = match trigger.schedule {
-                crate::Schedule::Cron(_) => now_ms.div_euclid(1000) * 1000,
-                _ => now_ms,
-            };
+            let cut = trigger.schedule.starts_with_the_second();
+            trigger.start_ms = if cut { now_ms.div_euclid(1000) * 1000 } else { now_ms };
         }
         trigger.previous_ms = None;
         trigger.schedule.set_default_zone(self.settings.default_zone);

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const QUARTZ: &str = "0001_quartz";
 
 /// The scripts, in order: version, what it makes, and a text per database.
-const SCRIPTS: [Script; 4] = [
+const SCRIPTS: [Script; 5] = [
     Script {
         version: QUARTZ,
         makes: "the eleven tables of Quartz",
@@ -42,6 +42,13 @@ const SCRIPTS: [Script; 4] = [
         sqlite: include_str!("../../../migrations/sqlite/0004_work/up.sql"),
         postgres: include_str!("../../../migrations/postgres/0004_work/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0004_work/up.sql"),
+    },
+    Script {
+        version: "0005_recurrences",
+        makes: "the side table of recurrences",
+        sqlite: include_str!("../../../migrations/sqlite/0005_recurrences/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0005_recurrences/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0005_recurrences/up.sql"),
     },
 ];
 
@@ -79,8 +86,16 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 ];
 
 /// Our side tables with rows of a scheduler.
-pub(super) const SIDE_TABLES: [&str; 7] =
-    ["CN_FENCES", "CN_INSTANCES", "CN_RECOVERIES", "CN_COMMITS", "CN_TRIGGER_OPTIONS", "CN_CHECKPOINTS", "CN_REQUESTS"];
+pub(super) const SIDE_TABLES: [&str; 8] = [
+    "CN_FENCES",
+    "CN_INSTANCES",
+    "CN_RECOVERIES",
+    "CN_COMMITS",
+    "CN_TRIGGER_OPTIONS",
+    "CN_CHECKPOINTS",
+    "CN_REQUESTS",
+    "CN_RECURRENCES",
+];
 
 #[derive(QueryableByName)]
 struct VersionRow {

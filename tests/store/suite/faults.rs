@@ -61,6 +61,12 @@ fn stories() -> Vec<Story> {
             let triggers = triggers.into_iter().collect::<Result<Vec<_>>>()?;
             c.store.schedule(vec![(job("plain").durable(true).build()?, triggers)], true).map(|t| t.len().to_string())
         })),
+        #[cfg(feature = "recurrence")]
+        story!("reschedule as a recurrence", |_, _| Box::new(|c, _| {
+            let schedule = carnelian::RecurrenceSchedule::new("FREQ=DAILY")?;
+            let new = once("p3", "plain", NOW).schedule(schedule).build()?;
+            c.store.reschedule(&trigger_key("p3"), new).map(|t| t.is_some().to_string())
+        })),
         story!("unschedule", |_, _| Box::new(|c, _| {
             c.store.unschedule(&["p1", "p2"].map(trigger_key)).map(|n| n.to_string())
         })),
@@ -161,6 +167,7 @@ fn shape(cluster: &Cluster) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     rows.extend(s.jobs.iter().map(|j| format!("job {}", j.key)));
     rows.extend(s.triggers.iter().map(|t| format!("trigger {} {} {:?}", name(&t.key), t.state, t.next_ms)));
+    rows.extend(s.triggers.iter().map(|t| format!("schedule {} {:?} {}", name(&t.key), t.schedule, t.misfire)));
     rows.extend(s.triggers.iter().filter_map(|t| Some(format!("options {} {:?}", name(&t.key), t.options.as_ref()?))));
     rows.extend(s.fired.iter().map(|f| format!("fire {} {:?} {}", name(&f.trigger), f.state, f.instance)));
     rows.extend(s.recoveries.iter().map(|r| format!("recovery {} {}", name(&r.trigger), r.attempt)));

@@ -19,6 +19,8 @@ mod misfires;
 mod options;
 mod pausing;
 mod recovery;
+#[cfg(feature = "recurrence")]
+mod recurrences;
 mod scheduling;
 mod states;
 mod work;

@@ -23,7 +23,7 @@ struct Row {
 }
 
 /// Side rows without what they stand for.
-const STRAY: [&str; 4] = [
+const STRAY: [&str; 5] = [
     STRAY_CHECKPOINTS,
     "{p}CN_INSTANCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}SCHEDULER_STATE s \
      WHERE s.sched_name = {p}CN_INSTANCES.sched_name AND s.instance_name = {p}CN_INSTANCES.instance_name)",
@@ -31,6 +31,7 @@ const STRAY: [&str; 4] = [
      WHERE t.sched_name = {p}CN_RECOVERIES.sched_name AND t.trigger_name = {p}CN_RECOVERIES.trigger_name \
      AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
     super::options::STRAY,
+    super::recurrences::STRAY,
 ];
 
 impl ClusterRows for SqlSession<'_, '_> {

@@ -9,6 +9,7 @@ mod instances;
 mod jobs;
 mod options;
 mod paused;
+mod recurrences;
 mod schedules;
 mod snapshot;
 mod trigger_row;

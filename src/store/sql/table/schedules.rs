@@ -58,7 +58,7 @@ impl SqlSession<'_, '_> {
                     row.extend([false.into(), false.into()]);
                     properties.push(row);
                 }
-                ScheduleRow::Missing => {}
+                ScheduleRow::Recurrence { .. } | ScheduleRow::Missing => {}
             }
         }
         let columns = ["trigger_name", "trigger_group", "repeat_count", "repeat_interval", "times_triggered"];
@@ -91,18 +91,18 @@ impl SqlSession<'_, '_> {
 
     /// Deletes the rows of the kinds of these triggers, and their options; `just_read` triggers have one each.
     pub(super) fn delete_schedules(&mut self, keys: &[Vec<Value>], just_read: bool) -> Result<()> {
-        // A fire deletes triggers it has just read with their kinds; everybody else clears all four tables, so that
+        // A fire deletes triggers it has just read with their kinds; everybody else clears all tables, so that
         // a trigger that once changed its kind leaves nothing behind.
         let mut deleted = 0;
         for table in KIND_TABLES {
             deleted += self.delete_rows(table, &BARE_KEY, keys, "")?;
             if just_read && deleted >= keys.len() {
-                break;
+                return Ok(());
             }
             if table == KIND_TABLES[0] {
                 self.delete_rows("CN_TRIGGER_OPTIONS", &BARE_KEY, keys, "")?;
             }
         }
-        Ok(())
+        self.delete_rows("CN_RECURRENCES", &BARE_KEY, keys, "").map(drop)
     }
 }

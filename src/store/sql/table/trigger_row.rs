@@ -1,6 +1,7 @@
 //! A trigger as it comes from the tables: its own row, the row of its kind, its job's.
 
 use super::options::OptionColumns;
+use super::recurrences::Recurrence;
 use super::time;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow};
@@ -29,7 +30,7 @@ pub(super) const INTERVALS: &str = " LEFT JOIN {p}SIMPROP_TRIGGERS p ON p.sched_
      AND p.trigger_name = t.trigger_name AND p.trigger_group = t.trigger_group";
 
 /// The kinds that this version fires.
-pub(super) const KNOWN_KIND: &str = "t.trigger_type IN ('SIMPLE', 'CRON', 'CAL_INT', 'DAILY_I')";
+pub(super) const KNOWN_KIND: &str = "t.trigger_type IN ('SIMPLE', 'CRON', 'CAL_INT', 'DAILY_I', 'RRULE')";
 
 pub(super) const JOB: &str = " JOIN {p}JOB_DETAILS j ON j.sched_name = t.sched_name \
      AND j.job_name = t.job_name AND j.job_group = t.job_group";
@@ -121,6 +122,8 @@ pub(super) struct WholeRow {
     trigger: Row,
     #[diesel(embed)]
     interval: Interval,
+    #[diesel(embed)]
+    recurrence: Recurrence,
 }
 
 #[derive(QueryableByName)]
@@ -200,6 +203,7 @@ impl From<WholeRow> for TriggerRow {
         if is_of_interval(&trigger) {
             trigger.schedule = row.interval.schedule(&trigger.kind);
         }
+        row.recurrence.fill_in(&mut trigger);
         trigger
     }
 }

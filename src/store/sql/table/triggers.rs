@@ -1,6 +1,7 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
 use super::options::{OPTION_COLUMNS, options};
+use super::recurrences::{IGNORES_MISFIRES, RECURRENCE_COLUMNS, RECURRENCES, misfire_for_quartz};
 use super::schedules::KIND_TABLES;
 use super::trigger_row::{
     COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KNOWN_KIND, WholeRow, is_of_interval,
@@ -39,8 +40,12 @@ struct TimeRow {
 }
 
 /// What is due and whose turn it is: waiting and not left to the misfire handler.
-const WAITING: &str = "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ? \
-     AND (t.misfire_instr = -1 OR t.next_fire_time >= ?)";
+fn waiting() -> String {
+    format!(
+        "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ? \
+         AND (t.misfire_instr = -1 OR t.next_fire_time >= ? OR {IGNORES_MISFIRES}) AND {KNOWN_KIND}"
+    )
+}
 
 /// The type of a trigger's job, looked up for each trigger in turn.
 const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sched_name = t.sched_name \
@@ -89,7 +94,7 @@ impl SqlSession<'_, '_> {
 
     /// Candidates with the rows of their kinds. Few triggers are intervals, so the due ones are read without them, and
     /// only where there is one is their table asked: nothing can have changed in between, under the lock.
-    fn with_intervals(&mut self, rows: Vec<CandidateRow>) -> Result<Vec<Candidate>> {
+    fn with_kinds(&mut self, rows: Vec<CandidateRow>) -> Result<Vec<Candidate>> {
         let mut candidates: Vec<_> = rows.into_iter().map(Candidate::from).collect();
         let intervals = candidates.iter().map(|c| &c.trigger).filter(|t| is_of_interval(t));
         let keys: Vec<_> = intervals.map(|t| t.key.clone()).collect();
@@ -101,7 +106,7 @@ impl SqlSession<'_, '_> {
         let key = ["p.trigger_name", "p.trigger_group"];
         let rows: Vec<IntervalRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys))?;
         rows.into_iter().for_each(|row| row.fill_in(&mut candidates));
-        Ok(candidates)
+        self.with_recurrences(candidates)
     }
 }
 
@@ -177,14 +182,15 @@ impl TriggerRows for SqlSession<'_, '_> {
                 t.start_ms.into(),
                 t.end_ms.unwrap_or(0).into(),
                 t.calendar.as_deref().into(),
-                i64::from(t.misfire).into(),
+                misfire_for_quartz(t).into(),
                 t.data.as_ref().into(),
             ]
         };
         self.insert_rows("TRIGGERS", &columns, &triggers.iter().map(row).collect::<Vec<_>>())?;
 
         self.insert_schedules(triggers)?;
-        self.insert_options(triggers)
+        self.insert_options(triggers)?;
+        self.insert_recurrences(triggers)
     }
 
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize> {
@@ -278,8 +284,9 @@ impl TriggerRows for SqlSession<'_, '_> {
         // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
         // once may begin with the jobs and sort the whole backlog.
         let head = format!(
-            "(SELECT * FROM {{p}}TRIGGERS t WHERE {WAITING} AND {KNOWN_KIND} AND {of_types} \
-             ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?)"
+            "(SELECT * FROM {{p}}TRIGGERS t WHERE {} AND {of_types} \
+             ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?)",
+            waiting()
         );
         let text = format!("{} ORDER BY t.next_fire_time ASC, t.priority DESC", self.candidates_from(&head));
         let mut values = vec![self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()];
@@ -287,14 +294,15 @@ impl TriggerRows for SqlSession<'_, '_> {
         values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
         values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
         let rows: Vec<CandidateRow> = self.load(&text, &values)?;
-        self.with_intervals(rows)
+        self.with_kinds(rows)
     }
 
     fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>> {
         let (of_types, types) = self.of_types(job_types);
         let text = format!(
-            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {WAITING} AND {KNOWN_KIND} AND {of_types} \
-             ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT 1"
+            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types} \
+             ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT 1",
+            waiting()
         );
         let mut values = vec![self.name(), i64::MAX.into(), misfired_before_ms.into()];
         values.extend(types);
@@ -305,7 +313,7 @@ impl TriggerRows for SqlSession<'_, '_> {
     fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
         let head = format!("{} WHERE t.sched_name = ? AND", self.candidates_from("{p}TRIGGERS"));
         let rows: Vec<CandidateRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
-        self.with_intervals(rows)
+        self.with_kinds(rows)
     }
 
     fn misfired(&mut self, before_ms: i64, limit: usize, offset: usize) -> Result<Vec<TriggerRow>> {
@@ -313,7 +321,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         let values = [self.name(), before_ms.into(), number(limit).into(), number(offset).into()];
         let condition = format!(
             "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time < ? AND t.next_fire_time > 0 \
-             AND t.misfire_instr <> -1 AND {KNOWN_KIND} ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?"
+             AND (t.misfire_instr <> -1 OR t.misfire_instr IS NULL) AND NOT {IGNORES_MISFIRES} AND {KNOWN_KIND} ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?"
         );
         self.load_triggers(&condition, &values)
     }
@@ -333,8 +341,15 @@ impl TriggerRows for SqlSession<'_, '_> {
     fn clear(&mut self) -> Result<()> {
         self.assert_trigger_access();
         let name = [self.name()];
-        let rest =
-            ["CN_RECOVERIES", "CN_TRIGGER_OPTIONS", "TRIGGERS", "JOB_DETAILS", "CALENDARS", "PAUSED_TRIGGER_GRPS"];
+        let rest = [
+            "CN_RECOVERIES",
+            "CN_TRIGGER_OPTIONS",
+            "CN_RECURRENCES",
+            "TRIGGERS",
+            "JOB_DETAILS",
+            "CALENDARS",
+            "PAUSED_TRIGGER_GRPS",
+        ];
         for table in KIND_TABLES.iter().chain(&rest) {
             self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ?"), &name)?;
         }
@@ -345,7 +360,8 @@ impl TriggerRows for SqlSession<'_, '_> {
 /// Triggers with whatever their kinds have, up to the condition.
 fn whole_rows() -> String {
     format!(
-        "SELECT {COLUMNS}, {INTERVAL_COLUMNS}, {OPTION_COLUMNS} FROM {{p}}TRIGGERS t{KINDS}{INTERVALS}{} WHERE",
+        "SELECT {COLUMNS}, {INTERVAL_COLUMNS}, {RECURRENCE_COLUMNS}, {OPTION_COLUMNS} \
+         FROM {{p}}TRIGGERS t{KINDS}{INTERVALS}{RECURRENCES}{} WHERE",
         options("t")
     )
 }

@@ -1,0 +1,106 @@
+//! `CN_RECURRENCES`: triggers that recur by a rule, a kind that Quartz does not have.
+//!
+//! A node of Quartz stops at a row of a kind it does not know, and takes nothing any more. It takes and handles triggers
+//! by their misfire instruction only, so these have none in `TRIGGERS`: to it they are never due. Theirs stands here.
+
+use super::{BARE_KEY, trigger_keys};
+use crate::error::Result;
+use crate::store::row::{Candidate, ScheduleRow, TriggerRow};
+use crate::store::sql::session::SqlSession;
+use diesel::QueryableByName;
+use diesel::sql_types::{Nullable, SmallInt, Text};
+
+/// The value of `TRIGGER_TYPE`.
+const KIND: &str = "RRULE";
+
+pub(super) const RECURRENCE_COLUMNS: &str =
+    "u.rule AS recurrence_rule, u.time_zone_id AS recurrence_zone, u.misfire_instr AS recurrence_misfire";
+
+pub(super) const RECURRENCES: &str = " LEFT JOIN {p}CN_RECURRENCES u ON u.sched_name = t.sched_name \
+     AND u.trigger_name = t.trigger_name AND u.trigger_group = t.trigger_group";
+
+/// A recurrence that ignores misfires; asked only for a late trigger that says nothing of it itself.
+pub(super) const IGNORES_MISFIRES: &str = "(t.misfire_instr IS NULL AND EXISTS (SELECT 1 FROM {p}CN_RECURRENCES u \
+     WHERE u.sched_name = t.sched_name AND u.trigger_name = t.trigger_name AND u.trigger_group = t.trigger_group \
+     AND u.misfire_instr = -1))";
+
+/// Rules whose trigger is gone, or was replaced by a program that knows nothing of them.
+pub(super) const STRAY: &str = "{p}CN_RECURRENCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
+     WHERE t.sched_name = {p}CN_RECURRENCES.sched_name AND t.trigger_name = {p}CN_RECURRENCES.trigger_name \
+     AND t.trigger_group = {p}CN_RECURRENCES.trigger_group AND t.trigger_type = 'RRULE')";
+
+/// What the table has for a trigger; all null if it has no row.
+#[derive(QueryableByName)]
+pub(super) struct Recurrence {
+    #[diesel(sql_type = Nullable<Text>)]
+    recurrence_rule: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    recurrence_zone: Option<String>,
+    #[diesel(sql_type = Nullable<SmallInt>)]
+    recurrence_misfire: Option<i16>,
+}
+
+/// A row by itself.
+#[derive(QueryableByName)]
+struct RecurrenceRow {
+    #[diesel(sql_type = Text)]
+    trigger_name: String,
+    #[diesel(sql_type = Text)]
+    trigger_group: String,
+    #[diesel(embed)]
+    recurrence: Recurrence,
+}
+
+impl Recurrence {
+    /// Fills in the row of the kind of a trigger of this kind, and its misfire instruction.
+    pub(super) fn fill_in(self, trigger: &mut TriggerRow) {
+        if let (KIND, Some(rule), Some(zone)) = (trigger.kind.as_str(), self.recurrence_rule, self.recurrence_zone) {
+            trigger.schedule = ScheduleRow::Recurrence { rule, zone };
+            trigger.misfire = self.recurrence_misfire.map_or(trigger.misfire, i32::from);
+        }
+    }
+}
+
+/// The misfire instruction in `TRIGGERS`.
+pub(super) fn misfire_for_quartz(trigger: &TriggerRow) -> Option<i64> {
+    (trigger.kind != KIND).then_some(i64::from(trigger.misfire))
+}
+
+impl SqlSession<'_, '_> {
+    /// Writes the rules of new triggers.
+    pub(super) fn insert_recurrences(&mut self, triggers: &[TriggerRow]) -> Result<()> {
+        // Another program may have deleted a trigger of the same key and left its rule.
+        let old: Vec<_> = triggers.iter().filter(|t| t.kind == KIND).map(|t| t.key.clone()).collect();
+        self.delete_rows("CN_RECURRENCES", &BARE_KEY, &trigger_keys(&old), "")?;
+        let row = |t: &TriggerRow| match &t.schedule {
+            ScheduleRow::Recurrence { rule, zone } => {
+                let misfire = i64::from(t.misfire);
+                Some(vec![t.key.name().into(), t.key.group().into(), rule.into(), zone.into(), misfire.into()])
+            }
+            _ => None,
+        };
+        let columns = ["trigger_name", "trigger_group", "rule", "time_zone_id", "misfire_instr"];
+        self.insert_rows("CN_RECURRENCES", &columns, &triggers.iter().filter_map(row).collect::<Vec<_>>())
+    }
+
+    /// Fills in the rules of those candidates that have one; only then their table is asked.
+    pub(super) fn with_recurrences(&mut self, mut candidates: Vec<Candidate>) -> Result<Vec<Candidate>> {
+        let recurrences = candidates.iter().map(|c| &c.trigger).filter(|t| t.kind == KIND);
+        let keys: Vec<_> = recurrences.map(|t| t.key.clone()).collect();
+        let head = format!(
+            "SELECT u.trigger_name AS trigger_name, u.trigger_group AS trigger_group, {RECURRENCE_COLUMNS} \
+             FROM {{p}}CN_RECURRENCES u WHERE u.sched_name = ? AND"
+        );
+        let key = ["u.trigger_name", "u.trigger_group"];
+        let rows: Vec<RecurrenceRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys))?;
+        for row in rows {
+            let its = |c: &&mut Candidate| {
+                c.trigger.key.name() == row.trigger_name && c.trigger.key.group() == row.trigger_group
+            };
+            if let Some(candidate) = candidates.iter_mut().find(its) {
+                row.recurrence.fill_in(&mut candidate.trigger);
+            }
+        }
+        Ok(candidates)
+    }
+}
