@@ -258,9 +258,9 @@ fn recurrences_are_never_due_for_quartz(mut both: Both) {
         vec![trigger("waits", MisfireInstruction::DoNothing), trigger("ignores", MisfireInstruction::Ignore)];
     both.store.schedule(vec![(both.job(), triggers)], false).unwrap();
     let columns = "TRIGGER_TYPE TRIGGER_STATE MISFIRE_INSTR";
-    for (name, code) in [("waits", 2), ("ignores", -1)] {
+    for (name, kind, code) in [("waits", "RRULE", 2), ("ignores", "RRULE_IG", -1)] {
         let row = both.other.line("TRIGGERS", columns, &both.name, name);
-        assert_eq!(row.as_deref(), Some("RRULE|WAITING|-"));
+        assert_eq!(row, Some(format!("{kind}|WAITING|-")));
         let rule = both.other.line("CN_RECURRENCES", "RULE TIME_ZONE_ID MISFIRE_INSTR", &both.name, name);
         assert_eq!(rule, Some(format!("RRULE:FREQ=HOURLY|UTC|{code}")));
     }

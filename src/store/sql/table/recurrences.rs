@@ -1,7 +1,8 @@
 //! `CN_RECURRENCES`: triggers that recur by a rule, a kind that Quartz does not have.
 //!
 //! A node of Quartz stops at a row of a kind it does not know, and takes nothing any more. It takes and handles triggers
-//! by their misfire instruction only, so these have none in `TRIGGERS`: to it they are never due. Theirs stands here.
+//! by their misfire instruction only, so these have none in `TRIGGERS`: to it they are never due. Theirs stands here, and
+//! their type tells those that ignore misfires, so that the search for due triggers needs no other table.
 
 use super::{BARE_KEY, trigger_keys};
 use crate::error::Result;
@@ -10,8 +11,11 @@ use crate::store::sql::session::SqlSession;
 use diesel::QueryableByName;
 use diesel::sql_types::{Nullable, SmallInt, Text};
 
-/// The value of `TRIGGER_TYPE`.
+/// The kind, and the value of `TRIGGER_TYPE` for those that do not ignore misfires.
 const KIND: &str = "RRULE";
+
+/// The value of `TRIGGER_TYPE` for those that do.
+const IGNORING: &str = "RRULE_IG";
 
 pub(super) const RECURRENCE_COLUMNS: &str =
     "u.rule AS recurrence_rule, u.time_zone_id AS recurrence_zone, u.misfire_instr AS recurrence_misfire";
@@ -19,15 +23,14 @@ pub(super) const RECURRENCE_COLUMNS: &str =
 pub(super) const RECURRENCES: &str = " LEFT JOIN {p}CN_RECURRENCES u ON u.sched_name = t.sched_name \
      AND u.trigger_name = t.trigger_name AND u.trigger_group = t.trigger_group";
 
-/// A recurrence that ignores misfires; asked only for a late trigger that says nothing of it itself.
-pub(super) const IGNORES_MISFIRES: &str = "(t.misfire_instr IS NULL AND EXISTS (SELECT 1 FROM {p}CN_RECURRENCES u \
-     WHERE u.sched_name = t.sched_name AND u.trigger_name = t.trigger_name AND u.trigger_group = t.trigger_group \
-     AND u.misfire_instr = -1))";
+/// Triggers that ignore misfires, and those that do not.
+pub(super) const IGNORES_MISFIRES: &str = "(t.misfire_instr = -1 OR t.trigger_type = 'RRULE_IG')";
+pub(super) const HEEDS_MISFIRES: &str = "(t.misfire_instr <> -1 OR t.trigger_type = 'RRULE')";
 
 /// Rules whose trigger is gone, or was replaced by a program that knows nothing of them.
 pub(super) const STRAY: &str = "{p}CN_RECURRENCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
      WHERE t.sched_name = {p}CN_RECURRENCES.sched_name AND t.trigger_name = {p}CN_RECURRENCES.trigger_name \
-     AND t.trigger_group = {p}CN_RECURRENCES.trigger_group AND t.trigger_type = 'RRULE')";
+     AND t.trigger_group = {p}CN_RECURRENCES.trigger_group AND t.trigger_type IN ('RRULE', 'RRULE_IG'))";
 
 /// What the table has for a trigger; all null if it has no row.
 #[derive(QueryableByName)]
@@ -61,9 +64,18 @@ impl Recurrence {
     }
 }
 
-/// The misfire instruction in `TRIGGERS`.
-pub(super) fn misfire_for_quartz(trigger: &TriggerRow) -> Option<i64> {
-    (trigger.kind != KIND).then_some(i64::from(trigger.misfire))
+/// `TRIGGER_TYPE` and `MISFIRE_INSTR` in `TRIGGERS`.
+pub(super) fn type_and_misfire(trigger: &TriggerRow) -> (&str, Option<i64>) {
+    match (trigger.kind.as_str(), trigger.misfire) {
+        (KIND, -1) => (IGNORING, None),
+        (KIND, _) => (KIND, None),
+        (kind, misfire) => (kind, Some(i64::from(misfire))),
+    }
+}
+
+/// The kind that a `TRIGGER_TYPE` stands for.
+pub(super) fn kind_of(trigger_type: String) -> String {
+    if trigger_type == IGNORING { KIND.to_owned() } else { trigger_type }
 }
 
 impl SqlSession<'_, '_> {

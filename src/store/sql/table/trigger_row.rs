@@ -1,7 +1,7 @@
 //! A trigger as it comes from the tables: its own row, the row of its kind, its job's.
 
 use super::options::OptionColumns;
-use super::recurrences::Recurrence;
+use super::recurrences::{Recurrence, kind_of};
 use super::time;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow};
@@ -30,7 +30,7 @@ pub(super) const INTERVALS: &str = " LEFT JOIN {p}SIMPROP_TRIGGERS p ON p.sched_
      AND p.trigger_name = t.trigger_name AND p.trigger_group = t.trigger_group";
 
 /// The kinds that this version fires.
-pub(super) const KNOWN_KIND: &str = "t.trigger_type IN ('SIMPLE', 'CRON', 'CAL_INT', 'DAILY_I', 'RRULE')";
+pub(super) const KNOWN_KIND: &str = "t.trigger_type IN ('SIMPLE', 'CRON', 'CAL_INT', 'DAILY_I', 'RRULE', 'RRULE_IG')";
 
 pub(super) const JOB: &str = " JOIN {p}JOB_DETAILS j ON j.sched_name = t.sched_name \
      AND j.job_name = t.job_name AND j.job_group = t.job_group";
@@ -233,7 +233,7 @@ impl From<Row> for TriggerRow {
             previous_ms: time(row.prev_fire_time),
             priority: row.priority.unwrap_or(crate::DEFAULT_PRIORITY),
             state: row.trigger_state,
-            kind: row.trigger_type,
+            kind: kind_of(row.trigger_type),
             start_ms: row.start_time,
             end_ms: time(row.end_time),
             calendar: row.calendar_name.filter(|name| !name.is_empty()),

@@ -1,7 +1,7 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
 use super::options::{OPTION_COLUMNS, options};
-use super::recurrences::{IGNORES_MISFIRES, RECURRENCE_COLUMNS, RECURRENCES, misfire_for_quartz};
+use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES, RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
 use super::schedules::KIND_TABLES;
 use super::trigger_row::{
     COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KNOWN_KIND, WholeRow, is_of_interval,
@@ -43,7 +43,7 @@ struct TimeRow {
 fn waiting() -> String {
     format!(
         "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ? \
-         AND (t.misfire_instr = -1 OR t.next_fire_time >= ? OR {IGNORES_MISFIRES}) AND {KNOWN_KIND}"
+         AND ({IGNORES_MISFIRES} OR t.next_fire_time >= ?) AND {KNOWN_KIND}"
     )
 }
 
@@ -168,6 +168,7 @@ impl TriggerRows for SqlSession<'_, '_> {
             "job_data",
         ];
         let row = |t: &TriggerRow| {
+            let (trigger_type, misfire) = type_and_misfire(t);
             vec![
                 t.key.name().into(),
                 t.key.group().into(),
@@ -178,11 +179,11 @@ impl TriggerRows for SqlSession<'_, '_> {
                 t.previous_ms.unwrap_or(NO_TIME).into(),
                 i64::from(t.priority).into(),
                 (&t.state).into(),
-                (&t.kind).into(),
+                trigger_type.into(),
                 t.start_ms.into(),
                 t.end_ms.unwrap_or(0).into(),
                 t.calendar.as_deref().into(),
-                misfire_for_quartz(t).into(),
+                misfire.into(),
                 t.data.as_ref().into(),
             ]
         };
@@ -321,7 +322,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         let values = [self.name(), before_ms.into(), number(limit).into(), number(offset).into()];
         let condition = format!(
             "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time < ? AND t.next_fire_time > 0 \
-             AND (t.misfire_instr <> -1 OR t.misfire_instr IS NULL) AND NOT {IGNORES_MISFIRES} AND {KNOWN_KIND} ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?"
+             AND {HEEDS_MISFIRES} AND {KNOWN_KIND} ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?"
         );
         self.load_triggers(&condition, &values)
     }
