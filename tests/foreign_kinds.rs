@@ -285,6 +285,20 @@ fn recurrences_are_never_due_for_quartz(mut both: Both) {
     both.end();
 }
 
+/// A late trigger without an instruction was neither due nor misfired, and waited for ever.
+fn a_late_trigger_without_a_misfire_instruction_goes_on(mut both: Both) {
+    let schedule = CalendarIntervalSchedule::every(1, IntervalUnit::Hour);
+    let start = chrono::DateTime::from_timestamp_millis(both.now - 86_400_000).unwrap();
+    let trigger = Trigger::builder(TriggerKey::named("late"), JobKey::named("j")).schedule(schedule).start_at(start);
+    both.store.schedule(vec![(both.job(), vec![trigger.build().unwrap()])], false).unwrap();
+    let name = both.name.clone();
+    both.other.execute(&format!("UPDATE QRTZ_TRIGGERS SET MISFIRE_INSTR = NULL WHERE SCHED_NAME = '{name}'"));
+    both.store.handle_misfires().unwrap();
+    let moved = both.store.trigger(&TriggerKey::named("late")).unwrap().unwrap();
+    assert!(moved.next_fire_time().unwrap().timestamp_millis() >= both.now, "{moved:?}");
+    both.end();
+}
+
 /// Tables that an older version made get what it did not know.
 fn older_tables_are_upgraded(url: &str, mut other: Other) {
     let name = support::fresh_name("older");
@@ -421,4 +435,20 @@ fn recurrences_are_never_due_for_quartz_on_postgres() {
 #[test]
 fn recurrences_are_never_due_for_quartz_on_mysql() {
     recurrences_are_never_due_for_quartz(mysql());
+}
+
+#[test]
+fn a_late_trigger_without_a_misfire_instruction_goes_on_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    a_late_trigger_without_a_misfire_instruction_goes_on(sqlite(&folder));
+}
+
+#[test]
+fn a_late_trigger_without_a_misfire_instruction_goes_on_on_postgres() {
+    a_late_trigger_without_a_misfire_instruction_goes_on(postgres());
+}
+
+#[test]
+fn a_late_trigger_without_a_misfire_instruction_goes_on_on_mysql() {
+    a_late_trigger_without_a_misfire_instruction_goes_on(mysql());
 }

@@ -23,9 +23,10 @@ pub(super) const RECURRENCE_COLUMNS: &str =
 pub(super) const RECURRENCES: &str = " LEFT JOIN {p}CN_RECURRENCES u ON u.sched_name = t.sched_name \
      AND u.trigger_name = t.trigger_name AND u.trigger_group = t.trigger_group";
 
-/// Triggers that ignore misfires, and those that do not.
+/// Triggers that ignore misfires, and those that do not: also those whose instruction another program left out.
 pub(super) const IGNORES_MISFIRES: &str = "(t.misfire_instr = -1 OR t.trigger_type = 'RRULE_IG')";
-pub(super) const HEEDS_MISFIRES: &str = "(t.misfire_instr <> -1 OR t.trigger_type = 'RRULE')";
+pub(super) const HEEDS_MISFIRES: &str =
+    "(t.misfire_instr <> -1 OR (t.misfire_instr IS NULL AND t.trigger_type <> 'RRULE_IG'))";
 
 /// Rules whose trigger is gone, or was replaced by a program that knows nothing of them.
 pub(super) const STRAY: &str = "{p}CN_RECURRENCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
