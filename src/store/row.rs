@@ -22,6 +22,8 @@ pub struct JobRow {
     pub requests_recovery: bool,
     /// `JOB_DATA`, in whichever form `useProperties` says.
     pub data: Option<Vec<u8>>,
+    /// Its row in `CN_JOB_POLICIES`.
+    pub policy: Option<String>,
 }
 
 /// A row of `TRIGGERS` with its row in the table of its kind.

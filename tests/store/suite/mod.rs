@@ -18,6 +18,7 @@ mod membership;
 mod misfires;
 mod options;
 mod pausing;
+mod policies;
 mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;

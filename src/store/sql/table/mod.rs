@@ -9,6 +9,7 @@ mod instances;
 mod jobs;
 mod options;
 mod paused;
+mod policies;
 mod recurrences;
 mod schedules;
 mod snapshot;
