@@ -5,7 +5,7 @@ use super::policies::POLICY;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::JobRows;
-use crate::store::row::JobRow;
+use crate::store::row::{JobRow, PolicyRow};
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Flag, FlagType, Value};
 use diesel::QueryableByName;
@@ -113,6 +113,10 @@ impl JobRows for SqlSession<'_, '_> {
         let head = "SELECT job_name AS job_name, job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
         let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &job_keys(keys))?;
         Ok(rows.into_iter().map(JobKey::from).collect())
+    }
+
+    fn job_policies(&mut self, keys: &[JobKey]) -> Result<Vec<PolicyRow>> {
+        self.load_policies(keys)
     }
 
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()> {
