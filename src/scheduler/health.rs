@@ -26,7 +26,7 @@ pub enum ServiceState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceHealth {
-    /// `acquirer`, `misfire`, `cluster` or `completer`; `job-files` if the settings name some.
+    /// `acquirer`, `misfire`, `cluster`, `completer` or `heartbeat`; `job-files` if the settings name some.
     pub name: &'static str,
     /// What it is doing.
     pub state: ServiceState,
@@ -129,6 +129,8 @@ counters! {
     failed,
     /// Runs that ended with an error after they were interrupted.
     cancelled,
+    /// Runs that took too long, or made no progress, and were ended in their place.
+    timed_out,
     /// Fires that a trigger listener refused.
     vetoed,
     /// Fires that were lost before their job began.
@@ -149,6 +151,8 @@ counters! {
     misfires,
     /// Check-ins that failed.
     checkin_failures,
+    /// Times that a run was found to be stuck.
+    stuck,
     /// Triggers and jobs that an audit set right.
     mended,
 }
@@ -159,6 +163,7 @@ impl Counters {
             FireOutcome::Succeeded => self.succeeded.add(1),
             FireOutcome::Failed => self.failed.add(1),
             FireOutcome::Cancelled => self.cancelled.add(1),
+            FireOutcome::TimedOut => self.timed_out.add(1),
             FireOutcome::Vetoed => self.vetoed.add(1),
             FireOutcome::Lost => self.lost.add(1),
         }
@@ -203,6 +208,11 @@ pub struct Health {
     pub free_workers: usize,
     /// Fires handed to workers and not ended.
     pub running: usize,
+    /// Running fires that have made no progress for longer than they may.
+    pub stuck_fires: usize,
+    /// Threads that were given up since their jobs would not end, and have not ended since. There are never more than
+    /// workers: beyond that a worker stays with its job.
+    pub stray_threads: usize,
     /// Triggers reserved for their time.
     pub reserved: usize,
     /// Ended fires that are not recorded yet.

@@ -8,6 +8,7 @@ mod completer;
 mod context;
 mod definitions;
 mod health;
+mod heartbeat;
 mod inspection;
 mod instance_id;
 mod job;

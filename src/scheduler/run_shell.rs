@@ -6,6 +6,7 @@ use super::context::JobContext;
 use super::job::{Job, JobError};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
+use super::stop::StopReason;
 use crate::listener::{FireEnd, FireOutcome, guarded, log};
 use crate::store::CompletionInstruction;
 use crossbeam_channel::Sender;
@@ -57,17 +58,26 @@ impl RunShell {
         }
         let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle);
         handle.begin(node.clock.ticks());
+        if handle.watched().is_some() {
+            // Its watch has a new time to look at.
+            node.heartbeat.signal.raise();
+        }
         log::fired(&ctx.event());
         let instruction = if node.listeners.trigger_fired(&ctx.event()) {
             log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
             node.counters.fire(FireOutcome::Vetoed);
-            CompletionInstruction::NoInstruction
+            handle.begin_end().then_some(CompletionInstruction::NoInstruction)
         } else {
             self.execute(&mut ctx, &handle)
         };
+        let Some(instruction) = instruction else {
+            in_table.is_accounted = true;
+            log::came_back_late(handle.fire_id());
+            return;
+        };
         let ended = ended(&ctx, &handle, instruction);
-        node.unrecorded.add(handle.fire_id());
+        node.unrecorded.add(handle.fire_id(), handle.is_beaten());
         in_table.is_accounted = true;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
         if let Err(refused) = self.completions.send(ended) {
@@ -94,14 +104,17 @@ impl RunShell {
         }
     }
 
-    /// Runs the job, again and again if it asks for it.
-    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> CompletionInstruction {
+    /// Runs the job, again and again if it asks for it; none if the fire was ended in its place meanwhile.
+    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> Option<CompletionInstruction> {
         let node = &*self.node;
         let job = node.registry.job(ctx.job().job_type());
         loop {
             node.listeners.job_to_be_executed(&ctx.event());
             let begun = node.clock.ticks();
             let result = attempt(job.as_deref(), ctx);
+            if !handle.begin_end() {
+                return None;
+            }
             let run_time = node.clock.ticks().saturating_sub(begun);
             let end = self.end_of(&result, ctx, handle, run_time);
             log::ended(&ctx.event(), &end);
@@ -117,15 +130,16 @@ impl RunShell {
             node.listeners.trigger_complete(&ctx.event(), instruction);
             node.counters.fire(end.outcome);
             if !refire || ctx.should_stop() {
-                return instruction;
+                return Some(instruction);
             }
             if ctx.count_refire() > MOST_REFIRES {
                 node.listeners.error(&format!(
                     "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
                     ctx.job().key()
                 ));
-                return instruction;
+                return Some(instruction);
             }
+            handle.run_again();
         }
     }
 
@@ -138,8 +152,11 @@ impl RunShell {
     ) -> FireEnd {
         let outcome = match result {
             Ok(()) => FireOutcome::Succeeded,
-            Err(_) if handle.is_interrupted() => FireOutcome::Cancelled,
-            Err(_) => FireOutcome::Failed,
+            Err(_) => match handle.stop_reason() {
+                Some(StopReason::TimedOut | StopReason::Stuck) => FireOutcome::TimedOut,
+                Some(_) => FireOutcome::Cancelled,
+                None => FireOutcome::Failed,
+            },
         };
         let error = result.as_ref().err().map(|failure| crate::error::shorten(failure.error.message(), 2000));
         FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }

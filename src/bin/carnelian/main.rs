@@ -55,6 +55,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Group(command) => pausing::group(&config.open()?, output, command),
         Command::All(command) => pausing::all(&config.open()?, output, command),
         Command::Running { reserved } => cluster::running(&config.open()?, output, *reserved),
+        Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
         Command::Cluster => cluster::cluster(&config.open()?, output),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),
