@@ -47,7 +47,7 @@ impl RunShell {
     /// Runs one fire to its end.
     pub(crate) fn run(&self, task: FireTask) {
         let node = &*self.node;
-        let FireTask { bundle, handle } = task;
+        let FireTask { mut bundle, handle } = task;
         let mut in_table = InTable { node, handle: Arc::clone(&handle), is_accounted: false };
         if let Err(why) = self.await_hold(&handle) {
             in_table.is_accounted = true;
@@ -55,7 +55,11 @@ impl RunShell {
             node.counters.fire(FireOutcome::Lost);
             return;
         }
-        let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle);
+        let (upgraded, broken) = match node.registry.bring_up(&mut bundle) {
+            Ok(version) => (version, None),
+            Err(error) => (None, Some(error)),
+        };
+        let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle, upgraded);
         handle.begin(node.clock.ticks());
         log::fired(&ctx.event());
         let instruction = if node.listeners.trigger_fired(&ctx.event()) {
@@ -64,7 +68,7 @@ impl RunShell {
             node.counters.fire(FireOutcome::Vetoed);
             CompletionInstruction::NoInstruction
         } else {
-            self.execute(&mut ctx, &handle)
+            self.execute(&mut ctx, &handle, broken.as_ref())
         };
         let ended = ended(&ctx, &handle, instruction);
         node.unrecorded.add(handle.fire_id());
@@ -94,14 +98,17 @@ impl RunShell {
         }
     }
 
-    /// Runs the job, again and again if it asks for it.
-    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> CompletionInstruction {
+    /// Runs the job, again and again if it asks for it. Data that could not be upgraded it does not see.
+    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle, broken: Option<&JobError>) -> CompletionInstruction {
         let node = &*self.node;
         let job = node.registry.job(ctx.job().job_type());
         loop {
             node.listeners.job_to_be_executed(&ctx.event());
             let begun = node.clock.ticks();
-            let result = attempt(job.as_deref(), ctx);
+            let result = match broken {
+                Some(error) => Err(Failure { error: error.clone(), panicked: false }),
+                None => attempt(job.as_deref(), ctx),
+            };
             let run_time = node.clock.ticks().saturating_sub(begun);
             let end = self.end_of(&result, ctx, handle, run_time);
             log::ended(&ctx.event(), &end);

@@ -41,6 +41,8 @@ impl JobStore {
             disallow_concurrent_execution: row.nonconcurrent,
             persist_job_data_after_execution: row.update_data,
             data,
+            version: None,
+            even_if_deprecated: false,
         })
     }
 

@@ -99,6 +99,7 @@ impl FireBundle {
             removed: self.removed,
             instruction,
             job_data,
+            data_version: None,
             by_job: false,
             checkpoint: None,
         }
@@ -160,6 +161,8 @@ pub struct Completion {
     pub instruction: CompletionInstruction,
     /// The job's data to store, if it persists its data and changed it.
     pub job_data: Option<JobDataMap>,
+    /// The version of that data, if they were upgraded for this fire.
+    pub data_version: Option<u32>,
     /// Whether the job has recorded its end in a transaction of its own, so that its fired row is expected to be gone.
     pub by_job: bool,
     /// The first fire of its chain, if there is a checkpoint under it that goes with the end of the work.

@@ -160,6 +160,7 @@ impl ClusterRows for MemorySession<'_> {
         // One map holds both rows of an instance.
         let recoveries = self.tables.recoveries.values().filter(|r| self.tables.triggers.get(&r.trigger).is_none());
         let checkpoints = self.tables.checkpoints.values().filter(|c| !self.is_underway(&c.root_fire_id));
+        // Types go with their instance, and versions and orphans with their job: here nobody else deletes those.
         Ok(recoveries.count() + checkpoints.count())
     }
 
@@ -184,6 +185,7 @@ impl ClusterRows for MemorySession<'_> {
         if seen_ms.is_some() && row.map(|i| i.last_checkin_ms) != seen_ms {
             return Ok(false);
         }
+        self.tables.job_types.remove(name);
         Ok(self.tables.instances.remove(name).is_some())
     }
 }

@@ -4,11 +4,13 @@ mod calendars;
 mod definitions;
 mod fires;
 mod journal;
+mod types;
 mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    CalendarRow, CheckpointRow, FiredRow, InstanceRow, JobRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    CalendarRow, CheckpointRow, FiredRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, OrphanRow, RecoveryRow,
+    RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -42,6 +44,9 @@ struct Tables {
     calendars: Journaled<String, CalendarRow>,
     checkpoints: Journaled<String, CheckpointRow>,
     requests: Journaled<String, (RequestRow, i64)>,
+    job_types: Journaled<String, Vec<JobTypeRow>>,
+    job_versions: Journaled<JobKey, JobVersionRow>,
+    orphans: Journaled<JobKey, OrphanRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -57,6 +62,9 @@ impl Tables {
         self.calendars.commit();
         self.checkpoints.commit();
         self.requests.commit();
+        self.job_types.commit();
+        self.job_versions.commit();
+        self.orphans.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -71,6 +79,9 @@ impl Tables {
         self.calendars.roll_back();
         self.checkpoints.roll_back();
         self.requests.roll_back();
+        self.job_types.roll_back();
+        self.job_versions.roll_back();
+        self.orphans.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

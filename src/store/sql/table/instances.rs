@@ -23,7 +23,7 @@ struct Row {
 }
 
 /// Side rows without what they stand for.
-const STRAY: [&str; 5] = [
+const STRAY: [&str; 8] = [
     STRAY_CHECKPOINTS,
     "{p}CN_INSTANCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}SCHEDULER_STATE s \
      WHERE s.sched_name = {p}CN_INSTANCES.sched_name AND s.instance_name = {p}CN_INSTANCES.instance_name)",
@@ -32,6 +32,9 @@ const STRAY: [&str; 5] = [
      AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
     super::options::STRAY,
     super::recurrences::STRAY,
+    super::job_types::STRAY,
+    super::job_versions::STRAY,
+    super::orphans::STRAY,
 ];
 
 impl ClusterRows for SqlSession<'_, '_> {
@@ -101,6 +104,7 @@ impl ClusterRows for SqlSession<'_, '_> {
         // A left-over side row is nobody's; one beside a row that has changed stays with it.
         if deleted > 0 || seen_ms.is_none() {
             self.execute("DELETE FROM {p}CN_INSTANCES WHERE sched_name = ? AND instance_name = ?", &key)?;
+            self.execute("DELETE FROM {p}CN_JOB_TYPES WHERE sched_name = ? AND instance_name = ?", &key)?;
         }
         Ok(deleted > 0)
     }

@@ -1,6 +1,6 @@
 //! `JOB_DETAILS`.
 
-use super::job_keys;
+use super::{JOB_KEY, job_keys};
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::JobRows;
@@ -8,7 +8,7 @@ use crate::store::row::JobRow;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Flag, FlagType, Value};
 use diesel::QueryableByName;
-use diesel::sql_types::{Binary, Nullable, Text};
+use diesel::sql_types::{BigInt, Binary, Nullable, Text};
 
 #[derive(QueryableByName)]
 struct Row {
@@ -38,6 +38,16 @@ struct KeyRow {
     job_name: String,
     #[diesel(sql_type = Text)]
     job_group: String,
+}
+
+#[derive(QueryableByName)]
+struct IdleRow {
+    #[diesel(sql_type = Text)]
+    job_name: String,
+    #[diesel(sql_type = Text)]
+    job_group: String,
+    #[diesel(sql_type = BigInt)]
+    versions: i64,
 }
 
 impl From<Row> for JobRow {
@@ -73,13 +83,23 @@ fn values(job: &JobRow) -> Vec<Value> {
     ]
 }
 
-const KEY: [&str; 2] = ["job_name", "job_group"];
-
 /// No trigger points to the job and no fire of it is left.
 const IDLE: &str = " AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = {p}JOB_DETAILS.sched_name \
      AND t.job_name = {p}JOB_DETAILS.job_name AND t.job_group = {p}JOB_DETAILS.job_group) \
      AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = {p}JOB_DETAILS.sched_name \
      AND f.job_name = {p}JOB_DETAILS.job_name AND f.job_group = {p}JOB_DETAILS.job_group)";
+
+/// How many rows the side table of versions has for a job: one at most.
+const VERSIONS: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_VERSIONS v WHERE v.sched_name = {p}JOB_DETAILS.sched_name \
+     AND v.job_name = {p}JOB_DETAILS.job_name AND v.job_group = {p}JOB_DETAILS.job_group)";
+
+impl SqlSession<'_, '_> {
+    /// Deletes jobs that side tables have nothing for.
+    fn delete_bare_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
+        let head = "DELETE FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
+        self.execute_for_keys(head, &[self.name()], &JOB_KEY, &job_keys(keys), "")
+    }
+}
 
 impl JobRows for SqlSession<'_, '_> {
     fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>> {
@@ -93,7 +113,7 @@ impl JobRows for SqlSession<'_, '_> {
 
     fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
         let head = "SELECT job_name AS job_name, job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &job_keys(keys))?;
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &JOB_KEY, &job_keys(keys))?;
         Ok(rows.into_iter().map(JobKey::from).collect())
     }
 
@@ -132,25 +152,32 @@ impl JobRows for SqlSession<'_, '_> {
         self.assert_trigger_access();
         let row = |(key, data): &(JobKey, Vec<u8>)| vec![key.name().into(), key.group().into(), Some(data).into()];
         let rows: Vec<_> = data.iter().map(row).collect();
-        self.update_rows("JOB_DETAILS", &KEY, &[], &["job_data"], &rows).map(drop)
+        self.update_rows("JOB_DETAILS", &JOB_KEY, &[], &["job_data"], &rows).map(drop)
     }
 
     fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
         self.assert_trigger_access();
-        let head = "DELETE FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
-        self.execute_for_keys(head, &[self.name()], &KEY, &job_keys(keys), "")
+        let rows = job_keys(keys);
+        self.delete_rows("CN_JOB_VERSIONS", &JOB_KEY, &rows, "")?;
+        self.delete_rows("CN_ORPHANS", &JOB_KEY, &rows, "")?;
+        self.delete_bare_jobs(keys)
     }
 
     fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
         self.assert_trigger_access();
         let not_durable = format!("NOT is_durable = {}", self.true_literal());
         let select = format!(
-            "SELECT job_name AS job_name, job_group AS job_group FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
+            "SELECT job_name AS job_name, job_group AS job_group, {VERSIONS} AS versions FROM {{p}}JOB_DETAILS \
+             WHERE {not_durable}{IDLE} AND sched_name = ? AND"
         );
-        let idle: Vec<KeyRow> = self.load_for_keys(&select, &[self.name()], &KEY, &job_keys(keys))?;
-        let idle: Vec<JobKey> = idle.into_iter().map(JobKey::from).collect();
-        if !idle.is_empty() {
+        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &job_keys(keys))?;
+        // One statement less for the many that have run once: few have a version, and an orphan has not run.
+        let versioned = idle.iter().any(|row| row.versions > 0);
+        let idle: Vec<JobKey> = idle.into_iter().map(|row| JobKey::new(row.job_group, row.job_name)).collect();
+        if versioned {
             self.delete_jobs(&idle)?;
+        } else if !idle.is_empty() {
+            self.delete_bare_jobs(&idle)?;
         }
         Ok(idle)
     }
