@@ -14,13 +14,16 @@ mod fencing;
 mod firing;
 mod import;
 mod intervals;
+mod job_types;
 mod membership;
 mod misfires;
 mod options;
+mod orphans;
 mod pausing;
 mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;
+mod renaming;
 mod scheduling;
 mod states;
 mod work;
