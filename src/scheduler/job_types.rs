@@ -75,6 +75,17 @@ impl Scheduler {
 
     /// Gives a job another key, with its triggers. With `dry_run` it is only checked.
     ///
+    /// ```
+    /// use carnelian::{JobDetail, JobKey, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let (old, new) = (JobKey::new("billing", "night"), JobKey::new("billing", "close-day"));
+    /// scheduler.add_job(&JobDetail::builder(old.clone(), "billing").durable(true).build()?, false)?;
+    /// assert_eq!(scheduler.rename_job(&old, &new, false)?.triggers, 0);
+    /// assert!(scheduler.job_exists(&new)? && !scheduler.job_exists(&old)?);
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`JobStore::rename_job`](crate::store::JobStore::rename_job): among others [`Error::Refused`](crate::Error::Refused)
     /// while the job runs.
@@ -94,6 +105,22 @@ impl Scheduler {
 
     /// Gives all jobs of type `from` the type `to`, which may be the same. If `to` is registered here, their data are brought
     /// to its version, and stored. One transaction; jobs that run are left as they are, and named.
+    ///
+    /// ```
+    /// use carnelian::{JobContext, JobDetail, JobKey, JobType, Scheduler};
+    ///
+    /// let report = JobType::new(|_: &mut JobContext| Ok(())).upgrade(1, |data| {
+    ///     data.put("copies", 1);
+    ///     Ok(())
+    /// });
+    /// let scheduler = Scheduler::builder().job_type("report", report).build()?;
+    /// let old = JobDetail::builder(JobKey::named("nightly"), "old-report").version(1).durable(true).build()?;
+    /// scheduler.add_job(&old, false)?;
+    /// let migrated = scheduler.migrate_jobs("old-report", "report", false)?;
+    /// assert_eq!(migrated.changed, [JobKey::named("nightly")]);
+    /// assert_eq!(scheduler.job(&JobKey::named("nightly"))?.and_then(|job| job.version()), Some(2));
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`JobStore::migrate_jobs`](crate::store::JobStore::migrate_jobs).
