@@ -38,6 +38,9 @@ fn orphans_are_listed_named_by_doctor_and_deleted() {
     assert_eq!(findings, [("unknown_type", "g.gone"), ("unknown_type", "g.idle")]);
     assert!(text(&doctor["findings"][0], "detail").contains("due 2040-01-01T00:00:00.000Z"), "{doctor}");
 
+    let why = place.json("explain g.gone");
+    assert!(why["reasons"].to_string().contains("nobody will take it: no live node has job type"), "{why}");
+
     assert_eq!(place.json("orphans --older-than 1h --delete"), json!([]));
     assert_eq!(jobs(&place.json("orphans --delete")), ["g.gone", "g.idle"]);
     assert_eq!(jobs(&place.json("job list")), ["g.run"]);

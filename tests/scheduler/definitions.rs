@@ -2,6 +2,7 @@
 
 use crate::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
+use carnelian::clock::{Clock, SystemClock};
 use carnelian::store::Orphan;
 use carnelian::{
     Error, GroupMatcher, JobContext, JobDataMap, JobDetail, JobError, JobKey, JobType, Scheduler, SchedulerBuilder,
@@ -68,7 +69,12 @@ fn durable(name: &str, job_type: &str) -> JobDetail {
 
 /// Half an hour away: long before that, somebody must have said that nobody can run it.
 fn later(job: &JobDetail) -> Trigger {
-    let start = chrono::Utc::now() + chrono::TimeDelta::minutes(30);
+    starting_in(job, Duration::from_secs(30 * 60))
+}
+
+fn starting_in(job: &JobDetail, time: Duration) -> Trigger {
+    let ms = SystemClock::default().wall_ms() + i64::try_from(time.as_millis()).unwrap();
+    let start = chrono::DateTime::from_timestamp_millis(ms).unwrap();
     Trigger::builder(TriggerKey::new("g", job.key().name()), job.key().clone()).start_at(start).build().unwrap()
 }
 
@@ -284,8 +290,7 @@ fn an_alarm_is_given_once_before_a_job_is_due() {
     node.schedule_job(first.clone(), later(&first)).unwrap();
     ear.await_alarm("first");
     let (far, second) = (durable("far", "gone"), durable("second", "gone"));
-    let tomorrow = Trigger::builder(TriggerKey::new("g", "far"), far.key().clone());
-    let tomorrow = tomorrow.start_at(chrono::Utc::now() + chrono::TimeDelta::days(1)).build().unwrap();
+    let tomorrow = starting_in(&far, Duration::from_secs(24 * 3600));
     node.schedule_job(far, tomorrow).unwrap();
     node.schedule_job(second.clone(), later(&second)).unwrap();
     ear.await_alarm("second");

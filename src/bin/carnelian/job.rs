@@ -16,7 +16,7 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
         JobCommand::Add { job, job_type, flags, replace } => {
             // A job without a trigger is durable, or it is nothing.
             let detail = schedule::job(job.clone(), job_type, flags, true)?;
-            store.learn_job_types()?;
+            store.learn_job_types(flags.force)?;
             store.add_job(&detail, *replace)?;
             output.done(json!({"job": job.to_string()}), &format!("added {job}"))
         }
@@ -63,7 +63,7 @@ fn rename(store: &JobStore, output: Output, old: &JobKey, new: &JobKey, dry_run:
 fn migrate(store: &JobStore, output: Output, types: &[String], dry_run: bool) -> Outcome {
     let [old, new] = types else { return Err(Failure::Usage("--type takes two names: OLD NEW".to_owned())) };
     // A deprecated type is no place to go to, and one that nobody has makes orphans.
-    store.learn_job_types()?;
+    store.learn_job_types(false)?;
     let nodes = store.published_job_types()?;
     let may_have = |types: &Option<Vec<JobTypeInfo>>| types.as_ref().is_none_or(|t| t.iter().any(|t| t.name == *new));
     if !nodes.is_empty() && !nodes.iter().any(|(_, types)| may_have(types)) {

@@ -12,7 +12,7 @@ use serde_json::json;
 
 /// Stores what the options describe, and says when it fires first.
 pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
-    store.learn_job_types()?;
+    store.learn_job_types(options.flags.force)?;
     let detail = job(options.job.clone(), &options.job_type, &options.flags, options.flags.durable)?;
     let trigger = trigger(store, options)?;
     if let Some(id) = &options.request_id {
@@ -56,9 +56,6 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
     }
     if let Some(version) = flags.data_version {
         builder = builder.version(version);
-    }
-    if flags.force {
-        builder = builder.even_if_deprecated();
     }
     Ok(builder.build()?)
 }

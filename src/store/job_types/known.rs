@@ -74,17 +74,18 @@ impl JobStore {
 
     /// Learns from the living nodes what versions types have, and which are deprecated: for a program that stores jobs
     /// without a node. The latest version counts; a type is deprecated if all who have it say so. Without this call such a
-    /// program stores data of the first version, and knows nothing of deprecation.
+    /// program stores data of the first version, and knows nothing of deprecation. With `even_deprecated` it does not heed
+    /// that.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
-    pub fn learn_job_types(&self) -> Result<()> {
+    pub fn learn_job_types(&self, even_deprecated: bool) -> Result<()> {
         let nodes = self.read("read the job types", |s| self.look_at_nodes(s))?;
         let mut types: BTreeMap<String, JobTypeInfo> = BTreeMap::new();
         for info in nodes.published.into_iter().flat_map(|(_, types)| types) {
             let known = types.entry(info.name.clone()).or_insert_with(|| info.clone());
             known.version = known.version.max(info.version);
-            known.deprecated = known.deprecated.take().filter(|_| info.deprecated.is_some());
+            known.deprecated = known.deprecated.take().filter(|_| info.deprecated.is_some() && !even_deprecated);
         }
         let mut known = self.known.write();
         if known.generation == 0 {

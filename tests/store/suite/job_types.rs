@@ -220,11 +220,13 @@ fn nothing_new_is_taken_of_a_deprecated_type() {
     cluster.store.add_job(&job("newer").durable(true).build().unwrap(), false).unwrap();
     // Such a program can ask the nodes.
     let store = cluster.stranger("nobody").store;
-    store.learn_job_types().unwrap();
+    store.learn_job_types(false).unwrap();
     let newest = || job("newest").durable(true).build().unwrap();
     assert!(store.add_job(&newest(), false).is_err());
+    store.learn_job_types(true).unwrap();
+    store.add_trigger(once("forced", "newer", NOW).build().unwrap(), false).unwrap();
     let b = node_with(&cluster, "B", &[info("work", 5)]);
-    store.learn_job_types().unwrap();
+    store.learn_job_types(false).unwrap();
     store.add_job(&newest(), false).unwrap();
     assert_eq!(store.job(&job_key("newest")).unwrap().unwrap().version(), Some(5), "the latest there is");
     drop(b);
