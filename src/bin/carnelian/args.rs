@@ -61,6 +61,8 @@ pub enum Command {
     },
     /// The nodes with their last check-in
     Cluster,
+    /// Jobs that no live node can run, since when, and why; exit code 1 if it cannot be told
+    Orphans(Orphans),
     /// Why a trigger is not running right now, or when it will
     Explain {
         /// The trigger, `group.name`
@@ -244,6 +246,12 @@ pub struct JobFlags {
     /// The job stays when no trigger points to it
     #[arg(long)]
     pub durable: bool,
+    /// The version of the type's data that the data are of [default: the latest that a live node reads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub data_version: Option<u32>,
+    /// Stores it even if every live node that has the type calls it deprecated
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Subcommand)]
@@ -276,6 +284,25 @@ pub enum JobCommand {
         /// One entry of data for this run; may be repeated
         #[arg(long, value_name = "K=V", value_parser = value::entry)]
         data: Vec<(String, String)>,
+    },
+    /// Gives a job another key, with its triggers; refused while it runs
+    Rename {
+        old: JobKey,
+        new: JobKey,
+        /// Only says what would be done
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Gives all jobs of a type another type; those that run are left, and named
+    ///
+    /// Data are upgraded by programs that have the type's code (`Scheduler::migrate_jobs`), or when a job runs.
+    Migrate {
+        /// The type they have, and the one they get
+        #[arg(long = "type", value_names = ["OLD", "NEW"], num_args = 2, required = true)]
+        types: Vec<String>,
+        /// Only says what would be done
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Pauses the job's triggers
     Pause { job: JobKey },
@@ -353,6 +380,16 @@ pub struct Check {
     /// How late a waiting trigger must be to count as overdue
     #[arg(long, value_name = "DUR", default_value = "1s", value_parser = value::duration)]
     pub overdue_after: Duration,
+}
+
+#[derive(Args)]
+pub struct Orphans {
+    /// Only those that have been orphans for so long: `500ms 30s 5m 2h 1d`
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub older_than: Option<Duration>,
+    /// Deletes them, with their triggers; those that run stay
+    #[arg(long)]
+    pub delete: bool,
 }
 
 #[derive(Args)]

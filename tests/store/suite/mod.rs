@@ -15,14 +15,17 @@ mod firing;
 mod heartbeat;
 mod import;
 mod intervals;
+mod job_types;
 mod membership;
 mod misfires;
 mod options;
+mod orphans;
 mod pausing;
 mod policies;
 mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;
+mod renaming;
 mod scheduling;
 mod states;
 mod work;
