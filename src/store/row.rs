@@ -1,6 +1,7 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
 use crate::key::{JobKey, TriggerKey};
+use crate::trigger::TriggerOrder;
 use crate::trigger::TriggerState;
 
 /// A row of `JOB_DETAILS`.
@@ -403,6 +404,10 @@ pub struct DueQuery<'a> {
     pub job_types: &'a [String],
     /// Of the types that are not here, only jobs whose data are of the first version; of these, up to the one given.
     pub versions: &'a TypeVersions,
+    /// Which come first.
+    pub order: TriggerOrder,
+    /// The store's time: with [`TriggerOrder::PriorityThenTime`] what is not due yet comes after all that is.
+    pub now_ms: i64,
     /// At most so many.
     pub limit: usize,
     /// Leaving out the first so many.
