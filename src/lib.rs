@@ -39,7 +39,7 @@ pub use scheduler::{
 pub use signal::{Signal, Woken};
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,
-    MisfireInstruction, RecurrenceSchedule, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
+    MisfireInstruction, Overlap, RecurrenceSchedule, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
     TriggerOption, TriggerState,
 };
 

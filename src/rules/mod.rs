@@ -7,3 +7,5 @@ pub(crate) mod import;
 pub(crate) mod invariants;
 pub(crate) mod misfire;
 pub(crate) mod new_calendar;
+pub(crate) mod overlap;
+pub(crate) mod passing_over;

@@ -8,6 +8,7 @@ mod daily_times;
 mod interval_unit;
 mod misfire;
 mod option;
+mod policy;
 mod recurrence;
 mod simple;
 mod state;
@@ -22,10 +23,12 @@ pub use daily_time_interval::DailyTimeIntervalSchedule;
 pub use interval_unit::IntervalUnit;
 pub use misfire::MisfireInstruction;
 pub use option::TriggerOption;
+pub use policy::Overlap;
 pub use recurrence::RecurrenceSchedule;
 pub use simple::SimpleSchedule;
 pub use state::{Transition, TriggerState};
 
+pub(crate) use policy::Policies;
 pub(crate) use simple::FOREVER;
 
 use crate::data_map::JobDataMap;
@@ -55,6 +58,7 @@ pub struct Trigger {
     pub(crate) next_ms: Option<i64>,
     pub(crate) previous_ms: Option<i64>,
     pub(crate) schedule: Schedule,
+    pub(crate) policies: Policies,
 }
 
 /// The kinds of schedule, each with what it needs to compute its times.
@@ -263,6 +267,7 @@ impl Trigger {
             Schedule::DailyTimeInterval(daily) => daily.check()?,
             Schedule::Recurrence(recurrence) => recurrence.check()?,
         }
+        self.policies.check()?;
         self.misfire.check_for(&self.schedule)
     }
 }

@@ -4,7 +4,7 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{JobRows, TriggerRows};
-use crate::store::row::{Advance, Candidate, Counts, DueQuery, FiredState, JobRow, ScheduleRow, Selection, TriggerRow};
+use crate::store::row::{Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, ScheduleRow, Selection, TriggerRow};
 use crate::trigger::{Schedule, TriggerState};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -96,7 +96,11 @@ impl MemorySession<'_> {
 
     fn candidate(&self, trigger: &TriggerRow) -> Option<Candidate> {
         let job = self.tables.jobs.get(&trigger.job)?.clone();
+        let executes = |f: &FiredRow| {
+            f.state == FiredState::Executing && f.trigger == trigger.key && f.job.as_ref() == Some(&trigger.job)
+        };
         Some(Candidate {
+            trigger_is_executing: trigger.options.is_some() && self.tables.fired.values().any(executes),
             job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
             recovery: self.tables.recoveries.values().find(|r| r.trigger == trigger.key).cloned(),
             trigger: self.read(trigger),
@@ -175,6 +179,14 @@ impl TriggerRows for MemorySession<'_> {
             }
         }
         Ok(deleted)
+    }
+
+    fn delete_options(&mut self, _keys: &[TriggerKey]) -> Result<()> {
+        Ok(()) // they went with their triggers
+    }
+
+    fn move_options(&mut self, _starts: &[(TriggerKey, i64)]) -> Result<()> {
+        Ok(()) // one map holds both rows
     }
 
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {

@@ -7,7 +7,7 @@ use crate::key::{JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
 use crate::store::firing::fenced;
 use crate::store::row::{FiredRow, FiredState, RecoveryRow, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
-use crate::trigger::{MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
+use crate::trigger::{MisfireInstruction, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The data keys by which a recovery trigger names the fire it stands for; Java nodes write and read the same.
@@ -198,6 +198,7 @@ impl JobStore {
             next_ms: Some(fire.scheduled_ms),
             previous_ms: None,
             schedule: Schedule::Simple(SimpleSchedule::once()),
+            policies: Policies::default(),
         }
     }
 }
