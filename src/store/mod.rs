@@ -25,7 +25,7 @@ pub use database::{
 pub use definitions::{Imported, Request, Taken, TriggerSummary};
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle,
-    MAX_CHECKPOINT_BYTES, Recovering, Reservation,
+    MAX_CHECKPOINT_BYTES, Recorded, Recovering, Reservation, SkipReason, SkippedFires,
 };
 pub use memory::MemoryDatabase;
 pub use open::open;

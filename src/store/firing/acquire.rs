@@ -1,6 +1,7 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
 use super::fire::{Firable, Firing, fire_id};
+use super::overlap::{Passed, pass};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::key::TriggerKey;
@@ -44,7 +45,8 @@ impl JobStore {
                     acquisition.fired.first().map(|f| &f.fire_id).or(acquisition.reserved.first().map(|r| &r.fire_id));
                 match id {
                     Some(id) => Ok(!s.existing_fired(std::slice::from_ref(id))?.is_empty()),
-                    None => Ok(true),
+                    // What was left out is left out again, if it was not.
+                    None => Ok(acquisition.skipped.is_empty() && acquisition.waiting.is_empty()),
                 }
             },
         )
@@ -53,18 +55,21 @@ impl JobStore {
     fn acquire_in(&self, s: &mut dyn Session, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
-        let chosen = self.choose(s, now_ms, request, &mut acquisition)?;
+        let (chosen, passed) = self.choose(s, now_ms, request, &mut acquisition)?;
         let taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
-        if taken.is_empty() {
+        if taken.is_empty() && passed.is_empty() {
             return Ok(acquisition);
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
         let mut firing = Firing::new(owner, now_ms, self.is_beside_quartz());
+        passed.into_iter().for_each(|passed| firing.pass(passed));
         let mut reserved = Vec::new();
         for (fence, firable) in (first_fence..).zip(taken) {
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
-            if scheduled_ms <= now_ms + request.fire_ahead_ms {
+            // Whether a run is in its way is asked at its own time, and not ahead of it.
+            let in_time = scheduled_ms > now_ms && firable.candidate.trigger_is_executing;
+            if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {
                 firing.fire(firable, fence);
             } else {
                 let Trigger { key, priority, .. } = firable.trigger;
@@ -92,7 +97,10 @@ impl JobStore {
             nonconcurrent: false,
             requests_recovery: false,
         }));
-        s.insert_fired(&rows)?;
+        if !rows.is_empty() {
+            s.insert_fired(&rows)?;
+        }
+        firing.tell_passed(s, &mut acquisition)?;
 
         acquisition.fired = firing.into_bundles();
         acquisition.reserved = reserved.into_iter().map(|(r, _)| r).collect();
@@ -124,17 +132,18 @@ impl JobStore {
     }
 
     /// Reads candidates page by page until the batch is full: a page may hold nothing but triggers of one job that may
-    /// run only once at a time, or triggers that nobody can read.
+    /// run only once at a time, or triggers that nobody can read. What is due and may not fire by a policy of its own is
+    /// passed over.
     fn choose(
         &self,
         s: &mut dyn Session,
         now_ms: i64,
         request: &AcquireRequest<'_>,
         acquisition: &mut Acquisition,
-    ) -> Result<Vec<Firable>> {
+    ) -> Result<(Vec<Firable>, Vec<Passed>)> {
         let mut calendars = Calendars::default();
         let mut batch = Batch::new(request.max, request.quarantined);
-        let mut taken = Vec::new();
+        let (mut taken, mut passed) = (Vec::new(), Vec::new());
         let limit = request.max.max(1);
         for page in 0..MAX_PAGES {
             if batch.is_full() {
@@ -154,7 +163,9 @@ impl JobStore {
                 let key = candidate.trigger.key.clone();
                 match self.firable(candidate, &calendars) {
                     Ok(firable) => {
-                        if batch.takes(&firable.candidate) {
+                        if let Some(one) = pass(&firable, now_ms, now_ms) {
+                            passed.push(one);
+                        } else if batch.takes(&firable.candidate) {
                             taken.push(firable);
                         }
                     }
@@ -166,7 +177,7 @@ impl JobStore {
                 break;
             }
         }
-        Ok(taken)
+        Ok((taken, passed))
     }
 
     /// Everything that a fire of the candidate needs; its calendar must be at hand.

@@ -4,7 +4,7 @@ use super::Recovered;
 use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::key::{JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
-use crate::store::firing::fenced;
+use crate::store::firing::{Ended, fenced};
 use crate::store::row::{FiredRow, FiredState, RecoveryRow, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{MisfireInstruction, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
@@ -81,12 +81,17 @@ impl JobStore {
             s.change_states(Selection::Triggers(&acquired), Transition::Release.moves(), false)?;
         }
 
-        self.schedule_again(s, name, &executing, &mut done)?;
+        let have_options = self.schedule_again(s, name, &executing, &mut done)?;
 
         let blocked: Vec<JobKey> =
             distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));
         if !blocked.is_empty() {
             s.change_states(Selection::Jobs(&blocked), Transition::Unblock.moves(), true)?;
+        }
+        if !have_options.is_empty() {
+            let rows = s.triggers(&have_options)?;
+            let ended = Ended { one_at_a_time: &blocked, failed: &BTreeSet::new() };
+            done.skipped = self.end_runs(s, &rows, &ended)?.skipped;
         }
         let triggers: Vec<TriggerKey> = distinct(executing.iter().map(|f| &f.trigger));
         s.delete_finished_triggers(&triggers)?;
@@ -95,14 +100,15 @@ impl JobStore {
         Ok(done)
     }
 
-    /// One recovery trigger for each interrupted fire whose job asks for it and still exists.
+    /// One recovery trigger for each interrupted fire whose job asks for it and still exists. Returns the triggers that have
+    /// options.
     fn schedule_again(
         &self,
         s: &mut dyn Session,
         name: &str,
         executing: &[FiredRow],
         done: &mut Recovered,
-    ) -> Result<()> {
+    ) -> Result<Vec<TriggerKey>> {
         let jobs: Vec<JobKey> = distinct(executing.iter().filter_map(|f| f.job.as_ref()));
         let existing: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
         let ids: Vec<_> = executing.iter().map(|f| f.fire_id.clone()).collect();
@@ -151,11 +157,11 @@ impl JobStore {
             });
             done.recovery_triggers.push((fire.fire_id.clone(), key));
         }
-        if triggers.is_empty() {
-            return Ok(());
+        if !triggers.is_empty() {
+            s.insert_triggers(&triggers)?;
+            s.insert_recoveries(&rows)?;
         }
-        s.insert_triggers(&triggers)?;
-        s.insert_recoveries(&rows)
+        Ok(originals.into_values().filter(|row| row.options.is_some()).map(|row| row.key).collect())
     }
 
     /// A one-shot at the scheduled time of the lost fire, however old, with the trigger's data and the four keys.

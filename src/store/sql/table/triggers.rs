@@ -226,8 +226,8 @@ impl TriggerRows for SqlSession<'_, '_> {
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
         self.assert_trigger_access();
         let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, \
-             CASE WHEN EXISTS (SELECT 1 FROM {p}CN_TRIGGER_OPTIONS o WHERE o.sched_name = t.sched_name \
-             AND o.trigger_name = t.trigger_name AND o.trigger_group = t.trigger_group) THEN 1 ELSE 0 END AS options \
+             (SELECT COUNT(*) FROM {p}CN_TRIGGER_OPTIONS o WHERE o.sched_name = t.sched_name \
+             AND o.trigger_name = t.trigger_name AND o.trigger_group = t.trigger_group) AS options \
              FROM {p}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' \
              AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = t.sched_name \
              AND f.trigger_name = t.trigger_name AND f.trigger_group = t.trigger_group) AND t.sched_name = ? AND";
