@@ -7,7 +7,7 @@ use super::job::{Job, JobError};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
 use crate::listener::{FireEnd, FireOutcome, guarded, log};
-use crate::store::CompletionInstruction;
+use crate::store::{Completion, CompletionInstruction};
 use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -58,15 +58,15 @@ impl RunShell {
         let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle);
         handle.begin(node.clock.ticks());
         log::fired(&ctx.event());
-        let instruction = if node.listeners.trigger_fired(&ctx.event()) {
+        let (instruction, failed) = if node.listeners.trigger_fired(&ctx.event()) {
             log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
             node.counters.fire(FireOutcome::Vetoed);
-            CompletionInstruction::NoInstruction
+            (CompletionInstruction::NoInstruction, false)
         } else {
             self.execute(&mut ctx, &handle)
         };
-        let ended = ended(&ctx, &handle, instruction);
+        let ended = ended(&ctx, &handle, instruction, failed);
         node.unrecorded.add(handle.fire_id());
         in_table.is_accounted = true;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
@@ -94,8 +94,8 @@ impl RunShell {
         }
     }
 
-    /// Runs the job, again and again if it asks for it.
-    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> CompletionInstruction {
+    /// Runs the job, again and again if it asks for it; returns what becomes of its trigger, and whether the last run failed.
+    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> (CompletionInstruction, bool) {
         let node = &*self.node;
         let job = node.registry.job(ctx.job().job_type());
         loop {
@@ -116,15 +116,16 @@ impl RunShell {
             let instruction = result.as_ref().map_or_else(instruction_of, |()| CompletionInstruction::NoInstruction);
             node.listeners.trigger_complete(&ctx.event(), instruction);
             node.counters.fire(end.outcome);
+            let failed = end.outcome == FireOutcome::Failed;
             if !refire || ctx.should_stop() {
-                return instruction;
+                return (instruction, failed);
             }
             if ctx.count_refire() > MOST_REFIRES {
                 node.listeners.error(&format!(
                     "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
                     ctx.job().key()
                 ));
-                return instruction;
+                return (instruction, failed);
             }
         }
     }
@@ -173,6 +174,6 @@ fn instruction_of(failure: &Failure) -> CompletionInstruction {
     }
 }
 
-fn ended(ctx: &JobContext, handle: &RunHandle, instruction: CompletionInstruction) -> Ended {
-    Ended { owner: handle.owner.clone(), completion: ctx.completion(instruction) }
+fn ended(ctx: &JobContext, handle: &RunHandle, instruction: CompletionInstruction, failed: bool) -> Ended {
+    Ended { owner: handle.owner.clone(), completion: Completion { failed, ..ctx.completion(instruction) } }
 }

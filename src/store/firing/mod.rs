@@ -52,6 +52,8 @@ pub struct Acquisition {
     pub unreserved_ms: Option<i64>,
     /// Times that were left out.
     pub skipped: Vec<SkippedFires>,
+    /// Those of whose times some were older than their catch-up windows, as they were before.
+    pub misfired: Vec<Trigger>,
     /// Triggers whose fire waits for the end of the runs before it.
     pub waiting: Vec<TriggerKey>,
     /// Executing fires that are to be asked to stop, on whichever node they are.

@@ -20,6 +20,8 @@ pub(super) struct Passed {
     pub(super) advance: Advance,
     job: JobKey,
     skipped: Option<SkippedFires>,
+    /// As it was before, if it was too late to be made up for.
+    misfired: Option<Trigger>,
     /// Whether the runs before it are asked to stop.
     cancels: bool,
 }
@@ -37,6 +39,7 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
         advance: moved(trigger, from, first_ms, TriggerState::Waiting),
         job: trigger.job_key.clone(),
         skipped: Some(skipped(trigger, first_ms, times, reason)),
+        misfired: (reason == SkipReason::CatchUp).then(|| firable.trigger.clone()),
         cancels: false,
     };
     let old = leave_out_old(&mut trigger, calendar, now_ms);
@@ -56,6 +59,7 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
             advance: moved(&trigger, from, first_ms, TriggerState::Blocked),
             job: trigger.job_key.clone(),
             skipped: None,
+            misfired: None,
             cancels,
         }),
     }
@@ -64,7 +68,7 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
 /// Says what became of triggers that did not fire, once that is written; those that have no time left go.
 pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acquisition) -> Result<()> {
     let (mut cancelling, mut jobs) = (Vec::new(), Vec::new());
-    for Passed { advance, job, skipped, cancels } in passed {
+    for Passed { advance, job, skipped, misfired, cancels } in passed {
         match advance.state {
             TriggerState::Blocked => brought.waiting.push(advance.key.clone()),
             TriggerState::Complete => {
@@ -77,6 +81,7 @@ pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acqui
             cancelling.push((advance.key, job));
         }
         brought.skipped.extend(skipped);
+        brought.misfired.extend(misfired);
     }
     if !brought.finalized.is_empty() {
         // Those that still run go when they have ended.
