@@ -17,6 +17,7 @@ mod intervals;
 mod membership;
 mod misfires;
 mod options;
+mod overlap;
 mod pausing;
 mod recovery;
 #[cfg(feature = "recurrence")]
