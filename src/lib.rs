@@ -37,7 +37,7 @@ pub use scheduler::{
 };
 
 pub use signal::{Signal, Woken};
-pub use store::{SkipReason, SkippedFires};
+pub use store::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, SkipReason, SkippedFires};
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,
     MisfireInstruction, Overlap, RecurrenceSchedule, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,

@@ -28,8 +28,7 @@ pub(crate) fn fire(
 ) -> (AfterFire, Option<(i64, u64)>) {
     trigger.triggered(calendar, now_ms);
     let overdue = trigger.next_ms.filter(|next_ms| trigger.policies.overlap != Overlap::AllowAll && *next_ms <= now_ms);
-    let left_out =
-        overdue.map(|first_ms| (first_ms, pass_over(trigger, now_ms.saturating_add(1), calendar, now_ms)));
+    let left_out = overdue.map(|first_ms| (first_ms, pass_over(trigger, now_ms.saturating_add(1), calendar, now_ms)));
     let after = match (trigger.next_ms, job.requests_recovery || keeps_row, job.disallow_concurrent_execution) {
         (None, true, _) => AfterFire::Stays(TriggerState::Complete),
         (None, false, _) => AfterFire::Goes,

@@ -22,7 +22,7 @@ pub use database::{
     Begin, CalendarRows, ClusterRows, Database, FiredRows, JobRows, Lock, Owner, Session, StatementCounts, TriggerRows,
     WorkRows,
 };
-pub use definitions::{Imported, Request, Taken, TriggerSummary};
+pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle,
     MAX_CHECKPOINT_BYTES, Recorded, Recovering, Reservation, SkipReason, SkippedFires,

@@ -4,8 +4,8 @@ use super::row::{Counts, OptionsRow, ScheduleRow, TriggerRow};
 use crate::cron::{CronExpression, TimeChange};
 use crate::error::{Error, Result};
 use crate::trigger::{
-    CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, Policies, RecurrenceSchedule, Schedule,
-    SimpleSchedule, Trigger, TriggerOption,
+    CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, Policies, RecurrenceSchedule,
+    Schedule, SimpleSchedule, Trigger, TriggerOption,
 };
 use crate::zone;
 use chrono::{NaiveTime, Timelike, Weekday, WeekdaySet};

@@ -61,6 +61,8 @@ fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
     let mut builder = Trigger::builder(options.trigger.clone(), options.job.clone())
         .schedule(when::schedule(options)?)
         .misfire(options.misfire)
+        .overlap(options.overlap)
+        .pause_on_failure(options.pause_on_failure)
         .priority(options.priority);
     if let Some(start) = options.when.at.or(options.start).unwrap_or(Moment::Now).resolve(now)? {
         builder = builder.start_at(start);
@@ -69,6 +71,9 @@ fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
         Some(Some(end)) => builder = builder.end_at(end),
         Some(None) => return Err(Failure::Usage("--end now: a trigger must end later than now".to_owned())),
         None => {}
+    }
+    if let Some(window) = options.catch_up {
+        builder = builder.catch_up_window(window);
     }
     if let Some(name) = &options.calendar {
         // A store would take it, and the trigger would wait for somebody to store the calendar.

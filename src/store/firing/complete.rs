@@ -39,11 +39,7 @@ impl JobStore {
         )
     }
 
-    pub(super) fn complete_in(
-        &self,
-        s: &mut dyn Session,
-        completions: &[Completion],
-    ) -> Result<Recorded> {
+    pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         let held: BTreeSet<String> = s.delete_fired(&ids)?.into_iter().collect();
         let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();

@@ -91,7 +91,8 @@ pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acqui
     if !cancelling.is_empty() {
         let keys: Vec<TriggerKey> = cancelling.iter().map(|(trigger, _)| trigger.clone()).collect();
         let executing = s.fired_of_triggers(&keys)?.into_iter().filter(|f| f.state == FiredState::Executing);
-        let meant = executing.filter(|f| cancelling.iter().any(|(t, job)| *t == f.trigger && Some(job) == f.job.as_ref()));
+        let meant =
+            executing.filter(|f| cancelling.iter().any(|(t, job)| *t == f.trigger && Some(job) == f.job.as_ref()));
         brought.cancelled = meant.map(|f| f.fire_id).collect();
         request_cancel(s, &brought.cancelled)?;
     }
@@ -146,7 +147,12 @@ impl JobStore {
     ///
     /// A time that has come due while the run lasted is decided here, whether or not a node has seen it come: under
     /// `Skip` it is left out, under `BufferOne` it is let go. A trigger whose run has failed is paused if it asks for it.
-    pub(in crate::store) fn end_runs(&self, s: &mut dyn Session, rows: &[TriggerRow], ended: &Ended<'_>) -> Result<Ends> {
+    pub(in crate::store) fn end_runs(
+        &self,
+        s: &mut dyn Session,
+        rows: &[TriggerRow],
+        ended: &Ended<'_>,
+    ) -> Result<Ends> {
         let with_policies = |row: &&TriggerRow| stored_policies(row).is_ok_and(|p| p != Policies::default());
         let rows: Vec<TriggerRow> = rows.iter().filter(with_policies).cloned().collect();
         let mut ends = Ends::default();
@@ -221,7 +227,8 @@ impl JobStore {
     ) -> Result<Option<Advance>> {
         use TriggerState::{Blocked, Paused, PausedBlocked, Waiting};
         let Some(from) = TriggerState::from_name(&row.state) else { return Ok(None) };
-        let is_blocked_by_job = one_at_a_time.contains(&row.job) || s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
+        let is_blocked_by_job =
+            one_at_a_time.contains(&row.job) || s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
         let to = match from {
             Blocked | PausedBlocked if is_blocked_by_job => return Ok(None),
             Blocked | Waiting => Waiting,
@@ -229,7 +236,8 @@ impl JobStore {
             _ => return Ok(None),
         };
         let now_ms = s.now_ms()?;
-        let oldest_ms = self.misfired_before(now_ms).max(now_ms.saturating_sub(policies.catch_up_ms.unwrap_or(i64::MAX)));
+        let oldest_ms =
+            self.misfired_before(now_ms).max(now_ms.saturating_sub(policies.catch_up_ms.unwrap_or(i64::MAX)));
         let is_old = to == Waiting && !is_suspended(row) && row.next_ms.is_some_and(|next_ms| next_ms < oldest_ms);
         if from == to && !is_old {
             return Ok(None);

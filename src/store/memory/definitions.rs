@@ -4,7 +4,9 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{JobRows, TriggerRows};
-use crate::store::row::{Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, ScheduleRow, Selection, TriggerRow};
+use crate::store::row::{
+    Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, ScheduleRow, Selection, TriggerRow,
+};
 use crate::trigger::{Schedule, TriggerState};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
