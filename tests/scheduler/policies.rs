@@ -6,7 +6,7 @@ use carnelian::{
     Backfill, CronSchedule, JobContext, JobDetail, JobError, Overlap, Scheduler, SchedulerListener, SimpleSchedule,
     SkipReason, SkippedFires, Trigger, TriggerBuilder, TriggerKey, TriggerListener, TriggerState,
 };
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use crossbeam_channel::unbounded;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -172,7 +172,7 @@ fn what_is_too_late_is_told_as_a_misfire_and_as_left_out() {
     let node = node.unwrap();
     let detail = job("j", "work");
     // Not late enough for a misfire of Quartz.
-    let start = Utc::now() - TimeDelta::seconds(30);
+    let start = DateTime::from_timestamp_millis(cluster.clock.wall_ms() - 30_000).unwrap();
     let late = every(3_600_000, &detail).start_at(start).catch_up_window(Duration::from_secs(10));
     node.schedule_job(detail, late.build().unwrap()).unwrap();
     node.start().unwrap();
