@@ -25,7 +25,7 @@ pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
-pub use job::{JobDetail, JobDetailBuilder};
+pub use job::{JobDetail, JobDetailBuilder, JobPolicy, OnDead, StuckAction};
 pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
 pub use listener::{
     FireEnd, FireEvent, FireOutcome, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener,
@@ -33,7 +33,7 @@ pub use listener::{
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
     CounterValues, Health, Job, JobContext, JobError, RunningJob, SUBMITTED_GROUP, Scheduler, SchedulerBuilder,
-    SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, Submission,
+    SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason, Submission,
 };
 
 pub use signal::{Signal, Woken};

@@ -1,5 +1,6 @@
 //! `JobDetail`: the stored definition of a job, with its four flags.
 
+use super::policy::JobPolicy;
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
 use crate::key::{JobKey, check_text};
@@ -33,6 +34,7 @@ pub struct JobDetail {
     pub(crate) disallow_concurrent_execution: bool,
     pub(crate) persist_job_data_after_execution: bool,
     pub(crate) data: JobDataMap,
+    pub(crate) policy: JobPolicy,
 }
 
 impl JobDetail {
@@ -48,6 +50,7 @@ impl JobDetail {
                 disallow_concurrent_execution: false,
                 persist_job_data_after_execution: false,
                 data: JobDataMap::new(),
+                policy: JobPolicy::new(),
             },
         }
     }
@@ -110,6 +113,11 @@ impl JobDetail {
         &self.data
     }
 
+    /// What is done about a run that takes too long, falls silent or dies. Default: what Quartz does.
+    pub fn policy(&self) -> &JobPolicy {
+        &self.policy
+    }
+
     /// Checks that every field can be stored.
     pub(crate) fn check(&self) -> Result<()> {
         self.key.check()?;
@@ -117,10 +125,10 @@ impl JobDetail {
         if self.job_type.is_empty() {
             return Err(crate::Error::invalid("job type", "", "expected the name the job's code is registered under"));
         }
-        match &self.description {
-            Some(text) => check_text("job description", text, 250),
-            None => Ok(()),
+        if let Some(text) = &self.description {
+            check_text("job description", text, 250)?;
         }
+        self.policy.check(self.requests_recovery)
     }
 }
 
@@ -172,6 +180,12 @@ impl JobDetailBuilder {
     /// See [`JobDetail::persists_job_data_after_execution`].
     pub fn persist_job_data_after_execution(mut self, yes: bool) -> Self {
         self.detail.persist_job_data_after_execution = yes;
+        self
+    }
+
+    /// See [`JobPolicy`].
+    pub fn policy(mut self, policy: JobPolicy) -> Self {
+        self.detail.policy = policy;
         self
     }
 

@@ -1,5 +1,7 @@
 //! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with the scheduler.
 
 mod detail;
+mod policy;
 
 pub use detail::{JobDetail, JobDetailBuilder};
+pub use policy::{JobPolicy, OnDead, StuckAction};

@@ -181,7 +181,7 @@ pub(crate) fn cancelled_by_trigger(fire_id: &str, is_here: bool) {
     if is_here {
         info!("asked to stop, since its trigger is due again fire={fire_id}");
     } else {
-        info!("is to stop, since its trigger is due again, and runs on another node fire={fire_id}");
+        info!("asked to stop on its node, since its trigger is due again fire={fire_id}");
     }
 }
 

@@ -3,6 +3,7 @@
 use super::node::{Node, millis};
 use super::running::FireTask;
 use super::service::{Next, Service};
+use super::stop::StopReason;
 use super::worker_pool::WorkerPool;
 use crate::error::{Error, Result};
 use crate::listener::log;
@@ -280,7 +281,7 @@ impl Acquirer {
             for fire_id in &brought.cancelled {
                 let handle = here.iter().find(|handle| handle.fire_id() == fire_id);
                 log::cancelled_by_trigger(fire_id, handle.is_some());
-                handle.into_iter().for_each(|handle| handle.interrupt());
+                handle.into_iter().for_each(|handle| handle.stop(StopReason::Cancelled));
             }
         }
         brought.skipped.len() + brought.waiting.len()

@@ -3,6 +3,7 @@
 use super::Scheduler;
 use super::node::Node;
 use super::running::RunHandle;
+use super::stop::StopReason;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
@@ -155,7 +156,15 @@ impl JobContext {
 
     /// Whether the job had better end: it was interrupted, the node shuts down, or the fire is not (surely) its own.
     pub fn should_stop(&self) -> bool {
-        self.is_interrupted() || self.node.standing.is_stopping() || !self.holds_fire()
+        self.stop_reason().is_some()
+    }
+
+    /// Why the job had better end; none while it may go on.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        if !self.holds_fire() {
+            return Some(StopReason::OwnershipLost);
+        }
+        self.handle.stop_reason().or_else(|| self.node.standing.is_stopping().then_some(StopReason::Shutdown))
     }
 
     /// Sleeps; false, and early, when [`JobContext::should_stop`] becomes true.

@@ -3,6 +3,7 @@
 use super::Scheduler;
 use super::health::Health;
 use super::running::RunningJob;
+use super::stop::StopReason;
 use crate::error::Result;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
@@ -93,13 +94,13 @@ impl Scheduler {
     /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted), or does not look.
     pub fn interrupt(&self, key: &JobKey) -> usize {
         let fires = self.inner.node.standing.fires();
-        fires.iter().filter(|fire| fire.job == *key).map(|fire| fire.interrupt()).count()
+        fires.iter().filter(|fire| fire.job == *key).map(|fire| fire.stop(StopReason::Cancelled)).count()
     }
 
     /// Asks one run on this node to stop; false if it is not here.
     pub fn interrupt_fire(&self, fire_id: &str) -> bool {
         let fires = self.inner.node.standing.fires();
-        fires.iter().filter(|fire| fire.fire_id() == fire_id).map(|fire| fire.interrupt()).count() > 0
+        fires.iter().filter(|fire| fire.fire_id() == fire_id).map(|fire| fire.stop(StopReason::Cancelled)).count() > 0
     }
 
     /// How this node is doing; asks nothing of the store.

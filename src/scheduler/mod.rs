@@ -24,6 +24,7 @@ mod running;
 mod service;
 mod shutdown;
 mod standing;
+mod stop;
 mod submission;
 mod worker_pool;
 
@@ -34,6 +35,7 @@ pub use job::{Job, JobError};
 pub use metadata::SchedulerMetadata;
 pub use running::RunningJob;
 pub use shutdown::ShutdownReport;
+pub use stop::StopReason;
 pub use submission::{SUBMITTED_GROUP, Submission};
 
 use crate::error::{Error, Result};

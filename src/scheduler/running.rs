@@ -1,5 +1,6 @@
 //! A fire on this node, from the hand-over to a worker until its end.
 
+use super::stop::StopReason;
 use crate::key::{JobKey, TriggerKey};
 use crate::listener::FireValues;
 use crate::signal::Signal;
@@ -28,7 +29,7 @@ impl FireTask {
             owner,
             signal: Signal::default(),
             begun: Mutex::new(None),
-            interrupted: AtomicBool::new(false),
+            stop: Mutex::new(None),
             lost: AtomicBool::new(false),
             values: FireValues::default(),
         };
@@ -48,7 +49,7 @@ pub(crate) struct RunHandle {
     /// Raised when there is news for the job.
     pub(crate) signal: Signal,
     begun: Mutex<Option<Duration>>,
-    interrupted: AtomicBool,
+    stop: Mutex<Option<StopReason>>,
     lost: AtomicBool,
     values: FireValues,
 }
@@ -62,14 +63,19 @@ impl RunHandle {
         &self.values
     }
 
-    /// Asks the job to stop.
-    pub(crate) fn interrupt(&self) {
-        self.interrupted.store(true, Ordering::SeqCst);
+    /// Asks the job to stop; the first reason stays.
+    pub(crate) fn stop(&self, reason: StopReason) {
+        self.stop.lock().get_or_insert(reason);
         self.signal.raise();
     }
 
+    /// Why the job was asked to stop.
+    pub(crate) fn stop_reason(&self) -> Option<StopReason> {
+        *self.stop.lock()
+    }
+
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::SeqCst)
+        self.stop.lock().is_some()
     }
 
     /// Tells the job that the fire is another node's now; false if it knew.
@@ -142,7 +148,7 @@ pub(crate) mod tests {
             owner,
             signal: Signal::default(),
             begun: Mutex::new(None),
-            interrupted: AtomicBool::new(false),
+            stop: Mutex::new(None),
             lost: AtomicBool::new(false),
             values: FireValues::default(),
         })

@@ -3,6 +3,7 @@
 use super::node::Node;
 use super::running::{FireTask, RunningJob};
 use super::service::ServiceThread;
+use super::stop::StopReason;
 use super::worker_pool::WorkerPool;
 use crate::listener::{guarded, log};
 use crate::signal::Woken;
@@ -91,7 +92,7 @@ impl Steps<'_> {
             settings.interrupt_jobs_on_shutdown
         };
         if interrupts {
-            node.standing.fires().iter().for_each(|fire| fire.interrupt());
+            node.standing.fires().iter().for_each(|fire| fire.stop(StopReason::Shutdown));
         }
         node.standing.begin_stopping();
         pool.close();

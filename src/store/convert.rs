@@ -5,7 +5,7 @@ use super::row::{JobRow, TriggerRow};
 use super::schedule_row::{options_row, policies, schedule, schedule_row};
 use crate::data_map::DataFormat;
 use crate::error::{Error, Result};
-use crate::job::JobDetail;
+use crate::job::{JobDetail, JobPolicy};
 use crate::trigger::{MisfireInstruction, Trigger, TriggerState};
 
 impl JobStore {
@@ -23,6 +23,7 @@ impl JobStore {
             update_data: job.persist_job_data_after_execution,
             requests_recovery: job.requests_recovery,
             data: Some(self.format().encode_job(&job.data)?),
+            policy: job.policy.encode()?,
         })
     }
 
@@ -31,6 +32,12 @@ impl JobStore {
             table: "JOB_DETAILS",
             key: row.key.to_string(),
             reason: format!("JOB_DATA: {reason}"),
+        })?;
+        let policy = row.policy.as_deref().map_or_else(|| Ok(JobPolicy::new()), JobPolicy::decode);
+        let policy = policy.map_err(|reason| Error::Unreadable {
+            table: "CN_JOB_POLICIES",
+            key: row.key.to_string(),
+            reason,
         })?;
         Ok(JobDetail {
             key: row.key.clone(),
@@ -41,6 +48,7 @@ impl JobStore {
             disallow_concurrent_execution: row.nonconcurrent,
             persist_job_data_after_execution: row.update_data,
             data,
+            policy,
         })
     }
 

@@ -22,6 +22,8 @@ pub struct JobRow {
     pub requests_recovery: bool,
     /// `JOB_DATA`, in whichever form `useProperties` says.
     pub data: Option<Vec<u8>>,
+    /// Its row in `CN_JOB_POLICIES`.
+    pub policy: Option<String>,
 }
 
 /// A row of `TRIGGERS` with its row in the table of its kind.
@@ -250,6 +252,52 @@ pub struct RequestRow {
     pub trigger: TriggerKey,
     /// The job that was stored for it.
     pub job: JobKey,
+}
+
+/// A row of `CN_BEATS`: the last sign of life of a running fire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BeatRow {
+    /// The fire.
+    pub fire_id: String,
+    /// The instance it runs on.
+    pub instance: String,
+    /// When it was last known to be alive, epoch milliseconds by the store's clock.
+    pub beat_ms: i64,
+    /// How long it may be silent, in milliseconds.
+    pub limit_ms: i64,
+    /// How far its job has come.
+    pub progress: Option<Progress>,
+}
+
+/// How far a run has come, in whatever its job counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// What is done.
+    pub done: i64,
+    /// Of how much, if that is known.
+    pub total: Option<i64>,
+    /// A word on it, at most 250 characters.
+    pub note: Option<String>,
+}
+
+/// A row of `CN_CANCELS`: somebody wants a run to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CancelRow {
+    /// The fire.
+    pub fire_id: String,
+    /// Who wants it.
+    pub who: String,
+}
+
+/// A job that is there, and its policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyRow {
+    /// The job.
+    pub job: JobKey,
+    /// `JOB_CLASS_NAME`.
+    pub job_type: String,
+    /// Its row in `CN_JOB_POLICIES`.
+    pub policy: Option<String>,
 }
 
 /// What changes in a trigger's row when it fires, misfires or is resumed.

@@ -3,7 +3,7 @@
 use super::TriggerSummary;
 use crate::data_map::JobDataMap;
 use crate::error::Result;
-use crate::job::JobDetail;
+use crate::job::{JobDetail, JobPolicy};
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::JobStore;
@@ -69,7 +69,10 @@ impl JobStore {
     /// The jobs of the matching groups, without their data, in order.
     pub fn jobs(&self, groups: &GroupMatcher) -> Result<Vec<JobDetail>> {
         let rows = self.read("list jobs", |s| s.jobs())?;
+        // A policy that cannot be read is `doctor`'s to name; the list goes on.
+        let policy = |row: &JobRow| row.policy.as_deref().and_then(|text| JobPolicy::decode(text).ok());
         let plain = |row: JobRow| JobDetail {
+            policy: policy(&row).unwrap_or_default(),
             key: row.key,
             job_type: row.job_type,
             description: row.description,

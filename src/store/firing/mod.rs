@@ -17,7 +17,7 @@ pub(in crate::store) use overlap::Ended;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::job::JobDetail;
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
 use crate::trigger::Trigger;
 use std::sync::Arc;
 
@@ -149,6 +149,8 @@ impl FireBundle {
             job_data,
             by_job: false,
             failed: false,
+            revived: self.recovering.is_some() && self.trigger.key.group() != RECOVERY_GROUP,
+            beaten: false,
             checkpoint: None,
         }
     }
@@ -160,7 +162,7 @@ impl FireBundle {
 pub struct Recovering {
     /// The trigger whose fire was interrupted first.
     pub trigger: TriggerKey,
-    /// When that fire was fired, epoch milliseconds.
+    /// When that fire was fired, epoch milliseconds; of one that was [revived](crate::OnDead::Revive) the time it stood for.
     pub fired_ms: i64,
     /// The time it stood for, epoch milliseconds.
     pub scheduled_ms: i64,
@@ -213,6 +215,10 @@ pub struct Completion {
     pub by_job: bool,
     /// Whether the run failed, so that a trigger that pauses on failure is paused.
     pub failed: bool,
+    /// Whether its trigger was made due again after a fire that died.
+    pub revived: bool,
+    /// Whether the fire was kept alive by heartbeats.
+    pub beaten: bool,
     /// The first fire of its chain, if there is a checkpoint under it that goes with the end of the work.
     pub checkpoint: Option<String>,
 }

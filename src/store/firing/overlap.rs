@@ -15,6 +15,9 @@ use crate::store::{JobStore, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
+/// Who wants a run to stop when its trigger is due again.
+const BY_NEXT_FIRE: &str = "the next fire of its trigger";
+
 /// A due trigger that does not fire now.
 pub(super) struct Passed {
     pub(super) advance: Advance,
@@ -94,15 +97,9 @@ pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acqui
         let meant =
             executing.filter(|f| cancelling.iter().any(|(t, job)| *t == f.trigger && Some(job) == f.job.as_ref()));
         brought.cancelled = meant.map(|f| f.fire_id).collect();
-        request_cancel(s, &brought.cancelled)?;
+        // Their nodes learn of it with their next heartbeat.
+        s.request_cancels(&brought.cancelled, BY_NEXT_FIRE)?;
     }
-    Ok(())
-}
-
-/// Notes in the store that these fires are to be asked to stop, so that the nodes that run them learn of it.
-///
-/// Nothing is noted yet: the node that asks tells those that it runs itself, and the fire waits for the others.
-fn request_cancel(_s: &mut dyn Session, _fire_ids: &[String]) -> Result<()> {
     Ok(())
 }
 

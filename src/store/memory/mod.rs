@@ -2,13 +2,15 @@
 
 mod calendars;
 mod definitions;
+mod executions;
 mod fires;
 mod journal;
 mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    CalendarRow, CheckpointRow, FiredRow, InstanceRow, JobRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, InstanceRow, JobRow, RecoveryRow, RequestRow, Snapshot,
+    TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -42,6 +44,8 @@ struct Tables {
     calendars: Journaled<String, CalendarRow>,
     checkpoints: Journaled<String, CheckpointRow>,
     requests: Journaled<String, (RequestRow, i64)>,
+    beats: Journaled<String, BeatRow>,
+    cancels: Journaled<String, CancelRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -57,6 +61,8 @@ impl Tables {
         self.calendars.commit();
         self.checkpoints.commit();
         self.requests.commit();
+        self.beats.commit();
+        self.cancels.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -71,6 +77,8 @@ impl Tables {
         self.calendars.roll_back();
         self.checkpoints.roll_back();
         self.requests.roll_back();
+        self.beats.roll_back();
+        self.cancels.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

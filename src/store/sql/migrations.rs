@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const QUARTZ: &str = "0001_quartz";
 
 /// The scripts, in order: version, what it makes, and a text per database.
-const SCRIPTS: [Script; 5] = [
+const SCRIPTS: [Script; 6] = [
     Script {
         version: QUARTZ,
         makes: "the eleven tables of Quartz",
@@ -49,6 +49,13 @@ const SCRIPTS: [Script; 5] = [
         sqlite: include_str!("../../../migrations/sqlite/0005_recurrences/up.sql"),
         postgres: include_str!("../../../migrations/postgres/0005_recurrences/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0005_recurrences/up.sql"),
+    },
+    Script {
+        version: "0006_executions",
+        makes: "the side tables of job policies, heartbeats and orders to stop",
+        sqlite: include_str!("../../../migrations/sqlite/0006_executions/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0006_executions/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0006_executions/up.sql"),
     },
 ];
 
@@ -86,7 +93,7 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 ];
 
 /// Our side tables with rows of a scheduler.
-pub(super) const SIDE_TABLES: [&str; 8] = [
+pub(super) const SIDE_TABLES: [&str; 11] = [
     "CN_FENCES",
     "CN_INSTANCES",
     "CN_RECOVERIES",
@@ -95,6 +102,9 @@ pub(super) const SIDE_TABLES: [&str; 8] = [
     "CN_CHECKPOINTS",
     "CN_REQUESTS",
     "CN_RECURRENCES",
+    "CN_JOB_POLICIES",
+    "CN_BEATS",
+    "CN_CANCELS",
 ];
 
 #[derive(QueryableByName)]

@@ -13,6 +13,7 @@ mod contract;
 mod faults;
 mod fencing;
 mod firing;
+mod heartbeat;
 mod import;
 mod intervals;
 mod membership;
@@ -20,6 +21,7 @@ mod misfires;
 mod options;
 mod overlap;
 mod pausing;
+mod policies;
 mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;

@@ -2,8 +2,12 @@
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
-use carnelian::store::{CompletionInstruction, CompletionOutcome, FireBundle, Recorded, SkipReason, SkippedFires};
-use carnelian::{CronSchedule, Error, MisfireInstruction, Overlap, SimpleSchedule, TriggerBuilder, TriggerState};
+use carnelian::store::{
+    CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, Recorded, SkipReason, SkippedFires,
+};
+use carnelian::{
+    CronSchedule, Error, JobPolicy, MisfireInstruction, OnDead, Overlap, SimpleSchedule, TriggerBuilder, TriggerState,
+};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -327,6 +331,25 @@ fn what_waits_for_a_run_of_a_dead_node_is_let_go() {
     }
 }
 
+/// A fire that is made due again in its place is no time of the schedule.
+#[test]
+fn a_fire_that_is_revived_is_not_skipped() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+    let revives = job("a").requests_recovery(true).policy(JobPolicy::new().on_dead(OnDead::Revive));
+    cluster.schedule(revives, [once("t", "a", NOW).overlap(Overlap::Skip)]);
+    a.fire_one();
+    cluster.advance(MINUTE);
+    b.check_in();
+    cluster.advance(MINUTE);
+    let recovered = b.recovers();
+    assert_eq!((recovered[0].revived.len(), recovered[0].skipped.len()), (1, 0));
+    let again = b.fire_one();
+    assert_eq!(again.trigger.key(), &trigger_key("t"));
+    b.complete(&again);
+    assert_eq!(cluster.state("t"), "-");
+}
+
 /// A node of Quartz that recovers one of ours knows nothing of a fire that waits; the audit does.
 #[test]
 fn what_waits_for_nothing_is_let_go_by_the_audit() {
@@ -353,6 +376,8 @@ fn the_runs_before_are_asked_to_stop_and_the_fire_begins_when_they_have() {
     let brought = b.acquire();
     assert_eq!((brought.cancelled, brought.waiting), (vec![first.fire_id.clone()], vec![trigger_key("t")]));
     assert_eq!(b.acquire().cancelled, [""; 0], "once");
+    let asked = a.store.beat(&a.owner(), &[], &mut Heartbeats::default()).unwrap().cancelled;
+    assert_eq!(asked, [(first.fire_id.clone(), "the next fire of its trigger".to_owned())], "its node learns of it");
     assert_eq!(ends(&a, &first).let_go, [trigger_key("t")]);
     b.complete(&b.fire_one());
 

@@ -1,6 +1,6 @@
 //! `FIRED_TRIGGERS` and its side tables `CN_FENCES` and `CN_RECOVERIES`.
 
-use super::{texts, trigger_keys};
+use super::{BARE_KEY, texts, trigger_keys};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, Owner};
@@ -237,6 +237,12 @@ impl FiredRows for SqlSession<'_, '_> {
         Ok(rows.into_iter().map(|row| (row.entry_id, state(&row.state))).collect())
     }
 
+    fn fired_rows(&mut self, ids: &[String]) -> Result<Vec<FiredRow>> {
+        let head = format!("SELECT {COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND");
+        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &["entry_id"], &texts(ids))?;
+        Ok(rows.into_iter().map(FiredRow::from).collect())
+    }
+
     fn all_fired(&mut self) -> Result<Vec<FiredRow>> {
         let text =
             format!("SELECT {COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? ORDER BY fired_time, entry_id");
@@ -324,6 +330,11 @@ impl FiredRows for SqlSession<'_, '_> {
         let key = ["trigger_name", "trigger_group"];
         let rows: Vec<RecoveryColumns> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;
         Ok(rows.into_iter().map(RecoveryRow::from).collect())
+    }
+
+    fn delete_recoveries(&mut self, triggers: &[TriggerKey]) -> Result<()> {
+        self.assert_trigger_access();
+        self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(triggers), "").map(drop)
     }
 
     fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()> {

@@ -1,5 +1,7 @@
 //! `SCHEDULER_STATE` and its side table `CN_INSTANCES`.
 
+use super::executions::{STRAY_BEATS, STRAY_CANCELS};
+use super::policies::STRAY_POLICIES;
 use super::work::STRAY_CHECKPOINTS;
 use crate::error::Result;
 use crate::store::database::{ClusterRows, Owner};
@@ -23,8 +25,11 @@ struct Row {
 }
 
 /// Side rows without what they stand for.
-const STRAY: [&str; 5] = [
+const STRAY: [&str; 8] = [
+    STRAY_BEATS,
+    STRAY_CANCELS,
     STRAY_CHECKPOINTS,
+    STRAY_POLICIES,
     "{p}CN_INSTANCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}SCHEDULER_STATE s \
      WHERE s.sched_name = {p}CN_INSTANCES.sched_name AND s.instance_name = {p}CN_INSTANCES.instance_name)",
     "{p}CN_RECOVERIES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \

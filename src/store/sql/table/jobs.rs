@@ -1,14 +1,15 @@
 //! `JOB_DETAILS`.
 
 use super::job_keys;
+use super::policies::POLICY;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::JobRows;
-use crate::store::row::JobRow;
+use crate::store::row::{JobRow, PolicyRow};
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Flag, FlagType, Value};
 use diesel::QueryableByName;
-use diesel::sql_types::{Binary, Nullable, Text};
+use diesel::sql_types::{BigInt, Binary, Nullable, Text};
 
 #[derive(QueryableByName)]
 struct Row {
@@ -30,6 +31,8 @@ struct Row {
     requests_recovery: Flag,
     #[diesel(sql_type = Nullable<Binary>)]
     job_data: Option<Vec<u8>>,
+    #[diesel(sql_type = Nullable<Text>)]
+    policy: Option<String>,
 }
 
 #[derive(QueryableByName)]
@@ -38,6 +41,15 @@ struct KeyRow {
     job_name: String,
     #[diesel(sql_type = Text)]
     job_group: String,
+}
+
+/// A job that may go, and whether it has a policy.
+#[derive(QueryableByName)]
+struct IdleRow {
+    #[diesel(embed)]
+    key: KeyRow,
+    #[diesel(sql_type = BigInt)]
+    policies: i64,
 }
 
 impl From<Row> for JobRow {
@@ -51,6 +63,7 @@ impl From<Row> for JobRow {
             update_data: row.is_update_data.into(),
             requests_recovery: row.requests_recovery.into(),
             data: row.job_data,
+            policy: row.policy,
         }
     }
 }
@@ -73,6 +86,11 @@ fn values(job: &JobRow) -> Vec<Value> {
     ]
 }
 
+/// All columns but the data, of the job `j` with its policy `y`.
+const COLUMNS: &str = "j.job_name AS job_name, j.job_group AS job_group, j.description AS description, j.job_class_name \
+     AS job_class_name, j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS \
+     is_update_data, j.requests_recovery AS requests_recovery, y.policy AS policy";
+
 const KEY: [&str; 2] = ["job_name", "job_group"];
 
 /// No trigger points to the job and no fire of it is left.
@@ -83,11 +101,11 @@ const IDLE: &str = " AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_n
 
 impl JobRows for SqlSession<'_, '_> {
     fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>> {
-        let text = "SELECT job_name AS job_name, job_group AS job_group, description AS description, job_class_name AS job_class_name, \
-     is_durable AS is_durable, is_nonconcurrent AS is_nonconcurrent, is_update_data AS is_update_data, \
-     requests_recovery AS requests_recovery, job_data AS job_data FROM {p}JOB_DETAILS \
-             WHERE sched_name = ? AND job_name = ? AND job_group = ?";
-        let rows: Vec<Row> = self.load(text, &[self.name(), key.name().into(), key.group().into()])?;
+        let text = format!(
+            "SELECT {COLUMNS}, j.job_data AS job_data FROM {{p}}JOB_DETAILS j{POLICY} \
+             WHERE j.sched_name = ? AND j.job_name = ? AND j.job_group = ?"
+        );
+        let rows: Vec<Row> = self.load(&text, &[self.name(), key.name().into(), key.group().into()])?;
         Ok(rows.into_iter().next().map(JobRow::from))
     }
 
@@ -95,6 +113,10 @@ impl JobRows for SqlSession<'_, '_> {
         let head = "SELECT job_name AS job_name, job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
         let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &job_keys(keys))?;
         Ok(rows.into_iter().map(JobKey::from).collect())
+    }
+
+    fn job_policies(&mut self, keys: &[JobKey]) -> Result<Vec<PolicyRow>> {
+        self.load_policies(keys)
     }
 
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()> {
@@ -115,7 +137,8 @@ impl JobRows for SqlSession<'_, '_> {
             row.extend(values(job));
             row
         };
-        self.insert_rows("JOB_DETAILS", &columns, &jobs.iter().map(row).collect::<Vec<_>>())
+        self.insert_rows("JOB_DETAILS", &columns, &jobs.iter().map(row).collect::<Vec<_>>())?;
+        self.insert_policies(jobs)
     }
 
     fn update_job(&mut self, job: &JobRow) -> Result<()> {
@@ -125,7 +148,9 @@ impl JobRows for SqlSession<'_, '_> {
              WHERE sched_name = ? AND job_name = ? AND job_group = ?";
         let mut row = values(job);
         row.extend([self.name(), job.key.name().into(), job.key.group().into()]);
-        self.execute(text, &row).map(drop)
+        self.execute(text, &row)?;
+        self.delete_policies(std::slice::from_ref(&job.key))?;
+        self.insert_policies(std::slice::from_ref(job))
     }
 
     fn write_job_data(&mut self, data: &[(JobKey, Vec<u8>)]) -> Result<()> {
@@ -136,36 +161,50 @@ impl JobRows for SqlSession<'_, '_> {
     }
 
     fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
-        self.assert_trigger_access();
-        let head = "DELETE FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
-        self.execute_for_keys(head, &[self.name()], &KEY, &job_keys(keys), "")
+        self.delete_policies(keys)?;
+        self.delete_job_rows(keys)
     }
 
     fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
         self.assert_trigger_access();
         let not_durable = format!("NOT is_durable = {}", self.true_literal());
         let select = format!(
-            "SELECT job_name AS job_name, job_group AS job_group FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
+            "SELECT job_name AS job_name, job_group AS job_group, (SELECT COUNT(*) FROM {{p}}CN_JOB_POLICIES y \
+             WHERE y.sched_name = {{p}}JOB_DETAILS.sched_name AND y.job_name = {{p}}JOB_DETAILS.job_name \
+             AND y.job_group = {{p}}JOB_DETAILS.job_group) AS policies \
+             FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
         );
-        let idle: Vec<KeyRow> = self.load_for_keys(&select, &[self.name()], &KEY, &job_keys(keys))?;
-        let idle: Vec<JobKey> = idle.into_iter().map(JobKey::from).collect();
+        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &KEY, &job_keys(keys))?;
+        let has_policies = idle.iter().any(|row| row.policies > 0);
+        let idle: Vec<JobKey> = idle.into_iter().map(|row| row.key.into()).collect();
+        if has_policies {
+            self.delete_policies(&idle)?;
+        }
         if !idle.is_empty() {
-            self.delete_jobs(&idle)?;
+            self.delete_job_rows(&idle)?;
         }
         Ok(idle)
     }
 
     fn jobs(&mut self) -> Result<Vec<JobRow>> {
-        let text = "SELECT job_name AS job_name, job_group AS job_group, description AS description, job_class_name AS job_class_name, \
-     is_durable AS is_durable, is_nonconcurrent AS is_nonconcurrent, is_update_data AS is_update_data, \
-     requests_recovery AS requests_recovery, NULL AS job_data FROM {p}JOB_DETAILS \
-             WHERE sched_name = ? ORDER BY job_group, job_name";
-        let text = match self.backend() {
+        let no_data = match self.backend() {
             // An untyped NULL is text to PostgreSQL.
-            crate::store::sql::Backend::Postgres => text.replace("NULL AS", "CAST(NULL AS bytea) AS"),
-            _ => text.to_owned(),
+            crate::store::sql::Backend::Postgres => "CAST(NULL AS bytea)",
+            _ => "NULL",
         };
+        let text = format!(
+            "SELECT {COLUMNS}, {no_data} AS job_data FROM {{p}}JOB_DETAILS j{POLICY} \
+             WHERE j.sched_name = ? ORDER BY j.job_group, j.job_name"
+        );
         let rows: Vec<Row> = self.load(&text, &[self.name()])?;
         Ok(rows.into_iter().map(JobRow::from).collect())
+    }
+}
+
+impl SqlSession<'_, '_> {
+    fn delete_job_rows(&mut self, keys: &[JobKey]) -> Result<usize> {
+        self.assert_trigger_access();
+        let head = "DELETE FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
+        self.execute_for_keys(head, &[self.name()], &KEY, &job_keys(keys), "")
     }
 }

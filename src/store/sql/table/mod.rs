@@ -4,11 +4,13 @@
 //! wrote it in capitals.
 
 mod calendars;
+mod executions;
 mod fired;
 mod instances;
 mod jobs;
 mod options;
 mod paused;
+mod policies;
 mod recurrences;
 mod schedules;
 mod snapshot;

@@ -142,6 +142,8 @@ pub(super) struct CandidateRow {
     requests_recovery: Flag,
     #[diesel(sql_type = Nullable<Binary>)]
     job_data: Option<Vec<u8>>,
+    #[diesel(sql_type = Nullable<Text>)]
+    policy: Option<String>,
     #[diesel(sql_type = BigInt)]
     executing: i64,
     #[diesel(sql_type = BigInt)]
@@ -269,6 +271,7 @@ impl From<CandidateRow> for Candidate {
                 update_data: row.is_update_data.into(),
                 requests_recovery: row.requests_recovery.into(),
                 data: row.job_data,
+                policy: row.policy,
             },
             job_is_executing: row.executing > 0,
             trigger_is_executing: row.trigger_executing > 0,

@@ -1,6 +1,7 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
 use super::options::{EXECUTING, OPTION_COLUMNS, options};
+use super::policies::POLICY;
 use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES, RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
 use super::schedules::KIND_TABLES;
 use super::trigger_row::{
@@ -69,13 +70,13 @@ impl SqlSession<'_, '_> {
         format!(
             "SELECT {COLUMNS}, j.description AS job_description, j.job_class_name AS job_class_name, \
              j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS is_update_data, \
-             j.requests_recovery AS requests_recovery, j.job_data AS job_data, \
+             j.requests_recovery AS requests_recovery, j.job_data AS job_data, y.policy AS policy, \
              CASE WHEN j.is_nonconcurrent = {} THEN (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f \
              WHERE f.sched_name = t.sched_name AND f.job_name = t.job_name AND f.job_group = t.job_group \
              AND f.state = 'EXECUTING') ELSE 0 END AS executing, \
              r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
              r.original_sched_ms AS original_sched_ms, r.attempt AS attempt, {EXECUTING}, {OPTION_COLUMNS} \
-             FROM {triggers} t{JOB}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
+             FROM {triggers} t{JOB}{POLICY}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
              AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
             self.true_literal(),
             // By its primary key, and the table is small: few triggers have options.
@@ -372,6 +373,7 @@ impl TriggerRows for SqlSession<'_, '_> {
             "CN_RECOVERIES",
             "CN_TRIGGER_OPTIONS",
             "CN_RECURRENCES",
+            "CN_JOB_POLICIES",
             "TRIGGERS",
             "JOB_DETAILS",
             "CALENDARS",

@@ -1,0 +1,32 @@
+-- What is done about runs of a job (CN_JOB_POLICIES), signs of life of running fires (CN_BEATS), and orders to stop
+-- (CN_CANCELS). The type of the job says which job a policy was given to.
+-- {p} is the table prefix, {i} the prefix without a schema.
+
+CREATE TABLE IF NOT EXISTS {p}CN_JOB_POLICIES (
+    SCHED_NAME TEXT NOT NULL,
+    JOB_NAME TEXT NOT NULL,
+    JOB_GROUP TEXT NOT NULL,
+    JOB_TYPE TEXT NOT NULL,
+    POLICY TEXT NOT NULL,
+    PRIMARY KEY (SCHED_NAME, JOB_NAME, JOB_GROUP)
+);
+
+CREATE TABLE IF NOT EXISTS {p}CN_BEATS (
+    SCHED_NAME TEXT NOT NULL,
+    ENTRY_ID TEXT NOT NULL,
+    INSTANCE_NAME TEXT NOT NULL,
+    BEAT_MS INTEGER NOT NULL,
+    LIMIT_MS INTEGER NOT NULL,
+    DONE INTEGER,
+    TOTAL INTEGER,
+    NOTE TEXT,
+    PRIMARY KEY (SCHED_NAME, ENTRY_ID)
+);
+
+CREATE TABLE IF NOT EXISTS {p}CN_CANCELS (
+    SCHED_NAME TEXT NOT NULL,
+    ENTRY_ID TEXT NOT NULL,
+    MADE_MS INTEGER NOT NULL,
+    WHO TEXT NOT NULL,
+    PRIMARY KEY (SCHED_NAME, ENTRY_ID)
+);

@@ -1,0 +1,277 @@
+//! `JobPolicy`: what is done about a run of a job that takes too long, falls silent or dies with its node.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The longest policy as it is stored, in bytes.
+const MAX_POLICY_BYTES: usize = 4000;
+
+/// What is done about a run that takes too long, falls silent or dies. Nothing but what Quartz does, by default.
+///
+/// It is stored with the job, in a side table, and holds on every node of ours that runs the job. A node of Quartz knows
+/// nothing of it: it neither watches its runs nor judges ours by anything but check-ins.
+///
+/// ```
+/// use carnelian::{JobDetail, JobKey, JobPolicy, OnDead, StuckAction};
+/// use std::time::Duration;
+///
+/// let policy = JobPolicy::new()
+///     .timeout(Duration::from_secs(30 * 60))
+///     .stuck_after(Duration::from_secs(5 * 60), StuckAction::FailOver)
+///     .on_dead(OnDead::Revive);
+/// let job = JobDetail::builder(JobKey::named("nightly"), "billing.close_day")
+///     .requests_recovery(true)
+///     .policy(policy)
+///     .build()?;
+/// assert_eq!(job.policy().on_dead_policy(), Some(OnDead::Revive));
+/// # Ok::<(), carnelian::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[must_use = "it does nothing until a job is given it"]
+pub struct JobPolicy {
+    #[serde(skip_serializing_if = "Option::is_none", with = "millis")]
+    timeout: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stuck: Option<Stuck>,
+    #[serde(skip_serializing_if = "Option::is_none", with = "millis")]
+    max_silence: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed_heartbeats: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_dead: Option<OnDead>,
+}
+
+/// When a run counts as stuck, and what is done then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stuck {
+    #[serde(with = "whole_millis")]
+    pub(crate) after: Duration,
+    pub(crate) action: StuckAction,
+}
+
+/// What is done about a run that lives and makes no progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum StuckAction {
+    /// It is logged, and counted in the health of its node.
+    #[default]
+    Log,
+    /// Besides, the scheduler listeners are told:
+    /// [`SchedulerListener::fire_stuck`](crate::SchedulerListener::fire_stuck).
+    Tell,
+    /// Besides, it is asked to stop, as by a timeout: after the grace its worker is given up.
+    Cancel,
+    /// Besides, it is taken for dead at once: what [`JobPolicy::on_dead`] says is done.
+    FailOver,
+}
+
+/// What becomes of the work of a fire that died with its node, or whose heartbeat ended.
+///
+/// Every policy but [`OnDead::NextFire`] needs a job that [requests recovery](crate::JobDetail::requests_recovery): that is
+/// all that a node of Quartz goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum OnDead {
+    /// A recovery trigger runs it again, at once, as in Quartz. What a job that requests recovery gets by default.
+    RecoveryTrigger,
+    /// The trigger itself becomes due again, at once, if that was its last fire: what db-scheduler does. A trigger that
+    /// has fires to come keeps its schedule, and its work gets a recovery trigger.
+    Revive,
+    /// Nothing: the next fire comes when it comes. What other jobs get by default.
+    NextFire,
+    /// The handler that the recovering node has for the job's type decides
+    /// ([`SchedulerBuilder::dead_fire_handler`](crate::SchedulerBuilder::dead_fire_handler)); without one it is as
+    /// [`OnDead::RecoveryTrigger`].
+    Ask,
+}
+
+impl JobPolicy {
+    /// The policy of Quartz: none of this.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How long a run may take. Then it is asked to stop (`ctx.should_stop()`), and if it has not ended after the grace
+    /// (`carnelian.job.stopAttempts` × `carnelian.job.stopWait`), its worker is given up and the run is recorded as
+    /// timed out. Default: as long as it likes.
+    ///
+    /// The thread of a job that never ends cannot be killed: it stays behind, its fire is no longer its own, and another
+    /// thread takes its place in the pool.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.timeout = Some(time);
+        self
+    }
+
+    /// After how long without progress a run counts as stuck, and what is done then. Default: five minutes after the last
+    /// report of a job that reports its progress, and it is logged; never for others.
+    pub fn stuck_after(mut self, time: Duration, action: StuckAction) -> Self {
+        self.stuck = Some(Stuck { after: time, action });
+        self
+    }
+
+    /// Binds the heartbeat of a run to its progress: if the job has not called its context for so long, its heartbeat
+    /// ends, and it dies by the ordinary rule. Default: the heartbeat goes on as long as the worker's thread lives.
+    pub fn heartbeat_only_within(mut self, max_silence: Duration) -> Self {
+        self.max_silence = Some(max_silence);
+        self
+    }
+
+    /// How many heartbeats a run may miss before it counts as dead. Default: `carnelian.scheduler.missedHeartbeatLimit`.
+    pub fn missed_heartbeat_limit(mut self, limit: u32) -> Self {
+        self.missed_heartbeats = Some(limit);
+        self
+    }
+
+    /// What becomes of the work of a dead fire. Default: [`OnDead::RecoveryTrigger`] if the job requests recovery, else
+    /// [`OnDead::NextFire`].
+    pub fn on_dead(mut self, policy: OnDead) -> Self {
+        self.on_dead = Some(policy);
+        self
+    }
+
+    /// How long a run may take.
+    pub fn timeout_limit(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// After how long without progress a run counts as stuck, and what is done then.
+    pub fn stuck_limit(&self) -> Option<(Duration, StuckAction)> {
+        self.stuck.map(|stuck| (stuck.after, stuck.action))
+    }
+
+    /// How long a run may be silent before its heartbeat ends.
+    pub fn max_silence(&self) -> Option<Duration> {
+        self.max_silence
+    }
+
+    /// How many heartbeats a run may miss.
+    pub fn missed_heartbeats(&self) -> Option<u32> {
+        self.missed_heartbeats
+    }
+
+    /// What becomes of the work of a dead fire.
+    pub fn on_dead_policy(&self) -> Option<OnDead> {
+        self.on_dead
+    }
+
+    /// Whether it says nothing.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Checks that it makes sense for a job that requests recovery, or does not.
+    pub(crate) fn check(&self, requests_recovery: bool) -> Result<()> {
+        let least = [("timeout", self.timeout), ("stuck after", self.stuck_limit().map(|(after, _)| after))];
+        for (what, time) in least.into_iter().chain([("heartbeat only within", self.max_silence)]) {
+            if let Some(time) = time.filter(|time| time.as_millis() == 0) {
+                return Err(Error::invalid(what, format!("{time:?}"), "expected at least a millisecond"));
+            }
+        }
+        if self.missed_heartbeats == Some(0) {
+            return Err(Error::invalid("missed heartbeat limit", "0", "expected at least 1"));
+        }
+        if self.on_dead.is_some_and(|policy| policy != OnDead::NextFire) && !requests_recovery {
+            let policy = format!("{:?}", self.on_dead.unwrap_or(OnDead::RecoveryTrigger));
+            return Err(Error::invalid("on dead", policy, "expected a job that requests recovery, or NextFire"));
+        }
+        Ok(())
+    }
+
+    /// As it is stored; none if it says nothing.
+    pub(crate) fn encode(&self) -> Result<Option<String>> {
+        if self.is_default() {
+            return Ok(None);
+        }
+        let text = serde_json::to_string(self).map_err(|why| Error::invalid("job policy", "", why.to_string()))?;
+        if text.len() > MAX_POLICY_BYTES {
+            let found = format!("{} bytes", text.len());
+            return Err(Error::invalid("job policy", found, format!("expected at most {MAX_POLICY_BYTES}")));
+        }
+        Ok(Some(text))
+    }
+
+    /// As it was stored, perhaps by a later version: what is not known here is passed over.
+    pub(crate) fn decode(text: &str) -> std::result::Result<Self, String> {
+        serde_json::from_str(text).map_err(|why| format!("POLICY: {why}"))
+    }
+}
+
+/// A duration as whole milliseconds.
+mod whole_millis {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
+        u64::deserialize(input).map(Duration::from_millis)
+    }
+}
+
+/// A duration that may be missing, as whole milliseconds.
+mod millis {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::time::Duration;
+
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
+    pub(super) fn serialize<S: Serializer>(time: &Option<Duration>, out: S) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => super::whole_millis::serialize(time, out),
+            None => out.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<u64>::deserialize(input)?.map(Duration::from_millis))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_stored_as_text_and_read_again() {
+        let policy = JobPolicy::new()
+            .timeout(Duration::from_secs(90))
+            .stuck_after(Duration::from_secs(5), StuckAction::FailOver)
+            .heartbeat_only_within(Duration::from_millis(1500))
+            .missed_heartbeat_limit(6)
+            .on_dead(OnDead::NextFire);
+        let text = policy.encode().unwrap().unwrap();
+        assert_eq!(
+            text,
+            r#"{"timeout":90000,"stuck":{"after":5000,"action":"fail-over"},"maxSilence":1500,"missedHeartbeats":6,"onDead":"next-fire"}"#
+        );
+        assert_eq!(JobPolicy::decode(&text), Ok(policy));
+        assert_eq!(JobPolicy::new().encode().unwrap(), None);
+    }
+
+    #[test]
+    fn what_a_later_version_adds_is_passed_over() {
+        let policy = JobPolicy::decode(r#"{"timeout":5,"colour":"red"}"#).unwrap();
+        assert_eq!(policy, JobPolicy::new().timeout(Duration::from_millis(5)));
+        assert!(JobPolicy::decode("{").unwrap_err().starts_with("POLICY: "));
+    }
+
+    #[test]
+    fn a_policy_that_makes_no_sense_is_refused() {
+        for (policy, what) in [
+            (JobPolicy::new().timeout(Duration::ZERO), "timeout"),
+            (JobPolicy::new().stuck_after(Duration::ZERO, StuckAction::Log), "stuck after"),
+            (JobPolicy::new().heartbeat_only_within(Duration::ZERO), "heartbeat only within"),
+            (JobPolicy::new().missed_heartbeat_limit(0), "missed heartbeat limit"),
+        ] {
+            let error = policy.check(true).unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
+        assert!(JobPolicy::new().on_dead(OnDead::Revive).check(false).is_err());
+        assert!(JobPolicy::new().on_dead(OnDead::NextFire).check(false).is_ok());
+    }
+}

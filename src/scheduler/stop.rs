@@ -1,0 +1,41 @@
+//! `StopReason`: why a running job is asked to stop.
+
+use std::fmt;
+
+/// Why a run is asked to stop. The first reason stays; only the loss of the fire takes the place of another.
+///
+/// All of them reach the job in the same way: [`JobContext::should_stop`](crate::JobContext::should_stop) becomes true and
+/// [`JobContext::wait`](crate::JobContext::wait) returns. A job that ends because of it is recorded by the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// Somebody asked: [`Scheduler::interrupt`](crate::Scheduler::interrupt), or `carnelian cancel`.
+    Cancelled,
+    /// It takes longer than its [timeout](crate::JobPolicy::timeout).
+    TimedOut,
+    /// It makes no progress, and its policy says [`StuckAction::Cancel`](crate::StuckAction::Cancel).
+    Stuck,
+    /// The node ends.
+    Shutdown,
+    /// The fire belongs to another node now, or may do so by now.
+    OwnershipLost,
+}
+
+impl StopReason {
+    /// The words used in logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            StopReason::Cancelled => "cancelled",
+            StopReason::TimedOut => "timed out",
+            StopReason::Stuck => "stuck",
+            StopReason::Shutdown => "shutdown",
+            StopReason::OwnershipLost => "ownership lost",
+        }
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
