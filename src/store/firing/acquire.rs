@@ -1,7 +1,7 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
 use super::fire::{Firable, Firing, fire_id};
-use super::overlap::{Passed, pass};
+use super::overlap::{Passed, is_written, pass};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::key::TriggerKey;
@@ -10,7 +10,7 @@ use crate::store::calendars::Calendars;
 use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
-use crate::trigger::{Transition, Trigger};
+use crate::trigger::{Overlap, Transition, Trigger};
 use std::collections::BTreeSet;
 
 /// How many pages of candidates one acquisition looks through before it is content with what it has.
@@ -45,8 +45,7 @@ impl JobStore {
                     acquisition.fired.first().map(|f| &f.fire_id).or(acquisition.reserved.first().map(|r| &r.fire_id));
                 match id {
                     Some(id) => Ok(!s.existing_fired(std::slice::from_ref(id))?.is_empty()),
-                    // What was left out is left out again, if it was not.
-                    None => Ok(acquisition.skipped.is_empty() && acquisition.waiting.is_empty()),
+                    None => Ok(is_written(s, acquisition)?.unwrap_or(true)),
                 }
             },
         )
@@ -68,7 +67,8 @@ impl JobStore {
         for (fence, firable) in (first_fence..).zip(taken) {
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
             // Whether a run is in its way is asked at its own time, and not ahead of it.
-            let in_time = scheduled_ms > now_ms && firable.candidate.trigger_is_executing;
+            let may_meet = firable.candidate.trigger_is_executing && firable.trigger.overlap() != Overlap::AllowAll;
+            let in_time = may_meet && scheduled_ms > now_ms;
             if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {
                 firing.fire(firable, fence);
             } else {

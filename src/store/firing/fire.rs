@@ -1,7 +1,7 @@
 //! Fire: triggers whose time has come begin to execute.
 
 use super::acquire::fenced;
-use super::overlap::{Passed, pass, skipped};
+use super::overlap::{Passed, is_written, pass, skipped};
 use super::{Acquisition, FireBundle, Recovering, Reservation, SkipReason, SkippedFires};
 use crate::calendar::Calendar;
 use crate::error::Result;
@@ -46,7 +46,7 @@ impl JobStore {
             &mut |s, brought| match brought.fired.first() {
                 Some(bundle) => Ok(!s.existing_fired(std::slice::from_ref(&bundle.fire_id))?.is_empty()),
                 // Nothing was fired; what was given back is given back again.
-                None => Ok(false),
+                None => Ok(is_written(s, brought)?.unwrap_or(false)),
             },
         )
     }

@@ -103,6 +103,18 @@ pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acqui
     Ok(())
 }
 
+/// Whether that some triggers were passed over has been written, seen by the first of them; none if there are none.
+pub(super) fn is_written(s: &mut dyn Session, brought: &Acquisition) -> Result<Option<bool>> {
+    let mut row = |key: &TriggerKey| s.triggers(std::slice::from_ref(key)).map(|rows| rows.into_iter().next());
+    if let Some(one) = brought.skipped.first() {
+        return Ok(Some(row(&one.trigger)?.is_none_or(|row| row.next_ms != Some(one.first_ms))));
+    }
+    match brought.waiting.first() {
+        Some(key) => Ok(Some(row(key)?.is_some_and(|row| row.state == TriggerState::Blocked.name()))),
+        None => Ok(None),
+    }
+}
+
 pub(super) fn skipped(trigger: &Trigger, first_ms: i64, times: u64, reason: SkipReason) -> SkippedFires {
     SkippedFires { trigger: trigger.key.clone(), job: trigger.job_key.clone(), first_ms, times, reason }
 }
