@@ -32,8 +32,8 @@ pub use listener::{
 };
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, RunningJob, SUBMITTED_GROUP, Scheduler, SchedulerBuilder,
-    SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason, Submission,
+    CounterValues, Health, Job, JobContext, JobError, JobType, RunningJob, SUBMITTED_GROUP, Scheduler,
+    SchedulerBuilder, SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason, Submission,
 };
 
 pub use signal::{Signal, Woken};

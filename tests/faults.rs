@@ -17,10 +17,11 @@ mod kit;
 use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
-use carnelian::store::{CompletionInstruction, CompletionOutcome, FireBundle, Reservation};
+use carnelian::store::{Beat, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, Reservation};
 use carnelian::{FailureClass, GroupMatcher, JobDataMap, JobDetail, JobKey, Result, Trigger, TriggerKey, TriggerState};
 use kit::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// The nodes of a case, and what their callers know of their fires.
 struct World {
@@ -70,6 +71,13 @@ fn with_calendar(c: &Cluster, _: &mut World) {
     c.pause_triggers(&[key("idle")]).unwrap();
 }
 
+/// A job of a type of its own, which does not run.
+fn with_idle(c: &Cluster, _: &mut World) {
+    let idle = a_job("idle").job_type("idle").durable(true).build().unwrap();
+    let trigger = minutely("i1", &idle, MINUTE);
+    c.schedule(vec![(idle, vec![trigger])], false).unwrap();
+}
+
 fn ends(w: &World, instruction: CompletionInstruction) -> Vec<carnelian::store::Completion> {
     let data: JobDataMap = [("n", 2)].into_iter().collect();
     let saves = |fire: &FireBundle| fire.job.persists_job_data_after_execution().then(|| data.clone());
@@ -81,6 +89,12 @@ fn complete(w: &mut World, instruction: CompletionInstruction) -> Result<()> {
     assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded), "{outcomes:?}");
     w.running.clear();
     Ok(())
+}
+
+fn beats(w: &World) -> Vec<Beat> {
+    let beat =
+        |fire: &FireBundle| Beat { fire_id: fire.fire_id.clone(), limit: Duration::from_secs(15), progress: None };
+    w.running.iter().map(beat).collect()
 }
 
 fn operations() -> Vec<Operation> {
@@ -130,6 +144,16 @@ fn operations() -> Vec<Operation> {
             |_, w| complete(w, CompletionInstruction::SetAllJobTriggersError).unwrap(),
             |c, _| c.reset_from_error(&key("l2")).map(drop),
         ),
+        after("rename_job", with_idle, |c, _| {
+            c.rename_job(&JobKey::named("idle"), &JobKey::named("renamed"), false).map(drop)
+        }),
+        after("migrate_jobs", with_idle, |c, _| {
+            let upgrade = |_: u32, data: &mut JobDataMap| {
+                data.put("n", 7);
+                Ok(2)
+            };
+            c.migrate_jobs("idle", "busy", Some(&upgrade), false).map(drop)
+        }),
         usual("clear", |c, _| c.clear()),
         usual("add_calendar", |c, _| c.add_calendar("new", &leaving_out("7"), false, true)),
         after("add_calendar that updates triggers", with_calendar, |c, _| {
@@ -222,6 +246,33 @@ fn operations() -> Vec<Operation> {
                 |_, w| w.b.try_check_in().map(drop),
             )
         },
+        Operation {
+            retried: false,
+            ..usual("beat", |_, w| {
+                let pass = w.a.store.beat(&w.a.owner(), &beats(w), &mut Heartbeats::default())?;
+                assert_eq!(pass.lost, Vec::<String>::new());
+                Ok(())
+            })
+        },
+        Operation {
+            retried: false,
+            whole: false,
+            ..after(
+                "beat that recovers",
+                |c, w| {
+                    w.a.store.beat(&w.a.owner(), &beats(w), &mut Heartbeats::default()).unwrap();
+                    c.clock.advance(15 * SECOND);
+                    (w.a.check_in(), w.b.check_in());
+                    c.clock.advance(10 * SECOND);
+                    (w.a.check_in(), w.b.check_in());
+                },
+                |_, w| w.b.store.beat(&w.b.owner(), &[], &mut Heartbeats::default()).map(drop),
+            )
+        },
+        usual("give up", |_, w| {
+            let ids: Vec<String> = w.running.iter().map(|fire| fire.fire_id.clone()).collect();
+            w.a.store.give_up(&w.a.owner(), &ids).map(|_| w.running.clear())
+        }),
         usual("leave", |_, w| w.a.store.leave(&w.a.owner()).map(|_| w.reserved.clear())),
         after(
             "leave with nothing running",

@@ -120,6 +120,8 @@ pub enum FireOutcome {
     Failed,
     /// The job returned an error after it was interrupted.
     Cancelled,
+    /// The job took too long, or made no progress, and did not end when it was asked to.
+    TimedOut,
     /// A trigger listener said no.
     Vetoed,
     /// The node lost the fire before the job could begin.
@@ -133,6 +135,7 @@ impl FireOutcome {
             FireOutcome::Succeeded => "succeeded",
             FireOutcome::Failed => "failed",
             FireOutcome::Cancelled => "cancelled",
+            FireOutcome::TimedOut => "timed_out",
             FireOutcome::Vetoed => "vetoed",
             FireOutcome::Lost => "lost",
         }

@@ -1,10 +1,14 @@
 //! The wording of life-cycle log lines: a phrase, then `key=value`.
 
 use super::{FireEnd, FireEvent};
-use crate::key::TriggerKey;
-use crate::store::{AuditPass, Imported, Recovered, SkippedFires};
+use crate::job::StuckAction;
+use crate::key::{JobKey, TriggerKey};
+use crate::store::{AuditPass, Imported, Orphan, Recovered, SkippedFires};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;
+
+/// How many things of a kind are named one by one.
+const MOST_NAMED: usize = 100;
 
 pub(crate) fn starting(scheduler: &str, instance: &str, workers: usize, store: &str) {
     info!("starting scheduler={scheduler} instance={instance} workers={workers} store={store}");
@@ -105,15 +109,16 @@ pub(crate) fn active(instance: &str, is_active: bool) {
 
 pub(crate) fn recovered(by: &str, failed: &Recovered) {
     warn!(
-        "recovered failed instance instance={} by={by} last_checkin_ms={} freed={} recovery_triggers={} lost={} other={}",
+        "recovered failed instance instance={} by={by} last_checkin_ms={} freed={} recovery_triggers={} revived={} lost={} other={}",
         failed.instance,
         failed.last_checkin_ms.map_or("none".to_owned(), |ms| ms.to_string()),
         failed.freed,
         failed.recovery_triggers.len(),
+        failed.revived.len(),
         failed.lost.len(),
         failed.other
     );
-    for (fire, trigger) in &failed.recovery_triggers {
+    for (fire, trigger) in failed.recovery_triggers.iter().chain(&failed.revived) {
         info!("runs again instance={} fire={fire} trigger={trigger}", failed.instance);
     }
     for fire in &failed.lost {
@@ -154,6 +159,35 @@ pub(crate) fn foreign_clock(instance: &str, skew_ms: i64) {
 
 pub(crate) fn joined_by_quartz(instance: &str) {
     info!("a node of Quartz is in the cluster instance={instance}");
+}
+
+pub(crate) fn orphaned(orphans: &[Orphan]) {
+    for orphan in orphans.iter().take(MOST_NAMED) {
+        warn!(
+            "no live node can run a job job={} type={} version={} due={} reason={:?}",
+            orphan.job,
+            orphan.job_type,
+            orphan.version,
+            crate::trigger::show(orphan.next_fire_ms),
+            orphan.reason()
+        );
+    }
+    if let Some(more) = orphans.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+        warn!("no live node can run further jobs, `carnelian orphans` names them count={more}");
+    }
+}
+
+pub(crate) fn orphans_unknown(why: &str) {
+    info!("cannot tell which jobs no node can run reason={why:?}");
+}
+
+pub(crate) fn orphan_deleted(orphan: &Orphan) {
+    warn!(
+        "deleted a job that no live node could run for longer than carnelian.jobStore.deleteUnresolvedAfter job={} type={} since={}",
+        orphan.job,
+        orphan.job_type,
+        crate::trigger::show(orphan.since_ms)
+    );
 }
 
 pub(crate) fn audit_failed(why: &str) {
@@ -207,6 +241,43 @@ pub(crate) fn ended(fire: &FireEvent<'_>, end: &FireEnd) {
         None => debug!("ended job={job} fire={id} outcome={} run_ms={run_ms}", end.outcome),
         Some(why) => warn!("ended job={job} fire={id} outcome={} run_ms={run_ms} error={why:?}", end.outcome),
     }
+}
+
+pub(crate) fn came_back_late(fire_id: &str) {
+    warn!("a job came back after its fire was given up; what it returned is of no effect fire={fire_id}");
+}
+
+pub(crate) fn timed_out(job: &JobKey, fire_id: &str, run_time: Duration) {
+    warn!("a run takes too long and is asked to stop job={job} fire={fire_id} run_ms={}", run_time.as_millis());
+}
+
+pub(crate) fn asked_again(job: &JobKey, fire_id: &str) {
+    warn!("a run is asked to stop again job={job} fire={fire_id}");
+}
+
+pub(crate) fn stuck(job: &JobKey, fire_id: &str, silence: Duration, action: StuckAction) {
+    let silence_ms = silence.as_millis();
+    warn!("a run makes no progress job={job} fire={fire_id} silence_ms={silence_ms} action={action:?}");
+}
+
+pub(crate) fn given_up(job: &JobKey, fire_id: &str, why: &str) {
+    log_error!("a run is given up job={job} fire={fire_id} reason={why:?}");
+}
+
+pub(crate) fn give_up_failed(fire_ids: &[String], why: &str) {
+    warn!("fires that were given up cannot be recovered yet fires={} error={why:?}", fire_ids.join(","));
+}
+
+pub(crate) fn fire_lost(job: &JobKey, fire_id: &str) {
+    log_error!("a run is no longer this node's, another has its work job={job} fire={fire_id}");
+}
+
+pub(crate) fn cancelled(job: &JobKey, fire_id: &str, who: &str) {
+    info!("a run is asked to stop job={job} fire={fire_id} by={who:?}");
+}
+
+pub(crate) fn fell_silent(by: &str, instance: &str) {
+    warn!("fires of a living instance have fallen silent instance={instance} by={by}");
 }
 
 pub(crate) fn fenced(fire_id: &str) {

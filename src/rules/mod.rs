@@ -10,3 +10,4 @@ pub(crate) mod misfire;
 pub(crate) mod new_calendar;
 pub(crate) mod overlap;
 pub(crate) mod passing_over;
+pub(crate) mod watch;

@@ -281,7 +281,9 @@ impl Acquirer {
             for fire_id in &brought.cancelled {
                 let handle = here.iter().find(|handle| handle.fire_id() == fire_id);
                 log::cancelled_by_trigger(fire_id, handle.is_some());
-                handle.into_iter().for_each(|handle| handle.stop(StopReason::Cancelled));
+                if let Some(handle) = handle {
+                    handle.stop(StopReason::Cancelled);
+                }
             }
         }
         brought.skipped.len() + brought.waiting.len()

@@ -4,6 +4,7 @@ use super::context::JobContext;
 use super::instance_id;
 use super::job::{Job, JobError};
 use super::job_files::JobFiles;
+use super::job_type::JobType;
 use super::life::Life;
 use super::node::Node;
 use super::{Inner, Scheduler, WeakScheduler};
@@ -12,11 +13,12 @@ use crate::error::{Error, Result};
 use crate::key::check_name;
 use crate::listener::{
     HistoryClock, JobHistory, JobListener, ListenerManager, Listeners, SchedulerListener, TriggerHistory,
-    TriggerListener,
+    TriggerListener, guarded, log,
 };
 use crate::matcher::KeyMatcher;
 use crate::settings::{InstanceIdSetting, Settings};
-use crate::store::{JobStore, StoreSettings};
+use crate::store::{DeadFire, DeadFireDecision, DeadFireHandler, JobStore, StoreSettings};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -30,7 +32,9 @@ pub struct SchedulerBuilder {
     pool: Option<crate::store::CallersPool>,
     clock: Option<Arc<dyn Clock>>,
     instance_id: Option<String>,
-    jobs: Vec<(String, Arc<dyn Job>)>,
+    jobs: Vec<(String, JobType)>,
+    aliases: Vec<(String, String)>,
+    dead_fire_handlers: DeadFireHandlers,
     listeners: Listeners,
 }
 
@@ -89,8 +93,20 @@ impl SchedulerBuilder {
     }
 
     /// Adds a job type.
-    pub fn job(mut self, job_type: impl Into<String>, job: impl Job) -> Self {
-        self.jobs.push((job_type.into(), Arc::new(job)));
+    pub fn job(self, job_type: impl Into<String>, job: impl Job) -> Self {
+        self.job_type(job_type, JobType::new(job))
+    }
+
+    /// Adds a job type with what else is to be said of it: see [`JobType`].
+    pub fn job_type(mut self, name: impl Into<String>, job_type: JobType) -> Self {
+        self.jobs.push((name.into(), job_type));
+        self
+    }
+
+    /// Has the node run jobs that are stored under an old name of a type as well: see
+    /// [`Scheduler::register_job_alias`].
+    pub fn job_alias(mut self, old: impl Into<String>, new: impl Into<String>) -> Self {
+        self.aliases.push((old.into(), new.into()));
         self
     }
 
@@ -100,6 +116,27 @@ impl SchedulerBuilder {
         F: Fn(&mut JobContext) -> Result<(), JobError> + Send + Sync + 'static,
     {
         self.job(job_type, run)
+    }
+
+    /// Decides what becomes of the work of dead fires of jobs of this type whose policy is
+    /// [`OnDead::Ask`](crate::OnDead::Ask). Any node may recover a fire: all of them should have the same handlers.
+    ///
+    /// ```
+    /// use carnelian::Scheduler;
+    /// use carnelian::store::{DeadFire, DeadFireDecision};
+    /// use std::time::Duration;
+    ///
+    /// let handler = |dead: &DeadFire| match dead.attempt {
+    ///     0 => Some(DeadFireDecision::Recover),
+    ///     1..5 => Some(DeadFireDecision::RecoverAfter(Duration::from_secs(300))),
+    ///     _ => Some(DeadFireDecision::Error),
+    /// };
+    /// let builder = Scheduler::builder().dead_fire_handler("billing.close_day", handler);
+    /// # let _ = builder;
+    /// ```
+    pub fn dead_fire_handler(mut self, job_type: impl Into<String>, handler: impl DeadFireHandler + 'static) -> Self {
+        self.dead_fire_handlers.by_type.insert(job_type.into(), Box::new(handler));
+        self
     }
 
     /// Adds a listener for the runs of all jobs.
@@ -133,8 +170,8 @@ impl SchedulerBuilder {
     /// The scheduler, not started yet.
     ///
     /// # Errors
-    /// [`Error::Settings`] with all problems of the settings, [`Error::Invalid`] for a name that cannot be stored,
-    /// and what keeps the store from being opened.
+    /// [`Error::Settings`] with all problems of the settings, [`Error::Invalid`] for a name that cannot be stored, what is
+    /// wrong with a [`JobType`] or an old name, and what keeps the store from being opened.
     pub fn build(self) -> Result<Scheduler> {
         let mut settings = match (self.settings, self.settings_file) {
             (Some(_), Some(path)) => {
@@ -160,6 +197,10 @@ impl SchedulerBuilder {
             Some(store) => store,
             None => crate::store::open(&settings, Arc::clone(&clock))?,
         };
+        let store = match self.dead_fire_handlers {
+            handlers if handlers.by_type.is_empty() => store,
+            handlers => store.with_dead_fire_handler(Arc::new(handlers)),
+        };
         adopt(store.settings(), &mut settings);
         let instance = match (self.instance_id, &settings.scheduler.instance_id) {
             (Some(name), _) => name,
@@ -177,7 +218,28 @@ impl SchedulerBuilder {
         for (job_type, job) in self.jobs {
             inner.node.registry.register(job_type, job)?;
         }
+        for (old, new) in self.aliases {
+            inner.node.registry.alias(old, &new)?;
+        }
+        inner.node.types_changed();
         Ok(Scheduler { inner })
+    }
+}
+
+/// Handlers of dead fires, by the type of their jobs.
+#[derive(Default)]
+struct DeadFireHandlers {
+    by_type: BTreeMap<String, Box<dyn DeadFireHandler>>,
+}
+
+impl DeadFireHandler for DeadFireHandlers {
+    fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision> {
+        let handler = self.by_type.get(&fire.job_type)?;
+        // A panic would end the recovery, again and again, on every node.
+        guarded(|| handler.decide(fire)).unwrap_or_else(|panic| {
+            log::listener_failed("dead fire handler", &fire.job_type, "decide", &panic);
+            None
+        })
     }
 }
 

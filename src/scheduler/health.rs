@@ -26,7 +26,7 @@ pub enum ServiceState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceHealth {
-    /// `acquirer`, `misfire`, `cluster` or `completer`; `job-files` if the settings name some.
+    /// `acquirer`, `misfire`, `cluster`, `completer` or `heartbeat`; `job-files` if the settings name some.
     pub name: &'static str,
     /// What it is doing.
     pub state: ServiceState,
@@ -129,6 +129,8 @@ counters! {
     failed,
     /// Runs that ended with an error after they were interrupted.
     cancelled,
+    /// Runs that took too long, or made no progress, and were ended in their place.
+    timed_out,
     /// Fires that a trigger listener refused.
     vetoed,
     /// Fires that were lost before their job began.
@@ -153,8 +155,12 @@ counters! {
     paused_on_failure,
     /// Check-ins that failed.
     checkin_failures,
+    /// Times that a run was found to be stuck.
+    stuck,
     /// Triggers and jobs that an audit set right.
     mended,
+    /// Alarms for jobs that no living node can run: one for each before it is due, and one with each audit.
+    orphaned_jobs,
 }
 
 impl Counters {
@@ -163,6 +169,7 @@ impl Counters {
             FireOutcome::Succeeded => self.succeeded.add(1),
             FireOutcome::Failed => self.failed.add(1),
             FireOutcome::Cancelled => self.cancelled.add(1),
+            FireOutcome::TimedOut => self.timed_out.add(1),
             FireOutcome::Vetoed => self.vetoed.add(1),
             FireOutcome::Lost => self.lost.add(1),
         }
@@ -207,12 +214,19 @@ pub struct Health {
     pub free_workers: usize,
     /// Fires handed to workers and not ended.
     pub running: usize,
+    /// Running fires that have made no progress for longer than they may.
+    pub stuck_fires: usize,
+    /// Threads that were given up since their jobs would not end, and have not ended since. There are never more than
+    /// workers: beyond that a worker stays with its job.
+    pub stray_threads: usize,
     /// Triggers reserved for their time.
     pub reserved: usize,
     /// Ended fires that are not recorded yet.
     pub unrecorded: usize,
     /// Triggers left alone since they cannot be read, with the reason.
     pub quarantined: Vec<(TriggerKey, String)>,
+    /// Jobs that no living node can run, at the last audit; 0 on nodes that leave the audit to another.
+    pub orphans: usize,
     /// The services.
     pub services: Vec<ServiceHealth>,
     /// The counters.

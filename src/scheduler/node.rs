@@ -13,7 +13,7 @@ use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
 use crate::store::{Imported, JobStore, SkippedFires};
 use parking_lot::Mutex;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -37,6 +37,7 @@ pub(crate) struct Node {
     pub(crate) misfire: Post,
     pub(crate) cluster: Post,
     pub(crate) completer: Post,
+    pub(crate) heartbeat: Post,
     pub(crate) job_files: Post,
     /// The node does not fire for now.
     pub(crate) standby: AtomicBool,
@@ -52,17 +53,25 @@ pub(crate) struct Node {
     /// Raised when completions were recorded, for whoever waits for the last.
     pub(crate) recorded: Signal,
     pub(crate) quarantine: super::quarantine::Quarantine,
+    /// Jobs that no living node can run, if this node is the one that looks for them; for health.
+    pub(crate) orphans: AtomicUsize,
 }
 
-/// The ids of fires that have ended and are not recorded yet.
+/// The ids of fires that have ended and are not recorded yet, each with whether heartbeats of it are stored: those must go
+/// on until its end is recorded.
 #[derive(Default)]
 pub(crate) struct Unrecorded {
-    ids: Mutex<BTreeSet<String>>,
+    ids: Mutex<BTreeMap<String, bool>>,
 }
 
 impl Unrecorded {
-    pub(crate) fn add(&self, fire_id: &str) {
-        self.ids.lock().insert(fire_id.to_owned());
+    pub(crate) fn add(&self, fire_id: &str, is_beaten: bool) {
+        self.ids.lock().insert(fire_id.to_owned(), is_beaten);
+    }
+
+    /// Those of which heartbeats are stored.
+    pub(crate) fn beaten(&self) -> Vec<String> {
+        self.ids.lock().iter().filter(|(_, is_beaten)| **is_beaten).map(|(id, _)| id.clone()).collect()
     }
 
     pub(crate) fn remove<'a>(&self, fire_ids: impl Iterator<Item = &'a str>) {
@@ -120,7 +129,7 @@ impl Node {
             scheduler,
             name: settings.scheduler.instance_name.as_str().into(),
             instance: instance.into(),
-            store,
+            store: store.of_node(),
             clock,
             standing: Arc::new(standing),
             registry: Registry::default(),
@@ -130,6 +139,7 @@ impl Node {
             misfire: Post::new("misfire"),
             cluster: Post::new("cluster"),
             completer: Post::new("completer"),
+            heartbeat: Post::new("heartbeat"),
             job_files: Post::new("job-files"),
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
@@ -138,6 +148,7 @@ impl Node {
             uncertain: AtomicBool::new(false),
             recorded: Signal::default(),
             quarantine: super::quarantine::Quarantine::default(),
+            orphans: AtomicUsize::new(0),
             settings,
         }
     }
@@ -162,6 +173,11 @@ impl Node {
         Ok(imported)
     }
 
+    /// Tells the store, and with the next check-in the other nodes, what this one can run.
+    pub(crate) fn types_changed(&self) {
+        self.store.set_job_types(self.registry.infos());
+    }
+
     /// Whether this node takes work at all: started, not standing by, and not the passive one.
     pub(crate) fn is_firing(&self) -> bool {
         !self.standby.load(Ordering::SeqCst) && self.active.load(Ordering::SeqCst) && !self.standing.is_stopping()
@@ -181,7 +197,7 @@ impl Node {
     pub(crate) fn known_fires(&self) -> BTreeSet<String> {
         // In this order: a fire is noted as unrecorded before it leaves the table.
         let mut known: BTreeSet<String> = self.standing.fires().iter().map(|fire| fire.fire_id().to_owned()).collect();
-        known.extend(self.unrecorded.ids.lock().iter().cloned());
+        known.extend(self.unrecorded.ids.lock().keys().cloned());
         known
     }
 

@@ -6,6 +6,7 @@ use super::context::JobContext;
 use super::job::{Job, JobError};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
+use super::stop::StopReason;
 use crate::listener::{FireEnd, FireOutcome, guarded, log};
 use crate::store::{Completion, CompletionInstruction};
 use crossbeam_channel::Sender;
@@ -47,7 +48,7 @@ impl RunShell {
     /// Runs one fire to its end.
     pub(crate) fn run(&self, task: FireTask) {
         let node = &*self.node;
-        let FireTask { bundle, handle } = task;
+        let FireTask { mut bundle, handle } = task;
         let mut in_table = InTable { node, handle: Arc::clone(&handle), is_accounted: false };
         if let Err(why) = self.await_hold(&handle) {
             in_table.is_accounted = true;
@@ -55,19 +56,32 @@ impl RunShell {
             node.counters.fire(FireOutcome::Lost);
             return;
         }
-        let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle);
+        let (upgraded, broken) = match node.registry.bring_up(&mut bundle) {
+            Ok(version) => (version, None),
+            Err(error) => (None, Some(error)),
+        };
+        let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle, upgraded);
         handle.begin(node.clock.ticks());
+        if handle.watched().is_some() {
+            // Its watch has a new time to look at.
+            node.heartbeat.signal.raise();
+        }
         log::fired(&ctx.event());
-        let (instruction, failed) = if node.listeners.trigger_fired(&ctx.event()) {
+        let end = if node.listeners.trigger_fired(&ctx.event()) {
             log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
             node.counters.fire(FireOutcome::Vetoed);
-            (CompletionInstruction::NoInstruction, false)
+            handle.begin_end().then_some((CompletionInstruction::NoInstruction, false))
         } else {
-            self.execute(&mut ctx, &handle)
+            self.execute(&mut ctx, &handle, broken.as_ref())
+        };
+        let Some((instruction, failed)) = end else {
+            in_table.is_accounted = true;
+            log::came_back_late(handle.fire_id());
+            return;
         };
         let ended = ended(&ctx, &handle, instruction, failed);
-        node.unrecorded.add(handle.fire_id());
+        node.unrecorded.add(handle.fire_id(), handle.is_beaten());
         in_table.is_accounted = true;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
         if let Err(refused) = self.completions.send(ended) {
@@ -94,14 +108,26 @@ impl RunShell {
         }
     }
 
-    /// Runs the job, again and again if it asks for it; returns what becomes of its trigger, and whether the last run failed.
-    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> (CompletionInstruction, bool) {
+    /// Runs the job, again and again if it asks for it; returns what becomes of its trigger, and whether the last run failed;
+    /// none if the fire was ended in its place meanwhile. Data that could not be upgraded it does not see.
+    fn execute(
+        &self,
+        ctx: &mut JobContext,
+        handle: &RunHandle,
+        broken: Option<&JobError>,
+    ) -> Option<(CompletionInstruction, bool)> {
         let node = &*self.node;
         let job = node.registry.job(ctx.job().job_type());
         loop {
             node.listeners.job_to_be_executed(&ctx.event());
             let begun = node.clock.ticks();
-            let result = attempt(job.as_deref(), ctx);
+            let result = match broken {
+                Some(error) => Err(Failure { error: error.clone(), panicked: false }),
+                None => attempt(job.as_deref(), ctx),
+            };
+            if !handle.begin_end() {
+                return None;
+            }
             let run_time = node.clock.ticks().saturating_sub(begun);
             let end = self.end_of(&result, ctx, handle, run_time);
             log::ended(&ctx.event(), &end);
@@ -116,17 +142,18 @@ impl RunShell {
             let instruction = result.as_ref().map_or_else(instruction_of, |()| CompletionInstruction::NoInstruction);
             node.listeners.trigger_complete(&ctx.event(), instruction);
             node.counters.fire(end.outcome);
-            let failed = end.outcome == FireOutcome::Failed;
+            let failed = matches!(end.outcome, FireOutcome::Failed | FireOutcome::TimedOut);
             if !refire || ctx.should_stop() {
-                return (instruction, failed);
+                return Some((instruction, failed));
             }
             if ctx.count_refire() > MOST_REFIRES {
                 node.listeners.error(&format!(
                     "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
                     ctx.job().key()
                 ));
-                return (instruction, failed);
+                return Some((instruction, failed));
             }
+            handle.run_again();
         }
     }
 
@@ -139,8 +166,11 @@ impl RunShell {
     ) -> FireEnd {
         let outcome = match result {
             Ok(()) => FireOutcome::Succeeded,
-            Err(_) if handle.is_interrupted() => FireOutcome::Cancelled,
-            Err(_) => FireOutcome::Failed,
+            Err(_) => match handle.stop_reason() {
+                Some(StopReason::TimedOut | StopReason::Stuck) => FireOutcome::TimedOut,
+                Some(_) => FireOutcome::Cancelled,
+                None => FireOutcome::Failed,
+            },
         };
         let error = result.as_ref().err().map(|failure| crate::error::shorten(failure.error.message(), 2000));
         FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }

@@ -9,6 +9,7 @@ mod definitions;
 #[cfg(any(test, feature = "test-util"))]
 pub mod faults;
 mod firing;
+mod job_types;
 mod memory;
 mod open;
 pub mod row;
@@ -19,14 +20,15 @@ mod transaction;
 mod upkeep;
 
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, JobRows, Lock, Owner, Session,
-    StatementCounts, TriggerRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, JobRows, Lock, OrphanRows, Owner, Session,
+    StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle,
     MAX_CHECKPOINT_BYTES, Recorded, Recovering, Reservation, SkipReason, SkippedFires,
 };
+pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
 pub use open::open;
 pub use upkeep::{
@@ -105,6 +107,8 @@ pub struct JobStore {
     dead_fires: Option<Arc<dyn DeadFireHandler>>,
     /// Whether a node of Quartz was registered at the last look.
     beside_quartz: Arc<AtomicBool>,
+    /// What is known of job types, by the node that this is the store of.
+    known: Arc<parking_lot::RwLock<job_types::Known>>,
 }
 
 impl JobStore {
@@ -117,6 +121,7 @@ impl JobStore {
             decoded_calendars: Arc::default(),
             dead_fires: None,
             beside_quartz: Arc::default(),
+            known: Arc::default(),
         }
     }
 

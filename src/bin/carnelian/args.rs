@@ -2,7 +2,7 @@
 
 use crate::value::{self, Moment};
 use crate::when::{self, CalendarInterval};
-use carnelian::{JobKey, MisfireInstruction, Overlap, TriggerKey};
+use carnelian::{JobKey, MisfireInstruction, OnDead, Overlap, StuckAction, TriggerKey};
 use chrono::{NaiveTime, WeekdaySet};
 use chrono_tz::Tz;
 use clap::{Args, Parser, Subcommand};
@@ -54,8 +54,15 @@ pub enum Command {
         #[arg(long)]
         reserved: bool,
     },
+    /// Asks a run to stop, wherever it is; exit code 1 if it does not run, or was asked before
+    Cancel {
+        /// The fire, as `running` shows it
+        fire: String,
+    },
     /// The nodes with their last check-in
     Cluster,
+    /// Jobs that no live node can run, since when, and why; exit code 1 if it cannot be told
+    Orphans(Orphans),
     /// Why a trigger is not running right now, or when it will
     Explain {
         /// The trigger, `group.name`
@@ -153,12 +160,37 @@ pub struct Schedule {
     pub calendar: Option<String>,
     #[command(flatten)]
     pub flags: JobFlags,
+    #[command(flatten)]
+    pub policy: Policy,
     /// Replaces the job and the trigger if they exist; fires in progress go on
     #[arg(long)]
     pub replace: bool,
     /// Your name for the request: a second one with it stores nothing, and is answered like the first
     #[arg(long, value_name = "ID", conflicts_with = "replace")]
     pub request_id: Option<String>,
+}
+
+/// What is done about a run that takes too long, falls silent or dies.
+#[derive(Args, Default)]
+pub struct Policy {
+    /// How long a run may take; then it is asked to stop, and given up if it does not [default: as long as it likes]
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub timeout: Option<Duration>,
+    /// After how long without progress a run is stuck [default: 5m for jobs that report progress]
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub stuck_after: Option<Duration>,
+    /// What is done then [default: log]
+    #[arg(long, value_name = "ACTION", requires = "stuck_after", value_parser = value::stuck_action())]
+    pub on_stuck: Option<StuckAction>,
+    /// A run that is silent for so long has no heartbeat any more, and dies [default: none]
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub max_silence: Option<Duration>,
+    /// How many heartbeats a run may miss [default: that of the node]
+    #[arg(long, value_name = "N")]
+    pub missed_heartbeats: Option<u32>,
+    /// With --recover: what becomes of the work of a dead fire [default: recovery-trigger]
+    #[arg(long, value_name = "POLICY", value_parser = value::on_dead())]
+    pub on_dead: Option<OnDead>,
 }
 
 #[derive(Args)]
@@ -225,6 +257,12 @@ pub struct JobFlags {
     /// The job stays when no trigger points to it
     #[arg(long)]
     pub durable: bool,
+    /// The version of the type's data that the data are of [default: the latest that a live node reads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub data_version: Option<u32>,
+    /// Stores it even if every live node that has the type calls it deprecated
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Subcommand)]
@@ -257,6 +295,25 @@ pub enum JobCommand {
         /// One entry of data for this run; may be repeated
         #[arg(long, value_name = "K=V", value_parser = value::entry)]
         data: Vec<(String, String)>,
+    },
+    /// Gives a job another key, with its triggers; refused while it runs
+    Rename {
+        old: JobKey,
+        new: JobKey,
+        /// Only says what would be done
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Gives all jobs of a type another type; those that run are left, and named
+    ///
+    /// Data are upgraded by programs that have the type's code (`Scheduler::migrate_jobs`), or when a job runs.
+    Migrate {
+        /// The type they have, and the one they get
+        #[arg(long = "type", value_names = ["OLD", "NEW"], num_args = 2, required = true)]
+        types: Vec<String>,
+        /// Only says what would be done
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Pauses the job's triggers
     Pause { job: JobKey },
@@ -356,6 +413,16 @@ pub struct Check {
     /// How late a waiting trigger must be to count as overdue
     #[arg(long, value_name = "DUR", default_value = "1s", value_parser = value::duration)]
     pub overdue_after: Duration,
+}
+
+#[derive(Args)]
+pub struct Orphans {
+    /// Only those that have been orphans for so long: `500ms 30s 5m 2h 1d`
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub older_than: Option<Duration>,
+    /// Deletes them, with their triggers; those that run stay
+    #[arg(long)]
+    pub delete: bool,
 }
 
 #[derive(Args)]

@@ -14,6 +14,7 @@ mod failure;
 mod import;
 mod job;
 mod node;
+mod orphans;
 mod output;
 mod pausing;
 mod schedule;
@@ -55,7 +56,9 @@ fn run(cli: &Cli) -> Outcome {
         Command::Group(command) => pausing::group(&config.open()?, output, command),
         Command::All(command) => pausing::all(&config.open()?, output, command),
         Command::Running { reserved } => cluster::running(&config.open()?, output, *reserved),
+        Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
         Command::Cluster => cluster::cluster(&config.open()?, output),
+        Command::Orphans(options) => orphans::run(&config.open()?, output, options),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),
         Command::Check(bounds) => cluster::check(&config.open()?, output, bounds),

@@ -1,18 +1,20 @@
 //! `schedule`: stores a job and a trigger in one transaction.
 
-use crate::args::{JobFlags, Schedule};
+use crate::args::{JobFlags, Policy, Schedule};
 use crate::calendar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
 use crate::value::{Moment, data_map};
 use crate::when;
 use carnelian::store::{JobStore, Request};
-use carnelian::{JobDetail, JobKey, Trigger};
+use carnelian::{JobDetail, JobKey, JobPolicy, Trigger};
 use serde_json::json;
 
 /// Stores what the options describe, and says when it fires first.
 pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
+    store.learn_job_types(options.flags.force)?;
     let detail = job(options.job.clone(), &options.job_type, &options.flags, options.flags.durable)?;
+    let detail = detail.to_builder().policy(policy(&options.policy)).build()?;
     let trigger = trigger(store, options)?;
     if let Some(id) = &options.request_id {
         return once(store, output, id, detail, trigger);
@@ -53,7 +55,30 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
     if let Some(text) = &flags.description {
         builder = builder.description(text);
     }
+    if let Some(version) = flags.data_version {
+        builder = builder.version(version);
+    }
     Ok(builder.build()?)
+}
+
+fn policy(options: &Policy) -> JobPolicy {
+    let mut policy = JobPolicy::new();
+    if let Some(time) = options.timeout {
+        policy = policy.timeout(time);
+    }
+    if let Some(time) = options.stuck_after {
+        policy = policy.stuck_after(time, options.on_stuck.unwrap_or_default());
+    }
+    if let Some(time) = options.max_silence {
+        policy = policy.heartbeat_only_within(time);
+    }
+    if let Some(limit) = options.missed_heartbeats {
+        policy = policy.missed_heartbeat_limit(limit);
+    }
+    if let Some(choice) = options.on_dead {
+        policy = policy.on_dead(choice);
+    }
+    policy
 }
 
 fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
@@ -137,6 +162,7 @@ fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
             flag(wanted.persists_job_data_after_execution()),
         ),
         ("durable", flag(stored.is_durable()), flag(wanted.is_durable())),
+        ("policy", format!("{:?}", stored.policy()), format!("{:?}", wanted.policy())),
         ("data", data(stored), if keeps_data { data(stored) } else { data(wanted) }),
     ];
     let differing: Vec<&str> =

@@ -109,9 +109,9 @@ impl JobStore {
             return Err(Error::invalid("most fires of the backfill", most, format!("expected 1 to {HIGHEST_MOST}")));
         }
         match backfill.is_dry_run {
-            true => self.read("plan a backfill", |s| self.plan(s, backfill)),
+            true => self.read("plan a backfill", |s| self.plan_backfill(s, backfill)),
             false => self.write("backfill a trigger", |s| {
-                let mut planned = self.plan(s, backfill)?;
+                let mut planned = self.plan_backfill(s, backfill)?;
                 self.store_planned(s, &mut planned)?;
                 Ok(planned)
             }),
@@ -119,7 +119,7 @@ impl JobStore {
         .map(|planned| Backfilled { fires: planned.fires, stored: planned.triggers })
     }
 
-    fn plan(&self, s: &mut dyn Session, backfill: &Backfill) -> Result<Planned> {
+    fn plan_backfill(&self, s: &mut dyn Session, backfill: &Backfill) -> Result<Planned> {
         let Backfill { trigger: key, from_ms, to_ms, most, .. } = backfill;
         let now_ms = s.now_ms()?;
         if *to_ms > now_ms {

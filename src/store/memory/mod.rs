@@ -5,12 +5,13 @@ mod definitions;
 mod executions;
 mod fires;
 mod journal;
+mod types;
 mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, InstanceRow, JobRow, RecoveryRow, RequestRow, Snapshot,
-    TriggerRow,
+    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow,
+    OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -46,6 +47,9 @@ struct Tables {
     requests: Journaled<String, (RequestRow, i64)>,
     beats: Journaled<String, BeatRow>,
     cancels: Journaled<String, CancelRow>,
+    job_types: Journaled<String, Vec<JobTypeRow>>,
+    job_versions: Journaled<JobKey, JobVersionRow>,
+    orphans: Journaled<JobKey, OrphanRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -63,6 +67,9 @@ impl Tables {
         self.requests.commit();
         self.beats.commit();
         self.cancels.commit();
+        self.job_types.commit();
+        self.job_versions.commit();
+        self.orphans.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -79,6 +86,9 @@ impl Tables {
         self.requests.roll_back();
         self.beats.roll_back();
         self.cancels.roll_back();
+        self.job_types.roll_back();
+        self.job_versions.roll_back();
+        self.orphans.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

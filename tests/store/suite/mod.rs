@@ -16,15 +16,18 @@ mod firing;
 mod heartbeat;
 mod import;
 mod intervals;
+mod job_types;
 mod membership;
 mod misfires;
 mod options;
+mod orphans;
 mod overlap;
 mod pausing;
 mod policies;
 mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;
+mod renaming;
 mod scheduling;
 mod states;
 mod work;

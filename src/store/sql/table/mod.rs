@@ -7,8 +7,11 @@ mod calendars;
 mod executions;
 mod fired;
 mod instances;
+mod job_types;
+mod job_versions;
 mod jobs;
 mod options;
+mod orphans;
 mod paused;
 mod policies;
 mod recurrences;
@@ -26,6 +29,9 @@ const NO_TIME: i64 = -1;
 
 /// The columns of a trigger's key.
 const BARE_KEY: [&str; 2] = ["trigger_name", "trigger_group"];
+
+/// The columns of a job's key.
+const JOB_KEY: [&str; 2] = ["job_name", "job_group"];
 
 /// A time that may be Quartz's "none".
 fn time(ms: Option<i64>) -> Option<i64> {
