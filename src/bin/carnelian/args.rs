@@ -1,8 +1,10 @@
 //! The command line's grammar: commands, options and their help.
 
+use crate::backfill::Backfill;
+use crate::schedule::TriggerPolicies;
 use crate::value::{self, Moment};
 use crate::when::{self, CalendarInterval};
-use carnelian::{JobKey, MisfireInstruction, OnDead, Overlap, StuckAction, TriggerKey};
+use carnelian::{JobKey, MisfireInstruction, OnDead, StuckAction, TriggerKey};
 use chrono::{NaiveTime, WeekdaySet};
 use chrono_tz::Tz;
 use clap::{Args, Parser, Subcommand};
@@ -141,17 +143,8 @@ pub struct Schedule {
     /// What is done when it could not fire in time
     #[arg(long, value_name = "NAME", default_value = "smart", value_parser = value::misfire())]
     pub misfire: MisfireInstruction,
-    /// What becomes of a fire that comes due while an earlier one of the trigger runs; all but allow-all not beside nodes
-    /// of Quartz
-    #[arg(long, value_name = "NAME", default_value = "allow-all", value_parser = value::overlap())]
-    pub overlap: Overlap,
-    /// Fires that have been due for longer are left out, whatever --misfire says; not beside nodes of Quartz [default:
-    /// --misfire alone decides]
-    #[arg(long, value_name = "DUR", value_parser = value::duration)]
-    pub catch_up: Option<Duration>,
-    /// The trigger is paused when a run of it fails; not beside nodes of Quartz
-    #[arg(long)]
-    pub pause_on_failure: bool,
+    #[command(flatten)]
+    pub policies: TriggerPolicies,
     /// Higher fires first among triggers of one moment
     #[arg(long, value_name = "N", default_value_t = carnelian::DEFAULT_PRIORITY, allow_negative_numbers = true)]
     pub priority: i32,
@@ -341,26 +334,6 @@ pub enum TriggerCommand {
     Reset { trigger: TriggerKey },
     /// Makes up for its fires in a range of the past: a one-shot trigger in the group BACKFILL for each
     Backfill(Backfill),
-}
-
-#[derive(Args)]
-pub struct Backfill {
-    pub trigger: TriggerKey,
-    /// The first moment of the range: ISO 8601 with offset
-    #[arg(long, value_name = "TIME", value_parser = value::moment)]
-    pub from: Moment,
-    /// The last moment of the range: ISO 8601 with offset, or `now`
-    #[arg(long, value_name = "TIME", value_parser = value::moment)]
-    pub to: Moment,
-    /// Refused if there are more fires than this, 10000 at most
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub most: usize,
-    /// The fires may run side by side although the trigger's --overlap does not let its own
-    #[arg(long)]
-    pub may_overlap: bool,
-    /// Says what would be stored, and stores nothing
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 #[derive(Subcommand)]

@@ -1,14 +1,13 @@
 //! `trigger`: lists, shows, deletes, pauses, resumes and resets triggers.
 
-use crate::args::{self, TriggerCommand};
+use crate::args::TriggerCommand;
+use crate::backfill;
 use crate::failure::{Failure, Outcome};
 use crate::job::data;
 use crate::output::{Output, fields, table, time};
-use crate::value::Moment;
 use crate::when;
 use carnelian::store::{JobStore, TriggerSummary};
-use carnelian::{Backfill, BackfilledFire, GroupMatcher, MisfireInstruction, Overlap, TriggerKey, TriggerOption};
-use chrono::DateTime;
+use carnelian::{GroupMatcher, MisfireInstruction, Overlap, TriggerKey, TriggerOption};
 use serde_json::{Value, json};
 
 /// Runs one of the `trigger` commands.
@@ -39,47 +38,8 @@ pub fn run(store: &JobStore, output: Output, command: &TriggerCommand) -> Outcom
             }
             done(output, trigger, "reset")
         }
-        TriggerCommand::Backfill(options) => backfill(store, output, options),
+        TriggerCommand::Backfill(options) => backfill::run(store, output, options),
     }
-}
-
-fn backfill(store: &JobStore, output: Output, options: &args::Backfill) -> Outcome {
-    let now_ms = store.earliest_due(&[])?.0;
-    let moment = |moment: Moment| {
-        let given = moment.resolve(|| Ok(now_ms))?;
-        Ok::<_, Failure>(given.or_else(|| DateTime::from_timestamp_millis(now_ms)).unwrap_or_default())
-    };
-    let wanted = Backfill::new(options.trigger.clone(), moment(options.from)?, moment(options.to)?);
-    let wanted = wanted.most(options.most).may_overlap(options.may_overlap).dry_run(options.dry_run);
-    let done = store.backfill(&wanted)?;
-    let fires = done.fires.iter().map(|fire| {
-        json!({
-            "scheduled_fire_ms": fire.scheduled_fire_time.timestamp_millis(),
-            "trigger": fire.trigger.to_string(),
-            "is_new": fire.is_new,
-        })
-    });
-    let new = done.fires.iter().filter(|fire| fire.is_new).count();
-    let document = json!({
-        "trigger": options.trigger.to_string(),
-        "dry_run": options.dry_run,
-        "new": new,
-        "fires": fires.collect::<Vec<_>>(),
-    });
-    output.answer(document, || {
-        let what = |is_new: bool| match (is_new, options.dry_run) {
-            (true, false) => "stored",
-            (true, true) => "would be stored",
-            (false, _) => "stored before",
-        };
-        let row = |fire: &BackfilledFire| {
-            let time_ms = fire.scheduled_fire_time.timestamp_millis();
-            vec![time(Some(time_ms)), what(fire.is_new).to_owned(), fire.trigger.to_string()]
-        };
-        let mut text = table(&["FIRE TIME", "WHAT", "TRIGGER"], &done.fires.iter().map(row).collect::<Vec<_>>());
-        text.push_str(&format!("{new} of {} fires of {}: {}\n", done.fires.len(), options.trigger, what(true)));
-        text
-    })
 }
 
 fn done(output: Output, trigger: &TriggerKey, what: &str) -> Outcome {
