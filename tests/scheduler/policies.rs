@@ -208,3 +208,38 @@ fn a_backfill_runs_for_each_time_of_the_past() {
     wait_until("they are counted", LONG, || node.health().counters.succeeded == 3);
     cluster.await_quiet();
 }
+
+/// The node that finds the trigger due is not the one that runs it: that one learns of it with its next heartbeat.
+#[test]
+fn a_run_on_another_node_is_cancelled_too() {
+    let cluster = Cluster::new();
+    let (stopped, stops) = unbounded();
+    let node = |instance: &str| {
+        let stopped = stopped.clone();
+        let name = instance.to_owned();
+        let properties = "threadPool.threadCount = 2\ncarnelian.scheduler.heartbeatInterval = 100";
+        let sleep = move |ctx: &mut JobContext| match ctx.wait(Duration::from_secs(3600)) {
+            true => Ok(()),
+            false => {
+                stopped.send(name.clone()).unwrap();
+                Err(JobError::new("told to stop"))
+            }
+        };
+        cluster.node_with(instance, properties).job_fn("sleep", sleep).build().unwrap()
+    };
+    let (first, second) = (node("n1"), node("n2"));
+    first.start().unwrap();
+    let detail = job("j", "sleep");
+    first
+        .schedule_job(detail.clone(), every(1_000, &detail).overlap(Overlap::CancelPrevious).build().unwrap())
+        .unwrap();
+    wait_until("it runs", LONG, || first.running_here().iter().any(|run| run.running_for.is_some()));
+    first.standby();
+    second.start().unwrap();
+    assert_eq!(stops.recv_timeout(LONG).unwrap(), "n1");
+    wait_until("the next runs", LONG, || second.running_here().iter().any(|run| run.running_for.is_some()));
+    second.unschedule(&key()).unwrap();
+    second.interrupt(detail.key());
+    cluster.await_quiet();
+    cluster.assert_sound();
+}
