@@ -37,9 +37,10 @@ pub use scheduler::{
 };
 
 pub use signal::{Signal, Woken};
+pub use store::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, SkipReason, SkippedFires};
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,
-    MisfireInstruction, RecurrenceSchedule, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
+    MisfireInstruction, Overlap, RecurrenceSchedule, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
     TriggerOption, TriggerState,
 };
 

@@ -185,6 +185,7 @@ impl Heartbeat {
 
         let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
         completion.beaten = fire.is_beaten();
+        completion.failed = reason != StopReason::Cancelled;
         node.unrecorded.add(fire.fire_id(), fire.is_beaten());
         node.standing.remove(fire.fire_id());
         if self.completions.send(Ended { owner: fire.owner.clone(), completion }).is_err() {

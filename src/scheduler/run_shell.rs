@@ -8,7 +8,7 @@ use super::node::Node;
 use super::running::{FireTask, RunHandle};
 use super::stop::StopReason;
 use crate::listener::{FireEnd, FireOutcome, guarded, log};
-use crate::store::CompletionInstruction;
+use crate::store::{Completion, CompletionInstruction};
 use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -67,20 +67,20 @@ impl RunShell {
             node.heartbeat.signal.raise();
         }
         log::fired(&ctx.event());
-        let instruction = if node.listeners.trigger_fired(&ctx.event()) {
+        let end = if node.listeners.trigger_fired(&ctx.event()) {
             log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
             node.counters.fire(FireOutcome::Vetoed);
-            handle.begin_end().then_some(CompletionInstruction::NoInstruction)
+            handle.begin_end().then_some((CompletionInstruction::NoInstruction, false))
         } else {
             self.execute(&mut ctx, &handle, broken.as_ref())
         };
-        let Some(instruction) = instruction else {
+        let Some((instruction, failed)) = end else {
             in_table.is_accounted = true;
             log::came_back_late(handle.fire_id());
             return;
         };
-        let ended = ended(&ctx, &handle, instruction);
+        let ended = ended(&ctx, &handle, instruction, failed);
         node.unrecorded.add(handle.fire_id(), handle.is_beaten());
         in_table.is_accounted = true;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
@@ -108,14 +108,14 @@ impl RunShell {
         }
     }
 
-    /// Runs the job, again and again if it asks for it; none if the fire was ended in its place meanwhile. Data that could
-    /// not be upgraded it does not see.
+    /// Runs the job, again and again if it asks for it; returns what becomes of its trigger, and whether the last run failed;
+    /// none if the fire was ended in its place meanwhile. Data that could not be upgraded it does not see.
     fn execute(
         &self,
         ctx: &mut JobContext,
         handle: &RunHandle,
         broken: Option<&JobError>,
-    ) -> Option<CompletionInstruction> {
+    ) -> Option<(CompletionInstruction, bool)> {
         let node = &*self.node;
         let job = node.registry.job(ctx.job().job_type());
         loop {
@@ -142,15 +142,16 @@ impl RunShell {
             let instruction = result.as_ref().map_or_else(instruction_of, |()| CompletionInstruction::NoInstruction);
             node.listeners.trigger_complete(&ctx.event(), instruction);
             node.counters.fire(end.outcome);
+            let failed = matches!(end.outcome, FireOutcome::Failed | FireOutcome::TimedOut);
             if !refire || ctx.should_stop() {
-                return Some(instruction);
+                return Some((instruction, failed));
             }
             if ctx.count_refire() > MOST_REFIRES {
                 node.listeners.error(&format!(
                     "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
                     ctx.job().key()
                 ));
-                return Some(instruction);
+                return Some((instruction, failed));
             }
             handle.run_again();
         }
@@ -203,6 +204,6 @@ fn instruction_of(failure: &Failure) -> CompletionInstruction {
     }
 }
 
-fn ended(ctx: &JobContext, handle: &RunHandle, instruction: CompletionInstruction) -> Ended {
-    Ended { owner: handle.owner.clone(), completion: ctx.completion(instruction) }
+fn ended(ctx: &JobContext, handle: &RunHandle, instruction: CompletionInstruction, failed: bool) -> Ended {
+    Ended { owner: handle.owner.clone(), completion: Completion { failed, ..ctx.completion(instruction) } }
 }

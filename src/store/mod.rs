@@ -23,10 +23,10 @@ pub use database::{
     Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, JobRows, Lock, OrphanRows, Owner, Session,
     StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
-pub use definitions::{Imported, Request, Taken, TriggerSummary};
+pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle,
-    MAX_CHECKPOINT_BYTES, Recovering, Reservation,
+    MAX_CHECKPOINT_BYTES, Recorded, Recovering, Reservation, SkipReason, SkippedFires,
 };
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;

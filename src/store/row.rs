@@ -151,6 +151,8 @@ pub struct Candidate {
     pub job: JobRow,
     /// Whether a fire of the job is executing anywhere.
     pub job_is_executing: bool,
+    /// Whether a fire of the trigger, for this job, is executing anywhere; asked only of triggers with options.
+    pub trigger_is_executing: bool,
     /// Present if the trigger is a recovery trigger that one of our nodes made.
     pub recovery: Option<RecoveryRow>,
 }

@@ -1,5 +1,7 @@
 //! The command line's grammar: commands, options and their help.
 
+use crate::backfill::Backfill;
+use crate::schedule::TriggerPolicies;
 use crate::value::{self, Moment};
 use crate::when::{self, CalendarInterval};
 use carnelian::{JobKey, MisfireInstruction, OnDead, StuckAction, TriggerKey};
@@ -141,6 +143,8 @@ pub struct Schedule {
     /// What is done when it could not fire in time
     #[arg(long, value_name = "NAME", default_value = "smart", value_parser = value::misfire())]
     pub misfire: MisfireInstruction,
+    #[command(flatten)]
+    pub policies: TriggerPolicies,
     /// Higher fires first among triggers of one moment
     #[arg(long, value_name = "N", default_value_t = carnelian::DEFAULT_PRIORITY, allow_negative_numbers = true)]
     pub priority: i32,
@@ -328,6 +332,8 @@ pub enum TriggerCommand {
     Resume { trigger: TriggerKey },
     /// Takes a trigger out of the error state
     Reset { trigger: TriggerKey },
+    /// Makes up for its fires in a range of the past: a one-shot trigger in the group BACKFILL for each
+    Backfill(Backfill),
 }
 
 #[derive(Subcommand)]

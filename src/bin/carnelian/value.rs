@@ -1,6 +1,6 @@
 //! Values of options: durations, moments, time zones, misfire names, `K=V`.
 
-use carnelian::{JobDataMap, MisfireInstruction, OnDead, StuckAction};
+use carnelian::{JobDataMap, MisfireInstruction, OnDead, Overlap, StuckAction};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -80,6 +80,12 @@ pub fn misfire() -> impl TypedValueParser<Value = MisfireInstruction> {
     PossibleValuesParser::new(MisfireInstruction::ALL.map(MisfireInstruction::name)).try_map(|name| {
         MisfireInstruction::from_name(&name).ok_or_else(|| format!("no misfire instruction is called {name}"))
     })
+}
+
+/// Reads the name of an overlap policy.
+pub fn overlap() -> impl TypedValueParser<Value = Overlap> {
+    PossibleValuesParser::new(Overlap::ALL.map(Overlap::name))
+        .try_map(|name| Overlap::from_name(&name).ok_or_else(|| format!("no overlap policy is called {name}")))
 }
 
 /// Reads what is done about a stuck run.
