@@ -94,13 +94,21 @@ impl Scheduler {
     /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted), or does not look.
     pub fn interrupt(&self, key: &JobKey) -> usize {
         let fires = self.inner.node.standing.fires();
-        fires.iter().filter(|fire| fire.job == *key).map(|fire| fire.stop(StopReason::Cancelled)).count()
+        let its: Vec<_> = fires.iter().filter(|fire| fire.job == *key).collect();
+        for fire in &its {
+            fire.stop(StopReason::Cancelled);
+        }
+        its.len()
     }
 
     /// Asks one run on this node to stop; false if it is not here.
     pub fn interrupt_fire(&self, fire_id: &str) -> bool {
         let fires = self.inner.node.standing.fires();
-        fires.iter().filter(|fire| fire.fire_id() == fire_id).map(|fire| fire.stop(StopReason::Cancelled)).count() > 0
+        let found = fires.iter().find(|fire| fire.fire_id() == fire_id);
+        if let Some(fire) = found {
+            fire.stop(StopReason::Cancelled);
+        }
+        found.is_some()
     }
 
     /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or was asked before. Another node
