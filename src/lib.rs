@@ -25,11 +25,9 @@ pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
-pub use job::{JobDetail, JobDetailBuilder, JobPolicy, OnDead, StuckAction};
+pub use job::{FireOutcome, JobDetail, JobDetailBuilder, JobPolicy, OnDead, StuckAction};
 pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
-pub use listener::{
-    FireEnd, FireEvent, FireOutcome, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener,
-};
+pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
     CounterValues, Health, Job, JobContext, JobError, RunningJob, SUBMITTED_GROUP, Scheduler, SchedulerBuilder,
@@ -37,6 +35,8 @@ pub use scheduler::{
 };
 
 pub use signal::{Signal, Woken};
+pub use store::HistoryQuery;
+pub use store::row::HistoryRow;
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,
     MisfireInstruction, RecurrenceSchedule, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,

@@ -12,7 +12,7 @@ use crate::listener::{FireEvent, FireValues};
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use crate::store::CallersConnection;
 use crate::store::row::CheckpointRow;
-use crate::store::{Completion, CompletionInstruction, FireBundle, Recovering};
+use crate::store::{Completion, CompletionInstruction, Ending, FireBundle, Recovering};
 use crate::trigger::{Trigger, moment};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -336,6 +336,9 @@ impl JobContext {
         let changed = self.bundle.job.persists_job_data_after_execution() && self.job_data != *self.bundle.job.data();
         let mut completion = self.bundle.completion(instruction, changed.then(|| self.job_data.clone()));
         completion.by_job = self.completed_by_job;
+        let (run_time, at) = (self.running_for(), self.node.clock.ticks());
+        completion.ending =
+            Ending { result: self.result.clone(), run_time: Some(run_time), at: Some(at), ..Ending::default() };
         // One that was recovered may have a checkpoint that it did not look at.
         let may_have_one = self.checkpoint_version.map_or(self.bundle.recovering.is_some(), |version| version > 0);
         completion.checkpoint = may_have_one.then(|| self.root_fire_id().to_owned());

@@ -1,7 +1,7 @@
 //! Health: what the services and counters of this node say when asked.
 
+use crate::job::FireOutcome;
 use crate::key::TriggerKey;
-use crate::listener::FireOutcome;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -127,11 +127,15 @@ counters! {
     succeeded,
     /// Runs that ended with an error or a panic.
     failed,
-    /// Runs that ended with an error after they were interrupted.
+    /// Runs that ended because somebody asked them to.
     cancelled,
+    /// Runs that ended because they took too long, or made no progress.
+    timed_out,
+    /// Runs that ended because the node did.
+    interrupted,
     /// Fires that a trigger listener refused.
     vetoed,
-    /// Fires that were lost before their job began.
+    /// Fires that were lost before their job had ended.
     lost,
     /// Completions refused since the fire belonged to another node by then.
     fenced_writes,
@@ -159,8 +163,11 @@ impl Counters {
             FireOutcome::Succeeded => self.succeeded.add(1),
             FireOutcome::Failed => self.failed.add(1),
             FireOutcome::Cancelled => self.cancelled.add(1),
+            FireOutcome::TimedOut => self.timed_out.add(1),
+            FireOutcome::Interrupted => self.interrupted.add(1),
             FireOutcome::Vetoed => self.vetoed.add(1),
             FireOutcome::Lost => self.lost.add(1),
+            FireOutcome::Misfired => self.misfires.add(1),
         }
     }
 }

@@ -6,8 +6,9 @@ use super::context::JobContext;
 use super::job::{Job, JobError};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
-use crate::listener::{FireEnd, FireOutcome, guarded, log};
-use crate::store::CompletionInstruction;
+use crate::job::FireOutcome;
+use crate::listener::{FireEnd, guarded, log};
+use crate::store::{Completion, CompletionInstruction, Ending};
 use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -58,15 +59,15 @@ impl RunShell {
         let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle);
         handle.begin(node.clock.ticks());
         log::fired(&ctx.event());
-        let instruction = if node.listeners.trigger_fired(&ctx.event()) {
+        let (instruction, end) = if node.listeners.trigger_fired(&ctx.event()) {
             log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
             node.counters.fire(FireOutcome::Vetoed);
-            CompletionInstruction::NoInstruction
+            (CompletionInstruction::NoInstruction, Ending { outcome: FireOutcome::Vetoed, ..Ending::default() })
         } else {
             self.execute(&mut ctx, &handle)
         };
-        let ended = ended(&ctx, &handle, instruction);
+        let ended = self.ended(&ctx, &handle, instruction, end);
         node.unrecorded.add(handle.fire_id());
         in_table.is_accounted = true;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
@@ -95,7 +96,7 @@ impl RunShell {
     }
 
     /// Runs the job, again and again if it asks for it.
-    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> CompletionInstruction {
+    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> (CompletionInstruction, Ending) {
         let node = &*self.node;
         let job = node.registry.job(ctx.job().job_type());
         loop {
@@ -117,14 +118,14 @@ impl RunShell {
             node.listeners.trigger_complete(&ctx.event(), instruction);
             node.counters.fire(end.outcome);
             if !refire || ctx.should_stop() {
-                return instruction;
+                return (instruction, ending(end));
             }
             if ctx.count_refire() > MOST_REFIRES {
                 node.listeners.error(&format!(
                     "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
                     ctx.job().key()
                 ));
-                return instruction;
+                return (instruction, ending(end));
             }
         }
     }
@@ -144,6 +145,16 @@ impl RunShell {
         let error = result.as_ref().err().map(|failure| crate::error::shorten(failure.error.message(), 2000));
         FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }
     }
+
+    fn ended(&self, ctx: &JobContext, handle: &RunHandle, instruction: CompletionInstruction, ending: Ending) -> Ended {
+        let at = Some(self.node.clock.ticks());
+        let completion = Completion { ending: Ending { at, ..ending }, ..ctx.completion(instruction) };
+        Ended { owner: handle.owner.clone(), completion }
+    }
+}
+
+fn ending(end: FireEnd) -> Ending {
+    Ending { outcome: end.outcome, error: end.error, result: end.result, run_time: Some(end.run_time), at: None }
 }
 
 /// Why a run did not end well.
@@ -171,8 +182,4 @@ fn instruction_of(failure: &Failure) -> CompletionInstruction {
     } else {
         CompletionInstruction::NoInstruction
     }
-}
-
-fn ended(ctx: &JobContext, handle: &RunHandle, instruction: CompletionInstruction) -> Ended {
-    Ended { owner: handle.owner.clone(), completion: ctx.completion(instruction) }
 }

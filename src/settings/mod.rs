@@ -9,6 +9,7 @@
 mod cluster;
 mod data_source;
 mod duration;
+mod history;
 mod job_store;
 pub mod keys;
 mod loader;
@@ -31,6 +32,7 @@ use std::path::Path;
 
 pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
 pub use data_source::DataSourceSettings;
+pub use history::{HistoryRecord, HistorySettings};
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
 pub use plugin::{JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin};
@@ -59,6 +61,8 @@ pub struct Settings {
     pub data_source: Option<DataSourceSettings>,
     /// What nodes do about each other.
     pub cluster: ClusterSettings,
+    /// What is written down of the fires that have ended.
+    pub history: HistorySettings,
     /// How a node ends.
     pub shutdown: ShutdownSettings,
     /// Quartz's own plugins.
@@ -132,6 +136,7 @@ impl Settings {
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),
             data_source: DataSourceSettings::read(reader, &mut job_store),
             cluster: ClusterSettings::read(reader, clustered),
+            history: HistorySettings::read(reader),
             shutdown: ShutdownSettings::read(reader),
             plugins: PluginSettings::read(reader),
             extra: reader.free(),
@@ -157,6 +162,7 @@ impl fmt::Debug for Settings {
             .field("job_store", &self.job_store)
             .field("data_source", &self.data_source)
             .field("cluster", &self.cluster)
+            .field("history", &self.history)
             .field("shutdown", &self.shutdown)
             .field("plugins", &self.plugins)
             .field("extra", &RedactedMap(&self.extra))

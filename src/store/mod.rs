@@ -9,6 +9,7 @@ mod definitions;
 #[cfg(any(test, feature = "test-util"))]
 pub mod faults;
 mod firing;
+mod history;
 mod memory;
 mod open;
 pub mod row;
@@ -19,14 +20,15 @@ mod transaction;
 mod upkeep;
 
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, FiredRows, JobRows, Lock, Owner, Session, StatementCounts, TriggerRows,
-    WorkRows,
+    Begin, CalendarRows, ClusterRows, Database, FiredRows, HistoryRows, JobRows, Lock, Owner, Session, StatementCounts,
+    TriggerRows, WorkRows,
 };
 pub use definitions::{Imported, Request, Taken, TriggerSummary};
 pub use firing::{
-    AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle,
+    AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,
     MAX_CHECKPOINT_BYTES, Recovering, Reservation,
 };
+pub use history::HistoryQuery;
 pub use memory::MemoryDatabase;
 pub use open::open;
 pub use upkeep::{AuditPass, Checkin, FiredTrigger, InstanceStatus, Membership, MisfirePass, Recovered};
@@ -41,6 +43,7 @@ pub use sql::{Backend, CallersPool, SqlDatabase, SqlOptions};
 pub use crate::rules::invariants::{Violation, violations};
 
 use crate::clock::Clock;
+use crate::settings::HistoryRecord;
 use chrono_tz::Tz;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,6 +74,12 @@ pub struct StoreSettings {
     pub own_types_beside_quartz: bool,
     /// `carnelian.cluster.takeoverDelay`: how long after a conviction its work is left alone. Default 0.
     pub takeover_delay: Duration,
+    /// `carnelian.history.record`: which fires are written into the history. Default all.
+    pub history_record: HistoryRecord,
+    /// `carnelian.history.retention`: how long they are kept. Default 7 days.
+    pub history_retention: Duration,
+    /// `carnelian.history.maxRows`: how many are kept at most. Default 100000.
+    pub history_max_rows: u32,
 }
 
 impl Default for StoreSettings {
@@ -85,6 +94,9 @@ impl Default for StoreSettings {
             checkin_tolerance: Duration::from_millis(7500),
             own_types_beside_quartz: false,
             takeover_delay: Duration::ZERO,
+            history_record: HistoryRecord::All,
+            history_retention: Duration::from_secs(7 * 24 * 3600),
+            history_max_rows: 100_000,
         }
     }
 }

@@ -47,6 +47,9 @@ fn store_settings(settings: &Settings) -> StoreSettings {
         checkin_tolerance: store.checkin_misfire_threshold,
         own_types_beside_quartz: settings.cluster.own_types_beside_quartz,
         takeover_delay: settings.cluster.takeover_delay,
+        history_record: settings.history.record,
+        history_retention: settings.history.retention,
+        history_max_rows: settings.history.max_rows,
     }
 }
 

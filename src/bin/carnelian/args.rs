@@ -2,7 +2,7 @@
 
 use crate::value::{self, Moment};
 use crate::when::{self, CalendarInterval};
-use carnelian::{JobKey, MisfireInstruction, TriggerKey};
+use carnelian::{FireOutcome, JobKey, MisfireInstruction, TriggerKey};
 use chrono::{NaiveTime, WeekdaySet};
 use chrono_tz::Tz;
 use clap::{Args, Parser, Subcommand};
@@ -54,6 +54,8 @@ pub enum Command {
         #[arg(long)]
         reserved: bool,
     },
+    /// The fires that have ended, the newest first
+    History(History),
     /// The nodes with their last check-in
     Cluster,
     /// Why a trigger is not running right now, or when it will
@@ -310,6 +312,28 @@ pub enum AllCommand {
     Pause,
     /// Resumes every trigger
     Resume,
+}
+
+#[derive(Args)]
+pub struct History {
+    /// Only fires of this job, `group.name`
+    #[arg(long, value_name = "G.N")]
+    pub job: Option<JobKey>,
+    /// Only fires of this trigger, `group.name`
+    #[arg(long, value_name = "G.N")]
+    pub trigger: Option<TriggerKey>,
+    /// Only this fire
+    #[arg(long, value_name = "ID")]
+    pub fire: Option<String>,
+    /// Only fires of this outcome; may be repeated
+    #[arg(long, value_name = "NAME", value_parser = value::outcome())]
+    pub outcome: Vec<FireOutcome>,
+    /// Only fires that ended at this time or later: ISO 8601 with offset, `now`, or so long ago, such as `-2h`
+    #[arg(long, value_name = "TIME", value_parser = value::past, allow_hyphen_values = true)]
+    pub since: Option<Moment>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub limit: usize,
 }
 
 #[derive(Args)]

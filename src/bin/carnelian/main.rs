@@ -11,6 +11,7 @@ mod definition;
 mod doctor;
 mod explain;
 mod failure;
+mod history;
 mod import;
 mod job;
 mod node;
@@ -55,6 +56,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Group(command) => pausing::group(&config.open()?, output, command),
         Command::All(command) => pausing::all(&config.open()?, output, command),
         Command::Running { reserved } => cluster::running(&config.open()?, output, *reserved),
+        Command::History(options) => history::run(&config.open()?, output, options),
         Command::Cluster => cluster::cluster(&config.open()?, output),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),

@@ -3,7 +3,8 @@
 use super::{Completion, CompletionInstruction, CompletionOutcome};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::store::row::Selection;
+use crate::rules::failover::millis;
+use crate::store::row::{EndRow, Selection};
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +38,8 @@ impl JobStore {
         completions: &[Completion],
     ) -> Result<Vec<CompletionOutcome>> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
-        let held: BTreeSet<String> = s.delete_fired(&ids)?.into_iter().collect();
+        let ends = self.ends(s, completions)?;
+        let held: BTreeSet<String> = s.end_fired(&ids, &ends)?.into_iter().collect();
         let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();
 
         self.write_job_data(s, &recorded)?;
@@ -78,6 +80,29 @@ impl JobStore {
             false => CompletionOutcome::Fenced,
         };
         Ok(completions.iter().map(outcome).collect())
+    }
+
+    /// What the history is to say of these fires.
+    fn ends(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Vec<EndRow>> {
+        let recorded: Vec<_> = completions.iter().filter(|c| self.records(c.ending.outcome)).collect();
+        if recorded.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (now_ms, now) = (s.now_ms()?, self.clock.ticks());
+        // One whose completion had to wait has ended before; how long ago, its node knows by its own clock.
+        let ended_ms = |c: &Completion| now_ms - c.ending.at.map_or(0, |at| millis(now.saturating_sub(at)));
+        let end = |c: &&Completion| EndRow {
+            fire_id: c.fire_id.clone(),
+            job_type: Some(c.job_type.clone()),
+            ended_ms: ended_ms(c),
+            run_ms: c.ending.run_time.map(millis),
+            outcome: c.ending.outcome,
+            attempt: c.attempt,
+            root_fire_id: c.root_fire_id.clone(),
+            error: c.ending.error.clone(),
+            result: c.ending.result.clone(),
+        };
+        Ok(recorded.iter().map(end).collect())
     }
 
     fn write_job_data(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {

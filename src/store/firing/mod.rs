@@ -14,10 +14,11 @@ pub(in crate::store) use acquire::fenced;
 
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
-use crate::job::JobDetail;
+use crate::job::{FireOutcome, JobDetail};
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::Trigger;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a node can take.
 #[derive(Clone, Debug)]
@@ -101,6 +102,10 @@ impl FireBundle {
             job_data,
             by_job: false,
             checkpoint: None,
+            job_type: self.job.job_type.clone(),
+            attempt: self.recovering.as_ref().map_or(0, |recovering| recovering.attempt),
+            root_fire_id: self.recovering.as_ref().and_then(|recovering| recovering.root_fire_id.clone()),
+            ending: Ending::default(),
         }
     }
 }
@@ -164,6 +169,29 @@ pub struct Completion {
     pub by_job: bool,
     /// The first fire of its chain, if there is a checkpoint under it that goes with the end of the work.
     pub checkpoint: Option<String>,
+    /// The type of the job.
+    pub job_type: String,
+    /// How many runs of the same work went before.
+    pub attempt: i64,
+    /// The first fire of its chain; none if it is that.
+    pub root_fire_id: Option<String>,
+    /// How its job ended, for the history.
+    pub ending: Ending,
+}
+
+/// How the job of a fire ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// Well, badly, or told to stop.
+    pub outcome: FireOutcome,
+    /// What the job said when it failed, or its panic.
+    pub error: Option<String>,
+    /// What the job left as its result.
+    pub result: Option<String>,
+    /// How long it ran.
+    pub run_time: Option<Duration>,
+    /// When it ended, in ticks of the store's clock; none for when the completion is recorded.
+    pub at: Option<Duration>,
 }
 
 /// What a completion came to.

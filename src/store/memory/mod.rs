@@ -3,12 +3,14 @@
 mod calendars;
 mod definitions;
 mod fires;
+mod history;
 mod journal;
 mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    CalendarRow, CheckpointRow, FiredRow, InstanceRow, JobRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    CalendarRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, RecoveryRow, RequestRow, Snapshot,
+    TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -42,6 +44,7 @@ struct Tables {
     calendars: Journaled<String, CalendarRow>,
     checkpoints: Journaled<String, CheckpointRow>,
     requests: Journaled<String, (RequestRow, i64)>,
+    history: Journaled<String, HistoryRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -57,6 +60,7 @@ impl Tables {
         self.calendars.commit();
         self.checkpoints.commit();
         self.requests.commit();
+        self.history.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -71,6 +75,7 @@ impl Tables {
         self.calendars.roll_back();
         self.checkpoints.roll_back();
         self.requests.roll_back();
+        self.history.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const QUARTZ: &str = "0001_quartz";
 
 /// The scripts, in order: version, what it makes, and a text per database.
-const SCRIPTS: [Script; 6] = [
+const SCRIPTS: [Script; 7] = [
     Script {
         version: QUARTZ,
         makes: "the eleven tables of Quartz",
@@ -57,6 +57,13 @@ const SCRIPTS: [Script; 6] = [
         postgres: include_str!("../../../migrations/postgres/0006_executions/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0006_executions/up.sql"),
     },
+    Script {
+        version: "0009_history",
+        makes: "the side table of the history",
+        sqlite: include_str!("../../../migrations/sqlite/0009_history/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0009_history/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0009_history/up.sql"),
+    },
 ];
 
 struct Script {
@@ -93,7 +100,7 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 ];
 
 /// Our side tables with rows of a scheduler.
-pub(super) const SIDE_TABLES: [&str; 11] = [
+pub(super) const SIDE_TABLES: [&str; 12] = [
     "CN_FENCES",
     "CN_INSTANCES",
     "CN_RECOVERIES",
@@ -105,6 +112,7 @@ pub(super) const SIDE_TABLES: [&str; 11] = [
     "CN_JOB_POLICIES",
     "CN_BEATS",
     "CN_CANCELS",
+    "CN_HISTORY",
 ];
 
 #[derive(QueryableByName)]

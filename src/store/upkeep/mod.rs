@@ -3,6 +3,7 @@
 mod audit;
 mod checkin;
 mod cluster;
+mod lost;
 mod misfires;
 mod recovery;
 

@@ -81,6 +81,7 @@ impl JobStore {
             s.change_states(Selection::Triggers(&acquired), Transition::Release.moves(), false)?;
         }
 
+        self.record_lost(s, &executing, now_ms)?;
         self.schedule_again(s, name, &executing, &mut done)?;
 
         let blocked: Vec<JobKey> =

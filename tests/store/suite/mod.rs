@@ -12,6 +12,7 @@ mod contract;
 mod faults;
 mod fencing;
 mod firing;
+mod history;
 mod import;
 mod intervals;
 mod membership;

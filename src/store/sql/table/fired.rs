@@ -14,7 +14,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text};
 
 #[derive(QueryableByName)]
-struct Row {
+pub(super) struct Row {
     #[diesel(sql_type = Text)]
     entry_id: String,
     #[diesel(sql_type = Text)]
@@ -113,7 +113,7 @@ fn state(text: &str) -> FiredState {
     if text == FiredState::Acquired.name() { FiredState::Acquired } else { FiredState::Executing }
 }
 
-const COLUMNS: &str = "entry_id AS entry_id, trigger_name AS trigger_name, trigger_group AS trigger_group, instance_name AS \
+pub(super) const COLUMNS: &str = "entry_id AS entry_id, trigger_name AS trigger_name, trigger_group AS trigger_group, instance_name AS \
      instance_name, fired_time AS fired_time, sched_time AS sched_time, priority AS priority, state AS state, \
      job_name AS job_name, job_group AS job_group, is_nonconcurrent AS is_nonconcurrent, requests_recovery AS \
      requests_recovery";
@@ -181,12 +181,9 @@ impl FiredRows for SqlSession<'_, '_> {
                     self.load(&text, &[Value::Texts(ids.iter().flatten().map(text_of).collect()), self.name()])?
                 }
                 _ => {
-                    let text = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND entry_id = ? RETURNING entry_id AS entry_id, state AS state";
-                    let mut deleted = Vec::new();
-                    for id in ids.into_iter().flatten() {
-                        deleted.extend(self.load::<IdRow>(text, &[self.name(), id])?);
-                    }
-                    deleted
+                    let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
+                    let tail = " RETURNING entry_id AS entry_id, state AS state";
+                    self.load_for_keys(head, &[self.name()], &["entry_id"], &ids, tail)?
                 }
             };
             return Ok(deleted.into_iter().map(|row| row.entry_id).collect());
@@ -198,7 +195,7 @@ impl FiredRows for SqlSession<'_, '_> {
         }
         // Under the lock nobody else deletes: what is there now is what the DELETE takes.
         let head = "SELECT entry_id AS entry_id, state AS state FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
-        let there: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &ids)?;
+        let there: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &ids, "")?;
         let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
         self.execute_for_keys(head, &[self.name()], &["entry_id"], &ids, "")?;
         Ok(there.into_iter().map(|row| row.entry_id).collect())
@@ -218,7 +215,7 @@ impl FiredRows for SqlSession<'_, '_> {
              FROM {p}CN_INSTANCES i WHERE i.sched_name = {p}FIRED_TRIGGERS.sched_name \
              AND i.instance_name = {p}FIRED_TRIGGERS.instance_name) AND";
         let key = ["trigger_name", "trigger_group"];
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers), "")?;
         Ok(rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect())
     }
 
@@ -233,7 +230,7 @@ impl FiredRows for SqlSession<'_, '_> {
 
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>> {
         let head = "SELECT entry_id AS entry_id, state AS state FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
-        let rows: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &texts(ids))?;
+        let rows: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &texts(ids), "")?;
         Ok(rows.into_iter().map(|row| (row.entry_id, state(&row.state))).collect())
     }
 
@@ -280,6 +277,18 @@ impl FiredRows for SqlSession<'_, '_> {
             return Ok(self.load::<Count>(&text, &condition)?.first().map(|row| row.n));
         }
         let count = i64::try_from(count).unwrap_or(i64::MAX);
+        if let Some(fence) = self.known_fence() {
+            // Read with the lock, and held since: nobody has drawn one in between.
+            let last = fence.saturating_add(count);
+            let mut values = vec![last.into()];
+            values.extend(condition);
+            let text = format!("UPDATE {{p}}CN_FENCES SET fence = ? WHERE sched_name = ?{registered}");
+            if self.execute(&text, &values)? == 0 {
+                return Ok(None);
+            }
+            self.know_fence(last);
+            return Ok(Some(fence + 1));
+        }
         let mut values = vec![count.into()];
         values.extend(condition);
         let last = if dialect::returns_updated(self.backend()) {
@@ -306,7 +315,7 @@ impl FiredRows for SqlSession<'_, '_> {
 
     fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>> {
         let head = "SELECT origin_fire_id AS name FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
-        let rows: Vec<NameRow> = self.load_for_keys(head, &[self.name()], &["origin_fire_id"], &texts(fire_ids))?;
+        let rows: Vec<NameRow> = self.load_for_keys(head, &[self.name()], &["origin_fire_id"], &texts(fire_ids), "")?;
         Ok(rows.into_iter().map(|row| row.name).collect())
     }
 
@@ -315,7 +324,7 @@ impl FiredRows for SqlSession<'_, '_> {
      root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt \
              FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
         let key = ["trigger_name", "trigger_group"];
-        let rows: Vec<RecoveryColumns> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;
+        let rows: Vec<RecoveryColumns> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers), "")?;
         Ok(rows.into_iter().map(RecoveryRow::from).collect())
     }
 

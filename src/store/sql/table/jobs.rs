@@ -111,7 +111,7 @@ impl JobRows for SqlSession<'_, '_> {
 
     fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
         let head = "SELECT job_name AS job_name, job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &job_keys(keys))?;
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &job_keys(keys), "")?;
         Ok(rows.into_iter().map(JobKey::from).collect())
     }
 
@@ -170,7 +170,7 @@ impl JobRows for SqlSession<'_, '_> {
              AND y.job_group = {{p}}JOB_DETAILS.job_group) AS policies \
              FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
         );
-        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &KEY, &job_keys(keys))?;
+        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &KEY, &job_keys(keys), "")?;
         let has_policies = idle.iter().any(|row| row.policies > 0);
         let idle: Vec<JobKey> = idle.into_iter().map(|row| row.key.into()).collect();
         if has_policies {

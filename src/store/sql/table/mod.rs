@@ -5,6 +5,7 @@
 
 mod calendars;
 mod fired;
+mod history;
 mod instances;
 mod jobs;
 mod options;
