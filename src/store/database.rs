@@ -112,7 +112,9 @@ pub trait Database: Send + Sync {
 }
 
 /// One transaction on the rows of one scheduler.
-pub trait Session: JobRows + TriggerRows + CalendarRows + FiredRows + HistoryRows + WorkRows + ClusterRows {
+pub trait Session:
+    JobRows + TriggerRows + CalendarRows + FiredRows + HistoryRows + ExecutionRows + WorkRows + ClusterRows
+{
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).
     fn now_ms(&mut self) -> Result<i64>;
 
@@ -138,6 +140,8 @@ pub trait JobRows {
     fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>>;
     /// Which of these jobs exist.
     fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
+    /// Those of these jobs that exist, with their policies.
+    fn job_policies(&mut self, keys: &[JobKey]) -> Result<Vec<PolicyRow>>;
     /// Stores new jobs.
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()>;
     /// Replaces a job.
@@ -240,6 +244,8 @@ pub trait FiredRows {
     fn hold_fired(&mut self, id: &str) -> Result<Option<FiredState>>;
     /// Which of these ids are there, and in which state.
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>>;
+    /// Those of these fired rows that are there.
+    fn fired_rows(&mut self, ids: &[String]) -> Result<Vec<FiredRow>>;
     /// Every fired row.
     fn all_fired(&mut self) -> Result<Vec<FiredRow>>;
     /// The fired rows of an instance.
@@ -255,6 +261,8 @@ pub trait FiredRows {
     fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>>;
     /// The recovery rows of these triggers.
     fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>>;
+    /// Deletes the recovery rows of these triggers.
+    fn delete_recoveries(&mut self, triggers: &[TriggerKey]) -> Result<()>;
     /// Writes recovery rows.
     fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()>;
 }
@@ -272,6 +280,30 @@ pub trait HistoryRows {
     fn history_end_after(&mut self, newer: u64) -> Result<Option<i64>>;
     /// Deletes the oldest rows that ended before `before_ms`, at most `limit`; returns how many there were.
     fn forget_history(&mut self, before_ms: i64, limit: usize) -> Result<usize>;
+}
+
+/// Rows of our side tables of heartbeats and of orders to stop.
+///
+/// They are written without the scheduler's lock: what they say of a fire that is no longer there means nothing, and is
+/// swept.
+pub trait ExecutionRows {
+    /// Writes signs of life of those of these fires that are executing.
+    fn put_beats(&mut self, rows: &[BeatRow]) -> Result<()>;
+    /// The beats of an instance of this moment, and those of whatever instance that are overdue at it or come from a
+    /// moment after `future_ms`.
+    fn notable_beats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<BeatRow>>;
+    /// Those of these fires' beats that are there.
+    fn beats_of(&mut self, fire_ids: &[String]) -> Result<Vec<BeatRow>>;
+    /// Every beat.
+    fn all_beats(&mut self) -> Result<Vec<BeatRow>>;
+    /// Deletes beats.
+    fn delete_beats(&mut self, fire_ids: &[String]) -> Result<()>;
+    /// Notes that these fires are to stop; returns how many of them are executing and were not noted before.
+    fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize>;
+    /// The orders to stop for the fires of an instance.
+    fn cancels_for(&mut self, instance: &str) -> Result<Vec<CancelRow>>;
+    /// Deletes orders to stop.
+    fn delete_cancels(&mut self, fire_ids: &[String]) -> Result<()>;
 }
 
 /// Rows of our side tables of checkpoints and requests.

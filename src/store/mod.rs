@@ -20,8 +20,8 @@ mod transaction;
 mod upkeep;
 
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, FiredRows, HistoryRows, JobRows, Lock, Owner, Session, StatementCounts,
-    TriggerRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, Owner, Session,
+    StatementCounts, TriggerRows, WorkRows,
 };
 pub use definitions::{Imported, Request, Taken, TriggerSummary};
 pub use firing::{
@@ -31,7 +31,10 @@ pub use firing::{
 pub use history::HistoryQuery;
 pub use memory::MemoryDatabase;
 pub use open::open;
-pub use upkeep::{AuditPass, Checkin, FiredTrigger, InstanceStatus, Membership, MisfirePass, Recovered};
+pub use upkeep::{
+    AuditPass, Beat, BeatPass, Checkin, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger, Heartbeat,
+    Heartbeats, InstanceStatus, Membership, MisfirePass, Recovered,
+};
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use callers::CallersConnection;
@@ -111,6 +114,7 @@ pub struct JobStore {
     clock: Arc<dyn Clock>,
     settings: Arc<StoreSettings>,
     decoded_calendars: Arc<calendars::DecodedCalendars>,
+    dead_fires: Option<Arc<dyn DeadFireHandler>>,
     /// Whether a node of Quartz was registered at the last look.
     beside_quartz: Arc<AtomicBool>,
 }
@@ -123,6 +127,7 @@ impl JobStore {
             clock,
             settings: Arc::new(settings),
             decoded_calendars: Arc::default(),
+            dead_fires: None,
             beside_quartz: Arc::default(),
         }
     }

@@ -1,6 +1,9 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
-use crate::job::FireOutcome;
+mod history;
+
+pub use history::{EndRow, HistoryFilter, HistoryRow};
+
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::TriggerState;
 
@@ -253,77 +256,50 @@ pub struct RequestRow {
     pub job: JobKey,
 }
 
-/// A row of `CN_HISTORY`: what became of a fire.
+/// A row of `CN_BEATS`: the last sign of life of a running fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HistoryRow {
-    /// The fire; for a misfire, which is none, an id of its own.
-    pub fire_id: String,
-    /// Its trigger.
-    pub trigger: TriggerKey,
-    /// Its job.
-    pub job: Option<JobKey>,
-    /// The type of the job; none if the node that ran it could not say.
-    pub job_type: Option<String>,
-    /// The instance it belonged to; none for a misfire.
-    pub instance: Option<String>,
-    /// The time it stood for.
-    pub scheduled_ms: i64,
-    /// When it was fired; none for a misfire.
-    pub fired_ms: Option<i64>,
-    /// When it ended, or was found lost.
-    pub ended_ms: i64,
-    /// How long its job ran; none if nobody could say.
-    pub run_ms: Option<i64>,
-    /// What became of it.
-    pub outcome: FireOutcome,
-    /// How many runs of the same work went before.
-    pub attempt: i64,
-    /// The first fire of its chain; none if it is that.
-    pub root_fire_id: Option<String>,
-    /// What the job said when it failed.
-    pub error: Option<String>,
-    /// What the job left as its result.
-    pub result: Option<String>,
-}
-
-/// What the history says of a fire beside what its fired row says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EndRow {
+pub struct BeatRow {
     /// The fire.
     pub fire_id: String,
-    /// The type of the job.
-    pub job_type: Option<String>,
-    /// When it ended.
-    pub ended_ms: i64,
-    /// How long its job ran.
-    pub run_ms: Option<i64>,
-    /// What became of it.
-    pub outcome: FireOutcome,
-    /// How many runs of the same work went before.
-    pub attempt: i64,
-    /// The first fire of its chain; none if it is that.
-    pub root_fire_id: Option<String>,
-    /// What the job said when it failed.
-    pub error: Option<String>,
-    /// What the job left as its result.
-    pub result: Option<String>,
+    /// The instance it runs on.
+    pub instance: String,
+    /// When it was last known to be alive, epoch milliseconds by the store's clock.
+    pub beat_ms: i64,
+    /// How long it may be silent, in milliseconds.
+    pub limit_ms: i64,
+    /// How far its job has come.
+    pub progress: Option<Progress>,
 }
 
-/// Which rows of the history are asked for; the newest come first.
-#[derive(Clone, Debug)]
-pub struct HistoryFilter<'a> {
-    /// Only this fire.
-    pub fire_id: Option<&'a str>,
-    /// Only this job.
-    pub job: Option<&'a JobKey>,
-    /// Only this trigger.
-    pub trigger: Option<&'a TriggerKey>,
-    /// Only these outcomes; all if there is none.
-    pub outcomes: &'a [FireOutcome],
-    /// Only fires that ended at this time or later.
-    pub since_ms: i64,
-    /// At most so many.
-    pub limit: usize,
+/// How far a run has come, in whatever its job counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// What is done.
+    pub done: i64,
+    /// Of how much, if that is known.
+    pub total: Option<i64>,
+    /// A word on it, at most 250 characters.
+    pub note: Option<String>,
+}
+
+/// A row of `CN_CANCELS`: somebody wants a run to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CancelRow {
+    /// The fire.
+    pub fire_id: String,
+    /// Who wants it.
+    pub who: String,
+}
+
+/// A job that is there, and its policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyRow {
+    /// The job.
+    pub job: JobKey,
+    /// `JOB_CLASS_NAME`.
+    pub job_type: String,
+    /// Its row in `CN_JOB_POLICIES`.
+    pub policy: Option<String>,
 }
 
 /// What changes in a trigger's row when it fires, misfires or is resumed.

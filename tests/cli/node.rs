@@ -90,6 +90,38 @@ fn a_node_runs_commands_and_stops_on_a_signal() {
 }
 
 #[test]
+fn the_history_tells_how_fires_ended() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "");
+    place.fine("migrate");
+    let node = Node::start(&place);
+    assert_eq!(place.json("history"), serde_json::json!([]));
+    for (name, argv) in [("good", "argv=echo done"), ("bad", "argv=sh -c 'echo no paper; exit 3'")] {
+        let key = format!("h.{name}");
+        let words = ["schedule", "--job", &key, "--type", "command", "--trigger", &key, "--at", "now", "--data", argv];
+        place.run(&words).with(0, name);
+    }
+    until("both have ended", || place.json("history").as_array().is_some_and(|rows| rows.len() == 2));
+    let good = &place.json("history --job h.good --outcome succeeded --since -1h --limit 5")[0];
+    assert_eq!((text(good, "trigger"), text(good, "job"), text(good, "type")), ("h.good", "h.good", "command"));
+    assert_eq!(
+        (good["attempt"].as_i64(), &good["origin_fire_id"], &good["error"]),
+        (Some(0), &Value::Null, &Value::Null)
+    );
+    assert_eq!(text(good, "result"), "done\n");
+    let times = ["scheduled_ms", "fired_ms", "started_ms", "ended_ms"].map(|key| good[key].as_i64().unwrap());
+    assert!(times.is_sorted(), "{times:?}");
+    let bad = &place.json("history --outcome failed")[0];
+    assert_eq!(text(bad, "job"), "h.bad");
+    assert!(text(bad, "error").contains("no paper"), "{bad}");
+    assert_eq!(place.json(&format!("history --fire {}", text(bad, "fire_id")))[0], *bad);
+    assert_eq!(place.json("history --trigger h.other"), serde_json::json!([]));
+    assert!(place.fine("history").contains("succeeded"));
+    assert!(place.refused(2, "history --outcome splendid").contains("misfired"));
+    assert_eq!(node.stop(), Some(0));
+}
+
+#[test]
 fn the_bench_reports_its_figures_and_leaves_nothing() {
     let place = Place::new();
     let figures = place.json("bench --triggers 200 --threads 4 --nodes 2");

@@ -47,6 +47,14 @@ impl JobStore {
         if !checkpoints.is_empty() {
             s.delete_checkpoints(&checkpoints)?;
         }
+        let revived: Vec<TriggerKey> = recorded.iter().filter(|c| c.revived).map(|c| c.trigger.clone()).collect();
+        if !revived.is_empty() {
+            s.delete_recoveries(&revived)?;
+        }
+        let beaten: Vec<String> = recorded.iter().filter(|c| c.beaten).map(|c| c.fire_id.clone()).collect();
+        if !beaten.is_empty() {
+            s.delete_beats(&beaten)?;
+        }
         let mut finished = apply_instructions(s, &recorded)?;
 
         let one_at_a_time: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));

@@ -241,13 +241,20 @@ impl<'a> Firing<'a> {
     }
 }
 
-/// What a recovery trigger says of the fire it stands for: its data keys, which Java nodes write too, and our side row.
+/// What a recovery trigger, or one that was revived, says of the fire it stands for: its data keys, which Java nodes write too, and our side row.
 fn recovering(candidate: &Candidate, trigger: &Trigger) -> Option<Recovering> {
+    let side = candidate.recovery.as_ref();
     if trigger.key.group() != crate::RECOVERY_GROUP {
-        return None;
+        // One that was made due again in place.
+        return side.map(|side| Recovering {
+            trigger: trigger.key.clone(),
+            fired_ms: side.original_scheduled_ms,
+            scheduled_ms: side.original_scheduled_ms,
+            root_fire_id: Some(side.root_fire_id.clone()),
+            attempt: side.attempt,
+        });
     }
     let text = |key| trigger.data.text(key);
-    let side = candidate.recovery.as_ref();
     Some(Recovering {
         trigger: TriggerKey::new(text(recovery_keys::GROUP)?, text(recovery_keys::NAME)?),
         fired_ms: text(recovery_keys::FIRED_MS)?.parse().ok()?,

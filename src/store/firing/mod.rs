@@ -15,7 +15,7 @@ pub(in crate::store) use acquire::fenced;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::job::{FireOutcome, JobDetail};
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
 use crate::trigger::Trigger;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,6 +101,8 @@ impl FireBundle {
             instruction,
             job_data,
             by_job: false,
+            revived: self.recovering.is_some() && self.trigger.key.group() != RECOVERY_GROUP,
+            beaten: false,
             checkpoint: None,
             job_type: self.job.job_type.clone(),
             attempt: self.recovering.as_ref().map_or(0, |recovering| recovering.attempt),
@@ -116,7 +118,7 @@ impl FireBundle {
 pub struct Recovering {
     /// The trigger whose fire was interrupted first.
     pub trigger: TriggerKey,
-    /// When that fire was fired, epoch milliseconds.
+    /// When that fire was fired, epoch milliseconds; of one that was [revived](crate::OnDead::Revive) the time it stood for.
     pub fired_ms: i64,
     /// The time it stood for, epoch milliseconds.
     pub scheduled_ms: i64,
@@ -167,6 +169,10 @@ pub struct Completion {
     pub job_data: Option<JobDataMap>,
     /// Whether the job has recorded its end in a transaction of its own, so that its fired row is expected to be gone.
     pub by_job: bool,
+    /// Whether its trigger was made due again after a fire that died.
+    pub revived: bool,
+    /// Whether the fire was kept alive by heartbeats.
+    pub beaten: bool,
     /// The first fire of its chain, if there is a checkpoint under it that goes with the end of the work.
     pub checkpoint: Option<String>,
     /// The type of the job.

@@ -4,7 +4,9 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{JobRows, TriggerRows};
-use crate::store::row::{Advance, Candidate, Counts, DueQuery, FiredState, JobRow, ScheduleRow, Selection, TriggerRow};
+use crate::store::row::{
+    Advance, Candidate, Counts, DueQuery, FiredState, JobRow, PolicyRow, ScheduleRow, Selection, TriggerRow,
+};
 use crate::trigger::{Schedule, TriggerState};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -18,6 +20,16 @@ impl JobRows for MemorySession<'_> {
     fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
         self.reads()?;
         Ok(keys.iter().filter(|key| self.tables.jobs.get(*key).is_some()).cloned().collect())
+    }
+
+    fn job_policies(&mut self, keys: &[JobKey]) -> Result<Vec<PolicyRow>> {
+        self.reads()?;
+        let row = |job: &JobRow| PolicyRow {
+            job: job.key.clone(),
+            job_type: job.job_type.clone(),
+            policy: job.policy.clone(),
+        };
+        Ok(keys.iter().filter_map(|key| self.tables.jobs.get(key)).map(row).collect())
     }
 
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()> {

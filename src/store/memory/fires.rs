@@ -64,6 +64,11 @@ impl FiredRows for MemorySession<'_> {
         Ok(ids.iter().filter_map(|id| self.tables.fired.get(id)).map(|f| (f.fire_id.clone(), f.state)).collect())
     }
 
+    fn fired_rows(&mut self, ids: &[String]) -> Result<Vec<FiredRow>> {
+        self.reads()?;
+        Ok(ids.iter().filter_map(|id| self.tables.fired.get(id)).cloned().collect())
+    }
+
     fn all_fired(&mut self) -> Result<Vec<FiredRow>> {
         self.reads()?;
         let mut rows: Vec<FiredRow> = self.tables.fired.values().cloned().collect();
@@ -115,6 +120,12 @@ impl FiredRows for MemorySession<'_> {
         Ok(self.tables.recoveries.values().filter(|r| triggers.contains(&r.trigger)).cloned().collect())
     }
 
+    fn delete_recoveries(&mut self, triggers: &[TriggerKey]) -> Result<()> {
+        self.changes()?;
+        self.tables.recoveries.remove_if(|_, r| triggers.contains(&r.trigger));
+        Ok(())
+    }
+
     fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()> {
         self.changes()?;
         for row in rows {
@@ -160,7 +171,9 @@ impl ClusterRows for MemorySession<'_> {
         // One map holds both rows of an instance.
         let recoveries = self.tables.recoveries.values().filter(|r| self.tables.triggers.get(&r.trigger).is_none());
         let checkpoints = self.tables.checkpoints.values().filter(|c| !self.is_underway(&c.root_fire_id));
-        Ok(recoveries.count() + checkpoints.count())
+        let fired = |id: &&String| self.tables.fired.get(*id).is_none();
+        let executions = self.tables.beats.keys().chain(self.tables.cancels.keys()).filter(fired);
+        Ok(recoveries.count() + checkpoints.count() + executions.count())
     }
 
     fn sweep_side_rows(&mut self) -> Result<usize> {
@@ -175,7 +188,10 @@ impl ClusterRows for MemorySession<'_> {
             .filter(|id| !self.is_underway(id))
             .collect();
         let checkpoints = over.iter().filter(|id| self.tables.checkpoints.remove(*id).is_some()).count();
-        Ok(recoveries + checkpoints)
+        let fired: BTreeSet<String> = self.tables.fired.keys().cloned().collect();
+        let beats = self.tables.beats.remove_if(|id, _| !fired.contains(id));
+        let cancels = self.tables.cancels.remove_if(|id, _| !fired.contains(id));
+        Ok(recoveries + checkpoints + beats + cancels)
     }
 
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {

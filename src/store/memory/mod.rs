@@ -2,6 +2,7 @@
 
 mod calendars;
 mod definitions;
+mod executions;
 mod fires;
 mod history;
 mod journal;
@@ -9,8 +10,8 @@ mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    CalendarRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, RecoveryRow, RequestRow, Snapshot,
-    TriggerRow,
+    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, RecoveryRow, RequestRow,
+    Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -45,6 +46,8 @@ struct Tables {
     checkpoints: Journaled<String, CheckpointRow>,
     requests: Journaled<String, (RequestRow, i64)>,
     history: Journaled<String, HistoryRow>,
+    beats: Journaled<String, BeatRow>,
+    cancels: Journaled<String, CancelRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -61,6 +64,8 @@ impl Tables {
         self.checkpoints.commit();
         self.requests.commit();
         self.history.commit();
+        self.beats.commit();
+        self.cancels.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -76,6 +81,8 @@ impl Tables {
         self.checkpoints.roll_back();
         self.requests.roll_back();
         self.history.roll_back();
+        self.beats.roll_back();
+        self.cancels.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

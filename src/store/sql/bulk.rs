@@ -43,6 +43,67 @@ impl SqlSession<'_, '_> {
         Ok(())
     }
 
+    /// Inserts rows about fires that are executing, or writes them over those that are there; the first column is the
+    /// fire's id. Rows about other fires are passed over.
+    pub(super) fn put_rows_of_executing(&mut self, table: &str, columns: &[&str], rows: &[Vec<Value>]) -> Result<()> {
+        let Some((_, others)) = columns.split_first() else { return Ok(()) };
+        let head = format!("INSERT INTO {{p}}{table} (sched_name, {})", columns.join(", "));
+        let executing = "EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.state = 'EXECUTING' \
+             AND f.entry_id =";
+        let over = |value: &dyn Fn(&str) -> String| {
+            let sets: Vec<_> = others.iter().map(|column| format!("{column} = {}", value(column))).collect();
+            sets.join(", ")
+        };
+        let excluded = over(&|column| format!("excluded.{column}"));
+        let names: Vec<_> = (0..columns.len()).map(|i| format!("c{i}")).collect();
+        let names = names.join(", ");
+        match self.backend() {
+            Backend::Postgres if rows.is_empty() => {}
+            Backend::Postgres => {
+                let marks = vec!["?"; columns.len()].join(", ");
+                let text = format!(
+                    "{head} SELECT ?, v.* FROM unnest({marks}) AS v({names}) WHERE {executing} v.c0) \
+                     ON CONFLICT (sched_name, entry_id) DO UPDATE SET {excluded}"
+                );
+                let mut values = vec![self.name()];
+                values.extend(transpose(rows, columns.len()));
+                values.push(self.name());
+                self.execute(&text, &values)?;
+            }
+            Backend::Mysql => {
+                let given = over(&|column| format!("VALUES({column})"));
+                for chunk in chunks(rows) {
+                    let first: Vec<_> = (0..columns.len()).map(|i| format!("? AS c{i}")).collect();
+                    let further = format!(" UNION ALL SELECT {}", vec!["?"; columns.len()].join(", "));
+                    let text = format!(
+                        "{head} SELECT ?, {names} FROM (SELECT {}{}) AS v WHERE {executing} v.c0) \
+                         ON DUPLICATE KEY UPDATE {given}",
+                        first.join(", "),
+                        further.repeat(chunk.len() - 1)
+                    );
+                    let mut values = vec![self.name()];
+                    values.extend(chunk.iter().flatten().cloned());
+                    values.push(self.name());
+                    self.execute(&text, &values)?;
+                }
+            }
+            Backend::Sqlite => {
+                let marks = vec!["?"; columns.len()].join(", ");
+                let text = format!(
+                    "{head} SELECT ?, {marks} WHERE {executing} ?) ON CONFLICT (sched_name, entry_id) DO UPDATE SET {excluded}"
+                );
+                for row in rows {
+                    let mut values = vec![self.name()];
+                    values.extend(row.iter().cloned());
+                    values.push(self.name());
+                    values.extend(row.first().cloned());
+                    self.execute(&text, &values)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Updates rows by key; returns how many matched. In each row: the keys, then the guards, then the new values. A
     /// guard is a column that must still have its old value.
     pub(super) fn update_rows(
@@ -144,8 +205,19 @@ impl SqlSession<'_, '_> {
         Ok(touched)
     }
 
-    /// As [`SqlSession::execute_for_keys`], for a statement that gives rows.
+    /// As [`SqlSession::execute_for_keys`], for a query.
     pub(super) fn load_for_keys<R: Readable>(
+        &mut self,
+        head: &str,
+        before: &[Value],
+        keys: &[&str],
+        rows: &[Vec<Value>],
+    ) -> Result<Vec<R>> {
+        self.load_for_keys_and(head, before, keys, rows, "")
+    }
+
+    /// As [`SqlSession::execute_for_keys`], for a statement that gives rows.
+    pub(super) fn load_for_keys_and<R: Readable>(
         &mut self,
         head: &str,
         before: &[Value],

@@ -210,6 +210,10 @@ fn suspect(row: &InstanceRow) -> Suspect<'_> {
 impl Recovered {
     /// Whether anything was there to be done.
     pub fn is_empty(&self) -> bool {
-        self.freed == 0 && self.recovery_triggers.is_empty() && self.lost.is_empty() && self.other == 0
+        self.freed == 0
+            && self.recovery_triggers.is_empty()
+            && self.revived.is_empty()
+            && self.lost.is_empty()
+            && self.other == 0
     }
 }

@@ -1,10 +1,12 @@
 //! The cluster as its rows show it: instances and fires.
 
-use super::{FiredTrigger, InstanceStatus};
+use super::{FiredTrigger, Heartbeat, InstanceStatus};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::JobStore;
-use crate::store::row::{FiredState, Snapshot};
+use crate::store::row::{BeatRow, FiredState, Snapshot};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 impl JobStore {
     /// The nodes of the cluster, in order of their names.
@@ -34,8 +36,14 @@ impl JobStore {
     /// What the database reports after the bounded retries.
     #[doc(alias = "getCurrentlyExecutingJobs")]
     pub fn fired_triggers(&self) -> Result<Vec<FiredTrigger>> {
-        let rows = self.read("list fires", |s| s.all_fired())?;
+        let (rows, beats) = self.read("list fires", |s| Ok((s.all_fired()?, s.all_beats()?)))?;
+        let mut beats: BTreeMap<String, BeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
         let fire = |row: crate::store::row::FiredRow| FiredTrigger {
+            heartbeat: beats.remove(&row.fire_id).map(|beat| Heartbeat {
+                last_ms: beat.beat_ms,
+                limit: Duration::from_millis(beat.limit_ms.unsigned_abs()),
+                progress: beat.progress,
+            }),
             fire_id: row.fire_id,
             trigger: row.trigger,
             job: row.job,

@@ -3,16 +3,21 @@
 mod audit;
 mod checkin;
 mod cluster;
+mod dead_fires;
+mod heartbeat;
 mod lost;
 mod misfires;
 mod recovery;
+
+pub use dead_fires::{DeadFire, DeadFireDecision, DeadFireHandler};
+pub use heartbeat::{Beat, BeatPass, Heartbeats};
 
 pub(in crate::store) use recovery::recovery_keys;
 
 use super::Owner;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::failover::Observations;
-use crate::store::row::FiredState;
+use crate::store::row::{FiredState, Progress};
 use crate::trigger::Trigger;
 use std::time::Duration;
 
@@ -83,7 +88,9 @@ pub struct Recovered {
     pub freed: usize,
     /// Recovery triggers made: the interrupted fire and the recovery trigger.
     pub recovery_triggers: Vec<(String, TriggerKey)>,
-    /// Interrupted fires of jobs that do not ask for recovery.
+    /// Triggers that were made due again: the interrupted fire and its trigger.
+    pub revived: Vec<(String, TriggerKey)>,
+    /// Interrupted fires whose work is not done again.
     pub lost: Vec<String>,
     /// Fires whose job no longer exists.
     pub other: usize,
@@ -132,6 +139,19 @@ pub struct FiredTrigger {
     pub fired_ms: i64,
     /// The time it stands for, epoch milliseconds.
     pub scheduled_ms: i64,
+    /// Its last sign of life; none if it is too young for one, or runs on a node of Quartz.
+    pub heartbeat: Option<Heartbeat>,
+}
+
+/// The last sign of life of a running fire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// When it came, epoch milliseconds by the store's clock.
+    pub last_ms: i64,
+    /// How long the fire may be silent after it, without the tolerance.
+    pub limit: Duration,
+    /// How far its job had come.
+    pub progress: Option<Progress>,
 }
 
 /// A node as its row shows it.

@@ -1,9 +1,10 @@
 //! Recovery: the work of a failed instance goes back to the living, in one transaction.
 
-use super::Recovered;
+use super::{DeadFireDecision, Recovered};
 use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::key::{JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
+use crate::rules::failover::millis;
 use crate::store::firing::fenced;
 use crate::store::row::{FiredRow, FiredState, RecoveryRow, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
@@ -65,7 +66,7 @@ impl JobStore {
     }
 
     /// Gives each of these fires of the instance its due (QZ-60…77).
-    fn recover_fires(&self, s: &mut dyn Session, name: &str, fires: Vec<FiredRow>) -> Result<Recovered> {
+    pub(super) fn recover_fires(&self, s: &mut dyn Session, name: &str, fires: Vec<FiredRow>) -> Result<Recovered> {
         let now_ms = s.now_ms()?;
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
         let (acquired, executing): (Vec<_>, Vec<_>) = fires.into_iter().partition(|f| f.state == FiredState::Acquired);
@@ -76,6 +77,7 @@ impl JobStore {
 
         // The rows first: from here on the failed node's writes find nothing (S7).
         s.delete_fired(&ids)?;
+        s.delete_beats(&ids)?;
         let acquired: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();
         if !acquired.is_empty() {
             s.change_states(Selection::Triggers(&acquired), Transition::Release.moves(), false)?;
@@ -104,8 +106,7 @@ impl JobStore {
         executing: &[FiredRow],
         done: &mut Recovered,
     ) -> Result<()> {
-        let jobs: Vec<JobKey> = distinct(executing.iter().filter_map(|f| f.job.as_ref()));
-        let existing: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
+        let jobs = self.policies_of(s, executing)?;
         let ids: Vec<_> = executing.iter().map(|f| f.fire_id.clone()).collect();
         let recovered_before: BTreeSet<String> = s.recovered_origins(&ids)?.into_iter().collect();
         let keys: Vec<TriggerKey> = distinct(executing.iter().map(|f| &f.trigger));
@@ -113,36 +114,66 @@ impl JobStore {
             s.triggers(&keys)?.into_iter().map(|t| (t.key.clone(), t)).collect();
         let chain: BTreeMap<TriggerKey, RecoveryRow> =
             s.recoveries(&keys)?.into_iter().map(|r| (r.trigger.clone(), r)).collect();
-        let paused = s.paused_groups()?.iter().any(|g| g == RECOVERY_GROUP || g == ALL_GROUPS_PAUSED);
+        let paused_groups = s.paused_groups()?;
 
         let mut triggers = Vec::new();
+        let mut revived = Vec::new();
         let mut rows = Vec::new();
         let mut names = Names::new(name, done.now_ms);
         for fire in executing {
-            let Some(job) = fire.job.as_ref().filter(|job| existing.contains(job)) else {
+            let Some(job) = fire.job.as_ref().and_then(|job| jobs.get(job)) else {
                 done.other += 1;
                 continue;
             };
-            if !fire.requests_recovery {
-                done.lost.push(fire.fire_id.clone());
-                continue;
-            }
+            let before = chain.get(&fire.trigger);
+            let original = originals.get(&fire.trigger);
+            let decision = match self.decide(fire, job, before.map_or(0, |r| r.attempt), done.now_ms) {
+                // Only a trigger that waits for nothing but this fire is made due again; others keep their schedule.
+                DeadFireDecision::Revive if !original.is_some_and(is_over) => DeadFireDecision::Recover,
+                decision => decision,
+            };
+            let delay = match decision {
+                DeadFireDecision::NextFire => {
+                    done.lost.push(fire.fire_id.clone());
+                    continue;
+                }
+                DeadFireDecision::Error => {
+                    done.lost.push(fire.fire_id.clone());
+                    let trigger = std::slice::from_ref(&fire.trigger);
+                    s.delete_reservations(trigger)?;
+                    s.change_states(Selection::Triggers(trigger), Transition::Fail.moves(), false)?;
+                    continue;
+                }
+                DeadFireDecision::RecoverAfter(delay) => millis(delay),
+                DeadFireDecision::Recover | DeadFireDecision::Revive => 0,
+            };
             if recovered_before.contains(&fire.fire_id) {
                 continue;
             }
-            let key = names.next_free(s)?;
-            let original = originals.get(&fire.trigger);
-            let trigger = self.recovery_trigger(key.clone(), job, fire, original);
+            let key = match decision {
+                DeadFireDecision::Revive => fire.trigger.clone(),
+                _ => names.next_free(s)?,
+            };
             // QZ-74: like any other trigger it waits while the job executes elsewhere, and while it is paused.
-            let executing = fire.nonconcurrent && s.job_is_executing(job)?;
+            let executing = fire.nonconcurrent && s.job_is_executing(&job.job)?;
+            let paused = paused_groups.iter().any(|group| group == key.group() || group == ALL_GROUPS_PAUSED);
             let state = match (paused, executing) {
                 (true, true) => TriggerState::PausedBlocked,
                 (true, false) => TriggerState::Paused,
                 (false, true) => TriggerState::Blocked,
                 (false, false) => TriggerState::Waiting,
             };
-            triggers.push(self.trigger_row(&trigger, state)?);
-            let before = chain.get(&fire.trigger);
+            if decision == DeadFireDecision::Revive {
+                revived.push((key.clone(), state, Some(done.now_ms)));
+                done.revived.push((fire.fire_id.clone(), key.clone()));
+            } else {
+                let mut trigger = self.recovery_trigger(key.clone(), &job.job, fire, original);
+                if delay > 0 {
+                    trigger.next_ms = Some(done.now_ms.saturating_add(delay));
+                }
+                triggers.push(self.trigger_row(&trigger, state)?);
+                done.recovery_triggers.push((fire.fire_id.clone(), key.clone()));
+            }
             rows.push(RecoveryRow {
                 trigger: key.clone(),
                 origin_fire_id: fire.fire_id.clone(),
@@ -150,13 +181,16 @@ impl JobStore {
                 original_scheduled_ms: before.map_or(fire.scheduled_ms, |r| r.original_scheduled_ms),
                 attempt: before.map_or(1, |r| r.attempt + 1),
             });
-            done.recovery_triggers.push((fire.fire_id.clone(), key));
         }
-        if triggers.is_empty() {
-            return Ok(());
+        if !revived.is_empty() {
+            s.reset_triggers(&revived)?;
+            // Of one that was revived before.
+            s.delete_recoveries(&revived.into_iter().map(|(key, _, _)| key).collect::<Vec<_>>())?;
         }
-        s.insert_triggers(&triggers)?;
-        s.insert_recoveries(&rows)
+        if !triggers.is_empty() {
+            s.insert_triggers(&triggers)?;
+        }
+        if rows.is_empty() { Ok(()) } else { s.insert_recoveries(&rows) }
     }
 
     /// A one-shot at the scheduled time of the lost fire, however old, with the trigger's data and the four keys.
@@ -201,6 +235,11 @@ impl JobStore {
             schedule: Schedule::Simple(SimpleSchedule::once()),
         }
     }
+}
+
+/// Whether a trigger has fired for the last time and is there only for the sake of that fire.
+fn is_over(trigger: &TriggerRow) -> bool {
+    trigger.next_ms.is_none() && trigger.state == TriggerState::Complete.name()
 }
 
 /// Names for recovery triggers: `recover_<instance>_<n>`, n from the present millisecond, as people search for them.

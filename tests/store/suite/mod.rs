@@ -12,6 +12,7 @@ mod contract;
 mod faults;
 mod fencing;
 mod firing;
+mod heartbeat;
 mod history;
 mod import;
 mod intervals;

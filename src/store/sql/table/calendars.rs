@@ -41,7 +41,7 @@ impl SqlSession<'_, '_> {
 impl CalendarRows for SqlSession<'_, '_> {
     fn calendars(&mut self, names: &[String]) -> Result<Vec<CalendarRow>> {
         let head = format!("{SELECT} AND");
-        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &["calendar_name"], &texts(names), "")?;
+        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &["calendar_name"], &texts(names))?;
         Ok(rows.into_iter().map(CalendarRow::from).collect())
     }
 

@@ -1,6 +1,6 @@
 //! `FIRED_TRIGGERS` and its side tables `CN_FENCES` and `CN_RECOVERIES`.
 
-use super::{texts, trigger_keys};
+use super::{BARE_KEY, texts, trigger_keys};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, Owner};
@@ -183,7 +183,7 @@ impl FiredRows for SqlSession<'_, '_> {
                 _ => {
                     let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
                     let tail = " RETURNING entry_id AS entry_id, state AS state";
-                    self.load_for_keys(head, &[self.name()], &["entry_id"], &ids, tail)?
+                    self.load_for_keys_and(head, &[self.name()], &["entry_id"], &ids, tail)?
                 }
             };
             return Ok(deleted.into_iter().map(|row| row.entry_id).collect());
@@ -195,7 +195,7 @@ impl FiredRows for SqlSession<'_, '_> {
         }
         // Under the lock nobody else deletes: what is there now is what the DELETE takes.
         let head = "SELECT entry_id AS entry_id, state AS state FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
-        let there: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &ids, "")?;
+        let there: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &ids)?;
         let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
         self.execute_for_keys(head, &[self.name()], &["entry_id"], &ids, "")?;
         Ok(there.into_iter().map(|row| row.entry_id).collect())
@@ -215,7 +215,7 @@ impl FiredRows for SqlSession<'_, '_> {
              FROM {p}CN_INSTANCES i WHERE i.sched_name = {p}FIRED_TRIGGERS.sched_name \
              AND i.instance_name = {p}FIRED_TRIGGERS.instance_name) AND";
         let key = ["trigger_name", "trigger_group"];
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers), "")?;
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;
         Ok(rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect())
     }
 
@@ -230,8 +230,14 @@ impl FiredRows for SqlSession<'_, '_> {
 
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>> {
         let head = "SELECT entry_id AS entry_id, state AS state FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
-        let rows: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &texts(ids), "")?;
+        let rows: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &texts(ids))?;
         Ok(rows.into_iter().map(|row| (row.entry_id, state(&row.state))).collect())
+    }
+
+    fn fired_rows(&mut self, ids: &[String]) -> Result<Vec<FiredRow>> {
+        let head = format!("SELECT {COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND");
+        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &["entry_id"], &texts(ids))?;
+        Ok(rows.into_iter().map(FiredRow::from).collect())
     }
 
     fn all_fired(&mut self) -> Result<Vec<FiredRow>> {
@@ -315,7 +321,7 @@ impl FiredRows for SqlSession<'_, '_> {
 
     fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>> {
         let head = "SELECT origin_fire_id AS name FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
-        let rows: Vec<NameRow> = self.load_for_keys(head, &[self.name()], &["origin_fire_id"], &texts(fire_ids), "")?;
+        let rows: Vec<NameRow> = self.load_for_keys(head, &[self.name()], &["origin_fire_id"], &texts(fire_ids))?;
         Ok(rows.into_iter().map(|row| row.name).collect())
     }
 
@@ -324,8 +330,13 @@ impl FiredRows for SqlSession<'_, '_> {
      root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt \
              FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
         let key = ["trigger_name", "trigger_group"];
-        let rows: Vec<RecoveryColumns> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers), "")?;
+        let rows: Vec<RecoveryColumns> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;
         Ok(rows.into_iter().map(RecoveryRow::from).collect())
+    }
+
+    fn delete_recoveries(&mut self, triggers: &[TriggerKey]) -> Result<()> {
+        self.assert_trigger_access();
+        self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(triggers), "").map(drop)
     }
 
     fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()> {

@@ -205,7 +205,8 @@ impl SqlSession<'_, '_> {
     fn end_on_sqlite(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
         let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
         let tail = format!(" RETURNING {FIRED_COLUMNS}");
-        let gone: Vec<FiredColumns> = self.load_for_keys(head, &[self.name()], &["entry_id"], &texts(ids), &tail)?;
+        let gone: Vec<FiredColumns> =
+            self.load_for_keys_and(head, &[self.name()], &["entry_id"], &texts(ids), &tail)?;
         let mut ends: BTreeMap<&str, &EndRow> = ends.iter().map(|end| (end.fire_id.as_str(), end)).collect();
         let (mut there, mut rows) = (Vec::new(), Vec::new());
         for fired in gone.into_iter().map(FiredRow::from) {

@@ -1,5 +1,6 @@
 //! `SCHEDULER_STATE` and its side table `CN_INSTANCES`.
 
+use super::executions::{STRAY_BEATS, STRAY_CANCELS};
 use super::policies::STRAY_POLICIES;
 use super::work::STRAY_CHECKPOINTS;
 use crate::error::Result;
@@ -24,7 +25,9 @@ struct Row {
 }
 
 /// Side rows without what they stand for.
-const STRAY: [&str; 6] = [
+const STRAY: [&str; 8] = [
+    STRAY_BEATS,
+    STRAY_CANCELS,
     STRAY_CHECKPOINTS,
     STRAY_POLICIES,
     "{p}CN_INSTANCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}SCHEDULER_STATE s \

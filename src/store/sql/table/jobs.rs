@@ -5,7 +5,7 @@ use super::policies::POLICY;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::JobRows;
-use crate::store::row::JobRow;
+use crate::store::row::{JobRow, PolicyRow};
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Flag, FlagType, Value};
 use diesel::QueryableByName;
@@ -111,8 +111,12 @@ impl JobRows for SqlSession<'_, '_> {
 
     fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
         let head = "SELECT job_name AS job_name, job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &job_keys(keys), "")?;
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &job_keys(keys))?;
         Ok(rows.into_iter().map(JobKey::from).collect())
+    }
+
+    fn job_policies(&mut self, keys: &[JobKey]) -> Result<Vec<PolicyRow>> {
+        self.load_policies(keys)
     }
 
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()> {
@@ -170,7 +174,7 @@ impl JobRows for SqlSession<'_, '_> {
              AND y.job_group = {{p}}JOB_DETAILS.job_group) AS policies \
              FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
         );
-        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &KEY, &job_keys(keys), "")?;
+        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &KEY, &job_keys(keys))?;
         let has_policies = idle.iter().any(|row| row.policies > 0);
         let idle: Vec<JobKey> = idle.into_iter().map(|row| row.key.into()).collect();
         if has_policies {

@@ -3,8 +3,22 @@
 use super::job_keys;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::row::JobRow;
+use crate::store::row::{JobRow, PolicyRow};
 use crate::store::sql::session::SqlSession;
+use diesel::QueryableByName;
+use diesel::sql_types::{Nullable, Text};
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    job_name: String,
+    #[diesel(sql_type = Text)]
+    job_group: String,
+    #[diesel(sql_type = Text)]
+    job_class_name: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    policy: Option<String>,
+}
 
 const KEY: [&str; 2] = ["job_name", "job_group"];
 
@@ -20,6 +34,22 @@ pub(super) const STRAY_POLICIES: &str = "{p}CN_JOB_POLICIES WHERE sched_name = ?
      AND j.job_class_name = {p}CN_JOB_POLICIES.job_type)";
 
 impl SqlSession<'_, '_> {
+    /// Those of these jobs that exist, with their policies.
+    pub(super) fn load_policies(&mut self, keys: &[JobKey]) -> Result<Vec<PolicyRow>> {
+        let head = format!(
+            "SELECT j.job_name AS job_name, j.job_group AS job_group, j.job_class_name AS job_class_name, \
+             y.policy AS policy FROM {{p}}JOB_DETAILS j{POLICY} WHERE j.sched_name = ? AND"
+        );
+        let key = ["j.job_name", "j.job_group"];
+        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &job_keys(keys))?;
+        let row = |row: Row| PolicyRow {
+            job: JobKey::new(row.job_group, row.job_name),
+            job_type: row.job_class_name,
+            policy: row.policy,
+        };
+        Ok(rows.into_iter().map(row).collect())
+    }
+
     /// Writes the policies of jobs that have one.
     pub(super) fn insert_policies(&mut self, jobs: &[JobRow]) -> Result<()> {
         let with: Vec<&JobRow> = jobs.iter().filter(|job| job.policy.is_some()).collect();

@@ -105,7 +105,7 @@ impl SqlSession<'_, '_> {
              FROM {{p}}CN_RECURRENCES u WHERE u.sched_name = ? AND"
         );
         let key = ["u.trigger_name", "u.trigger_group"];
-        let rows: Vec<RecurrenceRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys), "")?;
+        let rows: Vec<RecurrenceRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys))?;
         for row in rows {
             let its = |c: &&mut Candidate| {
                 c.trigger.key.name() == row.trigger_name && c.trigger.key.group() == row.trigger_group

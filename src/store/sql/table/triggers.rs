@@ -105,7 +105,7 @@ impl SqlSession<'_, '_> {
             options("p")
         );
         let key = ["p.trigger_name", "p.trigger_group"];
-        let rows: Vec<IntervalRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys), "")?;
+        let rows: Vec<IntervalRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys))?;
         rows.into_iter().for_each(|row| row.fill_in(&mut candidates));
         self.with_recurrences(candidates)
     }
@@ -114,13 +114,13 @@ impl SqlSession<'_, '_> {
 impl TriggerRows for SqlSession<'_, '_> {
     fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {
         let head = format!("{} t.sched_name = ? AND", whole_rows());
-        let rows: Vec<WholeRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys), "")?;
+        let rows: Vec<WholeRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
         Ok(rows.into_iter().map(TriggerRow::from).collect())
     }
 
     fn existing_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
         let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group FROM {p}TRIGGERS WHERE sched_name = ? AND";
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &BARE_KEY, &trigger_keys(keys), "")?;
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &BARE_KEY, &trigger_keys(keys))?;
         Ok(rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect())
     }
 
@@ -210,7 +210,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group FROM {p}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' \
              AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = t.sched_name \
              AND f.trigger_name = t.trigger_name AND f.trigger_group = t.trigger_group) AND t.sched_name = ? AND";
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &trigger_keys(keys), "")?;
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &trigger_keys(keys))?;
         let finished: Vec<_> =
             rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect();
         if !finished.is_empty() {
@@ -314,7 +314,7 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
         let head = format!("{} WHERE t.sched_name = ? AND", self.candidates_from("{p}TRIGGERS"));
-        let rows: Vec<CandidateRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys), "")?;
+        let rows: Vec<CandidateRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
         self.with_kinds(rows)
     }
 

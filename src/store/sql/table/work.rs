@@ -95,7 +95,7 @@ impl WorkRows for SqlSession<'_, '_> {
     fn requests(&mut self, request_ids: &[String]) -> Result<Vec<RequestRow>> {
         let head = "SELECT request_id AS request_id, trigger_name AS trigger_name, trigger_group AS trigger_group, \
              job_name AS job_name, job_group AS job_group FROM {p}CN_REQUESTS WHERE sched_name = ? AND";
-        let rows: Vec<Request> = self.load_for_keys(head, &[self.name()], &["request_id"], &texts(request_ids), "")?;
+        let rows: Vec<Request> = self.load_for_keys(head, &[self.name()], &["request_id"], &texts(request_ids))?;
         let row = |row: Request| RequestRow {
             request_id: row.request_id,
             trigger: TriggerKey::new(row.trigger_group, row.trigger_name),

@@ -1,0 +1,75 @@
+//! Heartbeats and orders to stop in maps.
+
+use super::MemorySession;
+use crate::error::Result;
+use crate::store::database::ExecutionRows;
+use crate::store::row::{BeatRow, CancelRow, FiredState};
+
+impl MemorySession<'_> {
+    fn runs(&self, fire_id: &str) -> bool {
+        self.tables.fired.get(fire_id).is_some_and(|fire| fire.state == FiredState::Executing)
+    }
+}
+
+impl ExecutionRows for MemorySession<'_> {
+    fn put_beats(&mut self, rows: &[BeatRow]) -> Result<()> {
+        self.reads()?;
+        for row in rows.iter().filter(|row| self.runs(&row.fire_id)).cloned().collect::<Vec<_>>() {
+            self.tables.beats.put(row.fire_id.clone(), row);
+        }
+        Ok(())
+    }
+
+    fn notable_beats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<BeatRow>> {
+        self.reads()?;
+        let notable = |row: &&BeatRow| {
+            (row.instance == instance && row.beat_ms == now_ms)
+                || row.beat_ms.saturating_add(row.limit_ms) < now_ms
+                || row.beat_ms > future_ms
+        };
+        Ok(self.tables.beats.values().filter(notable).cloned().collect())
+    }
+
+    fn beats_of(&mut self, fire_ids: &[String]) -> Result<Vec<BeatRow>> {
+        self.reads()?;
+        Ok(fire_ids.iter().filter_map(|id| self.tables.beats.get(id)).cloned().collect())
+    }
+
+    fn all_beats(&mut self) -> Result<Vec<BeatRow>> {
+        self.reads()?;
+        Ok(self.tables.beats.values().cloned().collect())
+    }
+
+    fn delete_beats(&mut self, fire_ids: &[String]) -> Result<()> {
+        self.reads()?;
+        for id in fire_ids {
+            self.tables.beats.remove(id);
+        }
+        Ok(())
+    }
+
+    fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize> {
+        self.reads()?;
+        let new = |id: &&String| self.runs(id) && self.tables.cancels.get(*id).is_none();
+        let new: Vec<String> = fire_ids.iter().filter(new).cloned().collect();
+        for fire_id in &new {
+            let row = CancelRow { fire_id: fire_id.clone(), who: who.to_owned() };
+            self.tables.cancels.put(fire_id.clone(), row);
+        }
+        Ok(new.len())
+    }
+
+    fn cancels_for(&mut self, instance: &str) -> Result<Vec<CancelRow>> {
+        self.reads()?;
+        let its = |row: &&CancelRow| self.tables.fired.get(&row.fire_id).is_some_and(|f| f.instance == instance);
+        Ok(self.tables.cancels.values().filter(its).cloned().collect())
+    }
+
+    fn delete_cancels(&mut self, fire_ids: &[String]) -> Result<()> {
+        self.reads()?;
+        for id in fire_ids {
+            self.tables.cancels.remove(id);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+//! What becomes of the work of a dead fire: its job's policy decides, or a handler of the user's.
+
+use crate::error::Result;
+use crate::job::{JobPolicy, OnDead};
+use crate::key::{JobKey, TriggerKey};
+use crate::listener::guarded;
+use crate::store::row::{FiredRow, PolicyRow};
+use crate::store::{JobStore, Session};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A fire that died: its node was declared dead, or its heartbeat ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeadFire {
+    /// The fire.
+    pub fire_id: String,
+    /// The instance it ran on.
+    pub instance: String,
+    /// Its job.
+    pub job: JobKey,
+    /// The job's type.
+    pub job_type: String,
+    /// Its trigger.
+    pub trigger: TriggerKey,
+    /// The time it stood for, epoch milliseconds.
+    pub scheduled_ms: i64,
+    /// When it was fired, epoch milliseconds.
+    pub fired_ms: i64,
+    /// How many runs of this work were interrupted before it.
+    pub attempt: i64,
+    /// The store's time, epoch milliseconds.
+    pub now_ms: i64,
+}
+
+/// What is done about a dead fire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeadFireDecision {
+    /// A recovery trigger runs the work again, at once.
+    Recover,
+    /// A recovery trigger runs the work again, after so long.
+    RecoverAfter(Duration),
+    /// As [`OnDead::Revive`].
+    Revive,
+    /// The work is given up; the trigger fires when it fires next.
+    NextFire,
+    /// The work is given up, and the trigger is set to `ERROR` until somebody resets it.
+    Error,
+}
+
+/// Decides for jobs whose policy is [`OnDead::Ask`].
+pub trait DeadFireHandler: Send + Sync {
+    /// What is to be done; none if this handler has no say in it.
+    ///
+    /// It is asked inside the transaction that recovers the fire, by the one node that recovers it, and must be quick: the
+    /// cluster waits. The transaction may be tried again, so it may be asked again.
+    fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision>;
+}
+
+impl JobStore {
+    /// The store whose recoveries ask `handler` for jobs whose policy is [`OnDead::Ask`].
+    pub fn with_dead_fire_handler(mut self, handler: Arc<dyn DeadFireHandler>) -> Self {
+        self.dead_fires = Some(handler);
+        self
+    }
+
+    /// The jobs of these fires that still exist, with their policies.
+    pub(super) fn policies_of(&self, s: &mut dyn Session, fires: &[FiredRow]) -> Result<BTreeMap<JobKey, PolicyRow>> {
+        let jobs: Vec<JobKey> = crate::key::distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
+        Ok(s.job_policies(&jobs)?.into_iter().map(|row| (row.job.clone(), row)).collect())
+    }
+
+    /// What is done about a fire whose job exists.
+    ///
+    /// A policy that cannot be read does not keep the job from being recovered (H12).
+    pub(super) fn decide(&self, fire: &FiredRow, job: &PolicyRow, attempt: i64, now_ms: i64) -> DeadFireDecision {
+        if !fire.requests_recovery {
+            return DeadFireDecision::NextFire;
+        }
+        let policy = match job.policy.as_deref().map(JobPolicy::decode) {
+            Some(Ok(policy)) => policy.on_dead_policy(),
+            Some(Err(why)) => {
+                log::warn!("recovering without the job's policy job={} error={why}", job.job);
+                None
+            }
+            None => None,
+        };
+        match policy {
+            Some(OnDead::Revive) => DeadFireDecision::Revive,
+            Some(OnDead::NextFire) => DeadFireDecision::NextFire,
+            Some(OnDead::Ask) => self.ask(fire, job, attempt, now_ms),
+            Some(OnDead::RecoveryTrigger) | None => DeadFireDecision::Recover,
+        }
+    }
+
+    fn ask(&self, fire: &FiredRow, job: &PolicyRow, attempt: i64, now_ms: i64) -> DeadFireDecision {
+        let Some(handler) = &self.dead_fires else { return DeadFireDecision::Recover };
+        let dead = DeadFire {
+            fire_id: fire.fire_id.clone(),
+            instance: fire.instance.clone(),
+            job: job.job.clone(),
+            job_type: job.job_type.clone(),
+            trigger: fire.trigger.clone(),
+            scheduled_ms: fire.scheduled_ms,
+            fired_ms: fire.fired_ms,
+            attempt,
+            now_ms,
+        };
+        match guarded(|| handler.decide(&dead)) {
+            Ok(decision) => decision.unwrap_or(DeadFireDecision::Recover),
+            Err(panic) => {
+                log::error!(
+                    "the handler of dead fires panicked, so it is recovered fire={} panic={panic}",
+                    fire.fire_id
+                );
+                DeadFireDecision::Recover
+            }
+        }
+    }
+}

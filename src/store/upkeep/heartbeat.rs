@@ -1,0 +1,167 @@
+//! Heartbeat: each running fire says that it is alive, and learns whether it is still its node's; those that fall silent
+//! are dead.
+
+use super::Recovered;
+use crate::error::Result;
+use crate::rules::failover::{Observations, Observer, Suspect, millis};
+use crate::store::firing::fenced;
+use crate::store::row::{BeatRow, CancelRow, FiredState, Progress};
+use crate::store::{Begin, JobStore, Lock, Owner};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// A running fire's sign of life.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beat {
+    /// The fire.
+    pub fire_id: String,
+    /// How long it may be silent from now on before it is taken for dead, without the tolerance.
+    pub limit: Duration,
+    /// How far it has come.
+    pub progress: Option<Progress>,
+}
+
+/// What a node has seen of heartbeats; kept between passes.
+#[derive(Clone, Debug, Default)]
+pub struct Heartbeats {
+    observations: Observations,
+    /// The clock's ticks when the last pass that succeeded was begun.
+    last: Option<Duration>,
+}
+
+/// What a pass of heartbeats brought.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BeatPass {
+    /// Those of the given fires that the node no longer holds.
+    pub lost: Vec<String>,
+    /// Fires of the node that somebody wants to stop, and who.
+    pub cancelled: Vec<(String, String)>,
+    /// What was done about fires that fell silent, by instance.
+    pub recovered: Vec<Recovered>,
+}
+
+impl JobStore {
+    /// Says that these fires of `owner` are alive, in one statement; looks whether they are still its own, whether
+    /// somebody wants one to stop, and which fires of the cluster have fallen silent: those are recovered as those of a
+    /// dead node are (DS-10…16, PA-30…33).
+    ///
+    /// A fire is dead when `last beat + max(its limit, the observer's own silence) + tolerance < now`, by the store's
+    /// clock: an observer that could not reach the store for a while forgives others as much. After a jump of that clock
+    /// only silence that was seen counts.
+    ///
+    /// No retries: the next pass is soon.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn beat(&self, owner: &Owner, beats: &[Beat], seen: &mut Heartbeats) -> Result<BeatPass> {
+        let begun = self.clock.ticks();
+        let mut now_ms = 0;
+        let (mut rows, mut cancels): (Vec<BeatRow>, Vec<CancelRow>) = (Vec::new(), Vec::new());
+        let begin = if beats.is_empty() { Begin::Reading } else { Begin::Writing };
+        self.once("beat", begin, &mut |s| {
+            now_ms = s.now_ms()?;
+            if !beats.is_empty() {
+                let row = |beat: &Beat| BeatRow {
+                    fire_id: beat.fire_id.clone(),
+                    instance: owner.instance.clone(),
+                    beat_ms: now_ms,
+                    limit_ms: millis(beat.limit),
+                    progress: beat.progress.clone(),
+                };
+                s.put_beats(&beats.iter().map(row).collect::<Vec<_>>())?;
+            }
+            rows = s.notable_beats(&owner.instance, now_ms, now_ms.saturating_add(millis(self.tolerance())))?;
+            cancels = s.cancels_for(&owner.instance)?;
+            Ok(())
+        })?;
+
+        let gap = seen.last.map_or(Duration::ZERO, |last| begun.saturating_sub(last));
+        seen.last = Some(begun);
+        let alive: BTreeSet<&str> = rows
+            .iter()
+            .filter(|row| row.instance == owner.instance && row.beat_ms == now_ms)
+            .map(|row| row.fire_id.as_str())
+            .collect();
+        let lost = beats.iter().filter(|beat| !alive.contains(beat.fire_id.as_str()));
+        let lost = lost.map(|beat| beat.fire_id.clone()).collect();
+
+        let observer = Observer { now_ms, ticks: begun, gap_ms: millis(gap), tolerance_ms: millis(self.tolerance()) };
+        let silent: Vec<&BeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
+        seen.observations.read_clock(&observer, self.settings.checkin_interval + self.tolerance());
+        seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
+        let dead: BTreeMap<String, i64> = silent
+            .into_iter()
+            .filter(|row| seen.observations.convicts(suspect(row), &observer))
+            .map(|row| (row.fire_id.clone(), row.beat_ms))
+            .collect();
+        let recovered = if dead.is_empty() { Vec::new() } else { self.recover_silent(&dead)? };
+        let cancelled = cancels.into_iter().map(|row| (row.fire_id, row.who)).collect();
+        Ok(BeatPass { lost, cancelled, recovered })
+    }
+
+    /// Recovers fires whose last beat is still the one that was seen. A second node that saw the same silence finds
+    /// nothing.
+    fn recover_silent(&self, dead: &BTreeMap<String, i64>) -> Result<Vec<Recovered>> {
+        let mut recovered = Vec::new();
+        self.once("recover silent fires", Begin::Locking(Lock::TriggerAccess), &mut |s| {
+            recovered.clear();
+            let ids: Vec<String> = dead.keys().cloned().collect();
+            let unchanged = s.beats_of(&ids)?.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
+            let unchanged: Vec<String> = unchanged.map(|row| row.fire_id).collect();
+            let mut by_instance: BTreeMap<String, Vec<_>> = BTreeMap::new();
+            for fire in s.fired_rows(&unchanged)?.into_iter().filter(|fire| fire.state == FiredState::Executing) {
+                by_instance.entry(fire.instance.clone()).or_default().push(fire);
+            }
+            for (instance, fires) in by_instance {
+                recovered.push(self.recover_fires(s, &instance, fires)?);
+            }
+            Ok(())
+        })?;
+        Ok(recovered)
+    }
+
+    /// Recovers fires of the node itself that will not end: their workers died, or were given up.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered; what the database reports after the bounded
+    /// retries.
+    pub fn give_up(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
+        self.retrying(
+            "give up fires",
+            Begin::Locking(Lock::TriggerAccess),
+            |s| {
+                s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
+                let fires = s.fired_rows(fire_ids)?;
+                self.recover_fires(s, &owner.instance, fires)
+            },
+            &mut |_, _| Ok(false), // what was recovered is not found again
+        )
+    }
+
+    /// Asks runs to stop, wherever they are; returns how many run and were not asked before. Their nodes learn it with
+    /// their next heartbeat.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn request_cancels(&self, fire_ids: &[String], who: &str) -> Result<usize> {
+        let who = crate::error::shorten(who, 250);
+        self.retrying(
+            "ask runs to stop",
+            Begin::Writing,
+            |s| s.request_cancels(fire_ids, &who),
+            &mut |_, _| Ok(true), // asked is asked
+        )
+    }
+
+    /// Forgets orders to stop that were obeyed.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn forget_cancels(&self, fire_ids: &[String]) -> Result<()> {
+        self.retrying("forget orders to stop", Begin::Writing, |s| s.delete_cancels(fire_ids), &mut |_, _| Ok(true))
+    }
+}
+
+fn suspect(row: &BeatRow) -> Suspect<'_> {
+    Suspect { instance: &row.fire_id, last_checkin_ms: row.beat_ms, interval_ms: row.limit_ms, foreign: false }
+}

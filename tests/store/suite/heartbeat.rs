@@ -1,0 +1,358 @@
+//! Heartbeats of fires: who is alive, who is dead, whose work is done again and how; orders to stop.
+
+use super::*;
+use carnelian::store::row::Progress;
+use carnelian::store::{
+    Beat, BeatPass, CompletionInstruction, CompletionOutcome, DeadFire, DeadFireDecision, DeadFireHandler, FireBundle,
+    Heartbeats,
+};
+use carnelian::{JobDetailBuilder, JobPolicy, OnDead, TriggerBuilder};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long a fire may be silent, in these tests.
+const LIMIT: Duration = Duration::from_secs(15);
+
+/// A node with what it has seen of heartbeats.
+struct Beating {
+    node: Node,
+    seen: Heartbeats,
+}
+
+impl Beating {
+    fn new(node: Node) -> Self {
+        Self { node, seen: Heartbeats::default() }
+    }
+
+    fn beat(&mut self, fires: &[&FireBundle]) -> BeatPass {
+        let beat = |fire: &&FireBundle| Beat { fire_id: fire.fire_id.clone(), limit: LIMIT, progress: None };
+        self.pass(&fires.iter().map(beat).collect::<Vec<_>>())
+    }
+
+    fn pass(&mut self, beats: &[Beat]) -> BeatPass {
+        self.node.store.beat(&self.node.owner(), beats, &mut self.seen).unwrap()
+    }
+}
+
+fn recoverable(name: &str) -> JobDetailBuilder {
+    job(name).requests_recovery(true)
+}
+
+/// DS-15, DS-30: the node checks in and one of its fires does not: that fire alone is recovered, after its limit and the
+/// tolerance.
+#[test]
+fn a_fire_that_falls_silent_is_recovered_while_its_node_lives() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
+    cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
+    cluster.schedule(recoverable("b"), [once("u", "b", NOW)]);
+    let fires = a.node.acquire().fired;
+    let [silent, loud] = [&fires[0], &fires[1]];
+    assert_eq!(a.beat(&[silent, loud]), BeatPass::default());
+    b.beat(&[]);
+    for _ in 0..4 {
+        cluster.advance(5 * SECOND);
+        assert_eq!(a.beat(&[loud]), BeatPass::default());
+        a.node.check_in();
+        assert_eq!(b.beat(&[]), BeatPass::default());
+    }
+    cluster.advance(2500);
+    assert_eq!(b.beat(&[]), BeatPass::default(), "not before the limit and the tolerance");
+    cluster.advance(1);
+    let recovered = b.beat(&[]).recovered;
+    assert_eq!(recovered.len(), 1);
+    assert_eq!(recovered[0].instance, "A");
+    let made: Vec<&String> = recovered[0].recovery_triggers.iter().map(|(fire_id, _)| fire_id).collect();
+    assert_eq!(made, [&silent.fire_id]);
+    assert_eq!(b.beat(&[]), BeatPass::default(), "once");
+
+    // PA-32, PA-33: the beat is the probe of ownership.
+    assert_eq!(a.beat(&[silent, loud]).lost, [silent.fire_id.clone()]);
+    assert_eq!(a.node.complete(silent), CompletionOutcome::Fenced);
+    let again = b.node.fire_one();
+    assert_eq!(again.recovering.as_ref().unwrap().root_fire_id.as_ref(), Some(&silent.fire_id));
+    b.node.complete(&again);
+    assert_eq!(a.node.complete(loud), CompletionOutcome::Recorded);
+    cluster.store.audit().unwrap();
+    cluster.tamper(|s| {
+        assert_eq!(s.all_beats()?, []);
+        Ok(())
+    });
+}
+
+/// Reliability, finding 3: the database was away for longer than the limit. Whoever comes back first forgives the others
+/// as much as it was away itself.
+#[test]
+fn an_outage_of_the_database_kills_no_fire() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
+    cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
+    let fire = a.node.fire_one();
+    a.beat(&[&fire]);
+    b.beat(&[]);
+    cluster.advance(10 * MINUTE);
+    assert_eq!(b.beat(&[]), BeatPass::default());
+    cluster.advance(5 * SECOND);
+    assert_eq!(a.beat(&[&fire]), BeatPass::default());
+    assert_eq!(b.beat(&[]), BeatPass::default());
+    assert_eq!(a.node.complete(&fire), CompletionOutcome::Recorded);
+}
+
+/// No verdict that depends on clocks: the database's clock is set forward by an hour, then back.
+#[test]
+fn a_jump_of_the_stores_clock_kills_no_fire() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
+    cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
+    let fire = a.node.fire_one();
+    a.beat(&[&fire]);
+    b.beat(&[]);
+    for jump in [60 * MINUTE, -120 * MINUTE] {
+        cluster.clock.jump(jump);
+        cluster.advance(5 * SECOND);
+        assert_eq!(b.beat(&[]), BeatPass::default(), "{jump}");
+        assert_eq!(a.beat(&[&fire]), BeatPass::default(), "{jump}");
+        assert_eq!(b.beat(&[]), BeatPass::default(), "{jump}");
+    }
+    // From then on silence convicts, though its last beat be from the future.
+    cluster.clock.jump(-MINUTE);
+    for _ in 0..10 {
+        cluster.advance(5 * SECOND);
+        if let [recovered] = b.beat(&[]).recovered.as_slice() {
+            assert_eq!(recovered.recovery_triggers.len(), 1);
+            assert_eq!(a.beat(&[&fire]).lost.len(), 1);
+            return;
+        }
+    }
+    panic!("a silent fire stays for ever");
+}
+
+/// Two nodes see the same silence; one recovers it, the other finds nothing (QZ-43, C-8).
+#[test]
+fn two_that_see_the_same_silence_recover_it_once() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
+    let mut c = Beating::new(cluster.node("C"));
+    cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
+    let fire = a.node.fire_one();
+    a.beat(&[&fire]);
+    (b.beat(&[]), c.beat(&[]));
+    cluster.advance(20 * SECOND);
+    (b.beat(&[]), c.beat(&[]));
+    cluster.advance(5 * SECOND);
+    let (theirs, seen) = (cluster.stranger("C"), c.seen.clone());
+    let other = Arc::new(Mutex::new((Node { store: theirs.store, me: c.node.me.clone() }, seen, None)));
+    let first = Arc::clone(&other);
+    cluster.hold_up(&mut b.node, "recover silent fires", move || {
+        let (node, seen, pass) = &mut *first.lock().unwrap();
+        *pass = Some(node.store.beat(&node.owner(), &[], seen).unwrap());
+    });
+    assert_eq!(b.beat(&[]).recovered, []);
+    let pass = other.lock().unwrap().2.take().unwrap();
+    assert_eq!(pass.recovered[0].recovery_triggers.len(), 1);
+    assert_eq!(cluster.recovery_triggers().len(), 1);
+}
+
+/// The silence was seen, and before it could be acted on the fire beat again.
+#[test]
+fn one_that_beats_again_at_the_last_moment_is_left_alone() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
+    cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
+    let fire = a.node.fire_one();
+    a.beat(&[&fire]);
+    b.beat(&[]);
+    cluster.advance(20 * SECOND);
+    b.beat(&[]);
+    cluster.advance(5 * SECOND);
+    let (store, owner, id) = (cluster.store.clone(), a.node.owner(), fire.fire_id.clone());
+    cluster.hold_up(&mut b.node, "recover silent fires", move || {
+        let beat = Beat { fire_id: id, limit: LIMIT, progress: None };
+        store.beat(&owner, &[beat], &mut Heartbeats::default()).unwrap();
+    });
+    assert_eq!(b.beat(&[]).recovered, []);
+    assert_eq!(a.node.complete(&fire), CompletionOutcome::Recorded);
+}
+
+/// DS-114: progress travels with the beat.
+#[test]
+fn progress_is_seen_from_elsewhere() {
+    let cluster = Cluster::new(open);
+    let mut a = Beating::new(cluster.node("A"));
+    cluster.schedule(job("a"), [once("t", "a", NOW)]);
+    let fire = a.node.fire_one();
+    let progress = Progress { done: 3, total: Some(10), note: Some("third of ten".to_owned()) };
+    for progress in [None, Some(progress)] {
+        a.pass(&[Beat { fire_id: fire.fire_id.clone(), limit: LIMIT, progress: progress.clone() }]);
+        let shown = cluster.store.fired_triggers().unwrap().remove(0);
+        let heartbeat = shown.heartbeat.unwrap();
+        assert_eq!((heartbeat.last_ms, heartbeat.limit, heartbeat.progress), (cluster.now(), LIMIT, progress));
+    }
+    let mut end = fire.completion(CompletionInstruction::NoInstruction, None);
+    end.beaten = true;
+    a.node.complete_all(&[end]);
+    cluster.tamper(|s| {
+        assert_eq!(s.all_beats()?, [], "it goes with the fire");
+        Ok(())
+    });
+}
+
+/// LT-83: whoever wants a run to stop leaves an order, and the node that runs it finds it.
+#[test]
+fn an_order_to_stop_reaches_the_node_that_runs_it() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
+    cluster.schedule(job("a"), [once("t", "a", NOW)]);
+    let fire = a.node.fire_one();
+    let ids = [fire.fire_id.clone(), "no such fire".to_owned()];
+    assert_eq!(cluster.store.request_cancels(&ids, "ada").unwrap(), 1);
+    assert_eq!(cluster.store.request_cancels(&ids, "bob").unwrap(), 0, "asked already");
+    assert_eq!(b.beat(&[]).cancelled, []);
+    assert_eq!(a.beat(&[&fire]).cancelled, [(fire.fire_id.clone(), "ada".to_owned())]);
+    cluster.store.forget_cancels(&ids).unwrap();
+    assert_eq!(a.beat(&[&fire]).cancelled, []);
+    cluster.store.request_cancels(&ids, "ada").unwrap();
+    a.node.complete(&fire);
+    assert!(cluster.store.audit().unwrap().swept > 0);
+}
+
+fn die(cluster: &Cluster) -> Node {
+    cluster.advance(WINDOW + SECOND);
+    cluster.node("B")
+}
+
+/// DS-32: a one-shot is made due again itself; its work goes on where it was.
+#[test]
+fn a_one_shot_is_revived_in_place() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let policy = JobPolicy::new().on_dead(OnDead::Revive);
+    cluster.schedule(recoverable("a").policy(policy), [once("t", "a", NOW)]);
+    let first = a.fire_one();
+    let b = die(&cluster);
+    assert_eq!(cluster.recovery_triggers(), []);
+    assert_eq!((cluster.state("t"), cluster.next("t")), ("WAITING".to_owned(), Some(cluster.now())));
+    let second = b.fire_one();
+    let recovering = second.recovering.clone().unwrap();
+    assert_eq!((recovering.attempt, recovering.root_fire_id), (1, Some(first.fire_id.clone())));
+    assert_eq!(recovering.scheduled_ms, NOW);
+
+    // It dies again, elsewhere.
+    cluster.advance(WINDOW + SECOND);
+    let c = cluster.node("C");
+    let third = c.fire_one();
+    let recovering = third.recovering.clone().unwrap();
+    assert_eq!((recovering.attempt, recovering.root_fire_id), (2, Some(first.fire_id)));
+    assert_eq!(c.complete(&third), CompletionOutcome::Recorded);
+    assert_eq!(cluster.state("t"), "-");
+    assert!(!cluster.has_job("a"));
+    assert_eq!(cluster.snapshot().recoveries, []);
+}
+
+/// A trigger that goes on keeps its schedule, whatever becomes of one of its fires.
+#[test]
+fn a_trigger_with_fires_to_come_gets_a_recovery_trigger_instead() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let policy = JobPolicy::new().on_dead(OnDead::Revive);
+    cluster.schedule(recoverable("a").policy(policy), [minutely("t", "a", NOW)]);
+    a.fire_one();
+    let b = die(&cluster);
+    assert_eq!(cluster.next("t"), Some(NOW + MINUTE));
+    assert_eq!(cluster.recovery_triggers().len(), 1);
+    b.complete(&b.fire_one());
+}
+
+#[test]
+fn next_fire_only_gives_the_work_up() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let policy = JobPolicy::new().on_dead(OnDead::NextFire);
+    cluster.schedule(recoverable("a").policy(policy), [once("t", "a", NOW)]);
+    let fire = a.fire_one();
+    cluster.advance(WINDOW + SECOND);
+    let mut b = cluster.stranger("B");
+    let recovered = b.recovers();
+    assert_eq!(recovered[0].lost, [fire.fire_id]);
+    assert_eq!((cluster.state("t").as_str(), cluster.has_job("a")), ("-", false));
+}
+
+/// Says the same of every fire, and remembers what it was asked.
+struct Says(Option<DeadFireDecision>, Mutex<Vec<DeadFire>>);
+
+impl DeadFireHandler for Says {
+    fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision> {
+        self.1.lock().unwrap().push(fire.clone());
+        self.0
+    }
+}
+
+/// A cluster in which a fire of A has died and B, with this handler, has recovered it.
+fn decided(cluster: &Cluster, decision: Option<DeadFireDecision>, trigger: TriggerBuilder) -> (Node, DeadFire) {
+    let a = cluster.node("A");
+    let policy = JobPolicy::new().on_dead(OnDead::Ask);
+    cluster.schedule(recoverable("a").policy(policy), [trigger]);
+    let fire = a.fire_one();
+    cluster.advance(WINDOW + SECOND);
+    let mut b = cluster.stranger("B");
+    let says = Arc::new(Says(decision, Mutex::default()));
+    b.store = b.store.clone().with_dead_fire_handler(Arc::clone(&says) as _);
+    b.check_in();
+    let asked = says.1.lock().unwrap().pop().unwrap();
+    assert_eq!((&asked.fire_id, asked.instance.as_str(), asked.job_type.as_str()), (&fire.fire_id, "A", "work"));
+    (b, asked)
+}
+
+/// DS-34: the user's handler decides, in the recovery.
+#[test]
+fn a_handler_may_put_the_work_off() {
+    let cluster = Cluster::new(open);
+    let later = DeadFireDecision::RecoverAfter(Duration::from_secs(300));
+    let (b, asked) = decided(&cluster, Some(later), once("t", "a", NOW));
+    assert_eq!((asked.attempt, asked.scheduled_ms), (0, NOW));
+    assert_eq!(b.acquire().fired.len(), 0);
+    let trigger = cluster.recovery_trigger();
+    assert_eq!(trigger.next_fire_time().map(|t| t.timestamp_millis()), Some(cluster.now() + 5 * MINUTE));
+    cluster.advance(5 * MINUTE);
+    let fire = b.fire_one();
+    assert_eq!(fire.recovering.as_ref().map(|r| r.scheduled_ms), Some(NOW));
+    b.complete(&fire);
+}
+
+#[test]
+fn a_handler_may_give_the_work_up_or_revive_it_or_have_no_say() {
+    for (decision, expected) in [
+        (Some(DeadFireDecision::NextFire), "-"),
+        (Some(DeadFireDecision::Revive), "WAITING"),
+        (Some(DeadFireDecision::Recover), "-"),
+        (None, "-"),
+    ] {
+        let cluster = Cluster::new(open);
+        decided(&cluster, decision, once("t", "a", NOW));
+        assert_eq!(cluster.state("t"), expected, "{decision:?}");
+        let recovers = matches!(decision, Some(DeadFireDecision::Recover) | None);
+        assert_eq!(cluster.recovery_triggers().len(), usize::from(recovers), "{decision:?}");
+    }
+}
+
+#[test]
+fn a_handler_may_set_the_trigger_to_error() {
+    let cluster = Cluster::new(open);
+    decided(&cluster, Some(DeadFireDecision::Error), minutely("t", "a", NOW));
+    assert_eq!(cluster.state("t"), "ERROR");
+    assert_eq!(cluster.recovery_triggers(), []);
+}
+
+/// DS-115: a worker that died is not waited for.
+#[test]
+fn a_node_gives_up_a_fire_of_its_own_at_once() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
+    let fire = a.fire_one();
+    let recovered = a.store.give_up(&a.owner(), std::slice::from_ref(&fire.fire_id)).unwrap();
+    assert_eq!(recovered.recovery_triggers.len(), 1);
+    let again = a.fire_one();
+    assert_eq!(a.complete(&fire), CompletionOutcome::Fenced);
+    assert_eq!(a.complete(&again), CompletionOutcome::Recorded);
+}
