@@ -3,7 +3,11 @@
 mod detail;
 mod outcome;
 mod policy;
+mod retry;
 
 pub use detail::{JobDetail, JobDetailBuilder};
 pub use outcome::FireOutcome;
 pub use policy::{JobPolicy, OnDead, StuckAction};
+pub use retry::RetryPolicy;
+
+pub(crate) use retry::RetryHint;

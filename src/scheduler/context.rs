@@ -12,7 +12,7 @@ use crate::listener::{FireEvent, FireValues};
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use crate::store::CallersConnection;
 use crate::store::row::CheckpointRow;
-use crate::store::{Completion, CompletionInstruction, Ending, FireBundle, Recovering};
+use crate::store::{Completion, CompletionInstruction, Ending, FireBundle, Recovering, Rerun};
 use crate::trigger::{Trigger, moment};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -96,9 +96,9 @@ impl JobContext {
         self.bundle.fence
     }
 
-    /// How many runs of this work were interrupted before: 0 first.
+    /// How many runs of this work were lost or failed before: 0 first. Those that ended because their node did do not count.
     pub fn attempt(&self) -> i64 {
-        self.bundle.recovering.as_ref().map_or(0, |recovering| recovering.attempt)
+        self.bundle.rerun.as_ref().map_or(0, |rerun| rerun.attempt)
     }
 
     /// How often this run asked to be run again at once, so far.
@@ -139,6 +139,11 @@ impl JobContext {
     #[doc(alias = "isRecovering")]
     pub fn recovering(&self) -> Option<&Recovering> {
         self.bundle.recovering.as_ref()
+    }
+
+    /// Present if this runs work again: because the run before died, failed, or was interrupted by the end of its node.
+    pub fn rerun(&self) -> Option<&Rerun> {
+        self.bundle.rerun.as_ref()
     }
 
     /// Whether this run still owns its fire.
@@ -325,9 +330,9 @@ impl JobContext {
         Ok(row)
     }
 
-    /// The first fire of the chain of recoveries that this one is the latest of.
+    /// The first fire of the chain of runs that this one is the latest of.
     fn root_fire_id(&self) -> &str {
-        let root = self.bundle.recovering.as_ref().and_then(|recovering| recovering.root_fire_id.as_deref());
+        let root = self.bundle.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.as_deref());
         root.unwrap_or(&self.bundle.fire_id)
     }
 
@@ -339,10 +344,14 @@ impl JobContext {
         let (run_time, at) = (self.running_for(), self.node.clock.ticks());
         completion.ending =
             Ending { result: self.result.clone(), run_time: Some(run_time), at: Some(at), ..Ending::default() };
-        // One that was recovered may have a checkpoint that it did not look at.
-        let may_have_one = self.checkpoint_version.map_or(self.bundle.recovering.is_some(), |version| version > 0);
+        // Work that runs again may have a checkpoint that it did not look at.
+        let may_have_one = self.checkpoint_version.map_or(self.bundle.rerun.is_some(), |version| version > 0);
         completion.checkpoint = may_have_one.then(|| self.root_fire_id().to_owned());
         completion
+    }
+
+    pub(crate) fn bundle(&self) -> &FireBundle {
+        &self.bundle
     }
 
     pub(crate) fn event(&self) -> FireEvent<'_> {

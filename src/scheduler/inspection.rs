@@ -85,6 +85,18 @@ impl Scheduler {
         self.store().history(query)
     }
 
+    /// Runs the work of a fire of the history again at once, in a fire of its own, with the data of its trigger, if that is
+    /// still there. Returns the trigger, which is in the group `RETRYING_JOBS`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::Error::NotFound) if the history has no such fire, or its job is gone;
+    /// [`Error::Refused`](crate::Error::Refused) if it succeeded, never began, or is going to be run again anyway.
+    pub fn retry(&self, fire_id: &str) -> Result<TriggerKey> {
+        let key = self.open_store()?.retry_fire(fire_id)?;
+        self.signal_change();
+        Ok(key)
+    }
+
     /// The nodes of the cluster.
     pub fn instances(&self) -> Result<Vec<InstanceStatus>> {
         self.store().instances()

@@ -3,12 +3,13 @@
 
 use super::completer::Ended;
 use super::context::JobContext;
-use super::job::{Job, JobError};
+use super::ended::{Failure, outcome, rerun};
+use super::job::{Job, JobError, Outcome};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
 use crate::job::FireOutcome;
 use crate::listener::{FireEnd, guarded, log};
-use crate::store::{Completion, CompletionInstruction, Ending};
+use crate::store::{Completion, CompletionInstruction, Ending, RerunOrder};
 use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -59,15 +60,15 @@ impl RunShell {
         let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle);
         handle.begin(node.clock.ticks());
         log::fired(&ctx.event());
-        let (instruction, end) = if node.listeners.trigger_fired(&ctx.event()) {
+        let end = if node.listeners.trigger_fired(&ctx.event()) {
             log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
             node.counters.fire(FireOutcome::Vetoed);
-            (CompletionInstruction::NoInstruction, Ending { outcome: FireOutcome::Vetoed, ..Ending::default() })
+            End::vetoed()
         } else {
             self.execute(&mut ctx, &handle)
         };
-        let ended = self.ended(&ctx, &handle, instruction, end);
+        let ended = self.ended(&ctx, &handle, end);
         node.unrecorded.add(handle.fire_id());
         in_table.is_accounted = true;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
@@ -96,7 +97,7 @@ impl RunShell {
     }
 
     /// Runs the job, again and again if it asks for it.
-    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> (CompletionInstruction, Ending) {
+    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> End {
         let node = &*self.node;
         let job = node.registry.job(ctx.job().job_type());
         loop {
@@ -114,56 +115,64 @@ impl RunShell {
             }
             node.listeners.job_was_executed(&ctx.event(), &end);
             let refire = result.as_ref().is_err_and(|failure| failure.error.wants_refire());
-            let instruction = result.as_ref().map_or_else(instruction_of, |()| CompletionInstruction::NoInstruction);
+            let instruction =
+                result.as_ref().map_or_else(Failure::instruction, |_| CompletionInstruction::NoInstruction);
             node.listeners.trigger_complete(&ctx.event(), instruction);
             node.counters.fire(end.outcome);
             if !refire || ctx.should_stop() {
-                return (instruction, ending(end));
+                let rerun = rerun(ctx, &result, end.outcome);
+                return End::of(end, instruction, rerun);
             }
             if ctx.count_refire() > MOST_REFIRES {
                 node.listeners.error(&format!(
                     "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
                     ctx.job().key()
                 ));
-                return (instruction, ending(end));
+                return End::of(end, instruction, None);
             }
         }
     }
 
     fn end_of(
         &self,
-        result: &Result<(), Failure>,
+        result: &Result<Outcome, Failure>,
         ctx: &JobContext,
         handle: &RunHandle,
         run_time: Duration,
     ) -> FireEnd {
-        let outcome = match result {
-            Ok(()) => FireOutcome::Succeeded,
-            Err(_) if handle.is_interrupted() => FireOutcome::Cancelled,
-            Err(_) => FireOutcome::Failed,
-        };
+        let outcome = outcome(result, ctx.stop_reason(), handle.is_lost());
         let error = result.as_ref().err().map(|failure| crate::error::shorten(failure.error.message(), 2000));
         FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }
     }
 
-    fn ended(&self, ctx: &JobContext, handle: &RunHandle, instruction: CompletionInstruction, ending: Ending) -> Ended {
+    fn ended(&self, ctx: &JobContext, handle: &RunHandle, end: End) -> Ended {
         let at = Some(self.node.clock.ticks());
-        let completion = Completion { ending: Ending { at, ..ending }, ..ctx.completion(instruction) };
+        let completion =
+            Completion { ending: Ending { at, ..end.ending }, rerun: end.rerun, ..ctx.completion(end.instruction) };
         Ended { owner: handle.owner.clone(), completion }
     }
 }
 
-fn ending(end: FireEnd) -> Ending {
-    Ending { outcome: end.outcome, error: end.error, result: end.result, run_time: Some(end.run_time), at: None }
+/// What is to be told to the store.
+struct End {
+    instruction: CompletionInstruction,
+    ending: Ending,
+    rerun: Option<RerunOrder>,
 }
 
-/// Why a run did not end well.
-struct Failure {
-    error: JobError,
-    panicked: bool,
+impl End {
+    fn of(end: FireEnd, instruction: CompletionInstruction, rerun: Option<RerunOrder>) -> Self {
+        let FireEnd { outcome, error, run_time, result } = end;
+        Self { instruction, ending: Ending { outcome, error, result, run_time: Some(run_time), at: None }, rerun }
+    }
+
+    fn vetoed() -> Self {
+        let ending = Ending { outcome: FireOutcome::Vetoed, ..Ending::default() };
+        Self { instruction: CompletionInstruction::NoInstruction, ending, rerun: None }
+    }
 }
 
-fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<(), Failure> {
+fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<Outcome, Failure> {
     let Some(job) = job else {
         let message = format!("job type `{}` is not registered on this node", ctx.job().job_type());
         return Err(Failure { error: JobError::new(message), panicked: false });
@@ -171,15 +180,5 @@ fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<(), Failure> {
     match guarded(|| job.execute(ctx)) {
         Ok(result) => result.map_err(|error| Failure { error, panicked: false }),
         Err(panic) => Err(Failure { error: JobError::new(format!("panic: {panic}")), panicked: true }),
-    }
-}
-
-fn instruction_of(failure: &Failure) -> CompletionInstruction {
-    if failure.error.wants_firing_trigger_unscheduled() {
-        CompletionInstruction::SetTriggerComplete
-    } else if failure.error.wants_all_triggers_unscheduled() {
-        CompletionInstruction::SetAllJobTriggersComplete
-    } else {
-        CompletionInstruction::NoInstruction
     }
 }

@@ -26,7 +26,7 @@ pub use database::{
 pub use definitions::{Imported, Request, Taken, TriggerSummary};
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,
-    MAX_CHECKPOINT_BYTES, Recovering, Reservation,
+    MAX_CHECKPOINT_BYTES, Recovering, Rerun, RerunOrder, RerunReason, Reservation,
 };
 pub use history::HistoryQuery;
 pub use memory::MemoryDatabase;

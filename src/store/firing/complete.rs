@@ -43,7 +43,8 @@ impl JobStore {
         let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();
 
         self.write_job_data(s, &recorded)?;
-        let checkpoints: Vec<String> = recorded.iter().filter_map(|c| c.checkpoint.clone()).collect();
+        let checkpoints: Vec<String> =
+            recorded.iter().filter(|c| c.rerun.is_none()).filter_map(|c| c.checkpoint.clone()).collect();
         if !checkpoints.is_empty() {
             s.delete_checkpoints(&checkpoints)?;
         }
@@ -55,6 +56,7 @@ impl JobStore {
         if !beaten.is_empty() {
             s.delete_beats(&beaten)?;
         }
+        self.schedule_reruns(s, &recorded)?;
         let mut finished = apply_instructions(s, &recorded)?;
 
         let one_at_a_time: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));

@@ -5,10 +5,12 @@ mod checkpoint;
 mod complete;
 mod fire;
 mod release;
+mod rerun;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
 
 pub use checkpoint::MAX_CHECKPOINT_BYTES;
+pub use rerun::{Rerun, RerunOrder, RerunReason};
 
 pub(in crate::store) use acquire::fenced;
 
@@ -85,6 +87,8 @@ pub struct FireBundle {
     pub removed: bool,
     /// Present if this runs the work of a failed instance again.
     pub recovering: Option<Recovering>,
+    /// Present if this runs work again, for whatever reason.
+    pub rerun: Option<Rerun>,
 }
 
 impl FireBundle {
@@ -105,9 +109,24 @@ impl FireBundle {
             beaten: false,
             checkpoint: None,
             job_type: self.job.job_type.clone(),
-            attempt: self.recovering.as_ref().map_or(0, |recovering| recovering.attempt),
-            root_fire_id: self.recovering.as_ref().and_then(|recovering| recovering.root_fire_id.clone()),
+            attempt: self.rerun.as_ref().map_or(0, |rerun| rerun.attempt),
+            root_fire_id: self.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.clone()),
             ending: Ending::default(),
+            rerun: None,
+        }
+    }
+}
+
+impl FireBundle {
+    /// That the work of this fire goes on after `delay`.
+    pub fn rerun_order(&self, reason: RerunReason, delay: Duration) -> RerunOrder {
+        RerunOrder {
+            reason,
+            delay,
+            data: self.trigger.data.clone(),
+            priority: self.trigger.priority,
+            scheduled_ms: self.scheduled_ms,
+            original_scheduled_ms: self.rerun.as_ref().map_or(self.scheduled_ms, |rerun| rerun.scheduled_ms),
         }
     }
 }
@@ -183,6 +202,8 @@ pub struct Completion {
     pub root_fire_id: Option<String>,
     /// How its job ended, for the history.
     pub ending: Ending,
+    /// Whether its work goes on in another fire.
+    pub rerun: Option<RerunOrder>,
 }
 
 /// How the job of a fire ended.

@@ -24,6 +24,7 @@ mod policies;
 mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;
+mod retry;
 mod scheduling;
 mod states;
 mod work;

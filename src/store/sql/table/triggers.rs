@@ -9,7 +9,7 @@ use super::trigger_row::{
 };
 use super::{BARE_KEY, NO_TIME, job_keys, texts, time, trigger_keys};
 use crate::error::Result;
-use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
+use crate::key::{JobKey, TriggerKey, is_rerun};
 use crate::store::database::TriggerRows;
 use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow};
 use crate::store::sql::connection::Backend;
@@ -199,7 +199,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.assert_trigger_access();
         let rows = trigger_keys(keys);
         self.delete_schedules(&rows, only_in.is_some())?;
-        let recoveries: Vec<_> = keys.iter().filter(|key| key.group() == RECOVERY_GROUP).cloned().collect();
+        let recoveries: Vec<_> = keys.iter().filter(|key| is_rerun(key)).cloned().collect();
         self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "")?;
         let state = only_in.map_or(String::new(), |state| format!(" AND trigger_state = '{}'", state.name()));
         self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
