@@ -11,6 +11,8 @@ mod job_files;
 mod life;
 #[path = "scheduler/reports.rs"]
 mod reports;
+#[path = "scheduler/retries.rs"]
+mod retries;
 #[path = "scheduler/running.rs"]
 mod running;
 #[cfg(feature = "sqlite")]

@@ -56,6 +56,12 @@ pub enum Command {
     },
     /// The fires that have ended, the newest first
     History(History),
+    /// Runs a fire of the history again, at once
+    Retry {
+        /// The fire, one that failed, was lost or was stopped; see `history`
+        #[arg(value_name = "FIRE_ID")]
+        fire_id: String,
+    },
     /// The nodes with their last check-in
     Cluster,
     /// Why a trigger is not running right now, or when it will
@@ -216,6 +222,25 @@ pub struct JobFlags {
     /// The job stays when no trigger points to it
     #[arg(long)]
     pub durable: bool,
+    #[command(flatten)]
+    pub retry: RetryFlags,
+}
+
+/// How the work of a run that failed is tried again.
+#[derive(Args)]
+pub struct RetryFlags {
+    /// How often the work is tried in all, the first time included [default: 3]
+    #[arg(long, value_name = "N")]
+    pub retry_max: Option<u32>,
+    /// After how long the work of a run that failed is tried again [default: it is not]
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub retry_delay: Option<Duration>,
+    /// With --retry-delay: each delay is so many times the last
+    #[arg(long, value_name = "F", requires = "retry_delay")]
+    pub retry_backoff: Option<f64>,
+    /// With --retry-backoff: the longest delay [default: 1h]
+    #[arg(long, value_name = "DUR", requires = "retry_backoff", value_parser = value::duration)]
+    pub retry_cap: Option<Duration>,
 }
 
 #[derive(Subcommand)]

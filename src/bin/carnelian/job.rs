@@ -107,6 +107,7 @@ fn definition(job: &JobDetail) -> Map<String, Value> {
         ("recover", json!(job.requests_recovery())),
         ("non_concurrent", json!(job.disallows_concurrent_execution())),
         ("persist_data", json!(job.persists_job_data_after_execution())),
+        ("retry", json!(job.policy().retry_policy())),
     ];
     entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

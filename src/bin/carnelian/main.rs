@@ -17,6 +17,7 @@ mod job;
 mod node;
 mod output;
 mod pausing;
+mod retry;
 mod schedule;
 mod trigger;
 mod value;
@@ -57,6 +58,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::All(command) => pausing::all(&config.open()?, output, command),
         Command::Running { reserved } => cluster::running(&config.open()?, output, *reserved),
         Command::History(options) => history::run(&config.open()?, output, options),
+        Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cluster => cluster::cluster(&config.open()?, output),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),

@@ -5,9 +5,9 @@ use crate::calendar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
 use crate::value::{Moment, data_map};
-use crate::when;
+use crate::{retry, when};
 use carnelian::store::{JobStore, Request};
-use carnelian::{JobDetail, JobKey, Trigger};
+use carnelian::{JobDetail, JobKey, JobPolicy, Trigger};
 use serde_json::json;
 
 /// Stores what the options describe, and says when it fires first.
@@ -52,6 +52,9 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
         .data_map(data_map(&flags.data));
     if let Some(text) = &flags.description {
         builder = builder.description(text);
+    }
+    if let Some(policy) = retry::policy(&flags.retry)? {
+        builder = builder.policy(JobPolicy::new().retry(policy));
     }
     Ok(builder.build()?)
 }
@@ -112,6 +115,7 @@ fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
         let entries: Vec<String> = job.data().iter().map(|(key, value)| format!("{key}={value}")).collect();
         entries.join(" ")
     };
+    let policy = |job: &JobDetail| format!("{:?}", job.policy().retry_policy());
     let keeps_data = stored.persists_job_data_after_execution() && wanted.persists_job_data_after_execution();
     let compared = [
         ("type", stored.job_type().to_owned(), wanted.job_type().to_owned()),
@@ -131,6 +135,7 @@ fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
             flag(stored.persists_job_data_after_execution()),
             flag(wanted.persists_job_data_after_execution()),
         ),
+        ("retry", policy(stored), policy(wanted)),
         ("durable", flag(stored.is_durable()), flag(wanted.is_durable())),
         ("data", data(stored), if keeps_data { data(stored) } else { data(wanted) }),
     ];
