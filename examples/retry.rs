@@ -1,6 +1,5 @@
 //! A job that fails, and is tried again by its policy; what became of it is in the history.
-//!
-//! `cargo run --example retry`
+#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::{
     HistoryQuery, JobContext, JobDetail, JobError, JobKey, JobPolicy, RetryPolicy, Scheduler, Trigger, TriggerKey,

@@ -20,11 +20,6 @@ pub const INTERRUPTED_GROUP: &str = "INTERRUPTED_JOBS";
 /// The group of the one-shot triggers that go on with work that asked for it.
 pub const CONTINUED_GROUP: &str = "CONTINUED_JOBS";
 
-/// Whether a trigger runs work again, and so may have a recovery row.
-pub(crate) fn is_rerun(trigger: &TriggerKey) -> bool {
-    [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&trigger.group())
-}
-
 /// The longest name or group, in characters: what fits Quartz's tables on every database.
 pub const MAX_NAME_CHARS: usize = 190;
 

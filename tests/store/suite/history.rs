@@ -85,7 +85,7 @@ fn a_batch_is_written_down_however_its_fires_ended() {
     // A short text, a long one, none: the columns of a batch are as wide as they must be.
     let long = "x".repeat(2000);
     let error = |i: usize| [None, Some("short"), Some(long.as_str())][i % 3];
-    let outcome = |i: usize| if i % 3 == 0 { FireOutcome::Succeeded } else { FireOutcome::Failed };
+    let outcome = |i: usize| if i.is_multiple_of(3) { FireOutcome::Succeeded } else { FireOutcome::Failed };
     let mut ends: Vec<_> = fired.iter().enumerate().map(|(i, f)| ended(f, outcome(i), error(i))).collect();
     a.complete_all(&ends.split_off(5));
     a.complete_all(&ends);

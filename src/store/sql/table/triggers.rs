@@ -9,7 +9,7 @@ use super::trigger_row::{
 };
 use super::{BARE_KEY, NO_TIME, job_keys, texts, time, trigger_keys};
 use crate::error::Result;
-use crate::key::{JobKey, TriggerKey, is_rerun};
+use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
 use crate::store::database::TriggerRows;
 use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow};
 use crate::store::sql::connection::Backend;
@@ -367,6 +367,11 @@ fn whole_rows() -> String {
          FROM {{p}}TRIGGERS t{KINDS}{INTERVALS}{RECURRENCES}{} WHERE",
         options("t")
     )
+}
+
+/// Whether a trigger runs work again, and so may have a recovery row.
+fn is_rerun(trigger: &TriggerKey) -> bool {
+    [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&trigger.group())
 }
 
 /// States as a list of literals; they are ours, so nothing needs quoting.
