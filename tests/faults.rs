@@ -17,10 +17,11 @@ mod kit;
 use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
-use carnelian::store::{CompletionInstruction, CompletionOutcome, FireBundle, Reservation};
+use carnelian::store::{Beat, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, Reservation};
 use carnelian::{FailureClass, GroupMatcher, JobDataMap, JobDetail, JobKey, Result, Trigger, TriggerKey, TriggerState};
 use kit::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// The nodes of a case, and what their callers know of their fires.
 struct World {
@@ -81,6 +82,12 @@ fn complete(w: &mut World, instruction: CompletionInstruction) -> Result<()> {
     assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded), "{outcomes:?}");
     w.running.clear();
     Ok(())
+}
+
+fn beats(w: &World) -> Vec<Beat> {
+    let beat =
+        |fire: &FireBundle| Beat { fire_id: fire.fire_id.clone(), limit: Duration::from_secs(15), progress: None };
+    w.running.iter().map(beat).collect()
 }
 
 fn operations() -> Vec<Operation> {
@@ -222,6 +229,33 @@ fn operations() -> Vec<Operation> {
                 |_, w| w.b.try_check_in().map(drop),
             )
         },
+        Operation {
+            retried: false,
+            ..usual("beat", |_, w| {
+                let pass = w.a.store.beat(&w.a.owner(), &beats(w), &mut Heartbeats::default())?;
+                assert_eq!(pass.lost, Vec::<String>::new());
+                Ok(())
+            })
+        },
+        Operation {
+            retried: false,
+            whole: false,
+            ..after(
+                "beat that recovers",
+                |c, w| {
+                    w.a.store.beat(&w.a.owner(), &beats(w), &mut Heartbeats::default()).unwrap();
+                    c.clock.advance(15 * SECOND);
+                    (w.a.check_in(), w.b.check_in());
+                    c.clock.advance(10 * SECOND);
+                    (w.a.check_in(), w.b.check_in());
+                },
+                |_, w| w.b.store.beat(&w.b.owner(), &[], &mut Heartbeats::default()).map(drop),
+            )
+        },
+        usual("give up", |_, w| {
+            let ids: Vec<String> = w.running.iter().map(|fire| fire.fire_id.clone()).collect();
+            w.a.store.give_up(&w.a.owner(), &ids).map(|_| w.running.clear())
+        }),
         usual("leave", |_, w| w.a.store.leave(&w.a.owner()).map(|_| w.reserved.clear())),
         after(
             "leave with nothing running",

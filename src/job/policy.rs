@@ -92,6 +92,46 @@ pub enum OnDead {
     Ask,
 }
 
+impl StuckAction {
+    /// Every action.
+    pub const ALL: [Self; 4] = [StuckAction::Log, StuckAction::Tell, StuckAction::Cancel, StuckAction::FailOver];
+
+    /// The word of the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            StuckAction::Log => "log",
+            StuckAction::Tell => "tell",
+            StuckAction::Cancel => "cancel",
+            StuckAction::FailOver => "fail-over",
+        }
+    }
+
+    /// The action of this name, see [`StuckAction::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.name() == name)
+    }
+}
+
+impl OnDead {
+    /// Every policy.
+    pub const ALL: [Self; 4] = [OnDead::RecoveryTrigger, OnDead::Revive, OnDead::NextFire, OnDead::Ask];
+
+    /// The word of the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            OnDead::RecoveryTrigger => "recovery-trigger",
+            OnDead::Revive => "revive",
+            OnDead::NextFire => "next-fire",
+            OnDead::Ask => "ask",
+        }
+    }
+
+    /// The policy of this name, see [`OnDead::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    }
+}
+
 impl JobPolicy {
     /// The policy of Quartz: none of this.
     pub fn new() -> Self {
@@ -190,8 +230,8 @@ impl JobPolicy {
             return Err(Error::invalid("missed heartbeat limit", "0", "expected at least 1"));
         }
         if self.on_dead.is_some_and(|policy| policy != OnDead::NextFire) && !requests_recovery {
-            let policy = format!("{:?}", self.on_dead.unwrap_or(OnDead::RecoveryTrigger));
-            return Err(Error::invalid("on dead", policy, "expected a job that requests recovery, or NextFire"));
+            let policy = self.on_dead.map_or("", OnDead::name);
+            return Err(Error::invalid("on dead", policy, "expected a job that requests recovery, or next-fire"));
         }
         self.retry.as_ref().map_or(Ok(()), RetryPolicy::check)
     }

@@ -1,7 +1,8 @@
 //! The wording of life-cycle log lines: a phrase, then `key=value`.
 
 use super::{FireEnd, FireEvent};
-use crate::key::TriggerKey;
+use crate::job::StuckAction;
+use crate::key::{JobKey, TriggerKey};
 use crate::store::{AuditPass, Imported, Recovered};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;
@@ -105,15 +106,16 @@ pub(crate) fn active(instance: &str, is_active: bool) {
 
 pub(crate) fn recovered(by: &str, failed: &Recovered) {
     warn!(
-        "recovered failed instance instance={} by={by} last_checkin_ms={} freed={} recovery_triggers={} lost={} other={}",
+        "recovered failed instance instance={} by={by} last_checkin_ms={} freed={} recovery_triggers={} revived={} lost={} other={}",
         failed.instance,
         failed.last_checkin_ms.map_or("none".to_owned(), |ms| ms.to_string()),
         failed.freed,
         failed.recovery_triggers.len(),
+        failed.revived.len(),
         failed.lost.len(),
         failed.other
     );
-    for (fire, trigger) in &failed.recovery_triggers {
+    for (fire, trigger) in failed.recovery_triggers.iter().chain(&failed.revived) {
         info!("runs again instance={} fire={fire} trigger={trigger}", failed.instance);
     }
     for fire in &failed.lost {
@@ -186,6 +188,43 @@ pub(crate) fn ended(fire: &FireEvent<'_>, end: &FireEnd) {
         None => debug!("ended job={job} fire={id} outcome={} run_ms={run_ms}", end.outcome),
         Some(why) => warn!("ended job={job} fire={id} outcome={} run_ms={run_ms} error={why:?}", end.outcome),
     }
+}
+
+pub(crate) fn came_back_late(fire_id: &str) {
+    warn!("a job came back after its fire was given up; what it returned is of no effect fire={fire_id}");
+}
+
+pub(crate) fn timed_out(job: &JobKey, fire_id: &str, run_time: Duration) {
+    warn!("a run takes too long and is asked to stop job={job} fire={fire_id} run_ms={}", run_time.as_millis());
+}
+
+pub(crate) fn asked_again(job: &JobKey, fire_id: &str) {
+    warn!("a run is asked to stop again job={job} fire={fire_id}");
+}
+
+pub(crate) fn stuck(job: &JobKey, fire_id: &str, silence: Duration, action: StuckAction) {
+    let silence_ms = silence.as_millis();
+    warn!("a run makes no progress job={job} fire={fire_id} silence_ms={silence_ms} action={action:?}");
+}
+
+pub(crate) fn given_up(job: &JobKey, fire_id: &str, why: &str) {
+    log_error!("a run is given up job={job} fire={fire_id} reason={why:?}");
+}
+
+pub(crate) fn give_up_failed(fire_ids: &[String], why: &str) {
+    warn!("fires that were given up cannot be recovered yet fires={} error={why:?}", fire_ids.join(","));
+}
+
+pub(crate) fn fire_lost(job: &JobKey, fire_id: &str) {
+    log_error!("a run is no longer this node's, another has its work job={job} fire={fire_id}");
+}
+
+pub(crate) fn cancelled(job: &JobKey, fire_id: &str, who: &str) {
+    info!("a run is asked to stop job={job} fire={fire_id} by={who:?}");
+}
+
+pub(crate) fn fell_silent(by: &str, instance: &str) {
+    warn!("fires of a living instance have fallen silent instance={instance} by={by}");
 }
 
 pub(crate) fn fenced(fire_id: &str) {

@@ -23,6 +23,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::{CompletionInstruction, Recovered};
 use crate::trigger::Trigger;
+use std::time::Duration;
 
 /// Hears of the runs of jobs.
 ///
@@ -142,7 +143,9 @@ pub trait SchedulerListener: Send + Sync + 'static {
     fn scheduler_shutdown(&self) {}
     /// All jobs and triggers were deleted.
     fn scheduling_data_cleared(&self) {}
-    /// This node took over the work of a failed one.
+    /// A run on this node makes no progress, and its policy says to tell of it.
+    fn fire_stuck(&self, fire: &FireEvent<'_>, silence: Duration) {}
+    /// This node took over the work of a failed one, or of a fire that died.
     fn instance_recovered(&self, recovered: &Recovered) {}
     /// This node was declared dead while it lived; so many of its fires are lost.
     fn ownership_lost(&self, lost_fires: usize) {}

@@ -7,3 +7,4 @@ pub(crate) mod import;
 pub(crate) mod invariants;
 pub(crate) mod misfire;
 pub(crate) mod new_calendar;
+pub(crate) mod watch;

@@ -12,11 +12,12 @@ use crate::error::{Error, Result};
 use crate::key::check_name;
 use crate::listener::{
     HistoryClock, JobHistory, JobListener, ListenerManager, Listeners, SchedulerListener, TriggerHistory,
-    TriggerListener,
+    TriggerListener, guarded, log,
 };
 use crate::matcher::KeyMatcher;
 use crate::settings::{InstanceIdSetting, Settings};
-use crate::store::{JobStore, StoreSettings};
+use crate::store::{DeadFire, DeadFireDecision, DeadFireHandler, JobStore, StoreSettings};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -31,6 +32,7 @@ pub struct SchedulerBuilder {
     clock: Option<Arc<dyn Clock>>,
     instance_id: Option<String>,
     jobs: Vec<(String, Arc<dyn Job>)>,
+    dead_fire_handlers: DeadFireHandlers,
     listeners: Listeners,
 }
 
@@ -103,6 +105,27 @@ impl SchedulerBuilder {
         self.job(job_type, run)
     }
 
+    /// Decides what becomes of the work of dead fires of jobs of this type whose policy is
+    /// [`OnDead::Ask`](crate::OnDead::Ask). Any node may recover a fire: all of them should have the same handlers.
+    ///
+    /// ```
+    /// use carnelian::Scheduler;
+    /// use carnelian::store::{DeadFire, DeadFireDecision};
+    /// use std::time::Duration;
+    ///
+    /// let handler = |dead: &DeadFire| match dead.attempt {
+    ///     0 => Some(DeadFireDecision::Recover),
+    ///     1..5 => Some(DeadFireDecision::RecoverAfter(Duration::from_secs(300))),
+    ///     _ => Some(DeadFireDecision::Error),
+    /// };
+    /// let builder = Scheduler::builder().dead_fire_handler("billing.close_day", handler);
+    /// # let _ = builder;
+    /// ```
+    pub fn dead_fire_handler(mut self, job_type: impl Into<String>, handler: impl DeadFireHandler + 'static) -> Self {
+        self.dead_fire_handlers.by_type.insert(job_type.into(), Box::new(handler));
+        self
+    }
+
     /// Adds a listener for the runs of all jobs.
     pub fn job_listener(self, listener: impl JobListener) -> Self {
         self.job_listener_for(KeyMatcher::Everything, listener)
@@ -161,6 +184,10 @@ impl SchedulerBuilder {
             Some(store) => store,
             None => crate::store::open(&settings, Arc::clone(&clock))?,
         };
+        let store = match self.dead_fire_handlers {
+            handlers if handlers.by_type.is_empty() => store,
+            handlers => store.with_dead_fire_handler(Arc::new(handlers)),
+        };
         adopt(store.settings(), &mut settings);
         let instance = match (self.instance_id, &settings.scheduler.instance_id) {
             (Some(name), _) => name,
@@ -179,6 +206,23 @@ impl SchedulerBuilder {
             inner.node.registry.register(job_type, job)?;
         }
         Ok(Scheduler { inner })
+    }
+}
+
+/// Handlers of dead fires, by the type of their jobs.
+#[derive(Default)]
+struct DeadFireHandlers {
+    by_type: BTreeMap<String, Box<dyn DeadFireHandler>>,
+}
+
+impl DeadFireHandler for DeadFireHandlers {
+    fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision> {
+        let handler = self.by_type.get(&fire.job_type)?;
+        // A panic would end the recovery, again and again, on every node.
+        guarded(|| handler.decide(fire)).unwrap_or_else(|panic| {
+            log::listener_failed("dead fire handler", &fire.job_type, "decide", &panic);
+            None
+        })
     }
 }
 

@@ -173,7 +173,8 @@ impl ClusterManager {
     }
 }
 
-fn note_recovered(node: &Node, recovered: &Recovered) {
+/// Counts and tells what became of the work of failed nodes or dead fires.
+pub(super) fn note_recovered(node: &Node, recovered: &Recovered) {
     if recovered.last_checkin_ms.is_some() {
         node.counters.convictions.add(1);
     }

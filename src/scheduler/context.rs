@@ -1,9 +1,10 @@
 //! `JobContext`: what a running job sees and may set.
 
-use super::Scheduler;
+use super::job::JobError;
 use super::node::Node;
 use super::running::RunHandle;
 use super::stop::StopReason;
+use super::{Scheduler, heartbeat};
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
@@ -11,7 +12,7 @@ use crate::job::JobDetail;
 use crate::listener::{FireEvent, FireValues};
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use crate::store::CallersConnection;
-use crate::store::row::CheckpointRow;
+use crate::store::row::{CheckpointRow, Progress};
 use crate::store::{Completion, CompletionInstruction, Ending, FireBundle, Recovering, Rerun};
 use crate::trigger::{Trigger, moment};
 use chrono::{DateTime, Utc};
@@ -166,10 +167,67 @@ impl JobContext {
 
     /// Why the job had better end; none while it may go on.
     pub fn stop_reason(&self) -> Option<StopReason> {
+        self.handle.touch(self.node.clock.ticks());
         if !self.holds_fire() {
             return Some(StopReason::OwnershipLost);
         }
         self.handle.stop_reason().or_else(|| self.node.standing.is_stopping().then_some(StopReason::Shutdown))
+    }
+
+    /// The error to end with if the job had better end: `ctx.check()?` at every step is all a job needs that can stop at
+    /// any of them.
+    ///
+    /// # Errors
+    /// Why the job had better end.
+    pub fn check(&self) -> std::result::Result<(), JobError> {
+        match self.stop_reason() {
+            Some(reason) => Err(JobError::new(format!("stopped: {reason}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Says how far the run has come, in whatever the job counts: it travels with the heartbeat and is shown wherever
+    /// running fires are (`carnelian running`). A run that has said so once and then does not for longer than
+    /// `carnelian.job.stuckAfter`, or than its [policy](crate::JobPolicy::stuck_after) says, counts as stuck.
+    ///
+    /// It costs nothing but memory until the next heartbeat. Of the note 250 characters are kept.
+    ///
+    /// ```
+    /// use carnelian::{JobContext, JobError};
+    ///
+    /// fn send_all(ctx: &mut JobContext) -> Result<(), JobError> {
+    ///     for sent in 0..1000 {
+    ///         ctx.check()?;
+    ///         // … send one …
+    ///         ctx.progress(sent + 1, Some(1000), "");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// # let _ = carnelian::Scheduler::builder().job_fn("send all", send_all);
+    /// ```
+    pub fn progress(&self, done: i64, total: Option<i64>, note: impl AsRef<str>) {
+        let note = Some(note.as_ref()).filter(|note| !note.is_empty()).map(|note| crate::error::shorten(note, 250));
+        let ticks = self.node.clock.ticks();
+        self.handle.touch(ticks);
+        self.handle.note_progress(Progress { done, total, note }, ticks);
+    }
+
+    /// Beats at once, with the progress so far, and asks the store whether the fire is still this node's: what a job does
+    /// before a step that it cannot take back. The node does the same for all its running fires every
+    /// `carnelian.scheduler.heartbeatInterval`.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`] if the fire belongs to another node by now; what can go wrong with the store.
+    #[doc(alias = "updateHeartbeat")]
+    pub fn heartbeat(&self) -> Result<()> {
+        self.handle.touch(self.node.clock.ticks());
+        self.handle.note_beat();
+        let beat = heartbeat::beat_of(&self.node, &self.handle);
+        let beaten = self.node.store.beat_one(&self.handle.owner, &beat);
+        if beaten.as_ref().is_err_and(Error::is_fenced) {
+            self.handle.lose();
+        }
+        beaten
     }
 
     /// Sleeps; false, and early, when [`JobContext::should_stop`] becomes true.
@@ -346,6 +404,7 @@ impl JobContext {
             Ending { result: self.result.clone(), run_time: Some(run_time), at: Some(at), ..Ending::default() };
         // Work that runs again may have a checkpoint that it did not look at.
         let may_have_one = self.checkpoint_version.map_or(self.bundle.rerun.is_some(), |version| version > 0);
+        completion.beaten = self.handle.is_beaten();
         completion.checkpoint = may_have_one.then(|| self.root_fire_id().to_owned());
         completion
     }

@@ -4,8 +4,12 @@ use super::context::JobContext;
 use super::job::{JobError, Outcome};
 use super::stop::StopReason;
 use crate::job::{FireOutcome, RetryHint, RetryPolicy};
-use crate::store::{CompletionInstruction, RerunOrder, RerunReason};
+use crate::listener::FireEnd;
+use crate::store::{CompletionInstruction, Ending, FireBundle, RerunOrder, RerunReason};
 use std::time::Duration;
+
+/// The class of a run that took too long.
+const TIMEOUT: &str = "timeout";
 
 /// The class of a panic.
 const PANIC: &str = "panic";
@@ -56,6 +60,20 @@ pub(super) fn outcome(result: &Result<Outcome, Failure>, stop: Option<StopReason
     }
 }
 
+/// The end of a run, at this time in ticks, as the store takes it.
+pub(super) fn ending(end: FireEnd, at: Duration) -> Ending {
+    let FireEnd { outcome, error, run_time, result } = end;
+    Ending { outcome, error, result, run_time: Some(run_time), at: Some(at) }
+}
+
+/// Whether the work of a run that took too long, and did not end when it was asked to, is tried again.
+pub(super) fn rerun_in_its_place(bundle: &FireBundle) -> Option<RerunOrder> {
+    let attempt = bundle.rerun.as_ref().map_or(0, |rerun| rerun.attempt);
+    let hint = RetryHint { class: Some(TIMEOUT.to_owned()), ..RetryHint::default() };
+    let delay = bundle.job.policy().retry_policy()?.delay(attempt, &hint, &bundle.fire_id)?;
+    Some(bundle.rerun_order(RerunReason::Failed, delay))
+}
+
 /// Whether the work of a run goes on in another fire, and when.
 ///
 /// Never if the job has unscheduled its triggers. A run that timed out is a failure like others; one that somebody
@@ -75,7 +93,10 @@ pub(super) fn rerun(ctx: &JobContext, result: &Result<Outcome, Failure>, outcome
             order(RerunReason::Interrupted, Duration::ZERO)
         }
         FireOutcome::Failed | FireOutcome::TimedOut => {
-            let hint = failure.map(Failure::hint).unwrap_or_default();
+            let mut hint = failure.map(Failure::hint).unwrap_or_default();
+            if outcome == FireOutcome::TimedOut {
+                hint.class.get_or_insert_with(|| TIMEOUT.to_owned());
+            }
             let default = RetryPolicy::default();
             let policy = policy.or_else(|| hint.after.is_some().then_some(&default))?;
             order(RerunReason::Failed, policy.delay(ctx.attempt(), &hint, ctx.fire_id())?)

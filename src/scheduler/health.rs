@@ -26,7 +26,7 @@ pub enum ServiceState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceHealth {
-    /// `acquirer`, `misfire`, `cluster` or `completer`; `job-files` if the settings name some.
+    /// `acquirer`, `misfire`, `cluster`, `completer` or `heartbeat`; `job-files` if the settings name some.
     pub name: &'static str,
     /// What it is doing.
     pub state: ServiceState,
@@ -153,6 +153,8 @@ counters! {
     misfires,
     /// Check-ins that failed.
     checkin_failures,
+    /// Times that a run was found to be stuck.
+    stuck,
     /// Triggers and jobs that an audit set right.
     mended,
 }
@@ -210,6 +212,11 @@ pub struct Health {
     pub free_workers: usize,
     /// Fires handed to workers and not ended.
     pub running: usize,
+    /// Running fires that have made no progress for longer than they may.
+    pub stuck_fires: usize,
+    /// Threads that were given up since their jobs would not end, and have not ended since. There are never more than
+    /// workers: beyond that a worker stays with its job.
+    pub stray_threads: usize,
     /// Triggers reserved for their time.
     pub reserved: usize,
     /// Ended fires that are not recorded yet.

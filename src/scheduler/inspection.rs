@@ -124,10 +124,23 @@ impl Scheduler {
         fires.iter().filter(|fire| fire.fire_id() == fire_id).map(|fire| fire.stop(StopReason::Cancelled)).count() > 0
     }
 
+    /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or was asked before. Another node
+    /// learns it with its next heartbeat. A run on a node of Quartz cannot be reached.
+    ///
+    /// # Errors
+    /// What can go wrong with the store.
+    pub fn cancel_fire(&self, fire_id: &str) -> Result<bool> {
+        if self.interrupt_fire(fire_id) {
+            return Ok(true);
+        }
+        let who = format!("instance {}", self.instance_id());
+        Ok(self.open_store()?.request_cancels(&[fire_id.to_owned()], &who)? > 0)
+    }
+
     /// How this node is doing; asks nothing of the store.
     pub fn health(&self) -> Health {
         let node = &self.inner.node;
-        let (workers, free_workers) = self.workers();
+        let (workers, free_workers, stray_threads) = self.workers();
         let is_registered = node.standing.owner().is_some();
         Health {
             scheduler: node.name.to_string(),
@@ -140,10 +153,12 @@ impl Scheduler {
             workers,
             free_workers,
             running: node.standing.running(),
+            stuck_fires: node.standing.fires().iter().filter(|fire| fire.is_stuck()).count(),
+            stray_threads,
             reserved: node.reserved.load(Ordering::Relaxed),
             unrecorded: node.unrecorded.count(),
             quarantined: node.quarantine.list(),
-            services: [&node.acquirer, &node.misfire, &node.cluster, &node.completer]
+            services: [&node.acquirer, &node.misfire, &node.cluster, &node.completer, &node.heartbeat]
                 .into_iter()
                 .chain(Some(&node.job_files).filter(|_| !node.settings.plugins.job_files.is_empty()))
                 .map(|post| post.record.health())

@@ -3,6 +3,7 @@
 use super::acquirer::Acquirer;
 use super::cluster_manager::ClusterManager;
 use super::completer::Completer;
+use super::heartbeat::Heartbeat;
 use super::job_files::JobFiles;
 use super::misfire_handler::MisfireHandler;
 use super::node::{Node, Post};
@@ -124,11 +125,11 @@ impl Scheduler {
         self.inner.life.shut.load(Ordering::SeqCst)
     }
 
-    /// How many workers there are, and how many are free.
-    pub(super) fn workers(&self) -> (usize, usize) {
+    /// How many workers there are, how many are free, and how many threads were given up.
+    pub(super) fn workers(&self) -> (usize, usize, usize) {
         match self.inner.life.phase.try_lock().as_deref() {
-            Some(Phase::Started(threads)) => (threads.pool.size(), threads.pool.free()),
-            _ => (0, 0),
+            Some(Phase::Started(threads)) => (threads.pool.size(), threads.pool.free(), threads.pool.strays()),
+            _ => (0, 0, 0),
         }
     }
 }
@@ -228,7 +229,7 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     cluster.begin()?;
 
     let (sender, receiver) = bounded(workers.saturating_mul(2).clamp(16, 2000));
-    let shell = RunShell { node: Arc::clone(node), completions: sender };
+    let shell = RunShell { node: Arc::clone(node), completions: sender.clone() };
     let worker_prefix = match &node.settings.thread_pool.thread_name_prefix {
         Some(prefix) => prefix.clone(),
         None => format!("{}-worker", node.name),
@@ -241,7 +242,9 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let misfire = started.spawn(&node.misfire, Box::new(MisfireHandler::new(Arc::clone(node))))?;
     let cluster = started.spawn(&node.cluster, Box::new(cluster))?;
     let acquirer = started.spawn(&node.acquirer, Box::new(Acquirer::new(Arc::clone(node), Arc::clone(&pool))))?;
-    Ok(Threads { pool, acquirer, completer, misfire, cluster, job_files: None })
+    let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
+    let heartbeat = started.spawn(&node.heartbeat, Box::new(heartbeat))?;
+    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, job_files: None })
 }
 
 fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {

@@ -9,6 +9,7 @@ mod context;
 mod definitions;
 mod ended;
 mod health;
+mod heartbeat;
 mod inspection;
 mod instance_id;
 mod job;

@@ -12,7 +12,7 @@ use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
 use crate::store::{Imported, JobStore};
 use parking_lot::Mutex;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -36,6 +36,7 @@ pub(crate) struct Node {
     pub(crate) misfire: Post,
     pub(crate) cluster: Post,
     pub(crate) completer: Post,
+    pub(crate) heartbeat: Post,
     pub(crate) job_files: Post,
     /// The node does not fire for now.
     pub(crate) standby: AtomicBool,
@@ -53,15 +54,21 @@ pub(crate) struct Node {
     pub(crate) quarantine: super::quarantine::Quarantine,
 }
 
-/// The ids of fires that have ended and are not recorded yet.
+/// The ids of fires that have ended and are not recorded yet, each with whether heartbeats of it are stored: those must go
+/// on until its end is recorded.
 #[derive(Default)]
 pub(crate) struct Unrecorded {
-    ids: Mutex<BTreeSet<String>>,
+    ids: Mutex<BTreeMap<String, bool>>,
 }
 
 impl Unrecorded {
-    pub(crate) fn add(&self, fire_id: &str) {
-        self.ids.lock().insert(fire_id.to_owned());
+    pub(crate) fn add(&self, fire_id: &str, is_beaten: bool) {
+        self.ids.lock().insert(fire_id.to_owned(), is_beaten);
+    }
+
+    /// Those of which heartbeats are stored.
+    pub(crate) fn beaten(&self) -> Vec<String> {
+        self.ids.lock().iter().filter(|(_, is_beaten)| **is_beaten).map(|(id, _)| id.clone()).collect()
     }
 
     pub(crate) fn remove<'a>(&self, fire_ids: impl Iterator<Item = &'a str>) {
@@ -113,6 +120,7 @@ impl Node {
             misfire: Post::new("misfire"),
             cluster: Post::new("cluster"),
             completer: Post::new("completer"),
+            heartbeat: Post::new("heartbeat"),
             job_files: Post::new("job-files"),
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
@@ -164,7 +172,7 @@ impl Node {
     pub(crate) fn known_fires(&self) -> BTreeSet<String> {
         // In this order: a fire is noted as unrecorded before it leaves the table.
         let mut known: BTreeSet<String> = self.standing.fires().iter().map(|fire| fire.fire_id().to_owned()).collect();
-        known.extend(self.unrecorded.ids.lock().iter().cloned());
+        known.extend(self.unrecorded.ids.lock().keys().cloned());
         known
     }
 

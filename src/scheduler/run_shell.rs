@@ -3,7 +3,7 @@
 
 use super::completer::Ended;
 use super::context::JobContext;
-use super::ended::{Failure, outcome, rerun};
+use super::ended::{Failure, ending, outcome, rerun};
 use super::job::{Job, JobError, Outcome};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
@@ -59,17 +59,26 @@ impl RunShell {
         }
         let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle);
         handle.begin(node.clock.ticks());
+        if handle.watched().is_some() {
+            // Its watch has a new time to look at.
+            node.heartbeat.signal.raise();
+        }
         log::fired(&ctx.event());
         let end = if node.listeners.trigger_fired(&ctx.event()) {
             log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
             node.counters.fire(FireOutcome::Vetoed);
-            End::vetoed()
+            handle.begin_end().then(End::vetoed)
         } else {
             self.execute(&mut ctx, &handle)
         };
+        let Some(end) = end else {
+            in_table.is_accounted = true;
+            log::came_back_late(handle.fire_id());
+            return;
+        };
         let ended = self.ended(&ctx, &handle, end);
-        node.unrecorded.add(handle.fire_id());
+        node.unrecorded.add(handle.fire_id(), handle.is_beaten());
         in_table.is_accounted = true;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
         if let Err(refused) = self.completions.send(ended) {
@@ -96,14 +105,17 @@ impl RunShell {
         }
     }
 
-    /// Runs the job, again and again if it asks for it.
-    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> End {
+    /// Runs the job, again and again if it asks for it; none if the fire was ended in its place meanwhile.
+    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> Option<End> {
         let node = &*self.node;
         let job = node.registry.job(ctx.job().job_type());
         loop {
             node.listeners.job_to_be_executed(&ctx.event());
             let begun = node.clock.ticks();
             let result = attempt(job.as_deref(), ctx);
+            if !handle.begin_end() {
+                return None;
+            }
             let run_time = node.clock.ticks().saturating_sub(begun);
             let end = self.end_of(&result, ctx, handle, run_time);
             log::ended(&ctx.event(), &end);
@@ -121,15 +133,16 @@ impl RunShell {
             node.counters.fire(end.outcome);
             if !refire || ctx.should_stop() {
                 let rerun = rerun(ctx, &result, end.outcome);
-                return End::of(end, instruction, rerun);
+                return Some(End::of(end, instruction, rerun));
             }
             if ctx.count_refire() > MOST_REFIRES {
                 node.listeners.error(&format!(
                     "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
                     ctx.job().key()
                 ));
-                return End::of(end, instruction, None);
+                return Some(End::of(end, instruction, None));
             }
+            handle.run_again();
         }
     }
 
@@ -162,8 +175,7 @@ struct End {
 
 impl End {
     fn of(end: FireEnd, instruction: CompletionInstruction, rerun: Option<RerunOrder>) -> Self {
-        let FireEnd { outcome, error, run_time, result } = end;
-        Self { instruction, ending: Ending { outcome, error, result, run_time: Some(run_time), at: None }, rerun }
+        Self { instruction, ending: ending(end, Duration::ZERO), rerun }
     }
 
     fn vetoed() -> Self {

@@ -3,13 +3,16 @@
 use super::stop::StopReason;
 use crate::key::{JobKey, TriggerKey};
 use crate::listener::FireValues;
+use crate::rules::watch::Run;
 use crate::signal::Signal;
+use crate::store::row::Progress;
 use crate::store::{FireBundle, Owner};
 use crate::trigger::moment;
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 /// A fire with what a worker needs to run it.
@@ -28,10 +31,14 @@ impl FireTask {
             fired_ms: bundle.fired_ms,
             owner,
             signal: Signal::default(),
-            begun: Mutex::new(None),
             stop: Mutex::new(None),
             lost: AtomicBool::new(false),
             values: FireValues::default(),
+            phase: AtomicU8::new(RUNNING),
+            activity: Mutex::default(),
+            last_call_ms: AtomicU64::new(0),
+            beaten: AtomicBool::new(false),
+            watched: (!bundle.job.policy().is_default()).then(|| Box::new(bundle.clone())),
         };
         Self { bundle, handle: Arc::new(handle) }
     }
@@ -48,10 +55,35 @@ pub(crate) struct RunHandle {
     pub(crate) owner: Owner,
     /// Raised when there is news for the job.
     pub(crate) signal: Signal,
-    begun: Mutex<Option<Duration>>,
     stop: Mutex<Option<StopReason>>,
     lost: AtomicBool,
     values: FireValues,
+    phase: AtomicU8,
+    activity: Mutex<Activity>,
+    /// When the job last called its context, in ticks; kept only if somebody is to know.
+    last_call_ms: AtomicU64,
+    /// Whether a heartbeat of it may be stored.
+    beaten: AtomicBool,
+    /// What is needed to watch it, and to end it in the job's place; none if its job's policy says nothing.
+    watched: Option<Box<FireBundle>>,
+}
+
+/// The job runs; nobody has begun to end the fire.
+const RUNNING: u8 = 0;
+/// The job has returned, and its worker ends the fire.
+const ENDING: u8 = 1;
+/// The job has not returned, and the fire was ended, or given away, in its place.
+const GIVEN_UP: u8 = 2;
+
+/// What a run has done so far.
+#[derive(Default)]
+struct Activity {
+    begun: Option<Duration>,
+    worker: Option<ThreadId>,
+    progress: Option<(Progress, Duration)>,
+    /// When it was first asked to stop by its watch, and how often by now.
+    asked: Option<(Duration, u32)>,
+    known_stuck: bool,
 }
 
 impl RunHandle {
@@ -63,10 +95,14 @@ impl RunHandle {
         &self.values
     }
 
-    /// Asks the job to stop; the first reason stays.
-    pub(crate) fn stop(&self, reason: StopReason) {
-        self.stop.lock().get_or_insert(reason);
+    /// Asks the job to stop; the first reason stays. False if it was asked before.
+    pub(crate) fn stop(&self, reason: StopReason) -> bool {
+        let mut stop = self.stop.lock();
+        let news = stop.is_none();
+        stop.get_or_insert(reason);
+        drop(stop);
         self.signal.raise();
+        news
     }
 
     /// Why the job was asked to stop.
@@ -90,12 +126,110 @@ impl RunHandle {
     }
 
     pub(crate) fn begin(&self, ticks: Duration) {
-        *self.begun.lock() = Some(ticks);
+        self.touch(ticks);
+        let mut activity = self.activity.lock();
+        activity.begun = Some(ticks);
+        activity.worker = Some(std::thread::current().id());
+    }
+
+    /// The job has returned: its worker ends the fire, unless it was given up meanwhile.
+    pub(crate) fn begin_end(&self) -> bool {
+        self.phase.compare_exchange(RUNNING, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// The job is run again in the same fire.
+    pub(crate) fn run_again(&self) {
+        self.phase.store(RUNNING, Ordering::SeqCst);
+    }
+
+    /// The job has not returned, and somebody else ends the fire; false if the worker does so already.
+    pub(crate) fn give_up(&self) -> bool {
+        self.phase.compare_exchange(RUNNING, GIVEN_UP, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// The worker is gone, whatever it was about to do; false if the fire was given up before.
+    pub(crate) fn bury(&self) -> bool {
+        self.phase.swap(GIVEN_UP, Ordering::SeqCst) != GIVEN_UP
+    }
+
+    /// What is needed to end the fire in the job's place; none if its job's policy says nothing.
+    pub(crate) fn watched(&self) -> Option<&FireBundle> {
+        self.watched.as_deref()
+    }
+
+    /// The thread the job runs on, and since when.
+    pub(crate) fn worker(&self) -> Option<(ThreadId, Duration)> {
+        let activity = self.activity.lock();
+        activity.worker.zip(activity.begun)
+    }
+
+    /// The job has called its context.
+    pub(crate) fn touch(&self, ticks: Duration) {
+        if self.watched.is_some() {
+            self.last_call_ms.store(u64::try_from(ticks.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
+    }
+
+    /// When the job last called its context.
+    pub(crate) fn last_call(&self) -> Duration {
+        Duration::from_millis(self.last_call_ms.load(Ordering::Relaxed))
+    }
+
+    /// The job has made progress.
+    pub(crate) fn note_progress(&self, progress: Progress, ticks: Duration) {
+        let mut activity = self.activity.lock();
+        activity.progress = Some((progress, ticks));
+        activity.known_stuck = false;
+    }
+
+    /// How far the job has come.
+    pub(crate) fn progress(&self) -> Option<Progress> {
+        self.activity.lock().progress.as_ref().map(|(progress, _)| progress.clone())
+    }
+
+    /// How the run is doing, and whether it reports progress; none if it has not begun.
+    pub(crate) fn run(&self) -> Option<(Run, bool)> {
+        let activity = self.activity.lock();
+        let begun = activity.begun?;
+        let progress = activity.progress.as_ref().map(|(_, at)| *at);
+        let run = Run {
+            begun,
+            progress: progress.unwrap_or(begun),
+            asked: activity.asked,
+            known_stuck: activity.known_stuck,
+        };
+        Some((run, progress.is_some()))
+    }
+
+    /// Notes that its watch has asked it to stop, once more.
+    pub(crate) fn note_asked(&self, ticks: Duration) {
+        let asked = &mut self.activity.lock().asked;
+        *asked = Some(asked.map_or((ticks, 1), |(first, times)| (first, times + 1)));
+    }
+
+    /// Notes that it is stuck.
+    pub(crate) fn note_stuck(&self) {
+        self.activity.lock().known_stuck = true;
+    }
+
+    /// Whether it was found to be stuck and has made no progress since.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.activity.lock().known_stuck
+    }
+
+    /// Notes that a heartbeat is about to be stored.
+    pub(crate) fn note_beat(&self) {
+        self.beaten.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a heartbeat of it may be stored.
+    pub(crate) fn is_beaten(&self) -> bool {
+        self.beaten.load(Ordering::SeqCst)
     }
 
     /// How long its job runs; none if it has not begun.
     pub(crate) fn running_for(&self, now: Duration) -> Option<Duration> {
-        self.begun.lock().map(|begun| now.saturating_sub(begun))
+        self.activity.lock().begun.map(|begun| now.saturating_sub(begun))
     }
 
     pub(crate) fn show(&self, now: Duration) -> RunningJob {
@@ -108,6 +242,8 @@ impl RunHandle {
             running_for: self.running_for(now),
             is_interrupted: self.is_interrupted(),
             is_lost: self.is_lost(),
+            is_stuck: self.is_stuck(),
+            progress: self.progress(),
         }
     }
 }
@@ -132,6 +268,10 @@ pub struct RunningJob {
     pub is_interrupted: bool,
     /// Whether it belongs to another node now.
     pub is_lost: bool,
+    /// Whether it has made no progress for longer than it may.
+    pub is_stuck: bool,
+    /// How far its job has come, if it reports that.
+    pub progress: Option<Progress>,
 }
 
 #[cfg(test)]
@@ -147,10 +287,14 @@ pub(crate) mod tests {
             fired_ms: 0,
             owner,
             signal: Signal::default(),
-            begun: Mutex::new(None),
             stop: Mutex::new(None),
             lost: AtomicBool::new(false),
             values: FireValues::default(),
+            phase: AtomicU8::new(RUNNING),
+            activity: Mutex::default(),
+            last_call_ms: AtomicU64::new(0),
+            beaten: AtomicBool::new(false),
+            watched: None,
         })
     }
 }

@@ -44,6 +44,7 @@ pub(crate) struct Threads {
     pub(crate) completer: ServiceThread,
     pub(crate) misfire: ServiceThread,
     pub(crate) cluster: ServiceThread,
+    pub(crate) heartbeat: ServiceThread,
     /// Only while job files are watched.
     pub(crate) job_files: Option<ServiceThread>,
 }
@@ -79,7 +80,7 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn run(&mut self, threads: Threads, wait_for_jobs: bool) {
         let node = Arc::clone(self.node);
-        let Threads { pool, acquirer, completer, misfire, cluster, job_files } = threads;
+        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, job_files } = threads;
         if let Some(job_files) = job_files {
             self.end("job-files", job_files);
         }
@@ -92,7 +93,9 @@ impl Steps<'_> {
             settings.interrupt_jobs_on_shutdown
         };
         if interrupts {
-            node.standing.fires().iter().for_each(|fire| fire.stop(StopReason::Shutdown));
+            for fire in node.standing.fires() {
+                fire.stop(StopReason::Shutdown);
+            }
         }
         node.standing.begin_stopping();
         pool.close();
@@ -101,6 +104,8 @@ impl Steps<'_> {
         let jobs_until = if wait_for_jobs { for_jobs } else { node.clock.ticks() };
         let all_ended = pool.wait_idle(&*node.clock, jobs_until) && pool.wait_ended(&*node.clock, self.deadline);
 
+        // It goes on as long as jobs may end, and holds a way to the completer.
+        self.end("heartbeat", heartbeat);
         self.await_records();
         self.end("completer", completer);
         self.end("misfire", misfire);

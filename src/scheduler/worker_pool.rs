@@ -6,16 +6,46 @@ use crate::listener::{guarded, log};
 use crate::signal::{Signal, Woken};
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
+use std::sync::{Arc, OnceLock};
+use std::thread::{JoinHandle, ThreadId};
 use std::time::Duration;
 
 /// Threads that run tasks of type `T`; there is room for as many tasks as there are threads.
 pub(crate) struct WorkerPool<T> {
     tasks: Mutex<Option<Sender<T>>>,
     load: Arc<Load>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    crew: Mutex<Crew>,
+    /// Starts one more worker of this number; none once the pool is closed.
+    hire: Mutex<Option<Hire>>,
+}
+
+type Hire = Box<dyn Fn(usize) -> std::io::Result<Worker> + Send>;
+
+/// The threads of the pool, without those that were given up.
+#[derive(Default)]
+struct Crew {
+    workers: Vec<Worker>,
+    hired: usize,
+}
+
+/// A thread, and by what name the operating system knows it, where it tells.
+struct Worker {
+    thread: JoinHandle<()>,
+    task: Arc<OnceLock<PathBuf>>,
+}
+
+impl Worker {
+    fn id(&self) -> ThreadId {
+        self.thread.thread().id()
+    }
+
+    /// Whether the thread is gone, though it has a task: its code has ended it in a way that no handler sees.
+    fn is_dead(&self) -> bool {
+        self.thread.is_finished() || self.task.get().is_some_and(|path| path.try_exists().is_ok_and(|exists| !exists))
+    }
 }
 
 /// How many workers there are, how many have something to do, and whom to tell when one has not any longer.
@@ -23,6 +53,10 @@ struct Load {
     size: usize,
     busy: AtomicUsize,
     alive: AtomicUsize,
+    /// Workers that were given up and are still at their task.
+    given_up: Mutex<HashSet<ThreadId>>,
+    /// How many those are.
+    strays: AtomicUsize,
     /// Raised when a worker becomes free.
     freed: Arc<Signal>,
     /// Raised with it, for whoever waits for the end.
@@ -46,25 +80,115 @@ impl<T: Send + 'static> WorkerPool<T> {
         work: impl Fn(T) + Send + Sync + 'static,
     ) -> Result<Self> {
         let (sender, receiver) = bounded(size);
-        let load = Load { size, busy: AtomicUsize::new(0), alive: AtomicUsize::new(0), freed, idle: Signal::default() };
-        let pool = Self { tasks: Mutex::new(Some(sender)), load: Arc::new(load), threads: Mutex::default() };
+        let load = Load {
+            size,
+            busy: AtomicUsize::new(0),
+            alive: AtomicUsize::new(0),
+            given_up: Mutex::default(),
+            strays: AtomicUsize::new(0),
+            freed,
+            idle: Signal::default(),
+        };
+        let load = Arc::new(load);
         let work: Arc<dyn Fn(T) + Send + Sync> = Arc::new(work);
-        for number in 1..=size {
-            let (receiver, load, work) = (receiver.clone(), Arc::clone(&pool.load), Arc::clone(&work));
-            let name = format!("{prefix}-{number}");
-            load.alive.fetch_add(1, Ordering::SeqCst);
-            let spawned =
-                std::thread::Builder::new().name(name.clone()).spawn(move || labour(&receiver, &load, &*work));
-            match spawned {
-                Ok(thread) => pool.threads.lock().push(thread),
-                Err(why) => {
-                    pool.load.alive.fetch_sub(1, Ordering::SeqCst);
-                    pool.close();
-                    return Err(Error::Refused(format!("the thread `{name}` could not be started: {why}")));
+        let (prefix, shared) = (prefix.to_owned(), Arc::clone(&load));
+        let hire = move |number| {
+            let (receiver, load, work) = (receiver.clone(), Arc::clone(&shared), Arc::clone(&work));
+            let task: Arc<OnceLock<PathBuf>> = Arc::default();
+            let own = Arc::clone(&task);
+            let thread = std::thread::Builder::new().name(format!("{prefix}-{number}")).spawn(move || {
+                if let Some(path) = own_task() {
+                    let _ = own.set(path);
                 }
+                labour(&receiver, &load, &*work);
+            })?;
+            Ok(Worker { thread, task })
+        };
+        let pool = Self {
+            tasks: Mutex::new(Some(sender)),
+            load,
+            crew: Mutex::default(),
+            hire: Mutex::new(Some(Box::new(hire))),
+        };
+        for _ in 0..size {
+            if let Err(why) = pool.hire_one() {
+                pool.close();
+                return Err(Error::Refused(format!("a worker thread could not be started: {why}")));
             }
         }
         Ok(pool)
+    }
+
+    /// One more worker, unless the pool is closed.
+    fn hire_one(&self) -> std::io::Result<()> {
+        let hire = self.hire.lock();
+        let Some(hire) = &*hire else { return Ok(()) };
+        let mut crew = self.crew.lock();
+        crew.hired += 1;
+        self.load.alive.fetch_add(1, Ordering::SeqCst);
+        let worker = hire(crew.hired).inspect_err(|_| {
+            self.load.alive.fetch_sub(1, Ordering::SeqCst);
+        })?;
+        crew.workers.push(worker);
+        Ok(())
+    }
+
+    /// Takes a worker out of the pool that will not, or cannot, end its task, and puts another in its place.
+    ///
+    /// `claim` says whether the task is to be given up at all; it is asked when the worker can no longer go back to the
+    /// pool unseen. There are never more such threads at a time than workers, so that jobs which never end cannot fill the
+    /// machine: beyond that the worker keeps its place.
+    pub(crate) fn give_up(&self, worker: ThreadId, claim: impl FnOnce() -> bool) -> bool {
+        let load = &self.load;
+        let mut given_up = load.given_up.lock();
+        let dead = self.crew.lock().workers.iter().find(|one| one.id() == worker).map(Worker::is_dead);
+        let leaves = dead == Some(false) && load.strays.load(Ordering::SeqCst) < load.size;
+        if leaves {
+            // Before the claim: a worker that comes back after it looks here.
+            load.strays.fetch_add(1, Ordering::SeqCst);
+        }
+        if !claim() {
+            if leaves {
+                load.strays.fetch_sub(1, Ordering::SeqCst);
+            }
+            return false;
+        }
+        if leaves {
+            given_up.insert(worker);
+        }
+        drop(given_up);
+        if leaves || dead == Some(true) {
+            self.replace(worker);
+        }
+        true
+    }
+
+    /// Another thread for one that is lost to the pool.
+    fn replace(&self, worker: ThreadId) {
+        if let Err(why) = self.hire_one() {
+            log::error(&format!("no thread can be had in the place of a lost worker: {why}"));
+            if self.load.given_up.lock().remove(&worker) {
+                // It keeps its place, and comes back when its task ends.
+                self.load.strays.fetch_sub(1, Ordering::SeqCst);
+            }
+            return;
+        }
+        self.crew.lock().workers.retain(|one| one.id() != worker);
+        self.load.alive.fetch_sub(1, Ordering::SeqCst);
+        self.load.free_one();
+    }
+
+    /// Workers whose threads are gone.
+    pub(crate) fn dead(&self) -> Vec<ThreadId> {
+        if self.tasks.lock().is_none() {
+            return Vec::new(); // closed: they end as they should
+        }
+        self.crew.lock().workers.iter().filter(|worker| worker.is_dead()).map(Worker::id).collect()
+    }
+
+    /// How many threads were given up and are still at their task.
+    pub(crate) fn strays(&self) -> usize {
+        self.load.strays.load(Ordering::SeqCst)
     }
 
     /// How many threads there are.
@@ -96,6 +220,7 @@ impl<T: Send + 'static> WorkerPool<T> {
     /// Takes no more tasks; the threads end after those they have.
     pub(crate) fn close(&self) {
         drop(self.tasks.lock().take());
+        drop(self.hire.lock().take());
     }
 
     /// Waits until no worker has a task; false if some still have at `deadline`.
@@ -116,11 +241,18 @@ impl<T: Send + 'static> WorkerPool<T> {
             }
         }
         let me = std::thread::current().id();
-        for thread in self.threads.lock().drain(..).filter(|thread| thread.thread().id() != me) {
-            let _ = thread.join();
+        let workers = std::mem::take(&mut self.crew.lock().workers);
+        for worker in workers.into_iter().filter(|worker| worker.id() != me && !worker.is_dead()) {
+            let _ = worker.thread.join();
         }
         true
     }
+}
+
+/// Where the operating system shows this thread as long as it lives; none where it does not.
+fn own_task() -> Option<PathBuf> {
+    let own = std::fs::read_link("/proc/thread-self").ok()?;
+    Some(PathBuf::from("/proc/self/task").join(own.file_name()?))
 }
 
 /// What a worker does until the pool is closed. Nothing that happens in a task ends it.
@@ -128,6 +260,11 @@ fn labour<T>(tasks: &Receiver<T>, load: &Load, work: &(dyn Fn(T) + Send + Sync))
     while let Ok(task) = tasks.recv() {
         if let Err(panic) = guarded(|| work(task)) {
             log::service_panicked("worker", &panic);
+        }
+        if load.strays.load(Ordering::SeqCst) > 0 && load.given_up.lock().remove(&std::thread::current().id()) {
+            // Another has its place.
+            load.strays.fetch_sub(1, Ordering::SeqCst);
+            return;
         }
         load.free_one();
     }
@@ -193,6 +330,56 @@ mod tests {
         assert!(!pool.wait_idle(&still, Duration::ZERO));
         drop(go);
         assert!(pool.wait_idle(&SystemClock::default(), LONG));
+    }
+
+    #[test]
+    fn a_worker_that_will_not_end_is_replaced_and_goes_when_it_does_end() {
+        let (clock, freed) = (SystemClock::default(), Arc::new(Signal::default()));
+        let (go, gate) = bounded::<()>(0);
+        let (done, results) = unbounded();
+        let pool = WorkerPool::start(1, "test-worker", freed, move |stays: bool| {
+            let _ = done.send(std::thread::current().id());
+            if stays {
+                let _ = gate.recv();
+            }
+        })
+        .expect("threads");
+        assert_eq!(pool.submit(true), Ok(()));
+        let stray = results.recv().expect("a result");
+        assert_eq!((pool.free(), pool.give_up(stray, || true)), (0, true));
+        assert_eq!((pool.free(), pool.size(), pool.strays()), (1, 1, 1));
+        assert_eq!(pool.submit(true), Ok(()));
+        let other = results.recv().expect("a result");
+        assert_ne!(other, stray);
+        assert!(!pool.give_up(other, || false), "its task is not given up");
+        assert!(pool.give_up(other, || true));
+        assert_eq!((pool.free(), pool.strays()), (0, 1), "no more strays than workers");
+        go.send(()).expect("one of them");
+        go.send(()).expect("the other");
+        while pool.strays() > 0 {
+            std::thread::yield_now();
+        }
+        assert!(pool.wait_idle(&clock, LONG));
+        assert_eq!(pool.free(), 1);
+        pool.close();
+        assert!(pool.wait_ended(&clock, LONG));
+    }
+
+    /// What a thread that was given up does is its own business: a shutdown does not wait for it.
+    #[test]
+    fn a_shutdown_does_not_wait_for_one_that_was_given_up() {
+        let (_go, gate) = bounded::<()>(0);
+        let (done, results) = unbounded();
+        let pool = WorkerPool::start(1, "test-worker", Arc::default(), move |(): ()| {
+            let _ = done.send(std::thread::current().id());
+            let _ = gate.recv();
+        })
+        .expect("threads");
+        assert_eq!(pool.submit(()), Ok(()));
+        assert!(pool.give_up(results.recv().expect("a result"), || true));
+        pool.close();
+        assert!(pool.wait_idle(&SystemClock::default(), LONG));
+        assert!(pool.wait_ended(&SystemClock::default(), LONG));
     }
 
     #[test]

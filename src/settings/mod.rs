@@ -9,6 +9,7 @@
 mod cluster;
 mod data_source;
 mod duration;
+mod executions;
 mod history;
 mod job_store;
 pub mod keys;
@@ -32,6 +33,7 @@ use std::path::Path;
 
 pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
 pub use data_source::DataSourceSettings;
+pub use executions::ExecutionSettings;
 pub use history::{HistoryRecord, HistorySettings};
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
@@ -63,6 +65,8 @@ pub struct Settings {
     pub cluster: ClusterSettings,
     /// What is written down of the fires that have ended.
     pub history: HistorySettings,
+    /// How running fires are watched.
+    pub executions: ExecutionSettings,
     /// How a node ends.
     pub shutdown: ShutdownSettings,
     /// Quartz's own plugins.
@@ -137,6 +141,7 @@ impl Settings {
             data_source: DataSourceSettings::read(reader, &mut job_store),
             cluster: ClusterSettings::read(reader, clustered),
             history: HistorySettings::read(reader),
+            executions: ExecutionSettings::read(reader),
             shutdown: ShutdownSettings::read(reader),
             plugins: PluginSettings::read(reader),
             extra: reader.free(),
@@ -163,6 +168,7 @@ impl fmt::Debug for Settings {
             .field("data_source", &self.data_source)
             .field("cluster", &self.cluster)
             .field("history", &self.history)
+            .field("executions", &self.executions)
             .field("shutdown", &self.shutdown)
             .field("plugins", &self.plugins)
             .field("extra", &RedactedMap(&self.extra))

@@ -139,7 +139,7 @@ impl PluginSettings {
             );
         } else if is(INTERRUPT_MONITOR) {
             keys.warn_of_others(reader, &["defaultMaxRunTime"]);
-            reader.warn(&class_key, "no effect: no job is interrupted for its run time; give it a deadline of its own");
+            reader.warn(&class_key, "no effect: give the job a timeout instead (JobPolicy::timeout)");
         } else {
             super::thread_pool::misnamed(
                 reader,

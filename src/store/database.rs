@@ -302,8 +302,6 @@ pub trait ExecutionRows {
     fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize>;
     /// The orders to stop for the fires of an instance.
     fn cancels_for(&mut self, instance: &str) -> Result<Vec<CancelRow>>;
-    /// Deletes orders to stop.
-    fn delete_cancels(&mut self, fire_ids: &[String]) -> Result<()>;
 }
 
 /// Rows of our side tables of checkpoints and requests.

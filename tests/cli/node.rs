@@ -53,7 +53,10 @@ fn until(what: &str, mut reached: impl FnMut() -> bool) {
 #[test]
 fn a_node_runs_commands_and_stops_on_a_signal() {
     let place = Place::new();
-    write_config(&place.path("carnelian.properties"), "carnelian.shutdown.deadline = 10s\n");
+    write_config(
+        &place.path("carnelian.properties"),
+        "carnelian.shutdown.deadline = 10s\ncarnelian.scheduler.heartbeatInterval = 200ms\n",
+    );
     place.fine("migrate");
     let node = Node::start(&place);
     let nodes = place.json("cluster");
@@ -75,6 +78,21 @@ fn a_node_runs_commands_and_stops_on_a_signal() {
     schedule("slow", "sh -c 'sleep 60 & wait; touch survived'", &["--data", "timeout=300ms", "--data", &folder]);
     until("the slow command is stopped", || place.json("trigger list").as_array().is_some_and(Vec::is_empty));
     assert!(!place.path("survived").exists());
+
+    // One is cancelled by its fire, once its heartbeat is seen.
+    schedule("endless", "sh -c 'sleep 60'", &["--timeout", "1h", "--data", &folder]);
+    let endless = |fire: &&Value| text(fire, "job") == "c.endless" && fire["last_beat_ms"].is_i64();
+    let mut fire = String::new();
+    until("its heartbeat is seen", || {
+        let running = place.json("running");
+        let found = running.as_array().and_then(|fires| fires.iter().find(endless));
+        fire = found.map_or("", |found| text(found, "fire_id")).to_owned();
+        !fire.is_empty()
+    });
+    place.run(&["cancel", &fire]).with(0, "asked fire");
+    until("it has ended", || place.json("running") == serde_json::json!([]));
+    place.run(&["cancel", &fire]).with(1, "does not run");
+    until("its job is gone", || place.json("job list").as_array().is_some_and(Vec::is_empty));
 
     // So does the end of the node.
     schedule("long", "sh -c 'touch begun; sleep 60'", &["--data", &folder]);
@@ -152,13 +170,13 @@ fn a_command_that_fails_is_tried_again_by_its_policy_and_by_hand() {
         "1s",
     ];
     place.run(&words).with(0, "schedule");
-    let retry = &place.json("job show r.print")["retry"];
+    let retry = &place.json("job show r.print")["policy"]["retry"];
     assert_eq!((retry["maxAttempts"].as_i64(), &retry["backoff"]["exponential"]["first"]), (Some(2), &10.into()));
     assert!(
         place.refused(2, "schedule --job r.x --type t --trigger r.x --at now --retry-max 2").contains("--retry-delay")
     );
     let refused = place.refused(1, "schedule --job r.print --type command --trigger r.y --at now --durable");
-    assert!(refused.contains("retry"), "{refused}");
+    assert!(refused.contains("policy"), "{refused}");
 
     let node = Node::start(&place);
     let ends = |outcome: &str| place.json(&format!("history --outcome {outcome}")).as_array().map_or(0, Vec::len);

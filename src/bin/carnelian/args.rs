@@ -2,7 +2,7 @@
 
 use crate::value::{self, Moment};
 use crate::when::{self, CalendarInterval};
-use carnelian::{FireOutcome, JobKey, MisfireInstruction, TriggerKey};
+use carnelian::{FireOutcome, JobKey, MisfireInstruction, OnDead, StuckAction, TriggerKey};
 use chrono::{NaiveTime, WeekdaySet};
 use chrono_tz::Tz;
 use clap::{Args, Parser, Subcommand};
@@ -61,6 +61,11 @@ pub enum Command {
         /// The fire, one that failed, was lost or was stopped; see `history`
         #[arg(value_name = "FIRE_ID")]
         fire_id: String,
+    },
+    /// Asks a run to stop, wherever it is; exit code 1 if it does not run, or was asked before
+    Cancel {
+        /// The fire, as `running` shows it
+        fire: String,
     },
     /// The nodes with their last check-in
     Cluster,
@@ -150,12 +155,39 @@ pub struct Schedule {
     pub calendar: Option<String>,
     #[command(flatten)]
     pub flags: JobFlags,
+    #[command(flatten)]
+    pub policy: Policy,
     /// Replaces the job and the trigger if they exist; fires in progress go on
     #[arg(long)]
     pub replace: bool,
     /// Your name for the request: a second one with it stores nothing, and is answered like the first
     #[arg(long, value_name = "ID", conflicts_with = "replace")]
     pub request_id: Option<String>,
+}
+
+/// What is done about a run that takes too long, falls silent or dies.
+#[derive(Args, Default)]
+pub struct Policy {
+    /// How long a run may take; then it is asked to stop, and given up if it does not [default: as long as it likes]
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub timeout: Option<Duration>,
+    /// After how long without progress a run is stuck [default: 5m for jobs that report progress]
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub stuck_after: Option<Duration>,
+    /// What is done then [default: log]
+    #[arg(long, value_name = "ACTION", requires = "stuck_after", value_parser = value::stuck_action())]
+    pub on_stuck: Option<StuckAction>,
+    /// A run that is silent for so long has no heartbeat any more, and dies [default: none]
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub max_silence: Option<Duration>,
+    /// How many heartbeats a run may miss [default: that of the node]
+    #[arg(long, value_name = "N")]
+    pub missed_heartbeats: Option<u32>,
+    /// With --recover: what becomes of the work of a dead fire [default: recovery-trigger]
+    #[arg(long, value_name = "POLICY", value_parser = value::on_dead())]
+    pub on_dead: Option<OnDead>,
+    #[command(flatten)]
+    pub retry: RetryFlags,
 }
 
 #[derive(Args)]
@@ -222,12 +254,10 @@ pub struct JobFlags {
     /// The job stays when no trigger points to it
     #[arg(long)]
     pub durable: bool,
-    #[command(flatten)]
-    pub retry: RetryFlags,
 }
 
 /// How the work of a run that failed is tried again.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct RetryFlags {
     /// How often the work is tried in all, the first time included [default: 3]
     #[arg(long, value_name = "N")]

@@ -3,13 +3,14 @@
 use crate::args::Check;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, span, table, time};
-use carnelian::store::JobStore;
 use carnelian::store::row::FiredState;
+use carnelian::store::{FiredTrigger, JobStore};
 use carnelian::{GroupMatcher, TriggerState};
 use serde_json::{Value, json};
 
 /// The fires that are running, and with `reserved` those to come.
 pub fn running(store: &JobStore, output: Output, reserved: bool) -> Outcome {
+    let now_ms = store.now_ms()?;
     let mut fires = store.fired_triggers()?;
     fires.retain(|fire| reserved || fire.state == FiredState::Executing);
     fires.sort_by(|a, b| (a.fired_ms, &a.fire_id).cmp(&(b.fired_ms, &b.fire_id)));
@@ -22,6 +23,10 @@ pub fn running(store: &JobStore, output: Output, reserved: bool) -> Outcome {
             "state": fire.state.name(),
             "scheduled_ms": fire.scheduled_ms,
             "fired_ms": fire.fired_ms,
+            "last_beat_ms": fire.heartbeat.as_ref().map(|beat| beat.last_ms),
+            "progress": fire.heartbeat.as_ref().and_then(|beat| beat.progress.as_ref()).map(|progress| {
+                json!({"done": progress.done, "total": progress.total, "note": progress.note})
+            }),
         })
     });
     output.answer(Value::Array(document.collect()), || {
@@ -35,12 +40,37 @@ pub fn running(store: &JobStore, output: Output, reserved: bool) -> Outcome {
                     fire.state.name().to_owned(),
                     time(Some(fire.scheduled_ms)),
                     time(Some(fire.fired_ms)),
+                    fire.heartbeat.as_ref().map_or_else(
+                        || "-".to_owned(),
+                        |beat| format!("{} ago", span(now_ms.saturating_sub(beat.last_ms).max(0))),
+                    ),
+                    progress(fire),
                     fire.fire_id.clone(),
                 ]
             })
             .collect();
-        table(&["JOB", "TRIGGER", "INSTANCE", "STATE", "SCHEDULED", "FIRED", "FIRE"], &rows)
+        table(&["JOB", "TRIGGER", "INSTANCE", "STATE", "SCHEDULED", "FIRED", "LAST BEAT", "PROGRESS", "FIRE"], &rows)
     })
+}
+
+/// `3 of 10: copying`.
+fn progress(fire: &FiredTrigger) -> String {
+    let progress = fire.heartbeat.as_ref().and_then(|beat| beat.progress.as_ref());
+    let Some(progress) = progress else { return "-".to_owned() };
+    let total = progress.total.map_or(String::new(), |total| format!(" of {total}"));
+    let note = progress.note.as_ref().map_or(String::new(), |note| format!(": {note}"));
+    format!("{}{total}{note}", progress.done)
+}
+
+/// Leaves an order to stop for whichever node runs the fire.
+pub fn cancel(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
+    let asked = store.request_cancels(&[fire_id.to_owned()], "carnelian cancel")? > 0;
+    let text = match asked {
+        true => format!("asked fire {fire_id} to stop: its node learns it with its next heartbeat"),
+        false => format!("fire {fire_id} does not run, or was asked before"),
+    };
+    output.done(json!({"fire_id": fire_id, "asked": asked}), &text)?;
+    if asked { Ok(()) } else { Err(Failure::No) }
 }
 
 /// The nodes with their last check-in.

@@ -87,6 +87,9 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
             ("description", job.description().map(str::to_owned)),
             ("flags", Some(flags(&job)).filter(|flags| !flags.is_empty())),
         ];
+        if !job.policy().is_default() {
+            shown.push(("policy", Some(json!(job.policy()).to_string())));
+        }
         for (name, value) in job.data().iter() {
             shown.push(("data", Some(format!("{name} = {value}"))));
         }
@@ -107,7 +110,7 @@ fn definition(job: &JobDetail) -> Map<String, Value> {
         ("recover", json!(job.requests_recovery())),
         ("non_concurrent", json!(job.disallows_concurrent_execution())),
         ("persist_data", json!(job.persists_job_data_after_execution())),
-        ("retry", json!(job.policy().retry_policy())),
+        ("policy", json!(job.policy())),
     ];
     entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

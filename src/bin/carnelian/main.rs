@@ -59,6 +59,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Running { reserved } => cluster::running(&config.open()?, output, *reserved),
         Command::History(options) => history::run(&config.open()?, output, options),
         Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
+        Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
         Command::Cluster => cluster::cluster(&config.open()?, output),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),

@@ -1,6 +1,6 @@
 //! `schedule`: stores a job and a trigger in one transaction.
 
-use crate::args::{JobFlags, Schedule};
+use crate::args::{JobFlags, Policy, Schedule};
 use crate::calendar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
@@ -13,6 +13,7 @@ use serde_json::json;
 /// Stores what the options describe, and says when it fires first.
 pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     let detail = job(options.job.clone(), &options.job_type, &options.flags, options.flags.durable)?;
+    let detail = detail.to_builder().policy(policy(&options.policy)?).build()?;
     let trigger = trigger(store, options)?;
     if let Some(id) = &options.request_id {
         return once(store, output, id, detail, trigger);
@@ -53,10 +54,30 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
     if let Some(text) = &flags.description {
         builder = builder.description(text);
     }
-    if let Some(policy) = retry::policy(&flags.retry)? {
-        builder = builder.policy(JobPolicy::new().retry(policy));
-    }
     Ok(builder.build()?)
+}
+
+fn policy(options: &Policy) -> Outcome<JobPolicy> {
+    let mut policy = JobPolicy::new();
+    if let Some(time) = options.timeout {
+        policy = policy.timeout(time);
+    }
+    if let Some(time) = options.stuck_after {
+        policy = policy.stuck_after(time, options.on_stuck.unwrap_or_default());
+    }
+    if let Some(time) = options.max_silence {
+        policy = policy.heartbeat_only_within(time);
+    }
+    if let Some(limit) = options.missed_heartbeats {
+        policy = policy.missed_heartbeat_limit(limit);
+    }
+    if let Some(choice) = options.on_dead {
+        policy = policy.on_dead(choice);
+    }
+    if let Some(retry) = retry::policy(&options.retry)? {
+        policy = policy.retry(retry);
+    }
+    Ok(policy)
 }
 
 fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
@@ -115,7 +136,6 @@ fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
         let entries: Vec<String> = job.data().iter().map(|(key, value)| format!("{key}={value}")).collect();
         entries.join(" ")
     };
-    let policy = |job: &JobDetail| format!("{:?}", job.policy().retry_policy());
     let keeps_data = stored.persists_job_data_after_execution() && wanted.persists_job_data_after_execution();
     let compared = [
         ("type", stored.job_type().to_owned(), wanted.job_type().to_owned()),
@@ -135,8 +155,8 @@ fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
             flag(stored.persists_job_data_after_execution()),
             flag(wanted.persists_job_data_after_execution()),
         ),
-        ("retry", policy(stored), policy(wanted)),
         ("durable", flag(stored.is_durable()), flag(wanted.is_durable())),
+        ("policy", format!("{:?}", stored.policy()), format!("{:?}", wanted.policy())),
         ("data", data(stored), if keeps_data { data(stored) } else { data(wanted) }),
     ];
     let differing: Vec<&str> =

@@ -1,6 +1,6 @@
 //! Values of options: durations, moments, time zones, misfire names, `K=V`.
 
-use carnelian::{FireOutcome, JobDataMap, MisfireInstruction};
+use carnelian::{FireOutcome, JobDataMap, MisfireInstruction, OnDead, StuckAction};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -98,6 +98,18 @@ pub fn misfire() -> impl TypedValueParser<Value = MisfireInstruction> {
 pub fn outcome() -> impl TypedValueParser<Value = FireOutcome> {
     PossibleValuesParser::new(FireOutcome::ALL.map(FireOutcome::name))
         .try_map(|name| FireOutcome::from_name(&name).ok_or_else(|| format!("no outcome is called {name}")))
+}
+
+/// Reads what is done about a stuck run.
+pub fn stuck_action() -> impl TypedValueParser<Value = StuckAction> {
+    PossibleValuesParser::new(StuckAction::ALL.map(StuckAction::name))
+        .try_map(|name| StuckAction::from_name(&name).ok_or_else(|| format!("no action is called {name}")))
+}
+
+/// Reads what becomes of the work of a dead fire.
+pub fn on_dead() -> impl TypedValueParser<Value = OnDead> {
+    PossibleValuesParser::new(OnDead::ALL.map(OnDead::name))
+        .try_map(|name| OnDead::from_name(&name).ok_or_else(|| format!("no policy is called {name}")))
 }
 
 /// Entries as a data map of texts.

@@ -250,12 +250,16 @@ pub const KEYS: &[Key] = &[
     key("plugin.NAME.cleanShutdown", Kind::Bool, "true",
         "Shutdown hook: whether `carnelian node` waits for running jobs when a signal ends it."),
     optional("plugin.NAME.defaultMaxRunTime", Kind::Text, "Job interrupt monitor: after how long a job is interrupted.")
-        .ignored("no job is interrupted for its run time"),
+        .ignored("give the job a timeout instead (JobPolicy::timeout)"),
     optional("plugin.NAME.*", Kind::Text, "Settings of other plugins.").ignored(NO_CLASSES),
 
     // Only here
     key("carnelian.scheduler.pollInterval", Kind::Duration { least: 10, most: YEAR }, "1s",
         "How often a node looks for work that other nodes have stored: they send no signal. At most scheduler.idleWaitTime."),
+    key("carnelian.scheduler.heartbeatInterval", Kind::Duration { least: 100, most: YEAR }, "5s",
+        "How often running fires say that they are alive, all of a node in one statement."),
+    key("carnelian.scheduler.missedHeartbeatLimit", Kind::Count { least: 1, most: 1_000_000 }, "3",
+        "How many heartbeats a fire may miss before it counts as dead."),
     optional("carnelian.scheduler.timeZone", Kind::Zone,
         "The zone of triggers, calendars and times in job files that have none of their own; what `user.timezone` or `TZ` is to a Java node. Equal on all nodes.")
         .derived("the machine's: `TZ`, else what the system is set to, else UTC"),
@@ -277,6 +281,12 @@ pub const KEYS: &[Key] = &[
         "How long a fire stays in the history."),
     key("carnelian.history.maxRows", Kind::Count { least: 1, most: 1_000_000_000 }, "100000",
         "How many fires stay in the history at most, the newest."),
+    key("carnelian.job.stuckAfter", Kind::Duration { least: 1, most: YEAR }, "5m",
+        "After how long without progress a job that reports its progress counts as stuck, if its policy says nothing."),
+    key("carnelian.job.stopAttempts", Kind::Count { least: 1, most: 1_000 }, "3",
+        "How often a job that takes too long is asked to stop before its worker is given up."),
+    key("carnelian.job.stopWait", Kind::Duration { least: 0, most: YEAR }, "3s",
+        "How long it is waited for each time."),
     key("carnelian.shutdown.deadline", Kind::Duration { least: 0, most: YEAR }, "30s",
         "Longest time that a shutdown takes, whatever the jobs do."),
     key("carnelian.jobFiles.keepUnchanged", Kind::Bool, "false",

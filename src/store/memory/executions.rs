@@ -64,12 +64,4 @@ impl ExecutionRows for MemorySession<'_> {
         let its = |row: &&CancelRow| self.tables.fired.get(&row.fire_id).is_some_and(|f| f.instance == instance);
         Ok(self.tables.cancels.values().filter(its).cloned().collect())
     }
-
-    fn delete_cancels(&mut self, fire_ids: &[String]) -> Result<()> {
-        self.reads()?;
-        for id in fire_ids {
-            self.tables.cancels.remove(id);
-        }
-        Ok(())
-    }
 }

@@ -3,7 +3,6 @@
 use crate::error::Result;
 use crate::job::{JobPolicy, OnDead};
 use crate::key::{JobKey, TriggerKey};
-use crate::listener::guarded;
 use crate::store::row::{FiredRow, PolicyRow};
 use crate::store::{JobStore, Session};
 use std::collections::BTreeMap;
@@ -55,8 +54,17 @@ pub trait DeadFireHandler: Send + Sync {
     /// What is to be done; none if this handler has no say in it.
     ///
     /// It is asked inside the transaction that recovers the fire, by the one node that recovers it, and must be quick: the
-    /// cluster waits. The transaction may be tried again, so it may be asked again.
+    /// cluster waits. The transaction may be tried again, so it may be asked again. One that panics here has no say.
     fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision>;
+}
+
+impl<F> DeadFireHandler for F
+where
+    F: Fn(&DeadFire) -> Option<DeadFireDecision> + Send + Sync,
+{
+    fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision> {
+        self(fire)
+    }
 }
 
 impl JobStore {
@@ -108,15 +116,6 @@ impl JobStore {
             attempt,
             now_ms,
         };
-        match guarded(|| handler.decide(&dead)) {
-            Ok(decision) => decision.unwrap_or(DeadFireDecision::Recover),
-            Err(panic) => {
-                log::error!(
-                    "the handler of dead fires panicked, so it is recovered fire={} panic={panic}",
-                    fire.fire_id
-                );
-                DeadFireDecision::Recover
-            }
-        }
+        handler.decide(&dead).unwrap_or(DeadFireDecision::Recover)
     }
 }

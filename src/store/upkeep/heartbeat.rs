@@ -2,7 +2,7 @@
 //! are dead.
 
 use super::Recovered;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
 use crate::store::firing::fenced;
 use crate::store::row::{BeatRow, CancelRow, FiredState, Progress};
@@ -61,14 +61,7 @@ impl JobStore {
         self.once("beat", begin, &mut |s| {
             now_ms = s.now_ms()?;
             if !beats.is_empty() {
-                let row = |beat: &Beat| BeatRow {
-                    fire_id: beat.fire_id.clone(),
-                    instance: owner.instance.clone(),
-                    beat_ms: now_ms,
-                    limit_ms: millis(beat.limit),
-                    progress: beat.progress.clone(),
-                };
-                s.put_beats(&beats.iter().map(row).collect::<Vec<_>>())?;
+                s.put_beats(&beats.iter().map(|beat| row(owner, beat, now_ms)).collect::<Vec<_>>())?;
             }
             rows = s.notable_beats(&owner.instance, now_ms, now_ms.saturating_add(millis(self.tolerance())))?;
             cancels = s.cancels_for(&owner.instance)?;
@@ -153,12 +146,36 @@ impl JobStore {
         )
     }
 
-    /// Forgets orders to stop that were obeyed.
+    /// Beats for one fire, and looks whether it is still `owner`'s.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
-    pub fn forget_cancels(&self, fire_ids: &[String]) -> Result<()> {
-        self.retrying("forget orders to stop", Begin::Writing, |s| s.delete_cancels(fire_ids), &mut |_, _| Ok(true))
+    /// [`Error::Fenced`] if it is not; what the database reports after the bounded retries.
+    pub fn beat_one(&self, owner: &Owner, beat: &Beat) -> Result<()> {
+        self.retrying(
+            "beat for one fire",
+            Begin::Writing,
+            |s| {
+                if s.hold_fired(&beat.fire_id)? != Some(FiredState::Executing) {
+                    return Err(Error::Fenced {
+                        subject: format!("fire `{}`", beat.fire_id),
+                        reason: "it belongs to another node, or has ended: stop".to_owned(),
+                    });
+                }
+                let now_ms = s.now_ms()?;
+                s.put_beats(&[row(owner, beat, now_ms)])
+            },
+            &mut |_, ()| Ok(true), // a beat more or less
+        )
+    }
+}
+
+fn row(owner: &Owner, beat: &Beat, beat_ms: i64) -> BeatRow {
+    BeatRow {
+        fire_id: beat.fire_id.clone(),
+        instance: owner.instance.clone(),
+        beat_ms,
+        limit_ms: millis(beat.limit),
+        progress: beat.progress.clone(),
     }
 }
 

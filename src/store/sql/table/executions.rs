@@ -123,8 +123,4 @@ impl ExecutionRows for SqlSession<'_, '_> {
         let rows: Vec<Cancel> = self.load(text, &[self.name(), instance.into()])?;
         Ok(rows.into_iter().map(|row| CancelRow { fire_id: row.entry_id, who: row.who }).collect())
     }
-
-    fn delete_cancels(&mut self, fire_ids: &[String]) -> Result<()> {
-        self.delete_rows("CN_CANCELS", &["entry_id"], &texts(fire_ids), "").map(drop)
-    }
 }

@@ -1,0 +1,280 @@
+//! `Heartbeat`: says for the running fires of this node that they are alive, watches over them, and has those of the
+//! cluster recovered that have fallen silent.
+
+use super::cluster_manager::note_recovered;
+use super::completer::Ended;
+use super::ended::{ending, rerun_in_its_place};
+use super::node::Node;
+use super::running::{FireTask, RunHandle};
+use super::service::{Next, Service};
+use super::stop::StopReason;
+use super::worker_pool::WorkerPool;
+use crate::error::Result;
+use crate::job::FireOutcome;
+use crate::job::StuckAction;
+use crate::listener::{FireEnd, FireEvent, log};
+use crate::rules::watch::{self, Due, Limits};
+use crate::store::{Beat, CompletionInstruction, FireBundle, Heartbeats};
+use crossbeam_channel::Sender;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The heartbeat service. It goes on in standby, and while jobs end during a shutdown.
+pub(crate) struct Heartbeat {
+    node: Arc<Node>,
+    pool: Arc<WorkerPool<FireTask>>,
+    completions: Sender<Ended>,
+    seen: Heartbeats,
+    /// When the next beat is due, in ticks.
+    next_beat: Duration,
+}
+
+impl Heartbeat {
+    pub(crate) fn new(node: Arc<Node>, pool: Arc<WorkerPool<FireTask>>, completions: Sender<Ended>) -> Self {
+        Self { node, pool, completions, seen: Heartbeats::default(), next_beat: Duration::ZERO }
+    }
+
+    /// Looks after every run; returns when to look again at the latest.
+    fn watch(&self) -> Option<Duration> {
+        let now = self.node.clock.ticks();
+        self.bury_the_dead();
+        self.node.standing.fires().iter().filter_map(|fire| self.watch_one(fire, now)).min()
+    }
+
+    fn watch_one(&self, fire: &Arc<RunHandle>, now: Duration) -> Option<Duration> {
+        let (run, reports_progress) = fire.run()?;
+        let limits = self.limits(fire.watched(), reports_progress);
+        match watch::look(&run, &limits, now) {
+            Due::Nothing(until) => return until,
+            Due::TimedOut => {
+                fire.note_asked(now);
+                fire.stop(StopReason::TimedOut);
+                log::timed_out(&fire.job, fire.fire_id(), now.saturating_sub(run.begun));
+            }
+            Due::AskAgain => {
+                fire.note_asked(now);
+                fire.signal.raise();
+                log::asked_again(&fire.job, fire.fire_id());
+            }
+            Due::Stuck(action) => {
+                fire.note_stuck();
+                let silence = now.saturating_sub(run.progress);
+                log::stuck(&fire.job, fire.fire_id(), silence, action);
+                self.node.counters.stuck.add(1);
+                if let Some(bundle) = fire.watched().filter(|_| action != StuckAction::Log) {
+                    let event = FireEvent::new(bundle, &self.node.instance, 0, fire.values());
+                    self.node.listeners.scheduler("fire_stuck", |listener| listener.fire_stuck(&event, silence));
+                }
+                self.act_on(fire, action, now);
+            }
+            Due::GiveUp => {
+                self.end_in_its_place(fire, now);
+                // If the completer is behind, or the worker is just coming back.
+                return Some(now.saturating_add(self.node.settings.executions.heartbeat_interval));
+            }
+        }
+        Some(now)
+    }
+
+    fn limits(&self, bundle: Option<&FireBundle>, reports_progress: bool) -> Limits {
+        let settings = &self.node.settings.executions;
+        let policy = bundle.map(|bundle| bundle.job.policy());
+        let stuck = policy.and_then(|policy| policy.stuck_limit());
+        let default = reports_progress.then_some((settings.stuck_after, StuckAction::Log));
+        Limits {
+            timeout: policy.and_then(|policy| policy.timeout_limit()),
+            stuck: stuck.or(default),
+            grace: settings.grace(),
+            attempts: settings.stop_attempts,
+        }
+    }
+
+    fn act_on(&self, fire: &Arc<RunHandle>, action: StuckAction, now: Duration) {
+        match action {
+            StuckAction::Cancel => {
+                fire.note_asked(now);
+                fire.stop(StopReason::Stuck);
+            }
+            StuckAction::FailOver => {
+                let claim = || fire.give_up();
+                let given_up = match fire.worker() {
+                    Some((worker, _)) => self.pool.give_up(worker, claim),
+                    None => claim(),
+                };
+                if given_up {
+                    log::given_up(&fire.job, fire.fire_id(), "it makes no progress");
+                    self.give_away(&[Arc::clone(fire)]);
+                }
+            }
+            StuckAction::Log | StuckAction::Tell => {}
+        }
+    }
+
+    /// A worker whose thread is gone will never end its fire (DS-115).
+    fn bury_the_dead(&self) {
+        let dead = self.pool.dead();
+        if dead.is_empty() {
+            return;
+        }
+        let mut fires = self.node.standing.fires();
+        fires.retain(|fire| fire.worker().is_some_and(|(worker, _)| dead.contains(&worker)));
+        let mut buried = Vec::new();
+        for fire in fires {
+            let Some((worker, _)) = fire.worker() else { continue };
+            if self.pool.give_up(worker, || fire.bury()) {
+                log::given_up(&fire.job, fire.fire_id(), "the thread of its worker is gone");
+                buried.push(fire);
+            }
+        }
+        self.give_away(&buried);
+    }
+
+    /// Fires that will not end here: what their jobs' policies say is done, at once.
+    fn give_away(&self, fires: &[Arc<RunHandle>]) {
+        if fires.is_empty() {
+            return;
+        }
+        let node = &*self.node;
+        let mut by_incarnation: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for fire in fires {
+            fire.lose();
+            by_incarnation.entry(&fire.owner.incarnation).or_default().push(fire.fire_id().to_owned());
+            node.counters.fire(FireOutcome::Lost);
+        }
+        for ids in by_incarnation.into_values() {
+            let owner = fires.iter().find(|fire| ids.iter().any(|id| id == fire.fire_id())).map(|fire| &fire.owner);
+            let Some(owner) = owner else { continue };
+            match node.store.give_up(owner, &ids) {
+                Ok(recovered) => note_recovered(node, &recovered),
+                // Its rows are another's now: nothing is left to give away.
+                Err(error) if error.is_fenced() => {}
+                Err(error) => {
+                    // The acquirer finds rows that nothing here stands for, as soon as the store can be reached.
+                    log::give_up_failed(&ids, &error.to_string());
+                    node.uncertain.store(true, Ordering::SeqCst);
+                }
+            }
+        }
+        fires.iter().for_each(|fire| node.standing.remove(fire.fire_id()));
+        node.acquirer.signal.raise();
+    }
+
+    /// Ends the fire of a job that does not: the run is recorded as timed out, and its worker is given up.
+    fn end_in_its_place(&self, fire: &Arc<RunHandle>, now: Duration) {
+        let Some(bundle) = fire.watched().filter(|_| !self.completions.is_full()) else { return };
+        let claim = || fire.give_up();
+        let given_up = match fire.worker() {
+            Some((worker, _)) => self.pool.give_up(worker, claim),
+            None => claim(),
+        };
+        if !given_up {
+            return;
+        }
+        let node = &*self.node;
+        let run_time = fire.running_for(now).unwrap_or_default();
+        let reason = fire.stop_reason().unwrap_or(StopReason::TimedOut);
+        let why =
+            format!("{reason}: it did not end within {:?} after it was asked to", node.settings.executions.grace());
+        log::given_up(&fire.job, fire.fire_id(), &why);
+        let event = FireEvent::new(bundle, &node.instance, 0, fire.values());
+        let end = FireEnd { outcome: FireOutcome::TimedOut, error: Some(why), run_time, result: None };
+        log::ended(&event, &end);
+        node.listeners.job_was_executed(&event, &end);
+        node.listeners.trigger_complete(&event, CompletionInstruction::NoInstruction);
+        node.counters.fire(end.outcome);
+
+        let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
+        completion.beaten = fire.is_beaten();
+        completion.rerun = rerun_in_its_place(bundle);
+        completion.ending = ending(end, now);
+        node.unrecorded.add(fire.fire_id(), fire.is_beaten());
+        node.standing.remove(fire.fire_id());
+        if self.completions.send(Ended { owner: fire.owner.clone(), completion }).is_err() {
+            log::completion_abandoned(fire.fire_id());
+        }
+        node.completer.signal.raise();
+    }
+
+    /// One pass over the store: own beats, what they bring, and whom they are missed from.
+    fn beat(&mut self, now: Duration) -> Result<()> {
+        let node = Arc::clone(&self.node);
+        let Some(owner) = node.standing.owner() else { return Ok(()) };
+        let fires = node.standing.fires();
+        let mut beats: Vec<Beat> = Vec::new();
+        for fire in fires.iter().filter(|fire| fire.owner == owner && self.is_to_beat(fire, now)) {
+            fire.note_beat();
+            beats.push(beat_of(&node, fire));
+        }
+        let limit = limit(&node, None);
+        let ended = node.unrecorded.beaten().into_iter();
+        beats.extend(ended.map(|fire_id| Beat { fire_id, limit, progress: None }));
+
+        let pass = node.store.beat(&owner, &beats, &mut self.seen)?;
+        // One that has ended since has left the table; one that is still in it without its row is another's.
+        let lost: BTreeSet<&str> = pass.lost.iter().map(String::as_str).collect();
+        for fire in node.standing.fires().iter().filter(|fire| lost.contains(fire.fire_id())) {
+            if fire.lose() {
+                log::fire_lost(&fire.job, fire.fire_id());
+                node.counters.failed_out.add(1);
+            }
+        }
+        for (fire_id, who) in &pass.cancelled {
+            for fire in fires.iter().filter(|fire| fire.fire_id() == fire_id) {
+                if fire.stop(StopReason::Cancelled) {
+                    log::cancelled(&fire.job, fire_id, who);
+                }
+            }
+        }
+        for recovered in &pass.recovered {
+            log::fell_silent(&node.instance, &recovered.instance);
+            note_recovered(&node, recovered);
+            node.acquirer.signal.raise();
+        }
+        Ok(())
+    }
+
+    /// Whether a run has gone on for long enough to be worth a beat, and is not so silent that it must go without.
+    fn is_to_beat(&self, fire: &RunHandle, now: Duration) -> bool {
+        let young = self.node.settings.executions.heartbeat_interval / 2;
+        let Some((_, begun)) = fire.worker() else { return false };
+        let max_silence = fire.watched().and_then(|bundle| bundle.job.policy().max_silence());
+        !fire.is_lost()
+            && (fire.is_beaten() || now >= begun.saturating_add(young))
+            && watch::beats(fire.last_call(), max_silence, now)
+    }
+}
+
+/// The sign of life of a run.
+pub(super) fn beat_of(node: &Node, fire: &RunHandle) -> Beat {
+    Beat { fire_id: fire.fire_id().to_owned(), limit: limit(node, fire.watched()), progress: fire.progress() }
+}
+
+/// How long a run may be silent.
+fn limit(node: &Node, bundle: Option<&FireBundle>) -> Duration {
+    let settings = &node.settings.executions;
+    let missed = bundle.and_then(|bundle| bundle.job.policy().missed_heartbeats());
+    settings.heartbeat_interval.saturating_mul(missed.unwrap_or(settings.missed_heartbeat_limit))
+}
+
+impl Service for Heartbeat {
+    fn name(&self) -> &'static str {
+        "heartbeat"
+    }
+
+    fn run_once(&mut self) -> Result<Next> {
+        let now = self.node.clock.ticks();
+        let again = self.watch();
+        if now >= self.next_beat {
+            self.beat(now)?;
+            self.next_beat = now.saturating_add(self.node.settings.executions.heartbeat_interval);
+        }
+        Ok(Next::At(again.map_or(self.next_beat, |again| again.min(self.next_beat))))
+    }
+
+    /// A failed beat is tried again well before the fires of this node are missed.
+    fn longest_retry(&self) -> Duration {
+        self.node.settings.executions.heartbeat_interval / 2
+    }
+}
