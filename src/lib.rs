@@ -32,7 +32,7 @@ pub use key::{
 pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, Outcome, RunningJob, SUBMITTED_GROUP, Scheduler,
+    CounterValues, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP, Scheduler,
     SchedulerBuilder, SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason, Submission,
 };
 

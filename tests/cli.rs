@@ -8,6 +8,8 @@ mod calendars;
 mod commands;
 #[path = "cli/configuration.rs"]
 mod configuration;
+#[path = "cli/definitions.rs"]
+mod definitions;
 #[path = "cli/import.rs"]
 mod import;
 #[path = "cli/node.rs"]

@@ -71,6 +71,13 @@ fn with_calendar(c: &Cluster, _: &mut World) {
     c.pause_triggers(&[key("idle")]).unwrap();
 }
 
+/// A job of a type of its own, which does not run.
+fn with_idle(c: &Cluster, _: &mut World) {
+    let idle = a_job("idle").job_type("idle").durable(true).build().unwrap();
+    let trigger = minutely("i1", &idle, MINUTE);
+    c.schedule(vec![(idle, vec![trigger])], false).unwrap();
+}
+
 fn ends(w: &World, instruction: CompletionInstruction) -> Vec<carnelian::store::Completion> {
     let data: JobDataMap = [("n", 2)].into_iter().collect();
     let saves = |fire: &FireBundle| fire.job.persists_job_data_after_execution().then(|| data.clone());
@@ -137,6 +144,16 @@ fn operations() -> Vec<Operation> {
             |_, w| complete(w, CompletionInstruction::SetAllJobTriggersError).unwrap(),
             |c, _| c.reset_from_error(&key("l2")).map(drop),
         ),
+        after("rename_job", with_idle, |c, _| {
+            c.rename_job(&JobKey::named("idle"), &JobKey::named("renamed"), false).map(drop)
+        }),
+        after("migrate_jobs", with_idle, |c, _| {
+            let upgrade = |_: u32, data: &mut JobDataMap| {
+                data.put("n", 7);
+                Ok(2)
+            };
+            c.migrate_jobs("idle", "busy", Some(&upgrade), false).map(drop)
+        }),
         usual("clear", |c, _| c.clear()),
         usual("add_calendar", |c, _| c.add_calendar("new", &leaving_out("7"), false, true)),
         after("add_calendar that updates triggers", with_calendar, |c, _| {

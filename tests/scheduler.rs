@@ -3,6 +3,8 @@
 
 #[path = "scheduler/cluster.rs"]
 mod cluster;
+#[path = "scheduler/definitions.rs"]
+mod definitions;
 #[path = "scheduler/fixture.rs"]
 mod fixture;
 #[path = "scheduler/job_files.rs"]

@@ -35,6 +35,9 @@ pub struct JobDetail {
     pub(crate) persist_job_data_after_execution: bool,
     pub(crate) data: JobDataMap,
     pub(crate) policy: JobPolicy,
+    pub(crate) version: Option<u32>,
+    /// Not stored: a wish for the moment of storing.
+    pub(crate) even_if_deprecated: bool,
 }
 
 impl JobDetail {
@@ -51,6 +54,8 @@ impl JobDetail {
                 persist_job_data_after_execution: false,
                 data: JobDataMap::new(),
                 policy: JobPolicy::new(),
+                version: None,
+                even_if_deprecated: false,
             },
         }
     }
@@ -118,12 +123,21 @@ impl JobDetail {
         &self.policy
     }
 
+    /// The version of its type's data that its data are of, where that was said or noted. When a job is stored without one,
+    /// it gets that of its type on this node; data of which nothing is known are of version 1.
+    pub fn version(&self) -> Option<u32> {
+        self.version
+    }
+
     /// Checks that every field can be stored.
     pub(crate) fn check(&self) -> Result<()> {
         self.key.check()?;
         check_text("job type", &self.job_type, 250)?;
         if self.job_type.is_empty() {
             return Err(crate::Error::invalid("job type", "", "expected the name the job's code is registered under"));
+        }
+        if self.version == Some(0) {
+            return Err(crate::Error::invalid("version", "0", "expected 1 or more: the first version is 1"));
         }
         if let Some(text) = &self.description {
             check_text("job description", text, 250)?;
@@ -186,6 +200,22 @@ impl JobDetailBuilder {
     /// See [`JobPolicy`].
     pub fn policy(mut self, policy: JobPolicy) -> Self {
         self.detail.policy = policy;
+        self
+    }
+
+    /// Says of which version of its type's data its data are; from 1. Default: that of the type where it is stored.
+    ///
+    /// Data of an earlier version than the type's are upgraded when the job runs, see
+    /// [`JobType::upgrade`](crate::JobType::upgrade).
+    pub fn version(mut self, version: u32) -> Self {
+        self.detail.version = Some(version);
+        self
+    }
+
+    /// Has it stored even if its type is deprecated, see [`JobType::deprecated`](crate::JobType::deprecated). Only the
+    /// moment of storing knows of it.
+    pub fn even_if_deprecated(mut self) -> Self {
+        self.detail.even_if_deprecated = true;
         self
     }
 

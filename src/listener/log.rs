@@ -3,9 +3,12 @@
 use super::{FireEnd, FireEvent};
 use crate::job::StuckAction;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::{AuditPass, Imported, Recovered};
+use crate::store::{AuditPass, Imported, Orphan, Recovered};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;
+
+/// How many things of a kind are named one by one.
+const MOST_NAMED: usize = 100;
 
 pub(crate) fn starting(scheduler: &str, instance: &str, workers: usize, store: &str) {
     info!("starting scheduler={scheduler} instance={instance} workers={workers} store={store}");
@@ -156,6 +159,35 @@ pub(crate) fn foreign_clock(instance: &str, skew_ms: i64) {
 
 pub(crate) fn joined_by_quartz(instance: &str) {
     info!("a node of Quartz is in the cluster instance={instance}");
+}
+
+pub(crate) fn orphaned(orphans: &[Orphan]) {
+    for orphan in orphans.iter().take(MOST_NAMED) {
+        warn!(
+            "no live node can run a job job={} type={} version={} due={} reason={:?}",
+            orphan.job,
+            orphan.job_type,
+            orphan.version,
+            crate::trigger::show(orphan.next_fire_ms),
+            orphan.reason()
+        );
+    }
+    if let Some(more) = orphans.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+        warn!("no live node can run further jobs, `carnelian orphans` names them count={more}");
+    }
+}
+
+pub(crate) fn orphans_unknown(why: &str) {
+    info!("cannot tell which jobs no node can run reason={why:?}");
+}
+
+pub(crate) fn orphan_deleted(orphan: &Orphan) {
+    warn!(
+        "deleted a job that no live node could run for longer than carnelian.jobStore.deleteUnresolvedAfter job={} type={} since={}",
+        orphan.job,
+        orphan.job_type,
+        crate::trigger::show(orphan.since_ms)
+    );
 }
 
 pub(crate) fn audit_failed(why: &str) {

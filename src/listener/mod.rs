@@ -21,7 +21,7 @@ pub(crate) use history::{HistoryClock, JobHistory, TriggerHistory};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
-use crate::store::{CompletionInstruction, Recovered};
+use crate::store::{CompletionInstruction, Orphan, Recovered};
 use crate::trigger::Trigger;
 use std::time::Duration;
 
@@ -149,4 +149,7 @@ pub trait SchedulerListener: Send + Sync + 'static {
     fn instance_recovered(&self, recovered: &Recovered) {}
     /// This node was declared dead while it lived; so many of its fires are lost.
     fn ownership_lost(&self, lost_fires: usize) {}
+    /// No living node can run these jobs. Told by the longest-serving node only: of a job that is due within the hour, once,
+    /// and of all with each audit (`carnelian.jobStore.orphanAuditInterval`).
+    fn orphaned_jobs(&self, orphans: &[Orphan]) {}
 }

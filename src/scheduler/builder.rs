@@ -4,6 +4,7 @@ use super::context::JobContext;
 use super::instance_id;
 use super::job::{Job, JobError, Outcome};
 use super::job_files::JobFiles;
+use super::job_type::JobType;
 use super::life::Life;
 use super::node::Node;
 use super::{Inner, Scheduler, WeakScheduler};
@@ -31,7 +32,8 @@ pub struct SchedulerBuilder {
     pool: Option<crate::store::CallersPool>,
     clock: Option<Arc<dyn Clock>>,
     instance_id: Option<String>,
-    jobs: Vec<(String, Arc<dyn Job>)>,
+    jobs: Vec<(String, JobType)>,
+    aliases: Vec<(String, String)>,
     dead_fire_handlers: DeadFireHandlers,
     listeners: Listeners,
 }
@@ -91,8 +93,20 @@ impl SchedulerBuilder {
     }
 
     /// Adds a job type.
-    pub fn job(mut self, job_type: impl Into<String>, job: impl Job) -> Self {
-        self.jobs.push((job_type.into(), Arc::new(job)));
+    pub fn job(self, job_type: impl Into<String>, job: impl Job) -> Self {
+        self.job_type(job_type, JobType::new(job))
+    }
+
+    /// Adds a job type with what else is to be said of it: see [`JobType`].
+    pub fn job_type(mut self, name: impl Into<String>, job_type: JobType) -> Self {
+        self.jobs.push((name.into(), job_type));
+        self
+    }
+
+    /// Has the node run jobs that are stored under an old name of a type as well: see
+    /// [`Scheduler::register_job_alias`].
+    pub fn job_alias(mut self, old: impl Into<String>, new: impl Into<String>) -> Self {
+        self.aliases.push((old.into(), new.into()));
         self
     }
 
@@ -157,8 +171,8 @@ impl SchedulerBuilder {
     /// The scheduler, not started yet.
     ///
     /// # Errors
-    /// [`Error::Settings`] with all problems of the settings, [`Error::Invalid`] for a name that cannot be stored,
-    /// and what keeps the store from being opened.
+    /// [`Error::Settings`] with all problems of the settings, [`Error::Invalid`] for a name that cannot be stored, what is
+    /// wrong with a [`JobType`] or an old name, and what keeps the store from being opened.
     pub fn build(self) -> Result<Scheduler> {
         let mut settings = match (self.settings, self.settings_file) {
             (Some(_), Some(path)) => {
@@ -205,6 +219,10 @@ impl SchedulerBuilder {
         for (job_type, job) in self.jobs {
             inner.node.registry.register(job_type, job)?;
         }
+        for (old, new) in self.aliases {
+            inner.node.registry.alias(old, &new)?;
+        }
+        inner.node.types_changed();
         Ok(Scheduler { inner })
     }
 }

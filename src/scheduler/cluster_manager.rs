@@ -1,6 +1,7 @@
 //! `ClusterManager`: checks in, learns who died and whether this node was thought dead, and has the store mended.
 
 use super::node::Node;
+use super::orphan_watch::OrphanWatch;
 use super::service::{Next, Service};
 use crate::error::Result;
 use crate::listener::log;
@@ -32,6 +33,7 @@ pub(crate) struct ClusterManager {
     twin_named: bool,
     /// The nodes of Quartz that are named already, and whether as one with a clock that is off.
     foreign_named: BTreeMap<String, bool>,
+    orphan_watch: OrphanWatch,
     /// What the check-in before the first pass left to do.
     pending: Option<Next>,
 }
@@ -39,7 +41,15 @@ pub(crate) struct ClusterManager {
 impl ClusterManager {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         let membership = Membership::new(&*node.instance);
-        Self { node, membership, checkins: 0, twin_named: false, foreign_named: BTreeMap::new(), pending: None }
+        Self {
+            node,
+            membership,
+            checkins: 0,
+            twin_named: false,
+            foreign_named: BTreeMap::new(),
+            orphan_watch: OrphanWatch::default(),
+            pending: None,
+        }
     }
 
     /// The first check-in, before anything else is started. Without an error the node is registered, or waits for a
@@ -159,7 +169,7 @@ impl ClusterManager {
     }
 
     /// Mends what nobody is responsible for. Its failure is no failure of the check-in.
-    fn audit(&self) {
+    fn audit(&mut self, is_longest_serving: bool) {
         match self.node.store.audit() {
             Ok(pass) => {
                 self.node.counters.mended.add(pass.released.len() + pass.unblocked.len() + pass.finished.len());
@@ -169,6 +179,9 @@ impl ClusterManager {
                 }
             }
             Err(error) => log::audit_failed(&error.to_string()),
+        }
+        if let Err(error) = self.orphan_watch.look(&self.node, is_longest_serving) {
+            log::audit_failed(&error.to_string());
         }
     }
 }
@@ -208,7 +221,7 @@ impl Service for ClusterManager {
         let next = self.note(&checkin, begun);
         self.checkins += 1;
         if self.checkins.is_multiple_of(CHECKINS_PER_AUDIT) {
-            self.audit();
+            self.audit(checkin.is_longest_serving);
         }
         Ok(next)
     }

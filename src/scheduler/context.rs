@@ -35,10 +35,12 @@ pub struct JobContext {
     completed_by_job: bool,
     /// That of the last checkpoint; none if nobody has looked.
     checkpoint_version: Option<i64>,
+    /// The version that the job's data were brought to for this run; none if they were of it before.
+    upgraded: Option<u32>,
 }
 
 impl JobContext {
-    pub(crate) fn new(node: Arc<Node>, handle: Arc<RunHandle>, bundle: FireBundle) -> Self {
+    pub(crate) fn new(node: Arc<Node>, handle: Arc<RunHandle>, bundle: FireBundle, upgraded: Option<u32>) -> Self {
         let merged = bundle.job.data().merged_with(bundle.trigger.data());
         let job_data = bundle.job.data().clone();
         Self {
@@ -51,6 +53,7 @@ impl JobContext {
             result: None,
             completed_by_job: false,
             checkpoint_version: None,
+            upgraded,
         }
     }
 
@@ -181,7 +184,7 @@ impl JobContext {
     /// Why the job had better end.
     pub fn check(&self) -> std::result::Result<(), JobError> {
         match self.stop_reason() {
-            Some(reason) => Err(JobError::new(format!("stopped: {reason}"))),
+            Some(reason) => Err(JobError::stopped().with_message(format!("stopped: {reason}"))),
             None => Ok(()),
         }
     }
@@ -396,7 +399,8 @@ impl JobContext {
 
     /// The end of this fire as it stands now.
     pub(crate) fn completion(&self, instruction: CompletionInstruction) -> Completion {
-        let changed = self.bundle.job.persists_job_data_after_execution() && self.job_data != *self.bundle.job.data();
+        let differs = self.upgraded.is_some() || self.job_data != *self.bundle.job.data();
+        let changed = self.bundle.job.persists_job_data_after_execution() && differs;
         let mut completion = self.bundle.completion(instruction, changed.then(|| self.job_data.clone()));
         completion.by_job = self.completed_by_job;
         let (run_time, at) = (self.running_for(), self.node.clock.ticks());
@@ -405,6 +409,7 @@ impl JobContext {
         // Work that runs again may have a checkpoint that it did not look at.
         let may_have_one = self.checkpoint_version.map_or(self.bundle.rerun.is_some(), |version| version > 0);
         completion.beaten = self.handle.is_beaten();
+        completion.data_version = self.upgraded.filter(|_| changed);
         completion.checkpoint = may_have_one.then(|| self.root_fire_id().to_owned());
         completion
     }

@@ -157,6 +157,8 @@ counters! {
     stuck,
     /// Triggers and jobs that an audit set right.
     mended,
+    /// Alarms for jobs that no living node can run: one for each before it is due, and one with each audit.
+    orphaned_jobs,
 }
 
 impl Counters {
@@ -223,6 +225,8 @@ pub struct Health {
     pub unrecorded: usize,
     /// Triggers left alone since they cannot be read, with the reason.
     pub quarantined: Vec<(TriggerKey, String)>,
+    /// Jobs that no living node can run, at the last audit; 0 on nodes that leave the audit to another.
+    pub orphans: usize,
     /// The services.
     pub services: Vec<ServiceHealth>,
     /// The counters.

@@ -158,6 +158,7 @@ impl Scheduler {
             reserved: node.reserved.load(Ordering::Relaxed),
             unrecorded: node.unrecorded.count(),
             quarantined: node.quarantine.list(),
+            orphans: node.orphans.load(Ordering::Relaxed),
             services: [&node.acquirer, &node.misfire, &node.cluster, &node.completer, &node.heartbeat]
                 .into_iter()
                 .chain(Some(&node.job_files).filter(|_| !node.settings.plugins.job_files.is_empty()))

@@ -168,6 +168,11 @@ impl JobError {
         &self.retry
     }
 
+    /// The same with another message.
+    pub(crate) fn with_message(self, message: String) -> Self {
+        Self { message, ..self }
+    }
+
     /// What went wrong.
     pub fn message(&self) -> &str {
         &self.message

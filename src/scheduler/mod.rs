@@ -14,10 +14,13 @@ mod inspection;
 mod instance_id;
 mod job;
 mod job_files;
+mod job_type;
+mod job_types;
 mod life;
 mod metadata;
 mod misfire_handler;
 mod node;
+mod orphan_watch;
 mod pausing;
 mod quarantine;
 mod registry;
@@ -34,6 +37,7 @@ pub use builder::SchedulerBuilder;
 pub use context::JobContext;
 pub use health::{CounterValues, Health, ServiceHealth, ServiceState};
 pub use job::{Job, JobError, Outcome};
+pub use job_type::JobType;
 pub use metadata::SchedulerMetadata;
 pub use running::RunningJob;
 pub use shutdown::ShutdownReport;
@@ -114,16 +118,6 @@ impl Scheduler {
     /// What the database reports, and [`Error::Schema`] for tables of a newer version.
     pub fn migrate(&self) -> Result<Vec<String>> {
         self.open_store()?.database().migrate()
-    }
-
-    /// Adds a job type, or replaces its code for the runs to come. This node takes no job whose type it does not know.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] if no table can hold the name.
-    pub fn register_job(&self, job_type: impl Into<String>, job: impl Job) -> Result<()> {
-        self.inner.node.registry.register(job_type, Arc::new(job))?;
-        self.inner.node.acquirer.signal.raise();
-        Ok(())
     }
 
     /// The store, unless the scheduler is shut down.

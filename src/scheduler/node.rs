@@ -52,6 +52,8 @@ pub(crate) struct Node {
     /// Raised when completions were recorded, for whoever waits for the last.
     pub(crate) recorded: Signal,
     pub(crate) quarantine: super::quarantine::Quarantine,
+    /// Jobs that no living node can run, if this node is the one that looks for them; for health.
+    pub(crate) orphans: AtomicUsize,
 }
 
 /// The ids of fires that have ended and are not recorded yet, each with whether heartbeats of it are stored: those must go
@@ -110,7 +112,7 @@ impl Node {
             scheduler,
             name: settings.scheduler.instance_name.as_str().into(),
             instance: instance.into(),
-            store,
+            store: store.of_node(),
             clock,
             standing: Arc::new(standing),
             registry: Registry::default(),
@@ -129,6 +131,7 @@ impl Node {
             uncertain: AtomicBool::new(false),
             recorded: Signal::default(),
             quarantine: super::quarantine::Quarantine::default(),
+            orphans: AtomicUsize::new(0),
             settings,
         }
     }
@@ -151,6 +154,11 @@ impl Node {
             self.listeners.scheduler("job_scheduled", |listener| listener.job_scheduled(trigger));
         }
         Ok(imported)
+    }
+
+    /// Tells the store, and with the next check-in the other nodes, what this one can run.
+    pub(crate) fn types_changed(&self) {
+        self.store.set_job_types(self.registry.infos());
     }
 
     /// Whether this node takes work at all: started, not standing by, and not the passive one.

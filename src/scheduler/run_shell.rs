@@ -49,7 +49,7 @@ impl RunShell {
     /// Runs one fire to its end.
     pub(crate) fn run(&self, task: FireTask) {
         let node = &*self.node;
-        let FireTask { bundle, handle } = task;
+        let FireTask { mut bundle, handle } = task;
         let mut in_table = InTable { node, handle: Arc::clone(&handle), is_accounted: false };
         if let Err(why) = self.await_hold(&handle) {
             in_table.is_accounted = true;
@@ -57,7 +57,11 @@ impl RunShell {
             node.counters.fire(FireOutcome::Lost);
             return;
         }
-        let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle);
+        let (upgraded, broken) = match node.registry.bring_up(&mut bundle) {
+            Ok(version) => (version, None),
+            Err(error) => (None, Some(error)),
+        };
+        let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle, upgraded);
         handle.begin(node.clock.ticks());
         if handle.watched().is_some() {
             // Its watch has a new time to look at.
@@ -70,7 +74,7 @@ impl RunShell {
             node.counters.fire(FireOutcome::Vetoed);
             handle.begin_end().then(End::vetoed)
         } else {
-            self.execute(&mut ctx, &handle)
+            self.execute(&mut ctx, &handle, broken.as_ref())
         };
         let Some(end) = end else {
             in_table.is_accounted = true;
@@ -105,14 +109,18 @@ impl RunShell {
         }
     }
 
-    /// Runs the job, again and again if it asks for it; none if the fire was ended in its place meanwhile.
-    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle) -> Option<End> {
+    /// Runs the job, again and again if it asks for it; none if the fire was ended in its place meanwhile. Data that could
+    /// not be upgraded it does not see.
+    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle, broken: Option<&JobError>) -> Option<End> {
         let node = &*self.node;
         let job = node.registry.job(ctx.job().job_type());
         loop {
             node.listeners.job_to_be_executed(&ctx.event());
             let begun = node.clock.ticks();
-            let result = attempt(job.as_deref(), ctx);
+            let result = match broken {
+                Some(error) => Err(Failure { error: error.clone(), panicked: false }),
+                None => attempt(job.as_deref(), ctx),
+            };
             if !handle.begin_end() {
                 return None;
             }

@@ -54,6 +54,12 @@ pub struct JobStoreSettings {
     /// Whose clock decides about check-ins; the database's, on SQLite the node's.
     /// Property `carnelian.jobStore.clock`.
     pub clock: ClockSource,
+    /// Time between two audits for jobs that no live node can run; 24 h.
+    /// Property `carnelian.jobStore.orphanAuditInterval` (ms, or a text such as `24h`).
+    pub orphan_audit_interval: Duration,
+    /// After how long such jobs are deleted; never.
+    /// Property `carnelian.jobStore.deleteUnresolvedAfter` (ms, or a text such as `14d`).
+    pub delete_unresolved_after: Option<Duration>,
 }
 
 /// Where jobs live.
@@ -109,6 +115,11 @@ impl JobStoreSettings {
             data_source: reader.text("jobStore.dataSource"),
             retry_log_threshold: reader.count("jobStore.retryableActionErrorLogThreshold").unwrap_or(1),
             clock,
+            orphan_audit_interval: reader.duration("carnelian.jobStore.orphanAuditInterval"),
+            delete_unresolved_after: reader
+                .given("carnelian.jobStore.deleteUnresolvedAfter")
+                .is_some()
+                .then(|| reader.duration("carnelian.jobStore.deleteUnresolvedAfter")),
         }
     }
 

@@ -49,6 +49,8 @@ impl JobStore {
             persist_job_data_after_execution: row.update_data,
             data,
             policy,
+            version: None,
+            even_if_deprecated: false,
         })
     }
 

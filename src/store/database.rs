@@ -113,7 +113,17 @@ pub trait Database: Send + Sync {
 
 /// One transaction on the rows of one scheduler.
 pub trait Session:
-    JobRows + TriggerRows + CalendarRows + FiredRows + HistoryRows + ExecutionRows + WorkRows + ClusterRows
+    JobRows
+    + TriggerRows
+    + CalendarRows
+    + FiredRows
+    + HistoryRows
+    + ExecutionRows
+    + WorkRows
+    + TypeRows
+    + VersionRows
+    + OrphanRows
+    + ClusterRows
 {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).
     fn now_ms(&mut self) -> Result<i64>;
@@ -150,7 +160,8 @@ pub trait JobRows {
     fn write_job_data(&mut self, data: &[(JobKey, Vec<u8>)]) -> Result<()>;
     /// Deletes jobs; returns how many there were.
     fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize>;
-    /// Deletes those of these jobs that are not durable, have no trigger and no fired row; returns them.
+    /// Deletes those of these jobs that are not durable, have no trigger and no fired row; returns them. What side tables
+    /// have for a job goes with it, here as with [`JobRows::delete_jobs`].
     fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
     /// Every job, data left out, in order of group and name.
     fn jobs(&mut self) -> Result<Vec<JobRow>>;
@@ -193,7 +204,14 @@ pub trait TriggerRows {
     /// Triggers in state `WAITING` that are due, earliest first, higher priority first among equals; with their jobs.
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>>;
     /// The earliest time at which [`TriggerRows::due`] would find something, whatever its limits in time.
-    fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>>;
+    fn earliest_due(
+        &mut self,
+        misfired_before_ms: i64,
+        job_types: &[String],
+        versions: &TypeVersions,
+    ) -> Result<Option<i64>>;
+    /// Gives all triggers of a job to another that is stored as well.
+    fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize>;
     /// These triggers, whatever their state, as candidates.
     fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>>;
     /// Triggers in state `WAITING`, due before `before_ms`, that do not ignore misfires, earliest first. One that waits
@@ -318,6 +336,38 @@ pub trait WorkRows {
     fn insert_requests(&mut self, requests: &[RequestRow]) -> Result<()>;
     /// Forgets requests taken before `before_ms`; returns how many there were.
     fn forget_requests(&mut self, before_ms: i64) -> Result<usize>;
+    /// Requests that a job stands for get another in its place.
+    fn rename_in_requests(&mut self, from: &JobKey, to: &JobKey) -> Result<()>;
+}
+
+/// Rows of our side table of job types.
+pub trait TypeRows {
+    /// What the instances can run, in order of their names and then as they gave it.
+    fn job_types(&mut self) -> Result<Vec<JobTypeRow>>;
+    /// Notes what an instance can run in the place of what was noted before; these rows are all its own.
+    fn put_job_types(&mut self, instance: &str, types: &[JobTypeRow]) -> Result<()>;
+}
+
+/// Rows of our side table of versions.
+pub trait VersionRows {
+    /// Those of these jobs whose data are of a later version than the first.
+    fn job_versions(&mut self, jobs: &[JobKey]) -> Result<Vec<JobVersionRow>>;
+    /// Notes versions in the place of those noted before; the first version is not noted.
+    fn put_job_versions(&mut self, rows: &[JobVersionRow]) -> Result<()>;
+}
+
+/// Rows of our side table of orphans, and the search for such jobs.
+pub trait OrphanRows {
+    /// At most `limit` jobs that are of none of these types, or have data of a later version, in order of their keys.
+    fn unknown_jobs(&mut self, known: &TypeVersions, limit: usize) -> Result<Vec<UnknownJobRow>>;
+    /// At most `limit` of the same that have a waiting trigger due up to `before_ms`: reads the due triggers only.
+    fn unknown_due_jobs(&mut self, known: &TypeVersions, before_ms: i64, limit: usize) -> Result<Vec<JobKey>>;
+    /// Every orphan that was noted.
+    fn orphans(&mut self) -> Result<Vec<OrphanRow>>;
+    /// Notes new orphans.
+    fn insert_orphans(&mut self, rows: &[OrphanRow]) -> Result<()>;
+    /// Forgets that jobs were orphans.
+    fn delete_orphans(&mut self, jobs: &[JobKey]) -> Result<()>;
 }
 
 /// Rows of `SCHEDULER_STATE` and our side table of instances.

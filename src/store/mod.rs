@@ -10,6 +10,7 @@ mod definitions;
 pub mod faults;
 mod firing;
 mod history;
+mod job_types;
 mod memory;
 mod open;
 pub mod row;
@@ -20,8 +21,8 @@ mod transaction;
 mod upkeep;
 
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, Owner, Session,
-    StatementCounts, TriggerRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, OrphanRows,
+    Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{Imported, Request, Taken, TriggerSummary};
 pub use firing::{
@@ -29,6 +30,7 @@ pub use firing::{
     MAX_CHECKPOINT_BYTES, Recovering, Rerun, RerunOrder, RerunReason, Reservation,
 };
 pub use history::HistoryQuery;
+pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
 pub use open::open;
 pub use upkeep::{
@@ -117,6 +119,8 @@ pub struct JobStore {
     dead_fires: Option<Arc<dyn DeadFireHandler>>,
     /// Whether a node of Quartz was registered at the last look.
     beside_quartz: Arc<AtomicBool>,
+    /// What is known of job types, by the node that this is the store of.
+    known: Arc<parking_lot::RwLock<job_types::Known>>,
 }
 
 impl JobStore {
@@ -129,6 +133,7 @@ impl JobStore {
             decoded_calendars: Arc::default(),
             dead_fires: None,
             beside_quartz: Arc::default(),
+            known: Arc::default(),
         }
     }
 

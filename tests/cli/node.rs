@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A running `carnelian node`; killed if the test fails.
-struct Node(Child);
+pub struct Node(Child);
 
 impl Node {
-    fn start(place: &Place) -> Self {
+    pub fn start(place: &Place) -> Self {
         Self::spawn(&mut place.command(&["node"]))
     }
 
@@ -24,7 +24,7 @@ impl Node {
     }
 
     /// SIGTERM; gives the exit code.
-    fn stop(mut self) -> Option<i32> {
+    pub fn stop(mut self) -> Option<i32> {
         kill_process(Pid::from_raw(self.0.id().try_into().unwrap()).unwrap(), Signal::TERM).unwrap();
         let mut code = None;
         until("the node stops", || {

@@ -199,14 +199,26 @@ impl Cluster {
     /// On a file of its own.
     #[cfg(feature = "sqlite")]
     pub fn on_sqlite() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Self::on_sql(&format!("sqlite:{}", folder.path().join("jobs.db").display()), Some(folder))
+    }
+
+    /// On its own rows in the tables of a server.
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    pub fn on_server(url: &str) -> Self {
+        Self::on_sql(url, None)
+    }
+
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    fn on_sql(url: &str, folder: Option<tempfile::TempDir>) -> Self {
+        use carnelian::settings::DataSourceUrl;
         use carnelian::store::{SqlDatabase, SqlOptions};
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let folder = tempfile::tempdir().expect("a folder");
-        let url = format!("sqlite:{}", folder.path().join("jobs.db").display()).parse().expect("a good URL");
+        let (url, _) = DataSourceUrl::parse(url, None, None).expect("a good URL");
         let name = fresh_name();
         let database = SqlDatabase::open(&url, Arc::clone(&clock), SqlOptions::new(&name)).expect("it opens");
         database.migrate().expect("the tables are made");
-        Self::on(Arc::new(database), clock, name, Some(folder))
+        Self::on(Arc::new(database), clock, name, folder)
     }
 
     /// The same, failing by dice.

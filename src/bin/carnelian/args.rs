@@ -1,8 +1,10 @@
 //! The command line's grammar: commands, options and their help.
 
+use crate::history::History;
+use crate::retry::RetryFlags;
 use crate::value::{self, Moment};
 use crate::when::{self, CalendarInterval};
-use carnelian::{FireOutcome, JobKey, MisfireInstruction, OnDead, StuckAction, TriggerKey};
+use carnelian::{JobKey, MisfireInstruction, OnDead, StuckAction, TriggerKey};
 use chrono::{NaiveTime, WeekdaySet};
 use chrono_tz::Tz;
 use clap::{Args, Parser, Subcommand};
@@ -69,6 +71,8 @@ pub enum Command {
     },
     /// The nodes with their last check-in
     Cluster,
+    /// Jobs that no live node can run, since when, and why; exit code 1 if it cannot be told
+    Orphans(Orphans),
     /// Why a trigger is not running right now, or when it will
     Explain {
         /// The trigger, `group.name`
@@ -254,23 +258,12 @@ pub struct JobFlags {
     /// The job stays when no trigger points to it
     #[arg(long)]
     pub durable: bool,
-}
-
-/// How the work of a run that failed is tried again.
-#[derive(Args, Default)]
-pub struct RetryFlags {
-    /// How often the work is tried in all, the first time included [default: 3]
-    #[arg(long, value_name = "N")]
-    pub retry_max: Option<u32>,
-    /// After how long the work of a run that failed is tried again [default: it is not]
-    #[arg(long, value_name = "DUR", value_parser = value::duration)]
-    pub retry_delay: Option<Duration>,
-    /// With --retry-delay: each delay is so many times the last
-    #[arg(long, value_name = "F", requires = "retry_delay")]
-    pub retry_backoff: Option<f64>,
-    /// With --retry-backoff: the longest delay [default: 1h]
-    #[arg(long, value_name = "DUR", requires = "retry_backoff", value_parser = value::duration)]
-    pub retry_cap: Option<Duration>,
+    /// The version of the type's data that the data are of [default: the latest that a live node reads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub data_version: Option<u32>,
+    /// Stores it even if every live node that has the type calls it deprecated
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Subcommand)]
@@ -303,6 +296,25 @@ pub enum JobCommand {
         /// One entry of data for this run; may be repeated
         #[arg(long, value_name = "K=V", value_parser = value::entry)]
         data: Vec<(String, String)>,
+    },
+    /// Gives a job another key, with its triggers; refused while it runs
+    Rename {
+        old: JobKey,
+        new: JobKey,
+        /// Only says what would be done
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Gives all jobs of a type another type; those that run are left, and named
+    ///
+    /// Data are upgraded by programs that have the type's code (`Scheduler::migrate_jobs`), or when a job runs.
+    Migrate {
+        /// The type they have, and the one they get
+        #[arg(long = "type", value_names = ["OLD", "NEW"], num_args = 2, required = true)]
+        types: Vec<String>,
+        /// Only says what would be done
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Pauses the job's triggers
     Pause { job: JobKey },
@@ -370,28 +382,6 @@ pub enum AllCommand {
 }
 
 #[derive(Args)]
-pub struct History {
-    /// Only fires of this job, `group.name`
-    #[arg(long, value_name = "G.N")]
-    pub job: Option<JobKey>,
-    /// Only fires of this trigger, `group.name`
-    #[arg(long, value_name = "G.N")]
-    pub trigger: Option<TriggerKey>,
-    /// Only this fire
-    #[arg(long, value_name = "ID")]
-    pub fire: Option<String>,
-    /// Only fires of this outcome; may be repeated
-    #[arg(long, value_name = "NAME", value_parser = value::outcome())]
-    pub outcome: Vec<FireOutcome>,
-    /// Only fires that ended at this time or later: ISO 8601 with offset, `now`, or so long ago, such as `-2h`
-    #[arg(long, value_name = "TIME", value_parser = value::past, allow_hyphen_values = true)]
-    pub since: Option<Moment>,
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub limit: usize,
-}
-
-#[derive(Args)]
 pub struct Check {
     /// At most so many triggers may be overdue
     #[arg(long, value_name = "N")]
@@ -402,6 +392,16 @@ pub struct Check {
     /// How late a waiting trigger must be to count as overdue
     #[arg(long, value_name = "DUR", default_value = "1s", value_parser = value::duration)]
     pub overdue_after: Duration,
+}
+
+#[derive(Args)]
+pub struct Orphans {
+    /// Only those that have been orphans for so long: `500ms 30s 5m 2h 1d`
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub older_than: Option<Duration>,
+    /// Deletes them, with their triggers; those that run stay
+    #[arg(long)]
+    pub delete: bool,
 }
 
 #[derive(Args)]

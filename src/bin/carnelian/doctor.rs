@@ -1,10 +1,10 @@
 //! `doctor`: looks for missing tables, unreadable rows, stuck states and broken invariants.
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, span, table};
+use crate::output::{Output, span, table, time};
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::store::row::{FiredState, InstanceRow, ScheduleRow, Snapshot};
-use carnelian::store::{JobStore, Lock};
+use carnelian::store::{JobStore, Lock, Orphan, Orphans};
 use carnelian::{Error, JobKey, Schedule, TriggerState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,7 +65,9 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     let mut findings = rows(store, &snapshot);
     findings.extend(states(&snapshot));
     findings.extend(nodes(&snapshot, &alive));
-    findings.extend(untaken(&snapshot, &alive, now_ms));
+    let orphans = store.orphans()?;
+    findings.extend(unknown_types(&orphans));
+    findings.extend(untaken(&snapshot, &alive, now_ms, &orphans));
     findings.extend(foreign_clocks(&snapshot, &alive, now_ms));
     findings.extend(beside_quartz(&snapshot));
     if here_ms.abs_diff(now_ms) > SKEW_LIMIT_MS {
@@ -231,8 +233,22 @@ fn beside_quartz(snapshot: &Snapshot) -> Vec<Finding> {
     snapshot.triggers.iter().filter_map(|trigger| unknown(trigger).or_else(|| look(trigger))).collect()
 }
 
-/// Jobs that are due while living nodes leave them alone: no node may have their type.
-fn untaken(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) -> Vec<Finding> {
+/// Jobs whose type no live node has, by what the nodes say of themselves; due or not.
+fn unknown_types(orphans: &Orphans) -> Vec<Finding> {
+    let look = |orphan: &Orphan| {
+        let due = match orphan.next_fire_ms {
+            Some(ms) => format!("due {}", time(Some(ms))),
+            None => "not scheduled".to_owned(),
+        };
+        let remedy = "start a node that has it, `carnelian job migrate`, or `carnelian orphans --delete`";
+        Finding::new("unknown_type", &orphan.job, format!("{}; {due}; {remedy}", orphan.reason()))
+    };
+    orphans.jobs.iter().map(look).collect()
+}
+
+/// Jobs that are due while living nodes leave them alone: where a node does not say what types it has, nobody may have
+/// theirs.
+fn untaken(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64, orphans: &Orphans) -> Vec<Finding> {
     if alive.is_empty() {
         return Vec::new();
     }
@@ -245,13 +261,16 @@ fn untaken(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) -> Vec<Fi
         }
     }
     let job_type = |key: &JobKey| snapshot.jobs.iter().find(|job| job.key == *key).map(|job| job.job_type.as_str());
+    let known: BTreeSet<&JobKey> = orphans.jobs.iter().map(|orphan| &orphan.job).collect();
+    let why = match orphans.blind_because() {
+        None => "all workers of the nodes that know it are busy, or those stand by",
+        Some(_) => "no live node knows it, or all workers are busy",
+    };
     late.into_iter()
+        .filter(|(key, _)| !known.contains(key))
         .filter_map(|(key, late_ms)| {
             let job_type = job_type(key)?;
-            let detail = format!(
-                "due for {} and not taken: no live node knows type `{job_type}`, or all workers are busy",
-                span(late_ms)
-            );
+            let detail = format!("due for {} and not taken, type `{job_type}`: {why}", span(late_ms));
             Some(Finding::new("untaken_job", key, detail))
         })
         .collect()

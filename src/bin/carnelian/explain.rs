@@ -4,7 +4,7 @@ use crate::failure::Outcome;
 use crate::output::{Output, fields, span, time};
 use crate::trigger::missing;
 use carnelian::store::row::FiredState;
-use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, TriggerSummary};
+use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, Orphan, TriggerSummary};
 use carnelian::{Error, GroupMatcher, JobDetail, MisfireInstruction, Trigger, TriggerKey, TriggerState};
 use serde_json::json;
 
@@ -16,6 +16,8 @@ struct Facts {
     unreadable: Option<String>,
     /// The calendar that the trigger names and nobody has stored.
     missing_calendar: Option<String>,
+    /// Present if no living node can run its job.
+    orphan: Option<Orphan>,
     fires: Vec<FiredTrigger>,
     paused_groups: Vec<String>,
     nodes: Vec<InstanceStatus>,
@@ -86,6 +88,7 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         job,
         missing_calendar,
         unreadable,
+        orphan: store.orphans()?.jobs.into_iter().find(|orphan| orphan.job == trigger.job),
         fires,
         paused_groups: store.paused_groups()?,
         nodes: store.instances()?,
@@ -180,6 +183,9 @@ impl Facts {
         if !self.nodes.iter().any(|node| node.alive) {
             reasons.push("no node is alive to run it".to_owned());
         }
+        if let Some(orphan) = &self.orphan {
+            reasons.push(format!("nobody will take it: {}", orphan.reason()));
+        }
     }
 
     fn late(&self, late_ms: i64, reasons: &mut Vec<String>) {
@@ -188,7 +194,7 @@ impl Facts {
             let name = instruction.map_or("unknown", MisfireInstruction::name);
             reasons.push(format!("it is a misfire: a node's next pass applies its instruction `{name}`"));
         }
-        if self.nodes.iter().any(|node| node.alive) {
+        if self.orphan.is_none() && self.nodes.iter().any(|node| node.alive) {
             let job_type = self.job.as_ref().map_or("?", JobDetail::job_type);
             reasons.push(format!(
                 "living nodes leave it: either no one has job type `{job_type}`, or all their workers are busy"

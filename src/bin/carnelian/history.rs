@@ -1,11 +1,35 @@
 //! `history`: the fires that have ended, the newest first.
 
-use crate::args::History;
 use crate::failure::Outcome;
 use crate::output::{Output, span, table, time};
+use crate::value::{self, Moment};
 use carnelian::store::JobStore;
-use carnelian::{HistoryQuery, HistoryRow};
+use carnelian::{FireOutcome, HistoryQuery, HistoryRow, JobKey, TriggerKey};
+use clap::Args;
 use serde_json::{Value, json};
+
+/// Which fires are asked for.
+#[derive(Args)]
+pub struct History {
+    /// Only fires of this job, `group.name`
+    #[arg(long, value_name = "G.N")]
+    pub job: Option<JobKey>,
+    /// Only fires of this trigger, `group.name`
+    #[arg(long, value_name = "G.N")]
+    pub trigger: Option<TriggerKey>,
+    /// Only this fire
+    #[arg(long, value_name = "ID")]
+    pub fire: Option<String>,
+    /// Only fires of this outcome; may be repeated
+    #[arg(long, value_name = "NAME", value_parser = value::outcome())]
+    pub outcome: Vec<FireOutcome>,
+    /// Only fires that ended at this time or later: ISO 8601 with offset, `now`, or so long ago, such as `-2h`
+    #[arg(long, value_name = "TIME", value_parser = value::past, allow_hyphen_values = true)]
+    pub since: Option<Moment>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub limit: usize,
+}
 
 /// Lists what the options ask for.
 pub fn run(store: &JobStore, output: Output, options: &History) -> Outcome {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 /// Reads all files, and then stores them one after the other, each whole or not at all.
 pub fn run(store: &JobStore, output: Output, options: &Import) -> Outcome {
     let mut done = Vec::new();
+    store.learn_job_types(false)?;
     for file in read(store, options)? {
         match store.import(&file) {
             Ok(imported) => done.push((file, imported)),

@@ -2,9 +2,9 @@
 
 use crate::args::JobCommand;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, fields, table, time};
+use crate::output::{Output, complain, fields, table, time};
 use crate::{schedule, value};
-use carnelian::store::JobStore;
+use carnelian::store::{JobStore, JobTypeInfo};
 use carnelian::{GroupMatcher, JobDataMap, JobDetail, JobKey};
 use serde_json::{Map, Value, json};
 
@@ -16,6 +16,7 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
         JobCommand::Add { job, job_type, flags, replace } => {
             // A job without a trigger is durable, or it is nothing.
             let detail = schedule::job(job.clone(), job_type, flags, true)?;
+            store.learn_job_types(flags.force)?;
             store.add_job(&detail, *replace)?;
             output.done(json!({"job": job.to_string()}), &format!("added {job}"))
         }
@@ -32,6 +33,8 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
                 &format!("{job} runs as soon as a node takes {trigger}"),
             )
         }
+        JobCommand::Rename { old, new, dry_run } => rename(store, output, old, new, *dry_run),
+        JobCommand::Migrate { types, dry_run } => migrate(store, output, types, *dry_run),
         JobCommand::Pause { job } => {
             existing(store, job)?;
             let count = store.pause_jobs(std::slice::from_ref(job))?;
@@ -45,6 +48,45 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
                 .done(json!({"job": job.to_string(), "triggers": count}), &format!("resumed {count} triggers of {job}"))
         }
     }
+}
+
+fn rename(store: &JobStore, output: Output, old: &JobKey, new: &JobKey, dry_run: bool) -> Outcome {
+    let renamed = store.rename_job(old, new, dry_run)?;
+    let done = if dry_run { "would rename" } else { "renamed" };
+    output.done(
+        json!({"old": old.to_string(), "new": new.to_string(), "triggers": renamed.triggers, "dry_run": dry_run}),
+        &format!("{done} {old} to {new}, with {} triggers", renamed.triggers),
+    )
+}
+
+/// Exit code 1 if some jobs had to be left as they are.
+fn migrate(store: &JobStore, output: Output, types: &[String], dry_run: bool) -> Outcome {
+    let [old, new] = types else { return Err(Failure::Usage("--type takes two names: OLD NEW".to_owned())) };
+    // A deprecated type is no place to go to, and one that nobody has makes orphans.
+    store.learn_job_types(false)?;
+    let nodes = store.published_job_types()?;
+    let may_have = |types: &Option<Vec<JobTypeInfo>>| types.as_ref().is_none_or(|t| t.iter().any(|t| t.name == *new));
+    if !nodes.is_empty() && !nodes.iter().any(|(_, types)| may_have(types)) {
+        complain(&format!("warning: no live node has job type `{new}`: its jobs wait until one comes"));
+    }
+    let migrated = store.migrate_jobs(old, new, None, dry_run)?;
+    let keys = |keys: &[JobKey]| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let failed: Vec<Value> =
+        migrated.failed.iter().map(|(job, why)| json!({"job": job.to_string(), "reason": why})).collect();
+    let document = json!({
+        "old": old, "new": new, "dry_run": dry_run,
+        "changed": keys(&migrated.changed), "running": keys(&migrated.running), "failed": failed,
+    });
+    output.answer(document, || {
+        let done = if dry_run { "would change" } else { "changed" };
+        let mut text = String::new();
+        migrated.changed.iter().for_each(|job| text.push_str(&format!("{done} {job}\n")));
+        migrated.running.iter().for_each(|job| text.push_str(&format!("left {job}: it is running, try again later\n")));
+        migrated.failed.iter().for_each(|(job, why)| text.push_str(&format!("left {job}: {why}\n")));
+        text.push_str(&format!("{done} {} jobs from type {old} to {new}\n", migrated.changed.len()));
+        text
+    })?;
+    if migrated.running.is_empty() && migrated.failed.is_empty() { Ok(()) } else { Err(Failure::No) }
 }
 
 fn missing(job: &JobKey) -> Failure {
@@ -78,6 +120,7 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
     let triggers = store.triggers_of_job(key)?;
     let mut document = definition(&job);
     document.insert("data".to_owned(), data(job.data()));
+    document.insert("data_version".to_owned(), job.version().unwrap_or(1).into());
     let keys = triggers.iter().map(|trigger| trigger.key().to_string().into()).collect();
     document.insert("triggers".to_owned(), Value::Array(keys));
     output.answer(Value::Object(document), || {

@@ -15,6 +15,7 @@ mod history;
 mod import;
 mod job;
 mod node;
+mod orphans;
 mod output;
 mod pausing;
 mod retry;
@@ -61,6 +62,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
         Command::Cluster => cluster::cluster(&config.open()?, output),
+        Command::Orphans(options) => orphans::run(&config.open()?, output, options),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),
         Command::Check(bounds) => cluster::check(&config.open()?, output, bounds),

@@ -1,12 +1,30 @@
 //! `retry`: runs a fire of the history again; and the retry policy that options describe.
 
-use crate::args::RetryFlags;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
+use crate::value;
 use carnelian::RetryPolicy;
 use carnelian::store::JobStore;
+use clap::Args;
 use serde_json::json;
 use std::time::Duration;
+
+/// How the work of a run that failed is tried again.
+#[derive(Args, Default)]
+pub struct RetryFlags {
+    /// How often the work is tried in all, the first time included [default: 3]
+    #[arg(long, value_name = "N")]
+    pub retry_max: Option<u32>,
+    /// After how long the work of a run that failed is tried again [default: it is not]
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub retry_delay: Option<Duration>,
+    /// With --retry-delay: each delay is so many times the last
+    #[arg(long, value_name = "F", requires = "retry_delay")]
+    pub retry_backoff: Option<f64>,
+    /// With --retry-backoff: the longest delay [default: 1h]
+    #[arg(long, value_name = "DUR", requires = "retry_backoff", value_parser = value::duration)]
+    pub retry_cap: Option<Duration>,
+}
 
 /// Runs the fire again at once.
 pub fn run(store: &JobStore, output: Output, fire_id: &str) -> Outcome {

@@ -12,6 +12,7 @@ use serde_json::json;
 
 /// Stores what the options describe, and says when it fires first.
 pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
+    store.learn_job_types(options.flags.force)?;
     let detail = job(options.job.clone(), &options.job_type, &options.flags, options.flags.durable)?;
     let detail = detail.to_builder().policy(policy(&options.policy)?).build()?;
     let trigger = trigger(store, options)?;
@@ -53,6 +54,9 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
         .data_map(data_map(&flags.data));
     if let Some(text) = &flags.description {
         builder = builder.description(text);
+    }
+    if let Some(version) = flags.data_version {
+        builder = builder.version(version);
     }
     Ok(builder.build()?)
 }

@@ -265,6 +265,11 @@ pub const KEYS: &[Key] = &[
         .derived("the machine's: `TZ`, else what the system is set to, else UTC"),
     key("carnelian.jobStore.clock", Kind::Choice(&["database", "node"]), "database",
         "Whose clock decides about check-ins; on SQLite it is always the node's."),
+    key("carnelian.jobStore.orphanAuditInterval", Kind::Duration { least: 1, most: YEAR }, "24h",
+        "Time between two audits for jobs that no live node can run; the first follows the start. One that is due within an hour is named at once."),
+    optional("carnelian.jobStore.deleteUnresolvedAfter", Kind::Duration { least: 0, most: 10 * YEAR },
+        "After how long a job that no live node can run is deleted, with its triggers, by the next audit; `14d` leaves room for rolling upgrades.")
+        .derived("never"),
     key("carnelian.dataSource.connectionTimeout", Kind::Duration { least: 1, most: YEAR }, "30s",
         "How long a thread waits for a connection before it is a database failure."),
     key("carnelian.cluster.mode", Kind::Choice(&["active-active", "active-passive"]), "active-active",

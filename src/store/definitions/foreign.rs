@@ -1,7 +1,7 @@
 //! Beside Quartz: what is refused while one of its nodes is a member of the cluster.
 
 use crate::error::{Error, Result};
-use crate::store::row::JobRow;
+use crate::store::row::{JobRow, JobVersionRow};
 use crate::store::{JobStore, Session};
 use crate::trigger::{Schedule, Trigger};
 
@@ -10,7 +10,7 @@ impl JobStore {
     ///
     /// Quartz's nodes take every trigger that is due. One whose job's class they cannot load they put in `ERROR`, for
     /// every node, until a person resets it (H13).
-    pub(super) fn check_types_beside_quartz(&self, s: &mut dyn Session, jobs: &[JobRow]) -> Result<()> {
+    pub(in crate::store) fn check_types_beside_quartz(&self, s: &mut dyn Session, jobs: &[JobRow]) -> Result<()> {
         let Some(job) = jobs.iter().find(|job| !is_class_in_a_package(&job.job_type)) else { return Ok(()) };
         if self.settings.own_types_beside_quartz {
             return Ok(());
@@ -21,6 +21,22 @@ impl JobStore {
              the job's triggers in ERROR; name the type like the Java class, use another scheduler name for jobs that \
              only Rust nodes have, or set carnelian.cluster.ownTypesBesideQuartz",
             job.key, job.job_type, quartz
+        )))
+    }
+
+    /// Refuses jobs whose data are of a later version than the first, while there is a node of Quartz: it knows nothing of
+    /// versions, and takes every trigger that is due.
+    pub(in crate::store) fn check_versions_beside_quartz(
+        &self,
+        s: &mut dyn Session,
+        versions: &[JobVersionRow],
+    ) -> Result<()> {
+        let Some(row) = versions.iter().find(|row| row.version > 1) else { return Ok(()) };
+        let Some(quartz) = node_of_quartz(s)? else { return Ok(()) };
+        Err(Error::Refused(format!(
+            "the data of job `{}` would be of version {}, and `{quartz}` is a node of Quartz, which knows nothing of \
+             versions and takes every job: wait until no node of Quartz is left, or use another scheduler name",
+            row.job, row.version
         )))
     }
 }

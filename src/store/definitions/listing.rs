@@ -17,7 +17,15 @@ impl JobStore {
     /// # Errors
     /// [`Error::Unreadable`](crate::Error::Unreadable) if its data cannot be read.
     pub fn job(&self, key: &JobKey) -> Result<Option<JobDetail>> {
-        self.read("read a job", |s| s.job(key))?.map(|row| self.job_detail(&row)).transpose()
+        let (row, versions) = self.read("read a job", |s| {
+            let row = s.job(key)?;
+            let versions = if row.is_some() { s.job_versions(std::slice::from_ref(key))? } else { Vec::new() };
+            Ok((row, versions))
+        })?;
+        let Some(row) = row else { return Ok(None) };
+        let mut job = self.job_detail(&row)?;
+        job.version = self.noted_version(&job, &versions);
+        Ok(Some(job))
     }
 
     /// Whether there is a job of this key, readable or not.
@@ -81,6 +89,8 @@ impl JobStore {
             disallow_concurrent_execution: row.nonconcurrent,
             persist_job_data_after_execution: row.update_data,
             data: JobDataMap::new(),
+            version: None,
+            even_if_deprecated: false,
         };
         Ok(rows.into_iter().filter(|row| groups.matches(row.key.group())).map(plain).collect())
     }

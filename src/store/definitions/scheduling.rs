@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::calendars::Calendars;
+use crate::store::job_types::take_back_reservations;
+use crate::store::row::JobVersionRow;
 use crate::store::transaction::random_hex;
 use crate::store::{JobStore, Session};
 use crate::trigger::{START_WHEN_STORED, Trigger};
@@ -95,10 +97,18 @@ impl JobStore {
     /// Stores a trigger for a job that is stored already, and returns it with its first fire time.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the job or the calendar is not stored; else as [`JobStore::schedule`].
+    /// [`Error::NotFound`] if the job or the calendar is not stored; [`Error::Refused`] if the job's type is deprecated on
+    /// this node; else as [`JobStore::schedule`].
     pub fn add_trigger(&self, trigger: Trigger, replace: bool) -> Result<Trigger> {
+        self.put_one_trigger(trigger, replace, false)
+    }
+
+    fn put_one_trigger(&self, trigger: Trigger, replace: bool, even_if_deprecated: bool) -> Result<Trigger> {
         trigger.check()?;
         self.write("schedule a trigger", |s| {
+            if !even_if_deprecated && let Some(job) = s.job(&trigger.job_key)? {
+                self.check_not_deprecated(&format!("trigger `{}` of job `{}`", trigger.key, job.key), &job.job_type)?;
+            }
             if let Some(name) = &trigger.calendar_name
                 && s.calendars(std::slice::from_ref(name))?.is_empty()
             {
@@ -139,15 +149,17 @@ impl JobStore {
     /// Deletes jobs with all their triggers, in one transaction; returns how many jobs there were. Runs in progress end
     /// as usual.
     pub fn delete_jobs(&self, keys: &[JobKey]) -> Result<usize> {
-        self.write("delete jobs", |s| {
-            let mut triggers = Vec::new();
-            for key in keys {
-                triggers.extend(s.triggers_of_job(key)?.into_iter().map(|t| t.key));
-            }
-            s.delete_reservations(&triggers)?;
-            s.delete_triggers(&triggers, None)?;
-            s.delete_jobs(keys)
-        })
+        self.write("delete jobs", |s| self.delete_jobs_in(s, keys))
+    }
+
+    pub(in crate::store) fn delete_jobs_in(&self, s: &mut dyn Session, keys: &[JobKey]) -> Result<usize> {
+        let mut triggers = Vec::new();
+        for key in keys {
+            triggers.extend(s.triggers_of_job(key)?.into_iter().map(|t| t.key));
+        }
+        s.delete_reservations(&triggers)?;
+        s.delete_triggers(&triggers, None)?;
+        s.delete_jobs(keys)
     }
 
     /// Makes a one-shot trigger that fires now: `MT_…` in the group `DEFAULT`, as Quartz names it. It goes the ordinary
@@ -159,7 +171,8 @@ impl JobStore {
     pub fn trigger_job(&self, job: &JobKey, data: JobDataMap) -> Result<TriggerKey> {
         let key = TriggerKey::named(format!("MT_{}", random_hex()?));
         let trigger = Trigger::builder(key, job.clone()).data_map(data).build()?;
-        self.add_trigger(trigger, false).map(|t| t.key)
+        // It runs what is stored.
+        self.put_one_trigger(trigger, false, true).map(|t| t.key)
     }
 
     /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as usual.
@@ -177,7 +190,8 @@ impl JobStore {
         jobs: impl Iterator<Item = &'a JobDetail>,
         replace: bool,
     ) -> Result<()> {
-        let rows = jobs.map(|job| self.job_row(job)).collect::<Result<Vec<_>>>()?;
+        let jobs: Vec<&JobDetail> = jobs.collect();
+        let rows = jobs.iter().map(|job| self.job_row(job)).collect::<Result<Vec<_>>>()?;
         let keys: Vec<_> = rows.iter().map(|row| row.key.clone()).collect();
         check_distinct("job", &keys)?;
         self.check_types_beside_quartz(s, &rows)?;
@@ -185,9 +199,30 @@ impl JobStore {
         if let (false, Some(key)) = (replace, existing.first()) {
             return Err(Error::AlreadyExists { what: "job", key: key.to_string() });
         }
+        // What is stored of a deprecated type may be changed; nothing new is taken.
+        for job in jobs.iter().filter(|job| !job.even_if_deprecated && !existing.contains(&job.key)) {
+            self.check_not_deprecated(&format!("job `{}`", job.key), &job.job_type)?;
+        }
+        let version = |job: &&JobDetail| JobVersionRow {
+            job: job.key.clone(),
+            job_type: job.job_type.clone(),
+            version: self.version_of(job),
+        };
+        let versions: Vec<JobVersionRow> =
+            jobs.iter().map(version).filter(|row| row.version > 1 || existing.contains(&row.job)).collect();
+        self.check_versions_beside_quartz(s, &versions)?;
         let (old, new): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| existing.contains(&row.key));
         old.iter().try_for_each(|row| s.update_job(row))?;
-        if new.is_empty() { Ok(()) } else { s.insert_jobs(&new) }
+        if !new.is_empty() {
+            s.insert_jobs(&new)?;
+        }
+        if versions.is_empty() {
+            return Ok(());
+        }
+        s.put_job_versions(&versions)?;
+        // A node that reads earlier data only may have reserved a trigger of a job that was replaced.
+        let later = versions.into_iter().filter(|row| row.version > 1 && existing.contains(&row.job));
+        take_back_reservations(s, &later.map(|row| row.job).collect::<Vec<_>>())
     }
 
     fn put_trigger(&self, s: &mut dyn Session, trigger: Trigger, replace: bool) -> Result<Trigger> {

@@ -3,7 +3,8 @@
 use super::fire::{Firable, Firing, fire_id};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
-use crate::key::TriggerKey;
+use crate::job::JobDetail;
+use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::acquisition::Batch;
 use crate::store::calendars::Calendars;
 use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Selection};
@@ -23,7 +24,7 @@ impl JobStore {
     pub fn earliest_due(&self, job_types: &[String]) -> Result<(i64, Option<i64>)> {
         self.read("look for due triggers", |s| {
             let now = s.now_ms()?;
-            Ok((now, s.earliest_due(self.misfired_before(now), job_types)?))
+            Ok((now, s.earliest_due(self.misfired_before(now), job_types, &self.reader().versions)?))
         })
     }
 
@@ -54,7 +55,8 @@ impl JobStore {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
         let chosen = self.choose(s, now_ms, request, &mut acquisition)?;
-        let taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
+        let mut taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
+        self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;
         if taken.is_empty() {
             return Ok(acquisition);
         }
@@ -136,6 +138,7 @@ impl JobStore {
         let mut batch = Batch::new(request.max, request.quarantined);
         let mut taken = Vec::new();
         let limit = request.max.max(1);
+        let reader = self.reader();
         for page in 0..MAX_PAGES {
             if batch.is_full() {
                 break;
@@ -144,6 +147,7 @@ impl JobStore {
                 no_later_than_ms: now_ms.saturating_add(request.look_ahead_ms.max(request.fire_ahead_ms)),
                 misfired_before_ms: self.misfired_before(now_ms),
                 job_types: request.job_types,
+                versions: &reader.versions,
                 limit,
                 offset: page * limit,
             })?;
@@ -167,6 +171,26 @@ impl JobStore {
             }
         }
         Ok(taken)
+    }
+
+    /// Reads of which versions the data of these jobs are, as far as that makes a difference here. Most nodes have no type
+    /// with versions, and ask nothing.
+    pub(super) fn read_versions<'a>(
+        &self,
+        s: &mut dyn Session,
+        jobs: impl Iterator<Item = &'a mut JobDetail>,
+    ) -> Result<()> {
+        let reader = self.reader();
+        let versioned: Vec<&mut JobDetail> = jobs.filter(|job| reader.versions.contains_key(&job.job_type)).collect();
+        if versioned.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<JobKey> = distinct(versioned.iter().map(|job| &job.key));
+        let noted = s.job_versions(&keys)?;
+        for job in versioned {
+            job.version = self.noted_version(job, &noted);
+        }
+        Ok(())
     }
 
     /// Everything that a fire of the candidate needs; its calendar must be at hand.

@@ -4,7 +4,8 @@ use super::{Completion, CompletionInstruction, CompletionOutcome};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::failover::millis;
-use crate::store::row::{EndRow, Selection};
+use crate::store::job_types::take_back_reservations;
+use crate::store::row::{EndRow, JobVersionRow, Selection};
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,8 +124,35 @@ impl JobStore {
             }
         }
         let data: Vec<_> = data.into_iter().map(|(key, bytes)| (key.clone(), bytes)).collect();
-        if data.is_empty() { Ok(()) } else { s.write_job_data(&data) }
+        if data.is_empty() {
+            return Ok(());
+        }
+        s.write_job_data(&data)?;
+        raise_versions(s, recorded)
     }
+}
+
+/// Notes the versions of data that were upgraded for their fire. Nodes that read earlier data only may have reserved other
+/// triggers of the jobs: they are not to fire them.
+fn raise_versions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
+    let mut raised: BTreeMap<&JobKey, i64> = BTreeMap::new();
+    for completion in recorded.iter().filter(|c| c.job_data.is_some()) {
+        if let Some(version) = completion.data_version {
+            raised.insert(&completion.job, i64::from(version));
+        }
+    }
+    let mut rows = Vec::with_capacity(raised.len());
+    for (key, version) in raised {
+        // It may be gone, or have been given another type by now.
+        if let Some(job) = s.job(key)? {
+            rows.push(JobVersionRow { job: job.key, job_type: job.job_type, version });
+        }
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    s.put_job_versions(&rows)?;
+    take_back_reservations(s, &rows.into_iter().map(|row| row.job).collect::<Vec<_>>())
 }
 
 /// A fire that was not its trigger's last when it began may be the last to end: the trigger was completed, or deleted,

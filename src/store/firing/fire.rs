@@ -59,6 +59,8 @@ impl JobStore {
             true => s.foreign_reservations(&keys)?.into_iter().collect(),
             false => BTreeSet::new(),
         };
+        // A job may have been replaced by one of a type that this node does not have.
+        let reader = self.reader();
         let mut firing = Firing::new(owner, now_ms, beside_quartz);
         let mut begun = Vec::new();
         let mut given_back = Vec::new();
@@ -68,6 +70,7 @@ impl JobStore {
                 held.contains(&reservation.fire_id)
                     && !foreign.contains(&reservation.trigger)
                     && c.trigger.state == TriggerState::Acquired.name()
+                    && reader.has(&c.job.job_type)
                     && c.trigger.next_ms == Some(reservation.scheduled_ms)
             });
             let startable = candidate.filter(|c| firing.may_start(c));
@@ -93,7 +96,9 @@ impl JobStore {
         if s.begin_executing(&rows)? != rows.len() {
             return Err(overtaken("fire triggers"));
         }
-        Ok(firing.into_bundles())
+        let mut bundles = firing.into_bundles();
+        self.read_versions(s, bundles.iter_mut().map(|bundle| &mut bundle.job))?;
+        Ok(bundles)
     }
 }
 

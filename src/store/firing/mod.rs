@@ -104,6 +104,7 @@ impl FireBundle {
             removed: self.removed,
             instruction,
             job_data,
+            data_version: None,
             by_job: false,
             revived: self.recovering.is_some() && self.trigger.key.group() != RECOVERY_GROUP,
             beaten: false,
@@ -186,6 +187,8 @@ pub struct Completion {
     pub instruction: CompletionInstruction,
     /// The job's data to store, if it persists its data and changed it.
     pub job_data: Option<JobDataMap>,
+    /// The version of that data, if they were upgraded for this fire.
+    pub data_version: Option<u32>,
     /// Whether the job has recorded its end in a transaction of its own, so that its fired row is expected to be gone.
     pub by_job: bool,
     /// Whether its trigger was made due again after a fire that died.

@@ -6,6 +6,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{JobRows, TriggerRows};
 use crate::store::row::{
     Advance, Candidate, Counts, DueQuery, FiredState, JobRow, PolicyRow, ScheduleRow, Selection, TriggerRow,
+    TypeVersions,
 };
 use crate::trigger::{Schedule, TriggerState};
 use std::cmp::Reverse;
@@ -59,7 +60,7 @@ impl JobRows for MemorySession<'_> {
 
     fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
         self.changes()?;
-        Ok(keys.iter().filter(|key| self.tables.jobs.remove(*key).is_some()).count())
+        Ok(keys.iter().filter(|key| self.remove_job(key)).count())
     }
 
     fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
@@ -72,7 +73,7 @@ impl JobRows for MemorySession<'_> {
         };
         let idle: BTreeSet<JobKey> = keys.iter().filter(idle).cloned().collect();
         for key in &idle {
-            self.tables.jobs.remove(key);
+            self.remove_job(key);
         }
         Ok(idle.into_iter().collect())
     }
@@ -86,6 +87,12 @@ impl JobRows for MemorySession<'_> {
 }
 
 impl MemorySession<'_> {
+    fn remove_job(&mut self, key: &JobKey) -> bool {
+        self.tables.job_versions.remove(key);
+        self.tables.orphans.remove(key);
+        self.tables.jobs.remove(key).is_some()
+    }
+
     /// A row as it is read: its options have no effect beside a node of Quartz.
     fn read(&self, row: &TriggerRow) -> TriggerRow {
         let mut row = row.clone();
@@ -116,13 +123,20 @@ impl MemorySession<'_> {
         })
     }
 
-    fn waiting(&self, no_later_than_ms: i64, misfired_before_ms: i64, job_types: &[String]) -> Vec<&TriggerRow> {
+    fn waiting(
+        &self,
+        no_later_than_ms: i64,
+        misfired_before_ms: i64,
+        job_types: &[String],
+        versions: &TypeVersions,
+    ) -> Vec<&TriggerRow> {
         let due = |t: &&TriggerRow| {
             t.state == TriggerState::Waiting.name()
                 && is_fired_here(t)
                 && t.next_ms
                     .is_some_and(|next| next <= no_later_than_ms && (t.misfire == -1 || next >= misfired_before_ms))
                 && self.tables.jobs.get(&t.job).is_some_and(|job| job_types.contains(&job.job_type))
+                && self.is_read_by(&t.job, versions)
         };
         let mut rows: Vec<&TriggerRow> = self.tables.triggers.values().filter(due).collect();
         rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority)));
@@ -256,13 +270,24 @@ impl TriggerRows for MemorySession<'_> {
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         self.reads()?;
-        let rows = self.waiting(query.no_later_than_ms, query.misfired_before_ms, query.job_types);
+        let rows = self.waiting(query.no_later_than_ms, query.misfired_before_ms, query.job_types, query.versions);
         Ok(rows.into_iter().skip(query.offset).take(query.limit).filter_map(|t| self.candidate(t)).collect())
     }
 
-    fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>> {
+    fn earliest_due(
+        &mut self,
+        misfired_before_ms: i64,
+        job_types: &[String],
+        versions: &TypeVersions,
+    ) -> Result<Option<i64>> {
         self.reads()?;
-        Ok(self.waiting(i64::MAX, misfired_before_ms, job_types).first().and_then(|t| t.next_ms))
+        Ok(self.waiting(i64::MAX, misfired_before_ms, job_types, versions).first().and_then(|t| t.next_ms))
+    }
+
+    fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
+        self.changes()?;
+        let keys: Vec<TriggerKey> = self.select(|t| t.job == *from).into_iter().map(|t| t.key).collect();
+        Ok(keys.iter().filter(|key| self.tables.triggers.change(*key, |t| t.job = to.clone())).count())
     }
 
     fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
@@ -310,6 +335,8 @@ impl TriggerRows for MemorySession<'_> {
         self.tables.jobs.remove_if(|_, _| true);
         self.tables.paused_groups.remove_if(|_, ()| true);
         self.tables.calendars.remove_if(|_, _| true);
+        self.tables.job_versions.remove_if(|_, _| true);
+        self.tables.orphans.remove_if(|_, _| true);
         Ok(())
     }
 }

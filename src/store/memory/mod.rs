@@ -6,12 +6,13 @@ mod executions;
 mod fires;
 mod history;
 mod journal;
+mod types;
 mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, RecoveryRow, RequestRow,
-    Snapshot, TriggerRow,
+    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
+    JobVersionRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -48,6 +49,9 @@ struct Tables {
     history: Journaled<String, HistoryRow>,
     beats: Journaled<String, BeatRow>,
     cancels: Journaled<String, CancelRow>,
+    job_types: Journaled<String, Vec<JobTypeRow>>,
+    job_versions: Journaled<JobKey, JobVersionRow>,
+    orphans: Journaled<JobKey, OrphanRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -66,6 +70,9 @@ impl Tables {
         self.history.commit();
         self.beats.commit();
         self.cancels.commit();
+        self.job_types.commit();
+        self.job_versions.commit();
+        self.orphans.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -83,6 +90,9 @@ impl Tables {
         self.history.roll_back();
         self.beats.roll_back();
         self.cancels.roll_back();
+        self.job_types.roll_back();
+        self.job_versions.roll_back();
+        self.orphans.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

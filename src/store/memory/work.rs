@@ -2,6 +2,7 @@
 
 use super::MemorySession;
 use crate::error::Result;
+use crate::key::JobKey;
 use crate::store::database::{Session, WorkRows};
 use crate::store::row::{CheckpointRow, RequestRow};
 
@@ -48,5 +49,15 @@ impl WorkRows for MemorySession<'_> {
     fn forget_requests(&mut self, before_ms: i64) -> Result<usize> {
         self.reads()?;
         Ok(self.tables.requests.remove_if(|_, (_, made_ms)| *made_ms < before_ms))
+    }
+
+    fn rename_in_requests(&mut self, from: &JobKey, to: &JobKey) -> Result<()> {
+        self.changes()?;
+        let its = self.tables.requests.values().filter(|(row, _)| row.job == *from);
+        let ids: Vec<String> = its.map(|(row, _)| row.request_id.clone()).collect();
+        for id in ids {
+            self.tables.requests.change(&id, |(row, _)| row.job = to.clone());
+        }
+        Ok(())
     }
 }

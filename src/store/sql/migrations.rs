@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const QUARTZ: &str = "0001_quartz";
 
 /// The scripts, in order: version, what it makes, and a text per database.
-const SCRIPTS: [Script; 7] = [
+const SCRIPTS: &[Script] = &[
     Script {
         version: QUARTZ,
         makes: "the eleven tables of Quartz",
@@ -56,6 +56,13 @@ const SCRIPTS: [Script; 7] = [
         sqlite: include_str!("../../../migrations/sqlite/0006_executions/up.sql"),
         postgres: include_str!("../../../migrations/postgres/0006_executions/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0006_executions/up.sql"),
+    },
+    Script {
+        version: "0007_job_types",
+        makes: "the side tables of job types, versions and orphans",
+        sqlite: include_str!("../../../migrations/sqlite/0007_job_types/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0007_job_types/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0007_job_types/up.sql"),
     },
     Script {
         version: "0009_history",
@@ -100,7 +107,7 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 ];
 
 /// Our side tables with rows of a scheduler.
-pub(super) const SIDE_TABLES: [&str; 12] = [
+pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_FENCES",
     "CN_INSTANCES",
     "CN_RECOVERIES",
@@ -113,6 +120,9 @@ pub(super) const SIDE_TABLES: [&str; 12] = [
     "CN_BEATS",
     "CN_CANCELS",
     "CN_HISTORY",
+    "CN_JOB_TYPES",
+    "CN_JOB_VERSIONS",
+    "CN_ORPHANS",
 ];
 
 #[derive(QueryableByName)]

@@ -98,7 +98,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
 
     /// Deletes every row of the scheduler, a table at a time.
     pub(super) fn forget_scheduler(&mut self) -> Result<()> {
-        for table in QUARTZ_TABLES.iter().chain(&SIDE_TABLES) {
+        for table in QUARTZ_TABLES.iter().chain(SIDE_TABLES) {
             self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ?"), &[self.name()])?;
         }
         Ok(())

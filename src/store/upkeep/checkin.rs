@@ -36,6 +36,13 @@ impl JobStore {
         }
         me.last_checkin = Some(begun);
         self.judge(me, &seen, gap, begun, &mut checkin)?;
+        if me.published != self.types_generation() {
+            // A type was added since. That it cannot be told is no failure of the check-in: the next one tries again.
+            match self.publish(&owner) {
+                Ok(generation) => me.published = generation.unwrap_or(me.published),
+                Err(error) => log::warn!("job types not published instance={} error={error}", me.instance),
+            }
+        }
         Ok(checkin)
     }
 
@@ -73,6 +80,7 @@ impl JobStore {
             checkin.recovered.extend(self.recover_instance(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
         }
         let incarnation = random_hex()?;
+        let mut published = 0;
         self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
             let now_ms = s.now_ms()?;
             let joined = s.draw_fences(None, 1)?.unwrap_or_default();
@@ -83,10 +91,12 @@ impl JobStore {
                 incarnation: Some(incarnation.clone()),
                 joined,
             })?;
+            published = self.publish_in(s, &me.instance)?;
             seen = Seen { now_ms, instances: s.instances()?, with_fires: s.instances_with_fires()? };
             Ok(())
         })?;
         me.incarnation = Some(incarnation);
+        me.published = published;
         me.was_failed_out = false;
         me.last_checkin = Some(begun);
         checkin.registered = true;
@@ -185,7 +195,7 @@ impl JobStore {
     }
 
     /// The tolerance of the rule; a take-over delay leaves slow zombies more time to notice.
-    pub(super) fn tolerance(&self) -> Duration {
+    pub(in crate::store) fn tolerance(&self) -> Duration {
         self.settings.checkin_tolerance + self.settings.takeover_delay
     }
 }

@@ -32,6 +32,8 @@ pub struct Membership {
     pub last_checkin: Option<Duration>,
     /// Whether the last incarnation was declared dead by a peer.
     pub(crate) was_failed_out: bool,
+    /// Which of the things that the node said of its job types is published; 0 for nothing.
+    pub(crate) published: u64,
     /// What was seen of the others.
     pub(crate) observations: Observations,
 }
@@ -44,6 +46,7 @@ impl Membership {
             incarnation: None,
             last_checkin: None,
             was_failed_out: false,
+            published: 0,
             observations: Observations::default(),
         }
     }

@@ -16,14 +16,17 @@ mod heartbeat;
 mod history;
 mod import;
 mod intervals;
+mod job_types;
 mod membership;
 mod misfires;
 mod options;
+mod orphans;
 mod pausing;
 mod policies;
 mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;
+mod renaming;
 mod retry;
 mod scheduling;
 mod states;

@@ -25,7 +25,7 @@ struct Row {
 }
 
 /// Side rows without what they stand for.
-const STRAY: [&str; 8] = [
+const STRAY: &[&str] = &[
     STRAY_BEATS,
     STRAY_CANCELS,
     STRAY_CHECKPOINTS,
@@ -37,6 +37,9 @@ const STRAY: [&str; 8] = [
      AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
     super::options::STRAY,
     super::recurrences::STRAY,
+    super::job_types::STRAY,
+    super::job_versions::STRAY,
+    super::orphans::STRAY,
 ];
 
 impl ClusterRows for SqlSession<'_, '_> {
@@ -106,6 +109,7 @@ impl ClusterRows for SqlSession<'_, '_> {
         // A left-over side row is nobody's; one beside a row that has changed stays with it.
         if deleted > 0 || seen_ms.is_none() {
             self.execute("DELETE FROM {p}CN_INSTANCES WHERE sched_name = ? AND instance_name = ?", &key)?;
+            self.execute("DELETE FROM {p}CN_JOB_TYPES WHERE sched_name = ? AND instance_name = ?", &key)?;
         }
         Ok(deleted > 0)
     }

@@ -1,7 +1,7 @@
 //! `JOB_DETAILS`.
 
-use super::job_keys;
 use super::policies::POLICY;
+use super::{JOB_KEY, job_keys};
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::JobRows;
@@ -43,13 +43,13 @@ struct KeyRow {
     job_group: String,
 }
 
-/// A job that may go, and whether it has a policy.
+/// A job that may go, and whether side tables have something for it.
 #[derive(QueryableByName)]
 struct IdleRow {
     #[diesel(embed)]
     key: KeyRow,
     #[diesel(sql_type = BigInt)]
-    policies: i64,
+    side_rows: i64,
 }
 
 impl From<Row> for JobRow {
@@ -91,13 +91,27 @@ const COLUMNS: &str = "j.job_name AS job_name, j.job_group AS job_group, j.descr
      AS job_class_name, j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS \
      is_update_data, j.requests_recovery AS requests_recovery, y.policy AS policy";
 
-const KEY: [&str; 2] = ["job_name", "job_group"];
-
 /// No trigger points to the job and no fire of it is left.
 const IDLE: &str = " AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = {p}JOB_DETAILS.sched_name \
      AND t.job_name = {p}JOB_DETAILS.job_name AND t.job_group = {p}JOB_DETAILS.job_group) \
      AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = {p}JOB_DETAILS.sched_name \
      AND f.job_name = {p}JOB_DETAILS.job_name AND f.job_group = {p}JOB_DETAILS.job_group)";
+
+/// How many rows the side table of versions has for a job: one at most.
+const VERSIONS: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_VERSIONS v WHERE v.sched_name = {p}JOB_DETAILS.sched_name \
+     AND v.job_name = {p}JOB_DETAILS.job_name AND v.job_group = {p}JOB_DETAILS.job_group)";
+
+/// How many rows the side table of policies has for a job: one at most.
+const POLICIES: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_POLICIES y WHERE y.sched_name = {p}JOB_DETAILS.sched_name \
+     AND y.job_name = {p}JOB_DETAILS.job_name AND y.job_group = {p}JOB_DETAILS.job_group)";
+
+impl SqlSession<'_, '_> {
+    /// Deletes jobs that side tables have nothing for.
+    fn delete_bare_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
+        let head = "DELETE FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
+        self.execute_for_keys(head, &[self.name()], &JOB_KEY, &job_keys(keys), "")
+    }
+}
 
 impl JobRows for SqlSession<'_, '_> {
     fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>> {
@@ -111,7 +125,7 @@ impl JobRows for SqlSession<'_, '_> {
 
     fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
         let head = "SELECT job_name AS job_name, job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &job_keys(keys))?;
+        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &JOB_KEY, &job_keys(keys))?;
         Ok(rows.into_iter().map(JobKey::from).collect())
     }
 
@@ -157,31 +171,33 @@ impl JobRows for SqlSession<'_, '_> {
         self.assert_trigger_access();
         let row = |(key, data): &(JobKey, Vec<u8>)| vec![key.name().into(), key.group().into(), Some(data).into()];
         let rows: Vec<_> = data.iter().map(row).collect();
-        self.update_rows("JOB_DETAILS", &KEY, &[], &["job_data"], &rows).map(drop)
+        self.update_rows("JOB_DETAILS", &JOB_KEY, &[], &["job_data"], &rows).map(drop)
     }
 
     fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
+        self.assert_trigger_access();
+        let rows = job_keys(keys);
         self.delete_policies(keys)?;
-        self.delete_job_rows(keys)
+        self.delete_rows("CN_JOB_VERSIONS", &JOB_KEY, &rows, "")?;
+        self.delete_rows("CN_ORPHANS", &JOB_KEY, &rows, "")?;
+        self.delete_bare_jobs(keys)
     }
 
     fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
         self.assert_trigger_access();
         let not_durable = format!("NOT is_durable = {}", self.true_literal());
         let select = format!(
-            "SELECT job_name AS job_name, job_group AS job_group, (SELECT COUNT(*) FROM {{p}}CN_JOB_POLICIES y \
-             WHERE y.sched_name = {{p}}JOB_DETAILS.sched_name AND y.job_name = {{p}}JOB_DETAILS.job_name \
-             AND y.job_group = {{p}}JOB_DETAILS.job_group) AS policies \
+            "SELECT job_name AS job_name, job_group AS job_group, {VERSIONS} + {POLICIES} AS side_rows \
              FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
         );
-        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &KEY, &job_keys(keys))?;
-        let has_policies = idle.iter().any(|row| row.policies > 0);
+        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &job_keys(keys))?;
+        // Fewer statements for the many that have run once: few have side rows, and an orphan has not run.
+        let has_side_rows = idle.iter().any(|row| row.side_rows > 0);
         let idle: Vec<JobKey> = idle.into_iter().map(|row| row.key.into()).collect();
-        if has_policies {
-            self.delete_policies(&idle)?;
-        }
-        if !idle.is_empty() {
-            self.delete_job_rows(&idle)?;
+        if has_side_rows {
+            self.delete_jobs(&idle)?;
+        } else if !idle.is_empty() {
+            self.delete_bare_jobs(&idle)?;
         }
         Ok(idle)
     }
@@ -198,13 +214,5 @@ impl JobRows for SqlSession<'_, '_> {
         );
         let rows: Vec<Row> = self.load(&text, &[self.name()])?;
         Ok(rows.into_iter().map(JobRow::from).collect())
-    }
-}
-
-impl SqlSession<'_, '_> {
-    fn delete_job_rows(&mut self, keys: &[JobKey]) -> Result<usize> {
-        self.assert_trigger_access();
-        let head = "DELETE FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
-        self.execute_for_keys(head, &[self.name()], &KEY, &job_keys(keys), "")
     }
 }

@@ -8,8 +8,11 @@ mod executions;
 mod fired;
 mod history;
 mod instances;
+mod job_types;
+mod job_versions;
 mod jobs;
 mod options;
+mod orphans;
 mod paused;
 mod policies;
 mod recurrences;
@@ -27,6 +30,9 @@ const NO_TIME: i64 = -1;
 
 /// The columns of a trigger's key.
 const BARE_KEY: [&str; 2] = ["trigger_name", "trigger_group"];
+
+/// The columns of a job's key.
+const JOB_KEY: [&str; 2] = ["job_name", "job_group"];
 
 /// A time that may be Quartz's "none".
 fn time(ms: Option<i64>) -> Option<i64> {

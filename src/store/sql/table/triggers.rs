@@ -1,5 +1,6 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
+use super::job_versions::is_read_here;
 use super::options::{OPTION_COLUMNS, options};
 use super::policies::POLICY;
 use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES, RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
@@ -11,7 +12,7 @@ use super::{BARE_KEY, NO_TIME, job_keys, texts, time, trigger_keys};
 use crate::error::Result;
 use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
 use crate::store::database::TriggerRows;
-use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow};
+use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow, TypeVersions};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -74,8 +75,15 @@ impl SqlSession<'_, '_> {
         )
     }
 
-    /// The condition on job types with its values.
-    fn of_types(&self, types: &[String]) -> (String, Vec<Value>) {
+    /// The condition on job types and versions of data with its values.
+    fn of_types(&self, types: &[String], versions: &TypeVersions) -> (String, Vec<Value>) {
+        let (of_types, mut values) = self.of_any_version(types);
+        let (is_read_here, more) = is_read_here(self.name(), versions);
+        values.extend(more);
+        (format!("{of_types} AND {is_read_here}"), values)
+    }
+
+    fn of_any_version(&self, types: &[String]) -> (String, Vec<Value>) {
         match self.backend() {
             Backend::Postgres => {
                 (format!("({JOB_TYPE}) = ANY(?)"), vec![Value::Texts(types.iter().cloned().map(Some).collect())])
@@ -282,7 +290,7 @@ impl TriggerRows for SqlSession<'_, '_> {
     }
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
-        let (of_types, types) = self.of_types(query.job_types);
+        let (of_types, types) = self.of_types(query.job_types, query.versions);
         // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
         // once may begin with the jobs and sort the whole backlog.
         let head = format!(
@@ -299,8 +307,13 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.with_kinds(rows)
     }
 
-    fn earliest_due(&mut self, misfired_before_ms: i64, job_types: &[String]) -> Result<Option<i64>> {
-        let (of_types, types) = self.of_types(job_types);
+    fn earliest_due(
+        &mut self,
+        misfired_before_ms: i64,
+        job_types: &[String],
+        versions: &TypeVersions,
+    ) -> Result<Option<i64>> {
+        let (of_types, types) = self.of_types(job_types, versions);
         let text = format!(
             "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types} \
              ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT 1",
@@ -310,6 +323,14 @@ impl TriggerRows for SqlSession<'_, '_> {
         values.extend(types);
         let rows: Vec<TimeRow> = self.load(&text, &values)?;
         Ok(rows.first().and_then(|row| time(row.next_fire_time)))
+    }
+
+    fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
+        self.assert_trigger_access();
+        let text = "UPDATE {p}TRIGGERS SET job_name = ?, job_group = ? \
+             WHERE sched_name = ? AND job_name = ? AND job_group = ?";
+        let values = [to.name().into(), to.group().into(), self.name(), from.name().into(), from.group().into()];
+        self.execute(text, &values)
     }
 
     fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
@@ -348,6 +369,8 @@ impl TriggerRows for SqlSession<'_, '_> {
             "CN_TRIGGER_OPTIONS",
             "CN_RECURRENCES",
             "CN_JOB_POLICIES",
+            "CN_JOB_VERSIONS",
+            "CN_ORPHANS",
             "TRIGGERS",
             "JOB_DETAILS",
             "CALENDARS",

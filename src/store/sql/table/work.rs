@@ -125,4 +125,12 @@ impl WorkRows for SqlSession<'_, '_> {
         let text = "DELETE FROM {p}CN_REQUESTS WHERE sched_name = ? AND made_ms < ?";
         self.execute(text, &[self.name(), before_ms.into()])
     }
+
+    fn rename_in_requests(&mut self, from: &JobKey, to: &JobKey) -> Result<()> {
+        self.assert_trigger_access();
+        let text = "UPDATE {p}CN_REQUESTS SET job_name = ?, job_group = ? \
+             WHERE sched_name = ? AND job_name = ? AND job_group = ?";
+        let values = [to.name().into(), to.group().into(), self.name(), from.name().into(), from.group().into()];
+        self.execute(text, &values).map(drop)
+    }
 }

@@ -1,0 +1,32 @@
+-- Which job types the nodes have (CN_JOB_TYPES), which jobs have data of a later version than the first (CN_JOB_VERSIONS),
+-- and since when there are jobs that no live node can run (CN_ORPHANS). A node without any type has one row without a name.
+-- {p} is the table prefix, {i} the prefix without a schema.
+
+CREATE TABLE IF NOT EXISTS {p}CN_JOB_TYPES (
+    SCHED_NAME TEXT NOT NULL,
+    INSTANCE_NAME TEXT NOT NULL,
+    ORDINAL INTEGER NOT NULL,
+    JOB_TYPE TEXT NOT NULL,
+    VERSION INTEGER NOT NULL,
+    ALIAS_OF TEXT NULL,
+    DEPRECATED TEXT NULL,
+    PRIMARY KEY (SCHED_NAME, INSTANCE_NAME, ORDINAL)
+);
+
+CREATE TABLE IF NOT EXISTS {p}CN_JOB_VERSIONS (
+    SCHED_NAME TEXT NOT NULL,
+    JOB_NAME TEXT NOT NULL,
+    JOB_GROUP TEXT NOT NULL,
+    JOB_TYPE TEXT NOT NULL,
+    VERSION INTEGER NOT NULL,
+    PRIMARY KEY (SCHED_NAME, JOB_NAME, JOB_GROUP)
+);
+
+CREATE TABLE IF NOT EXISTS {p}CN_ORPHANS (
+    SCHED_NAME TEXT NOT NULL,
+    JOB_NAME TEXT NOT NULL,
+    JOB_GROUP TEXT NOT NULL,
+    JOB_TYPE TEXT NOT NULL,
+    SINCE_MS INTEGER NOT NULL,
+    PRIMARY KEY (SCHED_NAME, JOB_NAME, JOB_GROUP)
+);

@@ -1,0 +1,62 @@
+//! `orphans`: jobs that no live node can run.
+
+use crate::args;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, span, table, time};
+use carnelian::store::{JobStore, Orphan};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Lists them and notes since when they are orphans, or deletes them.
+pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome {
+    let found = store.note_orphans()?;
+    if let Some(why) = found.blind_because() {
+        return Err(Failure::Refused(format!("it cannot be told which jobs no node can run: {why}")));
+    }
+    let older_than = options.older_than.unwrap_or(Duration::ZERO);
+    let jobs = match options.delete {
+        true => store.delete_orphans(older_than)?,
+        false => {
+            let least_ms = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
+            let is_old = |orphan: &Orphan| age_ms(orphan, found.now_ms) >= least_ms;
+            found.jobs.into_iter().filter(is_old).collect()
+        }
+    };
+    let document = jobs.iter().map(|orphan| {
+        json!({
+            "job": orphan.job.to_string(),
+            "type": orphan.job_type,
+            "data_version": orphan.version,
+            "triggers": orphan.triggers,
+            "next_fire_ms": orphan.next_fire_ms,
+            "since_ms": orphan.since_ms,
+            "reason": orphan.reason(),
+            "deleted": options.delete,
+        })
+    });
+    output.answer(Value::Array(document.collect()), || {
+        if jobs.is_empty() {
+            let age = options.older_than.map_or(String::new(), |_| format!(" for {}", span(age_of(older_than))));
+            return format!("no job is without a node that can run it{age}\n");
+        }
+        let row = |orphan: &Orphan| {
+            vec![
+                orphan.job.to_string(),
+                orphan.job_type.clone(),
+                orphan.triggers.to_string(),
+                time(orphan.next_fire_ms),
+                span(age_ms(orphan, found.now_ms)),
+                if options.delete { "deleted".to_owned() } else { orphan.reason() },
+            ]
+        };
+        table(&["JOB", "TYPE", "TRIGGERS", "NEXT", "FOR", "WHY"], &jobs.iter().map(row).collect::<Vec<_>>())
+    })
+}
+
+fn age_ms(orphan: &Orphan, now_ms: i64) -> i64 {
+    orphan.since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms))
+}
+
+fn age_of(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,215 @@
+//! Orphans: jobs that no living node can run.
+//!
+//! Nodes publish their types when they register, so a missing one is seen before a job of it is due. It is told only if
+//! every living node says what it has: a node of Quartz does not, and may have any type.
+
+use crate::error::{Error, Result};
+use crate::key::JobKey;
+use crate::store::row::{OrphanRow, UnknownJobRow};
+use crate::store::{Begin, JobStore, Lock, Session};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// How many orphans one look finds.
+const LIMIT: usize = 10_000;
+
+/// A job that no living node can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// The job.
+    pub job: JobKey,
+    /// Its type, which no living node has.
+    pub job_type: String,
+    /// The version of its data; if nodes have the type, none reads data so late.
+    pub version: u32,
+    /// The latest version of its type that a living node reads; none if no node has the type.
+    pub known_version: Option<u32>,
+    /// How many triggers it has.
+    pub triggers: usize,
+    /// When it would be due next, epoch milliseconds.
+    pub next_fire_ms: Option<i64>,
+    /// Since when it is known to be one, epoch milliseconds; none if it was not noted yet.
+    pub since_ms: Option<i64>,
+}
+
+impl Orphan {
+    /// Why no node runs it, for people.
+    pub fn reason(&self) -> String {
+        match self.known_version {
+            None => format!("no live node has job type `{}`", self.job_type),
+            Some(known) => format!(
+                "its data are of version {}, and no live node reads a later version of job type `{}` than {known}",
+                self.version, self.job_type
+            ),
+        }
+    }
+}
+
+/// What a look for orphans came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Orphans {
+    /// The jobs that no living node can run, in order of their keys; at most 10,000.
+    pub jobs: Vec<Orphan>,
+    /// The living nodes that do not say what they can run: nodes of Quartz, and of versions before job types were published.
+    /// They may have any type, so nothing is called an orphan while there is one.
+    pub silent: Vec<String>,
+    /// How many nodes live. With none, nothing is called an orphan either: nobody knows who would come back.
+    pub nodes: usize,
+    /// The store's time, epoch milliseconds.
+    pub now_ms: i64,
+}
+
+impl Orphans {
+    /// Why nothing could be called an orphan; none if it could.
+    pub fn blind_because(&self) -> Option<String> {
+        match (self.nodes, self.silent.as_slice()) {
+            (0, _) => Some("no node is alive: nobody says which job types there are".to_owned()),
+            (_, []) => None,
+            (_, silent) => Some(format!(
+                "these nodes do not say which job types they have, and may have any: {} (of Quartz, or of an older version)",
+                silent.join(", ")
+            )),
+        }
+    }
+}
+
+impl JobStore {
+    /// The jobs that no living node can run. Reads every job of the scheduler.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn orphans(&self) -> Result<Orphans> {
+        self.read("look for orphans", |s| self.orphans_in(s))
+    }
+
+    /// As [`JobStore::orphans`], and notes since when each of them is one, for `--older-than` and
+    /// `carnelian.jobStore.deleteUnresolvedAfter`. A job that somebody can run again is forgotten.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn note_orphans(&self) -> Result<Orphans> {
+        let found = self.orphans()?;
+        if found.blind_because().is_some() || !self.read("look for orphans", |s| is_news(s, &found))? {
+            return Ok(found);
+        }
+        self.retrying(
+            "note orphans",
+            Begin::Locking(Lock::StateAccess),
+            |s| {
+                s.lock(Lock::TriggerAccess)?;
+                let mut found = self.orphans_in(s)?;
+                if found.blind_because().is_none() {
+                    note(s, &mut found)?;
+                }
+                Ok(found)
+            },
+            &mut |_, _| Ok(false), // what was noted is not noted again
+        )
+    }
+
+    /// Deletes jobs that have been orphans for so long, with their triggers; returns them. Those that were not noted yet
+    /// are noted, and stay unless `older_than` is zero. A job that runs stays.
+    ///
+    /// Nobody can register meanwhile, so that none is deleted which a node has come back for.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] while it cannot be told what is an orphan; what the database reports after the bounded retries.
+    pub fn delete_orphans(&self, older_than: Duration) -> Result<Vec<Orphan>> {
+        let token = crate::store::transaction::random_hex()?;
+        let age_ms = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
+        self.retrying(
+            "delete orphans",
+            Begin::Locking(Lock::StateAccess),
+            |s| {
+                s.lock(Lock::TriggerAccess)?;
+                let mut found = self.orphans_in(s)?;
+                if let Some(why) = found.blind_because() {
+                    return Err(Error::Refused(format!("orphans are not deleted: {why}")));
+                }
+                note(s, &mut found)?;
+                let (now_ms, mut deleted) = (found.now_ms, Vec::new());
+                for orphan in found.jobs {
+                    let age = orphan.since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
+                    if age >= age_ms && !s.job_is_executing(&orphan.job)? {
+                        self.delete_jobs_in(s, std::slice::from_ref(&orphan.job))?;
+                        deleted.push(orphan);
+                    }
+                }
+                s.mark_commit(&token)?;
+                Ok(deleted)
+            },
+            &mut |s, _| s.is_committed(&token),
+        )
+    }
+
+    /// Jobs that no living node can run and that are due within this time: a cheap look, at the triggers due by then only.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn imminent_orphans(&self, within: Duration) -> Result<Vec<JobKey>> {
+        self.read("look for orphans that are due", |s| {
+            let nodes = self.look_at_nodes(s)?;
+            if !nodes.tell_all() {
+                return Ok(Vec::new());
+            }
+            let within_ms = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
+            let before_ms = s.now_ms()?.saturating_add(within_ms);
+            s.unknown_due_jobs(&nodes.types(), before_ms, LIMIT)
+        })
+    }
+
+    fn orphans_in(&self, s: &mut dyn Session) -> Result<Orphans> {
+        let now_ms = s.now_ms()?;
+        let nodes = self.look_at_nodes(s)?;
+        let mut found = Orphans {
+            jobs: Vec::new(),
+            nodes: nodes.published.len() + nodes.silent.len(),
+            silent: nodes.silent.clone(),
+            now_ms,
+        };
+        if !nodes.tell_all() {
+            return Ok(found);
+        }
+        let types = nodes.types();
+        let noted: BTreeMap<JobKey, OrphanRow> = s.orphans()?.into_iter().map(|row| (row.job.clone(), row)).collect();
+        let orphan = |row: UnknownJobRow| Orphan {
+            version: u32::try_from(row.version).unwrap_or(u32::MAX),
+            known_version: types.get(&row.job_type).map(|known| u32::try_from(*known).unwrap_or(u32::MAX)),
+            triggers: usize::try_from(row.triggers).unwrap_or(0),
+            next_fire_ms: row.next_ms,
+            since_ms: noted.get(&row.job).filter(|noted| noted.job_type == row.job_type).map(|noted| noted.since_ms),
+            job: row.job,
+            job_type: row.job_type,
+        };
+        found.jobs = s.unknown_jobs(&types, LIMIT)?.into_iter().map(orphan).collect();
+        Ok(found)
+    }
+}
+
+/// Whether there is an orphan that was not noted, or one that was noted and is none.
+fn is_news(s: &mut dyn Session, found: &Orphans) -> Result<bool> {
+    let noted: BTreeSet<JobKey> = s.orphans()?.into_iter().map(|row| row.job).collect();
+    Ok(found.jobs.iter().any(|orphan| orphan.since_ms.is_none())
+        || (found.jobs.len() < LIMIT && noted.len() != found.jobs.len()))
+}
+
+/// Notes what is new, and forgets what is over.
+fn note(s: &mut dyn Session, found: &mut Orphans) -> Result<()> {
+    let new: Vec<OrphanRow> = found
+        .jobs
+        .iter()
+        .filter(|orphan| orphan.since_ms.is_none())
+        .map(|orphan| OrphanRow { job: orphan.job.clone(), job_type: orphan.job_type.clone(), since_ms: found.now_ms })
+        .collect();
+    let mut over: BTreeSet<JobKey> = new.iter().map(|row| row.job.clone()).collect();
+    if found.jobs.len() < LIMIT {
+        let still: BTreeSet<&JobKey> = found.jobs.iter().map(|orphan| &orphan.job).collect();
+        over.extend(s.orphans()?.into_iter().map(|row| row.job).filter(|job| !still.contains(job)));
+    }
+    s.delete_orphans(&over.into_iter().collect::<Vec<_>>())?;
+    s.insert_orphans(&new)?;
+    for orphan in &mut found.jobs {
+        orphan.since_ms.get_or_insert(found.now_ms);
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! `CN_ORPHANS`: since when there are jobs that no live node can run; and which those are.
+
+use super::job_versions::latest_of;
+use super::{JOB_KEY, job_keys, time};
+use crate::error::Result;
+use crate::key::JobKey;
+use crate::store::database::OrphanRows;
+use crate::store::row::{OrphanRow, TypeVersions, UnknownJobRow};
+use crate::store::sql::connection::Backend;
+use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::Value;
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Nullable, Text};
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    job_name: String,
+    #[diesel(sql_type = Text)]
+    job_group: String,
+    #[diesel(sql_type = Text)]
+    job_type: String,
+    #[diesel(sql_type = BigInt)]
+    since_ms: i64,
+}
+
+#[derive(QueryableByName)]
+struct UnknownRow {
+    #[diesel(sql_type = Text)]
+    job_name: String,
+    #[diesel(sql_type = Text)]
+    job_group: String,
+    #[diesel(sql_type = Text)]
+    job_class_name: String,
+    #[diesel(sql_type = BigInt)]
+    version: i64,
+    #[diesel(sql_type = BigInt)]
+    triggers: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    next_fire_time: Option<i64>,
+}
+
+#[derive(QueryableByName)]
+struct KeyRow {
+    #[diesel(sql_type = Text)]
+    job_name: String,
+    #[diesel(sql_type = Text)]
+    job_group: String,
+}
+
+/// Orphans that are gone, or were replaced by a program that knows nothing of this table.
+pub(super) const STRAY: &str = "{p}CN_ORPHANS WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}JOB_DETAILS j \
+     WHERE j.sched_name = {p}CN_ORPHANS.sched_name AND j.job_name = {p}CN_ORPHANS.job_name \
+     AND j.job_group = {p}CN_ORPHANS.job_group AND j.job_class_name = {p}CN_ORPHANS.job_type)";
+
+const VERSION: &str = " LEFT JOIN {p}CN_JOB_VERSIONS v ON v.sched_name = j.sched_name AND v.job_name = j.job_name \
+     AND v.job_group = j.job_group AND v.job_type = j.job_class_name";
+
+impl SqlSession<'_, '_> {
+    /// That nobody who has these types can run a job `j` whose version is `v`.
+    fn is_unknown(&self, known: &TypeVersions) -> (String, Vec<Value>) {
+        if known.is_empty() {
+            return ("1 = 1".to_owned(), Vec::new());
+        }
+        let later: TypeVersions = known.iter().filter(|(_, n)| **n > 1).map(|(t, n)| (t.clone(), *n)).collect();
+        let (latest, more) = latest_of("j.job_class_name", &later);
+        let (of_types, mut values) = match self.backend() {
+            Backend::Postgres => (
+                "NOT j.job_class_name = ANY(?)".to_owned(),
+                vec![Value::Texts(known.keys().cloned().map(Some).collect())],
+            ),
+            _ => {
+                let marks = vec!["?"; known.len()].join(", ");
+                (format!("j.job_class_name NOT IN ({marks})"), known.keys().map(Value::from).collect())
+            }
+        };
+        values.extend(more);
+        (format!("({of_types} OR v.version > {latest})"), values)
+    }
+}
+
+impl OrphanRows for SqlSession<'_, '_> {
+    fn unknown_jobs(&mut self, known: &TypeVersions, limit: usize) -> Result<Vec<UnknownJobRow>> {
+        let (is_unknown, types) = self.is_unknown(known);
+        let text = format!(
+            "SELECT j.job_name AS job_name, j.job_group AS job_group, j.job_class_name AS job_class_name, \
+             COALESCE(v.version, 1) AS version, COUNT(t.trigger_name) AS triggers, \
+             MIN(CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time END) AS next_fire_time \
+             FROM {{p}}JOB_DETAILS j{VERSION} LEFT JOIN {{p}}TRIGGERS t ON t.sched_name = j.sched_name \
+             AND t.job_name = j.job_name AND t.job_group = j.job_group \
+             WHERE j.sched_name = ? AND {is_unknown} \
+             GROUP BY j.job_name, j.job_group, j.job_class_name, v.version ORDER BY j.job_group, j.job_name LIMIT ?"
+        );
+        let mut values = vec![self.name()];
+        values.extend(types);
+        values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
+        let rows: Vec<UnknownRow> = self.load(&text, &values)?;
+        let row = |row: UnknownRow| UnknownJobRow {
+            job: JobKey::new(row.job_group, row.job_name),
+            job_type: row.job_class_name,
+            version: row.version,
+            triggers: row.triggers,
+            next_ms: time(row.next_fire_time),
+        };
+        Ok(rows.into_iter().map(row).collect())
+    }
+
+    fn unknown_due_jobs(&mut self, known: &TypeVersions, before_ms: i64, limit: usize) -> Result<Vec<JobKey>> {
+        let (is_unknown, types) = self.is_unknown(known);
+        let text = format!(
+            "SELECT DISTINCT j.job_name AS job_name, j.job_group AS job_group FROM {{p}}TRIGGERS t \
+             JOIN {{p}}JOB_DETAILS j ON j.sched_name = t.sched_name AND j.job_name = t.job_name \
+             AND j.job_group = t.job_group{VERSION} WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' \
+             AND t.next_fire_time <= ? AND {is_unknown} ORDER BY j.job_group, j.job_name LIMIT ?"
+        );
+        let mut values = vec![self.name(), before_ms.into()];
+        values.extend(types);
+        values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
+        let rows: Vec<KeyRow> = self.load(&text, &values)?;
+        Ok(rows.into_iter().map(|row| JobKey::new(row.job_group, row.job_name)).collect())
+    }
+
+    fn orphans(&mut self) -> Result<Vec<OrphanRow>> {
+        let text = "SELECT job_name AS job_name, job_group AS job_group, job_type AS job_type, since_ms AS since_ms \
+             FROM {p}CN_ORPHANS WHERE sched_name = ? ORDER BY job_group, job_name";
+        let rows: Vec<Row> = self.load(text, &[self.name()])?;
+        let row = |row: Row| OrphanRow {
+            job: JobKey::new(row.job_group, row.job_name),
+            job_type: row.job_type,
+            since_ms: row.since_ms,
+        };
+        Ok(rows.into_iter().map(row).collect())
+    }
+
+    fn insert_orphans(&mut self, rows: &[OrphanRow]) -> Result<()> {
+        let row = |row: &OrphanRow| {
+            vec![row.job.name().into(), row.job.group().into(), (&row.job_type).into(), row.since_ms.into()]
+        };
+        let columns = ["job_name", "job_group", "job_type", "since_ms"];
+        self.insert_rows("CN_ORPHANS", &columns, &rows.iter().map(row).collect::<Vec<_>>())
+    }
+
+    fn delete_orphans(&mut self, jobs: &[JobKey]) -> Result<()> {
+        self.delete_rows("CN_ORPHANS", &JOB_KEY, &job_keys(jobs), "").map(drop)
+    }
+}

@@ -1,0 +1,95 @@
+//! Jobs that no node can run; jobs that get other keys and types.
+
+use super::{Place, text, write_config};
+use crate::node::Node;
+use serde_json::{Value, json};
+
+fn jobs(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|one| text(one, "job")).collect()
+}
+
+#[test]
+fn orphans_are_listed_named_by_doctor_and_deleted() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "");
+    place.fine("migrate");
+    place.fine("schedule --job g.gone --type demo.gone --trigger g.gone --at 2040-01-01T00:00:00Z");
+    place.fine("job add g.idle --type demo.gone");
+    place.fine("schedule --job g.run --type command --trigger g.run --at 2040-01-01T00:00:00Z --data argv=true");
+    // Without a node nobody knows who would come back.
+    let complaint = place.refused(1, "orphans");
+    assert!(complaint.contains("no node is alive"), "{complaint}");
+    assert_eq!(place.json("doctor"), json!({"findings": []}));
+
+    let node = Node::start(&place);
+    let found = place.json("orphans");
+    assert_eq!(jobs(&found), ["g.gone", "g.idle"]);
+    let first = &found[0];
+    assert_eq!((text(first, "type"), text(first, "reason")), ("demo.gone", "no live node has job type `demo.gone`"));
+    assert_eq!((&first["triggers"], &first["next_fire_ms"]), (&json!(1), &json!(2_208_988_800_000_i64)));
+    assert!(first["since_ms"].is_i64() && first["deleted"] == json!(false), "{first}");
+    assert!(place.fine("orphans").contains("no live node has job type"));
+    assert!(place.fine("orphans --older-than 1h").contains("no job is without a node that can run it for 1 h 0 min"));
+
+    let doctor = place.run(&["doctor", "--json"]).with(1, "doctor");
+    let doctor: Value = serde_json::from_str(&doctor.out).unwrap();
+    let findings: Vec<_> =
+        doctor["findings"].as_array().unwrap().iter().map(|f| (text(f, "kind"), text(f, "subject"))).collect();
+    assert_eq!(findings, [("unknown_type", "g.gone"), ("unknown_type", "g.idle")]);
+    assert!(text(&doctor["findings"][0], "detail").contains("due 2040-01-01T00:00:00.000Z"), "{doctor}");
+
+    let why = place.json("explain g.gone");
+    assert!(why["reasons"].to_string().contains("nobody will take it: no live node has job type"), "{why}");
+
+    assert_eq!(place.json("orphans --older-than 1h --delete"), json!([]));
+    assert_eq!(jobs(&place.json("orphans --delete")), ["g.gone", "g.idle"]);
+    assert_eq!(jobs(&place.json("job list")), ["g.run"]);
+    assert_eq!(place.json("orphans"), json!([]));
+    assert_eq!(place.json("doctor --invariants"), json!({"findings": []}));
+    assert_eq!(node.stop(), Some(0));
+}
+
+#[test]
+fn a_job_is_renamed_with_its_triggers() {
+    let place = Place::new();
+    place.fine("migrate");
+    place.fine("schedule --job g.old --type t --trigger g.one --every 1h --data a=1");
+    place.fine("schedule --job g.old --type t --trigger g.two --every 2h --data a=1");
+    let looked = place.json("job rename g.old h.new --dry-run");
+    assert_eq!(looked, json!({"old": "g.old", "new": "h.new", "triggers": 2, "dry_run": true}));
+    assert_eq!(jobs(&place.json("job list")), ["g.old"]);
+    assert_eq!(place.fine("job rename g.old h.new"), "renamed g.old to h.new, with 2 triggers\n");
+    let job = place.json("job show h.new");
+    assert_eq!((&job["triggers"], &job["data"]), (&json!(["g.one", "g.two"]), &json!({"a": "1"})));
+    assert!(place.refused(1, "job rename g.old h.newer").contains("job `g.old` does not exist"));
+    place.fine("job add g.other --type t");
+    assert!(place.refused(1, "job rename g.other h.new").contains("h.new"));
+}
+
+#[test]
+fn jobs_of_a_type_get_another() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "");
+    place.fine("migrate");
+    for name in ["a", "b"] {
+        place.fine(&format!("job add g.{name} --type old --data n={name}"));
+    }
+    place.fine("job add g.c --type other --data-version 3");
+    let looked = place.json("job migrate --type old new --dry-run");
+    assert_eq!((&looked["changed"], &looked["dry_run"]), (&json!(["g.a", "g.b"]), &json!(true)));
+    assert_eq!(text(&place.json("job show g.a"), "type"), "old");
+    let said = place.fine("job migrate --type old new");
+    assert_eq!(said, "changed g.a\nchanged g.b\nchanged 2 jobs from type old to new\n");
+    let job = place.json("job show g.b");
+    assert_eq!((text(&job, "type"), &job["data"], &job["data_version"]), ("new", &json!({"n": "b"}), &json!(1)));
+    assert_eq!(place.json("job show g.c")["data_version"], json!(3));
+    place.refused(2, "job migrate --type old");
+
+    // Where nobody has the new type, that is said.
+    let node = Node::start(&place);
+    let ran = place.run(&["job", "migrate", "--type", "new", "newer"]).with(0, "migrate");
+    assert!(ran.err.contains("warning: no live node has job type `newer`"), "{}", ran.err);
+    let ran = place.run(&["job", "migrate", "--type", "newer", "command"]).with(0, "migrate");
+    assert_eq!(ran.err, "");
+    assert_eq!(node.stop(), Some(0));
+}
