@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::listener::log;
 use crate::store::{AcquireRequest, FireBundle, Owner, Reservation};
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -36,6 +37,8 @@ pub(crate) struct Acquirer {
     lingering: Option<Duration>,
     /// An answer of the store was lost: see [`Acquirer::recover_forgotten`].
     is_in_doubt: bool,
+    /// How many times a wait for the next look was asked for.
+    polls: u64,
 }
 
 /// A reservation and the ticks at which it is due.
@@ -64,6 +67,7 @@ impl Acquirer {
             is_more: false,
             lingering: None,
             is_in_doubt: false,
+            polls: 0,
         }
     }
 
@@ -209,7 +213,7 @@ impl Acquirer {
         let look_ahead_ms = millis(node.look_ahead());
         if !self.is_more {
             let (now_ms, earliest) = node.store.earliest_due(job_types)?;
-            let poll = node.poll_interval();
+            let poll = self.poll_interval();
             match earliest {
                 Some(earliest) if earliest <= now_ms.saturating_add(look_ahead_ms) => {}
                 Some(earliest) => return Ok(Found::Nothing(self.before(earliest - look_ahead_ms - now_ms, poll))),
@@ -244,7 +248,18 @@ impl Acquirer {
             return Ok(Found::Something);
         }
         let wait_ms = brought.unreserved_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(brought.now_ms));
-        Ok(Found::Nothing(self.before(wait_ms, node.poll_interval())))
+        let poll = self.poll_interval();
+        Ok(Found::Nothing(self.before(wait_ms, poll)))
+    }
+
+    /// How long to wait for the next look: not in step with other nodes (DS-49).
+    fn poll_interval(&mut self) -> Duration {
+        self.polls = self.polls.wrapping_add(1);
+        shortened(
+            self.node.poll_interval(),
+            self.node.settings.scheduler.poll_jitter,
+            (&self.node.instance, self.polls),
+        )
     }
 
     /// Ticks in so many milliseconds, but not later than the next poll.
@@ -301,6 +316,14 @@ impl Acquirer {
     }
 }
 
+/// An interval that is up to so many percent shorter, by a throw that is the same for the same seed.
+fn shortened(interval: Duration, percent: u32, seed: impl Hash) -> Duration {
+    let mut hasher = DefaultHasher::new();
+    seed.hash(&mut hasher);
+    let thousandths = u32::try_from(hasher.finish() % 1000).unwrap_or(0);
+    interval - interval / 100 * percent.min(100) * thousandths / 1000
+}
+
 impl Service for Acquirer {
     fn name(&self) -> &'static str {
         "acquirer"
@@ -321,5 +344,21 @@ impl Service for Acquirer {
         if let Err(error) = self.release_unwanted() {
             log::leave_failed(&self.node.instance, &error.to_string());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_poll_is_shortened_by_what_the_jitter_allows_and_not_always_the_same() {
+        let second = Duration::from_secs(1);
+        let throws: Vec<Duration> = (0..1000).map(|poll| shortened(second, 10, ("n1", poll))).collect();
+        assert!(throws.iter().all(|throw| *throw <= second && *throw >= second * 9 / 10));
+        assert!(throws.iter().any(|throw| *throw < second * 92 / 100));
+        assert!(throws.iter().any(|throw| *throw > second * 98 / 100));
+        assert_eq!(shortened(second, 0, 7), second);
+        assert_eq!(shortened(second, 10, 7), shortened(second, 10, 7), "the same throw for the same seed");
     }
 }

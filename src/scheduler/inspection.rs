@@ -115,13 +115,22 @@ impl Scheduler {
     /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted), or does not look.
     pub fn interrupt(&self, key: &JobKey) -> usize {
         let fires = self.inner.node.standing.fires();
-        fires.iter().filter(|fire| fire.job == *key).map(|fire| fire.stop(StopReason::Cancelled)).count()
+        let mut asked = 0;
+        for fire in fires.iter().filter(|fire| fire.job == *key) {
+            fire.stop(StopReason::Cancelled);
+            asked += 1;
+        }
+        asked
     }
 
     /// Asks one run on this node to stop; false if it is not here.
     pub fn interrupt_fire(&self, fire_id: &str) -> bool {
         let fires = self.inner.node.standing.fires();
-        fires.iter().filter(|fire| fire.fire_id() == fire_id).map(|fire| fire.stop(StopReason::Cancelled)).count() > 0
+        let fire = fires.iter().find(|fire| fire.fire_id() == fire_id);
+        fire.inspect(|fire| {
+            fire.stop(StopReason::Cancelled);
+        })
+        .is_some()
     }
 
     /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or was asked before. Another node

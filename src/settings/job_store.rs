@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::trigger::TriggerOrder;
+
 use super::reader::{Reader, is_class};
 use super::thread_pool::misnamed;
 
@@ -54,6 +56,9 @@ pub struct JobStoreSettings {
     /// Whose clock decides about check-ins; the database's, on SQLite the node's.
     /// Property `carnelian.jobStore.clock`.
     pub clock: ClockSource,
+    /// Whether the earliest of the due triggers fires first, or the most important; the earliest, as in Quartz.
+    /// Property `carnelian.jobStore.triggerOrder`.
+    pub trigger_order: TriggerOrder,
     /// Time between two audits for jobs that no live node can run; 24 h.
     /// Property `carnelian.jobStore.orphanAuditInterval` (ms, or a text such as `24h`).
     pub orphan_audit_interval: Duration,
@@ -115,6 +120,10 @@ impl JobStoreSettings {
             data_source: reader.text("jobStore.dataSource"),
             retry_log_threshold: reader.count("jobStore.retryableActionErrorLogThreshold").unwrap_or(1),
             clock,
+            trigger_order: match reader.chose("carnelian.jobStore.triggerOrder", "priority-then-time") {
+                true => TriggerOrder::PriorityThenTime,
+                false => TriggerOrder::TimeThenPriority,
+            },
             orphan_audit_interval: reader.duration("carnelian.jobStore.orphanAuditInterval"),
             delete_unresolved_after: reader
                 .given("carnelian.jobStore.deleteUnresolvedAfter")

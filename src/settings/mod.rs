@@ -31,6 +31,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+pub use crate::trigger::TriggerOrder;
 pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
 pub use data_source::DataSourceSettings;
 pub use executions::ExecutionSettings;

@@ -29,6 +29,9 @@ pub struct SchedulerSettings {
     /// Work stored by this node is seen at once. A shorter interval costs a few reading statements a second.
     /// Property `carnelian.scheduler.pollInterval`.
     pub poll_interval: Duration,
+    /// By how many percent a poll interval is shortened at most, at random, so that nodes do not look in step; 10.
+    /// Property `carnelian.scheduler.pollJitter`.
+    pub poll_jitter: u32,
     /// Time before the acquisition thread tries again when the database cannot be reached; 15 s.
     /// Property `scheduler.dbFailureRetryInterval` (ms).
     pub db_failure_retry_interval: Duration,
@@ -72,6 +75,7 @@ impl SchedulerSettings {
             instance_id: InstanceIdSetting::read(reader, clustered),
             idle_wait_time: reader.duration("scheduler.idleWaitTime"),
             poll_interval: reader.duration("carnelian.scheduler.pollInterval"),
+            poll_jitter: reader.count("carnelian.scheduler.pollJitter").unwrap_or(10),
             db_failure_retry_interval: reader.duration("scheduler.dbFailureRetryInterval"),
             batch_max_count: reader.count("scheduler.batchTriggerAcquisitionMaxCount").unwrap_or(thread_count.max(1)),
             batch_time_window: reader.duration("scheduler.batchTriggerAcquisitionFireAheadTimeWindow"),
@@ -94,6 +98,7 @@ impl fmt::Debug for SchedulerSettings {
             .field("instance_id", &self.instance_id)
             .field("idle_wait_time", &self.idle_wait_time)
             .field("poll_interval", &self.poll_interval)
+            .field("poll_jitter", &self.poll_jitter)
             .field("db_failure_retry_interval", &self.db_failure_retry_interval)
             .field("batch_max_count", &self.batch_max_count)
             .field("batch_time_window", &self.batch_time_window)

@@ -49,6 +49,7 @@ pub use crate::rules::invariants::{Violation, violations};
 
 use crate::clock::Clock;
 use crate::settings::HistoryRecord;
+use crate::trigger::TriggerOrder;
 use chrono_tz::Tz;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,6 +78,8 @@ pub struct StoreSettings {
     /// `carnelian.cluster.ownTypesBesideQuartz`: whether job types that no Java class can have may be stored while a node
     /// of Quartz is a member of the cluster. Default false.
     pub own_types_beside_quartz: bool,
+    /// `carnelian.jobStore.triggerOrder`: which of the due triggers is acquired first. Default: the earliest.
+    pub trigger_order: TriggerOrder,
     /// `carnelian.cluster.takeoverDelay`: how long after a conviction its work is left alone. Default 0.
     pub takeover_delay: Duration,
     /// `carnelian.history.record`: which fires are written into the history. Default all.
@@ -98,6 +101,7 @@ impl Default for StoreSettings {
             checkin_interval: Duration::from_secs(15),
             checkin_tolerance: Duration::from_millis(7500),
             own_types_beside_quartz: false,
+            trigger_order: TriggerOrder::default(),
             takeover_delay: Duration::ZERO,
             history_record: HistoryRecord::All,
             history_retention: Duration::from_secs(7 * 24 * 3600),

@@ -46,6 +46,7 @@ fn store_settings(settings: &Settings) -> StoreSettings {
         checkin_interval: store.checkin_interval,
         checkin_tolerance: store.checkin_misfire_threshold,
         own_types_beside_quartz: settings.cluster.own_types_beside_quartz,
+        trigger_order: store.trigger_order,
         takeover_delay: settings.cluster.takeover_delay,
         history_record: settings.history.record,
         history_retention: settings.history.retention,

@@ -5,6 +5,7 @@ mod history;
 pub use history::{EndRow, HistoryFilter, HistoryRow};
 
 use crate::key::{JobKey, TriggerKey};
+use crate::trigger::TriggerOrder;
 use crate::trigger::TriggerState;
 
 /// A row of `JOB_DETAILS`.
@@ -407,6 +408,10 @@ pub struct DueQuery<'a> {
     pub job_types: &'a [String],
     /// Of the types that are not here, only jobs whose data are of the first version; of these, up to the one given.
     pub versions: &'a TypeVersions,
+    /// Which come first.
+    pub order: TriggerOrder,
+    /// The store's time: with [`TriggerOrder::PriorityThenTime`] what is not due yet comes after all that is.
+    pub now_ms: i64,
     /// At most so many.
     pub limit: usize,
     /// Leaving out the first so many.

@@ -144,6 +144,8 @@ impl JobStore {
                 break;
             }
             let candidates = s.due(&DueQuery {
+                order: self.settings.trigger_order,
+                now_ms,
                 no_later_than_ms: now_ms.saturating_add(request.look_ahead_ms.max(request.fire_ahead_ms)),
                 misfired_before_ms: self.misfired_before(now_ms),
                 job_types: request.job_types,

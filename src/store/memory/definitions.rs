@@ -8,6 +8,7 @@ use crate::store::row::{
     Advance, Candidate, Counts, DueQuery, FiredState, JobRow, PolicyRow, ScheduleRow, Selection, TriggerRow,
     TypeVersions,
 };
+use crate::trigger::TriggerOrder;
 use crate::trigger::{Schedule, TriggerState};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -270,7 +271,11 @@ impl TriggerRows for MemorySession<'_> {
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         self.reads()?;
-        let rows = self.waiting(query.no_later_than_ms, query.misfired_before_ms, query.job_types, query.versions);
+        let mut rows = self.waiting(query.no_later_than_ms, query.misfired_before_ms, query.job_types, query.versions);
+        if query.order == TriggerOrder::PriorityThenTime {
+            // They are in order of time.
+            rows.sort_by_key(|t| (t.next_ms > Some(query.now_ms), Reverse(t.priority)));
+        }
         Ok(rows.into_iter().skip(query.offset).take(query.limit).filter_map(|t| self.candidate(t)).collect())
     }
 

@@ -116,7 +116,7 @@ impl JobStore {
     /// Recovers fires of the node itself that will not end: their workers died, or were given up.
     ///
     /// # Errors
-    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered; what the database reports after the bounded
+    /// [`Error::Fenced`] if `owner` is not registered; what the database reports after the bounded
     /// retries.
     pub fn give_up(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
         self.retrying(

@@ -295,3 +295,38 @@ fn break_trigger(cluster: &Cluster, name: &str, change: impl Fn(&mut TriggerRow)
         s.insert_triggers(&rows)
     });
 }
+
+/// DS-46: the order of db-scheduler, if the settings ask for it: priority before time, among what is due.
+#[test]
+fn the_most_important_may_come_before_the_earliest() {
+    use carnelian::settings::TriggerOrder;
+    for (order, expected) in [
+        (TriggerOrder::TimeThenPriority, ["old", "urgent", "new", "soon"]),
+        (TriggerOrder::PriorityThenTime, ["urgent", "old", "new", "soon"]),
+    ] {
+        let cluster = Cluster::with(open, |settings| settings.trigger_order = order);
+        let node = cluster.node("A");
+        let at = |ms| NOW - ms;
+        cluster.schedule(
+            job("a"),
+            [
+                once("new", "a", at(1)).priority(1),
+                once("old", "a", at(30)).priority(1),
+                once("urgent", "a", at(20)).priority(9),
+                // More important than any, and not due yet.
+                once("soon", "a", NOW + SECOND).priority(10),
+            ],
+        );
+        let mut taken = Vec::new();
+        for _ in 0..4 {
+            let acquisition = node.try_acquire(1).unwrap();
+            taken.extend(acquisition.fired.iter().map(|fire| fire.trigger.key().name().to_owned()));
+            taken.extend(acquisition.reserved.iter().map(|reserved| reserved.trigger.name().to_owned()));
+            for fire in &acquisition.fired {
+                node.complete(fire);
+            }
+            node.store.release(&acquisition.reserved).unwrap();
+        }
+        assert_eq!(taken, expected, "{order:?}");
+    }
+}

@@ -85,6 +85,26 @@ fn stories() -> Vec<Story> {
             let imported = c.store.import(&file)?;
             Ok(format!("{} {} {}", imported.deleted_jobs.len(), imported.jobs.len(), imported.triggers.len()))
         })),
+        story!("rename_job", |_, _| Box::new(|c, _| {
+            c.store.rename_job(&job_key("plain"), &job_key("renamed"), false).map(|r| r.triggers.to_string())
+        })),
+        story!("migrate_jobs", |_, _| Box::new(|c, _| {
+            let upgrade = |_: u32, data: &mut JobDataMap| {
+                data.put("n", 7);
+                Ok(2)
+            };
+            c.store.migrate_jobs("work", "other", Some(&upgrade), false).map(|m| m.changed.len().to_string())
+        })),
+        story!("delete_orphans", |_, nodes| {
+            for node in nodes {
+                node.store.set_job_types(vec![super::job_types::info("other", 1)]);
+                node.check_in();
+            }
+            Box::new(|c, _| {
+                let noted = c.store.note_orphans()?.jobs.len();
+                c.store.delete_orphans(std::time::Duration::ZERO).map(|deleted| format!("{noted} {}", deleted.len()))
+            })
+        }),
         story!("clear", |_, _| Box::new(|c, _| c.store.clear().map(|()| String::new()))),
         story!("acquire", |_, _| Box::new(|_, nodes| {
             let a = nodes[0].try_acquire(100)?;

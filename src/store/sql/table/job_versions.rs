@@ -46,13 +46,13 @@ pub(super) fn latest_of(column: &str, versions: &TypeVersions) -> (String, Vec<V
 
 /// That the data of the job of a trigger `t` are of a version that is read here, with its values.
 ///
-/// Where no job has a version, that is found out once and not for each trigger. The subqueries give one value each: a
-/// planner could make joins of others, and begin with them. And it takes an equation for rare: this says of almost all
-/// triggers that they are read, and the search is as cheap as it is thought to be.
+/// Where no job has a version, that is found out once and not for each trigger. Under `NOT` no planner makes joins of the
+/// subqueries, which it might begin with. And since it takes an equation for rare, it takes almost all triggers for ones
+/// that are read: it does not think that it has to search long.
 pub(super) fn is_read_here(name: Value, versions: &TypeVersions) -> (String, Vec<Value>) {
     let (latest, types) = latest_of("v.job_type", versions);
     let text = format!(
-        "NOT ((SELECT COUNT(*) FROM (SELECT 1 AS one FROM {{p}}CN_JOB_VERSIONS x WHERE x.sched_name = ? LIMIT 1) y) = 1 \
+        "NOT (EXISTS (SELECT 1 FROM {{p}}CN_JOB_VERSIONS x WHERE x.sched_name = ?) \
          AND COALESCE((SELECT CASE WHEN v.version <= {latest} THEN 1 ELSE 0 END FROM {{p}}CN_JOB_VERSIONS v \
          WHERE v.sched_name = t.sched_name AND v.job_name = t.job_name AND v.job_group = t.job_group), 1) = 0)"
     );

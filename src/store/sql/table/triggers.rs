@@ -16,6 +16,7 @@ use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow, Typ
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
+use crate::trigger::TriggerOrder;
 use crate::trigger::TriggerState;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
@@ -293,16 +294,24 @@ impl TriggerRows for SqlSession<'_, '_> {
         let (of_types, types) = self.of_types(query.job_types, query.versions);
         // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
         // once may begin with the jobs and sort the whole backlog.
+        let (order, ordered_by): (_, &[i64]) = match query.order {
+            TriggerOrder::TimeThenPriority => ("t.next_fire_time ASC, t.priority DESC", &[]),
+            TriggerOrder::PriorityThenTime => (
+                "CASE WHEN t.next_fire_time <= ? THEN 0 ELSE 1 END, t.priority DESC, t.next_fire_time ASC",
+                &[query.now_ms],
+            ),
+        };
         let head = format!(
-            "(SELECT * FROM {{p}}TRIGGERS t WHERE {} AND {of_types} \
-             ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?)",
+            "(SELECT * FROM {{p}}TRIGGERS t WHERE {} AND {of_types} ORDER BY {order} LIMIT ? OFFSET ?)",
             waiting()
         );
-        let text = format!("{} ORDER BY t.next_fire_time ASC, t.priority DESC", self.candidates_from(&head));
+        let text = format!("{} ORDER BY {order}", self.candidates_from(&head));
         let mut values = vec![self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()];
         values.extend(types);
+        values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
         values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
         values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
+        values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
         let rows: Vec<CandidateRow> = self.load(&text, &values)?;
         self.with_kinds(rows)
     }
