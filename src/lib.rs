@@ -38,10 +38,12 @@ pub use scheduler::{
 
 pub use signal::{Signal, Woken};
 pub use store::row::HistoryRow;
-pub use store::{HistoryQuery, Rerun, RerunReason};
+pub use store::{
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryQuery, Rerun, RerunReason, SkipReason, SkippedFires,
+};
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,
-    MisfireInstruction, RecurrenceSchedule, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
+    MisfireInstruction, Overlap, RecurrenceSchedule, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
     TriggerOption, TriggerState,
 };
 

@@ -4,7 +4,7 @@ use super::log;
 use super::roll::Roll;
 use super::{FireEnd, FireEvent, JobListener, SchedulerListener, TriggerListener};
 use crate::key::TriggerKey;
-use crate::store::CompletionInstruction;
+use crate::store::{CompletionInstruction, SkippedFires};
 use crate::trigger::Trigger;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,6 +38,10 @@ impl Listeners {
 
     pub(crate) fn trigger_misfired(&self, trigger: &Trigger) {
         self.each_trigger(trigger.key(), "trigger_misfired", |listener| listener.trigger_misfired(trigger));
+    }
+
+    pub(crate) fn fires_skipped(&self, skipped: &SkippedFires) {
+        self.each_trigger(&skipped.trigger, "fires_skipped", |listener| listener.fires_skipped(skipped));
     }
 
     pub(crate) fn job_to_be_executed(&self, fire: &FireEvent<'_>) {

@@ -3,7 +3,7 @@
 use super::{FireEnd, FireEvent};
 use crate::job::StuckAction;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::{AuditPass, Imported, Orphan, Recovered};
+use crate::store::{AuditPass, Imported, Orphan, Recovered, SkippedFires};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;
 
@@ -200,6 +200,27 @@ pub(crate) fn unreadable(trigger: &TriggerKey, why: &str) {
 
 pub(crate) fn misfired(trigger: &TriggerKey) {
     debug!("misfired trigger={trigger}");
+}
+
+pub(crate) fn skipped(skipped: &SkippedFires) {
+    let SkippedFires { trigger, job, first_ms, times, reason } = skipped;
+    info!("left out trigger={trigger} job={job} times={times} first_ms={first_ms} reason={}", reason.name());
+}
+
+pub(crate) fn waits_for_earlier_run(trigger: &TriggerKey) {
+    debug!("due and waits for an earlier run of it trigger={trigger}");
+}
+
+pub(crate) fn cancelled_by_trigger(fire_id: &str, is_here: bool) {
+    if is_here {
+        info!("asked to stop, since its trigger is due again fire={fire_id}");
+    } else {
+        info!("asked to stop on its node, since its trigger is due again fire={fire_id}");
+    }
+}
+
+pub(crate) fn paused_after_failure(trigger: &TriggerKey) {
+    warn!("paused since a run of it failed trigger={trigger}");
 }
 
 pub(crate) fn fired(fire: &FireEvent<'_>) {

@@ -21,7 +21,7 @@ pub(crate) use history::{HistoryClock, JobHistory, TriggerHistory};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
-use crate::store::{CompletionInstruction, Orphan, Recovered};
+use crate::store::{CompletionInstruction, Orphan, Recovered, SkippedFires};
 use crate::trigger::Trigger;
 use std::time::Duration;
 
@@ -89,6 +89,12 @@ pub trait TriggerListener: Send + Sync + 'static {
         let _ = trigger;
     }
 
+    /// This node left out times of the trigger, since an earlier fire was still running (its
+    /// [`Overlap`](crate::Overlap)) or since they were older than its catch-up window.
+    fn fires_skipped(&self, skipped: &SkippedFires) {
+        let _ = skipped;
+    }
+
     /// The job has run and this is what becomes of the trigger.
     fn trigger_complete(&self, fire: &FireEvent<'_>, instruction: CompletionInstruction) {
         let _ = (fire, instruction);
@@ -108,7 +114,7 @@ pub trait SchedulerListener: Send + Sync + 'static {
     fn job_unscheduled(&self, trigger: &TriggerKey) {}
     /// A trigger will not fire again.
     fn trigger_finalized(&self, trigger: &TriggerKey) {}
-    /// A trigger was paused.
+    /// A trigger was paused, by a call or since a run of it failed.
     fn trigger_paused(&self, trigger: &TriggerKey) {}
     /// The triggers of these groups were paused.
     fn triggers_paused(&self, groups: &GroupMatcher) {}

@@ -2,7 +2,8 @@
 
 use crate::calendar::Calendar;
 use crate::job::JobDetail;
-use crate::trigger::{Trigger, TriggerState};
+use crate::rules::passing_over::pass_over;
+use crate::trigger::{Overlap, Trigger, TriggerState};
 
 /// What becomes of the trigger's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,8 @@ pub(crate) enum AfterFire {
     Goes,
 }
 
-/// Moves `trigger` on by one fire, past what its calendar excludes, and says what becomes of its row.
+/// Moves `trigger` on by one fire, past what its calendar excludes, and says what becomes of its row, and which times are
+/// left out, as their first and their number: a fire that may not overlap stands for all that have come due by now.
 ///
 /// A one-shot whose job asks for recovery keeps its row until the job has ended, since recovery reads the trigger's
 /// data from it; so does every other with `keeps_row`.
@@ -23,12 +25,15 @@ pub(crate) fn fire(
     calendar: Option<&Calendar>,
     keeps_row: bool,
     now_ms: i64,
-) -> AfterFire {
+) -> (AfterFire, Option<(i64, u64)>) {
     trigger.triggered(calendar, now_ms);
-    match (trigger.next_ms, job.requests_recovery || keeps_row, job.disallow_concurrent_execution) {
+    let overdue = trigger.next_ms.filter(|next_ms| trigger.policies.overlap != Overlap::AllowAll && *next_ms <= now_ms);
+    let left_out = overdue.map(|first_ms| (first_ms, pass_over(trigger, now_ms.saturating_add(1), calendar, now_ms)));
+    let after = match (trigger.next_ms, job.requests_recovery || keeps_row, job.disallow_concurrent_execution) {
         (None, true, _) => AfterFire::Stays(TriggerState::Complete),
         (None, false, _) => AfterFire::Goes,
         (Some(_), _, true) => AfterFire::Stays(TriggerState::Blocked),
         (Some(_), _, false) => AfterFire::Stays(TriggerState::Waiting),
-    }
+    };
+    (after, left_out)
 }

@@ -1,10 +1,13 @@
 //! Rules: what is to be done, decided from values alone.
 
 pub(crate) mod acquisition;
+pub(crate) mod backfill;
 pub(crate) mod failover;
 pub(crate) mod firing;
 pub(crate) mod import;
 pub(crate) mod invariants;
 pub(crate) mod misfire;
 pub(crate) mod new_calendar;
+pub(crate) mod overlap;
+pub(crate) mod passing_over;
 pub(crate) mod watch;

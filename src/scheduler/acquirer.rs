@@ -3,10 +3,11 @@
 use super::node::{Node, millis};
 use super::running::FireTask;
 use super::service::{Next, Service};
+use super::stop::StopReason;
 use super::worker_pool::WorkerPool;
 use crate::error::{Error, Result};
 use crate::listener::log;
-use crate::store::{AcquireRequest, FireBundle, Owner, Reservation};
+use crate::store::{AcquireRequest, Acquisition, FireBundle, Owner, Reservation};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -180,10 +181,11 @@ impl Acquirer {
             return Ok(());
         }
         self.is_in_doubt = true;
-        let bundles = self.node.store.fire(owner, &due)?;
+        let brought = self.node.store.fire_reserved(owner, &due)?;
         self.reserved.retain(|held| held.due > now);
         self.count_reserved();
-        self.take_over(owner, bundles);
+        self.tell_passed(&brought);
+        self.take_over(owner, brought.fired);
         self.is_in_doubt = false;
         Ok(())
     }
@@ -233,6 +235,7 @@ impl Acquirer {
         self.is_in_doubt = true;
         let brought = node.store.acquire(owner, &request)?;
         let now = node.clock.ticks();
+        let passed = self.tell_passed(&brought);
         node.quarantine.add(brought.unreadable, now);
         let count = brought.fired.len() + brought.reserved.len();
         for reservation in brought.reserved {
@@ -244,7 +247,7 @@ impl Acquirer {
         self.take_over(owner, brought.fired);
         self.is_in_doubt = false;
         self.is_more = count >= max;
-        if count > 0 {
+        if count + passed > 0 {
             return Ok(Found::Something);
         }
         let wait_ms = brought.unreserved_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(brought.now_ms));
@@ -274,6 +277,31 @@ impl Acquirer {
             Some(at) => Next::At(at),
             None => Next::WhenSignalled,
         }
+    }
+
+    /// Tells what did not fire by the policies of its triggers, and asks the runs here to stop that are to; returns how many
+    /// triggers there were.
+    fn tell_passed(&self, brought: &Acquisition) -> usize {
+        let node = &*self.node;
+        for trigger in &brought.misfired {
+            node.counters.misfires.add(1);
+            log::misfired(trigger.key());
+            node.listeners.trigger_misfired(trigger);
+        }
+        node.note_skipped(&brought.skipped);
+        node.note_finalized(&brought.finalized);
+        brought.waiting.iter().for_each(log::waits_for_earlier_run);
+        if !brought.cancelled.is_empty() {
+            let here = node.standing.fires();
+            for fire_id in &brought.cancelled {
+                let handle = here.iter().find(|handle| handle.fire_id() == fire_id);
+                log::cancelled_by_trigger(fire_id, handle.is_some());
+                if let Some(handle) = handle {
+                    handle.stop(StopReason::Cancelled);
+                }
+            }
+        }
+        brought.skipped.len() + brought.waiting.len()
     }
 
     fn take_over(&mut self, owner: &Owner, bundles: Vec<FireBundle>) {

@@ -195,6 +195,7 @@ pub(super) fn note_recovered(node: &Node, recovered: &Recovered) {
     node.counters.recoveries_recovered.add(recovered.recovery_triggers.len());
     node.counters.recoveries_lost.add(recovered.lost.len());
     log::recovered(&node.instance, recovered);
+    node.note_skipped(&recovered.skipped);
     node.listeners.scheduler("instance_recovered", |listener| listener.instance_recovered(recovered));
 }
 

@@ -4,7 +4,7 @@ use super::node::Node;
 use super::service::{Next, Service};
 use crate::error::Result;
 use crate::listener::log;
-use crate::store::{Completion, CompletionInstruction, CompletionOutcome, Owner};
+use crate::store::{Completion, CompletionInstruction, CompletionOutcome, Owner, Recorded};
 use crossbeam_channel::Receiver;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,15 +96,15 @@ impl Completer {
 
     /// Records the batch. A failure that will not pass by itself concerns one of them: they are recorded singly then.
     fn record(&mut self, owner: &Owner) -> Result<()> {
-        match self.node.store.complete(owner, &self.batch) {
-            Ok(outcomes) => {
+        match self.node.store.record(owner, &self.batch) {
+            Ok(recorded) => {
                 let batch = std::mem::take(&mut self.batch);
-                self.settled(&batch, &outcomes);
+                self.settled(&batch, &recorded);
                 Ok(())
             }
             Err(error) if error.is_fenced() => {
                 let batch = std::mem::take(&mut self.batch);
-                self.settled(&batch, &vec![CompletionOutcome::Fenced; batch.len()]);
+                self.settled(&batch, &of_another(batch.len()));
                 Ok(())
             }
             Err(error) if error.is_transient() => Err(error),
@@ -115,7 +115,7 @@ impl Completer {
     fn record_singly(&mut self, owner: &Owner) -> Result<()> {
         while let Some(completion) = self.batch.pop() {
             match self.record_one(owner, completion.clone()) {
-                Ok(outcome) => self.settled(&[completion], &[outcome]),
+                Ok(recorded) => self.settled(&[completion], &recorded),
                 Err(error) if error.is_transient() => {
                     self.batch.push(completion);
                     return Err(error);
@@ -129,11 +129,10 @@ impl Completer {
         Ok(())
     }
 
-    fn record_one(&self, owner: &Owner, mut completion: Completion) -> Result<CompletionOutcome> {
-        let one = |completion: &Completion| match self.node.store.complete(owner, std::slice::from_ref(completion)) {
-            Ok(outcomes) => Ok(outcomes.first().copied().unwrap_or(CompletionOutcome::Recorded)),
-            Err(error) if error.is_fenced() => Ok(CompletionOutcome::Fenced),
-            Err(error) => Err(error),
+    fn record_one(&self, owner: &Owner, mut completion: Completion) -> Result<Recorded> {
+        let one = |completion: &Completion| match self.node.store.record(owner, std::slice::from_ref(completion)) {
+            Err(error) if error.is_fenced() => Ok(of_another(1)),
+            other => other,
         };
         let error = match one(&completion) {
             Err(error) if !error.is_transient() && completion.job_data.is_some() => error,
@@ -161,19 +160,19 @@ impl Completer {
     fn retry_parked(&mut self) {
         for ended in std::mem::take(&mut self.parked) {
             match self.record_one(&ended.owner, ended.completion.clone()) {
-                Ok(outcome) => self.settled(&[ended.completion], &[outcome]),
+                Ok(recorded) => self.settled(&[ended.completion], &recorded),
                 Err(_) => self.park(ended),
             }
         }
     }
 
     /// Counts and tells what was committed.
-    fn settled(&self, batch: &[Completion], outcomes: &[CompletionOutcome]) {
+    fn settled(&self, batch: &[Completion], recorded: &Recorded) {
         let node = &*self.node;
         node.unrecorded.remove(batch.iter().map(|completion| completion.fire_id.as_str()));
         node.recorded.raise();
-        let mut frees = false;
-        for (completion, outcome) in batch.iter().zip(outcomes) {
+        let mut frees = !recorded.let_go.is_empty();
+        for (completion, outcome) in batch.iter().zip(&recorded.outcomes) {
             match outcome {
                 // The job has recorded the end of its fire itself.
                 CompletionOutcome::Fenced if completion.by_job => self.ended(completion),
@@ -188,12 +187,25 @@ impl Completer {
                     self.ended(completion);
                 }
             }
-            frees |= completion.nonconcurrent && (completion.by_job || *outcome == CompletionOutcome::Recorded);
+            // What the job has recorded itself may have let a waiting fire go.
+            frees |= completion.by_job || completion.nonconcurrent && *outcome == CompletionOutcome::Recorded;
         }
+        node.note_skipped(&recorded.skipped);
+        for key in &recorded.paused {
+            node.counters.paused_on_failure.add(1);
+            log::paused_after_failure(key);
+            node.listeners.scheduler("trigger_paused", |listener| listener.trigger_paused(key));
+        }
+        node.note_finalized(&recorded.finalized);
         if frees {
             node.acquirer.signal.raise();
         }
     }
+}
+
+/// What there is to say of fires that belonged to another node by then.
+fn of_another(fires: usize) -> Recorded {
+    Recorded { outcomes: vec![CompletionOutcome::Fenced; fires], ..Recorded::default() }
 }
 
 impl Completer {

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::job_file::JobFile;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::Imported;
+use crate::store::{Backfill, Backfilled, Imported};
 use crate::trigger::Trigger;
 use chrono::{DateTime, Utc};
 
@@ -183,6 +183,36 @@ impl Scheduler {
         self.tell("job_unscheduled", |listener| listener.job_unscheduled(key));
         self.tell("job_scheduled", |listener| listener.job_scheduled(&stored));
         first_fire_time(Some(&stored)).map(Some)
+    }
+
+    /// Makes up for the fires of a trigger in a range of the past: stores a one-shot trigger for each, all in one
+    /// transaction, and those only that no backfill has stored before.
+    ///
+    /// ```
+    /// use carnelian::{Backfill, CronSchedule, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
+    /// use chrono::{DateTime, Utc};
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let job = JobDetail::builder(JobKey::named("report"), "report").build()?;
+    /// let noon = Trigger::builder(TriggerKey::named("noon"), job.key().clone()).schedule(CronSchedule::new("0 0 12 * * ?")?);
+    /// scheduler.schedule_job(job, noon.build()?)?;
+    /// // The reports of last summer are wanted, too.
+    /// let day = |text: &str| text.parse::<DateTime<Utc>>();
+    /// let july = Backfill::new(TriggerKey::named("noon"), day("2025-07-01T00:00:00Z")?, day("2025-07-31T23:59:59Z")?);
+    /// assert_eq!(scheduler.backfill(&july)?.stored.len(), 31);
+    /// assert_eq!(scheduler.backfill(&july)?.stored.len(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`JobStore::backfill`](crate::store::JobStore::backfill).
+    pub fn backfill(&self, backfill: &Backfill) -> Result<Backfilled> {
+        let done = self.open_store()?.backfill(backfill)?;
+        self.signal_change();
+        for trigger in &done.stored {
+            self.tell("job_scheduled", |listener| listener.job_scheduled(trigger));
+        }
+        Ok(done)
     }
 
     /// Makes a one-shot trigger that fires now, on any node; returns its key.

@@ -151,6 +151,10 @@ counters! {
     recoveries_lost,
     /// Triggers whose misfire instruction was applied.
     misfires,
+    /// Times of triggers that were left out by their policies: the overlap, the catch-up window.
+    skipped,
+    /// Triggers that were paused since a run of theirs failed.
+    paused_on_failure,
     /// Check-ins that failed.
     checkin_failures,
     /// Times that a run was found to be stuck.

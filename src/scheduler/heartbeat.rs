@@ -189,6 +189,7 @@ impl Heartbeat {
         completion.beaten = fire.is_beaten();
         completion.rerun = rerun_in_its_place(bundle);
         completion.ending = ending(end, now);
+        completion.failed = reason != StopReason::Cancelled;
         node.unrecorded.add(fire.fire_id(), fire.is_beaten());
         node.standing.remove(fire.fire_id());
         if self.completions.send(Ended { owner: fire.owner.clone(), completion }).is_err() {

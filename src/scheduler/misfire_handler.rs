@@ -36,9 +36,8 @@ impl Service for MisfireHandler {
             log::misfired(trigger.key());
             node.listeners.trigger_misfired(trigger);
         }
-        for key in &pass.finalized {
-            node.listeners.scheduler("trigger_finalized", |listener| listener.trigger_finalized(key));
-        }
+        node.note_skipped(&pass.skipped);
+        node.note_finalized(&pass.finalized);
         if !pass.handled.is_empty() {
             node.acquirer.signal.raise();
         }

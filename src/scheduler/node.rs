@@ -7,10 +7,11 @@ use super::standing::Standing;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::job_file::JobFile;
-use crate::listener::Listeners;
+use crate::key::TriggerKey;
+use crate::listener::{Listeners, log};
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
-use crate::store::{Imported, JobStore};
+use crate::store::{Imported, JobStore, SkippedFires};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -98,6 +99,22 @@ impl Post {
 }
 
 impl Node {
+    /// Counts and tells what was left out.
+    pub(crate) fn note_skipped(&self, skipped: &[SkippedFires]) {
+        for skipped in skipped {
+            self.counters.skipped.add(usize::try_from(skipped.times).unwrap_or(usize::MAX));
+            log::skipped(skipped);
+            self.listeners.fires_skipped(skipped);
+        }
+    }
+
+    /// Tells that triggers will not fire again.
+    pub(crate) fn note_finalized(&self, triggers: &[TriggerKey]) {
+        for key in triggers {
+            self.listeners.scheduler("trigger_finalized", |listener| listener.trigger_finalized(key));
+        }
+    }
+
     pub(crate) fn new(
         instance: String,
         store: JobStore,

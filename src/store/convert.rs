@@ -2,7 +2,7 @@
 
 use super::JobStore;
 use super::row::{JobRow, TriggerRow};
-use super::schedule_row::{options_row, schedule, schedule_row};
+use super::schedule_row::{options_row, policies, schedule, schedule_row};
 use crate::data_map::DataFormat;
 use crate::error::{Error, Result};
 use crate::job::{JobDetail, JobPolicy};
@@ -74,7 +74,7 @@ impl JobStore {
             misfire: trigger.misfire.code(),
             data: Some(self.format().encode_trigger(&trigger.data)?),
             schedule: schedule_row(&trigger.schedule),
-            options: options_row(&trigger.schedule),
+            options: options_row(trigger),
         })
     }
 
@@ -98,6 +98,7 @@ impl JobStore {
             next_ms: row.next_ms,
             previous_ms: row.previous_ms,
             schedule: schedule(row, self.settings.default_zone)?,
+            policies: policies(row)?,
         })
     }
 }

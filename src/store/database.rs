@@ -188,6 +188,11 @@ pub trait TriggerRows {
     /// With `only_in`, a trigger in another state does not count and the caller must roll back: the rows of its kind
     /// are gone by then.
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize>;
+    /// Deletes the options of these triggers, which are of a kind that seldom has some: [`TriggerRows::delete_triggers`]
+    /// does not look for them where it is told the state.
+    fn delete_options(&mut self, keys: &[TriggerKey]) -> Result<()>;
+    /// Has the options of triggers follow them to another start, by which they are known.
+    fn move_options(&mut self, starts: &[(TriggerKey, i64)]) -> Result<()>;
     /// Deletes those of these triggers that are `COMPLETE` and have no fired row left; returns them.
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>>;
     /// Moves triggers from state to state; `unless_executing` leaves out those whose job has an executing fire.
@@ -268,6 +273,8 @@ pub trait FiredRows {
     fn all_fired(&mut self) -> Result<Vec<FiredRow>>;
     /// The fired rows of an instance.
     fn fired_of_instance(&mut self, instance: &str) -> Result<Vec<FiredRow>>;
+    /// The fired rows of these triggers.
+    fn fired_of_triggers(&mut self, triggers: &[TriggerKey]) -> Result<Vec<FiredRow>>;
     /// Whether a fire of the job is executing.
     fn job_is_executing(&mut self, job: &JobKey) -> Result<bool>;
     /// The names of instances that have fired rows.

@@ -24,10 +24,10 @@ pub use database::{
     Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, OrphanRows,
     Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
-pub use definitions::{Imported, Request, Taken, TriggerSummary};
+pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,
-    MAX_CHECKPOINT_BYTES, Recovering, Rerun, RerunOrder, RerunReason, Reservation,
+    MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
 };
 pub use history::HistoryQuery;
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};

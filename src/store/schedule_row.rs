@@ -4,8 +4,8 @@ use super::row::{Counts, OptionsRow, ScheduleRow, TriggerRow};
 use crate::cron::{CronExpression, TimeChange};
 use crate::error::{Error, Result};
 use crate::trigger::{
-    CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, RecurrenceSchedule, Schedule,
-    SimpleSchedule, TriggerOption,
+    CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, Policies, RecurrenceSchedule,
+    Schedule, SimpleSchedule, Trigger, TriggerOption,
 };
 use crate::zone;
 use chrono::{NaiveTime, Timelike, Weekday, WeekdaySet};
@@ -43,8 +43,9 @@ pub(super) fn schedule_row(schedule: &Schedule) -> ScheduleRow {
 }
 
 /// What the side table of options is to hold; nothing for a trigger that does all as Quartz does.
-pub(super) fn options_row(schedule: &Schedule) -> Option<OptionsRow> {
-    let names: Vec<_> = schedule.options().into_iter().map(TriggerOption::name).collect();
+pub(super) fn options_row(trigger: &Trigger) -> Option<OptionsRow> {
+    let options = trigger.schedule.options().into_iter().map(|option| option.name().to_owned());
+    let names: Vec<_> = options.chain(trigger.policies.words()).collect();
     (!names.is_empty()).then(|| OptionsRow { names: names.join(","), beside_quartz: false })
 }
 
@@ -73,14 +74,42 @@ pub(super) fn schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
     let schedule = quartz_schedule(row, default_zone)?;
     let Some(options) = &row.options else { return Ok(schedule) };
     let mut better = schedule.clone();
-    for name in options.names.split(',') {
-        let option = TriggerOption::from_name(name).ok_or_else(|| {
-            let known = TriggerOption::ALL.map(TriggerOption::name).join(", ");
-            unreadable(row, format!("OPTIONS = `{}`: expected some of {known}", options.names))
-        })?;
+    for option in read_options(row, &options.names)?.0 {
         better = better.with_option(option).map_err(|e| unreadable(row, e.to_string()))?;
     }
     Ok(if options.beside_quartz { schedule } else { better })
+}
+
+/// The policies of a row that have an effect: none beside a node of Quartz.
+///
+/// # Errors
+/// As [`schedule`].
+pub(super) fn policies(row: &TriggerRow) -> Result<Policies> {
+    match row.options.as_ref().filter(|options| !options.beside_quartz) {
+        Some(_) => stored_policies(row),
+        None => Ok(Policies::default()),
+    }
+}
+
+/// The policies of a row, whether or not they have an effect now.
+pub(super) fn stored_policies(row: &TriggerRow) -> Result<Policies> {
+    row.options.as_ref().map_or(Ok(Policies::default()), |options| Ok(read_options(row, &options.names)?.1))
+}
+
+fn read_options(row: &TriggerRow, names: &str) -> Result<(Vec<TriggerOption>, Policies)> {
+    let (mut options, mut policies) = (Vec::new(), Policies::default());
+    for name in names.split(',') {
+        match TriggerOption::from_name(name) {
+            Some(option) => options.push(option),
+            None if policies.take(name) => {}
+            None => {
+                let known = TriggerOption::ALL.map(TriggerOption::name).join(", ");
+                let known = format!("{known}, overlap-…, catch-up=…, pause-on-failure");
+                return Err(unreadable(row, format!("OPTIONS = `{names}`: expected some of {known}")));
+            }
+        }
+    }
+    Ok((options, policies))
 }
 
 /// The schedule of a row without its options.
@@ -282,11 +311,15 @@ mod tests {
             let options = Some(OptionsRow { names: names.to_owned(), beside_quartz });
             schedule(&TriggerRow { options, ..row("CRON", schedule_row(&cron)) }, Tz::UTC)
         };
-        let written = options_row(&cron).unwrap().names;
+        let options_of = |schedule: Schedule| {
+            let key = crate::TriggerKey::named("t");
+            options_row(&Trigger::builder(key, crate::JobKey::named("j")).schedule(schedule).build().unwrap())
+        };
+        let written = options_of(cron.clone()).unwrap().names;
         assert_eq!(written, "fire-at-gap-end,both-passes");
         assert_eq!(with(&written, false).unwrap(), cron);
         assert_eq!(with(&written, true).unwrap().options(), []);
-        assert_eq!(options_row(&with(&written, true).unwrap()), None);
+        assert_eq!(options_of(with(&written, true).unwrap()), None);
         for (names, expected) in [
             ("", "expected some of"),
             ("faster", "OPTIONS = `faster`"),

@@ -1,10 +1,12 @@
 //! `TriggerBuilder`: a trigger that cannot be right does not build.
 
-use super::{DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Trigger};
+use super::policy::window_ms;
+use super::{DEFAULT_PRIORITY, MisfireInstruction, Overlap, Policies, Schedule, SimpleSchedule, Trigger};
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use chrono::{DateTime, Utc};
+use std::time::Duration;
 
 /// Builds a [`Trigger`]; made by [`Trigger::builder`].
 ///
@@ -43,6 +45,7 @@ impl TriggerBuilder {
                 next_ms: None,
                 previous_ms: None,
                 schedule: Schedule::Simple(SimpleSchedule::once()),
+                policies: Policies::default(),
             },
             starts_when_stored: true,
         }
@@ -100,6 +103,46 @@ impl TriggerBuilder {
     /// What is done when it could not fire in time. Default: [`MisfireInstruction::Smart`].
     pub fn misfire(mut self, instruction: MisfireInstruction) -> Self {
         self.trigger.misfire = instruction;
+        self
+    }
+
+    /// What becomes of a fire that comes due while an earlier one of this trigger runs. Default: [`Overlap::AllowAll`], as
+    /// in Quartz; the others are refused beside its nodes.
+    pub fn overlap(mut self, policy: Overlap) -> Self {
+        self.trigger.policies.overlap = policy;
+        self
+    }
+
+    /// How late a fire may be made up for: one that has been due for longer is left out, whatever the misfire instruction
+    /// says; younger ones are the instruction's. At least one second. Default: none, as in Quartz; refused beside its
+    /// nodes.
+    ///
+    /// What is left out is told as a misfire, and to
+    /// [`TriggerListener::fires_skipped`](crate::TriggerListener::fires_skipped).
+    ///
+    /// ```
+    /// use carnelian::{CronSchedule, JobKey, MisfireInstruction, Trigger, TriggerKey};
+    /// use std::time::Duration;
+    ///
+    /// // After an outage the reports of the last three hours are made, one each, and no older ones.
+    /// let trigger = Trigger::builder(TriggerKey::named("hourly"), JobKey::named("report"))
+    ///     .schedule(CronSchedule::new("0 0 * * * ?")?)
+    ///     .misfire(MisfireInstruction::Ignore)
+    ///     .catch_up_window(Duration::from_secs(3 * 3600))
+    ///     .build()?;
+    /// assert_eq!(trigger.policies(), ["catch-up=10800000"]);
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    pub fn catch_up_window(mut self, window: Duration) -> Self {
+        self.trigger.policies.catch_up_ms = Some(window_ms(window));
+        self
+    }
+
+    /// Whether it is paused when one of its runs fails, in the transaction that records the failure, until somebody resumes
+    /// it. A run that was asked to stop has not failed, nor has one whose node died. Default: no, as in Quartz; refused
+    /// beside its nodes.
+    pub fn pause_on_failure(mut self, yes: bool) -> Self {
+        self.trigger.policies.pause_on_failure = yes;
         self
     }
 

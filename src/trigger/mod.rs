@@ -9,6 +9,7 @@ mod interval_unit;
 mod misfire;
 mod option;
 mod order;
+mod policy;
 mod recurrence;
 mod simple;
 mod state;
@@ -24,10 +25,12 @@ pub use interval_unit::IntervalUnit;
 pub use misfire::MisfireInstruction;
 pub use option::TriggerOption;
 pub use order::TriggerOrder;
+pub use policy::Overlap;
 pub use recurrence::RecurrenceSchedule;
 pub use simple::SimpleSchedule;
 pub use state::{Transition, TriggerState};
 
+pub(crate) use policy::Policies;
 pub(crate) use simple::FOREVER;
 
 use crate::data_map::JobDataMap;
@@ -57,6 +60,7 @@ pub struct Trigger {
     pub(crate) next_ms: Option<i64>,
     pub(crate) previous_ms: Option<i64>,
     pub(crate) schedule: Schedule,
+    pub(crate) policies: Policies,
 }
 
 /// The kinds of schedule, each with what it needs to compute its times.
@@ -265,6 +269,7 @@ impl Trigger {
             Schedule::DailyTimeInterval(daily) => daily.check()?,
             Schedule::Recurrence(recurrence) => recurrence.check()?,
         }
+        self.policies.check()?;
         self.misfire.check_for(&self.schedule)
     }
 }

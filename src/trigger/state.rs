@@ -12,7 +12,8 @@ pub enum TriggerState {
     Waiting,
     /// Reserved by one node, which will fire it at its time.
     Acquired,
-    /// Its job disallows concurrent execution and is running somewhere.
+    /// Its job disallows concurrent execution and is running somewhere; or it is due and waits for a run of its own to end,
+    /// by its [`Overlap`](crate::Overlap).
     Blocked,
     /// Paused.
     Paused,

@@ -365,3 +365,57 @@ fn cron_commands_need_no_database() {
     place.run(&["cron", "next", "0 0 25 * * ?"]).with(2, "bad");
     assert!(!place.path("carnelian.db").exists());
 }
+
+#[test]
+fn policies_are_stored_shown_and_explained() {
+    let place = Place::new();
+    place.fine(
+        "schedule --job g.work --type t --trigger g.t --every 1h --overlap buffer-one --catch-up 90s --pause-on-failure",
+    );
+    place.fine("schedule --job g.work --type t --trigger g.plain --every 1h");
+    let shown = place.json("trigger show g.t");
+    assert_eq!(
+        (&shown["overlap"], &shown["catch_up_ms"], &shown["pause_on_failure"]),
+        (&json!("buffer-one"), &json!(90_000), &json!(true))
+    );
+    let shown = place.json("trigger show g.plain");
+    assert_eq!(
+        (&shown["overlap"], &shown["catch_up_ms"], &shown["pause_on_failure"]),
+        (&json!("allow-all"), &Value::Null, &json!(false))
+    );
+    let table = place.fine("trigger show g.t");
+    assert!(table.contains("buffer-one") && table.contains("90000 ms late") && table.contains("on failure"), "{table}");
+    assert!(!place.fine("trigger show g.plain").contains("overlap"));
+    place.fine("trigger pause g.t");
+    assert!(place.fine("explain g.t").contains("a failed run of it, has paused it"));
+    let complaint = place.refused(2, "schedule --job g.b --type t --trigger g.b --every 1h --overlap sometimes");
+    assert!(complaint.contains("cancel-previous"), "{complaint}");
+    let complaint = place.refused(2, "schedule --job g.b --type t --trigger g.b --every 1h --catch-up 10ms");
+    assert!(complaint.contains("catch-up window"), "{complaint}");
+    let lone = "schedule --job g.b --type t --trigger g.b --every 1h --overlap cancel-previous --non-concurrent";
+    assert!(place.refused(1, lone).contains("disallows concurrent execution"));
+}
+
+#[test]
+fn a_backfill_is_planned_stored_and_not_repeated() {
+    let place = Place::new();
+    place.fine("schedule --job g.work --type t --trigger g.t --calendar-interval 1day --start 2026-01-01T12:00:00Z");
+    // It has still to fire all of its times itself.
+    let range = "trigger backfill g.t --from 2026-01-01T00:00:00Z --to 2026-01-03T23:00:00Z";
+    assert_eq!(place.json(range)["fires"], json!([]));
+    let mut words = "schedule --job g.noon --type t --trigger g.noon --cron".split(' ').collect::<Vec<_>>();
+    words.push("0 0 12 * * ?");
+    place.run(&words).with(0, "schedule");
+    let range = range.replace("g.t", "g.noon");
+    let plan = place.json(&format!("{range} --dry-run"));
+    assert_eq!((&plan["new"], &plan["dry_run"]), (&json!(3), &json!(true)));
+    assert_eq!(place.json("trigger list --group BACKFILL"), json!([]));
+    assert!(place.fine(&format!("{range} --dry-run")).contains("3 of 3 fires of g.noon: would be stored"));
+    let done = place.json(&range);
+    assert_eq!(done["fires"][0]["scheduled_fire_ms"], json!(1_767_268_800_000_i64));
+    assert_eq!(done["fires"][0]["trigger"], json!("BACKFILL.g.noon-2026-01-01T12:00:00.000Z"));
+    assert_eq!(place.json("trigger list --group BACKFILL").as_array().unwrap().len(), 3);
+    assert!(place.fine(&range).contains("0 of 3 fires of g.noon: stored"));
+    assert!(place.refused(2, &format!("{range} --most 2")).contains("at most 2 fires"));
+    assert!(place.refused(1, &range.replace("g.noon", "g.none")).contains("g.none"));
+}

@@ -1,7 +1,10 @@
 //! The command line's grammar: commands, options and their help.
 
+use crate::backfill::Backfill;
+use crate::cluster::Check;
 use crate::history::History;
 use crate::retry::RetryFlags;
+use crate::schedule::TriggerPolicies;
 use crate::value::{self, Moment};
 use crate::when::{self, CalendarInterval};
 use carnelian::{JobKey, MisfireInstruction, OnDead, StuckAction, TriggerKey};
@@ -151,6 +154,8 @@ pub struct Schedule {
     /// What is done when it could not fire in time
     #[arg(long, value_name = "NAME", default_value = "smart", value_parser = value::misfire())]
     pub misfire: MisfireInstruction,
+    #[command(flatten)]
+    pub policies: TriggerPolicies,
     /// Higher fires first among triggers of one moment
     #[arg(long, value_name = "N", default_value_t = carnelian::DEFAULT_PRIORITY, allow_negative_numbers = true)]
     pub priority: i32,
@@ -340,6 +345,8 @@ pub enum TriggerCommand {
     Resume { trigger: TriggerKey },
     /// Takes a trigger out of the error state
     Reset { trigger: TriggerKey },
+    /// Makes up for its fires in a range of the past: a one-shot trigger in the group BACKFILL for each
+    Backfill(Backfill),
 }
 
 #[derive(Subcommand)]
@@ -379,19 +386,6 @@ pub enum AllCommand {
     Pause,
     /// Resumes every trigger
     Resume,
-}
-
-#[derive(Args)]
-pub struct Check {
-    /// At most so many triggers may be overdue
-    #[arg(long, value_name = "N")]
-    pub max_overdue: Option<usize>,
-    /// At least so many nodes must be alive
-    #[arg(long, value_name = "M")]
-    pub min_nodes: Option<usize>,
-    /// How late a waiting trigger must be to count as overdue
-    #[arg(long, value_name = "DUR", default_value = "1s", value_parser = value::duration)]
-    pub overdue_after: Duration,
 }
 
 #[derive(Args)]

@@ -224,7 +224,7 @@ fn beside_quartz(snapshot: &Snapshot) -> Vec<Finding> {
     let look = |trigger: &carnelian::store::row::TriggerRow| {
         let names = &trigger.options.as_ref()?.names;
         let detail = format!(
-            "its options `{names}` have no effect while `{}` is a node of Quartz: every node computes the times that \
+            "its options `{names}` have no effect while `{}` is a node of Quartz: every node does as \
              Quartz does; replace the trigger by one without them, or take that node away",
             quartz.name
         );

@@ -5,7 +5,7 @@ use crate::output::{Output, fields, span, time};
 use crate::trigger::missing;
 use carnelian::store::row::FiredState;
 use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, Orphan, TriggerSummary};
-use carnelian::{Error, GroupMatcher, JobDetail, MisfireInstruction, Trigger, TriggerKey, TriggerState};
+use carnelian::{Error, GroupMatcher, JobDetail, MisfireInstruction, Overlap, Trigger, TriggerKey, TriggerState};
 use serde_json::json;
 
 /// What is known of one trigger at one moment.
@@ -23,6 +23,9 @@ struct Facts {
     nodes: Vec<InstanceStatus>,
     misfire_threshold_ms: i64,
     now_ms: i64,
+    overlap: Overlap,
+    catch_up_ms: Option<i64>,
+    pauses_on_failure: bool,
 }
 
 /// Says what holds the trigger back, or when it fires.
@@ -72,10 +75,14 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         missing_calendar = store.calendar(name)?.is_none().then(|| name.to_owned());
         Ok(())
     };
-    let calendar = |trigger: Option<Trigger>| trigger.and_then(|t| t.calendar_name().map(str::to_owned));
+    let mut read = None;
     store
         .trigger(key)
-        .and_then(|trigger| calendar(trigger).map_or(Ok(()), |name| look_at_calendar(&name)))
+        .and_then(|trigger| {
+            let name = trigger.as_ref().and_then(Trigger::calendar_name).map(str::to_owned);
+            read = trigger;
+            name.map_or(Ok(()), |name| look_at_calendar(&name))
+        })
         .or_else(&mut note)?;
     let job = match store.job(&trigger.job) {
         Ok(job) => job,
@@ -94,6 +101,9 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         nodes: store.instances()?,
         misfire_threshold_ms: i64::try_from(store.settings().misfire_threshold.as_millis()).unwrap_or(i64::MAX),
         now_ms: store.earliest_due(&[])?.0,
+        overlap: read.as_ref().map_or(Overlap::AllowAll, Trigger::overlap),
+        catch_up_ms: read.as_ref().and_then(Trigger::catch_up_window).and_then(|w| i64::try_from(w.as_millis()).ok()),
+        pauses_on_failure: read.as_ref().is_some_and(Trigger::pauses_on_failure),
         trigger,
     })
 }
@@ -176,6 +186,9 @@ impl Facts {
         let late_ms = self.now_ms.saturating_sub(next_ms);
         if late_ms < 0 {
             reasons.push(format!("its time has not come: it fires in {}", span(late_ms)));
+            if self.overlap == Overlap::Skip && self.running().next().is_some() {
+                reasons.push("if it still runs then, that time is skipped: its overlap is `skip`".to_owned());
+            }
         } else {
             reasons.push(format!("it has been due for {}", span(late_ms)));
             self.late(late_ms, reasons);
@@ -189,6 +202,10 @@ impl Facts {
     }
 
     fn late(&self, late_ms: i64, reasons: &mut Vec<String>) {
+        if self.catch_up_ms.is_some_and(|window_ms| late_ms > window_ms) {
+            reasons.push("it is older than its catch-up window: a node's next pass leaves it out".to_owned());
+            return;
+        }
         let instruction = MisfireInstruction::from_code(&self.trigger.kind, self.trigger.misfire);
         if late_ms > self.misfire_threshold_ms && instruction != Some(MisfireInstruction::Ignore) {
             let name = instruction.map_or("unknown", MisfireInstruction::name);
@@ -230,6 +247,12 @@ impl Facts {
     }
 
     fn blocked(&self, reasons: &mut Vec<String>) {
+        let is_lone = self.job.as_ref().is_some_and(JobDetail::disallows_concurrent_execution);
+        if !is_lone && self.overlap != Overlap::AllowAll && self.running().next().is_some() {
+            let overlap = self.overlap.name();
+            reasons.push(format!("it is due and waits until its run has ended: its overlap is `{overlap}`"));
+            return;
+        }
         let before = reasons.len();
         reasons.extend(self.of_the_job().map(|fire| self.held_by(fire)));
         if reasons.len() == before {
@@ -247,7 +270,12 @@ impl Facts {
         } else if remembered(group) {
             format!("its group is paused: `carnelian group resume {group}`")
         } else {
-            format!("it or its job is paused: `carnelian trigger resume {}`", self.trigger.key)
+            let failure = if self.pauses_on_failure {
+                "a person, or a failed run of it, has paused it"
+            } else {
+                "it or its job is paused"
+            };
+            format!("{failure}: `carnelian trigger resume {}`", self.trigger.key)
         }
     }
 }

@@ -8,7 +8,7 @@ use carnelian::{FireOutcome, HistoryQuery, HistoryRow, JobKey, TriggerKey};
 use clap::Args;
 use serde_json::{Value, json};
 
-/// Which fires are asked for.
+// Which fires are asked for.
 #[derive(Args)]
 pub struct History {
     /// Only fires of this job, `group.name`

@@ -1,6 +1,7 @@
 //! The `carnelian` command: an operator's hand on a scheduler's database, and a stand-alone node.
 
 mod args;
+mod backfill;
 mod bench;
 mod calendar;
 mod cluster;

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 use std::time::Duration;
 
-/// How the work of a run that failed is tried again.
+// How the work of a run that failed is tried again.
 #[derive(Args, Default)]
 pub struct RetryFlags {
     /// How often the work is tried in all, the first time included [default: 3]

@@ -4,11 +4,29 @@ use crate::args::{JobFlags, Policy, Schedule};
 use crate::calendar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
-use crate::value::{Moment, data_map};
+use crate::value::{self, Moment, data_map};
 use crate::{retry, when};
 use carnelian::store::{JobStore, Request};
-use carnelian::{JobDetail, JobKey, JobPolicy, Trigger};
+use carnelian::{JobDetail, JobKey, JobPolicy, Overlap, Trigger};
+use clap::Args;
 use serde_json::json;
+use std::time::Duration;
+
+// What a trigger wants beyond Quartz; as a doc comment it would be the help of the command.
+#[derive(Args)]
+pub struct TriggerPolicies {
+    /// What becomes of a fire that comes due while an earlier one of the trigger runs; all but allow-all not beside nodes
+    /// of Quartz
+    #[arg(long, value_name = "NAME", default_value = "allow-all", value_parser = value::overlap())]
+    pub overlap: Overlap,
+    /// Fires that have been due for longer are left out, whatever --misfire says; not beside nodes of Quartz [default:
+    /// --misfire alone decides]
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub catch_up: Option<Duration>,
+    /// The trigger is paused when a run of it fails; not beside nodes of Quartz
+    #[arg(long)]
+    pub pause_on_failure: bool,
+}
 
 /// Stores what the options describe, and says when it fires first.
 pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
@@ -89,6 +107,8 @@ fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
     let mut builder = Trigger::builder(options.trigger.clone(), options.job.clone())
         .schedule(when::schedule(options)?)
         .misfire(options.misfire)
+        .overlap(options.policies.overlap)
+        .pause_on_failure(options.policies.pause_on_failure)
         .priority(options.priority);
     if let Some(start) = options.when.at.or(options.start).unwrap_or(Moment::Now).resolve(now)? {
         builder = builder.start_at(start);
@@ -97,6 +117,9 @@ fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
         Some(Some(end)) => builder = builder.end_at(end),
         Some(None) => return Err(Failure::Usage("--end now: a trigger must end later than now".to_owned())),
         None => {}
+    }
+    if let Some(window) = options.policies.catch_up {
+        builder = builder.catch_up_window(window);
     }
     if let Some(name) = &options.calendar {
         // A store would take it, and the trigger would wait for somebody to store the calendar.

@@ -1,12 +1,13 @@
 //! `trigger`: lists, shows, deletes, pauses, resumes and resets triggers.
 
 use crate::args::TriggerCommand;
+use crate::backfill;
 use crate::failure::{Failure, Outcome};
 use crate::job::data;
 use crate::output::{Output, fields, table, time};
 use crate::when;
 use carnelian::store::{JobStore, TriggerSummary};
-use carnelian::{GroupMatcher, MisfireInstruction, TriggerKey, TriggerOption};
+use carnelian::{GroupMatcher, MisfireInstruction, Overlap, TriggerKey, TriggerOption};
 use serde_json::{Value, json};
 
 /// Runs one of the `trigger` commands.
@@ -37,6 +38,7 @@ pub fn run(store: &JobStore, output: Output, command: &TriggerCommand) -> Outcom
             }
             done(output, trigger, "reset")
         }
+        TriggerCommand::Backfill(options) => backfill::run(store, output, options),
     }
 }
 
@@ -104,6 +106,7 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
     let (start, end) = (ms(trigger.start_time()), trigger.end_time().map(ms));
     let options: Vec<_> = trigger.schedule().options().into_iter().map(TriggerOption::name).collect();
     let (next, previous) = (trigger.next_fire_time().map(ms), trigger.previous_fire_time().map(ms));
+    let window = trigger.catch_up_window();
     let document = json!({
         "trigger": key.to_string(),
         "job": trigger.job_key().to_string(),
@@ -118,6 +121,9 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
         "end_ms": end,
         "priority": trigger.priority(),
         "misfire": trigger.misfire_instruction().name(),
+        "overlap": trigger.overlap().name(),
+        "catch_up_ms": window.map(|window| window.as_millis()),
+        "pause_on_failure": trigger.pauses_on_failure(),
         "calendar": trigger.calendar_name(),
         "data": data(trigger.data()),
     });
@@ -135,6 +141,9 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
             ("end", end.map(|end| time(Some(end)))),
             ("priority", Some(trigger.priority().to_string())),
             ("misfire", Some(trigger.misfire_instruction().name().to_owned())),
+            ("overlap", (trigger.overlap() != Overlap::AllowAll).then(|| trigger.overlap().name().to_owned())),
+            ("catch up", window.map(|window| format!("what is at most {} ms late", window.as_millis()))),
+            ("on failure", trigger.pauses_on_failure().then(|| "paused".to_owned())),
             ("calendar", trigger.calendar_name().map(str::to_owned)),
         ];
         for (name, value) in trigger.data().iter() {

@@ -1,6 +1,6 @@
 //! Values of options: durations, moments, time zones, misfire names, `K=V`.
 
-use carnelian::{FireOutcome, JobDataMap, MisfireInstruction, OnDead, StuckAction};
+use carnelian::{FireOutcome, JobDataMap, MisfireInstruction, OnDead, Overlap, StuckAction};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -98,6 +98,12 @@ pub fn misfire() -> impl TypedValueParser<Value = MisfireInstruction> {
 pub fn outcome() -> impl TypedValueParser<Value = FireOutcome> {
     PossibleValuesParser::new(FireOutcome::ALL.map(FireOutcome::name))
         .try_map(|name| FireOutcome::from_name(&name).ok_or_else(|| format!("no outcome is called {name}")))
+}
+
+/// Reads the name of an overlap policy.
+pub fn overlap() -> impl TypedValueParser<Value = Overlap> {
+    PossibleValuesParser::new(Overlap::ALL.map(Overlap::name))
+        .try_map(|name| Overlap::from_name(&name).ok_or_else(|| format!("no overlap policy is called {name}")))
 }
 
 /// Reads what is done about a stuck run.

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::store::row::{JobRow, JobVersionRow};
 use crate::store::{JobStore, Session};
-use crate::trigger::{Schedule, Trigger};
+use crate::trigger::{Policies, Schedule, Trigger};
 
 impl JobStore {
     /// Refuses jobs of types that no node of Quartz can load, while there is such a node.
@@ -48,7 +48,9 @@ pub(super) fn check_triggers_beside_quartz<'a>(
     mut triggers: impl Iterator<Item = &'a Trigger>,
 ) -> Result<()> {
     let ours = |trigger: &&Trigger| {
-        matches!(trigger.schedule, Schedule::Recurrence(_)) || !trigger.schedule.options().is_empty()
+        matches!(trigger.schedule, Schedule::Recurrence(_))
+            || !trigger.schedule.options().is_empty()
+            || trigger.policies != Policies::default()
     };
     let Some(trigger) = triggers.find(ours) else { return Ok(()) };
     let Some(quartz) = node_of_quartz(s)? else { return Ok(()) };
@@ -57,6 +59,11 @@ pub(super) fn check_triggers_beside_quartz<'a>(
             "has the option `{}`, which Quartz does not know, and `{quartz}` is a node of Quartz: it would fire the \
              trigger at other times; leave the option out",
             option.name()
+        ),
+        None if trigger.policies != Policies::default() => format!(
+            "has the policy `{}`, which Quartz does not know, and `{quartz}` is a node of Quartz: it would not heed it; \
+             leave the policy out",
+            trigger.policies.words().join(", ")
         ),
         None => format!(
             "is a recurrence, which Quartz does not know, and `{quartz}` is a node of Quartz: it could not read the \

@@ -1,5 +1,6 @@
 //! What is stored by people: jobs and triggers, their pauses, and looking at them.
 
+mod backfill;
 mod calendars;
 mod foreign;
 mod import;
@@ -9,6 +10,7 @@ mod requests;
 mod scheduling;
 mod standing;
 
+pub use backfill::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire};
 pub use import::Imported;
 pub use requests::{Request, Taken};
 

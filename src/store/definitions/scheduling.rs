@@ -12,7 +12,7 @@ use crate::store::job_types::take_back_reservations;
 use crate::store::row::JobVersionRow;
 use crate::store::transaction::random_hex;
 use crate::store::{JobStore, Session};
-use crate::trigger::{START_WHEN_STORED, Trigger};
+use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};
 use std::collections::BTreeSet;
 
 impl JobStore {
@@ -248,6 +248,7 @@ impl JobStore {
         let keys: Vec<TriggerKey> = triggers.iter().map(|(_, t)| t.key.clone()).collect();
         check_distinct("trigger", &keys)?;
         check_triggers_beside_quartz(s, triggers.iter().map(|(_, trigger)| trigger))?;
+        triggers.iter().try_for_each(|(nonconcurrent, trigger)| check_overlap(trigger, *nonconcurrent))?;
         let existing = s.existing_triggers(&keys)?;
         if let (false, Some(key)) = (replace, existing.first()) {
             return Err(Error::AlreadyExists { what: "trigger", key: key.to_string() });
@@ -311,6 +312,21 @@ impl JobStore {
             }),
         }
     }
+}
+
+/// While a job runs that disallows concurrent execution its triggers are blocked, and nobody sees them come due.
+fn check_overlap(trigger: &Trigger, nonconcurrent: bool) -> Result<()> {
+    if trigger.policies.overlap != Overlap::CancelPrevious || !nonconcurrent {
+        return Ok(());
+    }
+    Err(Error::Refused(format!(
+        "trigger `{}` has overlap `{}`, and its job `{}` disallows concurrent execution, so that the trigger is blocked while \
+         it runs and nobody would ask it to stop: let the job run concurrently, or use `{}`",
+        trigger.key,
+        Overlap::CancelPrevious.name(),
+        trigger.job_key,
+        Overlap::BufferOne.name()
+    )))
 }
 
 pub(super) fn no_calendar(name: &str) -> Error {

@@ -1,6 +1,7 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
 use super::fire::{Firable, Firing, fire_id};
+use super::overlap::{Passed, is_written, pass};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -10,7 +11,7 @@ use crate::store::calendars::Calendars;
 use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
-use crate::trigger::{Transition, Trigger};
+use crate::trigger::{Overlap, Transition, Trigger};
 use std::collections::BTreeSet;
 
 /// How many pages of candidates one acquisition looks through before it is content with what it has.
@@ -45,7 +46,7 @@ impl JobStore {
                     acquisition.fired.first().map(|f| &f.fire_id).or(acquisition.reserved.first().map(|r| &r.fire_id));
                 match id {
                     Some(id) => Ok(!s.existing_fired(std::slice::from_ref(id))?.is_empty()),
-                    None => Ok(true),
+                    None => Ok(is_written(s, acquisition)?.unwrap_or(true)),
                 }
             },
         )
@@ -54,19 +55,23 @@ impl JobStore {
     fn acquire_in(&self, s: &mut dyn Session, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
-        let chosen = self.choose(s, now_ms, request, &mut acquisition)?;
+        let (chosen, passed) = self.choose(s, now_ms, request, &mut acquisition)?;
         let mut taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;
-        if taken.is_empty() {
+        if taken.is_empty() && passed.is_empty() {
             return Ok(acquisition);
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
         let mut firing = Firing::new(owner, now_ms, self.is_beside_quartz());
+        passed.into_iter().for_each(|passed| firing.pass(passed));
         let mut reserved = Vec::new();
         for (fence, firable) in (first_fence..).zip(taken) {
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
-            if scheduled_ms <= now_ms + request.fire_ahead_ms {
+            // Whether a run is in its way is asked at its own time, and not ahead of it.
+            let may_meet = firable.candidate.trigger_is_executing && firable.trigger.overlap() != Overlap::AllowAll;
+            let in_time = may_meet && scheduled_ms > now_ms;
+            if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {
                 firing.fire(firable, fence);
             } else {
                 let Trigger { key, priority, .. } = firable.trigger;
@@ -94,7 +99,10 @@ impl JobStore {
             nonconcurrent: false,
             requests_recovery: false,
         }));
-        s.insert_fired(&rows)?;
+        if !rows.is_empty() {
+            s.insert_fired(&rows)?;
+        }
+        firing.tell_passed(s, &mut acquisition)?;
 
         acquisition.fired = firing.into_bundles();
         acquisition.reserved = reserved.into_iter().map(|(r, _)| r).collect();
@@ -126,17 +134,18 @@ impl JobStore {
     }
 
     /// Reads candidates page by page until the batch is full: a page may hold nothing but triggers of one job that may
-    /// run only once at a time, or triggers that nobody can read.
+    /// run only once at a time, or triggers that nobody can read. What is due and may not fire by a policy of its own is
+    /// passed over.
     fn choose(
         &self,
         s: &mut dyn Session,
         now_ms: i64,
         request: &AcquireRequest<'_>,
         acquisition: &mut Acquisition,
-    ) -> Result<Vec<Firable>> {
+    ) -> Result<(Vec<Firable>, Vec<Passed>)> {
         let mut calendars = Calendars::default();
         let mut batch = Batch::new(request.max, request.quarantined);
-        let mut taken = Vec::new();
+        let (mut taken, mut passed) = (Vec::new(), Vec::new());
         let limit = request.max.max(1);
         let reader = self.reader();
         for page in 0..MAX_PAGES {
@@ -160,7 +169,9 @@ impl JobStore {
                 let key = candidate.trigger.key.clone();
                 match self.firable(candidate, &calendars) {
                     Ok(firable) => {
-                        if batch.takes(&firable.candidate) {
+                        if let Some(one) = pass(&firable, now_ms, now_ms) {
+                            passed.push(one);
+                        } else if batch.takes(&firable.candidate) {
                             taken.push(firable);
                         }
                     }
@@ -172,7 +183,7 @@ impl JobStore {
                 break;
             }
         }
-        Ok(taken)
+        Ok((taken, passed))
     }
 
     /// Reads of which versions the data of these jobs are, as far as that makes a difference here. Most nodes have no type

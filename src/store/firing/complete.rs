@@ -1,11 +1,11 @@
 //! Complete: whatever has ended since the last commit is recorded in one transaction.
 
-use super::{Completion, CompletionInstruction, CompletionOutcome};
+use super::{Completion, CompletionInstruction, CompletionOutcome, Ended, Recorded};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::job_types::take_back_reservations;
-use crate::store::row::{EndRow, JobVersionRow, Selection};
+use crate::store::row::{EndRow, JobVersionRow, Selection, TriggerRow};
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +20,16 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries; nothing is recorded then, and trying again is safe.
     pub fn complete(&self, owner: &Owner, completions: &[Completion]) -> Result<Vec<CompletionOutcome>> {
+        self.record(owner, completions).map(|recorded| recorded.outcomes)
+    }
+
+    /// As [`JobStore::complete`], and says what the ends meant for the triggers.
+    ///
+    /// # Errors
+    /// As [`JobStore::complete`].
+    pub fn record(&self, owner: &Owner, completions: &[Completion]) -> Result<Recorded> {
         if completions.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Recorded::default());
         }
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         self.retrying(
@@ -33,11 +41,7 @@ impl JobStore {
         )
     }
 
-    pub(super) fn complete_in(
-        &self,
-        s: &mut dyn Session,
-        completions: &[Completion],
-    ) -> Result<Vec<CompletionOutcome>> {
+    pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         let ends = self.ends(s, completions)?;
         let held: BTreeSet<String> = s.end_fired(&ids, &ends)?.into_iter().collect();
@@ -65,7 +69,11 @@ impl JobStore {
             s.change_states(Selection::Jobs(&one_at_a_time), Transition::Unblock.moves(), true)?;
         }
 
-        let mut ended = Vec::new();
+        let going_on = still_stored(s, &recorded)?;
+        let failed: BTreeSet<&TriggerKey> = recorded.iter().filter(|c| c.failed).map(|c| &c.trigger).collect();
+        let ends = self.end_runs(s, &going_on, &Ended { one_at_a_time: &one_at_a_time, failed: &failed })?;
+        let mut ended: Vec<JobKey> = ends.finalized.iter().map(|(_, job)| job.clone()).collect();
+        finished.extend(ends.finalized.iter().map(|(trigger, _)| trigger.clone()));
         for completion in &recorded {
             if completion.last && !completion.removed {
                 finished.push(completion.trigger.clone());
@@ -76,7 +84,7 @@ impl JobStore {
                 ended.push(completion.job.clone());
             }
         }
-        find_ended_meanwhile(s, &recorded, &mut finished, &mut ended)?;
+        find_ended_meanwhile(&going_on, &recorded, &mut finished, &mut ended);
         let finished: Vec<TriggerKey> = distinct(finished.iter());
         if !finished.is_empty() {
             s.delete_finished_triggers(&finished)?;
@@ -90,7 +98,13 @@ impl JobStore {
             true => CompletionOutcome::Recorded,
             false => CompletionOutcome::Fenced,
         };
-        Ok(completions.iter().map(outcome).collect())
+        Ok(Recorded {
+            outcomes: completions.iter().map(outcome).collect(),
+            paused: ends.paused,
+            skipped: ends.skipped,
+            let_go: ends.let_go,
+            finalized: ends.finalized.into_iter().map(|(trigger, _)| trigger).collect(),
+        })
     }
 
     /// What the history is to say of these fires.
@@ -132,6 +146,12 @@ impl JobStore {
     }
 }
 
+/// The triggers of those fires that were not the last of theirs, as far as they are there.
+fn still_stored(s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerRow>> {
+    let keys: Vec<TriggerKey> = distinct(recorded.iter().filter(|c| !c.last).map(|c| &c.trigger));
+    if keys.is_empty() { Ok(Vec::new()) } else { s.triggers(&keys) }
+}
+
 /// Notes the versions of data that were upgraded for their fire. Nodes that read earlier data only may have reserved other
 /// triggers of the jobs: they are not to fire them.
 fn raise_versions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
@@ -158,19 +178,14 @@ fn raise_versions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
 /// A fire that was not its trigger's last when it began may be the last to end: the trigger was completed, or deleted,
 /// while the job ran, and waits for this fire; so does its job.
 fn find_ended_meanwhile(
-    s: &mut dyn Session,
+    rows: &[TriggerRow],
     recorded: &[&Completion],
     finished: &mut Vec<TriggerKey>,
     ended: &mut Vec<JobKey>,
-) -> Result<()> {
-    let going_on = || recorded.iter().filter(|c| !c.last);
-    let keys: Vec<TriggerKey> = distinct(going_on().map(|c| &c.trigger));
-    if keys.is_empty() {
-        return Ok(());
-    }
-    let complete: BTreeMap<TriggerKey, bool> =
-        s.triggers(&keys)?.into_iter().map(|t| (t.key, t.state == TriggerState::Complete.name())).collect();
-    for completion in going_on() {
+) {
+    let complete: BTreeMap<&TriggerKey, bool> =
+        rows.iter().map(|t| (&t.key, t.state == TriggerState::Complete.name())).collect();
+    for completion in recorded.iter().filter(|c| !c.last) {
         match complete.get(&completion.trigger) {
             Some(false) => {}
             Some(true) => {
@@ -180,7 +195,6 @@ fn find_ended_meanwhile(
             None => ended.push(completion.job.clone()),
         }
     }
-    Ok(())
 }
 
 /// Applies what jobs said of their triggers; returns the triggers that may be finished by it.

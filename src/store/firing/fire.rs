@@ -1,7 +1,8 @@
 //! Fire: triggers whose time has come begin to execute.
 
 use super::acquire::fenced;
-use super::{FireBundle, Recovering, Rerun, Reservation};
+use super::overlap::{Passed, is_written, pass, skipped};
+use super::{Acquisition, FireBundle, Recovering, Rerun, Reservation, SkipReason, SkippedFires};
 use crate::calendar::Calendar;
 use crate::error::Result;
 use crate::job::JobDetail;
@@ -27,22 +28,30 @@ impl JobStore {
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.
     pub fn fire(&self, owner: &Owner, reservations: &[Reservation]) -> Result<Vec<FireBundle>> {
+        self.fire_reserved(owner, reservations).map(|brought| brought.fired)
+    }
+
+    /// As [`JobStore::fire`], and says which of them were left out, or wait, by the policies of their triggers.
+    ///
+    /// # Errors
+    /// As [`JobStore::fire`].
+    pub fn fire_reserved(&self, owner: &Owner, reservations: &[Reservation]) -> Result<Acquisition> {
         if reservations.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Acquisition::default());
         }
         self.retrying(
             "fire triggers",
             Begin::Locking(Lock::TriggerAccess),
             |s| self.fire_in(s, owner, reservations),
-            &mut |s, bundles| match bundles.first() {
+            &mut |s, brought| match brought.fired.first() {
                 Some(bundle) => Ok(!s.existing_fired(std::slice::from_ref(&bundle.fire_id))?.is_empty()),
                 // Nothing was fired; what was given back is given back again.
-                None => Ok(false),
+                None => Ok(is_written(s, brought)?.unwrap_or(false)),
             },
         )
     }
 
-    fn fire_in(&self, s: &mut dyn Session, owner: &Owner, reservations: &[Reservation]) -> Result<Vec<FireBundle>> {
+    fn fire_in(&self, s: &mut dyn Session, owner: &Owner, reservations: &[Reservation]) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
         let ids: Vec<_> = reservations.iter().map(|r| r.fire_id.clone()).collect();
@@ -75,10 +84,16 @@ impl JobStore {
             });
             let startable = candidate.filter(|c| firing.may_start(c));
             match startable.and_then(|candidate| self.firable(candidate, &calendars).ok()) {
-                Some(firable) => {
-                    firing.fire(firable, fence);
-                    begun.push(reservation.fire_id.clone());
-                }
+                Some(firable) => match pass(&firable, now_ms, now_ms.max(reservation.scheduled_ms)) {
+                    Some(passed) => {
+                        firing.pass(passed);
+                        yielded.push(reservation.fire_id.clone());
+                    }
+                    None => {
+                        firing.fire(firable, fence);
+                        begun.push(reservation.fire_id.clone());
+                    }
+                },
                 None if held.contains(&reservation.fire_id) => match foreign.contains(&reservation.trigger) {
                     false => given_back.push(reservation),
                     true => yielded.push(reservation.fire_id.clone()),
@@ -96,9 +111,11 @@ impl JobStore {
         if s.begin_executing(&rows)? != rows.len() {
             return Err(overtaken("fire triggers"));
         }
-        let mut bundles = firing.into_bundles();
-        self.read_versions(s, bundles.iter_mut().map(|bundle| &mut bundle.job))?;
-        Ok(bundles)
+        let mut brought = Acquisition { now_ms, ..Acquisition::default() };
+        firing.tell_passed(s, &mut brought)?;
+        brought.fired = firing.into_bundles();
+        self.read_versions(s, brought.fired.iter_mut().map(|bundle| &mut bundle.job))?;
+        Ok(brought)
     }
 }
 
@@ -143,6 +160,9 @@ pub(super) struct Firing<'a> {
     rows: Vec<FiredRow>,
     advances: Vec<Advance>,
     gone: BTreeMap<TriggerState, Vec<TriggerKey>>,
+    gone_with_options: Vec<TriggerKey>,
+    passed: Vec<Passed>,
+    skipped: Vec<SkippedFires>,
     one_at_a_time: BTreeSet<crate::JobKey>,
 }
 
@@ -158,6 +178,9 @@ impl<'a> Firing<'a> {
             rows: Vec::new(),
             advances: Vec::new(),
             gone: BTreeMap::new(),
+            gone_with_options: Vec::new(),
+            passed: Vec::new(),
+            skipped: Vec::new(),
             one_at_a_time: BTreeSet::new(),
         }
     }
@@ -168,6 +191,18 @@ impl<'a> Firing<'a> {
             || (!candidate.job_is_executing && !self.one_at_a_time.contains(&candidate.job.key))
     }
 
+    /// Notes a trigger that moves on, or waits, without a fire.
+    pub(super) fn pass(&mut self, passed: Passed) {
+        self.advances.push(passed.advance.clone());
+        self.passed.push(passed);
+    }
+
+    /// Says what became of those that did not fire, once everything is written.
+    pub(super) fn tell_passed(&mut self, s: &mut dyn Session, brought: &mut Acquisition) -> Result<()> {
+        brought.skipped.append(&mut self.skipped);
+        super::overlap::tell(s, std::mem::take(&mut self.passed), brought)
+    }
+
     pub(super) fn fire(&mut self, firable: Firable, fence: i64) {
         let Firable { candidate, job, mut trigger, calendar } = firable;
         let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
@@ -176,9 +211,16 @@ impl<'a> Firing<'a> {
         let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);
         // The recovery row goes with the trigger's, and says where the checkpoint is.
         let keeps_row = self.keeps_rows || candidate.recovery.is_some();
-        match firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, self.now_ms) {
+        let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, self.now_ms);
+        if let Some((first_ms, times)) = left_out {
+            self.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
+        }
+        match after {
             AfterFire::Goes => {
                 removed = true;
+                if candidate.trigger.options.is_some() {
+                    self.gone_with_options.push(trigger.key.clone());
+                }
                 self.gone.entry(from).or_default().push(trigger.key.clone());
             }
             AfterFire::Stays(state) => self.advances.push(Advance {
@@ -233,6 +275,9 @@ impl<'a> Firing<'a> {
             if s.delete_triggers(keys, Some(*from))? != keys.len() {
                 return Err(overtaken("fire triggers"));
             }
+        }
+        if !self.gone_with_options.is_empty() {
+            s.delete_options(&self.gone_with_options)?;
         }
         if !self.one_at_a_time.is_empty() {
             let jobs: Vec<_> = self.one_at_a_time.iter().cloned().collect();

@@ -4,6 +4,7 @@ mod acquire;
 mod checkpoint;
 mod complete;
 mod fire;
+mod overlap;
 mod release;
 mod rerun;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -13,6 +14,7 @@ pub use checkpoint::MAX_CHECKPOINT_BYTES;
 pub use rerun::{Rerun, RerunOrder, RerunReason};
 
 pub(in crate::store) use acquire::fenced;
+pub(in crate::store) use overlap::Ended;
 
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
@@ -51,6 +53,52 @@ pub struct Acquisition {
     /// The earliest time of those that a node of Quartz has reserved and lost: they are fired when they are due, and not
     /// reserved before. Epoch milliseconds.
     pub unreserved_ms: Option<i64>,
+    /// Times that were left out.
+    pub skipped: Vec<SkippedFires>,
+    /// Those of whose times some were older than their catch-up windows, as they were before.
+    pub misfired: Vec<Trigger>,
+    /// Triggers whose fire waits for the end of the runs before it.
+    pub waiting: Vec<TriggerKey>,
+    /// Executing fires that are to be asked to stop, on whichever node they are.
+    pub cancelled: Vec<String>,
+    /// Triggers that will not fire again, since their last times were left out.
+    pub finalized: Vec<TriggerKey>,
+}
+
+/// Times of a trigger that passed without a fire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SkippedFires {
+    /// The trigger.
+    pub trigger: TriggerKey,
+    /// Its job.
+    pub job: JobKey,
+    /// The first of the times, epoch milliseconds.
+    pub first_ms: i64,
+    /// How many; at least so many beyond a thousand.
+    pub times: u64,
+    /// Why.
+    pub reason: SkipReason,
+}
+
+/// Why times of a trigger passed without a fire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// An earlier fire was still running: its [`Overlap`](crate::Overlap).
+    Overlap,
+    /// They were older than its [catch-up window](crate::TriggerBuilder::catch_up_window).
+    CatchUp,
+}
+
+impl SkipReason {
+    /// A word for a log line.
+    pub fn name(self) -> &'static str {
+        match self {
+            SkipReason::Overlap => "overlap",
+            SkipReason::CatchUp => "catch-up",
+        }
+    }
 }
 
 /// A trigger reserved for this node until its time.
@@ -106,6 +154,7 @@ impl FireBundle {
             job_data,
             data_version: None,
             by_job: false,
+            failed: false,
             revived: self.recovering.is_some() && self.trigger.key.group() != RECOVERY_GROUP,
             beaten: false,
             checkpoint: None,
@@ -191,6 +240,8 @@ pub struct Completion {
     pub data_version: Option<u32>,
     /// Whether the job has recorded its end in a transaction of its own, so that its fired row is expected to be gone.
     pub by_job: bool,
+    /// Whether the run failed, so that a trigger that pauses on failure is paused.
+    pub failed: bool,
     /// Whether its trigger was made due again after a fire that died.
     pub revived: bool,
     /// Whether the fire was kept alive by heartbeats.
@@ -222,6 +273,21 @@ pub struct Ending {
     pub run_time: Option<Duration>,
     /// When it ended, in ticks of the store's clock; none for when the completion is recorded.
     pub at: Option<Duration>,
+}
+
+/// What the ends of fires came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// What each completion came to, in their order.
+    pub outcomes: Vec<CompletionOutcome>,
+    /// Triggers that were paused since a run of theirs failed.
+    pub paused: Vec<TriggerKey>,
+    /// Times that came due while a fire ran that has ended now, and are left out.
+    pub skipped: Vec<SkippedFires>,
+    /// Triggers whose fire has waited and may begin now.
+    pub let_go: Vec<TriggerKey>,
+    /// Triggers that will not fire again, since their last times were left out.
+    pub finalized: Vec<TriggerKey>,
 }
 
 /// What a completion came to.

@@ -9,7 +9,7 @@ use crate::rules::failover::millis;
 use crate::store::row::{Candidate, HistoryFilter, RecoveryRow};
 use crate::store::upkeep::recovery_keys;
 use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
-use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerState};
+use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -247,5 +247,6 @@ fn rerun_trigger(order: &RerunOrder, fire_id: &str, job: &JobKey, next_ms: i64) 
         next_ms: Some(next_ms),
         previous_ms: None,
         schedule: Schedule::Simple(SimpleSchedule::once()),
+        policies: Policies::default(),
     }
 }

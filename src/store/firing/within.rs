@@ -22,6 +22,7 @@ impl JobStore {
     ) -> Result<()> {
         self.database.join("complete a fire", connection.into(), Some(Lock::TriggerAccess), &mut |s| match self
             .complete_in(s, std::slice::from_ref(completion))?
+            .outcomes
             .first()
         {
             Some(CompletionOutcome::Recorded) => Ok(()),

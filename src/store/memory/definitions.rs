@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{JobRows, TriggerRows};
 use crate::store::row::{
-    Advance, Candidate, Counts, DueQuery, FiredState, JobRow, PolicyRow, ScheduleRow, Selection, TriggerRow,
+    Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, PolicyRow, ScheduleRow, Selection, TriggerRow,
     TypeVersions,
 };
 use crate::trigger::TriggerOrder;
@@ -116,7 +116,11 @@ impl MemorySession<'_> {
 
     fn candidate(&self, trigger: &TriggerRow) -> Option<Candidate> {
         let job = self.tables.jobs.get(&trigger.job)?.clone();
+        let executes = |f: &FiredRow| {
+            f.state == FiredState::Executing && f.trigger == trigger.key && f.job.as_ref() == Some(&trigger.job)
+        };
         Some(Candidate {
+            trigger_is_executing: trigger.options.is_some() && self.tables.fired.values().any(executes),
             job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
             recovery: self.tables.recoveries.values().find(|r| r.trigger == trigger.key).cloned(),
             trigger: self.read(trigger),
@@ -202,6 +206,14 @@ impl TriggerRows for MemorySession<'_> {
             }
         }
         Ok(deleted)
+    }
+
+    fn delete_options(&mut self, _keys: &[TriggerKey]) -> Result<()> {
+        Ok(()) // they went with their triggers
+    }
+
+    fn move_options(&mut self, _starts: &[(TriggerKey, i64)]) -> Result<()> {
+        Ok(()) // one map holds both rows
     }
 
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {

@@ -83,6 +83,11 @@ impl FiredRows for MemorySession<'_> {
         Ok(rows)
     }
 
+    fn fired_of_triggers(&mut self, triggers: &[TriggerKey]) -> Result<Vec<FiredRow>> {
+        self.reads()?;
+        Ok(self.tables.fired.values().filter(|f| triggers.contains(&f.trigger)).cloned().collect())
+    }
+
     fn job_is_executing(&mut self, job: &JobKey) -> Result<bool> {
         self.reads()?;
         Ok(self.tables.fired.values().any(|f| f.state == FiredState::Executing && f.job.as_ref() == Some(job)))

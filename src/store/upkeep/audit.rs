@@ -3,7 +3,9 @@
 use super::AuditPass;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
+use crate::rules::overlap::may_wait;
 use crate::store::row::{FiredState, Selection};
+use crate::store::schedule_row::stored_policies;
 use crate::store::{Begin, JobStore, Lock, Session};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::BTreeSet;
@@ -40,7 +42,8 @@ impl JobStore {
             |s| {
                 let found = find(s)?;
                 s.change_states(Selection::Triggers(&found.released), Transition::Release.moves(), false)?;
-                s.change_states(Selection::Triggers(&found.unblocked), Transition::Unblock.moves(), true)?;
+                // Under the lock nothing has changed since they were found.
+                s.change_states(Selection::Triggers(&found.unblocked), Transition::Unblock.moves(), false)?;
                 let jobs: Vec<JobKey> = s.triggers(&found.finished)?.into_iter().map(|t| t.job).collect();
                 s.delete_finished_triggers(&found.finished)?;
                 s.delete_idle_jobs(&jobs)?;
@@ -78,8 +81,10 @@ fn find(s: &mut dyn Session) -> Result<AuditPass> {
     let fired = s.all_fired()?;
     let acquired: BTreeSet<&TriggerKey> =
         fired.iter().filter(|f| f.state == FiredState::Acquired).map(|f| &f.trigger).collect();
-    let executing: BTreeSet<&JobKey> =
-        fired.iter().filter(|f| f.state == FiredState::Executing).filter_map(|f| f.job.as_ref()).collect();
+    let runs = || fired.iter().filter(|f| f.state == FiredState::Executing);
+    let executing: BTreeSet<&JobKey> = runs().filter_map(|f| f.job.as_ref()).collect();
+    let alone: BTreeSet<&JobKey> = runs().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()).collect();
+    let of_trigger: BTreeSet<_> = runs().map(|f| (&f.trigger, f.job.as_ref())).collect();
     let any: BTreeSet<&TriggerKey> = fired.iter().map(|f| &f.trigger).collect();
 
     let mut pass = AuditPass::default();
@@ -87,6 +92,14 @@ fn find(s: &mut dyn Session) -> Result<AuditPass> {
         match TriggerState::from_name(&row.state) {
             Some(Acquired) if !acquired.contains(&row.key) => pass.released.push(row.key),
             Some(Blocked | PausedBlocked) if !executing.contains(&row.job) => pass.unblocked.push(row.key),
+            // It waits for runs of its own, which other runs of the job are not.
+            Some(Blocked | PausedBlocked)
+                if stored_policies(&row).is_ok_and(|policies| may_wait(policies.overlap))
+                    && !alone.contains(&row.job)
+                    && !of_trigger.contains(&(&row.key, Some(&row.job))) =>
+            {
+                pass.unblocked.push(row.key);
+            }
             Some(Complete) if !any.contains(&row.key) => pass.finished.push(row.key),
             _ => {}
         }

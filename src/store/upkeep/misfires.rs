@@ -3,11 +3,12 @@
 use super::MisfirePass;
 use crate::error::Result;
 use crate::rules::misfire;
+use crate::rules::passing_over::leave_out_old;
 use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, TriggerRow};
 use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
-use crate::store::{Begin, JobStore, Lock, Session};
+use crate::store::{Begin, JobStore, Lock, Session, SkipReason, SkippedFires};
 use crate::trigger::{Trigger, TriggerState};
 
 impl JobStore {
@@ -84,10 +85,28 @@ impl JobStore {
     ) -> Result<()> {
         let mut advances = Vec::new();
         let mut jobs = Vec::new();
+        let mut moved = Vec::new();
         for (row, mut trigger) in late {
             let expected_next_ms = trigger.next_ms;
             let before = trigger.clone();
-            misfire::apply(&mut trigger, calendars.of(&row)?.as_deref(), now_ms);
+            let calendar = calendars.of(&row)?;
+            let old = leave_out_old(&mut trigger, calendar.as_deref(), now_ms);
+            if let (1.., Some(first_ms)) = (old, expected_next_ms) {
+                pass.skipped.push(SkippedFires {
+                    trigger: trigger.key.clone(),
+                    job: trigger.job_key.clone(),
+                    first_ms,
+                    times: old,
+                    reason: SkipReason::CatchUp,
+                });
+            }
+            // What is young enough to be made up for is late all the same, if it is later than the threshold.
+            if misfire::is_misfired(&trigger, now_ms, now_ms - self.misfired_before(now_ms)) || old == 0 {
+                misfire::apply(&mut trigger, calendar.as_deref(), now_ms);
+            }
+            if row.options.is_some() && trigger.start_ms != row.start_ms {
+                moved.push((trigger.key.clone(), trigger.start_ms));
+            }
             if trigger.next_ms.is_none() {
                 pass.finalized.push(trigger.key.clone());
                 jobs.push(trigger.job_key.clone());
@@ -106,6 +125,9 @@ impl JobStore {
         }
         if s.advance(&advances)? != advances.len() {
             return Err(overtaken("handle misfires"));
+        }
+        if !moved.is_empty() {
+            s.move_options(&moved)?;
         }
         if !pass.finalized.is_empty() {
             // #586: Quartz leaves these rows for ever.

@@ -14,7 +14,7 @@ pub use heartbeat::{Beat, BeatPass, Heartbeats};
 
 pub(in crate::store) use recovery::recovery_keys;
 
-use super::Owner;
+use super::{Owner, SkippedFires};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::failover::Observations;
 use crate::store::row::{FiredState, Progress};
@@ -97,6 +97,8 @@ pub struct Recovered {
     pub lost: Vec<String>,
     /// Fires whose job no longer exists.
     pub other: usize,
+    /// Times of triggers that came due while an interrupted fire still counted as running, and are left out.
+    pub skipped: Vec<SkippedFires>,
 }
 
 /// What a pass of the misfire handler did.
@@ -110,6 +112,8 @@ pub struct MisfirePass {
     pub more: bool,
     /// Triggers that could not be read, with the reason.
     pub unreadable: Vec<(TriggerKey, String)>,
+    /// Times older than the catch-up windows of their triggers, which were left out before the instruction was applied.
+    pub skipped: Vec<SkippedFires>,
 }
 
 /// What an audit found and mended.

@@ -5,10 +5,10 @@ use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::key::{JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
 use crate::rules::failover::millis;
-use crate::store::firing::fenced;
+use crate::store::firing::{Ended, fenced};
 use crate::store::row::{FiredRow, FiredState, RecoveryRow, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
-use crate::trigger::{MisfireInstruction, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
+use crate::trigger::{MisfireInstruction, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The data keys by which a recovery trigger names the fire it stands for; Java nodes write and read the same.
@@ -84,12 +84,17 @@ impl JobStore {
         }
 
         self.record_lost(s, &executing, now_ms)?;
-        self.schedule_again(s, name, &executing, &mut done)?;
+        let have_options = self.schedule_again(s, name, &executing, &mut done)?;
 
         let blocked: Vec<JobKey> =
             distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));
         if !blocked.is_empty() {
             s.change_states(Selection::Jobs(&blocked), Transition::Unblock.moves(), true)?;
+        }
+        if !have_options.is_empty() {
+            let rows = s.triggers(&have_options)?;
+            let ended = Ended { one_at_a_time: &blocked, failed: &BTreeSet::new() };
+            done.skipped = self.end_runs(s, &rows, &ended)?.skipped;
         }
         let triggers: Vec<TriggerKey> = distinct(executing.iter().map(|f| &f.trigger));
         s.delete_finished_triggers(&triggers)?;
@@ -98,14 +103,15 @@ impl JobStore {
         Ok(done)
     }
 
-    /// One recovery trigger for each interrupted fire whose job asks for it and still exists.
+    /// One recovery trigger for each interrupted fire whose job asks for it and still exists. Returns the triggers that have
+    /// options and go on.
     fn schedule_again(
         &self,
         s: &mut dyn Session,
         name: &str,
         executing: &[FiredRow],
         done: &mut Recovered,
-    ) -> Result<()> {
+    ) -> Result<Vec<TriggerKey>> {
         let jobs = self.policies_of(s, executing)?;
         let ids: Vec<_> = executing.iter().map(|f| f.fire_id.clone()).collect();
         let recovered_before: BTreeSet<String> = s.recovered_origins(&ids)?.into_iter().collect();
@@ -190,7 +196,12 @@ impl JobStore {
         if !triggers.is_empty() {
             s.insert_triggers(&triggers)?;
         }
-        if rows.is_empty() { Ok(()) } else { s.insert_recoveries(&rows) }
+        if !rows.is_empty() {
+            s.insert_recoveries(&rows)?;
+        }
+        // One that was made due again is due for the fire that died, and not by its schedule.
+        let on_schedule = originals.into_values().filter(|row| row.options.is_some() && row.next_ms.is_some());
+        Ok(on_schedule.map(|row| row.key).collect())
     }
 
     /// A one-shot at the scheduled time of the lost fire, however old, with the trigger's data and the four keys.
@@ -233,6 +244,7 @@ impl JobStore {
             next_ms: Some(fire.scheduled_ms),
             previous_ms: None,
             schedule: Schedule::Simple(SimpleSchedule::once()),
+            policies: Policies::default(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::*;
 use carnelian::job_file::JobFile;
 use carnelian::store::faults::Fault;
-use carnelian::store::{Begin, CompletionInstruction, CompletionOutcome};
-use carnelian::{FailureClass, GroupMatcher, JobDataMap, Result};
+use carnelian::store::{Acquisition, Begin, Completion, CompletionInstruction, CompletionOutcome, FireBundle};
+use carnelian::{Backfill, FailureClass, GroupMatcher, JobDataMap, Overlap, Result};
 
 /// One story: how it is prepared, and what it does. It says what it came to, as far as that is the same each time.
 struct Story {
@@ -160,8 +160,67 @@ fn stories() -> Vec<Story> {
                 node.store.check_in(&mut node.me).map(|_| String::new())
             })
         }),
+        story!("acquire what is passed over", |c, nodes| {
+            run_with_policies(c, nodes);
+            c.advance(MINUTE);
+            Box::new(|_, nodes| nodes[1].try_acquire(100).map(|brought| passed_over(&brought)))
+        }),
+        story!("fire what is passed over", |c, nodes| {
+            run_with_policies(c, nodes);
+            c.advance(MINUTE - SECOND);
+            let reserved = nodes[1].acquire().reserved;
+            assert_eq!(reserved.len(), 3);
+            c.advance(SECOND);
+            Box::new(move |_, nodes| {
+                let brought = nodes[1].store.fire_reserved(&nodes[1].owner(), &reserved)?;
+                Ok(passed_over(&brought))
+            })
+        }),
+        story!("record the ends of runs with policies", |c, nodes| {
+            let fired = run_with_policies(c, nodes);
+            c.advance(MINUTE);
+            nodes[1].acquire();
+            c.advance(MINUTE);
+            let end = |bundle: &FireBundle| Completion {
+                failed: bundle.trigger.pauses_on_failure(),
+                ..bundle.completion(CompletionInstruction::NoInstruction, None)
+            };
+            let ends: Vec<Completion> = fired.iter().map(end).collect();
+            Box::new(move |_, nodes| {
+                let recorded = nodes[0].store.record(&nodes[0].owner(), &ends)?;
+                Ok(format!("{:?} {:?} {:?}", recorded.paused, recorded.let_go, recorded.skipped))
+            })
+        }),
+        story!("backfill", |c, _| {
+            let schedule = carnelian::CronSchedule::new("0 0 * * * ?").unwrap();
+            c.schedule(job("filled"), [once("h1", "filled", NOW + SECOND).schedule(schedule)]);
+            Box::new(|c, _| {
+                let hours = |hours: i64| at(NOW - hours * 60 * MINUTE);
+                let done = c.store.backfill(&Backfill::new(trigger_key("h1"), hours(5), hours(1)))?;
+                Ok(done.fires.len().to_string())
+            })
+        }),
         story!("audit", |_, _| Box::new(|c, _| c.store.audit().map(|pass| format!("{pass:?}")))),
     ]
+}
+
+/// Node A runs one fire of each of three triggers, and nothing else is due.
+fn run_with_policies(cluster: &Cluster, nodes: &[Node]) -> Vec<FireBundle> {
+    cluster.store.delete_jobs(&["plain", "lone", "saved"].map(job_key)).unwrap();
+    let with = |name, overlap| minutely(name, "policies", NOW).overlap(overlap);
+    let triggers = [
+        with("o1", Overlap::Skip),
+        with("o2", Overlap::BufferOne).pause_on_failure(true),
+        with("o3", Overlap::CancelPrevious),
+    ];
+    cluster.schedule(job("policies"), triggers);
+    let fired = nodes[0].acquire().fired;
+    assert_eq!(fired.len(), 3);
+    fired
+}
+
+fn passed_over(brought: &Acquisition) -> String {
+    format!("{:?} {:?} {}", brought.skipped, brought.waiting, brought.cancelled.len())
 }
 
 fn prepared() -> (Cluster, Vec<Node>) {

@@ -4,6 +4,7 @@ use super::super::kit::*;
 use super::open;
 
 mod acquisition;
+mod backfill;
 mod beside_quartz;
 mod calendars;
 mod completion;
@@ -21,6 +22,7 @@ mod membership;
 mod misfires;
 mod options;
 mod orphans;
+mod overlap;
 mod pausing;
 mod policies;
 mod recovery;

@@ -255,6 +255,13 @@ impl FiredRows for SqlSession<'_, '_> {
         Ok(rows.into_iter().map(FiredRow::from).collect())
     }
 
+    fn fired_of_triggers(&mut self, triggers: &[TriggerKey]) -> Result<Vec<FiredRow>> {
+        let head = format!("SELECT {COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND");
+        let key = ["trigger_name", "trigger_group"];
+        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(triggers))?;
+        Ok(rows.into_iter().map(FiredRow::from).collect())
+    }
+
     fn job_is_executing(&mut self, job: &JobKey) -> Result<bool> {
         let text = "SELECT COUNT(*) AS n FROM {p}FIRED_TRIGGERS \
              WHERE sched_name = ? AND job_name = ? AND job_group = ? AND state = 'EXECUTING'";

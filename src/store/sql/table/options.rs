@@ -1,9 +1,12 @@
 //! `CN_TRIGGER_OPTIONS`: what triggers do otherwise than Quartz.
 
+use super::recurrences::type_and_misfire;
 use super::{BARE_KEY, trigger_keys};
 use crate::error::Result;
+use crate::key::TriggerKey;
 use crate::store::row::{OptionsRow, TriggerRow};
 use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::Value;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
@@ -12,6 +15,11 @@ pub(super) const OPTION_COLUMNS: &str = "o.options AS options, o.trigger_type AS
      options_start, CASE WHEN o.options IS NULL THEN 0 ELSE (SELECT COUNT(*) FROM {p}SCHEDULER_STATE q \
      WHERE q.sched_name = o.sched_name AND NOT EXISTS (SELECT 1 FROM {p}CN_INSTANCES i \
      WHERE i.sched_name = q.sched_name AND i.instance_name = q.instance_name)) END AS nodes_of_quartz";
+
+/// Whether a fire of trigger `t`, for the job it has now, is executing; asked only where there are options.
+pub(super) const EXECUTING: &str = "CASE WHEN o.options IS NULL THEN 0 ELSE (SELECT COUNT(*) FROM {p}FIRED_TRIGGERS x \
+     WHERE x.sched_name = t.sched_name AND x.trigger_name = t.trigger_name AND x.trigger_group = t.trigger_group \
+     AND x.job_name = t.job_name AND x.job_group = t.job_group AND x.state = 'EXECUTING') END AS trigger_executing";
 
 /// The row of the same key as another, which has the alias `of`.
 pub(super) fn options(of: &str) -> String {
@@ -40,9 +48,9 @@ pub(super) struct OptionColumns {
 }
 
 impl OptionColumns {
-    /// The row, if it was given to a trigger of this kind and start, and not to one whose place that has taken.
-    pub(super) fn given_to(self, kind: &str, start_ms: i64) -> Option<OptionsRow> {
-        let is_its = self.options_type.as_deref() == Some(kind) && self.options_start == Some(start_ms);
+    /// The row, if it was given to a trigger of this type and start, and not to one whose place that has taken.
+    pub(super) fn given_to(self, trigger_type: &str, start_ms: i64) -> Option<OptionsRow> {
+        let is_its = self.options_type.as_deref() == Some(trigger_type) && self.options_start == Some(start_ms);
         let beside_quartz = self.nodes_of_quartz > 0;
         self.options.filter(|_| is_its).map(|names| OptionsRow { names, beside_quartz })
     }
@@ -52,18 +60,32 @@ impl SqlSession<'_, '_> {
     /// Writes the options of new triggers.
     pub(super) fn insert_options(&mut self, triggers: &[TriggerRow]) -> Result<()> {
         // Another program may have deleted a trigger of the same key and left its options.
-        let old: Vec<_> = triggers.iter().filter(|t| may_have_options(&t.kind)).map(|t| t.key.clone()).collect();
-        self.delete_rows("CN_TRIGGER_OPTIONS", &BARE_KEY, &trigger_keys(&old), "")?;
+        let old = triggers.iter().filter(|t| often_has_options(&t.kind) || t.options.is_some());
+        let old: Vec<_> = old.map(|t| t.key.clone()).collect();
+        self.delete_option_rows(&trigger_keys(&old))?;
         let row = |t: &TriggerRow| {
             let names = &t.options.as_ref()?.names;
-            Some(vec![t.key.name().into(), t.key.group().into(), (&t.kind).into(), t.start_ms.into(), names.into()])
+            let (trigger_type, _) = type_and_misfire(t);
+            Some(vec![t.key.name().into(), t.key.group().into(), trigger_type.into(), t.start_ms.into(), names.into()])
         };
         let columns = ["trigger_name", "trigger_group", "trigger_type", "start_time", "options"];
         self.insert_rows("CN_TRIGGER_OPTIONS", &columns, &triggers.iter().filter_map(row).collect::<Vec<_>>())
     }
+
+    /// Deletes the options of triggers of these keys.
+    pub(super) fn delete_option_rows(&mut self, keys: &[Vec<Value>]) -> Result<()> {
+        self.delete_rows("CN_TRIGGER_OPTIONS", &BARE_KEY, keys, "").map(drop)
+    }
+
+    /// Writes other starts into the options of triggers.
+    pub(super) fn update_option_starts(&mut self, starts: &[(TriggerKey, i64)]) -> Result<()> {
+        let row = |(key, start_ms): &(TriggerKey, i64)| vec![key.name().into(), key.group().into(), (*start_ms).into()];
+        let rows: Vec<_> = starts.iter().map(row).collect();
+        self.update_rows("CN_TRIGGER_OPTIONS", &BARE_KEY, &[], &["start_time"], &rows).map(drop)
+    }
 }
 
-/// Simple triggers have none, and they are the many that come and go.
-fn may_have_options(kind: &str) -> bool {
+/// Simple triggers seldom have some, and they are the many that come and go.
+fn often_has_options(kind: &str) -> bool {
     kind != "SIMPLE"
 }

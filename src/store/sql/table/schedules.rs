@@ -6,7 +6,7 @@ use crate::store::row::{Advance, Counts, ScheduleRow, TriggerRow};
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 
-/// The tables of the kinds; a trigger has a row in one of them. The first is the only one whose triggers have no options.
+/// The tables of the kinds; a trigger has a row in one of them. The triggers of the first seldom have options.
 pub(super) const KIND_TABLES: [&str; 4] = ["SIMPLE_TRIGGERS", "CRON_TRIGGERS", "SIMPROP_TRIGGERS", "BLOB_TRIGGERS"];
 
 /// The columns of `SIMPROP_TRIGGERS` but the two of decimal numbers, which nothing uses.
@@ -89,7 +89,8 @@ impl SqlSession<'_, '_> {
         self.update_rows("SIMPROP_TRIGGERS", &BARE_KEY, &[], &["int_prop_2"], &interval).map(drop)
     }
 
-    /// Deletes the rows of the kinds of these triggers, and their options; `just_read` triggers have one each.
+    /// Deletes the rows of the kinds of these triggers, and their options; `just_read` triggers have one each, and whoever
+    /// read the options of a simple one deletes them.
     pub(super) fn delete_schedules(&mut self, keys: &[Vec<Value>], just_read: bool) -> Result<()> {
         // A fire deletes triggers it has just read with their kinds; everybody else clears all tables, so that
         // a trigger that once changed its kind leaves nothing behind.
@@ -100,7 +101,7 @@ impl SqlSession<'_, '_> {
                 return Ok(());
             }
             if table == KIND_TABLES[0] {
-                self.delete_rows("CN_TRIGGER_OPTIONS", &BARE_KEY, keys, "")?;
+                self.delete_option_rows(keys)?;
             }
         }
         self.delete_rows("CN_RECURRENCES", &BARE_KEY, keys, "").map(drop)

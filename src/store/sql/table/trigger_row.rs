@@ -111,8 +111,6 @@ pub(super) struct IntervalRow {
     trigger_group: String,
     #[diesel(embed)]
     interval: Interval,
-    #[diesel(embed)]
-    options: OptionColumns,
 }
 
 /// A trigger with whatever its kind has.
@@ -148,6 +146,8 @@ pub(super) struct CandidateRow {
     policy: Option<String>,
     #[diesel(sql_type = BigInt)]
     executing: i64,
+    #[diesel(sql_type = BigInt)]
+    trigger_executing: i64,
     #[diesel(sql_type = Nullable<Text>)]
     origin_fire_id: Option<String>,
     #[diesel(sql_type = Nullable<Text>)]
@@ -187,14 +187,13 @@ impl Interval {
 }
 
 impl IntervalRow {
-    /// Fills in the row of the kind of the trigger it belongs to, and its options.
+    /// Fills in the row of the kind of the trigger it belongs to.
     pub(super) fn fill_in(self, triggers: &mut [Candidate]) {
         let is_its = |c: &&mut Candidate| {
             c.trigger.key.name() == self.trigger_name && c.trigger.key.group() == self.trigger_group
         };
         if let Some(Candidate { trigger, .. }) = triggers.iter_mut().find(is_its) {
             trigger.schedule = self.interval.schedule(&trigger.kind);
-            trigger.options = self.options.given_to(&trigger.kind, trigger.start_ms);
         }
     }
 }
@@ -275,6 +274,7 @@ impl From<CandidateRow> for Candidate {
                 policy: row.policy,
             },
             job_is_executing: row.executing > 0,
+            trigger_is_executing: row.trigger_executing > 0,
             recovery,
             trigger,
         }

@@ -1,7 +1,7 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
 use super::job_versions::is_read_here;
-use super::options::{OPTION_COLUMNS, options};
+use super::options::{EXECUTING, OPTION_COLUMNS, options};
 use super::policies::POLICY;
 use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES, RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
 use super::schedules::KIND_TABLES;
@@ -28,6 +28,16 @@ struct KeyRow {
     trigger_name: String,
     #[diesel(sql_type = Text)]
     trigger_group: String,
+}
+
+#[derive(QueryableByName)]
+struct FinishedRow {
+    #[diesel(sql_type = Text)]
+    trigger_name: String,
+    #[diesel(sql_type = Text)]
+    trigger_group: String,
+    #[diesel(sql_type = BigInt)]
+    options: i64,
 }
 
 #[derive(QueryableByName)]
@@ -67,12 +77,12 @@ impl SqlSession<'_, '_> {
              WHERE f.sched_name = t.sched_name AND f.job_name = t.job_name AND f.job_group = t.job_group \
              AND f.state = 'EXECUTING') ELSE 0 END AS executing, \
              r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
-             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt, {OPTION_COLUMNS} \
+             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt, {EXECUTING}, {OPTION_COLUMNS} \
              FROM {triggers} t{JOB}{POLICY}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
              AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
             self.true_literal(),
-            // Of the kinds read here only cron triggers have options: for the many others nothing is looked up.
-            options("c")
+            // By its primary key, and the table is small: few triggers have options.
+            options("t")
         )
     }
 
@@ -109,9 +119,8 @@ impl SqlSession<'_, '_> {
         let intervals = candidates.iter().map(|c| &c.trigger).filter(|t| is_of_interval(t));
         let keys: Vec<_> = intervals.map(|t| t.key.clone()).collect();
         let head = format!(
-            "SELECT p.trigger_name AS trigger_name, p.trigger_group AS trigger_group, {INTERVAL_COLUMNS}, {OPTION_COLUMNS} \
-             FROM {{p}}SIMPROP_TRIGGERS p{} WHERE p.sched_name = ? AND",
-            options("p")
+            "SELECT p.trigger_name AS trigger_name, p.trigger_group AS trigger_group, {INTERVAL_COLUMNS} \
+             FROM {{p}}SIMPROP_TRIGGERS p WHERE p.sched_name = ? AND"
         );
         let key = ["p.trigger_name", "p.trigger_group"];
         let rows: Vec<IntervalRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys))?;
@@ -214,14 +223,31 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
     }
 
+    fn delete_options(&mut self, keys: &[TriggerKey]) -> Result<()> {
+        self.assert_trigger_access();
+        self.delete_option_rows(&trigger_keys(keys))
+    }
+
+    fn move_options(&mut self, starts: &[(TriggerKey, i64)]) -> Result<()> {
+        self.assert_trigger_access();
+        self.update_option_starts(starts)
+    }
+
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
         self.assert_trigger_access();
-        let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group FROM {p}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' \
+        let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, \
+             (SELECT COUNT(*) FROM {p}CN_TRIGGER_OPTIONS o WHERE o.sched_name = t.sched_name \
+             AND o.trigger_name = t.trigger_name AND o.trigger_group = t.trigger_group) AS options \
+             FROM {p}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' \
              AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = t.sched_name \
              AND f.trigger_name = t.trigger_name AND f.trigger_group = t.trigger_group) AND t.sched_name = ? AND";
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &KEY, &trigger_keys(keys))?;
+        let rows: Vec<FinishedRow> = self.load_for_keys(head, &[self.name()], &KEY, &trigger_keys(keys))?;
+        let with_options = rows.iter().any(|row| row.options > 0);
         let finished: Vec<_> =
             rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect();
+        if with_options {
+            self.delete_option_rows(&trigger_keys(&finished))?;
+        }
         if !finished.is_empty() {
             self.delete_triggers(&finished, Some(TriggerState::Complete))?;
         }

@@ -1,0 +1,70 @@
+//! `trigger backfill`: makes up for the fires of a trigger in a range of the past.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, table, time};
+use crate::value::{self, Moment};
+use carnelian::store::JobStore;
+use carnelian::{BackfilledFire, TriggerKey};
+use chrono::DateTime;
+use clap::Args;
+use serde_json::json;
+
+#[derive(Args)]
+pub struct Backfill {
+    pub trigger: TriggerKey,
+    /// The first moment of the range: ISO 8601 with offset
+    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    pub from: Moment,
+    /// The last moment of the range: ISO 8601 with offset, or `now`
+    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    pub to: Moment,
+    /// Refused if there are more fires than this, 10000 at most
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub most: usize,
+    /// The fires may run side by side although the trigger's --overlap does not let its own
+    #[arg(long)]
+    pub may_overlap: bool,
+    /// Says what would be stored, and stores nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Stores a one-shot trigger for each fire of the range, and says which.
+pub fn run(store: &JobStore, output: Output, options: &Backfill) -> Outcome {
+    let now_ms = store.earliest_due(&[])?.0;
+    let moment = |moment: Moment| {
+        let given = moment.resolve(|| Ok(now_ms))?;
+        Ok::<_, Failure>(given.or_else(|| DateTime::from_timestamp_millis(now_ms)).unwrap_or_default())
+    };
+    let wanted = carnelian::Backfill::new(options.trigger.clone(), moment(options.from)?, moment(options.to)?);
+    let wanted = wanted.most(options.most).may_overlap(options.may_overlap).dry_run(options.dry_run);
+    let done = store.backfill(&wanted)?;
+    let fires = done.fires.iter().map(|fire| {
+        json!({
+            "scheduled_fire_ms": fire.scheduled_fire_time.timestamp_millis(),
+            "trigger": fire.trigger.to_string(),
+            "is_new": fire.is_new,
+        })
+    });
+    let new = done.fires.iter().filter(|fire| fire.is_new).count();
+    let document = json!({
+        "trigger": options.trigger.to_string(),
+        "dry_run": options.dry_run,
+        "new": new,
+        "fires": fires.collect::<Vec<_>>(),
+    });
+    output.answer(document, || {
+        let what = |is_new: bool| match (is_new, options.dry_run) {
+            (true, false) => "stored",
+            (true, true) => "would be stored",
+            (false, _) => "stored before",
+        };
+        let row = |fire: &BackfilledFire| {
+            let time_ms = fire.scheduled_fire_time.timestamp_millis();
+            vec![time(Some(time_ms)), what(fire.is_new).to_owned(), fire.trigger.to_string()]
+        };
+        let mut text = table(&["FIRE TIME", "WHAT", "TRIGGER"], &done.fires.iter().map(row).collect::<Vec<_>>());
+        text.push_str(&format!("{new} of {} fires of {}: {}\n", done.fires.len(), options.trigger, what(true)));
+        text
+    })
+}

@@ -1,0 +1,273 @@
+//! Overlap and catch-up: due triggers that may not fire by a policy of their own, and what they do when the runs before
+//! them have ended.
+
+use super::fire::Firable;
+use super::{Acquisition, SkipReason, SkippedFires};
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey, distinct};
+use crate::rules::overlap::{Turn, may_wait, turn};
+use crate::rules::passing_over::{leave_out_old, pass_over};
+use crate::store::calendars::Calendars;
+use crate::store::row::{Advance, FiredState, Selection, TriggerRow};
+use crate::store::schedule_row::{counts, stored_policies};
+use crate::store::transaction::overtaken;
+use crate::store::{JobStore, Session};
+use crate::trigger::{Overlap, Policies, Transition, Trigger, TriggerState};
+use std::collections::BTreeSet;
+
+/// Who wants a run to stop when its trigger is due again.
+const BY_NEXT_FIRE: &str = "the next fire of its trigger";
+
+/// A due trigger that does not fire now.
+pub(super) struct Passed {
+    pub(super) advance: Advance,
+    job: JobKey,
+    skipped: Option<SkippedFires>,
+    /// As it was before, if it was too late to be made up for.
+    misfired: Option<Trigger>,
+    /// Whether the runs before it are asked to stop.
+    cancels: bool,
+}
+
+/// What a candidate does instead of firing; none if it may fire, or is not due at `due_ms`.
+pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed> {
+    if firable.trigger.policies == Policies::default() {
+        return None;
+    }
+    let first_ms = firable.trigger.next_ms?;
+    let from = TriggerState::from_name(&firable.candidate.trigger.state).unwrap_or(TriggerState::Waiting);
+    let calendar = firable.calendar.as_deref();
+    let mut trigger = firable.trigger.clone();
+    let moves_on = |trigger: &Trigger, times, reason| Passed {
+        advance: moved(trigger, from, first_ms, TriggerState::Waiting),
+        job: trigger.job_key.clone(),
+        skipped: Some(skipped(trigger, first_ms, times, reason)),
+        misfired: (reason == SkipReason::CatchUp).then(|| firable.trigger.clone()),
+        cancels: false,
+    };
+    let old = leave_out_old(&mut trigger, calendar, now_ms);
+    if old > 0 {
+        return Some(moves_on(&trigger, old, SkipReason::CatchUp));
+    }
+    if first_ms > due_ms {
+        return None;
+    }
+    match turn(trigger.policies.overlap, firable.candidate.trigger_is_executing) {
+        Turn::Fires => None,
+        Turn::IsSkipped => {
+            let times = pass_over(&mut trigger, due_ms.saturating_add(1), calendar, now_ms);
+            Some(moves_on(&trigger, times, SkipReason::Overlap))
+        }
+        Turn::Waits { cancels } => Some(Passed {
+            advance: moved(&trigger, from, first_ms, TriggerState::Blocked),
+            job: trigger.job_key.clone(),
+            skipped: None,
+            misfired: None,
+            cancels,
+        }),
+    }
+}
+
+/// Says what became of triggers that did not fire, once that is written; those that have no time left go.
+pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acquisition) -> Result<()> {
+    let (mut cancelling, mut jobs) = (Vec::new(), Vec::new());
+    for Passed { advance, job, skipped, misfired, cancels } in passed {
+        match advance.state {
+            TriggerState::Blocked => brought.waiting.push(advance.key.clone()),
+            TriggerState::Complete => {
+                brought.finalized.push(advance.key.clone());
+                jobs.push(job.clone());
+            }
+            _ => {}
+        }
+        if cancels {
+            cancelling.push((advance.key, job));
+        }
+        brought.skipped.extend(skipped);
+        brought.misfired.extend(misfired);
+    }
+    if !brought.finalized.is_empty() {
+        // Those that still run go when they have ended.
+        s.delete_finished_triggers(&brought.finalized)?;
+        s.delete_idle_jobs(&distinct(jobs.iter()))?;
+    }
+    if !cancelling.is_empty() {
+        let keys: Vec<TriggerKey> = cancelling.iter().map(|(trigger, _)| trigger.clone()).collect();
+        let executing = s.fired_of_triggers(&keys)?.into_iter().filter(|f| f.state == FiredState::Executing);
+        let meant =
+            executing.filter(|f| cancelling.iter().any(|(t, job)| *t == f.trigger && Some(job) == f.job.as_ref()));
+        brought.cancelled = meant.map(|f| f.fire_id).collect();
+        // Their nodes learn of it with their next heartbeat.
+        s.request_cancels(&brought.cancelled, BY_NEXT_FIRE)?;
+    }
+    Ok(())
+}
+
+/// Whether that some triggers were passed over has been written, seen by the first of them; none if there are none.
+pub(super) fn is_written(s: &mut dyn Session, brought: &Acquisition) -> Result<Option<bool>> {
+    let mut row = |key: &TriggerKey| s.triggers(std::slice::from_ref(key)).map(|rows| rows.into_iter().next());
+    if let Some(one) = brought.skipped.first() {
+        return Ok(Some(row(&one.trigger)?.is_none_or(|row| row.next_ms != Some(one.first_ms))));
+    }
+    match brought.waiting.first() {
+        Some(key) => Ok(Some(row(key)?.is_some_and(|row| row.state == TriggerState::Blocked.name()))),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn skipped(trigger: &Trigger, first_ms: i64, times: u64, reason: SkipReason) -> SkippedFires {
+    SkippedFires { trigger: trigger.key.clone(), job: trigger.job_key.clone(), first_ms, times, reason }
+}
+
+/// The write for a trigger that moves on without a fire.
+fn moved(trigger: &Trigger, from: TriggerState, expected_next_ms: i64, to: TriggerState) -> Advance {
+    Advance {
+        key: trigger.key.clone(),
+        expected_state: from,
+        expected_next_ms: Some(expected_next_ms),
+        state: if trigger.next_ms.is_none() { TriggerState::Complete } else { to },
+        next_ms: trigger.next_ms,
+        previous_ms: trigger.previous_ms,
+        start_ms: trigger.start_ms,
+        counts: counts(&trigger.schedule),
+    }
+}
+
+/// What the ends of runs meant for their triggers.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Ends {
+    pub(in crate::store) paused: Vec<TriggerKey>,
+    pub(in crate::store) skipped: Vec<SkippedFires>,
+    pub(in crate::store) let_go: Vec<TriggerKey>,
+    /// They have no time left and are complete.
+    pub(in crate::store) finalized: Vec<(TriggerKey, JobKey)>,
+}
+
+/// What has ended, apart from the triggers themselves.
+pub(in crate::store) struct Ended<'a> {
+    /// The jobs among them that run once at a time: whoever they blocked is let go for their sake, or will be.
+    pub(in crate::store) one_at_a_time: &'a [JobKey],
+    /// The triggers whose run has failed.
+    pub(in crate::store) failed: &'a BTreeSet<&'a TriggerKey>,
+}
+
+impl JobStore {
+    /// Does what the policies of triggers want when runs of theirs have ended; the fired rows are gone by now.
+    ///
+    /// A time that has come due while the run lasted is decided here, whether or not a node has seen it come: under
+    /// `Skip` it is left out, under `BufferOne` it is let go. A trigger whose run has failed is paused if it asks for it.
+    pub(in crate::store) fn end_runs(
+        &self,
+        s: &mut dyn Session,
+        rows: &[TriggerRow],
+        ended: &Ended<'_>,
+    ) -> Result<Ends> {
+        let with_policies = |row: &&TriggerRow| stored_policies(row).is_ok_and(|p| p != Policies::default());
+        let rows: Vec<TriggerRow> = rows.iter().filter(with_policies).cloned().collect();
+        let mut ends = Ends::default();
+        if rows.is_empty() {
+            return Ok(ends);
+        }
+        let calendars = self.calendars_of(s, &rows)?;
+        let keys: Vec<TriggerKey> = rows.iter().map(|row| row.key.clone()).collect();
+        let executing = s.fired_of_triggers(&keys)?.into_iter().filter(|fire| fire.state == FiredState::Executing);
+        let executing: BTreeSet<_> = executing.filter_map(|fire| Some((fire.trigger, fire.job?))).collect();
+        let mut advances = Vec::new();
+        for row in &rows {
+            let Ok(policies) = stored_policies(row) else { continue };
+            if policies.overlap == Overlap::Skip {
+                advances.extend(self.skip_what_came_due(s, row, &calendars, &mut ends)?);
+            } else if may_wait(policies.overlap) && !executing.contains(&(row.key.clone(), row.job.clone())) {
+                advances.extend(self.let_go(s, row, policies, ended.one_at_a_time, &mut ends)?);
+            }
+        }
+        if !advances.is_empty() && s.advance(&advances)? != advances.len() {
+            return Err(overtaken("end runs"));
+        }
+        for row in rows.iter().filter(|row| ended.failed.contains(&row.key) && !is_suspended(row)) {
+            let pauses = stored_policies(row).is_ok_and(|policies| policies.pause_on_failure);
+            let key = std::slice::from_ref(&row.key);
+            if pauses {
+                s.delete_reservations(key)?;
+                if s.change_states(Selection::Triggers(key), Transition::Pause.moves(), false)? > 0 {
+                    ends.paused.push(row.key.clone());
+                }
+            }
+        }
+        Ok(ends)
+    }
+
+    /// What came due while the run lasted is left out, as if a node had seen it then.
+    fn skip_what_came_due(
+        &self,
+        s: &mut dyn Session,
+        row: &TriggerRow,
+        calendars: &Calendars,
+        ends: &mut Ends,
+    ) -> Result<Option<Advance>> {
+        use TriggerState::{Acquired, Blocked, Waiting};
+        let now_ms = s.now_ms()?;
+        let Some(first_ms) = row.next_ms.filter(|next_ms| *next_ms <= now_ms && !is_suspended(row)) else {
+            return Ok(None);
+        };
+        let Some(from @ (Waiting | Acquired | Blocked)) = TriggerState::from_name(&row.state) else { return Ok(None) };
+        // A row that cannot be read is named when somebody tries to fire it.
+        let (Ok(mut trigger), Ok(calendar)) = (self.trigger_value(row), calendars.of(row)) else { return Ok(None) };
+        if from == Acquired {
+            s.delete_reservations(std::slice::from_ref(&row.key))?;
+        }
+        let times = pass_over(&mut trigger, now_ms.saturating_add(1), calendar.as_deref(), now_ms);
+        ends.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
+        let advance = moved(&trigger, from, first_ms, if from == Blocked { Blocked } else { Waiting });
+        if trigger.next_ms.is_none() {
+            ends.finalized.push((row.key.clone(), row.job.clone()));
+        }
+        Ok(Some(advance))
+    }
+
+    /// A fire that has waited may begin. It is no misfire: one that has waited for long is due now.
+    fn let_go(
+        &self,
+        s: &mut dyn Session,
+        row: &TriggerRow,
+        policies: Policies,
+        one_at_a_time: &[JobKey],
+        ends: &mut Ends,
+    ) -> Result<Option<Advance>> {
+        use TriggerState::{Blocked, Paused, PausedBlocked, Waiting};
+        let Some(from) = TriggerState::from_name(&row.state) else { return Ok(None) };
+        let is_blocked_by_job =
+            one_at_a_time.contains(&row.job) || s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
+        let to = match from {
+            Blocked | PausedBlocked if is_blocked_by_job => return Ok(None),
+            Blocked | Waiting => Waiting,
+            PausedBlocked => Paused,
+            _ => return Ok(None),
+        };
+        let now_ms = s.now_ms()?;
+        let oldest_ms =
+            self.misfired_before(now_ms).max(now_ms.saturating_sub(policies.catch_up_ms.unwrap_or(i64::MAX)));
+        let is_old = to == Waiting && !is_suspended(row) && row.next_ms.is_some_and(|next_ms| next_ms < oldest_ms);
+        if from == to && !is_old {
+            return Ok(None);
+        }
+        if from == Blocked {
+            ends.let_go.push(row.key.clone());
+        }
+        Ok(Some(Advance {
+            key: row.key.clone(),
+            expected_state: from,
+            expected_next_ms: row.next_ms,
+            state: to,
+            next_ms: if is_old { Some(now_ms) } else { row.next_ms },
+            previous_ms: row.previous_ms,
+            start_ms: row.start_ms,
+            counts: None,
+        }))
+    }
+}
+
+/// Whether the policies of a trigger have no effect at the moment.
+fn is_suspended(row: &TriggerRow) -> bool {
+    row.options.as_ref().is_some_and(|options| options.beside_quartz)
+}
