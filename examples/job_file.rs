@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::job_file::{JobFile, JobFlags};
-use carnelian::{Job, JobContext, JobError, Scheduler};
+use carnelian::{Job, JobContext, JobError, Outcome, Scheduler};
 use std::error::Error;
 use std::time::Duration;
 
@@ -34,10 +34,10 @@ const QUARTZ_DATA: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 struct StockReport;
 
 impl Job for StockReport {
-    fn execute(&self, ctx: &mut JobContext) -> Result<(), JobError> {
+    fn execute(&self, ctx: &mut JobContext) -> Result<Outcome, JobError> {
         let hall = ctx.data().integer("hall").ok_or_else(|| JobError::new("no `hall` in the data"))?;
         println!("{}: the stock of hall {hall}", ctx.scheduled_fire_time().format("%H:%M:%S%.3f"));
-        Ok(())
+        Ok(Outcome::Succeeded)
     }
 
     fn flags(&self) -> Option<JobFlags> {

@@ -11,6 +11,15 @@ pub const DEFAULT_GROUP: &str = "DEFAULT";
 /// The group of the one-shot triggers that run the work of a failed instance again.
 pub const RECOVERY_GROUP: &str = "RECOVERING_JOBS";
 
+/// The group of the one-shot triggers that try the work of a failed run again.
+pub const RETRY_GROUP: &str = "RETRYING_JOBS";
+
+/// The group of the one-shot triggers that go on with the work of a run that ended because its node did.
+pub const INTERRUPTED_GROUP: &str = "INTERRUPTED_JOBS";
+
+/// The group of the one-shot triggers that go on with work that asked for it.
+pub const CONTINUED_GROUP: &str = "CONTINUED_JOBS";
+
 /// The longest name or group, in characters: what fits Quartz's tables on every database.
 pub const MAX_NAME_CHARS: usize = 190;
 

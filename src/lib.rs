@@ -25,19 +25,22 @@ pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
-pub use job::{JobDetail, JobDetailBuilder, JobPolicy, OnDead, StuckAction};
-pub use key::{DEFAULT_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
-pub use listener::{
-    FireEnd, FireEvent, FireOutcome, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener,
+pub use job::{FireOutcome, JobDetail, JobDetailBuilder, JobPolicy, OnDead, RetryPolicy, StuckAction};
+pub use key::{
+    CONTINUED_GROUP, DEFAULT_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, RETRY_GROUP, TriggerKey,
 };
+pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, JobType, RunningJob, SUBMITTED_GROUP, Scheduler,
+    CounterValues, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP, Scheduler,
     SchedulerBuilder, SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason, Submission,
 };
 
 pub use signal::{Signal, Woken};
-pub use store::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, SkipReason, SkippedFires};
+pub use store::row::HistoryRow;
+pub use store::{
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryQuery, Rerun, RerunReason, SkipReason, SkippedFires,
+};
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,
     MisfireInstruction, Overlap, RecurrenceSchedule, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,

@@ -338,7 +338,8 @@ fn a_run_is_cancelled_from_another_node() {
 #[test]
 fn a_panicking_run_has_failed() {
     everywhere(|cluster| {
-        let node = cluster.node("a", |b| b.job_fn("panicking", |_| panic!("ouch")));
+        let node =
+            cluster.node("a", |b| b.job_fn("panicking", |_| -> Result<(), carnelian::JobError> { panic!("ouch") }));
         node.start().unwrap();
         run(&node, job("panicking", JobPolicy::new().timeout(LONG)));
         cluster.await_outcome("panicking", FireOutcome::Failed);

@@ -8,8 +8,8 @@ use carnelian::clock::SystemClock;
 use carnelian::settings::DataSourceUrl;
 use carnelian::store::faults::Fault;
 use carnelian::store::{
-    AcquireRequest, Begin, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, SqlDatabase, SqlOptions,
-    StoreSettings, violations,
+    AcquireRequest, Begin, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase,
+    SqlOptions, StoreSettings, violations,
 };
 use carnelian::{FailureClass, JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use std::collections::BTreeSet;
@@ -292,4 +292,100 @@ fn one_request_of_fifty_threads_is_taken_once_on_postgres() {
 #[test]
 fn one_request_of_fifty_threads_is_taken_once_on_mysql() {
     one_request_of_fifty_threads_is_taken_once(&support::mysql_url());
+}
+
+/// Law 3: the clock is read when the lock has been granted. A wait for the lock must not make `now` old: what is due would
+/// be late, and a check-in would seem older than it is.
+fn now_is_read_after_the_wait_for_the_lock(url: &str) {
+    let name = support::fresh_name("now");
+    let (holder, waiter) = (store(url, &name), store(url, &name));
+    for lock in [Lock::TriggerAccess, Lock::StateAccess] {
+        let (held, holds) = channel();
+        let hold = || {
+            let mut begun_ms = 0;
+            let work = &mut |s: &mut dyn Session| {
+                begun_ms = s.now_ms()?;
+                held.send(()).unwrap();
+                #[expect(clippy::disallowed_methods, reason = "the lock is held in real time")]
+                std::thread::sleep(Duration::from_millis(300));
+                Ok(())
+            };
+            holder.database().transact("hold", Begin::Locking(lock), work).unwrap();
+            begun_ms
+        };
+        let wait = || {
+            let mut now_ms = 0;
+            let work = &mut |s: &mut dyn Session| {
+                now_ms = s.now_ms()?;
+                Ok(())
+            };
+            waiter.database().transact("wait", Begin::Locking(lock), work).unwrap();
+            now_ms
+        };
+        let (begun_ms, now_ms) = scope(|threads| {
+            let holding = threads.spawn(hold);
+            holds.recv().unwrap();
+            let now_ms = wait();
+            (holding.join().unwrap(), now_ms)
+        });
+        assert!(now_ms - begun_ms >= 299, "{lock:?}: {} ms after the lock was taken", now_ms - begun_ms);
+    }
+    holder.database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn now_is_read_after_the_wait_for_the_lock_on_postgres() {
+    now_is_read_after_the_wait_for_the_lock(&support::postgres_url());
+}
+
+#[test]
+fn now_is_read_after_the_wait_for_the_lock_on_mysql() {
+    now_is_read_after_the_wait_for_the_lock(&support::mysql_url());
+}
+
+/// A fence is drawn under one lock by those who fire and under the other by those who join; MySQL reads it with the lock.
+/// No two are the same, whoever draws when, and nobody waits for ever.
+fn fences_are_drawn_once_under_either_lock(url: &str) {
+    let name = support::fresh_name("fence");
+    let stores: Vec<JobStore> = (0..4).map(|_| store(url, &name)).collect();
+    let draw = |i: usize, store: &JobStore| {
+        let (lock, counts): (Lock, &[usize]) = match i % 2 {
+            0 => (Lock::TriggerAccess, &[1, 3]),
+            _ => (Lock::StateAccess, &[1]),
+        };
+        let mut all = Vec::new();
+        for _ in 0..40 {
+            let mut drawn = Vec::new();
+            let work = &mut |s: &mut dyn Session| {
+                drawn.clear();
+                for count in counts {
+                    let first = s.draw_fences(None, *count)?.unwrap();
+                    drawn.extend((first..).take(*count));
+                }
+                Ok(())
+            };
+            store.database().transact("draw", Begin::Locking(lock), work).unwrap();
+            assert!(drawn.is_sorted());
+            all.append(&mut drawn);
+        }
+        all
+    };
+    let mut drawn: Vec<i64> = scope(|threads| {
+        let drawing: Vec<_> =
+            stores.iter().enumerate().map(|(i, store)| threads.spawn(move || draw(i, store))).collect();
+        drawing.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    drawn.sort_unstable();
+    assert_eq!(drawn, (1..=400).collect::<Vec<i64>>());
+    stores[0].database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn fences_are_drawn_once_under_either_lock_on_postgres() {
+    fences_are_drawn_once_under_either_lock(&support::postgres_url());
+}
+
+#[test]
+fn fences_are_drawn_once_under_either_lock_on_mysql() {
+    fences_are_drawn_once_under_either_lock(&support::mysql_url());
 }

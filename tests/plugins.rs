@@ -53,12 +53,12 @@ type Ran = Arc<Mutex<Vec<(String, String, Option<String>)>>>;
 struct Noting(Ran);
 
 impl Job for Noting {
-    fn execute(&self, ctx: &mut JobContext) -> Result<(), JobError> {
+    fn execute(&self, ctx: &mut JobContext) -> Result<carnelian::Outcome, JobError> {
         let ran =
             (ctx.job().key().to_string(), ctx.trigger().key().to_string(), ctx.data().text("site").map(str::to_owned));
         self.0.lock().push(ran);
         ctx.set_result("all counted");
-        Ok(())
+        Ok(carnelian::Outcome::Succeeded)
     }
 
     fn flags(&self) -> Option<carnelian::job_file::JobFlags> {
@@ -138,7 +138,7 @@ fn failures_and_vetoes_have_their_own_words() {
     let properties = "plugin.h.class = LoggingJobHistoryPlugin\n\
          plugin.h.jobFailedMessage = {1}.{0} failed at {2,date,yyyy}, re-fired {7} times: {8}\n\
          plugin.h.jobWasVetoedMessage = {1}.{0} of {4}.{3} may not run, next {6}\n";
-    let fail = |_: &mut JobContext| Err(JobError::new("no paper"));
+    let fail = |_: &mut JobContext| Err::<(), _>(JobError::new("no paper"));
     let scheduler = Scheduler::builder()
         .settings(Settings::from_text("test", properties, |_| None).unwrap())
         .job_fn("fail", fail)

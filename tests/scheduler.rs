@@ -15,6 +15,8 @@ mod life;
 mod policies;
 #[path = "scheduler/reports.rs"]
 mod reports;
+#[path = "scheduler/retries.rs"]
+mod retries;
 #[path = "scheduler/running.rs"]
 mod running;
 #[cfg(feature = "sqlite")]

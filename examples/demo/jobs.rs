@@ -4,7 +4,7 @@
 use super::effects::{Entry, write};
 use super::log::{EventLog, Events, attempt};
 use carnelian::settings::DataSourceUrl;
-use carnelian::{DataValue, Job, JobContext, JobError};
+use carnelian::{DataValue, Job, JobContext, JobError, Outcome};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ struct Logged {
 }
 
 impl Job for Logged {
-    fn execute(&self, ctx: &mut JobContext) -> Result<(), JobError> {
+    fn execute(&self, ctx: &mut JobContext) -> Result<Outcome, JobError> {
         let events = self.log.of(self.name, ctx);
         events.start(ctx);
         let tools = Tools { events: &events, url: self.url.as_ref() };
@@ -76,7 +76,9 @@ impl Job for Logged {
             Ok(Err(_)) | Err(_) => "failed",
         });
         match ended {
-            Ok(ended) => ended.map(drop),
+            Ok(Ok(End::Succeeded)) => Ok(Outcome::Succeeded),
+            Ok(Ok(End::Interrupted | End::Lost)) => Ok(Outcome::Stopped),
+            Ok(Err(error)) => Err(error),
             Err(panic) => resume_unwind(panic),
         }
     }
@@ -124,7 +126,11 @@ fn fail(ctx: &mut JobContext, _: &Tools<'_>) -> Result<End, JobError> {
     match attempt(ctx) {
         attempt if attempt < times => {
             let problem = JobError::new(format!("demo.fail fails, attempt {attempt} of {times} to fail"));
-            Err(problem.refire_immediately())
+            // Where a policy says how it is tried again, it is.
+            match ctx.job().policy().retry_policy() {
+                Some(_) => Err(problem),
+                None => Err(problem.refire_immediately()),
+            }
         }
         _ => Ok(End::Succeeded),
     }

@@ -1,7 +1,13 @@
 //! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with the scheduler.
 
 mod detail;
+mod outcome;
 mod policy;
+mod retry;
 
 pub use detail::{JobDetail, JobDetailBuilder};
+pub use outcome::FireOutcome;
 pub use policy::{JobPolicy, OnDead, StuckAction};
+pub use retry::RetryPolicy;
+
+pub(crate) use retry::RetryHint;

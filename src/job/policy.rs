@@ -1,5 +1,6 @@
 //! `JobPolicy`: what is done about a run of a job that takes too long, falls silent or dies with its node.
 
+use super::retry::RetryPolicy;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -41,6 +42,8 @@ pub struct JobPolicy {
     missed_heartbeats: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     on_dead: Option<OnDead>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry: Option<RetryPolicy>,
 }
 
 /// When a run counts as stuck, and what is done then.
@@ -173,6 +176,13 @@ impl JobPolicy {
         self
     }
 
+    /// Whether, and after how long, the work of a run that failed is tried again. Default: it is not, unless the job asks
+    /// for it by [`JobError::retry_after`](crate::JobError::retry_after).
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = Some(policy);
+        self
+    }
+
     /// How long a run may take.
     pub fn timeout_limit(&self) -> Option<Duration> {
         self.timeout
@@ -198,6 +208,11 @@ impl JobPolicy {
         self.on_dead
     }
 
+    /// Whether, and after how long, the work of a run that failed is tried again.
+    pub fn retry_policy(&self) -> Option<&RetryPolicy> {
+        self.retry.as_ref()
+    }
+
     /// Whether it says nothing.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -218,7 +233,7 @@ impl JobPolicy {
             let policy = self.on_dead.map_or("", OnDead::name);
             return Err(Error::invalid("on dead", policy, "expected a job that requests recovery, or next-fire"));
         }
-        Ok(())
+        self.retry.as_ref().map_or(Ok(()), RetryPolicy::check)
     }
 
     /// As it is stored; none if it says nothing.
@@ -241,15 +256,15 @@ impl JobPolicy {
 }
 
 /// A duration as whole milliseconds.
-mod whole_millis {
+pub(super) mod whole_millis {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::time::Duration;
 
-    pub(super) fn serialize<S: Serializer>(time: &Duration, out: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::job) fn serialize<S: Serializer>(time: &Duration, out: S) -> Result<S::Ok, S::Error> {
         out.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
+    pub(in crate::job) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
         u64::deserialize(input).map(Duration::from_millis)
     }
 }

@@ -3,11 +3,10 @@
 use super::FireValues;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
-use crate::job::JobDetail;
+use crate::job::{FireOutcome, JobDetail};
 use crate::store::{FireBundle, Recovering};
 use crate::trigger::{Trigger, moment};
 use chrono::{DateTime, Utc};
-use std::fmt;
 use std::time::Duration;
 
 /// A fire of this node, as listeners see it.
@@ -108,42 +107,4 @@ pub struct FireEnd {
     pub run_time: Duration,
     /// What the job left with [`JobContext::set_result`](crate::JobContext::set_result).
     pub result: Option<String>,
-}
-
-/// What became of a fire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FireOutcome {
-    /// The job returned without an error.
-    Succeeded,
-    /// The job returned an error, panicked, or is not known here.
-    Failed,
-    /// The job returned an error after it was interrupted.
-    Cancelled,
-    /// The job took too long, or made no progress, and did not end when it was asked to.
-    TimedOut,
-    /// A trigger listener said no.
-    Vetoed,
-    /// The node lost the fire before the job could begin.
-    Lost,
-}
-
-impl FireOutcome {
-    /// The word used in logs, in the history and as the metric label.
-    pub fn name(self) -> &'static str {
-        match self {
-            FireOutcome::Succeeded => "succeeded",
-            FireOutcome::Failed => "failed",
-            FireOutcome::Cancelled => "cancelled",
-            FireOutcome::TimedOut => "timed_out",
-            FireOutcome::Vetoed => "vetoed",
-            FireOutcome::Lost => "lost",
-        }
-    }
-}
-
-impl fmt::Display for FireOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }

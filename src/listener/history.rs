@@ -2,9 +2,10 @@
 //!
 //! The arguments have Quartz's places; lines go to the log target `carnelian::history`.
 
-use super::{FireEnd, FireEvent, FireOutcome, JobListener, TriggerListener};
+use super::{FireEnd, FireEvent, JobListener, TriggerListener};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::job::FireOutcome;
 use crate::message_format::{Argument, MessageFormat};
 use crate::settings::{JobHistoryPlugin, TriggerHistoryPlugin};
 use crate::store::CompletionInstruction;

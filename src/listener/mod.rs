@@ -11,8 +11,7 @@ mod manager;
 mod roll;
 mod values;
 
-pub use event::{FireEnd, FireEvent, FireOutcome};
-
+pub use event::{FireEnd, FireEvent};
 pub use manager::ListenerManager;
 pub use values::FireValues;
 

@@ -2,7 +2,7 @@
 
 use super::context::JobContext;
 use super::instance_id;
-use super::job::{Job, JobError};
+use super::job::{Job, JobError, Outcome};
 use super::job_files::JobFiles;
 use super::job_type::JobType;
 use super::life::Life;
@@ -111,9 +111,10 @@ impl SchedulerBuilder {
     }
 
     /// Adds a job type whose code is a function.
-    pub fn job_fn<F>(self, job_type: impl Into<String>, run: F) -> Self
+    pub fn job_fn<F, O>(self, job_type: impl Into<String>, run: F) -> Self
     where
-        F: Fn(&mut JobContext) -> Result<(), JobError> + Send + Sync + 'static,
+        F: Fn(&mut JobContext) -> Result<O, JobError> + Send + Sync + 'static,
+        O: Into<Outcome>,
     {
         self.job(job_type, run)
     }

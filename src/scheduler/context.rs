@@ -13,7 +13,7 @@ use crate::listener::{FireEvent, FireValues};
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use crate::store::CallersConnection;
 use crate::store::row::{CheckpointRow, Progress};
-use crate::store::{Completion, CompletionInstruction, FireBundle, Recovering};
+use crate::store::{Completion, CompletionInstruction, Ending, FireBundle, Recovering, Rerun};
 use crate::trigger::{Trigger, moment};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -100,9 +100,9 @@ impl JobContext {
         self.bundle.fence
     }
 
-    /// How many runs of this work were interrupted before: 0 first.
+    /// How many runs of this work were lost or failed before: 0 first. Those that ended because their node did do not count.
     pub fn attempt(&self) -> i64 {
-        self.bundle.recovering.as_ref().map_or(0, |recovering| recovering.attempt)
+        self.bundle.rerun.as_ref().map_or(0, |rerun| rerun.attempt)
     }
 
     /// How often this run asked to be run again at once, so far.
@@ -145,6 +145,11 @@ impl JobContext {
         self.bundle.recovering.as_ref()
     }
 
+    /// Present if this runs work again: because the run before died, failed, or was interrupted by the end of its node.
+    pub fn rerun(&self) -> Option<&Rerun> {
+        self.bundle.rerun.as_ref()
+    }
+
     /// Whether this run still owns its fire.
     ///
     /// False as soon as this node knows that the fire belongs to another, and also while it has not reached the store
@@ -179,7 +184,7 @@ impl JobContext {
     /// Why the job had better end.
     pub fn check(&self) -> std::result::Result<(), JobError> {
         match self.stop_reason() {
-            Some(reason) => Err(JobError::new(format!("stopped: {reason}"))),
+            Some(reason) => Err(JobError::stopped().with_message(format!("stopped: {reason}"))),
             None => Ok(()),
         }
     }
@@ -386,9 +391,9 @@ impl JobContext {
         Ok(row)
     }
 
-    /// The first fire of the chain of recoveries that this one is the latest of.
+    /// The first fire of the chain of runs that this one is the latest of.
     fn root_fire_id(&self) -> &str {
-        let root = self.bundle.recovering.as_ref().and_then(|recovering| recovering.root_fire_id.as_deref());
+        let root = self.bundle.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.as_deref());
         root.unwrap_or(&self.bundle.fire_id)
     }
 
@@ -398,12 +403,19 @@ impl JobContext {
         let changed = self.bundle.job.persists_job_data_after_execution() && differs;
         let mut completion = self.bundle.completion(instruction, changed.then(|| self.job_data.clone()));
         completion.by_job = self.completed_by_job;
+        let (run_time, at) = (self.running_for(), self.node.clock.ticks());
+        completion.ending =
+            Ending { result: self.result.clone(), run_time: Some(run_time), at: Some(at), ..Ending::default() };
+        // Work that runs again may have a checkpoint that it did not look at.
+        let may_have_one = self.checkpoint_version.map_or(self.bundle.rerun.is_some(), |version| version > 0);
         completion.beaten = self.handle.is_beaten();
         completion.data_version = self.upgraded.filter(|_| changed);
-        // One that was recovered may have a checkpoint that it did not look at.
-        let may_have_one = self.checkpoint_version.map_or(self.bundle.recovering.is_some(), |version| version > 0);
         completion.checkpoint = may_have_one.then(|| self.root_fire_id().to_owned());
         completion
+    }
+
+    pub(crate) fn bundle(&self) -> &FireBundle {
+        &self.bundle
     }
 
     pub(crate) fn event(&self) -> FireEvent<'_> {

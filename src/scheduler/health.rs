@@ -1,7 +1,7 @@
 //! Health: what the services and counters of this node say when asked.
 
+use crate::job::FireOutcome;
 use crate::key::TriggerKey;
-use crate::listener::FireOutcome;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -127,13 +127,15 @@ counters! {
     succeeded,
     /// Runs that ended with an error or a panic.
     failed,
-    /// Runs that ended with an error after they were interrupted.
+    /// Runs that ended because somebody asked them to.
     cancelled,
-    /// Runs that took too long, or made no progress, and were ended in their place.
+    /// Runs that ended because they took too long, or made no progress.
     timed_out,
+    /// Runs that ended because the node did.
+    interrupted,
     /// Fires that a trigger listener refused.
     vetoed,
-    /// Fires that were lost before their job began.
+    /// Fires that were lost before their job had ended.
     lost,
     /// Completions refused since the fire belonged to another node by then.
     fenced_writes,
@@ -170,8 +172,10 @@ impl Counters {
             FireOutcome::Failed => self.failed.add(1),
             FireOutcome::Cancelled => self.cancelled.add(1),
             FireOutcome::TimedOut => self.timed_out.add(1),
+            FireOutcome::Interrupted => self.interrupted.add(1),
             FireOutcome::Vetoed => self.vetoed.add(1),
             FireOutcome::Lost => self.lost.add(1),
+            FireOutcome::Misfired => self.misfires.add(1),
         }
     }
 }

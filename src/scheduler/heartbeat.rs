@@ -3,14 +3,16 @@
 
 use super::cluster_manager::note_recovered;
 use super::completer::Ended;
+use super::ended::{ending, rerun_in_its_place};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
 use super::service::{Next, Service};
 use super::stop::StopReason;
 use super::worker_pool::WorkerPool;
 use crate::error::Result;
+use crate::job::FireOutcome;
 use crate::job::StuckAction;
-use crate::listener::{FireEnd, FireEvent, FireOutcome, log};
+use crate::listener::{FireEnd, FireEvent, log};
 use crate::rules::watch::{self, Due, Limits};
 use crate::store::{Beat, CompletionInstruction, FireBundle, Heartbeats};
 use crossbeam_channel::Sender;
@@ -185,6 +187,8 @@ impl Heartbeat {
 
         let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
         completion.beaten = fire.is_beaten();
+        completion.rerun = rerun_in_its_place(bundle);
+        completion.ending = ending(end, now);
         completion.failed = reason != StopReason::Cancelled;
         node.unrecorded.add(fire.fire_id(), fire.is_beaten());
         node.standing.remove(fire.fire_id());

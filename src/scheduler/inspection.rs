@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
-use crate::store::{FiredTrigger, InstanceStatus, TriggerSummary};
+use crate::store::row::HistoryRow;
+use crate::store::{FiredTrigger, HistoryQuery, InstanceStatus, TriggerSummary};
 use crate::trigger::{Trigger, TriggerState};
 use std::sync::atomic::Ordering;
 
@@ -74,6 +75,26 @@ impl Scheduler {
     /// The fires that are reserved or running in the cluster.
     pub fn running_fires(&self) -> Result<Vec<FiredTrigger>> {
         self.store().fired_triggers()
+    }
+
+    /// The fires that have ended and are asked for, the newest first, whichever node ran them.
+    ///
+    /// What is written down, and how long it is kept, is set by `carnelian.history.record`, `carnelian.history.retention`
+    /// and `carnelian.history.maxRows`. Nodes of Quartz write nothing down.
+    pub fn history(&self, query: &HistoryQuery) -> Result<Vec<HistoryRow>> {
+        self.store().history(query)
+    }
+
+    /// Runs the work of a fire of the history again at once, in a fire of its own, with the data of its trigger, if that is
+    /// still there. Returns the trigger, which is in the group `RETRYING_JOBS`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::Error::NotFound) if the history has no such fire, or its job is gone;
+    /// [`Error::Refused`](crate::Error::Refused) if it succeeded, never began, or is going to be run again anyway.
+    pub fn retry(&self, fire_id: &str) -> Result<TriggerKey> {
+        let key = self.open_store()?.retry_fire(fire_id)?;
+        self.signal_change();
+        Ok(key)
     }
 
     /// The nodes of the cluster.

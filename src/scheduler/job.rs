@@ -1,33 +1,35 @@
 //! `Job`: the code that runs; and `JobError`: what it may say when it fails.
 
 use super::context::JobContext;
+use crate::job::RetryHint;
 use crate::job_file::JobFlags;
 use std::fmt;
+use std::time::Duration;
 
 /// Code that runs when a trigger fires.
 ///
 /// One object serves all runs of its type, on several workers at a time; what belongs to one run is in the context.
 ///
 /// ```
-/// use carnelian::{Job, JobContext, JobError};
+/// use carnelian::{Job, JobContext, JobError, Outcome};
 ///
 /// struct Greet;
 ///
 /// impl Job for Greet {
-///     fn execute(&self, ctx: &mut JobContext) -> Result<(), JobError> {
+///     fn execute(&self, ctx: &mut JobContext) -> Result<Outcome, JobError> {
 ///         let name = ctx.data().text("name").ok_or_else(|| JobError::new("no `name` in the data"))?;
 ///         println!("hello, {name}");
-///         Ok(())
+///         Ok(Outcome::Succeeded)
 ///     }
 /// }
 /// ```
 #[doc(alias = "org.quartz.Job")]
 pub trait Job: Send + Sync + 'static {
-    /// Does the work. A panic is caught and counts as an error.
+    /// Does the work. A panic is caught and counts as an error, of the class `panic`.
     ///
     /// # Errors
-    /// Whatever goes wrong; what becomes of the trigger is chosen on the [`JobError`].
-    fn execute(&self, ctx: &mut JobContext) -> Result<(), JobError>;
+    /// Whatever goes wrong; what becomes of the trigger and of the work is chosen on the [`JobError`].
+    fn execute(&self, ctx: &mut JobContext) -> Result<Outcome, JobError>;
 
     /// The flags of jobs of this type that come from a job file, which has no element for them: Java takes them from
     /// annotations of the class. A job that is stored by other means has its own.
@@ -40,12 +42,47 @@ pub trait Job: Send + Sync + 'static {
     }
 }
 
-impl<F> Job for F
+impl<F, O> Job for F
 where
-    F: Fn(&mut JobContext) -> Result<(), JobError> + Send + Sync + 'static,
+    F: Fn(&mut JobContext) -> Result<O, JobError> + Send + Sync + 'static,
+    O: Into<Outcome>,
 {
-    fn execute(&self, ctx: &mut JobContext) -> Result<(), JobError> {
-        self(ctx)
+    fn execute(&self, ctx: &mut JobContext) -> Result<Outcome, JobError> {
+        self(ctx).map(Into::into)
+    }
+}
+
+/// How a run ended that did not fail. `Ok(())` of a function is [`Outcome::Succeeded`].
+///
+/// ```
+/// use carnelian::{JobContext, JobError, Outcome};
+/// use std::time::Duration;
+///
+/// fn watch(ctx: &mut JobContext) -> Result<Outcome, JobError> {
+///     while ctx.wait(Duration::from_secs(1)) {
+///         // … look …
+///     }
+///     Ok(Outcome::Stopped) // `wait` has said so
+/// }
+/// # let _ = carnelian::Scheduler::builder().job_fn("watch", watch);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// The work is done, whether or not the run was asked to stop.
+    #[default]
+    Succeeded,
+    /// The work is not done: the run ended because it was [asked to stop](JobContext::stop_reason). The history has it as
+    /// cancelled, timed out, interrupted or lost, by the reason. If the node ends, and the job requests recovery or has a
+    /// [`RetryPolicy`](crate::RetryPolicy), the work goes on elsewhere at once, with its checkpoint and the same attempt.
+    Stopped,
+    /// So far so good: the work is to go on after this time, on whichever node, with its checkpoint and the same attempt.
+    /// The run is recorded as succeeded.
+    Again(Duration),
+}
+
+impl From<()> for Outcome {
+    fn from((): ()) -> Self {
+        Outcome::Succeeded
     }
 }
 
@@ -59,16 +96,21 @@ pub struct JobError {
     refire_immediately: bool,
     unschedule_firing_trigger: bool,
     unschedule_all_triggers: bool,
+    stopped: bool,
+    retry: RetryHint,
 }
 
 impl JobError {
-    /// A failure after which the trigger goes on as scheduled.
+    /// A failure after which the trigger goes on as scheduled. Whether the work is tried again is for the
+    /// [`RetryPolicy`](crate::RetryPolicy) of the job.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             refire_immediately: false,
             unschedule_firing_trigger: false,
             unschedule_all_triggers: false,
+            stopped: false,
+            retry: RetryHint::default(),
         }
     }
 
@@ -88,6 +130,42 @@ impl JobError {
     pub fn unschedule_all_triggers(mut self) -> Self {
         self.unschedule_all_triggers = true;
         self
+    }
+
+    /// The run failed for a reason that does not pass: it is not run again, whatever its
+    /// [`RetryPolicy`](crate::RetryPolicy) says.
+    pub fn permanent(mut self) -> Self {
+        self.retry.permanent = true;
+        self
+    }
+
+    /// The work is to be run again after this time, as a server that asked to be left alone for a while would have it. It
+    /// takes the place of the delay of the policy, and counts as an attempt; a job without a policy is run three times.
+    pub fn retry_after(mut self, time: Duration) -> Self {
+        self.retry.after = Some(time);
+        self
+    }
+
+    /// What kind of failure this is, for [`RetryPolicy::on_class`](crate::RetryPolicy::on_class). A panic has the class
+    /// `panic`. Default: none.
+    pub fn class(mut self, name: impl Into<String>) -> Self {
+        self.retry.class = Some(name.into());
+        self
+    }
+
+    /// The run ended because it was asked to stop, as with [`Outcome::Stopped`]; for code that gets out by `?`.
+    pub fn stopped() -> Self {
+        Self { stopped: true, ..Self::new("stopped: it was asked to") }
+    }
+
+    /// Whether the run ended because it was asked to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// What it says of another try.
+    pub(crate) fn retry_hint(&self) -> &RetryHint {
+        &self.retry
     }
 
     /// The same with another message.

@@ -3,12 +3,13 @@
 
 use super::completer::Ended;
 use super::context::JobContext;
-use super::job::{Job, JobError};
+use super::ended::{Failure, ending, outcome, rerun};
+use super::job::{Job, JobError, Outcome};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
-use super::stop::StopReason;
-use crate::listener::{FireEnd, FireOutcome, guarded, log};
-use crate::store::{Completion, CompletionInstruction};
+use crate::job::FireOutcome;
+use crate::listener::{FireEnd, guarded, log};
+use crate::store::{Completion, CompletionInstruction, Ending, RerunOrder};
 use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -71,16 +72,16 @@ impl RunShell {
             log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
             node.counters.fire(FireOutcome::Vetoed);
-            handle.begin_end().then_some((CompletionInstruction::NoInstruction, false))
+            handle.begin_end().then(End::vetoed)
         } else {
             self.execute(&mut ctx, &handle, broken.as_ref())
         };
-        let Some((instruction, failed)) = end else {
+        let Some(end) = end else {
             in_table.is_accounted = true;
             log::came_back_late(handle.fire_id());
             return;
         };
-        let ended = ended(&ctx, &handle, instruction, failed);
+        let ended = self.ended(&ctx, &handle, end);
         node.unrecorded.add(handle.fire_id(), handle.is_beaten());
         in_table.is_accounted = true;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
@@ -108,14 +109,9 @@ impl RunShell {
         }
     }
 
-    /// Runs the job, again and again if it asks for it; returns what becomes of its trigger, and whether the last run failed;
-    /// none if the fire was ended in its place meanwhile. Data that could not be upgraded it does not see.
-    fn execute(
-        &self,
-        ctx: &mut JobContext,
-        handle: &RunHandle,
-        broken: Option<&JobError>,
-    ) -> Option<(CompletionInstruction, bool)> {
+    /// Runs the job, again and again if it asks for it; none if the fire was ended in its place meanwhile. Data that could
+    /// not be upgraded it does not see.
+    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle, broken: Option<&JobError>) -> Option<End> {
         let node = &*self.node;
         let job = node.registry.job(ctx.job().job_type());
         loop {
@@ -139,19 +135,20 @@ impl RunShell {
             }
             node.listeners.job_was_executed(&ctx.event(), &end);
             let refire = result.as_ref().is_err_and(|failure| failure.error.wants_refire());
-            let instruction = result.as_ref().map_or_else(instruction_of, |()| CompletionInstruction::NoInstruction);
+            let instruction =
+                result.as_ref().map_or_else(Failure::instruction, |_| CompletionInstruction::NoInstruction);
             node.listeners.trigger_complete(&ctx.event(), instruction);
             node.counters.fire(end.outcome);
-            let failed = matches!(end.outcome, FireOutcome::Failed | FireOutcome::TimedOut);
             if !refire || ctx.should_stop() {
-                return Some((instruction, failed));
+                let rerun = rerun(ctx, &result, end.outcome);
+                return Some(End::of(end, instruction, rerun));
             }
             if ctx.count_refire() > MOST_REFIRES {
                 node.listeners.error(&format!(
                     "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
                     ctx.job().key()
                 ));
-                return Some((instruction, failed));
+                return Some(End::of(end, instruction, None));
             }
             handle.run_again();
         }
@@ -159,31 +156,43 @@ impl RunShell {
 
     fn end_of(
         &self,
-        result: &Result<(), Failure>,
+        result: &Result<Outcome, Failure>,
         ctx: &JobContext,
         handle: &RunHandle,
         run_time: Duration,
     ) -> FireEnd {
-        let outcome = match result {
-            Ok(()) => FireOutcome::Succeeded,
-            Err(_) => match handle.stop_reason() {
-                Some(StopReason::TimedOut | StopReason::Stuck) => FireOutcome::TimedOut,
-                Some(_) => FireOutcome::Cancelled,
-                None => FireOutcome::Failed,
-            },
-        };
+        let outcome = outcome(result, ctx.stop_reason(), handle.is_lost());
         let error = result.as_ref().err().map(|failure| crate::error::shorten(failure.error.message(), 2000));
         FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }
     }
+
+    fn ended(&self, ctx: &JobContext, handle: &RunHandle, end: End) -> Ended {
+        let at = Some(self.node.clock.ticks());
+        let completion =
+            Completion { ending: Ending { at, ..end.ending }, rerun: end.rerun, ..ctx.completion(end.instruction) };
+        Ended { owner: handle.owner.clone(), completion }
+    }
 }
 
-/// Why a run did not end well.
-struct Failure {
-    error: JobError,
-    panicked: bool,
+/// What is to be told to the store.
+struct End {
+    instruction: CompletionInstruction,
+    ending: Ending,
+    rerun: Option<RerunOrder>,
 }
 
-fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<(), Failure> {
+impl End {
+    fn of(end: FireEnd, instruction: CompletionInstruction, rerun: Option<RerunOrder>) -> Self {
+        Self { instruction, ending: ending(end, Duration::ZERO), rerun }
+    }
+
+    fn vetoed() -> Self {
+        let ending = Ending { outcome: FireOutcome::Vetoed, ..Ending::default() };
+        Self { instruction: CompletionInstruction::NoInstruction, ending, rerun: None }
+    }
+}
+
+fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<Outcome, Failure> {
     let Some(job) = job else {
         let message = format!("job type `{}` is not registered on this node", ctx.job().job_type());
         return Err(Failure { error: JobError::new(message), panicked: false });
@@ -192,18 +201,4 @@ fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<(), Failure> {
         Ok(result) => result.map_err(|error| Failure { error, panicked: false }),
         Err(panic) => Err(Failure { error: JobError::new(format!("panic: {panic}")), panicked: true }),
     }
-}
-
-fn instruction_of(failure: &Failure) -> CompletionInstruction {
-    if failure.error.wants_firing_trigger_unscheduled() {
-        CompletionInstruction::SetTriggerComplete
-    } else if failure.error.wants_all_triggers_unscheduled() {
-        CompletionInstruction::SetAllJobTriggersComplete
-    } else {
-        CompletionInstruction::NoInstruction
-    }
-}
-
-fn ended(ctx: &JobContext, handle: &RunHandle, instruction: CompletionInstruction, failed: bool) -> Ended {
-    Ended { owner: handle.owner.clone(), completion: Completion { failed, ..ctx.completion(instruction) } }
 }

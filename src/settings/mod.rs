@@ -10,6 +10,7 @@ mod cluster;
 mod data_source;
 mod duration;
 mod executions;
+mod history;
 mod job_store;
 pub mod keys;
 mod loader;
@@ -34,6 +35,7 @@ pub use crate::trigger::TriggerOrder;
 pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
 pub use data_source::DataSourceSettings;
 pub use executions::ExecutionSettings;
+pub use history::{HistoryRecord, HistorySettings};
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
 pub use plugin::{JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin};
@@ -62,6 +64,8 @@ pub struct Settings {
     pub data_source: Option<DataSourceSettings>,
     /// What nodes do about each other.
     pub cluster: ClusterSettings,
+    /// What is written down of the fires that have ended.
+    pub history: HistorySettings,
     /// How running fires are watched.
     pub executions: ExecutionSettings,
     /// How a node ends.
@@ -137,6 +141,7 @@ impl Settings {
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),
             data_source: DataSourceSettings::read(reader, &mut job_store),
             cluster: ClusterSettings::read(reader, clustered),
+            history: HistorySettings::read(reader),
             executions: ExecutionSettings::read(reader),
             shutdown: ShutdownSettings::read(reader),
             plugins: PluginSettings::read(reader),
@@ -163,6 +168,7 @@ impl fmt::Debug for Settings {
             .field("job_store", &self.job_store)
             .field("data_source", &self.data_source)
             .field("cluster", &self.cluster)
+            .field("history", &self.history)
             .field("executions", &self.executions)
             .field("shutdown", &self.shutdown)
             .field("plugins", &self.plugins)

@@ -117,6 +117,7 @@ pub trait Session:
     + TriggerRows
     + CalendarRows
     + FiredRows
+    + HistoryRows
     + ExecutionRows
     + WorkRows
     + TypeRows
@@ -289,6 +290,21 @@ pub trait FiredRows {
     fn delete_recoveries(&mut self, triggers: &[TriggerKey]) -> Result<()>;
     /// Writes recovery rows.
     fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()>;
+}
+
+/// Rows of our side table of the history.
+pub trait HistoryRows {
+    /// Deletes fired rows, as [`FiredRows::delete_fired`], and writes into the history what became of those that were
+    /// there and are among `ends`.
+    fn end_fired(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>>;
+    /// Writes rows of the history, in the place of those of the same fires.
+    fn put_history(&mut self, rows: &[HistoryRow]) -> Result<()>;
+    /// Rows of the history, the newest first.
+    fn history(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>>;
+    /// When the fire ended that has `newer` newer ones in the history; none if there are not so many.
+    fn history_end_after(&mut self, newer: u64) -> Result<Option<i64>>;
+    /// Deletes the oldest rows that ended before `before_ms`, at most `limit`; returns how many there were.
+    fn forget_history(&mut self, before_ms: i64, limit: usize) -> Result<usize>;
 }
 
 /// Rows of our side tables of heartbeats and of orders to stop.

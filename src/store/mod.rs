@@ -9,6 +9,7 @@ mod definitions;
 #[cfg(any(test, feature = "test-util"))]
 pub mod faults;
 mod firing;
+mod history;
 mod job_types;
 mod memory;
 mod open;
@@ -20,14 +21,15 @@ mod transaction;
 mod upkeep;
 
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, JobRows, Lock, OrphanRows, Owner, Session,
-    StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, OrphanRows,
+    Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{
-    AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, FireBundle,
-    MAX_CHECKPOINT_BYTES, Recorded, Recovering, Reservation, SkipReason, SkippedFires,
+    AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,
+    MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
 };
+pub use history::HistoryQuery;
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
 pub use open::open;
@@ -46,6 +48,7 @@ pub use sql::{Backend, CallersPool, SqlDatabase, SqlOptions};
 pub use crate::rules::invariants::{Violation, violations};
 
 use crate::clock::Clock;
+use crate::settings::HistoryRecord;
 use crate::trigger::TriggerOrder;
 use chrono_tz::Tz;
 use std::sync::Arc;
@@ -79,6 +82,12 @@ pub struct StoreSettings {
     pub trigger_order: TriggerOrder,
     /// `carnelian.cluster.takeoverDelay`: how long after a conviction its work is left alone. Default 0.
     pub takeover_delay: Duration,
+    /// `carnelian.history.record`: which fires are written into the history. Default all.
+    pub history_record: HistoryRecord,
+    /// `carnelian.history.retention`: how long they are kept. Default 7 days.
+    pub history_retention: Duration,
+    /// `carnelian.history.maxRows`: how many are kept at most. Default 100000.
+    pub history_max_rows: u32,
 }
 
 impl Default for StoreSettings {
@@ -94,6 +103,9 @@ impl Default for StoreSettings {
             own_types_beside_quartz: false,
             trigger_order: TriggerOrder::default(),
             takeover_delay: Duration::ZERO,
+            history_record: HistoryRecord::All,
+            history_retention: Duration::from_secs(7 * 24 * 3600),
+            history_max_rows: 100_000,
         }
     }
 }

@@ -48,6 +48,9 @@ fn store_settings(settings: &Settings) -> StoreSettings {
         own_types_beside_quartz: settings.cluster.own_types_beside_quartz,
         trigger_order: store.trigger_order,
         takeover_delay: settings.cluster.takeover_delay,
+        history_record: settings.history.record,
+        history_retention: settings.history.retention,
+        history_max_rows: settings.history.max_rows,
     }
 }
 

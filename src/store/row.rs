@@ -1,5 +1,11 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
+mod history;
+mod snapshot;
+
+pub use history::{EndRow, HistoryFilter, HistoryRow};
+pub use snapshot::Snapshot;
+
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::TriggerOrder;
 use crate::trigger::TriggerState;
@@ -425,29 +431,4 @@ pub enum Selection<'a> {
     Jobs(&'a [JobKey]),
     /// All triggers of these groups.
     Groups(&'a [String]),
-}
-
-/// Everything that the invariants speak of, read in one transaction.
-#[derive(Clone, Debug, Default)]
-pub struct Snapshot {
-    /// Every job.
-    pub jobs: Vec<JobRow>,
-    /// Every trigger.
-    pub triggers: Vec<TriggerRow>,
-    /// Every fired row.
-    pub fired: Vec<FiredRow>,
-    /// Every instance.
-    pub instances: Vec<InstanceRow>,
-    /// The paused groups, with the marker for all.
-    pub paused_groups: Vec<String>,
-    /// Every calendar.
-    pub calendars: Vec<CalendarRow>,
-    /// Every recovery row.
-    pub recoveries: Vec<RecoveryRow>,
-    /// The names of the lock rows.
-    pub locks: Vec<String>,
-    /// Rows that could not be read: table, key, reason.
-    pub unreadable: Vec<(String, String, String)>,
-    /// Subtype rows without a trigger: table, key.
-    pub stray_schedules: Vec<(String, String)>,
 }

@@ -108,6 +108,100 @@ fn a_node_runs_commands_and_stops_on_a_signal() {
 }
 
 #[test]
+fn the_history_tells_how_fires_ended() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "");
+    place.fine("migrate");
+    let node = Node::start(&place);
+    assert_eq!(place.json("history"), serde_json::json!([]));
+    for (name, argv) in [("good", "argv=echo done"), ("bad", "argv=sh -c 'echo no paper; exit 3'")] {
+        let key = format!("h.{name}");
+        let words = ["schedule", "--job", &key, "--type", "command", "--trigger", &key, "--at", "now", "--data", argv];
+        place.run(&words).with(0, name);
+    }
+    until("both have ended", || place.json("history").as_array().is_some_and(|rows| rows.len() == 2));
+    let good = &place.json("history --job h.good --outcome succeeded --since -1h --limit 5")[0];
+    assert_eq!((text(good, "trigger"), text(good, "job"), text(good, "type")), ("h.good", "h.good", "command"));
+    assert_eq!(
+        (good["attempt"].as_i64(), &good["origin_fire_id"], &good["error"]),
+        (Some(0), &Value::Null, &Value::Null)
+    );
+    assert_eq!(text(good, "result"), "done\n");
+    let times = ["scheduled_ms", "fired_ms", "started_ms", "ended_ms"].map(|key| good[key].as_i64().unwrap());
+    assert!(times.is_sorted(), "{times:?}");
+    let bad = &place.json("history --outcome failed")[0];
+    assert_eq!(text(bad, "job"), "h.bad");
+    assert!(text(bad, "error").contains("no paper"), "{bad}");
+    assert_eq!(place.json(&format!("history --fire {}", text(bad, "fire_id")))[0], *bad);
+    assert_eq!(place.json("history --trigger h.other"), serde_json::json!([]));
+    assert!(place.fine("history").contains("succeeded"));
+    assert!(place.refused(2, "history --outcome splendid").contains("misfired"));
+    assert_eq!(node.stop(), Some(0));
+}
+
+/// LT-08.
+#[test]
+fn a_command_that_fails_is_tried_again_by_its_policy_and_by_hand() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "");
+    place.fine("migrate");
+    let argv = format!("argv=test -e {}", place.path("paper").display());
+    let key = "r.print";
+    let words = [
+        "schedule",
+        "--job",
+        key,
+        "--type",
+        "command",
+        "--trigger",
+        key,
+        "--at",
+        "now",
+        "--data",
+        &argv,
+        "--durable",
+        "--retry-max",
+        "2",
+        "--retry-delay",
+        "10ms",
+        "--retry-backoff",
+        "2",
+        "--retry-cap",
+        "1s",
+    ];
+    place.run(&words).with(0, "schedule");
+    let retry = &place.json("job show r.print")["policy"]["retry"];
+    assert_eq!((retry["maxAttempts"].as_i64(), &retry["backoff"]["exponential"]["first"]), (Some(2), &10.into()));
+    assert!(
+        place.refused(2, "schedule --job r.x --type t --trigger r.x --at now --retry-max 2").contains("--retry-delay")
+    );
+    let refused = place.refused(1, "schedule --job r.print --type command --trigger r.y --at now --durable");
+    assert!(refused.contains("policy"), "{refused}");
+
+    let node = Node::start(&place);
+    let ends = |outcome: &str| place.json(&format!("history --outcome {outcome}")).as_array().map_or(0, Vec::len);
+    until("both attempts have failed", || ends("failed") == 2);
+    let rows = place.json("history");
+    assert_eq!((rows[0]["attempt"].as_i64(), rows[1]["attempt"].as_i64()), (Some(1), Some(0)));
+    assert_eq!(rows[0]["origin_fire_id"], rows[1]["fire_id"]);
+    assert!(text(&rows[0], "trigger").starts_with("RETRYING_JOBS.retry_"));
+    until("nothing more comes", || place.json("trigger list") == serde_json::json!([]));
+
+    std::fs::write(place.path("paper"), "").unwrap();
+    let last = text(&rows[0], "fire_id");
+    // The trigger is gone, and the program is in the data of the job.
+    let answer = place.json(&format!("retry {last}"));
+    assert!(text(&answer, "trigger").starts_with("RETRYING_JOBS."));
+    until("it has succeeded", || ends("succeeded") == 1);
+    let good = &place.json("history --outcome succeeded")[0];
+    assert_eq!((good["attempt"].as_i64(), &good["origin_fire_id"]), (Some(2), &rows[1]["fire_id"]));
+    let refused = place.refused(1, &format!("retry {}", text(good, "fire_id")));
+    assert!(refused.contains("has succeeded"), "{refused}");
+    assert!(place.refused(1, "retry nobody").contains("does not exist"));
+    assert_eq!(node.stop(), Some(0));
+}
+
+#[test]
 fn the_bench_reports_its_figures_and_leaves_nothing() {
     let place = Place::new();
     let figures = place.json("bench --triggers 200 --threads 4 --nodes 2");

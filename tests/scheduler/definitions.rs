@@ -21,9 +21,9 @@ struct Note {
 }
 
 impl carnelian::Job for Note {
-    fn execute(&self, ctx: &mut JobContext) -> Result<(), JobError> {
+    fn execute(&self, ctx: &mut JobContext) -> Result<carnelian::Outcome, JobError> {
         let data: String = ctx.data().iter().map(|(key, value)| format!(" {key}={value}")).collect();
-        Ok(self.runs.send(format!("{} {} {}{data}", self.node, ctx.job().key().name(), ctx.job().job_type()))?)
+        Ok(self.runs.send(format!("{} {} {}{data}", self.node, ctx.job().key().name(), ctx.job().job_type()))?.into())
     }
 }
 
@@ -217,7 +217,8 @@ fn data_that_cannot_be_upgraded_fail_the_run() {
             let _ = self.0.send(end.error.clone());
         }
     }
-    let mail = JobType::new(|_: &mut JobContext| panic!("it must not see this")).upgrade(1, to_recipient);
+    let mail = JobType::new(|_: &mut JobContext| -> Result<(), JobError> { panic!("it must not see this") })
+        .upgrade(1, to_recipient);
     let node = cluster.node("n1", 1).job_type("mail", mail).job_listener(Ends(ends)).build().unwrap();
     node.start().unwrap();
     let detail = JobDetail::builder(key("j"), "mail").version(1).persist_job_data_after_execution(true);

@@ -122,7 +122,7 @@ fn a_veto_keeps_the_job_from_running_and_the_fire_still_ends() {
     let (cluster, ear) = (Cluster::new(), Ear::default());
     let node = cluster
         .node("n1", 1)
-        .job_fn("never", |_: &mut JobContext| panic!("it was vetoed"))
+        .job_fn("never", |_: &mut JobContext| -> Result<(), JobError> { panic!("it was vetoed") })
         .job_listener_for(GroupMatcher::equals("g"), ear.clone())
         .trigger_listener(ear.clone())
         .build()
@@ -163,7 +163,7 @@ fn panics_of_jobs_and_listeners_leak_neither_fire_nor_worker() {
     let (cluster, ear) = (Cluster::new(), Ear::default());
     let node = cluster
         .node("n1", 1)
-        .job_fn("bomb", |_: &mut JobContext| panic!("no good"))
+        .job_fn("bomb", |_: &mut JobContext| -> Result<(), JobError> { panic!("no good") })
         .job_listener(Clumsy)
         .trigger_listener(Clumsy)
         .scheduler_listener(ear.clone())
@@ -194,8 +194,8 @@ fn what_a_job_error_asks_for_is_done() {
             3 => Ok(()),
             _ => Err(JobError::new("once more").refire_immediately()),
         })
-        .job_fn("no more", |_: &mut JobContext| Err(JobError::new("enough").unschedule_all_triggers()))
-        .job_fn("not I", |_: &mut JobContext| Err(JobError::new("enough").unschedule_firing_trigger()))
+        .job_fn("no more", |_: &mut JobContext| Err::<(), _>(JobError::new("enough").unschedule_all_triggers()))
+        .job_fn("not I", |_: &mut JobContext| Err::<(), _>(JobError::new("enough").unschedule_firing_trigger()))
         .trigger_listener(ear.clone())
         .build()
         .unwrap();

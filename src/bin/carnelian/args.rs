@@ -1,6 +1,9 @@
 //! The command line's grammar: commands, options and their help.
 
 use crate::backfill::Backfill;
+use crate::cluster::Check;
+use crate::history::History;
+use crate::retry::RetryFlags;
 use crate::schedule::TriggerPolicies;
 use crate::value::{self, Moment};
 use crate::when::{self, CalendarInterval};
@@ -55,6 +58,14 @@ pub enum Command {
         /// Also those that are reserved for a moment to come
         #[arg(long)]
         reserved: bool,
+    },
+    /// The fires that have ended, the newest first
+    History(History),
+    /// Runs a fire of the history again, at once
+    Retry {
+        /// The fire, one that failed, was lost or was stopped; see `history`
+        #[arg(value_name = "FIRE_ID")]
+        fire_id: String,
     },
     /// Asks a run to stop, wherever it is; exit code 1 if it does not run, or was asked before
     Cancel {
@@ -184,6 +195,8 @@ pub struct Policy {
     /// With --recover: what becomes of the work of a dead fire [default: recovery-trigger]
     #[arg(long, value_name = "POLICY", value_parser = value::on_dead())]
     pub on_dead: Option<OnDead>,
+    #[command(flatten)]
+    pub retry: RetryFlags,
 }
 
 #[derive(Args)]
@@ -373,19 +386,6 @@ pub enum AllCommand {
     Pause,
     /// Resumes every trigger
     Resume,
-}
-
-#[derive(Args)]
-pub struct Check {
-    /// At most so many triggers may be overdue
-    #[arg(long, value_name = "N")]
-    pub max_overdue: Option<usize>,
-    /// At least so many nodes must be alive
-    #[arg(long, value_name = "M")]
-    pub min_nodes: Option<usize>,
-    /// How late a waiting trigger must be to count as overdue
-    #[arg(long, value_name = "DUR", default_value = "1s", value_parser = value::duration)]
-    pub overdue_after: Duration,
 }
 
 #[derive(Args)]

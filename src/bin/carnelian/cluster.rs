@@ -1,12 +1,28 @@
 //! `running`, `cluster` and `check`: the cluster as the database shows it.
 
-use crate::args::Check;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, span, table, time};
+use crate::value;
 use carnelian::store::row::FiredState;
 use carnelian::store::{FiredTrigger, JobStore};
 use carnelian::{GroupMatcher, TriggerState};
+use clap::Args;
 use serde_json::{Value, json};
+use std::time::Duration;
+
+// The bounds of `check`; as a doc comment it would be the help of the command.
+#[derive(Args)]
+pub struct Check {
+    /// At most so many triggers may be overdue
+    #[arg(long, value_name = "N")]
+    pub max_overdue: Option<usize>,
+    /// At least so many nodes must be alive
+    #[arg(long, value_name = "M")]
+    pub min_nodes: Option<usize>,
+    /// How late a waiting trigger must be to count as overdue
+    #[arg(long, value_name = "DUR", default_value = "1s", value_parser = value::duration)]
+    pub overdue_after: Duration,
+}
 
 /// The fires that are running, and with `reserved` those to come.
 pub fn running(store: &JobStore, output: Output, reserved: bool) -> Outcome {

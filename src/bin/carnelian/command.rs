@@ -2,7 +2,7 @@
 
 use crate::value;
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::{Job, JobContext, JobDataMap, JobError, Signal as Wakeup};
+use carnelian::{Job, JobContext, JobDataMap, JobError, Outcome, Signal as Wakeup};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -28,7 +28,7 @@ const QUOTED_CHARS: usize = 500;
 pub struct Command;
 
 impl Job for Command {
-    fn execute(&self, ctx: &mut JobContext) -> Result<(), JobError> {
+    fn execute(&self, ctx: &mut JobContext) -> Result<Outcome, JobError> {
         let plan = Plan::read(ctx.data())?;
         let mut child = plan.start()?;
         let output = Captured::default();
@@ -43,7 +43,7 @@ impl Job for Command {
         let text = output.text();
         ctx.set_result(text.clone());
         match ended {
-            Ended::ByItself(status) if status.success() => Ok(()),
+            Ended::ByItself(status) if status.success() => Ok(Outcome::Succeeded),
             Ended::ByItself(status) => Err(failed(&format!("{}: {status}", plan.program), &text)),
             Ended::TimedOut(limit) => {
                 Err(failed(&format!("{}: stopped after its timeout of {} ms", plan.program, limit.as_millis()), &text))

@@ -12,12 +12,14 @@ mod definition;
 mod doctor;
 mod explain;
 mod failure;
+mod history;
 mod import;
 mod job;
 mod node;
 mod orphans;
 mod output;
 mod pausing;
+mod retry;
 mod schedule;
 mod trigger;
 mod value;
@@ -57,6 +59,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Group(command) => pausing::group(&config.open()?, output, command),
         Command::All(command) => pausing::all(&config.open()?, output, command),
         Command::Running { reserved } => cluster::running(&config.open()?, output, *reserved),
+        Command::History(options) => history::run(&config.open()?, output, options),
+        Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
         Command::Cluster => cluster::cluster(&config.open()?, output),
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),

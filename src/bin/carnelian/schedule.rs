@@ -5,7 +5,7 @@ use crate::calendar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
 use crate::value::{self, Moment, data_map};
-use crate::when;
+use crate::{retry, when};
 use carnelian::store::{JobStore, Request};
 use carnelian::{JobDetail, JobKey, JobPolicy, Overlap, Trigger};
 use clap::Args;
@@ -32,7 +32,7 @@ pub struct TriggerPolicies {
 pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     store.learn_job_types(options.flags.force)?;
     let detail = job(options.job.clone(), &options.job_type, &options.flags, options.flags.durable)?;
-    let detail = detail.to_builder().policy(policy(&options.policy)).build()?;
+    let detail = detail.to_builder().policy(policy(&options.policy)?).build()?;
     let trigger = trigger(store, options)?;
     if let Some(id) = &options.request_id {
         return once(store, output, id, detail, trigger);
@@ -79,7 +79,7 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
     Ok(builder.build()?)
 }
 
-fn policy(options: &Policy) -> JobPolicy {
+fn policy(options: &Policy) -> Outcome<JobPolicy> {
     let mut policy = JobPolicy::new();
     if let Some(time) = options.timeout {
         policy = policy.timeout(time);
@@ -96,7 +96,10 @@ fn policy(options: &Policy) -> JobPolicy {
     if let Some(choice) = options.on_dead {
         policy = policy.on_dead(choice);
     }
-    policy
+    if let Some(retry) = retry::policy(&options.retry)? {
+        policy = policy.retry(retry);
+    }
+    Ok(policy)
 }
 
 fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {

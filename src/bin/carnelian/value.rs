@@ -1,6 +1,6 @@
 //! Values of options: durations, moments, time zones, misfire names, `K=V`.
 
-use carnelian::{JobDataMap, MisfireInstruction, OnDead, Overlap, StuckAction};
+use carnelian::{FireOutcome, JobDataMap, MisfireInstruction, OnDead, Overlap, StuckAction};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -13,6 +13,8 @@ pub enum Moment {
     Now,
     /// So long after now.
     After(Duration),
+    /// So long before now.
+    Before(Duration),
     /// Epoch milliseconds.
     At(i64),
 }
@@ -50,12 +52,22 @@ pub fn moment(text: &str) -> Result<Moment, String> {
         .map_err(|_| "expected ISO 8601 with offset such as 2030-01-31T08:00:00+01:00, `now`, or +30s".to_owned())
 }
 
+/// Reads what [`moment`] reads, and `-2h`.
+pub fn past(text: &str) -> Result<Moment, String> {
+    match text.strip_prefix('-') {
+        Some(before) => duration(before).map(Moment::Before),
+        None => moment(text),
+    }
+}
+
 impl Moment {
     /// The moment itself, given the store's present one; none for `now`, which the store fills in.
     pub fn resolve(self, now_ms: impl FnOnce() -> carnelian::Result<i64>) -> carnelian::Result<Option<DateTime<Utc>>> {
+        let span = |wait: Duration| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
         let ms = match self {
             Moment::Now => return Ok(None),
-            Moment::After(wait) => now_ms()?.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)),
+            Moment::After(wait) => now_ms()?.saturating_add(span(wait)),
+            Moment::Before(wait) => now_ms()?.saturating_sub(span(wait)),
             Moment::At(ms) => ms,
         };
         Ok(Some(DateTime::from_timestamp_millis(ms).unwrap_or(DateTime::<Utc>::MAX_UTC)))
@@ -80,6 +92,12 @@ pub fn misfire() -> impl TypedValueParser<Value = MisfireInstruction> {
     PossibleValuesParser::new(MisfireInstruction::ALL.map(MisfireInstruction::name)).try_map(|name| {
         MisfireInstruction::from_name(&name).ok_or_else(|| format!("no misfire instruction is called {name}"))
     })
+}
+
+/// Reads the name of an outcome.
+pub fn outcome() -> impl TypedValueParser<Value = FireOutcome> {
+    PossibleValuesParser::new(FireOutcome::ALL.map(FireOutcome::name))
+        .try_map(|name| FireOutcome::from_name(&name).ok_or_else(|| format!("no outcome is called {name}")))
 }
 
 /// Reads the name of an overlap policy.

@@ -3,8 +3,9 @@
 use super::{Completion, CompletionInstruction, CompletionOutcome, Ended, Recorded};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
+use crate::rules::failover::millis;
 use crate::store::job_types::take_back_reservations;
-use crate::store::row::{JobVersionRow, Selection, TriggerRow};
+use crate::store::row::{EndRow, JobVersionRow, Selection, TriggerRow};
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,11 +43,13 @@ impl JobStore {
 
     pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
-        let held: BTreeSet<String> = s.delete_fired(&ids)?.into_iter().collect();
+        let ends = self.ends(s, completions)?;
+        let held: BTreeSet<String> = s.end_fired(&ids, &ends)?.into_iter().collect();
         let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();
 
         self.write_job_data(s, &recorded)?;
-        let checkpoints: Vec<String> = recorded.iter().filter_map(|c| c.checkpoint.clone()).collect();
+        let checkpoints: Vec<String> =
+            recorded.iter().filter(|c| c.rerun.is_none()).filter_map(|c| c.checkpoint.clone()).collect();
         if !checkpoints.is_empty() {
             s.delete_checkpoints(&checkpoints)?;
         }
@@ -58,6 +61,7 @@ impl JobStore {
         if !beaten.is_empty() {
             s.delete_beats(&beaten)?;
         }
+        self.schedule_reruns(s, &recorded)?;
         let mut finished = apply_instructions(s, &recorded)?;
 
         let one_at_a_time: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
@@ -101,6 +105,29 @@ impl JobStore {
             let_go: ends.let_go,
             finalized: ends.finalized.into_iter().map(|(trigger, _)| trigger).collect(),
         })
+    }
+
+    /// What the history is to say of these fires.
+    fn ends(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Vec<EndRow>> {
+        let recorded: Vec<_> = completions.iter().filter(|c| self.records(c.ending.outcome)).collect();
+        if recorded.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (now_ms, now) = (s.now_ms()?, self.clock.ticks());
+        // One whose completion had to wait has ended before; how long ago, its node knows by its own clock.
+        let ended_ms = |c: &Completion| now_ms - c.ending.at.map_or(0, |at| millis(now.saturating_sub(at)));
+        let end = |c: &&Completion| EndRow {
+            fire_id: c.fire_id.clone(),
+            job_type: Some(c.job_type.clone()),
+            ended_ms: ended_ms(c),
+            run_ms: c.ending.run_time.map(millis),
+            outcome: c.ending.outcome,
+            attempt: c.attempt,
+            root_fire_id: c.root_fire_id.clone(),
+            error: c.ending.error.clone(),
+            result: c.ending.result.clone(),
+        };
+        Ok(recorded.iter().map(end).collect())
     }
 
     fn write_job_data(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {

@@ -2,11 +2,11 @@
 
 use super::acquire::fenced;
 use super::overlap::{Passed, is_written, pass, skipped};
-use super::{Acquisition, FireBundle, Recovering, Reservation, SkipReason, SkippedFires};
+use super::{Acquisition, FireBundle, Recovering, Rerun, Reservation, SkipReason, SkippedFires};
 use crate::calendar::Calendar;
 use crate::error::Result;
 use crate::job::JobDetail;
-use crate::key::TriggerKey;
+use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, RETRY_GROUP, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, Candidate, FiredRow, FiredState, Selection};
@@ -209,7 +209,9 @@ impl<'a> Firing<'a> {
         let previous_ms = trigger.previous_ms;
         let mut removed = false;
         let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);
-        let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), self.keeps_rows, self.now_ms);
+        // The recovery row goes with the trigger's, and says where the checkpoint is.
+        let keeps_row = self.keeps_rows || candidate.recovery.is_some();
+        let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, self.now_ms);
         if let Some((first_ms, times)) = left_out {
             self.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
         }
@@ -248,11 +250,13 @@ impl<'a> Firing<'a> {
             nonconcurrent: job.disallow_concurrent_execution,
             requests_recovery: job.requests_recovery,
         });
+        let recovering = recovering(&candidate, &trigger);
         self.bundles.push(FireBundle {
             fire_id,
             fence,
             removed,
-            recovering: recovering(&candidate, &trigger),
+            rerun: Rerun::of(&candidate, recovering.as_ref()),
+            recovering,
             job,
             trigger,
             calendar,
@@ -291,9 +295,13 @@ impl<'a> Firing<'a> {
     }
 }
 
-/// What a recovery trigger, or one that was revived, says of the fire it stands for: its data keys, which Java nodes write too, and our side row.
+/// What a recovery trigger, or one that was revived, says of the fire it stands for: its data keys, which Java nodes write
+/// too, and our side row.
 fn recovering(candidate: &Candidate, trigger: &Trigger) -> Option<Recovering> {
     let side = candidate.recovery.as_ref();
+    if [RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&trigger.key.group()) {
+        return None;
+    }
     if trigger.key.group() != crate::RECOVERY_GROUP {
         // One that was made due again in place.
         return side.map(|side| Recovering {

@@ -6,20 +6,23 @@ mod complete;
 mod fire;
 mod overlap;
 mod release;
+mod rerun;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
 
 pub use checkpoint::MAX_CHECKPOINT_BYTES;
+pub use rerun::{Rerun, RerunOrder, RerunReason};
 
 pub(in crate::store) use acquire::fenced;
 pub(in crate::store) use overlap::Ended;
 
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
-use crate::job::JobDetail;
+use crate::job::{FireOutcome, JobDetail};
 use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
 use crate::trigger::Trigger;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a node can take.
 #[derive(Clone, Debug)]
@@ -132,6 +135,8 @@ pub struct FireBundle {
     pub removed: bool,
     /// Present if this runs the work of a failed instance again.
     pub recovering: Option<Recovering>,
+    /// Present if this runs work again, for whatever reason.
+    pub rerun: Option<Rerun>,
 }
 
 impl FireBundle {
@@ -153,6 +158,25 @@ impl FireBundle {
             revived: self.recovering.is_some() && self.trigger.key.group() != RECOVERY_GROUP,
             beaten: false,
             checkpoint: None,
+            job_type: self.job.job_type.clone(),
+            attempt: self.rerun.as_ref().map_or(0, |rerun| rerun.attempt),
+            root_fire_id: self.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.clone()),
+            ending: Ending::default(),
+            rerun: None,
+        }
+    }
+}
+
+impl FireBundle {
+    /// That the work of this fire goes on after `delay`.
+    pub fn rerun_order(&self, reason: RerunReason, delay: Duration) -> RerunOrder {
+        RerunOrder {
+            reason,
+            delay,
+            data: self.trigger.data.clone(),
+            priority: self.trigger.priority,
+            scheduled_ms: self.scheduled_ms,
+            original_scheduled_ms: self.rerun.as_ref().map_or(self.scheduled_ms, |rerun| rerun.scheduled_ms),
         }
     }
 }
@@ -224,6 +248,31 @@ pub struct Completion {
     pub beaten: bool,
     /// The first fire of its chain, if there is a checkpoint under it that goes with the end of the work.
     pub checkpoint: Option<String>,
+    /// The type of the job.
+    pub job_type: String,
+    /// How many runs of the same work went before.
+    pub attempt: i64,
+    /// The first fire of its chain; none if it is that.
+    pub root_fire_id: Option<String>,
+    /// How its job ended, for the history.
+    pub ending: Ending,
+    /// Whether its work goes on in another fire.
+    pub rerun: Option<RerunOrder>,
+}
+
+/// How the job of a fire ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// Well, badly, or told to stop.
+    pub outcome: FireOutcome,
+    /// What the job said when it failed, or its panic.
+    pub error: Option<String>,
+    /// What the job left as its result.
+    pub result: Option<String>,
+    /// How long it ran.
+    pub run_time: Option<Duration>,
+    /// When it ended, in ticks of the store's clock; none for when the completion is recorded.
+    pub at: Option<Duration>,
 }
 
 /// What the ends of fires came to.

@@ -4,14 +4,15 @@ mod calendars;
 mod definitions;
 mod executions;
 mod fires;
+mod history;
 mod journal;
 mod types;
 mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow,
-    OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
+    JobVersionRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -45,6 +46,7 @@ struct Tables {
     calendars: Journaled<String, CalendarRow>,
     checkpoints: Journaled<String, CheckpointRow>,
     requests: Journaled<String, (RequestRow, i64)>,
+    history: Journaled<String, HistoryRow>,
     beats: Journaled<String, BeatRow>,
     cancels: Journaled<String, CancelRow>,
     job_types: Journaled<String, Vec<JobTypeRow>>,
@@ -65,6 +67,7 @@ impl Tables {
         self.calendars.commit();
         self.checkpoints.commit();
         self.requests.commit();
+        self.history.commit();
         self.beats.commit();
         self.cancels.commit();
         self.job_types.commit();
@@ -84,6 +87,7 @@ impl Tables {
         self.calendars.roll_back();
         self.checkpoints.roll_back();
         self.requests.roll_back();
+        self.history.roll_back();
         self.beats.roll_back();
         self.cancels.roll_back();
         self.job_types.roll_back();

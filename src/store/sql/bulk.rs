@@ -1,8 +1,8 @@
-//! Bulk statements: one text per batch on servers, one cached text per row on SQLite.
+//! Bulk statements: one text per batch on servers, a few per batch on SQLite.
 //!
 //! A server costs a round trip per statement, so a batch travels as one: PostgreSQL takes whole columns as arrays, the
 //! same text for every size; MySQL takes rows, in a few fixed sizes so that few texts are prepared. SQLite is in this
-//! process: a loop over one prepared statement is the fastest there is.
+//! process: it takes rows to be inserted and single keys as MySQL does, and else a loop over one prepared statement.
 
 use super::connection::{Backend, Readable};
 use super::session::SqlSession;
@@ -10,8 +10,8 @@ use super::statement::Value;
 use crate::error::Result;
 use std::fmt::Write as _;
 
-/// Sizes in which MySQL gets its rows, so that few texts are prepared.
-const MYSQL_SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
+/// Sizes in which MySQL and SQLite get their rows, so that few texts are prepared.
+const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 
 impl SqlSession<'_, '_> {
     /// Inserts rows; each begins with the scheduler's name, which is not among `columns`.
@@ -27,7 +27,7 @@ impl SqlSession<'_, '_> {
                     self.execute(&text, &values)?;
                 }
             }
-            Backend::Mysql => {
+            Backend::Mysql | Backend::Sqlite => {
                 for chunk in chunks(rows) {
                     let row = format!("(?{})", ", ?".repeat(columns.len()));
                     let text = format!("{head} VALUES {}", vec![row; chunk.len()].join(", "));
@@ -36,14 +36,6 @@ impl SqlSession<'_, '_> {
                         values.push(self.name());
                         values.extend(row.iter().cloned());
                     }
-                    self.execute(&text, &values)?;
-                }
-            }
-            Backend::Sqlite => {
-                let text = format!("{head} VALUES (?{})", ", ?".repeat(columns.len()));
-                for row in rows {
-                    let mut values = vec![self.name()];
-                    values.extend(row.iter().cloned());
                     self.execute(&text, &values)?;
                 }
             }
@@ -213,7 +205,7 @@ impl SqlSession<'_, '_> {
         Ok(touched)
     }
 
-    /// As [`SqlSession::execute_for_keys`], for a statement that gives rows.
+    /// As [`SqlSession::execute_for_keys`], for a query.
     pub(super) fn load_for_keys<R: Readable>(
         &mut self,
         head: &str,
@@ -221,10 +213,22 @@ impl SqlSession<'_, '_> {
         keys: &[&str],
         rows: &[Vec<Value>],
     ) -> Result<Vec<R>> {
+        self.load_for_keys_and(head, before, keys, rows, "")
+    }
+
+    /// As [`SqlSession::execute_for_keys`], for a statement that gives rows.
+    pub(super) fn load_for_keys_and<R: Readable>(
+        &mut self,
+        head: &str,
+        before: &[Value],
+        keys: &[&str],
+        rows: &[Vec<Value>],
+        tail: &str,
+    ) -> Result<Vec<R>> {
         let mut found = Vec::new();
         for (condition, values) in self.conditions(keys, rows) {
             let values: Vec<_> = before.iter().cloned().chain(values).collect();
-            found.extend(self.load(&format!("{head} {condition}"), &values)?);
+            found.extend(self.load(&format!("{head} {condition}{tail}"), &values)?);
         }
         Ok(found)
     }
@@ -241,7 +245,7 @@ impl SqlSession<'_, '_> {
                 let text = format!("({}) IN (SELECT * FROM unnest({marks}))", keys.join(", "));
                 vec![(text, transpose(rows, keys.len()))]
             }
-            (Backend::Mysql, [key]) => padded(rows)
+            (Backend::Mysql | Backend::Sqlite, [key]) => padded(rows)
                 .map(|chunk| (format!("{key} IN ({})", vec!["?"; chunk.len()].join(", ")), chunk.concat()))
                 .collect(),
             (Backend::Mysql, _) => {
@@ -272,27 +276,40 @@ pub(super) fn by_primary_key(table: &str, tests: &[&&str], width: usize, guard: 
     )
 }
 
-/// Cuts rows into pieces of MySQL's sizes, the largest first.
+/// Cuts rows into pieces of these sizes, the largest first.
 fn chunks(mut rows: &[Vec<Value>]) -> impl Iterator<Item = &[Vec<Value>]> {
     std::iter::from_fn(move || {
-        let size = MYSQL_SIZES.into_iter().find(|size| *size <= rows.len())?;
+        let size = SIZES.into_iter().find(|size| *size <= rows.len())?;
         let (chunk, rest) = rows.split_at(size);
         rows = rest;
         Some(chunk)
     })
 }
 
-/// Pieces of MySQL's sizes for a condition: the last is filled up with its last row, which changes nothing.
+/// Pieces of these sizes for a condition: the last is filled up with its last row, which changes nothing.
 fn padded(rows: &[Vec<Value>]) -> impl Iterator<Item = Vec<Vec<Value>>> {
-    rows.chunks(MYSQL_SIZES[0]).map(|chunk| {
-        let size = MYSQL_SIZES.into_iter().rev().find(|size| *size >= chunk.len()).unwrap_or(chunk.len());
+    rows.chunks(SIZES[0]).map(|chunk| {
+        let size = SIZES.into_iter().rev().find(|size| *size >= chunk.len()).unwrap_or(chunk.len());
         let filler = chunk.last().cloned().unwrap_or_default();
         chunk.iter().cloned().chain(std::iter::repeat(filler)).take(size).collect()
     })
 }
 
+/// Pieces of these sizes to be joined by their first column: the last is filled up with rows that have none there, and
+/// so join nothing.
+pub(super) fn filled(rows: &[Vec<Value>]) -> impl Iterator<Item = Vec<Vec<Value>>> {
+    padded(rows).zip(rows.chunks(SIZES[0])).map(|(mut piece, given)| {
+        for filler in piece.iter_mut().skip(given.len()) {
+            if let Some(key) = filler.first_mut() {
+                *key = Value::Text(None);
+            }
+        }
+        piece
+    })
+}
+
 /// Rows of values as columns of lists.
-fn transpose(rows: &[Vec<Value>], width: usize) -> Vec<Value> {
+pub(super) fn transpose(rows: &[Vec<Value>], width: usize) -> Vec<Value> {
     let column = |i: usize| {
         let mut values = rows.iter().filter_map(move |row| row.get(i)).cloned();
         match values.clone().next() {

@@ -2,7 +2,7 @@
 
 use super::connection::{Backend, Connection};
 use crate::error::FailureClass;
-use crate::store::Begin;
+use crate::store::{Begin, Lock};
 use diesel::result::{DatabaseErrorKind, Error};
 use std::fmt;
 
@@ -121,18 +121,26 @@ pub(super) fn begin_lent(backend: Backend, begin: Begin) -> &'static str {
 
 /// Takes a row lock and then reads the clock; none where the transaction is the lock.
 ///
-/// The clock is read after the lock was granted: a wait must not make `now` old.
-pub(super) fn lock(backend: Backend) -> Option<&'static str> {
-    match backend {
-        Backend::Sqlite => None,
-        Backend::Postgres => Some(
+/// The clock is read after the lock was granted: a wait must not make `now` old. MySQL, which cannot return what an
+/// `UPDATE` has written, locks and reads the last fence with `TRIGGER_ACCESS`: the lock's row comes first in the join, so
+/// that nobody holds a fence and waits for the lock.
+pub(super) fn lock(backend: Backend, lock: Lock) -> Option<&'static str> {
+    match (backend, lock) {
+        (Backend::Sqlite, _) => None,
+        (Backend::Postgres, _) => Some(
             "WITH held AS MATERIALIZED \
              (SELECT lock_name FROM {p}LOCKS WHERE sched_name = ? AND lock_name = ? FOR UPDATE) \
-             SELECT count(*) AS found, CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms FROM held",
+             SELECT count(*) AS found, CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms, \
+             CAST(NULL AS bigint) AS fence FROM held",
         ),
-        Backend::Mysql => Some(
-            "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms \
+        (Backend::Mysql, Lock::StateAccess) => Some(
+            "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms, CAST(NULL AS SIGNED) AS fence \
              FROM {p}LOCKS WHERE sched_name = ? AND lock_name = ? FOR UPDATE",
+        ),
+        (Backend::Mysql, Lock::TriggerAccess) => Some(
+            "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms, f.fence AS fence \
+             FROM {p}LOCKS l LEFT JOIN {p}CN_FENCES f ON f.sched_name = l.sched_name \
+             WHERE l.sched_name = ? AND l.lock_name = ? FOR UPDATE",
         ),
     }
 }

@@ -64,6 +64,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0007_job_types/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0007_job_types/up.sql"),
     },
+    Script {
+        version: "0009_history",
+        makes: "the side table of the history",
+        sqlite: include_str!("../../../migrations/sqlite/0009_history/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0009_history/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0009_history/up.sql"),
+    },
 ];
 
 struct Script {
@@ -112,6 +119,7 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_JOB_POLICIES",
     "CN_BEATS",
     "CN_CANCELS",
+    "CN_HISTORY",
     "CN_JOB_TYPES",
     "CN_JOB_VERSIONS",
     "CN_ORPHANS",

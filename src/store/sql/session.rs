@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::store::database::{Lock, Session};
 use crate::store::row::Snapshot;
 use diesel::QueryableByName;
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{BigInt, Nullable};
 
 /// One transaction. It reads the clock once, and knows which locks it holds.
 pub(super) struct SqlSession<'a, 'c> {
@@ -17,6 +17,8 @@ pub(super) struct SqlSession<'a, 'c> {
     connection: &'a mut Connection<'c>,
     purpose: &'static str,
     now_ms: Option<i64>,
+    /// The last fence, where it came with the lock and is held with it.
+    fence: Option<i64>,
     held: Option<Lock>,
     statements: u64,
 }
@@ -27,6 +29,8 @@ struct Locked {
     found: i64,
     #[diesel(sql_type = BigInt)]
     now_ms: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    fence: Option<i64>,
 }
 
 #[derive(QueryableByName)]
@@ -43,7 +47,7 @@ pub(super) struct Count {
 
 impl<'a, 'c> SqlSession<'a, 'c> {
     pub(super) fn new(database: &'a SqlDatabase, connection: &'a mut Connection<'c>, purpose: &'static str) -> Self {
-        Self { database, connection, purpose, now_ms: None, held: None, statements: 0 }
+        Self { database, connection, purpose, now_ms: None, fence: None, held: None, statements: 0 }
     }
 
     pub(super) fn statements(&self) -> u64 {
@@ -100,6 +104,15 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         Ok(())
     }
 
+    /// The last fence, if it is known and cannot change in this transaction but by itself.
+    pub(super) fn known_fence(&self) -> Option<i64> {
+        self.fence
+    }
+
+    pub(super) fn know_fence(&mut self, fence: i64) {
+        self.fence = Some(fence);
+    }
+
     /// Law 1: triggers, jobs and fires change under `TRIGGER_ACCESS` only.
     pub(super) fn assert_trigger_access(&self) {
         debug_assert_eq!(self.held, Some(Lock::TriggerAccess), "{}: a change outside TRIGGER_ACCESS", self.purpose);
@@ -125,13 +138,14 @@ impl Session for SqlSession<'_, '_> {
     fn lock(&mut self, lock: Lock) -> Result<()> {
         debug_assert!(self.held < Some(lock), "{}: {lock:?} after {:?}", self.purpose, self.held);
         self.held = Some(lock);
-        let Some(text) = dialect::lock(self.backend()) else { return Ok(()) };
+        let Some(text) = dialect::lock(self.backend(), lock) else { return Ok(()) };
         let rows: Vec<Locked> = self.load(text, &[self.name(), lock.name().into()])?;
         match rows.first() {
             Some(row) if row.found > 0 => {
                 if self.now_ms.is_none() && !self.database.options.node_clock {
                     self.now_ms = Some(row.now_ms);
                 }
+                self.fence = row.fence;
                 Ok(())
             }
             _ => Err(Error::Schema(format!(

@@ -62,6 +62,7 @@ impl JobStore {
         }
         late.truncate(wanted);
         self.apply_misfires(s, now_ms, late, &calendars, TriggerState::Waiting, &mut pass)?;
+        self.record_misfired(s, &pass.handled, now_ms)?;
         Ok(pass)
     }
 

@@ -5,6 +5,7 @@ mod checkin;
 mod cluster;
 mod dead_fires;
 mod heartbeat;
+mod lost;
 mod misfires;
 mod recovery;
 

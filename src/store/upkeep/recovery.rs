@@ -83,6 +83,7 @@ impl JobStore {
             s.change_states(Selection::Triggers(&acquired), Transition::Release.moves(), false)?;
         }
 
+        self.record_lost(s, &executing, now_ms)?;
         let have_options = self.schedule_again(s, name, &executing, &mut done)?;
 
         let blocked: Vec<JobKey> =

@@ -14,6 +14,7 @@ mod faults;
 mod fencing;
 mod firing;
 mod heartbeat;
+mod history;
 mod import;
 mod intervals;
 mod job_types;
@@ -28,6 +29,7 @@ mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;
 mod renaming;
+mod retry;
 mod scheduling;
 mod states;
 mod work;

@@ -14,7 +14,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text};
 
 #[derive(QueryableByName)]
-struct Row {
+pub(super) struct Row {
     #[diesel(sql_type = Text)]
     entry_id: String,
     #[diesel(sql_type = Text)]
@@ -113,7 +113,7 @@ fn state(text: &str) -> FiredState {
     if text == FiredState::Acquired.name() { FiredState::Acquired } else { FiredState::Executing }
 }
 
-const COLUMNS: &str = "entry_id AS entry_id, trigger_name AS trigger_name, trigger_group AS trigger_group, instance_name AS \
+pub(super) const COLUMNS: &str = "entry_id AS entry_id, trigger_name AS trigger_name, trigger_group AS trigger_group, instance_name AS \
      instance_name, fired_time AS fired_time, sched_time AS sched_time, priority AS priority, state AS state, \
      job_name AS job_name, job_group AS job_group, is_nonconcurrent AS is_nonconcurrent, requests_recovery AS \
      requests_recovery";
@@ -181,12 +181,9 @@ impl FiredRows for SqlSession<'_, '_> {
                     self.load(&text, &[Value::Texts(ids.iter().flatten().map(text_of).collect()), self.name()])?
                 }
                 _ => {
-                    let text = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND entry_id = ? RETURNING entry_id AS entry_id, state AS state";
-                    let mut deleted = Vec::new();
-                    for id in ids.into_iter().flatten() {
-                        deleted.extend(self.load::<IdRow>(text, &[self.name(), id])?);
-                    }
-                    deleted
+                    let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
+                    let tail = " RETURNING entry_id AS entry_id, state AS state";
+                    self.load_for_keys_and(head, &[self.name()], &["entry_id"], &ids, tail)?
                 }
             };
             return Ok(deleted.into_iter().map(|row| row.entry_id).collect());
@@ -293,6 +290,18 @@ impl FiredRows for SqlSession<'_, '_> {
             return Ok(self.load::<Count>(&text, &condition)?.first().map(|row| row.n));
         }
         let count = i64::try_from(count).unwrap_or(i64::MAX);
+        if let Some(fence) = self.known_fence() {
+            // Read with the lock, and held since: nobody has drawn one in between.
+            let last = fence.saturating_add(count);
+            let mut values = vec![last.into()];
+            values.extend(condition);
+            let text = format!("UPDATE {{p}}CN_FENCES SET fence = ? WHERE sched_name = ?{registered}");
+            if self.execute(&text, &values)? == 0 {
+                return Ok(None);
+            }
+            self.know_fence(last);
+            return Ok(Some(fence + 1));
+        }
         let mut values = vec![count.into()];
         values.extend(condition);
         let last = if dialect::returns_updated(self.backend()) {

@@ -6,6 +6,7 @@
 mod calendars;
 mod executions;
 mod fired;
+mod history;
 mod instances;
 mod job_types;
 mod job_versions;

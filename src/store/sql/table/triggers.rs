@@ -10,7 +10,7 @@ use super::trigger_row::{
 };
 use super::{BARE_KEY, NO_TIME, job_keys, texts, time, trigger_keys};
 use crate::error::Result;
-use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
+use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
 use crate::store::database::TriggerRows;
 use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow, TypeVersions};
 use crate::store::sql::connection::Backend;
@@ -217,7 +217,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.assert_trigger_access();
         let rows = trigger_keys(keys);
         self.delete_schedules(&rows, only_in.is_some())?;
-        let recoveries: Vec<_> = keys.iter().filter(|key| key.group() == RECOVERY_GROUP).cloned().collect();
+        let recoveries: Vec<_> = keys.iter().filter(|key| is_rerun(key)).cloned().collect();
         self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "")?;
         let state = only_in.map_or(String::new(), |state| format!(" AND trigger_state = '{}'", state.name()));
         self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
@@ -425,6 +425,11 @@ fn whole_rows() -> String {
          FROM {{p}}TRIGGERS t{KINDS}{INTERVALS}{RECURRENCES}{} WHERE",
         options("t")
     )
+}
+
+/// Whether a trigger runs work again, and so may have a recovery row.
+fn is_rerun(trigger: &TriggerKey) -> bool {
+    [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&trigger.group())
 }
 
 /// States as a list of literals; they are ours, so nothing needs quoting.

@@ -1,0 +1,65 @@
+//! `FireOutcome`: what became of a fire.
+
+use std::fmt;
+
+/// What became of a fire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FireOutcome {
+    /// The job returned without an error.
+    #[default]
+    Succeeded,
+    /// The job returned an error, panicked, or is not known here.
+    Failed,
+    /// The job ended because somebody asked it to.
+    Cancelled,
+    /// The job ended because it took too long, or made no progress.
+    TimedOut,
+    /// The job ended because its node did.
+    Interrupted,
+    /// The node lost the fire before its job had ended.
+    Lost,
+    /// A trigger listener said no.
+    Vetoed,
+    /// The trigger could not fire in time, and its misfire instruction was applied instead.
+    Misfired,
+}
+
+impl FireOutcome {
+    /// All of them.
+    pub const ALL: [FireOutcome; 8] = [
+        FireOutcome::Succeeded,
+        FireOutcome::Failed,
+        FireOutcome::Cancelled,
+        FireOutcome::TimedOut,
+        FireOutcome::Interrupted,
+        FireOutcome::Lost,
+        FireOutcome::Vetoed,
+        FireOutcome::Misfired,
+    ];
+
+    /// The word used in logs, in the history and as the metric label.
+    pub fn name(self) -> &'static str {
+        match self {
+            FireOutcome::Succeeded => "succeeded",
+            FireOutcome::Failed => "failed",
+            FireOutcome::Cancelled => "cancelled",
+            FireOutcome::TimedOut => "timed_out",
+            FireOutcome::Interrupted => "interrupted",
+            FireOutcome::Lost => "lost",
+            FireOutcome::Vetoed => "vetoed",
+            FireOutcome::Misfired => "misfired",
+        }
+    }
+
+    /// The outcome of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+}
+
+impl fmt::Display for FireOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

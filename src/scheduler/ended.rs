@@ -1,0 +1,133 @@
+//! What the end of a run means: which outcome it is, and whether its work goes on in another fire.
+
+use super::context::JobContext;
+use super::job::{JobError, Outcome};
+use super::stop::StopReason;
+use crate::job::{FireOutcome, RetryHint, RetryPolicy};
+use crate::listener::FireEnd;
+use crate::store::{CompletionInstruction, Ending, FireBundle, RerunOrder, RerunReason};
+use std::time::Duration;
+
+/// The class of a run that took too long.
+const TIMEOUT: &str = "timeout";
+
+/// The class of a panic.
+const PANIC: &str = "panic";
+
+/// Why a run did not end well.
+pub(super) struct Failure {
+    pub(super) error: JobError,
+    pub(super) panicked: bool,
+}
+
+impl Failure {
+    pub(super) fn instruction(&self) -> CompletionInstruction {
+        if self.error.wants_firing_trigger_unscheduled() {
+            CompletionInstruction::SetTriggerComplete
+        } else if self.error.wants_all_triggers_unscheduled() {
+            CompletionInstruction::SetAllJobTriggersComplete
+        } else {
+            CompletionInstruction::NoInstruction
+        }
+    }
+
+    fn hint(&self) -> RetryHint {
+        let mut hint = self.error.retry_hint().clone();
+        if self.panicked {
+            hint.class.get_or_insert_with(|| PANIC.to_owned());
+        }
+        hint
+    }
+}
+
+/// The outcome of a run that ended so, and was asked to stop for this reason, or not at all.
+///
+/// An error after that counts as the stop: it is how most code gets out. One that stopped although the reason is gone by
+/// now, such as a doubt about its fire, has been interrupted: its work is not done.
+pub(super) fn outcome(result: &Result<Outcome, Failure>, stop: Option<StopReason>, is_lost: bool) -> FireOutcome {
+    let stopped = match result {
+        Ok(Outcome::Succeeded | Outcome::Again(_)) => return FireOutcome::Succeeded,
+        Ok(Outcome::Stopped) => true,
+        Err(failure) => failure.error.is_stopped(),
+    };
+    match stop {
+        _ if is_lost => FireOutcome::Lost,
+        Some(StopReason::Cancelled) => FireOutcome::Cancelled,
+        Some(StopReason::TimedOut | StopReason::Stuck) => FireOutcome::TimedOut,
+        Some(StopReason::Shutdown | StopReason::OwnershipLost) => FireOutcome::Interrupted,
+        None if stopped => FireOutcome::Interrupted,
+        None => FireOutcome::Failed,
+    }
+}
+
+/// The end of a run, at this time in ticks, as the store takes it.
+pub(super) fn ending(end: FireEnd, at: Duration) -> Ending {
+    let FireEnd { outcome, error, run_time, result } = end;
+    Ending { outcome, error, result, run_time: Some(run_time), at: Some(at) }
+}
+
+/// Whether the work of a run that took too long, and did not end when it was asked to, is tried again.
+pub(super) fn rerun_in_its_place(bundle: &FireBundle) -> Option<RerunOrder> {
+    let attempt = bundle.rerun.as_ref().map_or(0, |rerun| rerun.attempt);
+    let hint = RetryHint { class: Some(TIMEOUT.to_owned()), ..RetryHint::default() };
+    let delay = bundle.job.policy().retry_policy()?.delay(attempt, &hint, &bundle.fire_id)?;
+    Some(bundle.rerun_order(RerunReason::Failed, delay))
+}
+
+/// Whether the work of a run goes on in another fire, and when.
+///
+/// Never if the job has unscheduled its triggers. A run that timed out is a failure like others; one that somebody
+/// cancelled is over. If the job has recorded its end itself, nothing of this is written.
+pub(super) fn rerun(ctx: &JobContext, result: &Result<Outcome, Failure>, outcome: FireOutcome) -> Option<RerunOrder> {
+    let order = |reason, delay| Some(ctx.bundle().rerun_order(reason, delay));
+    let policy = ctx.job().policy().retry_policy();
+    if let Ok(Outcome::Again(after)) = result {
+        return order(RerunReason::Continued, *after);
+    }
+    let failure = result.as_ref().err();
+    if failure.is_some_and(|failure| failure.instruction() != CompletionInstruction::NoInstruction) {
+        return None;
+    }
+    match outcome {
+        FireOutcome::Interrupted if ctx.job().requests_recovery() || policy.is_some() => {
+            order(RerunReason::Interrupted, Duration::ZERO)
+        }
+        FireOutcome::Failed | FireOutcome::TimedOut => {
+            let mut hint = failure.map(Failure::hint).unwrap_or_default();
+            if outcome == FireOutcome::TimedOut {
+                hint.class.get_or_insert_with(|| TIMEOUT.to_owned());
+            }
+            let default = RetryPolicy::default();
+            let policy = policy.or_else(|| hint.after.is_some().then_some(&default))?;
+            order(RerunReason::Failed, policy.delay(ctx.attempt(), &hint, ctx.fire_id())?)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_stop_is_the_outcome_unless_the_work_is_done() {
+        let error = || Err(Failure { error: JobError::new("no"), panicked: false });
+        let stopped = || Err(Failure { error: JobError::stopped(), panicked: false });
+        for (stop, expected) in [
+            (StopReason::Cancelled, FireOutcome::Cancelled),
+            (StopReason::TimedOut, FireOutcome::TimedOut),
+            (StopReason::Stuck, FireOutcome::TimedOut),
+            (StopReason::Shutdown, FireOutcome::Interrupted),
+            (StopReason::OwnershipLost, FireOutcome::Interrupted),
+        ] {
+            for result in [error(), stopped(), Ok(Outcome::Stopped)] {
+                assert_eq!(outcome(&result, Some(stop), false), expected, "{stop}");
+            }
+            assert_eq!(outcome(&Ok(Outcome::Succeeded), Some(stop), false), FireOutcome::Succeeded, "{stop}");
+        }
+        assert_eq!(outcome(&Ok(Outcome::Stopped), Some(StopReason::OwnershipLost), true), FireOutcome::Lost);
+        assert_eq!(outcome(&error(), None, false), FireOutcome::Failed);
+        assert_eq!(outcome(&stopped(), None, false), FireOutcome::Interrupted);
+        assert_eq!(outcome(&Ok(Outcome::Again(Duration::ZERO)), None, false), FireOutcome::Succeeded);
+    }
+}
