@@ -202,6 +202,16 @@ impl Error {
     }
 }
 
+/// `text` as a column of `limit` characters takes it: cut, with a mark, if it is longer, and without the NUL that
+/// PostgreSQL does not store.
+pub(crate) fn storable(text: &str, limit: usize) -> String {
+    let text = text.replace('\0', "\u{fffd}");
+    match text.char_indices().nth(limit) {
+        Some(_) => text.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
+        None => text,
+    }
+}
+
 /// At most `limit` characters of `text`, marked when something was cut.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {

@@ -6,7 +6,7 @@
 mod support;
 
 use carnelian::settings::Settings;
-use carnelian::store::{DeadFire, DeadFireDecision, violations};
+use carnelian::store::{DeadFire, DeadFireDecision, HistoryQuery, violations};
 use carnelian::{
     FireEnd, FireEvent, FireOutcome, JobContext, JobDetail, JobDetailBuilder, JobError, JobKey, JobListener, JobPolicy,
     OnDead, Scheduler, SchedulerBuilder, SchedulerListener, StopReason, StuckAction, Trigger, TriggerKey,
@@ -68,6 +68,17 @@ impl Cluster {
 
     fn outcomes(&self, job: &str) -> Vec<FireOutcome> {
         self.ear.0.lock().iter().filter(|(name, _)| name == job).map(|(_, outcome)| *outcome).collect()
+    }
+
+    /// What the history says of a job's fires, the first first.
+    fn assert_recorded(&self, node: &Scheduler, job: &str, expected: &[FireOutcome]) {
+        let query = HistoryQuery::new().job(JobKey::named(job));
+        let mut recorded = Vec::new();
+        wait_until(&format!("the history says of {job} {expected:?}"), LONG, || {
+            recorded = node.history(&query).unwrap().iter().rev().map(|row| row.outcome).collect();
+            recorded.len() == expected.len()
+        });
+        assert_eq!(recorded, expected, "{job}");
     }
 
     fn await_outcome(&self, job: &str, outcome: FireOutcome) {
@@ -135,6 +146,7 @@ fn a_run_that_takes_too_long_is_asked_to_stop() {
         node.start().unwrap();
         run(&node, job("slow", JobPolicy::new().timeout(Duration::from_millis(100))));
         cluster.await_outcome("slow", FireOutcome::TimedOut);
+        cluster.assert_recorded(&node, "slow", &[FireOutcome::TimedOut]);
         wait_until("the worker is free", LONG, || node.health().free_workers == 2);
         assert_eq!(node.health().stray_threads, 0);
         assert!(node.shutdown(true).is_clean());
@@ -172,6 +184,8 @@ fn deadlocked_runs_are_given_up_and_recorded_as_timed_out() {
         run(&node, job("right", policy()));
         cluster.await_outcome("left", FireOutcome::TimedOut);
         cluster.await_outcome("right", FireOutcome::TimedOut);
+        cluster.assert_recorded(&node, "left", &[FireOutcome::TimedOut]);
+        cluster.assert_recorded(&node, "right", &[FireOutcome::TimedOut]);
         run(&node, job("other", JobPolicy::new()));
         cluster.await_outcome("other", FireOutcome::Succeeded);
         wait_until("nothing is stored any more", LONG, || node.store().fired_triggers().unwrap().is_empty());
@@ -204,6 +218,7 @@ fn a_stuck_run_fails_over() {
         assert!(is_recovery && second != first);
         assert_eq!(cluster.ear.1.lock().as_slice(), ["sleeper"]);
         cluster.await_outcome("sleeper", FireOutcome::Succeeded);
+        cluster.assert_recorded(&node, "sleeper", &[FireOutcome::Lost, FireOutcome::Succeeded]);
         assert_eq!((node.health().counters.stuck, node.health().stray_threads), (1, 1));
         drop(end);
         wait_until("the thread ends", LONG, || node.health().stray_threads == 0);
@@ -256,6 +271,7 @@ fn a_silent_run_dies_with_its_heartbeat() {
         assert!(is_recovery && second != first);
         wait_until("both have ended", LONG, || cluster.outcomes("silent").len() == 2);
         wait_until("its completion is refused", LONG, || node.health().counters.fenced_writes == 1);
+        cluster.assert_recorded(&node, "silent", &[FireOutcome::Lost, FireOutcome::Succeeded]);
         assert!(node.shutdown(true).is_clean());
     });
 }
@@ -277,6 +293,7 @@ fn a_worker_whose_thread_is_gone_is_noticed() {
         let (second, is_recovery) = next(&runs);
         assert!(is_recovery && second != first);
         cluster.await_outcome("vanishing", FireOutcome::Succeeded);
+        cluster.assert_recorded(&node, "vanishing", &[FireOutcome::Lost, FireOutcome::Succeeded]);
         wait_until("another has its place", LONG, || node.health().free_workers == 2);
         assert_eq!((node.health().workers, node.health().stray_threads), (2, 0));
         assert!(node.shutdown(true).is_clean());
@@ -304,6 +321,7 @@ fn a_handler_decides_what_becomes_of_a_dead_fire() {
         let (fire, _) = next(&runs);
         assert_eq!(asks.recv_timeout(LONG).unwrap().fire_id, fire);
         wait_until("its job is gone", LONG, || node.store().job(&JobKey::named("vanishing")).unwrap().is_none());
+        cluster.assert_recorded(&node, "vanishing", &[FireOutcome::Lost]);
         assert!(node.shutdown(true).is_clean());
     });
 }
@@ -330,6 +348,7 @@ fn a_run_is_cancelled_from_another_node() {
         assert!(b.cancel_fire(&fire).unwrap());
         assert!(!b.cancel_fire("no such fire").unwrap());
         cluster.await_outcome("endless", FireOutcome::Cancelled);
+        cluster.assert_recorded(&b, "endless", &[FireOutcome::Cancelled]);
         assert!(a.shutdown(true).is_clean() && b.shutdown(true).is_clean());
     });
 }
@@ -343,6 +362,7 @@ fn a_panicking_run_has_failed() {
         node.start().unwrap();
         run(&node, job("panicking", JobPolicy::new().timeout(LONG)));
         cluster.await_outcome("panicking", FireOutcome::Failed);
+        cluster.assert_recorded(&node, "panicking", &[FireOutcome::Failed]);
         wait_until("the worker is free", LONG, || node.health().free_workers == 2);
         assert!(node.shutdown(true).is_clean());
     });

@@ -2,7 +2,7 @@
 
 use super::node::Node;
 use super::service::{Next, Service};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::listener::log;
 use crate::store::{Completion, CompletionInstruction, CompletionOutcome, Owner, Recorded};
 use crossbeam_channel::Receiver;
@@ -135,15 +135,25 @@ impl Completer {
             other => other,
         };
         let error = match one(&completion) {
-            Err(error) if !error.is_transient() && completion.job_data.is_some() => error,
+            Err(error) if !error.is_transient() => error,
             other => return other,
         };
-        // The data is the likeliest reason; without it at least the end of the fire is known.
+        // What the job has left is the likeliest reason; without it at least the end of the fire is known.
+        let has_words = completion.ending.error.is_some() || completion.ending.result.is_some();
+        let what = match completion.job_data.take() {
+            Some(_) => "the data",
+            None if has_words => "the result or the error",
+            None => return Err(error),
+        };
         self.node.listeners.error(&format!(
-            "the data of job `{}` cannot be stored after fire {}: {error}",
+            "{what} of job `{}` cannot be stored after fire {}: {error}",
             completion.job, completion.fire_id
         ));
-        completion.job_data = None;
+        let again = one(&completion);
+        if !has_words || again.as_ref().err().is_none_or(Error::is_transient) {
+            return again;
+        }
+        (completion.ending.error, completion.ending.result) = (None, None);
         one(&completion)
     }
 

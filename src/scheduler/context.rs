@@ -209,7 +209,7 @@ impl JobContext {
     /// # let _ = carnelian::Scheduler::builder().job_fn("send all", send_all);
     /// ```
     pub fn progress(&self, done: i64, total: Option<i64>, note: impl AsRef<str>) {
-        let note = Some(note.as_ref()).filter(|note| !note.is_empty()).map(|note| crate::error::shorten(note, 250));
+        let note = Some(note.as_ref()).filter(|note| !note.is_empty()).map(|note| crate::error::storable(note, 250));
         let ticks = self.node.clock.ticks();
         self.handle.touch(ticks);
         self.handle.note_progress(Progress { done, total, note }, ticks);
@@ -266,7 +266,7 @@ impl JobContext {
 
     /// Leaves a text for listeners and the history, at most 1000 characters.
     pub fn set_result(&mut self, result: impl Into<String>) {
-        self.result = Some(crate::error::shorten(&result.into(), 1000));
+        self.result = Some(crate::error::storable(&result.into(), 1000));
     }
 
     /// What the job and its listeners leave for each other during this fire.

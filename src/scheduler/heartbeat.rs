@@ -39,7 +39,6 @@ impl Heartbeat {
     /// Looks after every run; returns when to look again at the latest.
     fn watch(&self) -> Option<Duration> {
         let now = self.node.clock.ticks();
-        self.bury_the_dead();
         self.node.standing.fires().iter().filter_map(|fire| self.watch_one(fire, now)).min()
     }
 
@@ -143,6 +142,7 @@ impl Heartbeat {
             by_incarnation.entry(&fire.owner.incarnation).or_default().push(fire.fire_id().to_owned());
             node.counters.fire(FireOutcome::Lost);
         }
+        fires.iter().for_each(|fire| node.standing.remove(fire.fire_id()));
         for ids in by_incarnation.into_values() {
             let owner = fires.iter().find(|fire| ids.iter().any(|id| id == fire.fire_id())).map(|fire| &fire.owner);
             let Some(owner) = owner else { continue };
@@ -157,7 +157,6 @@ impl Heartbeat {
                 }
             }
         }
-        fires.iter().for_each(|fire| node.standing.remove(fire.fire_id()));
         node.acquirer.signal.raise();
     }
 
@@ -172,14 +171,21 @@ impl Heartbeat {
         if !given_up {
             return;
         }
+        // Whatever its thread still does, it does without the fire.
+        fire.lose();
         let node = &*self.node;
         let run_time = fire.running_for(now).unwrap_or_default();
         let reason = fire.stop_reason().unwrap_or(StopReason::TimedOut);
+        // One that somebody cancelled before is over; the others took too long.
+        let (outcome, rerun) = match reason {
+            StopReason::Cancelled => (FireOutcome::Cancelled, None),
+            _ => (FireOutcome::TimedOut, rerun_in_its_place(bundle)),
+        };
         let why =
             format!("{reason}: it did not end within {:?} after it was asked to", node.settings.executions.grace());
         log::given_up(&fire.job, fire.fire_id(), &why);
         let event = FireEvent::new(bundle, &node.instance, 0, fire.values());
-        let end = FireEnd { outcome: FireOutcome::TimedOut, error: Some(why), run_time, result: None };
+        let end = FireEnd { outcome, error: Some(why), run_time, result: None };
         log::ended(&event, &end);
         node.listeners.job_was_executed(&event, &end);
         node.listeners.trigger_complete(&event, CompletionInstruction::NoInstruction);
@@ -187,9 +193,9 @@ impl Heartbeat {
 
         let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
         completion.beaten = fire.is_beaten();
-        completion.rerun = rerun_in_its_place(bundle);
+        completion.failed = outcome == FireOutcome::TimedOut && rerun.is_none();
+        completion.rerun = rerun;
         completion.ending = ending(end, now);
-        completion.failed = reason != StopReason::Cancelled;
         node.unrecorded.add(fire.fire_id(), fire.is_beaten());
         node.standing.remove(fire.fire_id());
         if self.completions.send(Ended { owner: fire.owner.clone(), completion }).is_err() {
@@ -211,6 +217,9 @@ impl Heartbeat {
         let limit = limit(&node, None);
         let ended = node.unrecorded.beaten().into_iter();
         beats.extend(ended.map(|fire_id| Beat { fire_id, limit, progress: None }));
+        // In the order in which others write and delete them; one that is just ending may be in both lists.
+        beats.sort_by(|a, b| a.fire_id.cmp(&b.fire_id));
+        beats.dedup_by(|a, b| a.fire_id == b.fire_id);
 
         let pass = node.store.beat(&owner, &beats, &mut self.seen)?;
         // One that has ended since has left the table; one that is still in it without its row is another's.
@@ -266,11 +275,13 @@ impl Service for Heartbeat {
 
     fn run_once(&mut self) -> Result<Next> {
         let now = self.node.clock.ticks();
-        let again = self.watch();
+        // The beat first: listeners that are told of a run may take their time.
         if now >= self.next_beat {
             self.beat(now)?;
             self.next_beat = now.saturating_add(self.node.settings.executions.heartbeat_interval);
+            self.bury_the_dead();
         }
+        let again = self.watch();
         Ok(Next::At(again.map_or(self.next_beat, |again| again.min(self.next_beat))))
     }
 

@@ -63,7 +63,7 @@ impl RunShell {
         };
         let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle, upgraded);
         handle.begin(node.clock.ticks());
-        if handle.watched().is_some() {
+        if handle.has_limits() {
             // Its watch has a new time to look at.
             node.heartbeat.signal.raise();
         }
@@ -162,14 +162,20 @@ impl RunShell {
         run_time: Duration,
     ) -> FireEnd {
         let outcome = outcome(result, ctx.stop_reason(), handle.is_lost());
-        let error = result.as_ref().err().map(|failure| crate::error::shorten(failure.error.message(), 2000));
+        let error = result.as_ref().err().map(|failure| crate::error::storable(failure.error.message(), 2000));
         FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }
     }
 
     fn ended(&self, ctx: &JobContext, handle: &RunHandle, end: End) -> Ended {
         let at = Some(self.node.clock.ticks());
-        let completion =
-            Completion { ending: Ending { at, ..end.ending }, rerun: end.rerun, ..ctx.completion(end.instruction) };
+        // What is tried again has not failed yet.
+        let failed = matches!(end.ending.outcome, FireOutcome::Failed | FireOutcome::TimedOut) && end.rerun.is_none();
+        let completion = Completion {
+            ending: Ending { at, ..end.ending },
+            rerun: end.rerun,
+            failed,
+            ..ctx.completion(end.instruction)
+        };
         Ended { owner: handle.owner.clone(), completion }
     }
 }

@@ -157,6 +157,12 @@ impl RunHandle {
         self.watched.as_deref()
     }
 
+    /// Whether its watch has a time to look at it.
+    pub(crate) fn has_limits(&self) -> bool {
+        let policy = self.watched.as_ref().map(|bundle| bundle.job.policy());
+        policy.is_some_and(|policy| policy.timeout_limit().is_some() || policy.stuck_limit().is_some())
+    }
+
     /// The thread the job runs on, and since when.
     pub(crate) fn worker(&self) -> Option<(ThreadId, Duration)> {
         let activity = self.activity.lock();

@@ -284,6 +284,8 @@ pub trait FiredRows {
     fn draw_fences(&mut self, owner: Option<&Owner>, count: usize) -> Result<Option<i64>>;
     /// Which of these fires have a recovery trigger already.
     fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>>;
+    /// Which of these fires are the first of work that is to be done again, or is being done again.
+    fn roots_underway(&mut self, fire_ids: &[String]) -> Result<Vec<String>>;
     /// The recovery rows of these triggers.
     fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>>;
     /// Deletes the recovery rows of these triggers.

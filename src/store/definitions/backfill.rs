@@ -164,7 +164,7 @@ impl JobStore {
                     .misfire(MisfireInstruction::Ignore)
                     .priority(trigger.priority)
                     .data_map(trigger.data.clone())
-                    .description(crate::error::shorten(&format!("backfill of {key}"), 250))
+                    .description(crate::error::storable(&format!("backfill of {key}"), 250))
                     .build()?;
                 planned.requests.push(RequestRow {
                     request_id: id,

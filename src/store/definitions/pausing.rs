@@ -2,7 +2,7 @@
 
 use super::standing::Standing;
 use crate::error::Result;
-use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
+use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::rules::misfire;
 use crate::store::row::{Selection, TriggerRow};
@@ -96,12 +96,14 @@ impl JobStore {
     }
 
     /// Resumes everything that there is. As in Quartz a group that was paused before it had triggers stays paused; only
-    /// [`RECOVERY_GROUP`], which nobody pauses by name and which is empty most of the time, does not.
+    /// [`RECOVERY_GROUP`] and those of other work that runs again, which nobody pauses by name and which are empty most of
+    /// the time, do not.
     pub fn resume_all(&self, apply_misfires: bool) -> Result<()> {
         self.write("resume all", |s| {
             let keys = all_keys(s)?;
             let mut groups: BTreeSet<String> = keys.iter().map(|key| key.group().to_owned()).collect();
-            groups.extend([ALL_GROUPS_PAUSED.to_owned(), RECOVERY_GROUP.to_owned()]);
+            groups.insert(ALL_GROUPS_PAUSED.to_owned());
+            groups.extend([RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].map(str::to_owned));
             s.delete_paused_groups(&groups.into_iter().collect::<Vec<_>>())?;
             self.resume(s, &keys, apply_misfires).map(drop)
         })

@@ -36,8 +36,12 @@ impl JobStore {
             "complete fires",
             Begin::Locking(Lock::TriggerAccess),
             |s| self.complete_in(s, completions),
-            // Rows of a registered owner are deleted by nobody else: if they are gone, it was this transaction.
-            &mut |s, _| Ok(s.existing_fired(&ids)?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some()),
+            // Rows of a registered owner are deleted by nobody else, but for fires that fell silent: if they are gone, and
+            // nobody has recovered one of them, it was this transaction.
+            &mut |s, _| {
+                let gone = s.existing_fired(&ids)?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some();
+                Ok(gone && s.recovered_origins(&ids)?.is_empty())
+            },
         )
     }
 
@@ -57,7 +61,8 @@ impl JobStore {
         if !revived.is_empty() {
             s.delete_recoveries(&revived)?;
         }
-        let beaten: Vec<String> = recorded.iter().filter(|c| c.beaten).map(|c| c.fire_id.clone()).collect();
+        let mut beaten: Vec<String> = recorded.iter().filter(|c| c.beaten).map(|c| c.fire_id.clone()).collect();
+        beaten.sort();
         if !beaten.is_empty() {
             s.delete_beats(&beaten)?;
         }

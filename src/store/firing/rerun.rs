@@ -194,7 +194,8 @@ impl JobStore {
                 )));
             }
             let id = fire_id.to_owned();
-            if !s.recovered_origins(std::slice::from_ref(&id))?.is_empty() {
+            let root = fire.root_fire_id.clone().unwrap_or_else(|| id.clone());
+            if !s.roots_underway(std::slice::from_ref(&root))?.is_empty() {
                 return Err(Error::Refused(format!("fire `{fire_id}` is run again already: see its job's triggers")));
             }
             let job = match &fire.job {

@@ -120,6 +120,12 @@ impl FiredRows for MemorySession<'_> {
         Ok(fire_ids.iter().filter(|id| self.tables.recoveries.get(*id).is_some()).cloned().collect())
     }
 
+    fn roots_underway(&mut self, fire_ids: &[String]) -> Result<Vec<String>> {
+        self.reads()?;
+        let is_root = |id: &&String| self.tables.recoveries.values().any(|row| row.root_fire_id == **id);
+        Ok(fire_ids.iter().filter(is_root).cloned().collect())
+    }
+
     fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>> {
         self.reads()?;
         Ok(self.tables.recoveries.values().filter(|r| triggers.contains(&r.trigger)).cloned().collect())

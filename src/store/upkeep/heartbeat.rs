@@ -136,12 +136,12 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn request_cancels(&self, fire_ids: &[String], who: &str) -> Result<usize> {
-        let who = crate::error::shorten(who, 250);
+        let who = crate::error::storable(who, 250);
         self.retrying(
             "ask runs to stop",
             Begin::Writing,
             |s| s.request_cancels(fire_ids, &who),
-            &mut |_, _| Ok(true), // asked is asked
+            &mut |_, _| Ok(false), // what was noted is not noted again
         )
     }
 
@@ -163,7 +163,7 @@ impl JobStore {
                 let now_ms = s.now_ms()?;
                 s.put_beats(&[row(owner, beat, now_ms)])
             },
-            &mut |_, ()| Ok(true), // a beat more or less
+            &mut |_, ()| Ok(false), // a beat more or less
         )
     }
 }

@@ -123,7 +123,7 @@ impl JobStore {
         let paused_groups = s.paused_groups()?;
 
         let mut triggers = Vec::new();
-        let mut revived = Vec::new();
+        let mut revived: Vec<(TriggerKey, TriggerState, Option<i64>)> = Vec::new();
         let mut rows = Vec::new();
         let mut names = Names::new(name, done.now_ms);
         for fire in executing {
@@ -134,8 +134,14 @@ impl JobStore {
             let before = chain.get(&fire.trigger);
             let original = originals.get(&fire.trigger);
             let decision = match self.decide(fire, job, before.map_or(0, |r| r.attempt), done.now_ms) {
-                // Only a trigger that waits for nothing but this fire is made due again; others keep their schedule.
-                DeadFireDecision::Revive if !original.is_some_and(is_over) => DeadFireDecision::Recover,
+                // Only a trigger that waits for nothing but this fire is made due again; others keep their schedule. Two
+                // fires of one cannot both be.
+                DeadFireDecision::Revive
+                    if !original.is_some_and(can_be_revived)
+                        || revived.iter().any(|(key, _, _)| *key == fire.trigger) =>
+                {
+                    DeadFireDecision::Recover
+                }
                 decision => decision,
             };
             let delay = match decision {
@@ -249,9 +255,15 @@ impl JobStore {
     }
 }
 
-/// Whether a trigger has fired for the last time and is there only for the sake of that fire.
-fn is_over(trigger: &TriggerRow) -> bool {
-    trigger.next_ms.is_none() && trigger.state == TriggerState::Complete.name()
+/// Whether a trigger has fired for the last time, is there only for the sake of that fire, and would not be left out if it
+/// came late once more: a recovery trigger never is.
+fn can_be_revived(trigger: &TriggerRow) -> bool {
+    let leaves_out: &[i32] = match trigger.kind.as_str() {
+        "SIMPLE" => &[4, 5], // those that wait for the next time
+        _ => &[2],           // do nothing
+    };
+    let is_over = trigger.next_ms.is_none() && trigger.state == TriggerState::Complete.name();
+    is_over && trigger.options.is_none() && !leaves_out.contains(&trigger.misfire)
 }
 
 /// Names for recovery triggers: `recover_<instance>_<n>`, n from the present millisecond, as people search for them.

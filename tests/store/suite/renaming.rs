@@ -3,7 +3,7 @@
 use super::job_types::{info, node_with};
 use super::*;
 use carnelian::store::{Migrated, Request};
-use carnelian::{Error, JobDataMap};
+use carnelian::{Error, JobDataMap, JobPolicy};
 
 fn rename(cluster: &Cluster, old: &str, new: &str) -> carnelian::Result<usize> {
     cluster.store.rename_job(&job_key(old), &job_key(new), false).map(|renamed| renamed.triggers)
@@ -16,7 +16,13 @@ fn a_renamed_job_keeps_what_it_had() {
     let a = node_with(&cluster, "A", &[info("work", 2)]);
     let request = Request {
         request_id: Some("r".to_owned()),
-        job: job("old").version(2).data("to", "ada").requests_recovery(true).build().unwrap(),
+        job: job("old")
+            .policy(JobPolicy::new().missed_heartbeat_limit(7))
+            .version(2)
+            .data("to", "ada")
+            .requests_recovery(true)
+            .build()
+            .unwrap(),
         trigger: minutely("t", "old", NOW).build().unwrap(),
     };
     cluster.store.take_requests(&[request]).unwrap();
@@ -31,6 +37,7 @@ fn a_renamed_job_keeps_what_it_had() {
     assert!(!cluster.has_job("old"));
     let job = cluster.store.job(&job_key("new")).unwrap().unwrap();
     assert_eq!((job.version(), job.data().text("to"), job.requests_recovery()), (Some(2), Some("ada"), true));
+    assert_eq!(job.policy().missed_heartbeats(), Some(7));
     assert_eq!([cluster.state("t"), cluster.state("u")], ["WAITING", "PAUSED"]);
     assert_eq!(cluster.store.taken("r").unwrap().unwrap().job, job_key("new"));
     let fire = a.fire_one();

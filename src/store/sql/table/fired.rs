@@ -332,6 +332,12 @@ impl FiredRows for SqlSession<'_, '_> {
         Ok(rows.into_iter().map(|row| row.name).collect())
     }
 
+    fn roots_underway(&mut self, fire_ids: &[String]) -> Result<Vec<String>> {
+        let head = "SELECT DISTINCT root_fire_id AS name FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
+        let rows: Vec<NameRow> = self.load_for_keys(head, &[self.name()], &["root_fire_id"], &texts(fire_ids))?;
+        Ok(rows.into_iter().map(|row| row.name).collect())
+    }
+
     fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>> {
         let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group, origin_fire_id AS origin_fire_id, \
      root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt \

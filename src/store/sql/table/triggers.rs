@@ -217,7 +217,9 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.assert_trigger_access();
         let rows = trigger_keys(keys);
         self.delete_schedules(&rows, only_in.is_some())?;
-        let recoveries: Vec<_> = keys.iter().filter(|key| is_rerun(key)).cloned().collect();
+        // Of other groups only one that was revived has a row, and such a one is in no state that is asked for here when
+        // triggers go by themselves.
+        let recoveries: Vec<_> = keys.iter().filter(|key| only_in.is_none() || is_rerun(key)).cloned().collect();
         self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "")?;
         let state = only_in.map_or(String::new(), |state| format!(" AND trigger_state = '{}'", state.name()));
         self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
