@@ -219,3 +219,16 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
         None => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storable_text_fits_its_column_and_has_no_nul() {
+        assert_eq!(storable("abc", 3), "abc");
+        assert_eq!(storable("abcd", 3), "ab…");
+        assert_eq!(storable("a\0b", 3), "a\u{fffd}b");
+        assert_eq!(storable("üüüü", 3).chars().count(), 3);
+    }
+}

@@ -32,6 +32,8 @@ impl JobStore {
             return Ok(Recorded::default());
         }
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
+        // Those that nothing but a recovery could be the origin for.
+        let over: Vec<_> = completions.iter().filter(|c| c.rerun.is_none()).map(|c| c.fire_id.clone()).collect();
         self.retrying(
             "complete fires",
             Begin::Locking(Lock::TriggerAccess),
@@ -40,7 +42,7 @@ impl JobStore {
             // nobody has recovered one of them, it was this transaction.
             &mut |s, _| {
                 let gone = s.existing_fired(&ids)?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some();
-                Ok(gone && s.recovered_origins(&ids)?.is_empty())
+                Ok(gone && s.recovered_origins(&over)?.is_empty())
             },
         )
     }

@@ -263,7 +263,8 @@ fn can_be_revived(trigger: &TriggerRow) -> bool {
         _ => &[2],           // do nothing
     };
     let is_over = trigger.next_ms.is_none() && trigger.state == TriggerState::Complete.name();
-    is_over && trigger.options.is_none() && !leaves_out.contains(&trigger.misfire)
+    let has_window = trigger.options.as_ref().is_some_and(|options| options.names.contains("catch-up"));
+    is_over && !has_window && !leaves_out.contains(&trigger.misfire)
 }
 
 /// Names for recovery triggers: `recover_<instance>_<n>`, n from the present millisecond, as people search for them.

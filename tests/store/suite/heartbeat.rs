@@ -355,3 +355,66 @@ fn a_node_gives_up_a_fire_of_its_own_at_once() {
     assert_eq!(a.complete(&fire), CompletionOutcome::Fenced);
     assert_eq!(a.complete(&again), CompletionOutcome::Recorded);
 }
+
+/// Two fires of one trigger die together; only one of them can have the trigger, and each is done again.
+#[test]
+fn two_dead_fires_of_one_trigger_are_both_done_again() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    let twice = once("t", "a", NOW).schedule(carnelian::SimpleSchedule::every(Duration::from_secs(10)).repeat(1));
+    cluster.schedule(recoverable("a").policy(JobPolicy::new().on_dead(OnDead::Revive)), [twice]);
+    a.fire_one();
+    cluster.advance(10 * SECOND);
+    a.check_in();
+    a.fire_one();
+    let b = die(&cluster);
+    assert_eq!((cluster.state("t").as_str(), cluster.recovery_triggers().len()), ("WAITING", 1));
+    let fires = b.acquire().fired;
+    assert_eq!(fires.len(), 2, "{fires:?}");
+    for fire in &fires {
+        assert_eq!(b.complete(fire), CompletionOutcome::Recorded);
+    }
+}
+
+/// A trigger that was revived is put in another's place before it fires: the new one has no past.
+#[test]
+fn what_takes_the_place_of_a_revived_trigger_has_no_past() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let revived = || recoverable("a").policy(JobPolicy::new().on_dead(OnDead::Revive));
+    cluster.schedule(revived(), [once("t", "a", NOW)]);
+    a.fire_one();
+    let b = die(&cluster);
+    let again = once("t", "a", cluster.now()).build().unwrap();
+    cluster.store.schedule(vec![(revived().build().unwrap(), vec![again])], true).unwrap();
+    let fire = b.fire_one();
+    assert_eq!((fire.recovering.as_ref(), fire.rerun.as_ref()), (None, None));
+    b.complete(&fire);
+}
+
+/// One that would be left out if it came late once more is not made due again: a recovery trigger never is left out.
+#[test]
+fn a_trigger_that_might_be_left_out_is_not_revived() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let lazy = once("t", "a", NOW).misfire(carnelian::MisfireInstruction::RescheduleNextWithRemainingCount);
+    cluster.schedule(recoverable("a").policy(JobPolicy::new().on_dead(OnDead::Revive)), [lazy]);
+    a.fire_one();
+    let b = die(&cluster);
+    assert_eq!(cluster.recovery_triggers().len(), 1);
+    b.complete(&b.fire_one());
+}
+
+/// Whatever a job says of its progress can be stored.
+#[test]
+fn no_note_is_too_long_for_a_beat() {
+    let cluster = Cluster::new(open);
+    let mut a = Beating::new(cluster.node("A"));
+    cluster.schedule(job("a"), [once("t", "a", NOW)]);
+    let fire = a.node.fire_one();
+    let progress = Progress { done: 1, total: None, note: Some("ü".repeat(250)) };
+    assert_eq!(a.pass(&[Beat { fire_id: fire.fire_id.clone(), limit: LIMIT, progress: Some(progress) }]).lost.len(), 0);
+    let who = format!("{}\0{}", "ada".repeat(100), "bob".repeat(100));
+    assert_eq!(cluster.store.request_cancels(std::slice::from_ref(&fire.fire_id), &who).unwrap(), 1);
+    a.node.complete(&fire);
+}
