@@ -7,6 +7,7 @@ use super::stop::StopReason;
 use super::worker_pool::WorkerPool;
 use crate::error::{Error, Result};
 use crate::listener::log;
+use crate::store::row::Look;
 use crate::store::{AcquireRequest, Acquisition, FireBundle, Owner, Reservation};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,6 +20,9 @@ const WORTH_A_RELEASE_MS: i64 = 100;
 
 /// With a backlog, how long a pass waits for more workers to become free, so that one transaction serves them.
 const LINGER: Duration = Duration::from_millis(2);
+
+/// One poll in so many is shortened, so that nodes that look in step get out of it.
+const POLLS_PER_JITTER: u64 = 4;
 
 /// The acquisition service. It keeps its reserved batch between passes.
 pub(crate) struct Acquirer {
@@ -40,6 +44,10 @@ pub(crate) struct Acquirer {
     is_in_doubt: bool,
     /// How many times a wait for the next look was asked for.
     polls: u64,
+    /// The counters of changes and of orders to stop at the last look.
+    seen: Option<(i64, i64)>,
+    /// When that was, in ticks.
+    last_look: Duration,
 }
 
 /// A reservation and the ticks at which it is due.
@@ -69,6 +77,8 @@ impl Acquirer {
             lingering: None,
             is_in_doubt: false,
             polls: 0,
+            seen: None,
+            last_look: Duration::ZERO,
         }
     }
 
@@ -86,7 +96,10 @@ impl Acquirer {
         self.release_unwanted()?;
         self.recover_forgotten(&owner)?;
         if !self.node.is_firing() {
-            return Ok(Next::WhenSignalled);
+            if self.node.standing.running() == 0 {
+                return Ok(Next::WhenSignalled);
+            }
+            return self.look_after_runs();
         }
         self.fire_due(&owner)?;
         let job_types = self.node.registry.names();
@@ -192,11 +205,17 @@ impl Acquirer {
 
     /// With every worker spoken for, only a trigger due before the reserved ones is worth anything.
     fn wait_for_room(&mut self, owner: &Owner, job_types: &[String]) -> Result<Next> {
-        let Some(last) = self.reserved.last() else { return Ok(Next::WhenSignalled) };
-        let (_, earliest) = self.node.store.earliest_due(job_types)?;
+        if self.reserved.is_empty() {
+            return self.look_after_runs();
+        }
+        let earliest = self.look(job_types)?.earliest_ms;
+        let poll = self.poll_interval();
+        let next_look = self.before(i64::MAX, poll);
+        // Those that others have taken back are gone by now.
+        let Some(last) = self.reserved.last() else { return Ok(Next::Now) };
         let bound = last.reservation.scheduled_ms.saturating_sub(WORTH_A_RELEASE_MS);
         let Some(earliest) = earliest.filter(|earliest| *earliest < bound) else {
-            return Ok(self.next_at(None));
+            return Ok(self.next_at(Some(next_look)));
         };
         let later = self.reserved.partition_point(|held| held.reservation.scheduled_ms <= earliest);
         self.unwanted.extend(self.reserved.drain(later..).map(|held| held.reservation));
@@ -204,7 +223,7 @@ impl Acquirer {
         self.release_unwanted()?;
         let room = self.room();
         match self.acquire(owner, job_types, room)? {
-            Found::Something => Ok(self.next_at(None)),
+            Found::Something => Ok(self.next_at(Some(next_look))),
             Found::Nothing(again) => Ok(self.next_at(Some(again))),
         }
     }
@@ -213,8 +232,9 @@ impl Acquirer {
     fn acquire(&mut self, owner: &Owner, job_types: &[String], room: usize) -> Result<Found> {
         let node = Arc::clone(&self.node);
         let look_ahead_ms = millis(node.look_ahead());
-        if !self.is_more {
-            let (now_ms, earliest) = node.store.earliest_due(job_types)?;
+        if !self.is_more || self.is_time_to_look() {
+            let Look { now_ms, earliest_ms: earliest, .. } = self.look(job_types)?;
+            self.is_more = false;
             let poll = self.poll_interval();
             match earliest {
                 Some(earliest) if earliest <= now_ms.saturating_add(look_ahead_ms) => {}
@@ -255,14 +275,46 @@ impl Acquirer {
         Ok(Found::Nothing(self.before(wait_ms, poll)))
     }
 
+    /// One look: at what is due, and whether others have changed something that concerns what is held here.
+    fn look(&mut self, job_types: &[String]) -> Result<Look> {
+        let look = self.node.store.look(job_types)?;
+        self.last_look = self.node.clock.ticks();
+        self.node.changes.store(look.changes, Ordering::Relaxed);
+        let news = (look.changes, look.cancels);
+        let before = self.seen.replace(news).unwrap_or(news);
+        if before.1 != news.1 {
+            self.node.look_for_cancels();
+        }
+        if before.0 != news.0 && !self.reserved.is_empty() {
+            let held: Vec<Reservation> = self.reserved.iter().map(|held| held.reservation.clone()).collect();
+            let lost = self.node.store.lost_reservations(&held)?;
+            self.reserved.retain(|held| !lost.contains(&held.reservation.fire_id));
+            self.count_reserved();
+        }
+        Ok(look)
+    }
+
+    fn is_time_to_look(&self) -> bool {
+        self.node.clock.ticks() >= self.last_look.saturating_add(self.node.poll_interval())
+    }
+
+    /// Without room for new work, there may be news for what runs.
+    fn look_after_runs(&mut self) -> Result<Next> {
+        if self.is_time_to_look() {
+            self.look(&[])?;
+        }
+        Ok(self.next_at(Some(self.last_look.saturating_add(self.node.poll_interval()))))
+    }
+
     /// How long to wait for the next look: not in step with other nodes (DS-49).
     fn poll_interval(&mut self) -> Duration {
         self.polls = self.polls.wrapping_add(1);
-        shortened(
-            self.node.poll_interval(),
-            self.node.settings.scheduler.poll_jitter,
-            (&self.node.instance, self.polls),
-        )
+        let interval = self.node.poll_interval();
+        // Now and then is enough, and costs fewer looks.
+        if !self.polls.is_multiple_of(POLLS_PER_JITTER) {
+            return interval;
+        }
+        shortened(interval, self.node.settings.scheduler.poll_jitter, (&self.node.instance, self.polls))
     }
 
     /// Ticks in so many milliseconds, but not later than the next poll.

@@ -21,8 +21,11 @@ const WHEN_SUSPICIOUS: Duration = Duration::from_secs(1);
 /// How far off the clock of a node of Quartz may be before it is named.
 const NOTABLE_SKEW_MS: i64 = 1000;
 
-/// An audit follows every so many check-ins.
-const CHECKINS_PER_AUDIT: u64 = 4;
+/// The longest-serving node looks for triggers that are stuck with every so many check-ins, and for orphans if there is news.
+const CHECKINS_PER_LOOK: u64 = 4;
+
+/// Every node audits everything with every so many check-ins.
+const CHECKINS_PER_AUDIT: u64 = 16;
 
 /// The cluster service. It goes on in standby.
 pub(crate) struct ClusterManager {
@@ -34,6 +37,8 @@ pub(crate) struct ClusterManager {
     /// The nodes of Quartz that are named already, and whether as one with a clock that is off.
     foreign_named: BTreeMap<String, bool>,
     orphan_watch: OrphanWatch,
+    /// The counter of changes when orphans were looked for.
+    changes: i64,
     /// What the check-in before the first pass left to do.
     pending: Option<Next>,
 }
@@ -48,6 +53,7 @@ impl ClusterManager {
             twin_named: false,
             foreign_named: BTreeMap::new(),
             orphan_watch: OrphanWatch::default(),
+            changes: -1,
             pending: None,
         }
     }
@@ -170,7 +176,11 @@ impl ClusterManager {
 
     /// Mends what nobody is responsible for. Its failure is no failure of the check-in.
     fn audit(&mut self, is_longest_serving: bool) {
-        match self.node.store.audit() {
+        let everything = self.checkins.is_multiple_of(CHECKINS_PER_AUDIT);
+        if !everything && !(is_longest_serving && self.checkins.is_multiple_of(CHECKINS_PER_LOOK)) {
+            return;
+        }
+        match if everything { self.node.store.audit() } else { self.node.store.mend() } {
             Ok(pass) => {
                 self.node.counters.mended.add(pass.released.len() + pass.unblocked.len() + pass.finished.len());
                 log::mended(&pass);
@@ -180,6 +190,11 @@ impl ClusterManager {
             }
             Err(error) => log::audit_failed(&error.to_string()),
         }
+        let changes = self.node.changes.load(Ordering::Relaxed);
+        if is_longest_serving && !everything && changes == self.changes && !self.orphan_watch.is_due(&self.node) {
+            return;
+        }
+        self.changes = changes;
         if let Err(error) = self.orphan_watch.look(&self.node, is_longest_serving) {
             log::audit_failed(&error.to_string());
         }
@@ -221,9 +236,7 @@ impl Service for ClusterManager {
         };
         let next = self.note(&checkin, begun);
         self.checkins += 1;
-        if self.checkins.is_multiple_of(CHECKINS_PER_AUDIT) {
-            self.audit(checkin.is_longest_serving);
-        }
+        self.audit(checkin.is_longest_serving);
         Ok(next)
     }
 

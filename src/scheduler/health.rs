@@ -26,7 +26,8 @@ pub enum ServiceState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceHealth {
-    /// `acquirer`, `misfire`, `cluster`, `completer` or `heartbeat`; `job-files` if the settings name some.
+    /// `acquirer`, `misfire`, `cluster`, `completer` or `heartbeat`; `ear` where the database tells news;
+    /// `job-files` if the settings name some.
     pub name: &'static str,
     /// What it is doing.
     pub state: ServiceState,

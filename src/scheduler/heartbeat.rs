@@ -27,13 +27,13 @@ pub(crate) struct Heartbeat {
     pool: Arc<WorkerPool<FireTask>>,
     completions: Sender<Ended>,
     seen: Heartbeats,
-    /// When the next beat is due, in ticks.
-    next_beat: Duration,
+    /// When the last beat was, in ticks.
+    last_beat: Option<Duration>,
 }
 
 impl Heartbeat {
     pub(crate) fn new(node: Arc<Node>, pool: Arc<WorkerPool<FireTask>>, completions: Sender<Ended>) -> Self {
-        Self { node, pool, completions, seen: Heartbeats::default(), next_beat: Duration::ZERO }
+        Self { node, pool, completions, seen: Heartbeats::default(), last_beat: None }
     }
 
     /// Looks after every run; returns when to look again at the latest.
@@ -204,6 +204,28 @@ impl Heartbeat {
         node.completer.signal.raise();
     }
 
+    /// When the next beat is due, in ticks. A node without runs has none to give, and looks after those of others half as
+    /// often.
+    fn next_beat(&self) -> Option<Duration> {
+        let interval = self.node.settings.executions.heartbeat_interval;
+        let interval = if self.is_idle() { interval.saturating_mul(2) } else { interval };
+        self.last_beat.map(|last| last.saturating_add(interval))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.node.standing.running() == 0 && self.node.unrecorded.beaten().is_empty()
+    }
+
+    /// Asks those runs to stop that somebody wants to.
+    fn obey_cancels(&self) -> Result<()> {
+        let fires = self.node.standing.fires();
+        if !fires.is_empty() {
+            let cancelled = self.node.store.cancels(&self.node.instance)?;
+            cancel(&fires, &cancelled);
+        }
+        Ok(())
+    }
+
     /// One pass over the store: own beats, what they bring, and whom they are missed from.
     fn beat(&mut self, now: Duration) -> Result<()> {
         let node = Arc::clone(&self.node);
@@ -221,7 +243,10 @@ impl Heartbeat {
         beats.sort_by(|a, b| a.fire_id.cmp(&b.fire_id));
         beats.dedup_by(|a, b| a.fire_id == b.fire_id);
 
-        let pass = node.store.beat(&owner, &beats, &mut self.seen)?;
+        let pass = match fires.is_empty() && beats.is_empty() {
+            true => node.store.watch_beats(&owner, &mut self.seen)?,
+            false => node.store.beat(&owner, &beats, &mut self.seen)?,
+        };
         // One that has ended since has left the table; one that is still in it without its row is another's.
         let lost: BTreeSet<&str> = pass.lost.iter().map(String::as_str).collect();
         for fire in node.standing.fires().iter().filter(|fire| lost.contains(fire.fire_id())) {
@@ -230,13 +255,7 @@ impl Heartbeat {
                 node.counters.failed_out.add(1);
             }
         }
-        for (fire_id, who) in &pass.cancelled {
-            for fire in fires.iter().filter(|fire| fire.fire_id() == fire_id) {
-                if fire.stop(StopReason::Cancelled) {
-                    log::cancelled(&fire.job, fire_id, who);
-                }
-            }
-        }
+        cancel(&fires, &pass.cancelled);
         for recovered in &pass.recovered {
             log::fell_silent(&node.instance, &recovered.instance);
             note_recovered(&node, recovered);
@@ -253,6 +272,16 @@ impl Heartbeat {
         !fire.is_lost()
             && (fire.is_beaten() || now >= begun.saturating_add(young))
             && watch::beats(fire.last_call(), max_silence, now)
+    }
+}
+
+fn cancel(fires: &[Arc<RunHandle>], cancelled: &[(String, String)]) {
+    for (fire_id, who) in cancelled {
+        for fire in fires.iter().filter(|fire| fire.fire_id() == fire_id) {
+            if fire.stop(StopReason::Cancelled) {
+                log::cancelled(&fire.job, fire_id, who);
+            }
+        }
     }
 }
 
@@ -275,14 +304,18 @@ impl Service for Heartbeat {
 
     fn run_once(&mut self) -> Result<Next> {
         let now = self.node.clock.ticks();
+        if self.node.cancels.swap(false, Ordering::SeqCst) {
+            self.obey_cancels().inspect_err(|_| self.node.cancels.store(true, Ordering::SeqCst))?;
+        }
         // The beat first: listeners that are told of a run may take their time.
-        if now >= self.next_beat {
+        if self.next_beat().is_none_or(|at| now >= at) {
             self.beat(now)?;
-            self.next_beat = now.saturating_add(self.node.settings.executions.heartbeat_interval);
+            self.last_beat = Some(now);
             self.bury_the_dead();
         }
+        let next_beat = self.next_beat().unwrap_or(now);
         let again = self.watch();
-        Ok(Next::At(again.map_or(self.next_beat, |again| again.min(self.next_beat))))
+        Ok(Next::At(again.map_or(next_beat, |again| again.min(next_beat))))
     }
 
     /// A failed beat is tried again well before the fires of this node are missed.

@@ -133,7 +133,7 @@ impl Scheduler {
     }
 
     /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or was asked before. Another node
-    /// learns it with its next heartbeat. A run on a node of Quartz cannot be reached.
+    /// learns it with its next look, or hears of it. A run on a node of Quartz cannot be reached.
     ///
     /// # Errors
     /// What can go wrong with the store.
@@ -169,6 +169,7 @@ impl Scheduler {
             orphans: node.orphans.load(Ordering::Relaxed),
             services: [&node.acquirer, &node.misfire, &node.cluster, &node.completer, &node.heartbeat]
                 .into_iter()
+                .chain(Some(&node.ear).filter(|ear| ear.record.health().state != super::ServiceState::NotStarted))
                 .chain(Some(&node.job_files).filter(|_| !node.settings.plugins.job_files.is_empty()))
                 .map(|post| post.record.health())
                 .collect(),

@@ -3,6 +3,7 @@
 use super::acquirer::Acquirer;
 use super::cluster_manager::ClusterManager;
 use super::completer::Completer;
+use super::ear::Listening;
 use super::heartbeat::Heartbeat;
 use super::job_files::JobFiles;
 use super::misfire_handler::MisfireHandler;
@@ -244,7 +245,9 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let acquirer = started.spawn(&node.acquirer, Box::new(Acquirer::new(Arc::clone(node), Arc::clone(&pool))))?;
     let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
     let heartbeat = started.spawn(&node.heartbeat, Box::new(heartbeat))?;
-    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, job_files: None })
+    let ear = Listening::new(Arc::clone(node));
+    let ear = ear.map(|listening| started.spawn(&node.ear, Box::new(listening))).transpose()?;
+    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, ear, job_files: None })
 }
 
 fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {

@@ -7,6 +7,7 @@ mod cluster_manager;
 mod completer;
 mod context;
 mod definitions;
+mod ear;
 mod ended;
 mod health;
 mod heartbeat;

@@ -15,11 +15,18 @@ use crate::store::{Imported, JobStore, SkippedFires};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// How far ahead of its time a trigger is reserved.
 pub(crate) const LOOK_AHEAD: Duration = Duration::from_secs(2);
+
+/// How often a node looks for news from other nodes that it does not hear of: so that they are seen within a quarter of a
+/// second, and an idle node sends no more than five statements a second.
+const POLL: Duration = Duration::from_millis(240);
+
+/// The same while it hears of them.
+const POLL_WHILE_HEARING: Duration = Duration::from_secs(1);
 
 /// What the services of one scheduler share.
 pub(crate) struct Node {
@@ -39,10 +46,17 @@ pub(crate) struct Node {
     pub(crate) completer: Post,
     pub(crate) heartbeat: Post,
     pub(crate) job_files: Post,
+    pub(crate) ear: Post,
     /// The node does not fire for now.
     pub(crate) standby: AtomicBool,
     /// The node is one that fires; in active-passive mode only the longest-serving one is.
     pub(crate) active: AtomicBool,
+    /// What other nodes announce is heard at once.
+    pub(crate) hears: AtomicBool,
+    /// Somebody wants a run to stop, perhaps one of this node.
+    pub(crate) cancels: AtomicBool,
+    /// The counter of changes at the last look.
+    pub(crate) changes: AtomicI64,
     /// Triggers reserved in memory, for health.
     pub(crate) reserved: AtomicUsize,
     /// Ended fires not recorded yet.
@@ -141,8 +155,12 @@ impl Node {
             completer: Post::new("completer"),
             heartbeat: Post::new("heartbeat"),
             job_files: Post::new("job-files"),
+            ear: Post::new("ear"),
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
+            hears: AtomicBool::new(false),
+            cancels: AtomicBool::new(false),
+            changes: AtomicI64::new(0),
             reserved: AtomicUsize::new(0),
             unrecorded: Unrecorded::default(),
             uncertain: AtomicBool::new(false),
@@ -185,7 +203,15 @@ impl Node {
 
     /// How often a node looks for work it was not told of.
     pub(crate) fn poll_interval(&self) -> Duration {
-        self.settings.scheduler.idle_wait_time.min(self.settings.scheduler.poll_interval)
+        let settings = &self.settings.scheduler;
+        let default = if self.hears.load(Ordering::SeqCst) { POLL_WHILE_HEARING } else { POLL };
+        settings.idle_wait_time.min(settings.poll_interval.unwrap_or(default))
+    }
+
+    /// Has the heartbeat look whether a run of this node is to stop.
+    pub(crate) fn look_for_cancels(&self) {
+        self.cancels.store(true, Ordering::SeqCst);
+        self.heartbeat.signal.raise();
     }
 
     /// How far ahead of its time a trigger is reserved.

@@ -24,6 +24,11 @@ pub(crate) struct OrphanWatch {
 }
 
 impl OrphanWatch {
+    /// Whether the audit of all jobs is due.
+    pub(crate) fn is_due(&self, node: &Node) -> bool {
+        self.next_audit.is_none_or(|at| node.clock.ticks() >= at)
+    }
+
     /// One look: at what is due soon, and once in a while at everything.
     pub(crate) fn look(&mut self, node: &Node, is_ours: bool) -> Result<()> {
         if !is_ours {

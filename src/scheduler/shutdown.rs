@@ -45,6 +45,8 @@ pub(crate) struct Threads {
     pub(crate) misfire: ServiceThread,
     pub(crate) cluster: ServiceThread,
     pub(crate) heartbeat: ServiceThread,
+    /// Only where there is something to hear.
+    pub(crate) ear: Option<ServiceThread>,
     /// Only while job files are watched.
     pub(crate) job_files: Option<ServiceThread>,
 }
@@ -80,11 +82,14 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn run(&mut self, threads: Threads, wait_for_jobs: bool) {
         let node = Arc::clone(self.node);
-        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, job_files } = threads;
+        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, ear, job_files } = threads;
         if let Some(job_files) = job_files {
             self.end("job-files", job_files);
         }
         self.end("acquirer", acquirer);
+        if let Some(ear) = ear {
+            self.end("ear", ear);
+        }
 
         let settings = &node.settings.scheduler;
         let interrupts = if wait_for_jobs {

@@ -23,12 +23,18 @@ pub struct SchedulerSettings {
     /// Time between polls when there is nothing to do, and how far ahead triggers are acquired; 30 s.
     /// Property `scheduler.idleWaitTime` (ms, at least 1000).
     pub idle_wait_time: Duration,
-    /// How often a node looks for work that other nodes have stored, since they send no signal; 1 s, and at most
-    /// `scheduler.idleWaitTime`.
+    /// How often a node looks for work that other nodes have stored, one reading statement each time; at most
+    /// `scheduler.idleWaitTime`. None for 240 ms, and for 1 s as long as the node hears at once of what others store
+    /// ([`SchedulerSettings::listen`]).
     ///
-    /// Work stored by this node is seen at once. A shorter interval costs a few reading statements a second.
+    /// Work stored by this node is seen at once. Nodes of Quartz announce nothing.
     /// Property `carnelian.scheduler.pollInterval`.
-    pub poll_interval: Duration,
+    pub poll_interval: Option<Duration>,
+    /// Whether the node listens for announcements of other nodes, on PostgreSQL, by a connection of its own beside the
+    /// pool; yes. To be switched off behind a proxy that hands out connections by the transaction. A node with a pool of
+    /// the caller's does not listen.
+    /// Property `carnelian.scheduler.listen`.
+    pub listen: bool,
     /// By how many percent a poll interval is shortened at most, at random, so that nodes do not look in step; 10.
     /// Property `carnelian.scheduler.pollJitter`.
     pub poll_jitter: u32,
@@ -74,7 +80,11 @@ impl SchedulerSettings {
             instance_name: reader.text("scheduler.instanceName").unwrap_or_default(),
             instance_id: InstanceIdSetting::read(reader, clustered),
             idle_wait_time: reader.duration("scheduler.idleWaitTime"),
-            poll_interval: reader.duration("carnelian.scheduler.pollInterval"),
+            poll_interval: reader
+                .given("carnelian.scheduler.pollInterval")
+                .is_some()
+                .then(|| reader.duration("carnelian.scheduler.pollInterval")),
+            listen: reader.flag("carnelian.scheduler.listen"),
             poll_jitter: reader.count("carnelian.scheduler.pollJitter").unwrap_or(10),
             db_failure_retry_interval: reader.duration("scheduler.dbFailureRetryInterval"),
             batch_max_count: reader.count("scheduler.batchTriggerAcquisitionMaxCount").unwrap_or(thread_count.max(1)),
@@ -98,6 +108,7 @@ impl fmt::Debug for SchedulerSettings {
             .field("instance_id", &self.instance_id)
             .field("idle_wait_time", &self.idle_wait_time)
             .field("poll_interval", &self.poll_interval)
+            .field("listen", &self.listen)
             .field("poll_jitter", &self.poll_jitter)
             .field("db_failure_retry_interval", &self.db_failure_retry_interval)
             .field("batch_max_count", &self.batch_max_count)

@@ -31,12 +31,21 @@ impl Lock {
 /// How a transaction begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
+    /// Reads only, each statement for itself: no transaction is around them, and what they see need not be one moment.
+    Glancing,
     /// Reads only.
     Reading,
     /// Writes rows that only their owner writes (the check-in), without a lock.
     Writing,
     /// Takes this lock as its first statement.
     Locking(Lock),
+}
+
+impl Begin {
+    /// Whether what is begun so may write.
+    pub fn may_write(self) -> bool {
+        matches!(self, Begin::Writing | Begin::Locking(_))
+    }
 }
 
 /// Statements and commits since the store was opened, for the census.
@@ -104,6 +113,11 @@ pub trait Database: Send + Sync {
     /// again, such as that of a benchmark.
     fn forget_scheduler(&self) -> Result<()>;
 
+    /// A way to hear at once of what other nodes announce; none where nodes have to look for it.
+    fn ear(&self) -> Option<Box<dyn Ear>> {
+        None
+    }
+
     /// Statements and commits so far.
     fn counts(&self) -> StatementCounts;
 
@@ -124,6 +138,7 @@ pub trait Session:
     + VersionRows
     + OrphanRows
     + ClusterRows
+    + ChangeRows
 {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).
     fn now_ms(&mut self) -> Result<i64>;
@@ -208,13 +223,6 @@ pub trait TriggerRows {
     fn reset_triggers(&mut self, triggers: &[(TriggerKey, TriggerState, Option<i64>)]) -> Result<()>;
     /// Triggers in state `WAITING` that are due, earliest first, higher priority first among equals; with their jobs.
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>>;
-    /// The earliest time at which [`TriggerRows::due`] would find something, whatever its limits in time.
-    fn earliest_due(
-        &mut self,
-        misfired_before_ms: i64,
-        job_types: &[String],
-        versions: &TypeVersions,
-    ) -> Result<Option<i64>>;
     /// Gives all triggers of a job to another that is stored as well.
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize>;
     /// These triggers, whatever their state, as candidates.
@@ -377,6 +385,35 @@ pub trait OrphanRows {
     fn insert_orphans(&mut self, rows: &[OrphanRow]) -> Result<()>;
     /// Forgets that jobs were orphans.
     fn delete_orphans(&mut self, jobs: &[JobKey]) -> Result<()>;
+}
+
+/// The row of our side table of changes, and what one look at the scheduler tells.
+pub trait ChangeRows {
+    /// Announces that there is something for other nodes to see, once in a transaction for each kind of news. They hear of
+    /// it, or see it with their next look, when the transaction is committed.
+    fn announce(&mut self, news: News) -> Result<()>;
+    /// The time, the counters of changes, and the earliest time at which [`TriggerRows::due`] would find something, whatever
+    /// its limits in time; in one statement.
+    fn look(&mut self, misfire_threshold_ms: i64, job_types: &[String], versions: &TypeVersions) -> Result<Look>;
+    /// The time, every instance, and the names of instances that have fired rows; in one statement.
+    fn look_at_cluster(&mut self) -> Result<ClusterLook>;
+    /// The time, and how many beats of the scheduler are overdue, or come from a moment more than `tolerance_ms` ahead; in one
+    /// statement.
+    fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)>;
+}
+
+/// Hears what other nodes announce, on a connection of its own.
+pub trait Ear: Send {
+    /// Connects, in the place of what was connected before. Announcements committed from now on are heard.
+    ///
+    /// # Errors
+    /// What the database reports.
+    fn connect(&mut self) -> Result<()>;
+    /// What was announced since it was asked last, without waiting.
+    ///
+    /// # Errors
+    /// That the connection is lost: something may have been missed.
+    fn hear(&mut self) -> Result<Heard>;
 }
 
 /// Rows of `SCHEDULER_STATE` and our side table of instances.

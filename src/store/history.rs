@@ -126,7 +126,7 @@ impl JobStore {
     pub(in crate::store) fn forget_history(&self) -> Result<usize> {
         let retention = i64::try_from(self.settings.history_retention.as_millis()).unwrap_or(i64::MAX);
         let end = self.clock.ticks().saturating_add(LONGEST_FORGETTING);
-        let oldest = self.read("look for old history", |s| {
+        let oldest = self.glance("look for old history", |s| {
             let by_age = s.now_ms()?.saturating_sub(retention);
             // What ended in the same millisecond as the first that is too many goes with it.
             let by_count = s.history_end_after(u64::from(self.settings.history_max_rows))?;

@@ -21,8 +21,8 @@ mod transaction;
 mod upkeep;
 
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, OrphanRows,
-    Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    Begin, CalendarRows, ChangeRows, ClusterRows, Database, Ear, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock,
+    OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{

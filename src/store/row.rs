@@ -1,8 +1,11 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
+mod changes;
 mod history;
 mod snapshot;
 
+pub(in crate::store) use changes::LAST_COUNT;
+pub use changes::{ClusterLook, Heard, Look, News};
 pub use history::{EndRow, HistoryFilter, HistoryRow};
 pub use snapshot::Snapshot;
 

@@ -1,5 +1,6 @@
 //! How the store runs a transaction: what is retried, how often, and what is done when the outcome is not known.
 
+use super::row::News;
 use super::{Begin, JobStore, Lock, Session};
 use crate::error::{Error, FailureClass, Result};
 use crate::signal::Signal;
@@ -17,7 +18,17 @@ impl JobStore {
         self.retrying(purpose, Begin::Reading, work, &mut |_, _| Ok(false))
     }
 
-    /// Changes definitions under `TRIGGER_ACCESS`. If the commit's answer is lost, a token written with the change
+    /// Reads without a lock and without a transaction: for looks that are made again and again. Each statement sees a moment of
+    /// its own.
+    pub(super) fn glance<T>(
+        &self,
+        purpose: &'static str,
+        work: impl FnMut(&mut dyn Session) -> Result<T>,
+    ) -> Result<T> {
+        self.retrying(purpose, Begin::Glancing, work, &mut |_, _| Ok(false))
+    }
+
+    /// Changes definitions under `TRIGGER_ACCESS`, and announces it to the other nodes. If the commit's answer is lost, a token written with the change
     /// tells whether it happened.
     pub(super) fn write<T>(
         &self,
@@ -30,6 +41,7 @@ impl JobStore {
             Begin::Locking(Lock::TriggerAccess),
             |s| {
                 let answer = work(s)?;
+                s.announce(News::Change)?;
                 s.mark_commit(&token)?;
                 Ok(answer)
             },

@@ -154,6 +154,20 @@ impl DataSourceUrl {
         }
     }
 
+    /// The same with these parameters, but for those that it has already. Only for PostgreSQL.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn with_parameters(&self, parameters: &[(&str, &str)]) -> Self {
+        let Self::Postgres { url } = self else { return self.clone() };
+        let mut text = url.reveal().to_owned();
+        for (name, value) in parameters {
+            if !text.contains(&format!("?{name}=")) && !text.contains(&format!("&{name}=")) {
+                let mark = if text.contains('?') { '&' } else { '?' };
+                text.push_str(&format!("{mark}{name}={value}"));
+            }
+        }
+        Self::Postgres { url: Secret::new(text) }
+    }
+
     /// Whether this is a SQLite database that lives in memory only.
     pub fn is_in_memory(&self) -> bool {
         matches!(self, Self::Sqlite { path } if path == ":memory:")

@@ -7,8 +7,9 @@ use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::acquisition::Batch;
+use crate::rules::failover::millis;
 use crate::store::calendars::Calendars;
-use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Selection};
+use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Look, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{Overlap, Transition, Trigger};
@@ -23,10 +24,28 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn earliest_due(&self, job_types: &[String]) -> Result<(i64, Option<i64>)> {
-        self.read("look for due triggers", |s| {
-            let now = s.now_ms()?;
-            Ok((now, s.earliest_due(self.misfired_before(now), job_types, &self.reader().versions)?))
-        })
+        self.look(job_types).map(|look| (look.now_ms, look.earliest_ms))
+    }
+
+    /// What a node looks at again and again: whether something is due, and whether others have changed something. One
+    /// statement, without a lock and without a transaction.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn look(&self, job_types: &[String]) -> Result<Look> {
+        let threshold_ms = millis(self.settings.misfire_threshold);
+        self.glance("look for due triggers", |s| s.look(threshold_ms, job_types, &self.reader().versions))
+    }
+
+    /// Those of these reservations that are there no longer: their triggers were paused, replaced or deleted.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn lost_reservations(&self, reservations: &[Reservation]) -> Result<BTreeSet<String>> {
+        let ids: Vec<String> = reservations.iter().map(|reservation| reservation.fire_id.clone()).collect();
+        let held = self.glance("look after reservations", |s| s.existing_fired(&ids))?;
+        let held: BTreeSet<String> = held.into_iter().map(|(id, _)| id).collect();
+        Ok(ids.into_iter().filter(|id| !held.contains(id)).collect())
     }
 
     /// Takes due triggers: those due now are fired, those due within the look-ahead are reserved.

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::job_types::take_back_reservations;
-use crate::store::row::{EndRow, JobVersionRow, Selection, TriggerRow};
+use crate::store::row::{EndRow, JobVersionRow, News, Selection, TriggerRow};
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +68,10 @@ impl JobStore {
         if !beaten.is_empty() {
             s.delete_beats(&beaten)?;
         }
-        self.schedule_reruns(s, &recorded)?;
+        if recorded.iter().any(|c| c.rerun.is_some()) {
+            self.schedule_reruns(s, &recorded)?;
+            s.announce(News::Change)?;
+        }
         let mut finished = apply_instructions(s, &recorded)?;
 
         let one_at_a_time: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
@@ -101,6 +104,9 @@ impl JobStore {
             s.delete_idle_jobs(&jobs)?;
         }
 
+        if !ends.let_go.is_empty() {
+            s.announce(News::Change)?;
+        }
         let outcome = |c: &Completion| match held.contains(&c.fire_id) {
             true => CompletionOutcome::Recorded,
             false => CompletionOutcome::Fenced,

@@ -3,6 +3,7 @@
 use super::Reservation;
 use super::fire::give_back;
 use crate::error::Result;
+use crate::store::row::News;
 use crate::store::{Begin, JobStore, Lock};
 
 impl JobStore {
@@ -20,7 +21,10 @@ impl JobStore {
         self.retrying(
             "release triggers",
             Begin::Locking(Lock::TriggerAccess),
-            |s| give_back(s, &all),
+            |s| {
+                // Who has a free worker may take them.
+                give_back(s, &all).and_then(|()| s.announce(News::Change))
+            },
             &mut |_, ()| Ok(false), // doing it twice does no harm
         )
     }

@@ -4,7 +4,7 @@ use super::{Completion, CompletionOutcome};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::store::callers::CallersConnection;
-use crate::store::row::FiredState;
+use crate::store::row::{FiredState, News};
 use crate::store::{JobStore, Lock};
 use crate::trigger::Trigger;
 
@@ -57,7 +57,7 @@ impl JobStore {
         let mut stored = Vec::new();
         self.database.join("schedule jobs", connection.into(), Some(Lock::TriggerAccess), &mut |s| {
             stored = self.schedule_in(s, work, replace)?;
-            Ok(())
+            s.announce(News::Change)
         })?;
         Ok(stored)
     }

@@ -128,7 +128,7 @@ impl MemorySession<'_> {
         })
     }
 
-    fn waiting(
+    pub(super) fn waiting(
         &self,
         no_later_than_ms: i64,
         misfired_before_ms: i64,
@@ -289,16 +289,6 @@ impl TriggerRows for MemorySession<'_> {
             rows.sort_by_key(|t| (t.next_ms > Some(query.now_ms), Reverse(t.priority)));
         }
         Ok(rows.into_iter().skip(query.offset).take(query.limit).filter_map(|t| self.candidate(t)).collect())
-    }
-
-    fn earliest_due(
-        &mut self,
-        misfired_before_ms: i64,
-        job_types: &[String],
-        versions: &TypeVersions,
-    ) -> Result<Option<i64>> {
-        self.reads()?;
-        Ok(self.waiting(i64::MAX, misfired_before_ms, job_types, versions).first().and_then(|t| t.next_ms))
     }
 
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {

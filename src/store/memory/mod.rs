@@ -1,6 +1,7 @@
 //! `MemoryDatabase`: the rows of a scheduler in this process, for tests and for work that need not survive it.
 
 mod calendars;
+mod changes;
 mod definitions;
 mod executions;
 mod fires;
@@ -12,7 +13,7 @@ mod work;
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
     BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
-    JobVersionRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    JobVersionRow, News, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -52,6 +53,7 @@ struct Tables {
     job_types: Journaled<String, Vec<JobTypeRow>>,
     job_versions: Journaled<JobKey, JobVersionRow>,
     orphans: Journaled<JobKey, OrphanRow>,
+    changes: Journaled<(), (i64, i64)>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -73,6 +75,7 @@ impl Tables {
         self.job_types.commit();
         self.job_versions.commit();
         self.orphans.commit();
+        self.changes.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -93,6 +96,7 @@ impl Tables {
         self.job_types.roll_back();
         self.job_versions.roll_back();
         self.orphans.roll_back();
+        self.changes.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }
@@ -132,14 +136,15 @@ impl Database for MemoryDatabase {
             Begin::Locking(lock) => Some(lock),
             _ => None,
         };
-        let mut session = MemorySession { database: self, tables: &mut tables, purpose, now_ms: None, held };
+        let announced = Vec::new();
+        let mut session = MemorySession { database: self, tables: &mut tables, purpose, now_ms: None, held, announced };
         let worked = work(&mut session);
         if let Err(error) = worked {
             tables.roll_back();
             return Err(error);
         }
         #[cfg(any(test, feature = "test-util"))]
-        if begin != Begin::Reading {
+        if begin.may_write() {
             let mut finish = |apply: bool| {
                 if apply {
                     tables.commit()
@@ -153,7 +158,7 @@ impl Database for MemoryDatabase {
             }
         }
         tables.commit();
-        if begin != Begin::Reading {
+        if begin.may_write() {
             self.commits.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
@@ -191,6 +196,7 @@ struct MemorySession<'a> {
     purpose: &'static str,
     now_ms: Option<i64>,
     held: Option<Lock>,
+    announced: Vec<News>,
 }
 
 impl MemorySession<'_> {

@@ -212,6 +212,21 @@ impl Connection<'_> {
         done.map_err(|error| self.fail(&error))
     }
 
+    /// What was notified on channels that this connection listens to, since it was asked last.
+    #[cfg(feature = "postgres")]
+    pub(super) fn notifications(&mut self) -> Result<Vec<String>, Failure> {
+        let payloads = match self {
+            Connection::Postgres(c) => c
+                .connection
+                .notifications_iter()
+                .map(|notification| notification.map(|notification| notification.payload))
+                .collect::<QueryResult<Vec<String>>>(),
+            #[cfg(any(feature = "sqlite", feature = "mysql"))]
+            _ => Ok(Vec::new()),
+        };
+        payloads.map_err(|error| Failure::of_lost(error.to_string()))
+    }
+
     /// Runs the migrations that were not applied yet; returns their versions.
     pub(super) fn run_pending(&mut self, scripts: &Scripts) -> Result<Vec<String>, Failure> {
         each!(self, c => harness::run_pending(&mut *c.connection, scripts))

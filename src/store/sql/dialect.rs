@@ -22,6 +22,11 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Failure {
+    #[cfg(feature = "postgres")]
+    pub(super) fn of_lost(message: impl Into<String>) -> Self {
+        Self { class: FailureClass::ConnectionLost, message: message.into() }
+    }
+
     pub(super) fn not_built_in(backend: Backend) -> Self {
         let feature = match backend {
             Backend::Sqlite => "sqlite",
@@ -160,6 +165,24 @@ pub(super) fn now(backend: Backend) -> Option<&'static str> {
         Backend::Sqlite => None,
         Backend::Postgres => Some("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms"),
         Backend::Mysql => Some("SELECT CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms"),
+    }
+}
+
+/// The database's clock as part of a statement that waits for no lock: one value for the whole of it, so that an index can be
+/// searched by it. None where the clock is the node's.
+pub(super) fn now_in_statement(backend: Backend) -> Option<&'static str> {
+    match backend {
+        Backend::Sqlite => None,
+        Backend::Postgres => Some("CAST(extract(epoch FROM statement_timestamp()) * 1000 AS bigint)"),
+        Backend::Mysql => Some("CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"),
+    }
+}
+
+/// A number for a `?` in a place that does not say that it is one.
+pub(super) fn number(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Mysql => "CAST(? AS SIGNED)",
+        Backend::Sqlite | Backend::Postgres => "?",
     }
 }
 

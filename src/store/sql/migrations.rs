@@ -71,6 +71,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0009_history/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0009_history/up.sql"),
     },
+    Script {
+        version: "0015_changes",
+        makes: "the side table of counters of changes",
+        sqlite: include_str!("../../../migrations/sqlite/0015_changes/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0015_changes/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0015_changes/up.sql"),
+    },
 ];
 
 struct Script {
@@ -109,6 +116,7 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 /// Our side tables with rows of a scheduler.
 pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_FENCES",
+    "CN_CHANGES",
     "CN_INSTANCES",
     "CN_RECOVERIES",
     "CN_COMMITS",
@@ -223,7 +231,7 @@ impl Work<'_, '_> {
         }
     }
 
-    /// The rows every scheduler name needs: the two locks and the fence. Made here, in their own statements, since two
+    /// The rows every scheduler name needs: the two locks, the fence and the counters of changes. Made here, in their own statements, since two
     /// nodes that make them on demand can deadlock.
     fn ensure_scheduler_rows(&mut self, done: &mut Vec<String>) -> Result<()> {
         let name = Value::from(&self.options.scheduler_name);
@@ -236,6 +244,9 @@ impl Work<'_, '_> {
         }
         let insert = "INSERT INTO {p}CN_FENCES (sched_name, fence) SELECT v.s, 0 FROM (SELECT ? AS s) v \
              WHERE NOT EXISTS (SELECT 1 FROM {p}CN_FENCES k WHERE k.sched_name = v.s)";
+        self.insert_once(insert, std::slice::from_ref(&name))?;
+        let insert = "INSERT INTO {p}CN_CHANGES (sched_name, changes, cancels) SELECT v.s, 0, 0 FROM (SELECT ? AS s) v \
+             WHERE NOT EXISTS (SELECT 1 FROM {p}CN_CHANGES k WHERE k.sched_name = v.s)";
         self.insert_once(insert, &[name]).map(drop)
     }
 

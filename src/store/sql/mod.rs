@@ -3,6 +3,8 @@
 mod bulk;
 mod connection;
 mod dialect;
+#[cfg(feature = "postgres")]
+mod ear;
 mod harness;
 mod held;
 mod migrations;
@@ -15,6 +17,8 @@ pub use connection::Backend;
 pub use pool::CallersPool;
 
 use super::callers::CallersConnection;
+#[cfg(feature = "postgres")]
+use super::database::Ear;
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -125,6 +129,12 @@ impl Database for SqlDatabase {
     ) -> Result<()> {
         let mut lease = self.connection(purpose)?;
         let connection: &mut Connection<'_> = &mut lease;
+        if begin == Begin::Glancing {
+            let mut session = SqlSession::new(self, connection, purpose);
+            let worked = work(&mut session);
+            self.statements.fetch_add(session.statements(), Ordering::Relaxed);
+            return worked;
+        }
         if let Err(failure) = connection.begin(begin) {
             connection.break_off();
             return Err(self.failure(purpose, failure));
@@ -139,7 +149,7 @@ impl Database for SqlDatabase {
         match worked {
             Ok(()) => {
                 #[cfg(any(test, feature = "test-util"))]
-                if begin != Begin::Reading
+                if begin.may_write()
                     && let Some(error) = self.faults.at_commit(purpose, &mut |apply| match apply {
                         true => connection.commit().map_err(|f| self.failure(purpose, f)),
                         false => connection.roll_back().map_err(|f| self.failure(purpose, f)),
@@ -155,7 +165,7 @@ impl Database for SqlDatabase {
                     };
                     self.failure(purpose, Failure { class, ..failure })
                 })?;
-                if begin != Begin::Reading {
+                if begin.may_write() {
                     self.commits.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(())
@@ -209,6 +219,12 @@ impl Database for SqlDatabase {
         let mut lease = self.connection("forget the scheduler")?;
         let mut session = SqlSession::new(self, &mut lease, "forget the scheduler");
         session.forget_scheduler()
+    }
+
+    #[cfg(feature = "postgres")]
+    fn ear(&self) -> Option<Box<dyn Ear>> {
+        let url = self.connections.url().filter(|_| self.backend == Backend::Postgres)?;
+        Some(Box::new(ear::PostgresEar::new(url, &self.options)))
     }
 
     fn counts(&self) -> StatementCounts {

@@ -71,7 +71,8 @@ impl CallersPool {
 
 /// Where connections come from.
 pub(super) enum Connections {
-    Own(r2d2::Pool<Manager>),
+    /// With the URL that its connections are made by.
+    Own(r2d2::Pool<Manager>, DataSourceUrl),
     Callers(CallersPool),
 }
 
@@ -95,7 +96,7 @@ impl Connections {
             .max_lifetime(None)
             .error_handler(Box::new(QuietErrors))
             .build_unchecked(Manager { url: url.clone() });
-        (Connections::Own(pool), backend_of(url))
+        (Connections::Own(pool, url.clone()), backend_of(url))
     }
 
     /// The caller's pool.
@@ -111,9 +112,18 @@ impl Connections {
         (Connections::Callers(pool), backend)
     }
 
+    /// By which URL connections of our own are made.
+    #[cfg(feature = "postgres")]
+    pub(super) fn url(&self) -> Option<&DataSourceUrl> {
+        match self {
+            Connections::Own(_, url) => Some(url),
+            Connections::Callers(_) => None,
+        }
+    }
+
     pub(super) fn get(&self) -> Result<Lease, Failure> {
         match self {
-            Connections::Own(pool) => pool.get().map(Lease::Own).map_err(|error| {
+            Connections::Own(pool, _) => pool.get().map(Lease::Own).map_err(|error| {
                 let message = match pool.state().connections {
                     0 => error.to_string(),
                     n => format!("{error}; all {n} connections are in use: raise maxConnections of the data source"),

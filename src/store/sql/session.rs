@@ -1,13 +1,13 @@
 //! `SqlSession`: one transaction on one connection.
 
-use super::SqlDatabase;
 use super::connection::{Backend, Connection, Readable};
 use super::dialect;
 use super::migrations::{QUARTZ_TABLES, SIDE_TABLES};
 use super::statement::{Statement, Value};
+use super::{SqlDatabase, SqlOptions};
 use crate::error::{Error, Result};
 use crate::store::database::{Lock, Session};
-use crate::store::row::Snapshot;
+use crate::store::row::{News, Snapshot};
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
 
@@ -20,6 +20,7 @@ pub(super) struct SqlSession<'a, 'c> {
     /// The last fence, where it came with the lock and is held with it.
     fence: Option<i64>,
     held: Option<Lock>,
+    announced: Vec<News>,
     statements: u64,
 }
 
@@ -47,7 +48,16 @@ pub(super) struct Count {
 
 impl<'a, 'c> SqlSession<'a, 'c> {
     pub(super) fn new(database: &'a SqlDatabase, connection: &'a mut Connection<'c>, purpose: &'static str) -> Self {
-        Self { database, connection, purpose, now_ms: None, fence: None, held: None, statements: 0 }
+        Self {
+            database,
+            connection,
+            purpose,
+            now_ms: None,
+            fence: None,
+            held: None,
+            announced: Vec::new(),
+            statements: 0,
+        }
     }
 
     pub(super) fn statements(&self) -> u64 {
@@ -113,10 +123,44 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         self.fence = Some(fence);
     }
 
+    /// Whether the time is the node's by the settings.
+    pub(super) fn takes_time_of_node(&self) -> bool {
+        self.database.options.node_clock
+    }
+
+    /// The transaction's `now`, if a statement brought one.
+    pub(super) fn know_now(&mut self, now_ms: i64) {
+        self.now_ms.get_or_insert(now_ms);
+    }
+
+    /// Whether this was not announced in this transaction before.
+    pub(super) fn is_first_announcement(&mut self, news: News) -> bool {
+        let is_first = !self.announced.contains(&news);
+        if is_first {
+            self.announced.push(news);
+        }
+        is_first
+    }
+
+    /// Where PostgreSQL's listeners of this scheduler listen.
+    pub(super) fn channel(&self) -> String {
+        channel(&self.database.options)
+    }
+
     /// Law 1: triggers, jobs and fires change under `TRIGGER_ACCESS` only.
     pub(super) fn assert_trigger_access(&self) {
         debug_assert_eq!(self.held, Some(Lock::TriggerAccess), "{}: a change outside TRIGGER_ACCESS", self.purpose);
     }
+}
+
+/// One channel for each scheduler and table prefix, a name that every version makes the same (FNV-1a, 64 bits). Schedulers
+/// whose names meet here wake each other now and then.
+pub(super) fn channel(options: &SqlOptions) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in options.table_prefix.bytes().chain([0]).chain(options.scheduler_name.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    format!("carnelian_{hash:016x}")
 }
 
 impl Session for SqlSession<'_, '_> {

@@ -4,7 +4,7 @@ use super::AuditPass;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::overlap::may_wait;
-use crate::store::row::{FiredState, Selection};
+use crate::store::row::{FiredState, News, Selection};
 use crate::store::schedule_row::stored_policies;
 use crate::store::{Begin, JobStore, Lock, Session};
 use crate::trigger::{Transition, TriggerState};
@@ -17,24 +17,42 @@ const LIMIT: usize = 10_000;
 const REQUESTS_KEPT_MS: i64 = 7 * 24 * 3_600_000;
 
 impl JobStore {
-    /// Looks for triggers acquired or blocked by nobody, and complete ones nobody removed, and mends them.
-    ///
-    /// Nothing of ours makes such rows: every change is one transaction. They come from edits by hand, restored
-    /// backups and peers (H11: Quartz users found triggers frozen for ten months). Looks without the lock first.
+    /// Everything that an audit does: [`JobStore::mend`] and [`JobStore::tidy`].
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn audit(&self) -> Result<AuditPass> {
+        let swept = self.tidy()?;
+        self.mend().map(|found| AuditPass { swept, ..found })
+    }
+
+    /// Forgets what is too old (tokens of commits, requests, the history) and deletes side rows that stand for nothing any
+    /// longer; returns how many of these there were.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn tidy(&self) -> Result<usize> {
         self.once("forget old commit tokens and requests", Begin::Writing, &mut |s| {
             let now = s.now_ms()?;
             s.forget_commits(now - 3_600_000)?;
             s.forget_requests(now - REQUESTS_KEPT_MS).map(drop)
         })?;
         self.forget_history()?;
-        let found = self.read("audit", |s| find(s))?;
-        let swept = self.sweep()?;
+        self.sweep()
+    }
+
+    /// Looks for triggers acquired or blocked by nobody, and complete ones nobody removed, and mends them.
+    ///
+    /// Nothing of ours makes such rows: every change is one transaction. They come from edits by hand, restored
+    /// backups and peers (H11: Quartz users found triggers frozen for ten months). Looks without the lock first, one
+    /// statement where no trigger is in such a state.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn mend(&self) -> Result<AuditPass> {
+        let found = self.glance("audit", |s| find(s))?;
         if found == AuditPass::default() {
-            return Ok(AuditPass { swept, ..found });
+            return Ok(found);
         }
         self.retrying(
             "audit",
@@ -47,7 +65,8 @@ impl JobStore {
                 let jobs: Vec<JobKey> = s.triggers(&found.finished)?.into_iter().map(|t| t.job).collect();
                 s.delete_finished_triggers(&found.finished)?;
                 s.delete_idle_jobs(&jobs)?;
-                Ok(AuditPass { swept, ..found })
+                s.announce(News::Change)?;
+                Ok(found)
             },
             &mut |_, _| Ok(false),
         )
@@ -55,7 +74,7 @@ impl JobStore {
 
     /// A node of Quartz that recovers one of ours, or completes a recovery trigger, knows nothing of the side rows.
     fn sweep(&self) -> Result<usize> {
-        if self.read("look for stray side rows", |s| s.stray_side_rows())? == 0 {
+        if self.glance("look for stray side rows", |s| s.stray_side_rows())? == 0 {
             return Ok(0);
         }
         // A node registers, and makes recovery triggers, under these locks: half of either is never seen here.

@@ -3,7 +3,7 @@
 use super::{Checkin, Membership, Recovered};
 use crate::error::Result;
 use crate::rules::failover::{self, Observer, Suspect, millis};
-use crate::store::row::{FiredState, InstanceRow, Selection};
+use crate::store::row::{ClusterLook, FiredState, InstanceRow, News, Selection};
 use crate::store::transaction::random_hex;
 use crate::store::{Begin, JobStore, Lock, Owner};
 use crate::trigger::Transition;
@@ -46,13 +46,12 @@ impl JobStore {
         Ok(checkin)
     }
 
-    /// The short transaction without a lock: own row, then everybody's.
-    fn heartbeat(&self, owner: &Owner) -> Result<(bool, Seen)> {
-        let mut answer = (false, Seen::default());
+    /// The short transaction without a lock: everybody's rows, then the own.
+    fn heartbeat(&self, owner: &Owner) -> Result<(bool, ClusterLook)> {
+        let mut answer = (false, ClusterLook::default());
         self.once("check in", Begin::Writing, &mut |s| {
-            let now_ms = s.now_ms()?;
-            let registered = s.touch_instance(owner, now_ms)?;
-            answer = (registered, Seen { now_ms, instances: s.instances()?, with_fires: s.instances_with_fires()? });
+            let seen = s.look_at_cluster()?;
+            answer = (s.touch_instance(owner, seen.now_ms)?, seen);
             Ok(())
         })?;
         Ok(answer)
@@ -61,9 +60,9 @@ impl JobStore {
     /// The first check-in, or the first after a conviction: left-overs under our name are recovered, then we register
     /// under a new incarnation. Only then may anything be acquired (H25).
     fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
-        let mut seen = Seen::default();
+        let mut seen = ClusterLook::default();
         self.once("look at the cluster", Begin::Reading, &mut |s| {
-            seen = Seen { now_ms: s.now_ms()?, instances: s.instances()?, with_fires: s.instances_with_fires()? };
+            seen = s.look_at_cluster()?;
             Ok(())
         })?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
@@ -92,7 +91,7 @@ impl JobStore {
                 joined,
             })?;
             published = self.publish_in(s, &me.instance)?;
-            seen = Seen { now_ms, instances: s.instances()?, with_fires: s.instances_with_fires()? };
+            seen = ClusterLook { now_ms, ..s.look_at_cluster()? };
             Ok(())
         })?;
         me.incarnation = Some(incarnation);
@@ -108,7 +107,7 @@ impl JobStore {
     fn judge(
         &self,
         me: &mut Membership,
-        seen: &Seen,
+        seen: &ClusterLook,
         gap: Duration,
         begun: Duration,
         checkin: &mut Checkin,
@@ -181,6 +180,7 @@ impl JobStore {
                     s.delete_fired(&ids)?;
                     s.change_states(Selection::Triggers(&keys), Transition::Release.moves(), false)?;
                 }
+                s.announce(News::Change)?;
                 if executing.is_empty() {
                     s.delete_instance(&owner.instance, None)?;
                 }
@@ -198,14 +198,6 @@ impl JobStore {
     pub(in crate::store) fn tolerance(&self) -> Duration {
         self.settings.checkin_tolerance + self.settings.takeover_delay
     }
-}
-
-/// What one look at the cluster showed.
-#[derive(Default)]
-struct Seen {
-    now_ms: i64,
-    instances: Vec<InstanceRow>,
-    with_fires: Vec<String>,
 }
 
 fn suspect(row: &InstanceRow) -> Suspect<'_> {

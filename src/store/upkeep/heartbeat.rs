@@ -5,7 +5,7 @@ use super::Recovered;
 use crate::error::{Error, Result};
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
 use crate::store::firing::fenced;
-use crate::store::row::{BeatRow, CancelRow, FiredState, Progress};
+use crate::store::row::{BeatRow, CancelRow, FiredState, News, Progress};
 use crate::store::{Begin, JobStore, Lock, Owner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -92,6 +92,28 @@ impl JobStore {
         Ok(BeatPass { lost, cancelled, recovered })
     }
 
+    /// As [`JobStore::beat`] for a node on which nothing runs: as long as no beat of the cluster is missed, one statement.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn watch_beats(&self, owner: &Owner, seen: &mut Heartbeats) -> Result<BeatPass> {
+        let begun = self.clock.ticks();
+        let tolerance_ms = millis(self.tolerance());
+        let (mut now_ms, mut doubtful) = (0, 0);
+        self.once("look for missed beats", Begin::Glancing, &mut |s| {
+            (now_ms, doubtful) = s.doubtful_beats(tolerance_ms)?;
+            Ok(())
+        })?;
+        if doubtful > 0 {
+            return self.beat(owner, &[], seen);
+        }
+        seen.last = Some(begun);
+        let observer = Observer { now_ms, ticks: begun, gap_ms: 0, tolerance_ms };
+        seen.observations.read_clock(&observer, self.settings.checkin_interval + self.tolerance());
+        seen.observations.keep_only(std::iter::empty());
+        Ok(BeatPass::default())
+    }
+
     /// Recovers fires whose last beat is still the one that was seen. A second node that saw the same silence finds
     /// nothing.
     fn recover_silent(&self, dead: &BTreeMap<String, i64>) -> Result<Vec<Recovered>> {
@@ -130,8 +152,17 @@ impl JobStore {
         )
     }
 
-    /// Asks runs to stop, wherever they are; returns how many run and were not asked before. Their nodes learn it with
-    /// their next heartbeat.
+    /// The fires of an instance that somebody wants to stop, and who.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn cancels(&self, instance: &str) -> Result<Vec<(String, String)>> {
+        let rows = self.glance("look for orders to stop", |s| s.cancels_for(instance))?;
+        Ok(rows.into_iter().map(|row| (row.fire_id, row.who)).collect())
+    }
+
+    /// Asks runs to stop, wherever they are; returns how many run and were not asked before. Their nodes see it with their
+    /// next look, or hear of it.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
@@ -140,7 +171,13 @@ impl JobStore {
         self.retrying(
             "ask runs to stop",
             Begin::Writing,
-            |s| s.request_cancels(fire_ids, &who),
+            |s| {
+                let noted = s.request_cancels(fire_ids, &who)?;
+                if noted > 0 {
+                    s.announce(News::Cancel)?;
+                }
+                Ok(noted)
+            },
             &mut |_, _| Ok(false), // what was noted is not noted again
         )
     }

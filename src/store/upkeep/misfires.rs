@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rules::misfire;
 use crate::rules::passing_over::leave_out_old;
 use crate::store::calendars::Calendars;
-use crate::store::row::{Advance, TriggerRow};
+use crate::store::row::{Advance, News, TriggerRow};
 use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Lock, Session, SkipReason, SkippedFires};
@@ -19,7 +19,7 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn handle_misfires(&self) -> Result<MisfirePass> {
-        let late = self.read("look for misfires", |s| {
+        let late = self.glance("look for misfires", |s| {
             let before = s.now_ms().map(|now| self.misfired_before(now))?;
             Ok(!s.misfired(before, 1, 0)?.is_empty())
         })?;
@@ -63,6 +63,9 @@ impl JobStore {
         late.truncate(wanted);
         self.apply_misfires(s, now_ms, late, &calendars, TriggerState::Waiting, &mut pass)?;
         self.record_misfired(s, &pass.handled, now_ms)?;
+        if !pass.handled.is_empty() {
+            s.announce(News::Change)?;
+        }
         Ok(pass)
     }
 

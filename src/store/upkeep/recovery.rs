@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::key::{JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::firing::{Ended, fenced};
-use crate::store::row::{FiredRow, FiredState, RecoveryRow, Selection, TriggerRow};
+use crate::store::row::{FiredRow, FiredState, News, RecoveryRow, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{MisfireInstruction, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +40,7 @@ impl JobStore {
             let fires = s.fired_of_instance(name)?;
             let mut done = self.recover_fires(s, name, fires)?;
             done.last_checkin_ms = seen_ms;
+            s.announce(News::Change)?;
             recovered = Some(done).filter(|done| seen_ms.is_some() || !done.is_empty());
             Ok(())
         })?;
@@ -100,6 +101,7 @@ impl JobStore {
         s.delete_finished_triggers(&triggers)?;
         let jobs: Vec<JobKey> = distinct(executing.iter().filter_map(|f| f.job.as_ref()));
         s.delete_idle_jobs(&jobs)?;
+        s.announce(News::Change)?;
         Ok(done)
     }
 

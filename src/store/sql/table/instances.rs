@@ -82,10 +82,9 @@ impl ClusterRows for SqlSession<'_, '_> {
     }
 
     fn stray_side_rows(&mut self) -> Result<usize> {
-        let mut stray = 0;
-        for rows in STRAY {
-            stray += self.count(&format!("SELECT COUNT(*) AS n FROM {rows}"), &[self.name()])?;
-        }
+        let counts: Vec<String> = STRAY.iter().map(|rows| format!("(SELECT COUNT(*) FROM {rows})")).collect();
+        let values: Vec<_> = STRAY.iter().map(|_| self.name()).collect();
+        let stray = self.count(&format!("SELECT {} AS n", counts.join(" + ")), &values)?;
         Ok(usize::try_from(stray).unwrap_or(0))
     }
 

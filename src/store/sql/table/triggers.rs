@@ -8,7 +8,7 @@ use super::schedules::KIND_TABLES;
 use super::trigger_row::{
     COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KNOWN_KIND, WholeRow, is_of_interval,
 };
-use super::{BARE_KEY, NO_TIME, job_keys, texts, time, trigger_keys};
+use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
 use crate::store::database::TriggerRows;
@@ -19,7 +19,7 @@ use crate::store::sql::statement::Value;
 use crate::trigger::TriggerOrder;
 use crate::trigger::TriggerState;
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Nullable, Text};
+use diesel::sql_types::{BigInt, Text};
 use std::fmt::Write as _;
 
 #[derive(QueryableByName)]
@@ -46,17 +46,12 @@ struct GroupRow {
     trigger_group: String,
 }
 
-#[derive(QueryableByName)]
-struct TimeRow {
-    #[diesel(sql_type = Nullable<BigInt>)]
-    next_fire_time: Option<i64>,
-}
-
-/// What is due and whose turn it is: waiting and not left to the misfire handler.
-fn waiting() -> String {
+/// What is due and whose turn it is: waiting and not left to the misfire handler, which has what was due before
+/// `misfired_before`.
+pub(super) fn waiting(misfired_before: &str) -> String {
     format!(
         "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ? \
-         AND ({IGNORES_MISFIRES} OR t.next_fire_time >= ?) AND {KNOWN_KIND}"
+         AND ({IGNORES_MISFIRES} OR t.next_fire_time >= {misfired_before}) AND {KNOWN_KIND}"
     )
 }
 
@@ -87,7 +82,7 @@ impl SqlSession<'_, '_> {
     }
 
     /// The condition on job types and versions of data with its values.
-    fn of_types(&self, types: &[String], versions: &TypeVersions) -> (String, Vec<Value>) {
+    pub(super) fn of_types(&self, types: &[String], versions: &TypeVersions) -> (String, Vec<Value>) {
         let (of_types, mut values) = self.of_any_version(types);
         let (is_read_here, more) = is_read_here(self.name(), versions);
         values.extend(more);
@@ -331,7 +326,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         };
         let head = format!(
             "(SELECT * FROM {{p}}TRIGGERS t WHERE {} AND {of_types} ORDER BY {order} LIMIT ? OFFSET ?)",
-            waiting()
+            waiting("?")
         );
         let text = format!("{} ORDER BY {order}", self.candidates_from(&head));
         let mut values = vec![self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()];
@@ -342,24 +337,6 @@ impl TriggerRows for SqlSession<'_, '_> {
         values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
         let rows: Vec<CandidateRow> = self.load(&text, &values)?;
         self.with_kinds(rows)
-    }
-
-    fn earliest_due(
-        &mut self,
-        misfired_before_ms: i64,
-        job_types: &[String],
-        versions: &TypeVersions,
-    ) -> Result<Option<i64>> {
-        let (of_types, types) = self.of_types(job_types, versions);
-        let text = format!(
-            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types} \
-             ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT 1",
-            waiting()
-        );
-        let mut values = vec![self.name(), i64::MAX.into(), misfired_before_ms.into()];
-        values.extend(types);
-        let rows: Vec<TimeRow> = self.load(&text, &values)?;
-        Ok(rows.first().and_then(|row| time(row.next_fire_time)))
     }
 
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {

@@ -1,0 +1,10 @@
+-- What is new (CN_CHANGES), one row per scheduler: counters that a change moves on in its own transaction, so that other
+-- nodes see by one cheap look that there is news. Made by `carnelian migrate` with the locks.
+-- {p} is the table prefix, {i} the prefix without a schema.
+
+CREATE TABLE IF NOT EXISTS {p}CN_CHANGES (
+    SCHED_NAME TEXT NOT NULL,
+    CHANGES INTEGER NOT NULL,
+    CANCELS INTEGER NOT NULL,
+    PRIMARY KEY (SCHED_NAME)
+);

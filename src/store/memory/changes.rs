@@ -1,0 +1,51 @@
+//! The counters of changes, and looks, in maps.
+
+use super::MemorySession;
+use crate::error::Result;
+use crate::store::database::{ChangeRows, ClusterRows, FiredRows, Session};
+use crate::store::row::{ClusterLook, LAST_COUNT, Look, News, TypeVersions};
+
+impl ChangeRows for MemorySession<'_> {
+    fn announce(&mut self, news: News) -> Result<()> {
+        if self.announced.contains(&news) {
+            return Ok(());
+        }
+        self.announced.push(news);
+        self.reads()?;
+        let (changes, cancels) = self.tables.changes.get(&()).copied().unwrap_or_default();
+        let next = |count: i64| if count >= LAST_COUNT { 1 } else { count + 1 };
+        let counters = match news {
+            News::Change => (next(changes), cancels),
+            News::Cancel => (changes, next(cancels)),
+        };
+        self.tables.changes.put((), counters);
+        Ok(())
+    }
+
+    fn look(&mut self, misfire_threshold_ms: i64, job_types: &[String], versions: &TypeVersions) -> Result<Look> {
+        self.reads()?;
+        let now_ms = self.now_ms()?;
+        let misfired_before_ms = now_ms.saturating_sub(misfire_threshold_ms);
+        let (changes, cancels) = self.tables.changes.get(&()).copied().unwrap_or_default();
+        let waiting = self.waiting(i64::MAX, misfired_before_ms, job_types, versions);
+        let earliest_ms = waiting.first().and_then(|trigger| trigger.next_ms);
+        Ok(Look { now_ms, earliest_ms, changes, cancels })
+    }
+
+    fn look_at_cluster(&mut self) -> Result<ClusterLook> {
+        Ok(ClusterLook {
+            now_ms: self.now_ms()?,
+            instances: self.instances()?,
+            with_fires: self.instances_with_fires()?,
+        })
+    }
+
+    fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
+        self.reads()?;
+        let now_ms = self.now_ms()?;
+        let future_ms = now_ms.saturating_add(tolerance_ms);
+        let doubtful = |beat_ms: i64, limit_ms: i64| beat_ms.saturating_add(limit_ms) < now_ms || beat_ms > future_ms;
+        let count = self.tables.beats.values().filter(|row| doubtful(row.beat_ms, row.limit_ms)).count();
+        Ok((now_ms, i64::try_from(count).unwrap_or(i64::MAX)))
+    }
+}

@@ -1,0 +1,48 @@
+//! What a look at the scheduler tells, and what nodes announce.
+
+use super::InstanceRow;
+
+/// What a transaction announces to other nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Jobs or triggers have changed: something may be due, or reserved no longer.
+    Change,
+    /// A run is to stop.
+    Cancel,
+}
+
+/// What was announced since somebody asked last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// [`News::Change`].
+    pub change: bool,
+    /// [`News::Cancel`].
+    pub cancel: bool,
+}
+
+/// What one look at the scheduler tells. The counters say only whether something has changed since another look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// The store's time.
+    pub now_ms: i64,
+    /// The earliest time at which there is something to acquire.
+    pub earliest_ms: Option<i64>,
+    /// Moved on by [`News::Change`].
+    pub changes: i64,
+    /// Moved on by [`News::Cancel`].
+    pub cancels: i64,
+}
+
+/// The members of the cluster as one look sees them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterLook {
+    /// The store's time.
+    pub now_ms: i64,
+    /// Every instance, in order of name.
+    pub instances: Vec<InstanceRow>,
+    /// The names of instances that have fired rows.
+    pub with_fires: Vec<String>,
+}
+
+/// A counter that has come so far begins anew: it must fit into the number type of every database.
+pub(in crate::store) const LAST_COUNT: i64 = 1 << 53;

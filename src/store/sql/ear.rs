@@ -1,0 +1,70 @@
+//! `PostgresEar`: hears by LISTEN what other nodes announce by NOTIFY.
+
+use super::SqlOptions;
+use super::connection::Connection;
+use super::dialect::Failure;
+use super::session::channel;
+use crate::error::{DatabaseError, Error, Result};
+use crate::settings::DataSourceUrl;
+use crate::store::database::Ear;
+use crate::store::row::Heard;
+
+/// What a connection that mostly waits needs, so that a server that is gone without a word is noticed within half a minute.
+/// Whoever names one of them in the URL is obeyed.
+const PARAMETERS: [(&str, &str); 6] = [
+    ("connect_timeout", "5"),
+    ("keepalives", "1"),
+    ("keepalives_idle", "10"),
+    ("keepalives_interval", "5"),
+    ("keepalives_count", "3"),
+    ("tcp_user_timeout", "25000"),
+];
+
+/// One connection that listens, outside of every pool.
+pub(super) struct PostgresEar {
+    url: DataSourceUrl,
+    channel: String,
+    connection: Option<Connection<'static>>,
+}
+
+impl PostgresEar {
+    pub(super) fn new(url: &DataSourceUrl, options: &SqlOptions) -> Self {
+        Self { url: url.with_parameters(&PARAMETERS), channel: channel(options), connection: None }
+    }
+}
+
+impl Ear for PostgresEar {
+    fn connect(&mut self) -> Result<()> {
+        self.connection = None;
+        let mut connection = Connection::establish(&self.url).map_err(failed)?;
+        // A server may end sessions that do nothing; this one is meant to do nothing. Older servers do not know it.
+        drop(connection.run("SET idle_session_timeout = 0"));
+        connection.run(&format!("LISTEN {}", self.channel)).map_err(failed)?;
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    fn hear(&mut self) -> Result<Heard> {
+        let Some(connection) = &mut self.connection else {
+            return Err(failed(Failure::of_lost("not connected")));
+        };
+        let mut heard = Heard::default();
+        match connection.notifications() {
+            Ok(payloads) => {
+                for payload in payloads {
+                    heard.change |= payload != "cancels";
+                    heard.cancel |= payload != "changes";
+                }
+                Ok(heard)
+            }
+            Err(failure) => {
+                self.connection = None;
+                Err(failed(failure))
+            }
+        }
+    }
+}
+
+fn failed(failure: Failure) -> Error {
+    DatabaseError { operation: "listen".to_owned(), message: failure.message, class: failure.class }.into()
+}

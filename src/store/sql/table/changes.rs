@@ -1,0 +1,160 @@
+//! `CN_CHANGES`, and what nodes read again and again while nothing happens: one statement each.
+
+use super::time;
+use super::triggers::waiting;
+use crate::error::Result;
+use crate::store::database::{ChangeRows, Session};
+use crate::store::row::{ClusterLook, InstanceRow, LAST_COUNT, Look, News, TypeVersions};
+use crate::store::sql::connection::Backend;
+use crate::store::sql::dialect;
+use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::Value;
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Nullable, Text};
+
+#[derive(QueryableByName)]
+struct LookRow {
+    #[diesel(sql_type = BigInt)]
+    now_ms: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    changes: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    cancels: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    next_fire_time: Option<i64>,
+}
+
+#[derive(QueryableByName)]
+struct MemberRow {
+    #[diesel(sql_type = BigInt)]
+    now_ms: i64,
+    #[diesel(sql_type = Text)]
+    instance_name: String,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    last_checkin_time: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    checkin_interval: Option<i64>,
+    #[diesel(sql_type = Nullable<Text>)]
+    incarnation: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    joined: Option<i64>,
+}
+
+#[derive(QueryableByName)]
+struct DoubtRow {
+    #[diesel(sql_type = BigInt)]
+    now_ms: i64,
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+impl SqlSession<'_, '_> {
+    /// The time as part of a statement, with the value that it needs where it is not the database's.
+    fn now_in_statement(&mut self) -> Result<(&'static str, Vec<Value>)> {
+        match dialect::now_in_statement(self.backend()).filter(|_| !self.takes_time_of_node()) {
+            Some(text) => Ok((text, Vec::new())),
+            None => Ok((dialect::number(self.backend()), vec![self.now_ms()?.into()])),
+        }
+    }
+}
+
+impl ChangeRows for SqlSession<'_, '_> {
+    fn announce(&mut self, news: News) -> Result<()> {
+        if !self.is_first_announcement(news) {
+            return Ok(());
+        }
+        let column = match news {
+            News::Change => "changes",
+            News::Cancel => "cancels",
+        };
+        let bump = format!(
+            "UPDATE {{p}}CN_CHANGES SET {column} = CASE WHEN {column} >= {LAST_COUNT} THEN 1 ELSE {column} + 1 END \
+             WHERE sched_name = ?"
+        );
+        if self.backend() != Backend::Postgres {
+            return self.execute(&bump, &[self.name()]).map(drop);
+        }
+        // One statement does both: those that listen hear it at the commit, those that do not see the counter.
+        let text = format!("WITH bumped AS ({bump} RETURNING 1) SELECT pg_notify(?, ?)");
+        let channel = Value::from(&self.channel());
+        self.execute(&text, &[self.name(), channel, column.into()]).map(drop)
+    }
+
+    fn look(&mut self, misfire_threshold_ms: i64, job_types: &[String], versions: &TypeVersions) -> Result<Look> {
+        let (now, now_value) = self.now_in_statement()?;
+        let (of_types, types) = self.of_types(job_types, versions);
+        let text = format!(
+            "SELECT {now} AS now_ms, \
+             (SELECT c.changes FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS changes, \
+             (SELECT c.cancels FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS cancels, \
+             (SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types} \
+             ORDER BY t.next_fire_time ASC LIMIT 1) AS next_fire_time",
+            waiting(&format!("{now} - ?"))
+        );
+        let mut values = now_value.clone();
+        values.extend([self.name(), self.name(), self.name(), i64::MAX.into()]);
+        values.extend(now_value);
+        values.push(misfire_threshold_ms.into());
+        values.extend(types);
+        let rows: Vec<LookRow> = self.load(&text, &values)?;
+        let look = |row: LookRow| Look {
+            now_ms: row.now_ms,
+            earliest_ms: time(row.next_fire_time),
+            changes: row.changes.unwrap_or(0),
+            cancels: row.cancels.unwrap_or(0),
+        };
+        Ok(rows.into_iter().next().map(look).unwrap_or_default())
+    }
+
+    fn look_at_cluster(&mut self) -> Result<ClusterLook> {
+        let (now, now_value) = self.now_in_statement()?;
+        let text = format!(
+            "SELECT {now} AS now_ms, s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, \
+             s.checkin_interval AS checkin_interval, i.incarnation AS incarnation, i.joined AS joined \
+             FROM {{p}}SCHEDULER_STATE s LEFT JOIN {{p}}CN_INSTANCES i \
+             ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name WHERE s.sched_name = ? \
+             UNION ALL SELECT {now}, f.instance_name, NULL, NULL, NULL, NULL \
+             FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name"
+        );
+        let mut values = now_value.clone();
+        values.push(self.name());
+        values.extend(now_value);
+        values.push(self.name());
+        let rows: Vec<MemberRow> = self.load(&text, &values)?;
+        let mut look = ClusterLook::default();
+        match rows.first() {
+            Some(row) => self.know_now(row.now_ms),
+            None => drop(self.now_ms()?),
+        }
+        look.now_ms = self.now_ms()?;
+        for row in rows {
+            match (row.last_checkin_time, row.checkin_interval) {
+                (Some(last_checkin_ms), Some(checkin_interval_ms)) => look.instances.push(InstanceRow {
+                    name: row.instance_name,
+                    last_checkin_ms,
+                    checkin_interval_ms,
+                    incarnation: row.incarnation,
+                    joined: row.joined.unwrap_or(0),
+                }),
+                _ => look.with_fires.push(row.instance_name),
+            }
+        }
+        look.instances.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(look)
+    }
+
+    fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
+        let (now, now_value) = self.now_in_statement()?;
+        let text = format!(
+            "SELECT {now} AS now_ms, COUNT(*) AS n FROM {{p}}CN_BEATS WHERE sched_name = ? \
+             AND (beat_ms + limit_ms < {now} OR beat_ms > {now} + ?)"
+        );
+        let mut values = now_value.clone();
+        values.push(self.name());
+        values.extend(now_value.clone());
+        values.extend(now_value);
+        values.push(tolerance_ms.into());
+        let rows: Vec<DoubtRow> = self.load(&text, &values)?;
+        Ok(rows.first().map(|row| (row.now_ms, row.n)).unwrap_or_default())
+    }
+}
