@@ -14,7 +14,7 @@ use carnelian::store::{
     StoreSettings,
 };
 use carnelian::{
-    FireOutcome, HistoryQuery, JobContext, JobDetail, JobError, JobKey, Result, Scheduler, ServiceState, Trigger,
+    FireOutcome, HistoryQuery, JobContext, JobDetail, JobKey, Result, Scheduler, ServiceState, Trigger,
     TriggerKey,
 };
 use chrono::DateTime;
@@ -187,7 +187,8 @@ fn due(name: &str, job: &JobDetail, in_ms: i64) -> Trigger {
 /// Has a job run by another node; returns the fire.
 fn run_remotely(teller: &Node, runner: &Node, name: &str) -> String {
     let job = job(name);
-    teller.scheduler.schedule_job(job.clone(), due(&support::fresh_name(name), &job, 0)).unwrap();
+    teller.scheduler.add_job(&job, true).unwrap();
+    teller.scheduler.schedule_trigger(due(&support::fresh_name(name), &job, 0)).unwrap();
     runner.begins.recv_timeout(LONG).expect("it begins on the other node").0
 }
 
