@@ -53,6 +53,16 @@ pub enum Error {
     /// The operation makes no sense in the present state of its subject.
     #[error("{0}")]
     Refused(String),
+    /// A lock of the application was not free in the time that its caller would wait.
+    #[error("lock `{name}` was not free within {waited:?}: instance `{holder}` holds it")]
+    Locked {
+        /// The lock.
+        name: String,
+        /// The instance that held it last.
+        holder: String,
+        /// How long the caller waited.
+        waited: std::time::Duration,
+    },
     /// A stored row cannot be read; the rest of the store is not affected.
     #[error("{table} row `{key}` cannot be read: {reason}")]
     Unreadable {

@@ -75,6 +75,18 @@ pub(crate) fn rolled_back(fire_id: &str) {
     warn!("the transaction in which the job ended its fire was not committed; its end is recorded now fire={fire_id}");
 }
 
+pub(crate) fn locks_not_renewed(count: usize, why: &str) {
+    warn!("locks not renewed count={count} error={why:?}");
+}
+
+pub(crate) fn lock_lost(name: &str, fence: i64, instance: &str) {
+    warn!("lock lost name={name:?} fence={fence} instance={instance}");
+}
+
+pub(crate) fn lock_not_released(name: &str, fence: i64, why: &str) {
+    warn!("lock not released; it is free when its time is over name={name:?} fence={fence} error={why:?}");
+}
+
 pub(crate) fn service_recovered(service: &str, after: u64) {
     info!("service works again service={service} after_errors={after}");
 }

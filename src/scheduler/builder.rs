@@ -6,6 +6,7 @@ use super::job::{Job, JobError, Outcome};
 use super::job_files::JobFiles;
 use super::job_type::JobType;
 use super::life::Life;
+use super::locks::LockKeeper;
 use super::node::Node;
 use super::{Inner, Scheduler, WeakScheduler};
 use crate::clock::{Clock, SystemClock};
@@ -214,7 +215,8 @@ impl SchedulerBuilder {
         add_history(&listeners, &settings, &clock)?;
         let inner = Arc::new_cyclic(|inner| {
             let node = Node::new(instance, store, clock, settings, listeners, WeakScheduler(Weak::clone(inner)));
-            Inner { node: Arc::new(node), life: Life::default() }
+            let locks = LockKeeper::new(node.store.clone(), Arc::clone(&node.clock), &node.name);
+            Inner { node: Arc::new(node), life: Life::default(), locks }
         });
         for (job_type, job) in self.jobs {
             inner.node.registry.register(job_type, job)?;

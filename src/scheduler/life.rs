@@ -144,7 +144,7 @@ impl Life {
 impl Inner {
     /// Lets the node fire; true if this was its first start.
     fn start(&self) -> Result<bool> {
-        let Inner { node, life } = self;
+        let Inner { node, life, .. } = self;
         let is_first = self.launch()?;
         // Before anything fires, as in Quartz; not under the lock, since listeners hear of it.
         let job_files = if is_first { JobFiles::new(Arc::clone(node)) } else { None };
@@ -170,7 +170,7 @@ impl Inner {
 
     /// Starts the threads; true if there were none.
     fn launch(&self) -> Result<bool> {
-        let Inner { node, life } = self;
+        let Inner { node, life, .. } = self;
         let mut phase = life.phase.lock();
         let is_first = match &*phase {
             Phase::Ended(_) => return Err(Error::ShutDown(node.name.to_string())),

@@ -18,6 +18,7 @@ mod job_files;
 mod job_type;
 mod job_types;
 mod life;
+mod locks;
 mod metadata;
 mod misfire_handler;
 mod node;
@@ -39,6 +40,7 @@ pub use context::JobContext;
 pub use health::{CounterValues, Health, ServiceHealth, ServiceState};
 pub use job::{Job, JobError, Outcome};
 pub use job_type::JobType;
+pub use locks::LockGuard;
 pub use metadata::SchedulerMetadata;
 pub use running::RunningJob;
 pub use shutdown::ShutdownReport;
@@ -64,6 +66,7 @@ pub struct Scheduler {
 struct Inner {
     node: Arc<Node>,
     life: Life,
+    locks: Arc<locks::LockKeeper>,
 }
 
 /// A scheduler as its own jobs hold it: without keeping it alive.

@@ -139,6 +139,7 @@ pub trait Session:
     + OrphanRows
     + ClusterRows
     + ChangeRows
+    + LockRows
 {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).
     fn now_ms(&mut self) -> Result<i64>;
@@ -400,6 +401,23 @@ pub trait ChangeRows {
     /// The time, and how many beats of the scheduler are overdue, or come from a moment more than `tolerance_ms` ahead; in one
     /// statement.
     fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)>;
+}
+
+/// Rows of our side table of locks of the application.
+pub trait LockRows {
+    /// Every lock, in order of name; also those whose time is over and that nobody has taken over.
+    fn locks(&mut self) -> Result<Vec<LockRow>>;
+    /// The lock of this name.
+    fn lock_row(&mut self, name: &str) -> Result<Option<LockRow>>;
+    /// Writes a lock that nobody holds, or in the place of one whose time was over when this was taken; a unique key is
+    /// violated if another holds it.
+    fn take_lock(&mut self, row: &LockRow) -> Result<()>;
+    /// Moves on the ends of those of these locks, by name and holder, whose time is not over; returns how many there were.
+    fn renew_locks(&mut self, locks: &[(String, String)], now_ms: i64) -> Result<usize>;
+    /// Deletes those of these locks, by name and holder, that are there; returns how many there were.
+    fn release_locks(&mut self, locks: &[(String, String)]) -> Result<usize>;
+    /// Deletes locks whose time was over before `before_ms`; returns how many there were.
+    fn forget_locks(&mut self, before_ms: i64) -> Result<usize>;
 }
 
 /// Hears what other nodes announce, on a connection of its own.

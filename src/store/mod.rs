@@ -11,6 +11,7 @@ pub mod faults;
 mod firing;
 mod history;
 mod job_types;
+mod locks;
 mod memory;
 mod open;
 pub mod row;
@@ -22,7 +23,7 @@ mod upkeep;
 
 pub use database::{
     Begin, CalendarRows, ChangeRows, ClusterRows, Database, Ear, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock,
-    OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    LockRows, OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{

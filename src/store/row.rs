@@ -2,11 +2,13 @@
 
 mod changes;
 mod history;
+mod locks;
 mod snapshot;
 
 pub(in crate::store) use changes::LAST_COUNT;
 pub use changes::{ClusterLook, Heard, Look, News};
 pub use history::{EndRow, HistoryFilter, HistoryRow};
+pub use locks::LockRow;
 pub use snapshot::Snapshot;
 
 use crate::key::{JobKey, TriggerKey};

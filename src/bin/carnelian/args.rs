@@ -74,6 +74,9 @@ pub enum Command {
     },
     /// The nodes with their last check-in
     Cluster,
+    /// The locks of the application
+    #[command(subcommand)]
+    Lock(crate::lock::LockCommand),
     /// Jobs that no live node can run, since when, and why; exit code 1 if it cannot be told
     Orphans(Orphans),
     /// Why a trigger is not running right now, or when it will

@@ -15,6 +15,7 @@ mod failure;
 mod history;
 mod import;
 mod job;
+mod lock;
 mod node;
 mod orphans;
 mod output;
@@ -63,6 +64,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
         Command::Cluster => cluster::cluster(&config.open()?, output),
+        Command::Lock(command) => lock::run(&config.open()?, output, command),
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),

@@ -7,13 +7,14 @@ mod executions;
 mod fires;
 mod history;
 mod journal;
+mod locks;
 mod types;
 mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
     BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
-    JobVersionRow, News, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    JobVersionRow, LockRow, News, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -53,6 +54,7 @@ struct Tables {
     job_types: Journaled<String, Vec<JobTypeRow>>,
     job_versions: Journaled<JobKey, JobVersionRow>,
     orphans: Journaled<JobKey, OrphanRow>,
+    locks: Journaled<String, LockRow>,
     changes: Journaled<(), (i64, i64)>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
@@ -75,6 +77,7 @@ impl Tables {
         self.job_types.commit();
         self.job_versions.commit();
         self.orphans.commit();
+        self.locks.commit();
         self.changes.commit();
         self.commits.commit();
         self.fence.commit();
@@ -96,6 +99,7 @@ impl Tables {
         self.job_types.roll_back();
         self.job_versions.roll_back();
         self.orphans.roll_back();
+        self.locks.roll_back();
         self.changes.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();

@@ -178,14 +178,6 @@ pub(super) fn now_in_statement(backend: Backend) -> Option<&'static str> {
     }
 }
 
-/// A number for a `?` in a place that does not say that it is one.
-pub(super) fn number(backend: Backend) -> &'static str {
-    match backend {
-        Backend::Mysql => "CAST(? AS SIGNED)",
-        Backend::Sqlite | Backend::Postgres => "?",
-    }
-}
-
 /// How a true flag is written in a condition.
 pub(super) fn true_literal(backend: Backend) -> &'static str {
     match backend {

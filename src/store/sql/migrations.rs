@@ -78,6 +78,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0015_changes/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0015_changes/up.sql"),
     },
+    Script {
+        version: "0016_locks",
+        makes: "the side table of locks of the application",
+        sqlite: include_str!("../../../migrations/sqlite/0016_locks/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0016_locks/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0016_locks/up.sql"),
+    },
 ];
 
 struct Script {
@@ -117,6 +124,7 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_FENCES",
     "CN_CHANGES",
+    "CN_LOCKS",
     "CN_INSTANCES",
     "CN_RECOVERIES",
     "CN_COMMITS",

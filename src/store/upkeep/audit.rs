@@ -6,7 +6,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::rules::overlap::may_wait;
 use crate::store::row::{FiredState, News, Selection};
 use crate::store::schedule_row::stored_policies;
-use crate::store::{Begin, JobStore, Lock, Session};
+use crate::store::{Begin, JobStore, Lock, Session, locks};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::BTreeSet;
 
@@ -35,7 +35,8 @@ impl JobStore {
         self.once("forget old commit tokens and requests", Begin::Writing, &mut |s| {
             let now = s.now_ms()?;
             s.forget_commits(now - 3_600_000)?;
-            s.forget_requests(now - REQUESTS_KEPT_MS).map(drop)
+            s.forget_requests(now - REQUESTS_KEPT_MS)?;
+            s.forget_locks(now - locks::REMEMBERED_MS).map(drop)
         })?;
         self.forget_history()?;
         self.sweep()

@@ -7,6 +7,7 @@ mod acquisition;
 mod backfill;
 mod beside_quartz;
 mod calendars;
+mod changes;
 mod completion;
 mod contract;
 #[cfg(feature = "test-util")]
@@ -18,6 +19,7 @@ mod history;
 mod import;
 mod intervals;
 mod job_types;
+mod locks;
 mod membership;
 mod misfires;
 mod options;

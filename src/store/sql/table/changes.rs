@@ -48,12 +48,33 @@ struct DoubtRow {
     n: i64,
 }
 
+/// The time as a statement has it.
+struct NowIn {
+    /// As it is selected. That of the database, where there is one, also if it does not count.
+    shown: &'static str,
+    /// As it is compared with, and its value if it is the node's.
+    text: &'static str,
+    value: Vec<Value>,
+    node_ms: Option<i64>,
+}
+
+impl NowIn {
+    /// What counts, of what was selected.
+    fn or(&self, shown_ms: i64) -> i64 {
+        self.node_ms.unwrap_or(shown_ms)
+    }
+}
+
 impl SqlSession<'_, '_> {
-    /// The time as part of a statement, with the value that it needs where it is not the database's.
-    fn now_in_statement(&mut self) -> Result<(&'static str, Vec<Value>)> {
-        match dialect::now_in_statement(self.backend()).filter(|_| !self.takes_time_of_node()) {
-            Some(text) => Ok((text, Vec::new())),
-            None => Ok((dialect::number(self.backend()), vec![self.now_ms()?.into()])),
+    fn now_in_statement(&mut self) -> Result<NowIn> {
+        let of_database = dialect::now_in_statement(self.backend());
+        let shown = of_database.unwrap_or("0");
+        match of_database.filter(|_| !self.takes_time_of_node()) {
+            Some(text) => Ok(NowIn { shown, text, value: Vec::new(), node_ms: None }),
+            None => {
+                let node_ms = self.now_ms()?;
+                Ok(NowIn { shown, text: "?", value: vec![node_ms.into()], node_ms: Some(node_ms) })
+            }
         }
     }
 }
@@ -81,24 +102,24 @@ impl ChangeRows for SqlSession<'_, '_> {
     }
 
     fn look(&mut self, misfire_threshold_ms: i64, job_types: &[String], versions: &TypeVersions) -> Result<Look> {
-        let (now, now_value) = self.now_in_statement()?;
+        let now = self.now_in_statement()?;
         let (of_types, types) = self.of_types(job_types, versions);
         let text = format!(
-            "SELECT {now} AS now_ms, \
+            "SELECT {} AS now_ms, \
              (SELECT c.changes FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS changes, \
              (SELECT c.cancels FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS cancels, \
              (SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types} \
              ORDER BY t.next_fire_time ASC LIMIT 1) AS next_fire_time",
-            waiting(&format!("{now} - ?"))
+            now.shown,
+            waiting(&format!("{} - ?", now.text))
         );
-        let mut values = now_value.clone();
-        values.extend([self.name(), self.name(), self.name(), i64::MAX.into()]);
-        values.extend(now_value);
+        let mut values = vec![self.name(), self.name(), self.name(), i64::MAX.into()];
+        values.extend(now.value.clone());
         values.push(misfire_threshold_ms.into());
         values.extend(types);
         let rows: Vec<LookRow> = self.load(&text, &values)?;
         let look = |row: LookRow| Look {
-            now_ms: row.now_ms,
+            now_ms: now.or(row.now_ms),
             earliest_ms: time(row.next_fire_time),
             changes: row.changes.unwrap_or(0),
             cancels: row.cancels.unwrap_or(0),
@@ -107,23 +128,20 @@ impl ChangeRows for SqlSession<'_, '_> {
     }
 
     fn look_at_cluster(&mut self) -> Result<ClusterLook> {
-        let (now, now_value) = self.now_in_statement()?;
+        let now = self.now_in_statement()?;
         let text = format!(
-            "SELECT {now} AS now_ms, s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, \
+            "SELECT {0} AS now_ms, s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, \
              s.checkin_interval AS checkin_interval, i.incarnation AS incarnation, i.joined AS joined \
              FROM {{p}}SCHEDULER_STATE s LEFT JOIN {{p}}CN_INSTANCES i \
              ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name WHERE s.sched_name = ? \
-             UNION ALL SELECT {now}, f.instance_name, NULL, NULL, NULL, NULL \
-             FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name"
+             UNION ALL SELECT {0}, f.instance_name, NULL, NULL, NULL, NULL \
+             FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name",
+            now.shown
         );
-        let mut values = now_value.clone();
-        values.push(self.name());
-        values.extend(now_value);
-        values.push(self.name());
-        let rows: Vec<MemberRow> = self.load(&text, &values)?;
+        let rows: Vec<MemberRow> = self.load(&text, &[self.name(), self.name()])?;
         let mut look = ClusterLook::default();
         match rows.first() {
-            Some(row) => self.know_now(row.now_ms),
+            Some(row) => self.know_now(now.or(row.now_ms)),
             None => drop(self.now_ms()?),
         }
         look.now_ms = self.now_ms()?;
@@ -144,17 +162,18 @@ impl ChangeRows for SqlSession<'_, '_> {
     }
 
     fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
-        let (now, now_value) = self.now_in_statement()?;
+        let now = self.now_in_statement()?;
         let text = format!(
-            "SELECT {now} AS now_ms, COUNT(*) AS n FROM {{p}}CN_BEATS WHERE sched_name = ? \
-             AND (beat_ms + limit_ms < {now} OR beat_ms > {now} + ?)"
+            "SELECT {shown} AS now_ms, COUNT(*) AS n FROM {{p}}CN_BEATS WHERE sched_name = ? \
+             AND (beat_ms + limit_ms < {text} OR beat_ms > {text} + ?)",
+            shown = now.shown,
+            text = now.text
         );
-        let mut values = now_value.clone();
-        values.push(self.name());
-        values.extend(now_value.clone());
-        values.extend(now_value);
+        let mut values = vec![self.name()];
+        values.extend(now.value.clone());
+        values.extend(now.value.clone());
         values.push(tolerance_ms.into());
         let rows: Vec<DoubtRow> = self.load(&text, &values)?;
-        Ok(rows.first().map(|row| (row.now_ms, row.n)).unwrap_or_default())
+        Ok(rows.first().map(|row| (now.or(row.now_ms), row.n)).unwrap_or_default())
     }
 }

@@ -12,6 +12,7 @@ mod instances;
 mod job_types;
 mod job_versions;
 mod jobs;
+mod locks;
 mod options;
 mod orphans;
 mod paused;

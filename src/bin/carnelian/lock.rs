@@ -1,0 +1,62 @@
+//! `lock`: the locks of the application: who holds them, and taking one from a holder that is gone.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, span, table, time};
+use carnelian::store::JobStore;
+use carnelian::store::row::LockRow;
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+#[derive(Subcommand)]
+pub enum LockCommand {
+    /// The locks that are held, by whom, with which fence and for how long if they are not renewed
+    List,
+    /// Takes a lock from its holder; one that lives learns it with its next renewal. Exit code 1 if nobody holds it
+    Release {
+        /// The lock
+        name: String,
+    },
+}
+
+/// Lists the locks, or breaks one.
+pub fn run(store: &JobStore, output: Output, command: &LockCommand) -> Outcome {
+    match command {
+        LockCommand::List => list(store, output),
+        LockCommand::Release { name } => match store.break_lock(name)? {
+            Some(row) => output.done(
+                json!({"released": name, "instance": row.instance, "fence": row.fence}),
+                &format!("released {name}, held by {} with fence {}", row.instance, row.fence),
+            ),
+            None => Err(Failure::Refused(format!("nobody holds the lock `{name}`: see `carnelian lock list`"))),
+        },
+    }
+}
+
+fn list(store: &JobStore, output: Output) -> Outcome {
+    let (now_ms, locks) = store.locks()?;
+    let document = locks.iter().map(|row| {
+        json!({
+            "name": row.name,
+            "instance": row.instance,
+            "fence": row.fence,
+            "taken_ms": row.taken_ms,
+            "ttl_ms": row.ttl_ms,
+            "expires_ms": row.expires_ms,
+        })
+    });
+    output.answer(Value::Array(document.collect()), || {
+        if locks.is_empty() {
+            return "no lock is held\n".to_owned();
+        }
+        let row = |row: &LockRow| {
+            vec![
+                row.name.clone(),
+                row.instance.clone(),
+                row.fence.to_string(),
+                time(Some(row.taken_ms)),
+                span(row.expires_ms - now_ms),
+            ]
+        };
+        table(&["LOCK", "INSTANCE", "FENCE", "TAKEN", "LEFT"], &locks.iter().map(row).collect::<Vec<_>>())
+    })
+}

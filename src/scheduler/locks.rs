@@ -1,0 +1,307 @@
+//! `LockGuard`: a lock of the application while it is held; and the thread that renews what this node holds.
+
+use super::Scheduler;
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::listener::{guarded, log};
+use crate::signal::Signal;
+use crate::store::JobStore;
+use crate::store::row::LockRow;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How long [`Scheduler::lock`] waits.
+const USUAL_WAIT: Duration = Duration::from_secs(30);
+
+/// The longest pause between two attempts to take a lock that another holds.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
+/// The shortest pause between two renewals.
+const SHORTEST_RENEWAL: Duration = Duration::from_millis(20);
+
+/// What a guard and the keeper both know of a lock that is held.
+struct Held {
+    name: String,
+    holder: String,
+    instance: String,
+    fence: i64,
+    ttl: Duration,
+    /// Until when it is held for certain, in milliseconds of ticks: counted from before the store was asked.
+    until_ms: AtomicU64,
+    /// Once it was lost it stays so.
+    lost: AtomicBool,
+}
+
+impl Held {
+    fn is_held(&self, clock: &dyn Clock) -> bool {
+        let in_time = millis(clock.ticks()) < self.until_ms.load(Ordering::SeqCst);
+        if !in_time {
+            self.lost.store(true, Ordering::SeqCst);
+        }
+        !self.lost.load(Ordering::SeqCst)
+    }
+
+    fn key(&self) -> (String, String) {
+        (self.name.clone(), self.holder.clone())
+    }
+}
+
+fn millis(ticks: Duration) -> u64 {
+    u64::try_from(ticks.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The locks that a node holds, and the thread that renews them: it is there as long as there are some.
+pub(super) struct LockKeeper {
+    store: JobStore,
+    clock: Arc<dyn Clock>,
+    thread_name: String,
+    state: Mutex<KeeperState>,
+    changed: Signal,
+}
+
+#[derive(Default)]
+struct KeeperState {
+    /// By holder.
+    held: BTreeMap<String, Arc<Held>>,
+    has_thread: bool,
+}
+
+impl LockKeeper {
+    pub(super) fn new(store: JobStore, clock: Arc<dyn Clock>, name: &str) -> Arc<Self> {
+        let thread_name = format!("{name}-locks");
+        Arc::new(Self { store, clock, thread_name, state: Mutex::default(), changed: Signal::default() })
+    }
+
+    /// Takes a lock if it is free.
+    fn try_lock(self: &Arc<Self>, name: &str, instance: &str, ttl: Duration) -> Result<Option<LockGuard>> {
+        let begun = self.clock.ticks();
+        let Some(row) = self.store.try_lock(name, instance, ttl)? else { return Ok(None) };
+        let LockRow { name, holder, instance, fence, .. } = row;
+        let until_ms = AtomicU64::new(millis(begun.saturating_add(ttl)));
+        let held = Arc::new(Held { name, holder, instance, fence, ttl, until_ms, lost: AtomicBool::new(false) });
+        let guard = LockGuard { keeper: Arc::clone(self), held: Arc::clone(&held), is_released: false };
+        // The guard is there first: if there is no thread to be had, its end releases the lock.
+        self.keep(held)?;
+        Ok(Some(guard))
+    }
+
+    fn keep(self: &Arc<Self>, held: Arc<Held>) -> Result<()> {
+        let mut state = self.state.lock();
+        state.held.insert(held.holder.clone(), held);
+        if !state.has_thread {
+            let keeper = Arc::clone(self);
+            std::thread::Builder::new()
+                .name(self.thread_name.clone())
+                .spawn(move || keeper.run())
+                .map_err(|why| Error::Refused(format!("no thread to renew locks could be started: {why}")))?;
+            state.has_thread = true;
+        }
+        drop(state);
+        self.changed.raise();
+        Ok(())
+    }
+
+    /// Renews until nothing is held.
+    fn run(&self) {
+        let mut last = self.clock.ticks();
+        loop {
+            let Some(interval) = self.interval() else { return };
+            let at = last.saturating_add(interval);
+            if self.clock.ticks() < at {
+                // Also raised when what is held changes: perhaps there is less time, or nothing left to do.
+                self.clock.wait(&self.changed, Some(at));
+                continue;
+            }
+            last = self.clock.ticks();
+            if let Err(panic) = guarded(|| self.renew()) {
+                log::service_panicked("locks", &panic);
+            }
+        }
+    }
+
+    /// When to renew next: a third of the shortest time, so that two attempts may fail. None, and the thread is to end, if
+    /// nothing is held.
+    fn interval(&self) -> Option<Duration> {
+        let mut state = self.state.lock();
+        let shortest = state.held.values().map(|held| held.ttl / 3).min();
+        if shortest.is_none() {
+            state.has_thread = false;
+        }
+        shortest.map(|interval| interval.max(SHORTEST_RENEWAL))
+    }
+
+    fn renew(&self) {
+        let held: Vec<Arc<Held>> =
+            self.state.lock().held.values().filter(|held| held.is_held(&*self.clock)).cloned().collect();
+        let begun = self.clock.ticks();
+        let keys: Vec<_> = held.iter().map(|held| held.key()).collect();
+        if keys.is_empty() {
+            return;
+        }
+        match self.store.renew_locks(&keys) {
+            Ok(lost) => {
+                for held in held {
+                    if lost.contains(&held.key()) {
+                        self.note_lost(&held);
+                    } else {
+                        held.until_ms.store(millis(begun.saturating_add(held.ttl)), Ordering::SeqCst);
+                    }
+                }
+            }
+            Err(error) => log::locks_not_renewed(keys.len(), &error.to_string()),
+        }
+    }
+
+    /// One that was released while it was renewed is not lost: it is kept no longer.
+    fn note_lost(&self, held: &Held) {
+        if self.state.lock().held.contains_key(&held.holder) && !held.lost.swap(true, Ordering::SeqCst) {
+            log::lock_lost(&held.name, held.fence, &held.instance);
+        }
+    }
+
+    /// From here on the keeper says nothing of it.
+    fn forget(&self, held: &Held) {
+        self.state.lock().held.remove(&held.holder);
+        self.changed.raise();
+    }
+}
+
+/// A lock of the application, held until this is released or dropped. Made by [`Scheduler::try_lock`], [`Scheduler::lock`]
+/// and [`Scheduler::lock_within`].
+///
+/// The node renews it as long as the guard lives. A process that stops for longer than the lock's time to live loses it: when
+/// it goes on, [`LockGuard::is_held`] is false, at once and without asking the store. Only the resource that the lock is for
+/// can refuse what such a process had under way: give it [`LockGuard::fence`] with each write, and have it refuse a smaller
+/// one than it has seen.
+#[must_use = "the lock is released when its guard is dropped"]
+pub struct LockGuard {
+    keeper: Arc<LockKeeper>,
+    held: Arc<Held>,
+    is_released: bool,
+}
+
+impl LockGuard {
+    /// The lock's name.
+    pub fn name(&self) -> &str {
+        &self.held.name
+    }
+
+    /// Larger than that of every earlier taking of the lock, whoever took it.
+    pub fn fence(&self) -> i64 {
+        self.held.fence
+    }
+
+    /// Whether the lock is still this guard's, as far as the node knows; asks nothing of the store.
+    pub fn is_held(&self) -> bool {
+        self.held.is_held(&*self.keeper.clock)
+    }
+
+    /// The error to end with if the lock is lost: for `guard.check()?` before each step.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`] if it is lost.
+    pub fn check(&self) -> Result<()> {
+        if self.is_held() {
+            return Ok(());
+        }
+        Err(Error::Fenced {
+            subject: format!("lock `{}`", self.held.name),
+            reason: "its time was over, or somebody took it away: others may hold it by now".to_owned(),
+        })
+    }
+
+    /// Releases the lock; false if it was lost before.
+    ///
+    /// # Errors
+    /// What can go wrong with the store; the lock is then free when its time is over.
+    pub fn release(mut self) -> Result<bool> {
+        self.is_released = true;
+        self.keeper.forget(&self.held);
+        self.keeper.store.release_lock(&self.held.name, &self.held.holder)
+    }
+}
+
+impl Drop for LockGuard {
+    fn drop(&mut self) {
+        if self.is_released {
+            return;
+        }
+        self.keeper.forget(&self.held);
+        if let Err(error) = self.keeper.store.release_lock(&self.held.name, &self.held.holder) {
+            log::lock_not_released(&self.held.name, self.held.fence, &error.to_string());
+        }
+    }
+}
+
+impl std::fmt::Debug for LockGuard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Held { name, fence, .. } = &*self.held;
+        f.debug_struct("LockGuard").field("name", name).field("fence", fence).finish_non_exhaustive()
+    }
+}
+
+/// Locks of the application: for whatever only one node, process or thread may do at a time. They need no job, and no started
+/// scheduler.
+impl Scheduler {
+    /// Takes the lock of this name if nobody holds it; none if somebody does, be it this very thread.
+    ///
+    /// It holds for `ttl` (100 ms to 366 days) and is renewed by this node every third of that as long as the guard lives. After
+    /// the death of its holder it is free when its time is over, by the store's clock.
+    ///
+    /// ```
+    /// use carnelian::Scheduler;
+    /// use std::time::Duration;
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let guard = scheduler.try_lock("reindex", Duration::from_secs(30))?.expect("nobody holds it");
+    /// assert!(scheduler.try_lock("reindex", Duration::from_secs(30))?.is_none());
+    /// guard.check()?; // before each step
+    /// assert!(guard.release()?);
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name or a time that cannot be stored, [`Error::ShutDown`] after a shutdown, and what can go wrong
+    /// with the store.
+    pub fn try_lock(&self, name: &str, ttl: Duration) -> Result<Option<LockGuard>> {
+        self.open_store()?;
+        self.inner.locks.try_lock(name, self.instance_id(), ttl)
+    }
+
+    /// As [`Scheduler::lock_within`], for 30 seconds.
+    ///
+    /// # Errors
+    /// As [`Scheduler::lock_within`].
+    pub fn lock(&self, name: &str, ttl: Duration) -> Result<LockGuard> {
+        self.lock_within(name, ttl, USUAL_WAIT)
+    }
+
+    /// Takes the lock of this name, waiting for at most `limit` until it is free. Those who wait are in no order.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if it was not free in time; else as [`Scheduler::try_lock`].
+    pub fn lock_within(&self, name: &str, ttl: Duration, limit: Duration) -> Result<LockGuard> {
+        let clock = &self.inner.node.clock;
+        let end = clock.ticks().saturating_add(limit);
+        let mut pause = SHORTEST_RENEWAL;
+        loop {
+            if let Some(guard) = self.try_lock(name, ttl)? {
+                return Ok(guard);
+            }
+            let now = clock.ticks();
+            if now >= end {
+                let (_, held) = self.open_store()?.locks()?;
+                let holder = held.into_iter().find(|row| row.name == name).map(|row| row.instance);
+                return Err(Error::Locked { name: name.to_owned(), holder: holder.unwrap_or_default(), waited: limit });
+            }
+            // Not in step with others who wait.
+            let share = f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX);
+            let until = now.saturating_add(pause.mul_f64(0.5 + share / 2.0)).min(end);
+            clock.wait(&Signal::default(), Some(until));
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+        }
+    }
+}

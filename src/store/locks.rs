@@ -1,0 +1,151 @@
+//! Locks of the application: taken, renewed, released, and taken over when their time is over.
+
+use super::row::LockRow;
+use super::transaction::random_hex;
+use super::{Begin, JobStore};
+use crate::error::{Error, FailureClass, Result};
+use crate::key::check_name;
+use crate::rules::failover::millis;
+use std::time::Duration;
+
+/// The shortest time for which a lock can be taken: it must be renewed within.
+pub(crate) const SHORTEST_TTL: Duration = Duration::from_millis(100);
+
+/// The longest.
+const LONGEST_TTL: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// How long a lock that nobody has released or taken over is remembered after its time, for people.
+pub(in crate::store) const REMEMBERED_MS: i64 = 24 * 3_600_000;
+
+impl JobStore {
+    /// Takes the lock of this name for `ttl`, unless another holds it; its row tells by which holder and fence.
+    ///
+    /// The primary key decides, in the transaction that takes it (LT-41): of several that try at once one succeeds. One whose
+    /// time is over by the store's clock is taken over. The fence is larger than that of every earlier taking.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name or a time that cannot be stored; what the database reports after the bounded retries.
+    pub fn try_lock(&self, name: &str, instance: &str, ttl: Duration) -> Result<Option<LockRow>> {
+        check_name("lock name", name)?;
+        if !(SHORTEST_TTL..=LONGEST_TTL).contains(&ttl) {
+            return Err(Error::invalid("time to live of a lock", format!("{ttl:?}"), "expected 100 ms to 366 days"));
+        }
+        // Saves the transaction where it would be for nothing; what it says decides nothing else.
+        let is_held = |s: &mut dyn super::Session| match s.lock_row(name)? {
+            Some(row) => Ok(row.expires_ms > s.now_ms()?),
+            None => Ok(false),
+        };
+        if self.glance("look for a lock", is_held)? {
+            return Ok(None);
+        }
+        let holder = random_hex()?;
+        let taken = self.retrying(
+            "take a lock",
+            Begin::Writing,
+            |s| {
+                // The fence first: whoever waits for a lock's row holds it, and who holds the row waits for nothing.
+                let fence = s.draw_fences(None, 1)?.unwrap_or_default();
+                let taken_ms = s.now_ms()?;
+                let row = LockRow {
+                    name: name.to_owned(),
+                    holder: holder.clone(),
+                    instance: instance.to_owned(),
+                    fence,
+                    taken_ms,
+                    ttl_ms: millis(ttl),
+                    expires_ms: taken_ms.saturating_add(millis(ttl)),
+                };
+                s.take_lock(&row)?;
+                Ok(row)
+            },
+            &mut |s, row: &LockRow| Ok(s.lock_row(name)?.is_some_and(|stored| stored.holder == row.holder)),
+        );
+        match taken {
+            Ok(row) => Ok(Some(row)),
+            // Perhaps by our own first try, whose answer was lost and whose session was still at it when it was looked up.
+            Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => {
+                Ok(self.glance("look for a lock", |s| s.lock_row(name))?.filter(|row| row.holder == holder))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Renews locks, each by its name and its holder, in one statement; returns those that are held no longer: their time was
+    /// over, or they were released.
+    ///
+    /// No retries: the next renewal is soon.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn renew_locks(&self, locks: &[(String, String)]) -> Result<Vec<(String, String)>> {
+        let mut lost = Vec::new();
+        self.once("renew locks", Begin::Writing, &mut |s| {
+            let now_ms = s.now_ms()?;
+            lost.clear();
+            if s.renew_locks(locks, now_ms)? < locks.len() {
+                let held = s.locks()?;
+                let is_held = |(name, holder): &&(String, String)| {
+                    held.iter().any(|row| row.name == *name && row.holder == *holder && row.expires_ms > now_ms)
+                };
+                lost = locks.iter().filter(|lock| !is_held(lock)).cloned().collect();
+            }
+            Ok(())
+        })?;
+        Ok(lost)
+    }
+
+    /// Releases a lock; false if this holder holds it no longer.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries; the lock is then free when its time is over.
+    pub fn release_lock(&self, name: &str, holder: &str) -> Result<bool> {
+        let lock = [(name.to_owned(), holder.to_owned())];
+        let released = self.retrying(
+            "release a lock",
+            Begin::Writing,
+            |s| {
+                let now_ms = s.now_ms()?;
+                let held = s.lock_row(name)?.filter(|row| row.holder == holder);
+                let in_time = held.is_some_and(|row| row.expires_ms > now_ms);
+                Ok(s.release_locks(&lock)? > 0 && in_time)
+            },
+            // Nobody else deletes the row of a lock whose time is not over.
+            &mut |s, _| Ok(s.lock_row(name)?.is_none_or(|row| row.holder != holder)),
+        )?;
+        Ok(released)
+    }
+
+    /// Takes a lock from whoever holds it, for an operator who knows that the holder is gone; the row that was there, if any.
+    /// A holder that lives learns it with its next renewal, and its fence is smaller than the next one's.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn break_lock(&self, name: &str) -> Result<Option<LockRow>> {
+        self.retrying(
+            "break a lock",
+            Begin::Writing,
+            |s| {
+                let Some(row) = s.lock_row(name)? else { return Ok(None) };
+                let gone = s.release_locks(&[(row.name.clone(), row.holder.clone())])?;
+                Ok(Some(row).filter(|_| gone > 0))
+            },
+            &mut |s, row: &Option<LockRow>| match row {
+                Some(row) => Ok(s.lock_row(name)?.is_none_or(|stored| stored.holder != row.holder)),
+                None => Ok(true),
+            },
+        )
+    }
+
+    /// The store's time and the locks that are held, in order of name.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn locks(&self) -> Result<(i64, Vec<LockRow>)> {
+        self.glance("list the locks", |s| {
+            let now_ms = s.now_ms()?;
+            let mut held = s.locks()?;
+            held.retain(|row| row.expires_ms > now_ms);
+            Ok((now_ms, held))
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! Announcements: which transactions tell other nodes that there is something to see.
+
+use super::*;
+use carnelian::JobDataMap;
+use carnelian::store::CompletionInstruction;
+
+/// By how much the two counters move on.
+fn moves(cluster: &Cluster, work: impl FnOnce()) -> (i64, i64) {
+    let before = cluster.store.look(&[]).unwrap();
+    work();
+    let after = cluster.store.look(&[]).unwrap();
+    (after.changes - before.changes, after.cancels - before.cancels)
+}
+
+/// DS-42: what others may have to act on is announced once in its transaction; a plain fire and its end announce nothing.
+#[test]
+fn changes_are_announced_and_plain_fires_are_not() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    let store = &cluster.store;
+    let schedule = || drop(cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW), once("u", "a", NOW)]));
+    assert_eq!(moves(&cluster, schedule), (1, 0));
+    let mut fired = Vec::new();
+    assert_eq!(moves(&cluster, || fired = a.acquire().fired), (0, 0));
+    assert_eq!(
+        moves(&cluster, || assert_eq!(store.request_cancels(&[fired[0].fire_id.clone()], "me").unwrap(), 1)),
+        (0, 1)
+    );
+    // One that was ordered before is no news.
+    assert_eq!(
+        moves(&cluster, || assert_eq!(store.request_cancels(&[fired[0].fire_id.clone()], "me").unwrap(), 0)),
+        (0, 0)
+    );
+    assert_eq!(store.cancels("A").unwrap(), [(fired[0].fire_id.clone(), "me".to_owned())]);
+    let ends: Vec<_> = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
+    assert_eq!(moves(&cluster, || drop(store.complete(&a.owner(), &ends).unwrap())), (0, 0));
+    assert_eq!(moves(&cluster, || drop(a.check_in())), (0, 0));
+
+    let t = [trigger_key("t")];
+    assert_eq!(moves(&cluster, || assert!(store.pause_triggers(&t).is_ok())), (1, 0));
+    assert_eq!(moves(&cluster, || assert!(store.resume_triggers(&t, false).is_ok())), (1, 0));
+    assert_eq!(moves(&cluster, || drop(store.trigger_job(&job_key("a"), JobDataMap::new()).unwrap())), (1, 0));
+    assert_eq!(moves(&cluster, || assert!(store.unschedule(&t).is_ok())), (1, 0));
+}
+
+/// What a dead node leaves is announced by whoever recovers it; a misfire that was handled, a reservation that was given back
+/// and a clean leave as well.
+#[test]
+fn what_becomes_free_is_announced() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.stranger("B"));
+    cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
+    let reserved = a.reserve_one();
+    assert!(cluster.store.lost_reservations(std::slice::from_ref(&reserved)).unwrap().is_empty());
+    assert_eq!(moves(&cluster, || a.store.release(std::slice::from_ref(&reserved)).unwrap()), (1, 0));
+    assert_eq!(cluster.store.lost_reservations(&[reserved.clone()]).unwrap().len(), 1);
+    a.reserve_one();
+    cluster.advance(WINDOW + SECOND);
+    assert_eq!(moves(&cluster, || drop(b.check_in())), (1, 0));
+    cluster.advance(2 * MINUTE);
+    assert_eq!(moves(&cluster, || assert_eq!(b.store.handle_misfires().unwrap().handled.len(), 1)), (1, 0));
+    assert_eq!(moves(&cluster, || assert_eq!(b.store.leave(&b.owner()).unwrap(), 0)), (1, 0));
+}
