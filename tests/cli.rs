@@ -12,6 +12,8 @@ mod configuration;
 mod definitions;
 #[path = "cli/import.rs"]
 mod import;
+#[path = "cli/locks.rs"]
+mod locks;
 #[path = "cli/node.rs"]
 mod node;
 

@@ -16,10 +16,13 @@ use support::wait_until;
 const LONG: Duration = Duration::from_secs(60);
 const TTL: Duration = Duration::from_secs(20);
 
+/// Leads to a database, for a scheduler of this name.
+type Open = Box<dyn Fn(&str) -> Arc<dyn Database>>;
+
 /// A scheduler name on a database.
 struct Cluster {
     name: String,
-    open: Box<dyn Fn(&str) -> Arc<dyn Database>>,
+    open: Open,
     _folder: Option<tempfile::TempDir>,
 }
 

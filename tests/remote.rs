@@ -291,7 +291,7 @@ fn what_is_not_announced_is_found() {
         if !properties.is_empty() {
             assert!(runner.scheduler.health().services.iter().all(|service| service.name != "ear"));
         }
-        cluster.run_sql(&format!("UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'WAITING' WHERE SCHED_NAME = '{{name}}'"));
+        cluster.run_sql("UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'WAITING' WHERE SCHED_NAME = '{name}'");
         runner.begins.recv_timeout(LONG).expect("it is found");
         teller.scheduler.resume_triggers(&all).unwrap();
         assert!(runner.scheduler.shutdown(true).is_clean());

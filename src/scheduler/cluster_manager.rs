@@ -1,5 +1,6 @@
 //! `ClusterManager`: checks in, learns who died and whether this node was thought dead, and has the store mended.
 
+use super::health::CounterValues;
 use super::node::Node;
 use super::orphan_watch::OrphanWatch;
 use super::service::{Next, Service};
@@ -21,11 +22,12 @@ const WHEN_SUSPICIOUS: Duration = Duration::from_secs(1);
 /// How far off the clock of a node of Quartz may be before it is named.
 const NOTABLE_SKEW_MS: i64 = 1000;
 
-/// The longest-serving node looks for triggers that are stuck with every so many check-ins, and for orphans if there is news.
-const CHECKINS_PER_LOOK: u64 = 4;
+/// An audit follows every so many check-ins; on a node on which nothing has happened since, it is only a look for triggers
+/// that are stuck and, if there is news, for orphans, and only the longest-serving node's.
+const CHECKINS_PER_AUDIT: u64 = 4;
 
-/// Every node audits everything with every so many check-ins.
-const CHECKINS_PER_AUDIT: u64 = 16;
+/// A whole audit follows every so many check-ins in any case.
+const CHECKINS_PER_IDLE_AUDIT: u64 = 16;
 
 /// The cluster service. It goes on in standby.
 pub(crate) struct ClusterManager {
@@ -37,6 +39,8 @@ pub(crate) struct ClusterManager {
     /// The nodes of Quartz that are named already, and whether as one with a clock that is off.
     foreign_named: BTreeMap<String, bool>,
     orphan_watch: OrphanWatch,
+    /// What this node had counted at the last audit.
+    counted: Option<CounterValues>,
     /// The counter of changes when orphans were looked for.
     changes: i64,
     /// What the check-in before the first pass left to do.
@@ -53,6 +57,7 @@ impl ClusterManager {
             twin_named: false,
             foreign_named: BTreeMap::new(),
             orphan_watch: OrphanWatch::default(),
+            counted: None,
             changes: -1,
             pending: None,
         }
@@ -176,8 +181,13 @@ impl ClusterManager {
 
     /// Mends what nobody is responsible for. Its failure is no failure of the check-in.
     fn audit(&mut self, is_longest_serving: bool) {
-        let everything = self.checkins.is_multiple_of(CHECKINS_PER_AUDIT);
-        if !everything && !(is_longest_serving && self.checkins.is_multiple_of(CHECKINS_PER_LOOK)) {
+        if !self.checkins.is_multiple_of(CHECKINS_PER_AUDIT) {
+            return;
+        }
+        let counted = Some(self.node.counters.values());
+        let is_idle = std::mem::replace(&mut self.counted, counted) == counted;
+        let everything = !is_idle || self.checkins.is_multiple_of(CHECKINS_PER_IDLE_AUDIT);
+        if !everything && !is_longest_serving {
             return;
         }
         match if everything { self.node.store.audit() } else { self.node.store.mend() } {

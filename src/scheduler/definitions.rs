@@ -52,8 +52,8 @@ impl Scheduler {
 
     /// Stores jobs with their triggers inside a transaction of the caller's: with what the caller writes, or not at all.
     ///
-    /// Call it as the last step of the transaction, and [`Scheduler::wake`] after the commit; without that nodes find the
-    /// work at their next poll (`carnelian.scheduler.pollInterval`, 1 s). Listeners are not told, since nobody knows whether
+    /// Call it as the last step of the transaction, and [`Scheduler::wake`] after the commit; without that nodes hear of the
+    /// work, or find it with their next look (`carnelian.scheduler.pollInterval`). Listeners are not told, since nobody knows whether
     /// the transaction will be committed.
     ///
     /// ```

@@ -8,7 +8,7 @@ use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::overlap::{Turn, may_wait, turn};
 use crate::rules::passing_over::{leave_out_old, pass_over};
 use crate::store::calendars::Calendars;
-use crate::store::row::{Advance, FiredState, Selection, TriggerRow};
+use crate::store::row::{Advance, FiredState, News, Selection, TriggerRow};
 use crate::store::schedule_row::{counts, stored_policies};
 use crate::store::transaction::overtaken;
 use crate::store::{JobStore, Session};
@@ -97,8 +97,9 @@ pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acqui
         let meant =
             executing.filter(|f| cancelling.iter().any(|(t, job)| *t == f.trigger && Some(job) == f.job.as_ref()));
         brought.cancelled = meant.map(|f| f.fire_id).collect();
-        // Their nodes learn of it with their next heartbeat.
-        s.request_cancels(&brought.cancelled, BY_NEXT_FIRE)?;
+        if s.request_cancels(&brought.cancelled, BY_NEXT_FIRE)? > 0 {
+            s.announce(News::Cancel)?;
+        }
     }
     Ok(())
 }

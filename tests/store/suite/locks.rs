@@ -1,9 +1,12 @@
 //! Locks of the application: one holder, fences that grow, ends that are the store's.
 
 use super::*;
+use carnelian::Error;
+#[cfg(feature = "test-util")]
+use carnelian::FailureClass;
+#[cfg(feature = "test-util")]
 use carnelian::store::faults::Fault;
 use carnelian::store::row::LockRow;
-use carnelian::{Error, FailureClass};
 use std::time::Duration;
 
 const TTL: Duration = Duration::from_secs(30);
@@ -110,6 +113,7 @@ fn of_many_that_try_at_once_one_holds_it() {
 }
 
 /// Whichever statement fails, a lock is taken, renewed, released whole or not at all; an answer that was lost is looked up.
+#[cfg(feature = "test-util")]
 #[test]
 fn faults_leave_a_lock_taken_or_free() {
     let cluster = Cluster::new(open);
