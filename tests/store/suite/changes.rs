@@ -53,7 +53,7 @@ fn what_becomes_free_is_announced() {
     let reserved = a.reserve_one();
     assert!(cluster.store.lost_reservations(std::slice::from_ref(&reserved)).unwrap().is_empty());
     assert_eq!(moves(&cluster, || a.store.release(std::slice::from_ref(&reserved)).unwrap()), (1, 0));
-    assert_eq!(cluster.store.lost_reservations(&[reserved.clone()]).unwrap().len(), 1);
+    assert_eq!(cluster.store.lost_reservations(&[reserved]).unwrap().len(), 1);
     a.reserve_one();
     cluster.advance(WINDOW + SECOND);
     assert_eq!(moves(&cluster, || drop(b.check_in())), (1, 0));

@@ -48,7 +48,7 @@ fn one_holds_a_lock_and_fences_grow() {
     // The holder of before learns it, and takes nothing away.
     assert_eq!(b.store.renew_locks(&[key(&second), key(&other)]).unwrap(), [key(&second), key(&other)]);
     assert!(!b.store.release_lock("stock", &second.holder).unwrap());
-    assert_eq!(cluster.store.locks().unwrap().1, [third.clone()]);
+    assert_eq!(cluster.store.locks().unwrap().1, std::slice::from_ref(&third));
 
     let broken = cluster.store.break_lock("stock").unwrap();
     assert_eq!(broken, Some(third.clone()));
