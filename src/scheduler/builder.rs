@@ -11,6 +11,7 @@ use super::node::Node;
 use super::{Inner, Scheduler, WeakScheduler};
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
+use crate::job::JobDefinition;
 use crate::key::check_name;
 use crate::listener::{
     HistoryClock, JobHistory, JobListener, ListenerManager, Listeners, SchedulerListener, TriggerHistory,
@@ -36,6 +37,7 @@ pub struct SchedulerBuilder {
     jobs: Vec<(String, JobType)>,
     aliases: Vec<(String, String)>,
     dead_fire_handlers: DeadFireHandlers,
+    defined: Vec<JobDefinition>,
     listeners: Listeners,
 }
 
@@ -118,6 +120,12 @@ impl SchedulerBuilder {
         O: Into<Outcome>,
     {
         self.job(job_type, run)
+    }
+
+    /// Says of a job that it shall be stored as the program defines it: see [`JobDefinition`].
+    pub fn define(mut self, definition: JobDefinition) -> Self {
+        self.defined.push(definition);
+        self
     }
 
     /// Decides what becomes of the work of dead fires of jobs of this type whose policy is
@@ -211,12 +219,12 @@ impl SchedulerBuilder {
         };
         check_name("instance id", &instance)?;
         JobFiles::check(&settings.plugins)?;
-        let listeners = self.listeners;
+        let (listeners, defined) = (self.listeners, self.defined);
         add_history(&listeners, &settings, &clock)?;
         let inner = Arc::new_cyclic(|inner| {
             let node = Node::new(instance, store, clock, settings, listeners, WeakScheduler(Weak::clone(inner)));
             let locks = LockKeeper::new(node.store.clone(), Arc::clone(&node.clock), &node.name);
-            Inner { node: Arc::new(node), life: Life::default(), locks }
+            Inner { node: Arc::new(node), life: Life::default(), locks, defined }
         });
         for (job_type, job) in self.jobs {
             inner.node.registry.register(job_type, job)?;

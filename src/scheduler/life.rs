@@ -50,7 +50,8 @@ enum Phase {
 impl Scheduler {
     /// Starts firing; after [`Scheduler::standby`], resumes.
     ///
-    /// The first start checks in before it returns, so that its errors are seen here.
+    /// The first start stores the definitions of the program (see [`JobDefinition`](crate::JobDefinition)) and checks in
+    /// before it returns, so that its errors are seen here. With `carnelian.scheduler.enabled=false` it does nothing.
     ///
     /// # Errors
     /// What went wrong with the tables, the check-in or the threads; nothing is started then. [`Error::ShutDown`]
@@ -58,8 +59,15 @@ impl Scheduler {
     pub fn start(&self) -> Result<()> {
         let node = &self.inner.node;
         self.open_store()?;
+        if !node.settings.scheduler.enabled {
+            log::disabled(&node.name);
+            return Ok(());
+        }
         if self.is_started() && !self.is_in_standby() {
             return Ok(());
+        }
+        if !self.is_started() {
+            self.register_definitions()?;
         }
         self.tell("scheduler_starting", |listener| listener.scheduler_starting());
         if self.inner.start()? {

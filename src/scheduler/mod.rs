@@ -11,6 +11,7 @@ mod ear;
 mod ended;
 mod health;
 mod heartbeat;
+mod in_code;
 mod inspection;
 mod instance_id;
 mod job;
@@ -48,6 +49,7 @@ pub use stop::StopReason;
 pub use submission::{SUBMITTED_GROUP, Submission};
 
 use crate::error::{Error, Result};
+use crate::job::JobDefinition;
 use crate::listener::ListenerManager;
 use crate::store::JobStore;
 use life::Life;
@@ -67,6 +69,8 @@ struct Inner {
     node: Arc<Node>,
     life: Life,
     locks: Arc<locks::LockKeeper>,
+    /// What the program says of its jobs.
+    defined: Vec<JobDefinition>,
 }
 
 /// A scheduler as its own jobs hold it: without keeping it alive.

@@ -23,6 +23,10 @@ pub struct SchedulerSettings {
     /// Time between polls when there is nothing to do, and how far ahead triggers are acquired; 30 s.
     /// Property `scheduler.idleWaitTime` (ms, at least 1000).
     pub idle_wait_time: Duration,
+    /// Whether the node starts at all; yes. Without it [`Scheduler::start`](crate::Scheduler::start) does nothing: the node
+    /// does not register and runs no job, while what the program stores is stored.
+    /// Property `carnelian.scheduler.enabled`.
+    pub enabled: bool,
     /// How often a node looks for work that other nodes have stored, one reading statement each time; at most
     /// `scheduler.idleWaitTime`. None for 240 ms, and for 1 s as long as the node hears at once of what others store
     /// ([`SchedulerSettings::listen`]).
@@ -80,6 +84,7 @@ impl SchedulerSettings {
             instance_name: reader.text("scheduler.instanceName").unwrap_or_default(),
             instance_id: InstanceIdSetting::read(reader, clustered),
             idle_wait_time: reader.duration("scheduler.idleWaitTime"),
+            enabled: reader.flag("carnelian.scheduler.enabled"),
             poll_interval: reader
                 .given("carnelian.scheduler.pollInterval")
                 .is_some()
@@ -107,6 +112,7 @@ impl fmt::Debug for SchedulerSettings {
             .field("instance_name", &self.instance_name)
             .field("instance_id", &self.instance_id)
             .field("idle_wait_time", &self.idle_wait_time)
+            .field("enabled", &self.enabled)
             .field("poll_interval", &self.poll_interval)
             .field("listen", &self.listen)
             .field("poll_jitter", &self.poll_jitter)

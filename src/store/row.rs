@@ -1,12 +1,14 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
 mod changes;
+mod definition;
 mod history;
 mod locks;
 mod snapshot;
 
 pub(in crate::store) use changes::LAST_COUNT;
 pub use changes::{ClusterLook, Heard, Look, News};
+pub use definition::DefinitionRow;
 pub use history::{EndRow, HistoryFilter, HistoryRow};
 pub use locks::LockRow;
 pub use snapshot::Snapshot;

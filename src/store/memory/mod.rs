@@ -2,6 +2,7 @@
 
 mod calendars;
 mod changes;
+mod defined;
 mod definitions;
 mod executions;
 mod fires;
@@ -13,8 +14,8 @@ mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
-    JobVersionRow, LockRow, News, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    BeatRow, CalendarRow, CancelRow, CheckpointRow, DefinitionRow, FiredRow, HistoryRow, InstanceRow, JobRow,
+    JobTypeRow, JobVersionRow, LockRow, News, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -56,6 +57,7 @@ struct Tables {
     orphans: Journaled<JobKey, OrphanRow>,
     locks: Journaled<String, LockRow>,
     changes: Journaled<(), (i64, i64)>,
+    defined: Journaled<JobKey, DefinitionRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -79,6 +81,7 @@ impl Tables {
         self.orphans.commit();
         self.locks.commit();
         self.changes.commit();
+        self.defined.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -101,6 +104,7 @@ impl Tables {
         self.orphans.roll_back();
         self.locks.roll_back();
         self.changes.roll_back();
+        self.defined.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

@@ -10,6 +10,7 @@ mod calendars;
 mod changes;
 mod completion;
 mod contract;
+mod definitions;
 #[cfg(feature = "test-util")]
 mod faults;
 mod fencing;
