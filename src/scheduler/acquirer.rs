@@ -357,10 +357,18 @@ impl Acquirer {
     }
 
     fn take_over(&mut self, owner: &Owner, bundles: Vec<FireBundle>) {
+        if bundles.is_empty() {
+            return self.hand_over();
+        }
+        let was_idle = self.node.standing.running() == 0;
         for bundle in bundles {
             let task = FireTask::new(bundle, owner.clone());
             self.node.standing.enter(Arc::clone(&task.handle));
             self.handover.push_back(task);
+        }
+        if was_idle {
+            // From now on it has beats to give, and is to look after them in time.
+            self.node.heartbeat.signal.raise();
         }
         self.hand_over();
     }
