@@ -1,5 +1,7 @@
 //! `Acquirer`: takes due triggers, hands their fires to workers, and keeps what is due soon until its time.
 
+mod looking;
+
 use super::node::{Node, millis};
 use super::running::FireTask;
 use super::service::{Next, Service};
@@ -10,7 +12,6 @@ use crate::listener::log;
 use crate::store::row::Look;
 use crate::store::{AcquireRequest, Acquisition, FireBundle, Owner, Reservation};
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -20,9 +21,6 @@ const WORTH_A_RELEASE_MS: i64 = 100;
 
 /// With a backlog, how long a pass waits for more workers to become free, so that one transaction serves them.
 const LINGER: Duration = Duration::from_millis(2);
-
-/// One poll in so many is shortened, so that nodes that look in step get out of it.
-const POLLS_PER_JITTER: u64 = 4;
 
 /// The acquisition service. It keeps its reserved batch between passes.
 pub(crate) struct Acquirer {
@@ -275,48 +273,6 @@ impl Acquirer {
         Ok(Found::Nothing(self.before(wait_ms, poll)))
     }
 
-    /// One look: at what is due, and whether others have changed something that concerns what is held here.
-    fn look(&mut self, job_types: &[String]) -> Result<Look> {
-        let look = self.node.store.look(job_types)?;
-        self.last_look = self.node.clock.ticks();
-        self.node.changes.store(look.changes, Ordering::Relaxed);
-        let news = (look.changes, look.cancels);
-        let before = self.seen.replace(news).unwrap_or(news);
-        if before.1 != news.1 {
-            self.node.look_for_cancels();
-        }
-        if before.0 != news.0 && !self.reserved.is_empty() {
-            let held: Vec<Reservation> = self.reserved.iter().map(|held| held.reservation.clone()).collect();
-            let lost = self.node.store.lost_reservations(&held)?;
-            self.reserved.retain(|held| !lost.contains(&held.reservation.fire_id));
-            self.count_reserved();
-        }
-        Ok(look)
-    }
-
-    fn is_time_to_look(&self) -> bool {
-        self.node.clock.ticks() >= self.last_look.saturating_add(self.node.poll_interval())
-    }
-
-    /// Without room for new work, there may be news for what runs.
-    fn look_after_runs(&mut self) -> Result<Next> {
-        if self.is_time_to_look() {
-            self.look(&[])?;
-        }
-        Ok(self.next_at(Some(self.last_look.saturating_add(self.node.poll_interval()))))
-    }
-
-    /// How long to wait for the next look: not in step with other nodes (DS-49).
-    fn poll_interval(&mut self) -> Duration {
-        self.polls = self.polls.wrapping_add(1);
-        let interval = self.node.poll_interval();
-        // Now and then is enough, and costs fewer looks.
-        if !self.polls.is_multiple_of(POLLS_PER_JITTER) {
-            return interval;
-        }
-        shortened(interval, self.node.settings.scheduler.poll_jitter, (&self.node.instance, self.polls))
-    }
-
     /// Ticks in so many milliseconds, but not later than the next poll.
     fn before(&self, ms: i64, poll: Duration) -> Duration {
         let wait = Duration::from_millis(u64::try_from(ms).unwrap_or(0)).min(poll);
@@ -404,14 +360,6 @@ impl Acquirer {
     }
 }
 
-/// An interval that is up to so many percent shorter, by a throw that is the same for the same seed.
-fn shortened(interval: Duration, percent: u32, seed: impl Hash) -> Duration {
-    let mut hasher = DefaultHasher::new();
-    seed.hash(&mut hasher);
-    let thousandths = u32::try_from(hasher.finish() % 1000).unwrap_or(0);
-    interval - interval / 100 * percent.min(100) * thousandths / 1000
-}
-
 impl Service for Acquirer {
     fn name(&self) -> &'static str {
         "acquirer"
@@ -432,21 +380,5 @@ impl Service for Acquirer {
         if let Err(error) = self.release_unwanted() {
             log::leave_failed(&self.node.instance, &error.to_string());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_poll_is_shortened_by_what_the_jitter_allows_and_not_always_the_same() {
-        let second = Duration::from_secs(1);
-        let throws: Vec<Duration> = (0..1000).map(|poll| shortened(second, 10, ("n1", poll))).collect();
-        assert!(throws.iter().all(|throw| *throw <= second && *throw >= second * 9 / 10));
-        assert!(throws.iter().any(|throw| *throw < second * 92 / 100));
-        assert!(throws.iter().any(|throw| *throw > second * 98 / 100));
-        assert_eq!(shortened(second, 0, 7), second);
-        assert_eq!(shortened(second, 10, 7), shortened(second, 10, 7), "the same throw for the same seed");
     }
 }
