@@ -2,6 +2,7 @@
 
 mod acquire;
 mod checkpoint;
+mod claim;
 mod complete;
 mod fire;
 mod overlap;
@@ -61,6 +62,8 @@ pub struct Acquisition {
     pub waiting: Vec<TriggerKey>,
     /// Executing fires that are to be asked to stop, on whichever node they are.
     pub cancelled: Vec<String>,
+    /// How many triggers that were seen to be due another node was faster to take. There may be more.
+    pub overtaken: usize,
     /// Triggers that will not fire again, since their last times were left out.
     pub finalized: Vec<TriggerKey>,
 }
