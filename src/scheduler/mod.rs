@@ -13,6 +13,7 @@ mod heartbeat;
 mod inspection;
 mod instance_id;
 mod job;
+mod interrupt_monitor;
 mod job_files;
 mod job_type;
 mod job_types;

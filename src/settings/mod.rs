@@ -11,6 +11,7 @@ mod data_source;
 mod duration;
 mod executions;
 mod history;
+mod intervals;
 mod job_store;
 pub mod keys;
 mod loader;
@@ -18,6 +19,7 @@ mod nearest;
 mod plugin;
 mod polling;
 mod problem;
+mod profile;
 mod properties;
 mod reader;
 mod redact;
@@ -39,9 +41,11 @@ pub use executions::ExecutionSettings;
 pub use history::{HistoryRecord, HistorySettings};
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
-pub use plugin::{JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin};
+pub use intervals::UnsafeInterval;
+pub use plugin::{InterruptMonitorPlugin, JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin};
 pub use polling::PollingStrategy;
 pub use problem::{SettingsError, SettingsErrorKind, SettingsErrors, SettingsWarning};
+pub use profile::Profile;
 pub use scheduler::{InstanceIdSetting, SchedulerSettings};
 pub use secret::Secret;
 pub use thread_pool::ThreadPoolSettings;
@@ -56,6 +60,9 @@ use redact::RedactedMap;
 /// `Debug` shows no passwords.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
+    /// Whose defaults hold where a key is not given; Quartz's.
+    /// Property `carnelian.profile`.
+    pub profile: Profile,
     /// Who this node is, and how it looks for work.
     pub scheduler: SchedulerSettings,
     /// How many jobs run at the same time.
@@ -136,10 +143,12 @@ impl Settings {
 
     /// Reads everything; where something is wrong the reader knows it and the default stands in.
     fn read(reader: &mut Reader) -> Self {
+        let profile = Profile::read(reader);
         let thread_pool = ThreadPoolSettings::read(reader);
         let mut job_store = JobStoreSettings::read(reader);
         let clustered = job_store.clustered;
         Self {
+            profile,
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),
             data_source: DataSourceSettings::read(reader, &mut job_store),
             cluster: ClusterSettings::read(reader, clustered),
@@ -165,6 +174,7 @@ impl Default for Settings {
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
+            .field("profile", &self.profile)
             .field("scheduler", &self.scheduler)
             .field("thread_pool", &self.thread_pool)
             .field("job_store", &self.job_store)

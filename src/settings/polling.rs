@@ -45,7 +45,7 @@ impl PollingStrategy {
     pub(crate) fn read(reader: &mut Reader, kind: StoreKind) -> Self {
         const KEY: &str = "carnelian.jobStore.pollingStrategy";
         let strategy = Self::ALL.into_iter().find(|one| reader.chose(KEY, one.name())).unwrap_or_default();
-        if strategy != PollingStrategy::Lock && kind == StoreKind::Memory {
+        if strategy != PollingStrategy::Lock && reader.given(KEY).is_some() && kind == StoreKind::Memory {
             reader.warn(KEY, "no effect: a store in memory has one writer at a time and works as with `lock`");
         }
         strategy
