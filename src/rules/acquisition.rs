@@ -9,9 +9,7 @@ use std::collections::BTreeSet;
 /// Which of two due triggers comes first; among equals by group and name, so that every node and database agrees.
 pub(crate) fn order(order: TriggerOrder, now_ms: i64, a: &TriggerRow, b: &TriggerRow) -> Ordering {
     let by_rule = match order {
-        TriggerOrder::TimeThenPriority => {
-            (a.next_ms, Reverse(a.priority)).cmp(&(b.next_ms, Reverse(b.priority)))
-        }
+        TriggerOrder::TimeThenPriority => (a.next_ms, Reverse(a.priority)).cmp(&(b.next_ms, Reverse(b.priority))),
         TriggerOrder::PriorityThenTime => {
             let rank = |t: &TriggerRow| (t.next_ms > Some(now_ms), Reverse(t.priority), t.next_ms);
             rank(a).cmp(&rank(b))

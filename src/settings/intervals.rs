@@ -147,9 +147,8 @@ mod tests {
     use crate::settings::Profile;
 
     fn with(lines: &str) -> Vec<String> {
-        let text = format!(
-            "jobStore.isClustered = true\njobStore.dataSource = d\ndataSource.d.URL = sqlite:x.db\n{lines}"
-        );
+        let text =
+            format!("jobStore.isClustered = true\njobStore.dataSource = d\ndataSource.d.URL = sqlite:x.db\n{lines}");
         let settings = Settings::from_text("x", &text, |_| None).unwrap();
         settings.unsafe_intervals().iter().map(ToString::to_string).collect()
     }
@@ -174,7 +173,11 @@ mod tests {
                 "jobStore.clusterCheckinMisfireThreshold = 5000",
                 "declared dead",
             ),
-            ("jobStore.clusterCheckinInterval = 999", "jobStore.clusterCheckinInterval = 1000", "more than once a second"),
+            (
+                "jobStore.clusterCheckinInterval = 999",
+                "jobStore.clusterCheckinInterval = 1000",
+                "more than once a second",
+            ),
             (
                 "jobStore.clusterCheckinInterval = 592501\njobStore.misfireThreshold = 700000",
                 "jobStore.clusterCheckinInterval = 592500\njobStore.misfireThreshold = 700000",

@@ -128,7 +128,7 @@ impl JobStoreSettings {
                 true => TriggerOrder::PriorityThenTime,
                 false => TriggerOrder::TimeThenPriority,
             },
-            polling_strategy: PollingStrategy::read(reader, kind),
+            polling_strategy: PollingStrategy::read(reader),
             orphan_audit_interval: reader.duration("carnelian.jobStore.orphanAuditInterval"),
             delete_unresolved_after: reader
                 .given("carnelian.jobStore.deleteUnresolvedAfter")

@@ -39,10 +39,12 @@ pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSetting
 pub use data_source::DataSourceSettings;
 pub use executions::ExecutionSettings;
 pub use history::{HistoryRecord, HistorySettings};
+pub use intervals::UnsafeInterval;
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
-pub use intervals::UnsafeInterval;
-pub use plugin::{InterruptMonitorPlugin, JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin};
+pub use plugin::{
+    InterruptMonitorPlugin, JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin,
+};
 pub use polling::PollingStrategy;
 pub use problem::{SettingsError, SettingsErrorKind, SettingsErrors, SettingsWarning};
 pub use profile::Profile;
@@ -147,10 +149,12 @@ impl Settings {
         let thread_pool = ThreadPoolSettings::read(reader);
         let mut job_store = JobStoreSettings::read(reader);
         let clustered = job_store.clustered;
+        let data_source = DataSourceSettings::read(reader, &mut job_store);
+        job_store.polling_strategy.warn_of_no_effect(reader, job_store.kind, data_source.as_ref());
         Self {
             profile,
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),
-            data_source: DataSourceSettings::read(reader, &mut job_store),
+            data_source,
             cluster: ClusterSettings::read(reader, clustered),
             history: HistorySettings::read(reader),
             executions: ExecutionSettings::read(reader),

@@ -1,7 +1,11 @@
 //! Polling settings: how a node takes due triggers beside other nodes.
 
+use super::data_source::DataSourceSettings;
 use super::job_store::StoreKind;
 use super::reader::Reader;
+use super::url::DataSourceUrl;
+
+const KEY: &str = "carnelian.jobStore.pollingStrategy";
 
 /// How a node takes due triggers beside other nodes.
 ///
@@ -42,12 +46,19 @@ impl PollingStrategy {
         }
     }
 
-    pub(crate) fn read(reader: &mut Reader, kind: StoreKind) -> Self {
-        const KEY: &str = "carnelian.jobStore.pollingStrategy";
-        let strategy = Self::ALL.into_iter().find(|one| reader.chose(KEY, one.name())).unwrap_or_default();
-        if strategy != PollingStrategy::Lock && reader.given(KEY).is_some() && kind == StoreKind::Memory {
-            reader.warn(KEY, "no effect: a store in memory has one writer at a time and works as with `lock`");
+    pub(crate) fn read(reader: &Reader) -> Self {
+        Self::ALL.into_iter().find(|one| reader.chose(KEY, one.name())).unwrap_or_default()
+    }
+
+    /// Warns of a strategy that is asked for where there is one writer at a time.
+    pub(crate) fn warn_of_no_effect(self, reader: &mut Reader, kind: StoreKind, source: Option<&DataSourceSettings>) {
+        let one_writer = match (kind, source.map(|source| &source.url)) {
+            (StoreKind::Memory, _) => "a store in memory",
+            (_, Some(DataSourceUrl::Sqlite { .. })) => "SQLite",
+            _ => return,
+        };
+        if self != PollingStrategy::Lock && reader.given(KEY).is_some() {
+            reader.warn(KEY, format!("no effect: {one_writer} has one writer at a time and works as with `lock`"));
         }
-        strategy
     }
 }

@@ -66,7 +66,8 @@ impl Profile {
     }
 
     pub(crate) fn read(reader: &mut Reader) -> Self {
-        let profile = Self::ALL.into_iter().find(|one| reader.chose("carnelian.profile", one.name())).unwrap_or_default();
+        let profile =
+            Self::ALL.into_iter().find(|one| reader.chose("carnelian.profile", one.name())).unwrap_or_default();
         reader.set_defaults(profile.defaults());
         profile
     }

@@ -9,17 +9,12 @@ mod acquisition;
 mod beside_quartz;
 #[path = "suite/completion.rs"]
 mod completion;
-#[cfg(feature = "test-util")]
-#[path = "suite/faults.rs"]
-mod faults;
 #[path = "suite/fencing.rs"]
 mod fencing;
 #[path = "suite/firing.rs"]
 mod firing;
 #[path = "suite/intervals.rs"]
 mod intervals;
-#[path = "suite/job_types.rs"]
-mod job_types;
 #[path = "suite/membership.rs"]
 mod membership;
 #[path = "suite/misfires.rs"]

@@ -1,17 +1,17 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
-use super::fire::{Firable, Firing, fire_id};
 use super::claim::Again;
+use super::fire::{Firable, Firing, fire_id};
 use super::overlap::{Passed, is_written, pass};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::acquisition::{Batch, order};
+use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
 use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Selection};
 use crate::store::transaction::overtaken;
-use crate::settings::PollingStrategy;
 use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Overlap, Transition, Trigger};
 use std::collections::BTreeSet;
@@ -40,7 +40,8 @@ impl JobStore {
     /// # Errors
     /// [`Error::Fenced`] if `owner` is not registered under this incarnation: it was declared dead.
     pub fn acquire(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
-        match self.polling_strategy()? {
+        // If the database does not say what it can do, the lock is right on any of them.
+        match self.polling_strategy().unwrap_or_default() {
             PollingStrategy::Lock => self.take(owner, request, None),
             PollingStrategy::Fetch => self.fetch(owner, request, false),
             PollingStrategy::LockAndFetch => self.fetch(owner, request, true),

@@ -55,7 +55,8 @@ impl JobStore {
             return Ok(brought);
         }
         let is_in_turn = claims && self.claims.fetch_add(1, Ordering::Relaxed) % TURN == TURN - 1;
-        let (plain, others): (Vec<&Seen>, Vec<&Seen>) = seen.iter().partition(|one| claims && one.is_plain && !is_in_turn);
+        let (plain, others): (Vec<&Seen>, Vec<&Seen>) =
+            seen.iter().partition(|one| claims && one.is_plain && !is_in_turn);
         if !plain.is_empty() {
             brought = self.claim(owner, request, &plain)?;
         }

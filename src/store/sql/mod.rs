@@ -23,8 +23,8 @@ use connection::Connection;
 use dialect::{Failure, Hold};
 use pool::{Connections, Lease};
 use session::SqlSession;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What an [`SqlDatabase`] is opened with.
@@ -136,7 +136,9 @@ impl Database for SqlDatabase {
         let worked = match begin {
             Begin::Reading | Begin::Writing => work(&mut session),
             Begin::Locking(lock) => session.lock(lock).and_then(|()| work(&mut session)),
-            Begin::BesideClaims => session.lock_as(Lock::TriggerAccess, Hold::BesideClaims).and_then(|()| work(&mut session)),
+            Begin::BesideClaims => {
+                session.lock_as(Lock::TriggerAccess, Hold::BesideClaims).and_then(|()| work(&mut session))
+            }
             Begin::Claiming => session.lock_as(Lock::TriggerAccess, Hold::Shared).and_then(|()| work(&mut session)),
         };
         let statements = session.statements();
@@ -224,7 +226,8 @@ impl Database for SqlDatabase {
             return Ok(*self.passes_over_locked.get_or_init(|| dialect::passes_over_locked(self.backend, "")));
         };
         let mut lease = self.connection("ask for the version")?;
-        let version = SqlSession::new(self, &mut lease, "ask for the version").server_version(text)?;
+        let version = SqlSession::new(self, &mut lease, "ask for the version").server_version(text);
+        let version = version.inspect_err(|_| lease.break_off())?;
         Ok(*self.passes_over_locked.get_or_init(|| dialect::passes_over_locked(self.backend, &version)))
     }
 

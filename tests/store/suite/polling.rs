@@ -217,6 +217,20 @@ fn on_a_database_with_one_writer_every_strategy_is_the_lock() {
     assert_eq!(commits, if has_rows_to_lock { 2 } else { 1 }, "fences, then the claim");
 }
 
+/// A node of Quartz knows nothing of claims: while one is there, triggers are taken under the lock as it does.
+#[test]
+fn beside_a_node_of_quartz_every_strategy_is_the_lock() {
+    let cluster = Cluster::with(open, |settings| settings.polling_strategy = PollingStrategy::LockAndFetch);
+    let mut a = cluster.node("A");
+    super::beside_quartz::java_joins(&cluster, &mut a);
+    assert_eq!(a.store.polling_strategy().unwrap(), PollingStrategy::Lock);
+    cluster.schedule(job("j"), [once("t", "j", NOW)]);
+    let before = cluster.opened.database.counts().commits;
+    let fired = a.acquire().fired;
+    assert_eq!((names(&fired), cluster.opened.database.counts().commits - before), (vec!["t"], 1));
+    a.complete(&fired[0]);
+}
+
 /// A claim waits for nobody who holds the lock, on PostgreSQL; on MySQL for those who hold it alone.
 #[test]
 fn what_is_held_by_another_is_passed_over() {

@@ -4,11 +4,11 @@ use super::triggers::KEY;
 use super::{time, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
+use crate::store::sql::bulk::transpose;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use crate::store::sql::bulk::transpose;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
@@ -48,8 +48,10 @@ impl SqlSession<'_, '_> {
                 vec![(by_key("", ""), String::new(), (before, Vec::new()))]
             }
             backend => {
-                let table = if backend == Backend::Mysql { "{p}TRIGGERS t FORCE INDEX (PRIMARY)" } else { "{p}TRIGGERS t" };
-                let piece = |(condition, values)| (table.to_owned(), format!(" AND ({condition})"), (Vec::new(), values));
+                let table =
+                    if backend == Backend::Mysql { "{p}TRIGGERS t FORCE INDEX (PRIMARY)" } else { "{p}TRIGGERS t" };
+                let piece =
+                    |(condition, values)| (table.to_owned(), format!(" AND ({condition})"), (Vec::new(), values));
                 self.conditions(&KEY, &rows).into_iter().map(piece).collect()
             }
         }
