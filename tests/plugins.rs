@@ -162,7 +162,7 @@ fn failures_and_vetoes_have_their_own_words() {
 
 /// Loops until it is told to stop.
 fn until_stopped(ctx: &mut JobContext) -> Result<(), JobError> {
-    while !ctx.wait(Duration::from_secs(60)) {}
+    while ctx.wait(Duration::from_secs(60)) {}
     Ok(())
 }
 

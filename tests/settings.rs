@@ -351,6 +351,8 @@ fn plugin_of(key: &str) -> &'static str {
         "plugin.db.class=LoggingTriggerHistoryPlugin"
     } else if has(&["cleanShutdown"]) {
         "plugin.db.class=ShutdownHookPlugin"
+    } else if has(&["defaultMaxRunTime"]) {
+        "plugin.db.class=JobInterruptMonitorPlugin"
     } else {
         ""
     }

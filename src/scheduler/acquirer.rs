@@ -247,7 +247,7 @@ impl Acquirer {
         self.reserved.sort_by_key(|held| held.due);
         self.count_reserved();
         self.take_over(owner, brought.fired);
-        self.is_in_doubt = false;
+        self.is_in_doubt = brought.is_in_doubt;
         self.is_more = count + brought.overtaken >= max;
         if count + passed > 0 {
             return Ok(Found::Something);

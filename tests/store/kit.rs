@@ -129,6 +129,16 @@ impl Cluster {
         Node { store, me: Membership::new(name) }
     }
 
+    /// A node that takes due triggers in another way than the others.
+    pub fn node_polling(&self, name: &str, strategy: PollingStrategy) -> Node {
+        let mut node = self.stranger(name);
+        let settings = StoreSettings { polling_strategy: strategy, ..self.settings.clone() };
+        let database: Arc<dyn Database> = Arc::clone(&self.opened.database) as _;
+        node.store = JobStore::new(database, Arc::clone(&self.clock) as _, settings);
+        assert!(node.check_in().registered, "{name}");
+        node
+    }
+
     /// The node's next transaction for `purpose` is held up until `meanwhile` has happened.
     pub fn hold_up(&self, node: &mut Node, purpose: &'static str, meanwhile: impl FnOnce() + Send + 'static) {
         let inner: Arc<dyn Database> = Arc::clone(&self.opened.database) as _;

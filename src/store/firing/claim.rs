@@ -65,7 +65,10 @@ impl JobStore {
                 Ok(more) => brought.add(more),
                 Err(error) if brought.fired.is_empty() => return Err(error),
                 // What has begun must run; the next look finds the others again.
-                Err(error) => log::debug!("acquired a part only error={error}"),
+                Err(error) => {
+                    log::debug!("acquired a part only error={error}");
+                    brought.is_in_doubt = true;
+                }
             }
         }
         let place: BTreeMap<&TriggerKey, usize> = seen.iter().enumerate().map(|(at, one)| (&one.key, at)).collect();

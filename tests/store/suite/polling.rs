@@ -24,6 +24,18 @@ fn racing_nodes_fire_each_trigger_once() {
     let cluster = Cluster::new(open);
     let one_shots = if cluster.opened.database.claims_rows().unwrap() { 1_500 } else { 150 };
     let nodes: Vec<Node> = ["A", "B", "C", "D"].map(|name| cluster.node(name)).into();
+    race(&cluster, &nodes, one_shots);
+}
+
+/// In a rolling change of the setting nodes of every strategy meet.
+#[test]
+fn nodes_of_different_strategies_share_a_backlog() {
+    let cluster = Cluster::new(open);
+    let nodes: Vec<Node> = PollingStrategy::ALL.map(|strategy| cluster.node_polling(strategy.name(), strategy)).into();
+    race(&cluster, &nodes, 150);
+}
+
+fn race(cluster: &Cluster, nodes: &[Node], one_shots: usize) {
     let shots = (0..one_shots).map(|i| {
         let ignoring = once(&format!("s{i}"), "plain", NOW - i64::try_from(i % 7).unwrap());
         ignoring.misfire(MisfireInstruction::Ignore).build().unwrap()
@@ -44,7 +56,7 @@ fn racing_nodes_fire_each_trigger_once() {
     let fences: Mutex<BTreeMap<TriggerKey, Vec<(i64, i64)>>> = Mutex::default();
     let total = one_shots + 20 + 10 * 31;
     std::thread::scope(|scope| {
-        for node in &nodes {
+        for node in nodes {
             let (fires, fences) = (&fires, &fences);
             scope.spawn(move || {
                 // A lone job of another node, or triggers that others hold, may leave nothing for a while.
@@ -222,9 +234,9 @@ fn on_a_database_with_one_writer_every_strategy_is_the_lock() {
 fn beside_a_node_of_quartz_every_strategy_is_the_lock() {
     let cluster = Cluster::with(open, |settings| settings.polling_strategy = PollingStrategy::LockAndFetch);
     let mut a = cluster.node("A");
+    cluster.schedule(job("j"), [once("t", "j", NOW)]);
     super::beside_quartz::java_joins(&cluster, &mut a);
     assert_eq!(a.store.polling_strategy().unwrap(), PollingStrategy::Lock);
-    cluster.schedule(job("j"), [once("t", "j", NOW)]);
     let before = cluster.opened.database.counts().commits;
     let fired = a.acquire().fired;
     assert_eq!((names(&fired), cluster.opened.database.counts().commits - before), (vec!["t"], 1));
@@ -255,5 +267,39 @@ fn what_is_held_by_another_is_passed_over() {
     if let Some(brought) = inner {
         assert_eq!((names(&brought.fired), brought.overtaken), (vec!["u"], 1));
         assert_eq!(names(&a.acquire().fired), ["t"], "what was let go is taken by the next look");
+    }
+}
+
+/// Fires that have begun are run even if the rest of the look fails, and whoever runs them is told to look for others of
+/// which nobody knows.
+#[cfg(feature = "test-util")]
+#[test]
+fn a_look_of_which_a_part_fails_brings_what_has_begun() {
+    use carnelian::FailureClass;
+    use carnelian::store::faults::Fault;
+    let mut parts = 0;
+    for n in 1.. {
+        let cluster = Cluster::with(open, |settings| settings.polling_strategy = PollingStrategy::LockAndFetch);
+        let a = cluster.node("A");
+        let claims = a.store.polling_strategy().unwrap() == PollingStrategy::LockAndFetch;
+        cluster.schedule(job("j"), [once("t", "j", NOW)]);
+        cluster.schedule(lone_job("k"), [once("u", "k", NOW)]);
+        cluster.opened.database.plan().plan(n, Fault::Statement(FailureClass::Permanent));
+        let brought = a.try_acquire(10);
+        let was_met = !cluster.opened.database.plan().cancel();
+        match brought {
+            Ok(brought) if brought.fired.len() == 2 => assert!(!brought.is_in_doubt && !was_met, "{n}"),
+            Ok(brought) => {
+                assert_eq!((names(&brought.fired), brought.is_in_doubt), (vec!["t"], true), "{n}");
+                assert_eq!(cluster.fires(), ["t/EXECUTING@A"]);
+                assert_eq!(names(&a.acquire().fired), ["u"], "the next look brings the rest");
+                parts += 1;
+            }
+            Err(_) => assert!(cluster.fires().is_empty(), "{n}"),
+        }
+        if !was_met {
+            assert_eq!(parts > 0, claims);
+            return;
+        }
     }
 }
