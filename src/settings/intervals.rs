@@ -7,6 +7,9 @@ use std::time::Duration;
 /// A node distrusts itself so long before its peers may convict it.
 const MARGIN: Duration = Duration::from_millis(1500);
 
+/// Whether it applies, the keys with their values, and what comes of it.
+type Rule<'a> = (bool, &'a [(&'static str, Duration)], &'static str);
+
 /// A pair of settings that is unsafe together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -56,7 +59,7 @@ impl Settings {
         let deadline = ("carnelian.shutdown.deadline", self.shutdown.deadline);
         let stop = ("carnelian.job.stopWait", executions.stop_wait);
 
-        let cluster: [(bool, &[(&'static str, Duration)], &'static str); 8] = [
+        let cluster: [Rule<'_>; 8] = [
             (
                 tolerance.1 <= MARGIN,
                 &[tolerance],
@@ -103,7 +106,7 @@ impl Settings {
                  there is none",
             ),
         ];
-        let alone: [(bool, &[(&'static str, Duration)], &'static str); 4] = [
+        let alone: [Rule<'_>; 4] = [
             (
                 poll.1 >= misfire.1,
                 &[poll, misfire],
