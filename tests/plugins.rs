@@ -7,8 +7,8 @@ mod support;
 
 use carnelian::settings::{Settings, SettingsLoader};
 use carnelian::{
-    FireEvent, FireOutcome, GroupMatcher, HistoryQuery, Job, JobContext, JobDataMap, JobDetail, JobError, JobKey,
-    JobPolicy, Scheduler, SimpleSchedule, Trigger, TriggerKey, TriggerListener,
+    FireEvent, GroupMatcher, Job, JobContext, JobDataMap, JobDetail, JobError, JobKey, JobPolicy, Scheduler,
+    SimpleSchedule, StopReason, Trigger, TriggerKey, TriggerListener,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -160,12 +160,6 @@ fn failures_and_vetoes_have_their_own_words() {
     scheduler.shutdown(true);
 }
 
-/// Loops until it is told to stop.
-fn until_stopped(ctx: &mut JobContext) -> Result<(), JobError> {
-    while ctx.wait(Duration::from_secs(60)) {}
-    Ok(())
-}
-
 /// LT-83: `JobInterruptMonitorPlugin` as Quartz has it: who asks for it in the job's data is interrupted after `MaxRunTime`,
 /// or after the plugin's own time; nobody else.
 #[test]
@@ -174,6 +168,13 @@ fn runs_that_take_too_long_are_interrupted_as_the_plugin_says() {
          plugin.m.defaultMaxRunTime = 300\n";
     let settings = Settings::from_text("test", properties, |_| None).unwrap();
     assert!(settings.warnings().is_empty(), "{:?}", settings.warnings());
+    let stopped: Arc<Mutex<Vec<(String, Option<StopReason>)>>> = Arc::default();
+    let noted = Arc::clone(&stopped);
+    let until_stopped = move |ctx: &mut JobContext| {
+        while ctx.wait(Duration::from_secs(60)) {}
+        noted.lock().push((ctx.job().key().name().to_owned(), ctx.stop_reason()));
+        Ok::<(), JobError>(())
+    };
     let scheduler = Scheduler::builder().settings(settings).job_fn("loop", until_stopped).build().unwrap();
     scheduler.start().unwrap();
     let job = |name: &str| JobDetail::builder(JobKey::named(name), "loop").durable(true);
@@ -193,18 +194,11 @@ fn runs_that_take_too_long_are_interrupted_as_the_plugin_says() {
         scheduler.add_job(&job, false).unwrap();
         scheduler.trigger_job(&key, JobDataMap::new()).unwrap();
     }
-    let ended = || -> Vec<(String, FireOutcome)> {
-        let rows = scheduler.history(&HistoryQuery::new()).unwrap();
-        let mut ended: Vec<_> = rows
-            .into_iter()
-            .map(|row| (row.job.map_or_else(String::new, |job| job.name().to_owned()), row.outcome))
-            .collect();
-        ended.sort_by(|a, b| a.0.cmp(&b.0));
-        ended
-    };
-    wait_until("three are interrupted", LONG, || ended().len() >= 3);
-    let timed_out = |name: &str| (name.to_owned(), FireOutcome::TimedOut);
-    assert_eq!(ended(), ["by its data", "by text", "by the plugin"].map(timed_out));
+    wait_until("three are interrupted", LONG, || stopped.lock().len() >= 3);
+    let mut interrupted = stopped.lock().clone();
+    interrupted.sort_by(|a, b| a.0.cmp(&b.0));
+    let timed_out = |name: &str| (name.to_owned(), Some(StopReason::TimedOut));
+    assert_eq!(interrupted, ["by its data", "by text", "by the plugin"].map(timed_out));
     wait_until("the others run on", LONG, || scheduler.running_here().len() == 4);
     let running = scheduler.running_here();
     assert!(running.iter().all(|run| scheduler.interrupt_fire(&run.fire_id)));
