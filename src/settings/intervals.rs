@@ -177,8 +177,8 @@ mod tests {
                 "declared dead",
             ),
             (
-                "jobStore.clusterCheckinInterval = 999",
-                "jobStore.clusterCheckinInterval = 1000",
+                "jobStore.clusterCheckinInterval = 999\njobStore.dbRetryInterval = 1000",
+                "jobStore.clusterCheckinInterval = 1000\njobStore.dbRetryInterval = 1000",
                 "more than once a second",
             ),
             (
