@@ -160,6 +160,9 @@ fn failures_and_vetoes_have_their_own_words() {
     scheduler.shutdown(true);
 }
 
+/// Which runs have ended, and why they were told to stop.
+type Stopped = Arc<Mutex<Vec<(String, Option<StopReason>)>>>;
+
 /// LT-83: `JobInterruptMonitorPlugin` as Quartz has it: who asks for it in the job's data is interrupted after `MaxRunTime`,
 /// or after the plugin's own time; nobody else.
 #[test]
@@ -168,7 +171,7 @@ fn runs_that_take_too_long_are_interrupted_as_the_plugin_says() {
          plugin.m.defaultMaxRunTime = 300\n";
     let settings = Settings::from_text("test", properties, |_| None).unwrap();
     assert!(settings.warnings().is_empty(), "{:?}", settings.warnings());
-    let stopped: Arc<Mutex<Vec<(String, Option<StopReason>)>>> = Arc::default();
+    let stopped = Stopped::default();
     let noted = Arc::clone(&stopped);
     let until_stopped = move |ctx: &mut JobContext| {
         while ctx.wait(Duration::from_secs(60)) {}
