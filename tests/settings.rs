@@ -324,6 +324,7 @@ fn every_key_with_an_effect_changes_the_settings() {
             (_, Kind::Url) => "sqlite:other.db".to_owned(),
             (_, Kind::Bool) if row.default == DefaultValue::Value("true") => "false".to_owned(),
             (_, Kind::Bool) => "true".to_owned(),
+            (_, Kind::Labels) => "zone=eu".to_owned(),
             (_, Kind::Zone) => "Europe/Berlin".to_owned(),
             (_, Kind::Choice(words)) => words.last().unwrap().to_string(),
             (_, Kind::Millis { .. } | Kind::Duration { .. }) => "2001".to_owned(),
@@ -360,7 +361,7 @@ fn plugin_of(key: &str) -> &'static str {
 fn differs(one: &Settings, other: &Settings) -> bool {
     let parts = |s: &Settings| {
         let revealed = s.data_source.as_ref().map(|source| source.url.reveal().to_owned());
-        let rest = (&s.executions, &s.shutdown, &s.history, &s.plugins);
+        let rest = (&s.executions, &s.shutdown, &s.history, &s.plugins, &s.node);
         let parts = (&s.scheduler, &s.thread_pool, &s.job_store, &s.data_source, &s.cluster, rest);
         format!("{parts:?} {revealed:?}")
     };

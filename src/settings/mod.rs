@@ -15,6 +15,7 @@ mod job_store;
 pub mod keys;
 mod loader;
 mod nearest;
+mod node;
 mod plugin;
 mod problem;
 mod properties;
@@ -38,6 +39,7 @@ pub use executions::ExecutionSettings;
 pub use history::{HistoryRecord, HistorySettings};
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
+pub use node::{Labels, LabelsError, NodeRole, NodeSettings};
 pub use plugin::{JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin};
 pub use problem::{SettingsError, SettingsErrorKind, SettingsErrors, SettingsWarning};
 pub use scheduler::{InstanceIdSetting, SchedulerSettings};
@@ -62,6 +64,8 @@ pub struct Settings {
     pub job_store: JobStoreSettings,
     /// The database, unless jobs live in memory: the one that `jobStore.dataSource` names.
     pub data_source: Option<DataSourceSettings>,
+    /// What this node tells the others of itself.
+    pub node: NodeSettings,
     /// What nodes do about each other.
     pub cluster: ClusterSettings,
     /// What is written down of the fires that have ended.
@@ -140,6 +144,7 @@ impl Settings {
         Self {
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),
             data_source: DataSourceSettings::read(reader, &mut job_store),
+            node: NodeSettings::read(reader),
             cluster: ClusterSettings::read(reader, clustered),
             history: HistorySettings::read(reader),
             executions: ExecutionSettings::read(reader),
@@ -167,6 +172,7 @@ impl fmt::Debug for Settings {
             .field("thread_pool", &self.thread_pool)
             .field("job_store", &self.job_store)
             .field("data_source", &self.data_source)
+            .field("node", &self.node)
             .field("cluster", &self.cluster)
             .field("history", &self.history)
             .field("executions", &self.executions)
