@@ -73,7 +73,8 @@ pub enum Command {
         /// The fire, as `running` shows it
         fire: String,
     },
-    /// The nodes with their last check-in, or one of them with everything it says of itself; exit code 1 if there is none
+    /// The nodes with their last check-in, or one of them with everything it says of itself; exit code 1 if it is not
+    /// there or silent
     Cluster(Cluster),
     /// Jobs that no live node can run, since when, and why; exit code 1 if it cannot be told
     Orphans(Orphans),

@@ -24,7 +24,8 @@ pub fn cluster(store: &JobStore, output: Output, which: &Cluster) -> Outcome {
         complain(&format!("there is no node `{name}`: `carnelian cluster` lists them"));
         return Err(Failure::No);
     };
-    output.answer(document(&node), || everything(&node, now_ms))
+    output.answer(document(&node), || everything(&node, now_ms))?;
+    if node.alive { Ok(()) } else { Err(Failure::No) }
 }
 
 fn all(store: &JobStore, output: Output, now_ms: i64) -> Outcome {
