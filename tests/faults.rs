@@ -294,7 +294,7 @@ fn operations() -> Vec<Operation> {
             },
             ..usual("audit", |c, _| c.audit().map(drop))
         },
-        usual("clean_up", |c, _| c.clean_up().map(drop)),
+        Operation { whole: false, ..usual("clean_up", |c, _| c.clean_up().map(drop)) },
     ]
 }
 
