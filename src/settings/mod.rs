@@ -8,6 +8,7 @@
 
 mod cluster;
 mod data_source;
+mod definitions;
 mod duration;
 mod executions;
 mod history;
@@ -36,6 +37,7 @@ pub use crate::node::{Labels, LabelsError, NodeRole};
 pub use crate::trigger::TriggerOrder;
 pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
 pub use data_source::DataSourceSettings;
+pub use definitions::DefinitionSettings;
 pub use executions::ExecutionSettings;
 pub use history::{HistoryRecord, HistorySettings};
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
@@ -71,6 +73,8 @@ pub struct Settings {
     pub cluster: ClusterSettings,
     /// What is written down of the fires that have ended.
     pub history: HistorySettings,
+    /// What is done with jobs that are defined in code.
+    pub definitions: DefinitionSettings,
     /// How running fires are watched.
     pub executions: ExecutionSettings,
     /// How a node ends.
@@ -148,6 +152,7 @@ impl Settings {
             node: NodeSettings::read(reader),
             cluster: ClusterSettings::read(reader, clustered),
             history: HistorySettings::read(reader),
+            definitions: DefinitionSettings::read(reader),
             executions: ExecutionSettings::read(reader),
             shutdown: ShutdownSettings::read(reader),
             plugins: PluginSettings::read(reader),
@@ -176,6 +181,7 @@ impl fmt::Debug for Settings {
             .field("node", &self.node)
             .field("cluster", &self.cluster)
             .field("history", &self.history)
+            .field("definitions", &self.definitions)
             .field("executions", &self.executions)
             .field("shutdown", &self.shutdown)
             .field("plugins", &self.plugins)
