@@ -346,6 +346,7 @@ fn operations() -> Vec<Operation> {
             },
             ..usual("audit", |c, _| c.audit().map(drop))
         },
+        Operation { whole: false, ..usual("clean_up", |c, _| c.clean_up().map(drop)) },
     ]
 }
 

@@ -324,6 +324,7 @@ fn every_key_with_an_effect_changes_the_settings() {
             (_, Kind::Url) => "sqlite:other.db".to_owned(),
             (_, Kind::Bool) if row.default == DefaultValue::Value("true") => "false".to_owned(),
             (_, Kind::Bool) => "true".to_owned(),
+            (_, Kind::Labels) => "zone=eu".to_owned(),
             (_, Kind::Zone) => "Europe/Berlin".to_owned(),
             (_, Kind::Choice(words)) => words.last().unwrap().to_string(),
             (_, Kind::Millis { .. } | Kind::Duration { .. }) => "2001".to_owned(),

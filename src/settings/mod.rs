@@ -17,6 +17,7 @@ mod job_store;
 pub mod keys;
 mod loader;
 mod nearest;
+mod node;
 mod plugin;
 mod polling;
 mod problem;
@@ -35,6 +36,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+pub use crate::node::{Labels, LabelsError, NodeRole};
 pub use crate::trigger::TriggerOrder;
 pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
 pub use data_source::DataSourceSettings;
@@ -44,6 +46,7 @@ pub use history::{HistoryRecord, HistorySettings};
 pub use intervals::UnsafeInterval;
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
+pub use node::NodeSettings;
 pub use plugin::{
     InterruptMonitorPlugin, JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin,
 };
@@ -75,6 +78,8 @@ pub struct Settings {
     pub job_store: JobStoreSettings,
     /// The database, unless jobs live in memory: the one that `jobStore.dataSource` names.
     pub data_source: Option<DataSourceSettings>,
+    /// What this node tells the others of itself.
+    pub node: NodeSettings,
     /// What nodes do about each other.
     pub cluster: ClusterSettings,
     /// What is written down of the fires that have ended.
@@ -159,6 +164,7 @@ impl Settings {
             profile,
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),
             data_source,
+            node: NodeSettings::read(reader),
             cluster: ClusterSettings::read(reader, clustered),
             history: HistorySettings::read(reader),
             definitions: DefinitionSettings::read(reader),
@@ -188,6 +194,7 @@ impl fmt::Debug for Settings {
             .field("thread_pool", &self.thread_pool)
             .field("job_store", &self.job_store)
             .field("data_source", &self.data_source)
+            .field("node", &self.node)
             .field("cluster", &self.cluster)
             .field("history", &self.history)
             .field("definitions", &self.definitions)

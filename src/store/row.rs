@@ -2,10 +2,12 @@
 
 mod definition;
 mod history;
+mod node;
 mod snapshot;
 
 pub use definition::DefinitionRow;
 pub use history::{EndRow, HistoryFilter, HistoryRow};
+pub use node::NodeRow;
 pub use snapshot::Snapshot;
 
 use crate::key::{JobKey, TriggerKey};

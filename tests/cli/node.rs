@@ -15,7 +15,7 @@ impl Node {
         Self::spawn(&mut place.command(&["node"]))
     }
 
-    fn spawn(command: &mut Command) -> Self {
+    pub fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut ready = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
@@ -42,7 +42,7 @@ impl Drop for Node {
     }
 }
 
-fn until(what: &str, mut reached: impl FnMut() -> bool) {
+pub fn until(what: &str, mut reached: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(30);
     while !reached() {
         assert!(Instant::now() < end, "waited too long until {what}");

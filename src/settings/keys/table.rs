@@ -256,6 +256,18 @@ pub const KEYS: &[Key] = &[
     // Only here
     key("carnelian.profile", Kind::Choice(&["quartz", "db-scheduler", "logi"]), "quartz",
         "Whose defaults hold for keys that are not given: see `choosing-a-profile.md`."),
+    optional("carnelian.scheduler.nodeName", Kind::Name { most: 200 },
+        "The name of the machine or place of this node, which stays when it is started again.")
+        .derived("address and host name, as `10.1.2.3_web7`"),
+    optional("carnelian.node.displayName", Kind::Name { most: 200 }, "What people call this node.")
+        .derived("its `scheduler.instanceId`"),
+    optional("carnelian.node.labels", Kind::Labels,
+        "What sets this node apart from others: names of 1 to 63 letters, digits, `.`, `_`, `-` and `/`, each with a value; at most 32."),
+    key("carnelian.scheduler.role", Kind::Choice(&["worker", "observer"]), "worker",
+        "Whether this node runs jobs, or only checks in and looks after the others."),
+    optional("carnelian.application.name", Kind::Name { most: 120 }, "The application that this scheduler is a part of, for people.")
+        .derived("as `scheduler.instanceName`"),
+    optional("carnelian.application.version", Kind::Name { most: 120 }, "Its version, for people: what a rolling update looks at."),
     key("carnelian.scheduler.pollInterval", Kind::Duration { least: 10, most: YEAR }, "1s",
         "How often a node looks for work that other nodes have stored: they send no signal. At most scheduler.idleWaitTime."),
     key("carnelian.scheduler.heartbeatInterval", Kind::Duration { least: 100, most: YEAR }, "5s",
@@ -300,6 +312,8 @@ pub const KEYS: &[Key] = &[
         "How long a fire stays in the history."),
     key("carnelian.history.maxRows", Kind::Count { least: 1, most: 1_000_000_000 }, "100000",
         "How many fires stay in the history at most, the newest."),
+    key("carnelian.history.cleanUpInterval", Kind::Duration { least: 100, most: YEAR }, "1m",
+        "How often what is too old, or too much, is forgotten, by the node that serves longest."),
     key("carnelian.job.stuckAfter", Kind::Duration { least: 1, most: YEAR }, "5m",
         "After how long without progress a job that reports its progress counts as stuck, if its policy says nothing."),
     key("carnelian.job.stopAttempts", Kind::Count { least: 1, most: 1_000 }, "3",

@@ -7,13 +7,14 @@ mod executions;
 mod fires;
 mod history;
 mod journal;
+mod nodes;
 mod types;
 mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
     BeatRow, CalendarRow, CancelRow, CheckpointRow, DefinitionRow, FiredRow, HistoryRow, InstanceRow, JobRow,
-    JobTypeRow, JobVersionRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    JobTypeRow, JobVersionRow, NodeRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -43,6 +44,7 @@ struct Tables {
     fired: Journaled<String, FiredRow>,
     recoveries: Journaled<String, RecoveryRow>,
     instances: Journaled<String, InstanceRow>,
+    nodes: Journaled<String, NodeRow>,
     paused_groups: Journaled<String, ()>,
     calendars: Journaled<String, CalendarRow>,
     checkpoints: Journaled<String, CheckpointRow>,
@@ -65,6 +67,7 @@ impl Tables {
         self.fired.commit();
         self.recoveries.commit();
         self.instances.commit();
+        self.nodes.commit();
         self.paused_groups.commit();
         self.calendars.commit();
         self.checkpoints.commit();
@@ -86,6 +89,7 @@ impl Tables {
         self.fired.roll_back();
         self.recoveries.roll_back();
         self.instances.roll_back();
+        self.nodes.roll_back();
         self.paused_groups.roll_back();
         self.calendars.roll_back();
         self.checkpoints.roll_back();

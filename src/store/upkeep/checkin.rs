@@ -1,7 +1,8 @@
 //! Check-in: say "I am alive", learn who is not, learn whether we were thought dead.
 
-use super::{Checkin, Membership, Recovered};
+use super::{Checkin, Membership, Recovered, nodes};
 use crate::error::Result;
+use crate::node::NodeReport;
 use crate::rules::failover::{self, Observer, Suspect, millis};
 use crate::store::row::{FiredState, InstanceRow, Selection};
 use crate::store::transaction::random_hex;
@@ -26,7 +27,7 @@ impl JobStore {
         let Some(owner) = me.owner() else {
             return self.register(me, begun, checkin);
         };
-        let (registered, seen) = self.heartbeat(&owner)?;
+        let (registered, seen) = self.heartbeat(&owner, me.node.as_ref())?;
         if !registered {
             // H6: somebody convicted us while we lived. What we hold is lost; we come back as another incarnation.
             me.incarnation = None;
@@ -46,12 +47,15 @@ impl JobStore {
         Ok(checkin)
     }
 
-    /// The short transaction without a lock: own row, then everybody's.
-    fn heartbeat(&self, owner: &Owner) -> Result<(bool, Seen)> {
+    /// The short transaction without a lock: own rows, then everybody's.
+    fn heartbeat(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, Seen)> {
         let mut answer = (false, Seen::default());
         self.once("check in", Begin::Writing, &mut |s| {
             let now_ms = s.now_ms()?;
             let registered = s.touch_instance(owner, now_ms)?;
+            if let Some(node) = node.filter(|_| registered) {
+                s.put_node(&nodes::row(&owner.instance, node, now_ms))?;
+            }
             answer = (registered, Seen { now_ms, instances: s.instances()?, with_fires: s.instances_with_fires()? });
             Ok(())
         })?;
@@ -83,7 +87,7 @@ impl JobStore {
         let mut published = 0;
         self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
             let now_ms = s.now_ms()?;
-            let joined = s.draw_fences(None, 1)?.unwrap_or_default();
+            let joined = nodes::place(me.node.as_ref(), s.draw_fences(None, 1)?.unwrap_or_default());
             s.put_instance(&InstanceRow {
                 name: me.instance.clone(),
                 last_checkin_ms: now_ms,
@@ -91,6 +95,9 @@ impl JobStore {
                 incarnation: Some(incarnation.clone()),
                 joined,
             })?;
+            if let Some(node) = &me.node {
+                s.put_node(&nodes::row(&me.instance, node, now_ms))?;
+            }
             published = self.publish_in(s, &me.instance)?;
             seen = Seen { now_ms, instances: s.instances()?, with_fires: s.instances_with_fires()? };
             Ok(())
