@@ -1,5 +1,6 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
 
+mod alarm;
 pub mod calendar;
 pub mod clock;
 pub mod cron;
@@ -13,6 +14,7 @@ mod listener;
 mod local;
 mod matcher;
 mod message_format;
+mod meter;
 mod rules;
 mod scheduler;
 pub mod settings;
@@ -21,6 +23,7 @@ pub mod store;
 mod trigger;
 mod zone;
 
+pub use alarm::{Alarm, AlarmJob, AlarmKind};
 pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};

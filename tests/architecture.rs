@@ -13,10 +13,10 @@ use std::process::Command;
 const FLOORS: &[(&str, &[&str])] = &[
     ("streams", &["java"]),
     ("times", &["cron", "local", "zone"]),
-    ("error", &["error"]),
+    ("error", &["error", "meter"]),
     (
         "values",
-        &["key", "matcher", "data_map", "calendar", "trigger", "job", "job_file", "message_format", "store::row"],
+        &["key", "alarm", "matcher", "data_map", "calendar", "trigger", "job", "job_file", "message_format", "store::row"],
     ),
     ("settings", &["settings"]),
     ("rules", &["rules"]),

@@ -2,8 +2,8 @@
 
 use crate::job::FireOutcome;
 use crate::key::TriggerKey;
+use crate::meter::Counter;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What a service is doing.
@@ -147,8 +147,12 @@ counters! {
     recoveries_freed,
     /// Recovery triggers made for fires of failed nodes.
     recoveries_recovered,
+    /// Triggers made due again for fires of failed nodes.
+    recoveries_revived,
     /// Interrupted fires of failed nodes whose job asks for no recovery.
     recoveries_lost,
+    /// Runs that had died with their nodes or fallen silent, and that this node cleared away.
+    dead_executions,
     /// Triggers whose misfire instruction was applied.
     misfires,
     /// Times of triggers that were left out by their policies: the overlap, the catch-up window.
@@ -163,6 +167,8 @@ counters! {
     mended,
     /// Alarms for jobs that no living node can run: one for each before it is due, and one with each audit.
     orphaned_jobs,
+    /// Alarms raised.
+    alarms,
 }
 
 impl Counters {
@@ -177,20 +183,6 @@ impl Counters {
             FireOutcome::Lost => self.lost.add(1),
             FireOutcome::Misfired => self.misfires.add(1),
         }
-    }
-}
-
-/// One number that only grows.
-#[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    pub(crate) fn add(&self, count: usize) {
-        self.0.fetch_add(count as u64, Ordering::Relaxed);
-    }
-
-    pub(crate) fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -12,6 +12,8 @@ mod firing;
 mod history;
 mod job_types;
 mod memory;
+pub(crate) mod meters;
+mod monitor;
 mod open;
 pub mod row;
 mod schedule_row;
@@ -21,8 +23,8 @@ mod transaction;
 mod upkeep;
 
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, OrphanRows,
-    Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, MonitorRows,
+    OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{
@@ -32,6 +34,7 @@ pub use firing::{
 pub use history::HistoryQuery;
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
+pub use monitor::ClusterLoad;
 pub use open::open;
 pub use upkeep::{
     AuditPass, Beat, BeatPass, Checkin, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger, Heartbeat,
@@ -125,6 +128,7 @@ pub struct JobStore {
     beside_quartz: Arc<AtomicBool>,
     /// What is known of job types, by the node that this is the store of.
     known: Arc<parking_lot::RwLock<job_types::Known>>,
+    meters: Arc<meters::StoreMeters>,
 }
 
 impl JobStore {
@@ -138,6 +142,7 @@ impl JobStore {
             dead_fires: None,
             beside_quartz: Arc::default(),
             known: Arc::default(),
+            meters: Arc::default(),
         }
     }
 
@@ -154,6 +159,11 @@ impl JobStore {
 
     fn note_members(&self, members: &[row::InstanceRow]) {
         self.beside_quartz.store(members.iter().any(|member| member.incarnation.is_none()), Ordering::Relaxed);
+    }
+
+    /// What it has counted of its transactions.
+    pub(crate) fn meters(&self) -> &meters::StoreMeters {
+        &self.meters
     }
 
     /// The database below.

@@ -6,6 +6,7 @@ mod executions;
 mod fires;
 mod history;
 mod journal;
+mod monitor;
 mod types;
 mod work;
 
