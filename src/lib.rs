@@ -35,8 +35,9 @@ pub use key::{
 pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP, Scheduler,
-    SchedulerBuilder, SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason, Submission,
+    CounterValues, Executor, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP,
+    Scheduler, SchedulerBuilder, SchedulerMetadata, SchedulerStatus, ServiceHealth, ServiceState, ShutdownReport,
+    StopReason, Submission,
 };
 
 pub use signal::{Signal, Woken};

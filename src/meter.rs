@@ -60,13 +60,14 @@ impl Histogram {
     pub(crate) fn observe(&self, duration: Duration) {
         let at = BOUNDS.partition_point(|(most_ms, _)| Duration::from_millis(*most_ms) < duration);
         let Some(bucket) = self.buckets.get(at) else { return };
-        bucket.count.fetch_add(1, Ordering::Relaxed);
         bucket.nanos.fetch_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        // Afterwards: who has seen the count sees the sum.
+        bucket.count.fetch_add(1, Ordering::Release);
     }
 
     pub(crate) fn values(&self) -> HistogramValues {
         let bucket = |bucket: &Bucket| BucketValues {
-            count: bucket.count.load(Ordering::Relaxed),
+            count: bucket.count.load(Ordering::Acquire),
             nanos: bucket.nanos.load(Ordering::Relaxed),
         };
         HistogramValues { buckets: std::array::from_fn(|i| self.buckets.get(i).map_or_else(Default::default, bucket)) }
@@ -87,10 +88,6 @@ pub(crate) struct BucketValues {
 }
 
 impl HistogramValues {
-    pub(crate) fn count(&self) -> u64 {
-        self.buckets.iter().map(|bucket| bucket.count).sum()
-    }
-
     pub(crate) fn seconds(&self) -> f64 {
         self.buckets.iter().map(|bucket| bucket.nanos as f64 / 1e9).sum()
     }
@@ -109,7 +106,7 @@ mod tests {
         let values = histogram.values();
         let counts: Vec<u64> = values.buckets.iter().map(|bucket| bucket.count).collect();
         assert_eq!((counts[0], counts[1], counts[2], counts[17], counts[18]), (2, 1, 1, 1, 2), "{counts:?}");
-        assert_eq!((values.count(), values.seconds()), (7, 97_200.007));
+        assert_eq!((counts.iter().sum::<u64>(), values.seconds()), (7, 97_200.007));
     }
 
     #[test]

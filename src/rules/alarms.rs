@@ -6,10 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bound {
     /// Bad from `bad` upwards, good from `good` downwards.
-    AtLeast {
-        bad: f64,
-        good: f64,
-    },
+    AtLeast { bad: f64, good: f64 },
     /// Bad below this, else good.
     Below(f64),
 }

@@ -6,6 +6,7 @@ use super::completer::Completer;
 use super::heartbeat::Heartbeat;
 use super::job_files::JobFiles;
 use super::misfire_handler::MisfireHandler;
+use super::monitor::Monitor;
 use super::node::{Node, Post};
 use super::run_shell::RunShell;
 use super::service::{LoopParts, Service, ServiceThread, spawn};
@@ -244,7 +245,9 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let acquirer = started.spawn(&node.acquirer, Box::new(Acquirer::new(Arc::clone(node), Arc::clone(&pool))))?;
     let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
     let heartbeat = started.spawn(&node.heartbeat, Box::new(heartbeat))?;
-    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, job_files: None })
+    let monitor = Monitor::new(Arc::clone(node), Arc::clone(&pool));
+    let monitor = started.spawn(&node.monitor, Box::new(monitor))?;
+    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, monitor, job_files: None })
 }
 
 fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {

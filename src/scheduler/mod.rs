@@ -1,6 +1,7 @@
 //! `Scheduler`: the handle that an application holds; and the engine behind it.
 
 mod acquirer;
+mod alarms;
 mod builder;
 mod calendars;
 mod cluster_manager;
@@ -9,6 +10,7 @@ mod context;
 mod definitions;
 mod ended;
 mod health;
+mod health_report;
 mod heartbeat;
 mod inspection;
 mod instance_id;
@@ -18,7 +20,10 @@ mod job_type;
 mod job_types;
 mod life;
 mod metadata;
+mod metrics;
 mod misfire_handler;
+mod monitor;
+mod monitoring;
 mod node;
 mod orphan_watch;
 mod pausing;
@@ -35,7 +40,7 @@ mod worker_pool;
 
 pub use builder::SchedulerBuilder;
 pub use context::JobContext;
-pub use health::{CounterValues, Health, ServiceHealth, ServiceState};
+pub use health::{CounterValues, Executor, Health, SchedulerStatus, ServiceHealth, ServiceState};
 pub use job::{Job, JobError, Outcome};
 pub use job_type::JobType;
 pub use metadata::SchedulerMetadata;

@@ -45,6 +45,7 @@ pub(crate) struct Threads {
     pub(crate) misfire: ServiceThread,
     pub(crate) cluster: ServiceThread,
     pub(crate) heartbeat: ServiceThread,
+    pub(crate) monitor: ServiceThread,
     /// Only while job files are watched.
     pub(crate) job_files: Option<ServiceThread>,
 }
@@ -80,7 +81,7 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn run(&mut self, threads: Threads, wait_for_jobs: bool) {
         let node = Arc::clone(self.node);
-        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, job_files } = threads;
+        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, monitor, job_files } = threads;
         if let Some(job_files) = job_files {
             self.end("job-files", job_files);
         }
@@ -110,6 +111,7 @@ impl Steps<'_> {
         self.end("completer", completer);
         self.end("misfire", misfire);
         self.end("cluster", cluster);
+        self.end("monitor", monitor);
         self.report.unrecorded = node.unrecorded.count();
         let now = node.clock.ticks();
         self.report.abandoned_jobs = node.standing.fires().iter().map(|fire| fire.show(now)).collect();

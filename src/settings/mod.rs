@@ -14,6 +14,7 @@ mod history;
 mod job_store;
 pub mod keys;
 mod loader;
+mod monitoring;
 mod nearest;
 mod plugin;
 mod problem;
@@ -38,6 +39,7 @@ pub use executions::ExecutionSettings;
 pub use history::{HistoryRecord, HistorySettings};
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
+pub use monitoring::{AlarmSettings, MonitorSettings};
 pub use plugin::{JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin};
 pub use problem::{SettingsError, SettingsErrorKind, SettingsErrors, SettingsWarning};
 pub use scheduler::{InstanceIdSetting, SchedulerSettings};
@@ -68,6 +70,8 @@ pub struct Settings {
     pub history: HistorySettings,
     /// How running fires are watched.
     pub executions: ExecutionSettings,
+    /// How the load is looked at, what metrics say, and when alarms are raised.
+    pub monitor: MonitorSettings,
     /// How a node ends.
     pub shutdown: ShutdownSettings,
     /// Quartz's own plugins.
@@ -143,6 +147,7 @@ impl Settings {
             cluster: ClusterSettings::read(reader, clustered),
             history: HistorySettings::read(reader),
             executions: ExecutionSettings::read(reader),
+            monitor: MonitorSettings::read(reader),
             shutdown: ShutdownSettings::read(reader),
             plugins: PluginSettings::read(reader),
             extra: reader.free(),
@@ -170,6 +175,7 @@ impl fmt::Debug for Settings {
             .field("cluster", &self.cluster)
             .field("history", &self.history)
             .field("executions", &self.executions)
+            .field("monitor", &self.monitor)
             .field("shutdown", &self.shutdown)
             .field("plugins", &self.plugins)
             .field("extra", &RedactedMap(&self.extra))

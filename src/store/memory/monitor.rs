@@ -14,9 +14,8 @@ impl MonitorRows for MemorySession<'_> {
         let waiting = tables.triggers.values().filter(|trigger| trigger.state == TriggerState::Waiting.name());
         let mut overdue: Vec<i64> = waiting.filter_map(|t| t.next_ms).filter(|next| *next < before_ms).collect();
         overdue.sort_unstable();
-        let held = |fire: &&crate::store::row::FiredRow| {
-            fire.state == FiredState::Acquired && fire.scheduled_ms < before_ms
-        };
+        let held =
+            |fire: &&crate::store::row::FiredRow| fire.state == FiredState::Acquired && fire.scheduled_ms < before_ms;
         let running = |name: &str| {
             let its = tables.fired.values().filter(|f| f.instance == name && f.state == FiredState::Executing);
             its.count()
