@@ -20,6 +20,7 @@ mod intervals;
 mod job_types;
 mod membership;
 mod misfires;
+mod monitor;
 mod options;
 mod orphans;
 mod overlap;
