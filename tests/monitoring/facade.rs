@@ -136,7 +136,4 @@ fn the_facade_is_told_what_the_text_says() {
             assert!(told.values.contains_key(name), "{name} is not told");
         }
     }
-    let mut described = told.described.clone();
-    described.dedup();
-    assert_eq!(described.len(), told.described.len(), "each is described once");
 }

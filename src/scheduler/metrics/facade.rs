@@ -3,22 +3,20 @@
 use super::families::{Family, Labels, Value};
 use crate::meter::HistogramValues;
 use metrics::{Label, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// What the recorder was told of histograms, which it can only be told of one by one.
 #[derive(Default)]
 pub(crate) struct Publisher {
     told: HashMap<(&'static str, Labels), HistogramValues>,
-    described: HashSet<&'static str>,
 }
 
 impl Publisher {
     /// Hands the present values to the recorder of this thread or program.
     pub(crate) fn publish(&mut self, families: &[Family]) {
         for family in families {
-            if !family.samples.is_empty() && self.described.insert(family.name) {
-                describe(family);
-            }
+            // Each time: a recorder may come late.
+            describe(family);
             for (labels, value) in &family.samples {
                 let as_labels =
                     || labels.iter().map(|(name, value)| Label::new(*name, value.clone())).collect::<Vec<_>>();
