@@ -143,7 +143,8 @@ mod tests {
     /// DS-73, DS-80, DS-118: what makes a node not live, and what only makes it not ready.
     #[test]
     fn a_node_lives_until_a_service_is_gone_and_is_ready_while_it_does_its_work() {
-        let cases: [(&str, fn(&mut Health), bool, bool); 12] = [
+        type Case = (&'static str, fn(&mut Health), bool, bool);
+        let cases: [Case; 12] = [
             ("well", |_| {}, true, true),
             ("standing by", |h| h.status = SchedulerStatus::Standby, true, false),
             ("stopped", |h| h.status = SchedulerStatus::Stopped, true, false),

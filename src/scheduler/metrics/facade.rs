@@ -26,7 +26,7 @@ impl Publisher {
                     Value::Histogram(values) => {
                         let told = self.told.entry((family.name, labels.clone())).or_default();
                         tell_new(&histogram!(family.name, as_labels()), values, told);
-                        told.clone_from(values);
+                        told.clone_from(&**values);
                     }
                 }
             }

@@ -19,7 +19,7 @@ pub(crate) type Labels = Vec<(&'static str, String)>;
 pub(crate) enum Value {
     Counter(u64),
     Gauge(f64),
-    Histogram(HistogramValues),
+    Histogram(Box<HistogramValues>),
 }
 
 /// A metric and all its samples, which are of one kind.
@@ -75,7 +75,7 @@ impl List {
     }
 
     fn histogram(&mut self, name: &'static str, help: &'static str, values: HistogramValues) {
-        self.add(name, help, [(Labels::new(), Value::Histogram(values))]);
+        self.add(name, help, [(Labels::new(), Value::Histogram(Box::new(values)))]);
     }
 
     /// What became of fires.
@@ -100,7 +100,7 @@ impl List {
                 }
                 self.add(name, help, samples);
                 let sample = |(group, meters): &(String, std::sync::Arc<super::GroupMeters>)| {
-                    (label("group", group), Value::Histogram(meters.duration.values()))
+                    (label("group", group), Value::Histogram(Box::new(meters.duration.values())))
                 };
                 self.add(duration, long, groups.iter().map(sample));
             }
@@ -139,7 +139,8 @@ impl List {
         self.histogram("carnelian_acquire_seconds", "Acquisitions of due triggers.", metrics.acquire.values());
         let meters = node.store.meters();
         let locks = [Lock::StateAccess, Lock::TriggerAccess];
-        let waits = locks.map(|lock| (label("lock", lock.name()), Value::Histogram(meters.lock_wait(lock).values())));
+        let waits =
+            locks.map(|lock| (label("lock", lock.name()), Value::Histogram(Box::new(meters.lock_wait(lock).values()))));
         self.add("carnelian_lock_wait_seconds", "Waits for a connection and the first lock.", waits);
         let retries = meters.retries().map(|(class, n)| (label("class", class.name()), Value::Counter(n)));
         self.add("carnelian_db_retries_total", "Transactions tried again, by the class of the failure.", retries);

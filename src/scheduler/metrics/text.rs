@@ -81,7 +81,11 @@ mod tests {
             Family { name: "n_total", help: "Help.", samples: vec![(label.clone(), Value::Counter(7))] },
             Family { name: "none", help: "Nothing yet.", samples: Vec::new() },
             Family { name: "level", help: "Level.", samples: vec![(Labels::new(), Value::Gauge(0.5))] },
-            Family { name: "s", help: "Spread.", samples: vec![(label, Value::Histogram(histogram.values()))] },
+            Family {
+                name: "s",
+                help: "Spread.",
+                samples: vec![(label, Value::Histogram(Box::new(histogram.values())))],
+            },
         ];
         let text = render(&families);
         let lines: Vec<&str> = text.lines().collect();
