@@ -107,14 +107,14 @@ impl Service for Monitor {
         let looked = if is_due && !interval.is_zero() { self.look() } else { Ok(()) };
         // What the node knows by itself does not wait for the store.
         self.board.look(&self.node);
+        #[cfg(feature = "metrics")]
         if is_due {
-            if looked.is_ok() {
-                self.next_look = now.saturating_add(if interval.is_zero() { WITHOUT_LOOKS } else { interval });
-            }
-            #[cfg(feature = "metrics")]
             self.publish();
         }
         looked?;
+        if is_due {
+            self.next_look = now.saturating_add(if interval.is_zero() { WITHOUT_LOOKS } else { interval });
+        }
         let again = self.board.next(self.node.clock.ticks());
         Ok(Next::At(again.map_or(self.next_look, |again| again.min(self.next_look))))
     }
