@@ -12,6 +12,7 @@ mod ended;
 mod health;
 mod health_report;
 mod heartbeat;
+mod in_code;
 mod inspection;
 mod instance_id;
 mod job;
@@ -50,6 +51,7 @@ pub use stop::StopReason;
 pub use submission::{SUBMITTED_GROUP, Submission};
 
 use crate::error::{Error, Result};
+use crate::job::JobDefinition;
 use crate::listener::ListenerManager;
 use crate::store::JobStore;
 use life::Life;
@@ -68,6 +70,8 @@ pub struct Scheduler {
 struct Inner {
     node: Arc<Node>,
     life: Life,
+    /// What the program says of its jobs.
+    defined: Vec<JobDefinition>,
 }
 
 /// A scheduler as its own jobs hold it: without keeping it alive.

@@ -1,9 +1,11 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
+mod definition;
 mod history;
 mod monitor;
 mod snapshot;
 
+pub use definition::DefinitionRow;
 pub use history::{EndRow, HistoryFilter, HistoryRow};
 pub use monitor::LoadRow;
 pub use snapshot::Snapshot;

@@ -71,6 +71,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0009_history/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0009_history/up.sql"),
     },
+    Script {
+        version: "0017_definitions",
+        makes: "the side tables of definitions in code",
+        sqlite: include_str!("../../../migrations/sqlite/0017_definitions/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0017_definitions/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0017_definitions/up.sql"),
+    },
 ];
 
 struct Script {
@@ -123,6 +130,8 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_JOB_TYPES",
     "CN_JOB_VERSIONS",
     "CN_ORPHANS",
+    "CN_DEFINITIONS",
+    "CN_DEFINED_TRIGGERS",
 ];
 
 #[derive(QueryableByName)]
