@@ -1,5 +1,6 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
 
+mod alarm;
 pub mod calendar;
 pub mod clock;
 pub mod cron;
@@ -14,6 +15,7 @@ mod local;
 pub mod machine;
 mod matcher;
 mod message_format;
+mod meter;
 mod node;
 mod rules;
 mod scheduler;
@@ -23,6 +25,7 @@ pub mod store;
 mod trigger;
 mod zone;
 
+pub use alarm::{Alarm, AlarmJob, AlarmKind};
 pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
@@ -37,8 +40,9 @@ pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager,
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use node::{Labels, LabelsError, MachineLoad, NodeActivity, NodeInfo, NodeReport, NodeRole};
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP, Scheduler,
-    SchedulerBuilder, SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason, StopStep, Submission,
+    CounterValues, Executor, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP,
+    Scheduler, SchedulerBuilder, SchedulerMetadata, SchedulerStatus, ServiceHealth, ServiceState, ShutdownReport,
+    StopReason, StopStep, Submission,
 };
 
 pub use signal::{Signal, Woken};

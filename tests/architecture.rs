@@ -13,11 +13,12 @@ use std::process::Command;
 const FLOORS: &[(&str, &[&str])] = &[
     ("streams", &["java"]),
     ("times", &["cron", "local", "zone"]),
-    ("error", &["error"]),
+    ("error", &["error", "meter"]),
     (
         "values",
         &[
             "key",
+            "alarm",
             "matcher",
             "node",
             "data_map",

@@ -4,6 +4,8 @@
 
 #[path = "cli/calendars.rs"]
 mod calendars;
+#[path = "cli/check.rs"]
+mod check;
 #[path = "cli/commands.rs"]
 mod commands;
 #[path = "cli/configuration.rs"]

@@ -1,6 +1,7 @@
 //! The wording of life-cycle log lines: a phrase, then `key=value`.
 
 use super::{FireEnd, FireEvent};
+use crate::alarm::{Alarm, AlarmJob};
 use crate::job::StuckAction;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::{AuditPass, DefinitionReport, Imported, Orphan, Recovered, SkippedFires, WhyLeft};
@@ -239,6 +240,25 @@ pub(crate) fn orphan_deleted(orphan: &Orphan) {
 
 pub(crate) fn audit_failed(why: &str) {
     debug!("audit failed error={why:?}");
+}
+
+pub(crate) fn alarm(instance: &str, alarm: &Alarm) {
+    let Alarm { kind, detail, .. } = alarm;
+    let jobs: Vec<String> = alarm.jobs.iter().map(named).collect();
+    let jobs = if jobs.is_empty() { String::new() } else { format!(" jobs={}", jobs.join(",")) };
+    if alarm.is_raised {
+        log_error!("alarm raised alarm={kind} instance={instance} detail={detail:?}{jobs}");
+    } else {
+        info!("alarm cleared alarm={kind} instance={instance} detail={detail:?}{jobs}");
+    }
+}
+
+fn named(job: &AlarmJob) -> String {
+    job.owner.as_ref().map_or_else(|| job.job.to_string(), |owner| format!("{} (owner {owner})", job.job))
+}
+
+pub(crate) fn count_failed(why: &str) {
+    debug!("triggers could not be counted error={why:?}");
 }
 
 pub(crate) fn unreadable(trigger: &TriggerKey, why: &str) {

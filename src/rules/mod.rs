@@ -1,6 +1,7 @@
 //! Rules: what is to be done, decided from values alone.
 
 pub(crate) mod acquisition;
+pub(crate) mod alarms;
 pub(crate) mod backfill;
 pub(crate) mod definitions;
 pub(crate) mod failover;

@@ -235,9 +235,11 @@ impl Acquirer {
         };
         self.is_more = false;
         self.is_in_doubt = true;
+        let asked = node.clock.ticks();
         let brought = node.store.acquire(owner, &request)?;
         node.counters.overtaken.add(brought.overtaken);
         let now = node.clock.ticks();
+        node.metrics.acquire.observe(now.saturating_sub(asked));
         let passed = self.tell_passed(&brought);
         node.quarantine.add(brought.unreadable, now);
         let count = brought.fired.len() + brought.reserved.len();
@@ -314,6 +316,8 @@ impl Acquirer {
     fn take_over(&mut self, owner: &Owner, bundles: Vec<FireBundle>) {
         let monitor = self.node.settings.plugins.interrupt_monitor.as_ref();
         for mut bundle in bundles {
+            let late_ms = u64::try_from(bundle.fired_ms.saturating_sub(bundle.scheduled_ms)).unwrap_or(0);
+            self.node.metrics.lateness.observe(Duration::from_millis(late_ms));
             interrupt_monitor::limit(&mut bundle, monitor);
             let task = FireTask::new(bundle, owner.clone());
             self.node.standing.enter(Arc::clone(&task.handle));

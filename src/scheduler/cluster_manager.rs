@@ -214,7 +214,11 @@ pub(super) fn note_recovered(node: &Node, recovered: &Recovered) {
     }
     node.counters.recoveries_freed.add(recovered.freed);
     node.counters.recoveries_recovered.add(recovered.recovery_triggers.len());
+    node.counters.recoveries_revived.add(recovered.revived.len());
     node.counters.recoveries_lost.add(recovered.lost.len());
+    let dead = recovered.recovery_triggers.len() + recovered.revived.len() + recovered.lost.len() + recovered.other;
+    node.counters.dead_executions.add(dead);
+    node.monitor.signal.raise();
     log::recovered(&node.instance, recovered);
     node.note_skipped(&recovered.skipped);
     node.listeners.scheduler("instance_recovered", |listener| listener.instance_recovered(recovered));
@@ -237,10 +241,12 @@ impl Service for ClusterManager {
             Ok(checkin) => checkin,
             Err(error) => {
                 self.node.counters.checkin_failures.add(1);
+                self.node.monitor.signal.raise();
                 self.note_failure(before, begun);
                 return Err(error);
             }
         };
+        self.node.metrics.checkin.observe(self.node.clock.ticks().saturating_sub(begun));
         let next = self.note(&checkin, begun);
         self.checkins += 1;
         if self.checkins.is_multiple_of(CHECKINS_PER_AUDIT) {

@@ -1,10 +1,11 @@
 //! Health: what the services and counters of this node say when asked.
 
 use super::stop_step::StopStep;
+use crate::alarm::AlarmKind;
 use crate::job::FireOutcome;
 use crate::key::TriggerKey;
+use crate::meter::Counter;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What a service is doing.
@@ -27,8 +28,8 @@ pub enum ServiceState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceHealth {
-    /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running fires) or `clean-up`;
-    /// `job-files` if the settings name some.
+    /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running fires), `monitor` or
+    /// `clean-up`; `job-files` if the settings name some.
     pub name: &'static str,
     /// What it is doing.
     pub state: ServiceState,
@@ -176,8 +177,12 @@ counters! {
     recoveries_freed,
     /// Recovery triggers made for fires of failed nodes.
     recoveries_recovered,
+    /// Triggers made due again for fires of failed nodes.
+    recoveries_revived,
     /// Interrupted fires of failed nodes whose job asks for no recovery.
     recoveries_lost,
+    /// Runs that had died with their nodes or fallen silent, and that this node cleared away.
+    dead_executions,
     /// Triggers whose misfire instruction was applied.
     misfires,
     /// Due triggers that another node was faster to take, where they are looked for without the lock.
@@ -198,6 +203,8 @@ counters! {
     forgotten_requests,
     /// Alarms for jobs that no living node can run: one for each before it is due, and one with each audit.
     orphaned_jobs,
+    /// Alarms raised.
+    alarms,
 }
 
 impl Counters {
@@ -215,28 +222,78 @@ impl Counters {
     }
 }
 
-/// One number that only grows.
-#[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    pub(crate) fn add(&self, count: usize) {
-        self.0.fetch_add(count as u64, Ordering::Relaxed);
+impl CounterValues {
+    /// How many fires of this node ended so.
+    pub fn of(&self, outcome: FireOutcome) -> u64 {
+        match outcome {
+            FireOutcome::Succeeded => self.succeeded,
+            FireOutcome::Failed => self.failed,
+            FireOutcome::Cancelled => self.cancelled,
+            FireOutcome::TimedOut => self.timed_out,
+            FireOutcome::Interrupted => self.interrupted,
+            FireOutcome::Vetoed => self.vetoed,
+            FireOutcome::Lost => self.lost,
+            FireOutcome::Misfired => self.misfires,
+        }
     }
+}
 
-    pub(crate) fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+/// Where a node is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SchedulerStatus {
+    /// Started, and fires; in active-passive mode also one that waits for its turn.
+    Running,
+    /// Not started yet, or told to stand by.
+    Standby,
+    /// Shut down, or about to be.
+    Stopped,
+}
+
+impl SchedulerStatus {
+    /// `running`, `standby` or `stopped`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Standby => "standby",
+            Self::Stopped => "stopped",
+        }
     }
+}
+
+/// A node of the cluster that lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Executor {
+    /// Its name.
+    pub instance: String,
+    /// How many jobs it runs.
+    pub running: usize,
+    /// Its last check-in, epoch milliseconds by the store's clock; none of this node before it was seen by itself.
+    pub last_seen_ms: Option<i64>,
 }
 
 /// How this node is doing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Health {
+    /// Running, standing by or stopped.
+    pub status: SchedulerStatus,
     /// The scheduler's name.
     pub scheduler: String,
     /// This node's name.
     pub instance: String,
+    /// Runs on this node that ended well.
+    pub completed: u64,
+    /// Runs on this node that ended with an error, or took too long.
+    pub failed: u64,
+    /// The nodes of the cluster that live, with what they run: this one as it is now, the others as the monitor saw them
+    /// last; see `carnelian.monitor.interval`.
+    pub executors: Vec<Executor>,
+    /// How long ago the others were seen; none before the first look.
+    pub since_monitored: Option<Duration>,
+    /// The alarms that are raised.
+    pub alarms: Vec<AlarmKind>,
     /// Started, and neither standing by nor shut down.
     pub is_firing: bool,
     /// What the node is doing while it is ending; none before and after.
@@ -257,6 +314,8 @@ pub struct Health {
     pub running: usize,
     /// Running fires that have made no progress for longer than they may.
     pub stuck_fires: usize,
+    /// How many of those this node may have and still be ready; none if it does not matter.
+    pub max_stuck_fires: Option<u32>,
     /// Threads that were given up since their jobs would not end, and have not ended since. There are never more than
     /// workers: beyond that a worker stays with its job.
     pub stray_threads: usize,
@@ -268,6 +327,8 @@ pub struct Health {
     pub quarantined: Vec<(TriggerKey, String)>,
     /// Jobs that no living node can run, at the last audit; 0 on nodes that leave the audit to another.
     pub orphans: usize,
+    /// The clock's ticks when this was written down.
+    pub ticks: Duration,
     /// The services.
     pub services: Vec<ServiceHealth>,
     /// The counters.

@@ -62,6 +62,7 @@ impl Heartbeat {
                 let silence = now.saturating_sub(run.progress);
                 log::stuck(&fire.job, fire.fire_id(), silence, action);
                 self.node.counters.stuck.add(1);
+                self.node.monitor.signal.raise();
                 if let Some(bundle) = fire.watched().filter(|_| action != StuckAction::Log) {
                     let event = FireEvent::new(bundle, &self.node.instance, 0, fire.values());
                     self.node.listeners.scheduler("fire_stuck", |listener| listener.fire_stuck(&event, silence));
@@ -140,7 +141,7 @@ impl Heartbeat {
         for fire in fires {
             fire.lose();
             by_incarnation.entry(&fire.owner.incarnation).or_default().push(fire.fire_id().to_owned());
-            node.counters.fire(FireOutcome::Lost);
+            node.count_fire(&fire.job, FireOutcome::Lost, fire.running_for(node.clock.ticks()));
         }
         fires.iter().for_each(|fire| node.standing.remove(fire.fire_id()));
         for ids in by_incarnation.into_values() {
@@ -189,7 +190,7 @@ impl Heartbeat {
         log::ended(&event, &end);
         node.listeners.job_was_executed(&event, &end);
         node.listeners.trigger_complete(&event, CompletionInstruction::NoInstruction);
-        node.counters.fire(end.outcome);
+        node.count_fire(&fire.job, end.outcome, Some(run_time));
 
         let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
         completion.beaten = fire.is_beaten();

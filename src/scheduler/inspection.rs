@@ -1,7 +1,6 @@
 //! Looking at what is stored, at what runs, and at how this node is doing.
 
 use super::Scheduler;
-use super::health::Health;
 use super::running::RunningJob;
 use super::stop::StopReason;
 use crate::error::Result;
@@ -11,7 +10,6 @@ use crate::matcher::GroupMatcher;
 use crate::store::row::HistoryRow;
 use crate::store::{FiredTrigger, HistoryQuery, InstanceStatus, TriggerSummary};
 use crate::trigger::{Trigger, TriggerState};
-use std::sync::atomic::Ordering;
 
 /// Those that ask the store may fail with what can go wrong with it.
 impl Scheduler {
@@ -148,39 +146,6 @@ impl Scheduler {
         }
         let who = format!("instance {}", self.instance_id());
         Ok(self.open_store()?.request_cancels(&[fire_id.to_owned()], &who)? > 0)
-    }
-
-    /// How this node is doing; asks nothing of the store.
-    pub fn health(&self) -> Health {
-        let node = &self.inner.node;
-        let now = node.clock.ticks();
-        let (workers, free_workers, stray_threads) = self.workers();
-        let is_registered = node.standing.owner().is_some();
-        Health {
-            scheduler: node.name.to_string(),
-            instance: node.instance.to_string(),
-            is_firing: self.is_started() && node.is_firing(),
-            stopping: node.stopping(),
-            is_registered,
-            is_suspicious: is_registered && node.standing.owner_for_new_work().is_none(),
-            is_active: node.active.load(Ordering::SeqCst),
-            since_checkin: node.standing.since_checkin(),
-            workers,
-            free_workers,
-            running: node.standing.running(),
-            stuck_fires: node.standing.fires().iter().filter(|fire| fire.is_stuck()).count(),
-            stray_threads,
-            reserved: node.reserved.load(Ordering::Relaxed),
-            unrecorded: node.unrecorded.count(),
-            quarantined: node.quarantine.list(),
-            orphans: node.orphans.load(Ordering::Relaxed),
-            services: [&node.acquirer, &node.misfire, &node.cluster, &node.completer, &node.heartbeat, &node.clean_up]
-                .into_iter()
-                .chain(Some(&node.job_files).filter(|_| !node.settings.plugins.job_files.is_empty()))
-                .map(|post| post.record.health(now))
-                .collect(),
-            counters: node.counters.values(),
-        }
     }
 
     /// The job types this node can run.

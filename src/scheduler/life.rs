@@ -7,6 +7,7 @@ use super::completer::Completer;
 use super::heartbeat::Heartbeat;
 use super::job_files::JobFiles;
 use super::misfire_handler::MisfireHandler;
+use super::monitor::Monitor;
 use super::node::{Node, Post};
 use super::run_shell::RunShell;
 use super::service::{LoopParts, Service, ServiceThread, spawn};
@@ -256,7 +257,9 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
     let heartbeat = started.spawn(&node.heartbeat, Box::new(heartbeat))?;
     let clean_up = started.spawn(&node.clean_up, Box::new(CleanUp::new(Arc::clone(node))))?;
-    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, clean_up, job_files: None })
+    let monitor = Monitor::new(Arc::clone(node), Arc::clone(&pool));
+    let monitor = started.spawn(&node.monitor, Box::new(monitor))?;
+    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, monitor, clean_up, job_files: None })
 }
 
 fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {

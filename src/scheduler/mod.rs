@@ -1,6 +1,7 @@
 //! `Scheduler`: the handle that an application holds; and the engine behind it.
 
 mod acquirer;
+mod alarms;
 mod builder;
 mod calendars;
 mod clean_up;
@@ -10,6 +11,7 @@ mod context;
 mod definitions;
 mod ended;
 mod health;
+mod health_report;
 mod heartbeat;
 mod in_code;
 mod inspection;
@@ -21,7 +23,10 @@ mod job_type;
 mod job_types;
 mod life;
 mod metadata;
+mod metrics;
 mod misfire_handler;
+mod monitor;
+mod monitoring;
 mod node;
 mod orphan_watch;
 mod pausing;
@@ -40,7 +45,7 @@ mod worker_pool;
 
 pub use builder::SchedulerBuilder;
 pub use context::JobContext;
-pub use health::{CounterValues, Health, ServiceHealth, ServiceState};
+pub use health::{CounterValues, Executor, Health, SchedulerStatus, ServiceHealth, ServiceState};
 pub use job::{Job, JobError, Outcome};
 pub use job_type::JobType;
 pub use metadata::SchedulerMetadata;

@@ -2,6 +2,7 @@
 
 use super::WeakScheduler;
 use super::health::{Counters, ServiceRecord};
+use super::metrics::Metrics;
 use super::registry::Registry;
 use super::running::FireTask;
 use super::standing::Standing;
@@ -38,11 +39,15 @@ pub(crate) struct Node {
     pub(crate) registry: Registry,
     pub(crate) listeners: Listeners,
     pub(crate) counters: Counters,
+    pub(crate) metrics: Metrics,
+    #[cfg(feature = "metrics")]
+    pub(crate) publisher: Mutex<super::metrics::Publisher>,
     pub(crate) acquirer: Post,
     pub(crate) misfire: Post,
     pub(crate) cluster: Post,
     pub(crate) completer: Post,
     pub(crate) heartbeat: Post,
+    pub(crate) monitor: Post,
     pub(crate) clean_up: Post,
     pub(crate) job_files: Post,
     /// The node does not fire for now.
@@ -150,11 +155,15 @@ impl Node {
             registry: Registry::default(),
             listeners,
             counters: Counters::default(),
+            metrics: Metrics::new(&settings.monitor),
+            #[cfg(feature = "metrics")]
+            publisher: Mutex::default(),
             acquirer: Post::new("acquirer"),
             misfire: Post::new("misfire"),
             cluster: Post::new("cluster"),
             completer: Post::new("completer"),
             heartbeat: Post::new("heartbeat"),
+            monitor: Post::new("monitor"),
             clean_up: Post::new("clean-up"),
             job_files: Post::new("job-files"),
             standby: AtomicBool::new(true),
@@ -196,6 +205,20 @@ impl Node {
     /// Tells the store, and with the next check-in the other nodes, what this one can run.
     pub(crate) fn types_changed(&self) {
         self.store.set_job_types(self.registry.infos());
+    }
+
+    /// The services that this node has.
+    pub(crate) fn services(&self) -> impl Iterator<Item = &Post> {
+        let always = [
+            &self.acquirer,
+            &self.misfire,
+            &self.cluster,
+            &self.completer,
+            &self.heartbeat,
+            &self.monitor,
+            &self.clean_up,
+        ];
+        always.into_iter().chain(Some(&self.job_files).filter(|_| !self.settings.plugins.job_files.is_empty()))
     }
 
     /// Whether this node takes work at all: a worker, started, not standing by, and not the passive one.

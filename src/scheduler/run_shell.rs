@@ -54,7 +54,7 @@ impl RunShell {
         if let Err(why) = self.await_hold(&handle) {
             in_table.is_accounted = true;
             log::not_started(handle.fire_id(), why);
-            node.counters.fire(FireOutcome::Lost);
+            node.count_fire(&handle.job, FireOutcome::Lost, None);
             return;
         }
         let (upgraded, broken) = match node.registry.bring_up(&mut bundle) {
@@ -71,7 +71,7 @@ impl RunShell {
         let end = if node.listeners.trigger_fired(&ctx.event()) {
             log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
-            node.counters.fire(FireOutcome::Vetoed);
+            node.count_fire(&handle.job, FireOutcome::Vetoed, None);
             handle.begin_end().then(End::vetoed)
         } else {
             self.execute(&mut ctx, &handle, broken.as_ref())
@@ -138,7 +138,7 @@ impl RunShell {
             let instruction =
                 result.as_ref().map_or_else(Failure::instruction, |_| CompletionInstruction::NoInstruction);
             node.listeners.trigger_complete(&ctx.event(), instruction);
-            node.counters.fire(end.outcome);
+            node.count_fire(ctx.job().key(), end.outcome, Some(run_time));
             if !refire || ctx.should_stop() {
                 let rerun = rerun(ctx, &result, end.outcome);
                 return Some(End::of(end, instruction, rerun));

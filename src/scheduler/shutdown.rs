@@ -46,6 +46,7 @@ pub(crate) struct Threads {
     pub(crate) misfire: ServiceThread,
     pub(crate) cluster: ServiceThread,
     pub(crate) heartbeat: ServiceThread,
+    pub(crate) monitor: ServiceThread,
     pub(crate) clean_up: ServiceThread,
     /// Only while job files are watched.
     pub(crate) job_files: Option<ServiceThread>,
@@ -83,7 +84,7 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn run(&mut self, threads: Threads, wait_for_jobs: bool) {
         let node = Arc::clone(self.node);
-        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, clean_up, job_files } = threads;
+        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, monitor, clean_up, job_files } = threads;
         node.enter_stop_step(Some(StopStep::Acquisition));
         if let Some(job_files) = job_files {
             self.end("job-files", job_files);
@@ -118,6 +119,7 @@ impl Steps<'_> {
         self.end("clean-up", clean_up);
         self.end("misfire", misfire);
         self.end("cluster", cluster);
+        self.end("monitor", monitor);
         self.report.unrecorded = node.unrecorded.count();
         let now = node.clock.ticks();
         self.report.abandoned_jobs = node.standing.fires().iter().map(|fire| fire.show(now)).collect();

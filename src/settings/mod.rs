@@ -16,6 +16,7 @@ mod intervals;
 mod job_store;
 pub mod keys;
 mod loader;
+mod monitoring;
 mod nearest;
 mod node;
 mod plugin;
@@ -46,6 +47,7 @@ pub use history::{HistoryRecord, HistorySettings};
 pub use intervals::UnsafeInterval;
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
+pub use monitoring::{AlarmSettings, MonitorSettings};
 pub use node::NodeSettings;
 pub use plugin::{
     InterruptMonitorPlugin, JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin,
@@ -88,6 +90,8 @@ pub struct Settings {
     pub definitions: DefinitionSettings,
     /// How running fires are watched.
     pub executions: ExecutionSettings,
+    /// How the load is looked at, what metrics say, and when alarms are raised.
+    pub monitor: MonitorSettings,
     /// How a node ends.
     pub shutdown: ShutdownSettings,
     /// Quartz's own plugins.
@@ -169,6 +173,7 @@ impl Settings {
             history: HistorySettings::read(reader),
             definitions: DefinitionSettings::read(reader),
             executions: ExecutionSettings::read(reader),
+            monitor: MonitorSettings::read(reader),
             shutdown: ShutdownSettings::read(reader),
             plugins: PluginSettings::read(reader),
             extra: reader.free(),
@@ -199,6 +204,7 @@ impl fmt::Debug for Settings {
             .field("history", &self.history)
             .field("definitions", &self.definitions)
             .field("executions", &self.executions)
+            .field("monitor", &self.monitor)
             .field("shutdown", &self.shutdown)
             .field("plugins", &self.plugins)
             .field("extra", &RedactedMap(&self.extra))

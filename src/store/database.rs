@@ -163,6 +163,7 @@ pub trait Session:
     + DefinitionRows
     + ClusterRows
     + NodeRows
+    + MonitorRows
 {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).
     fn now_ms(&mut self) -> Result<i64>;
@@ -447,4 +448,13 @@ pub trait ClusterRows {
     fn stray_side_rows(&mut self) -> Result<usize>;
     /// Deletes them; returns how many there were.
     fn sweep_side_rows(&mut self) -> Result<usize>;
+}
+
+/// The load of a cluster, for monitors.
+pub trait MonitorRows {
+    /// Every instance with its executing fires, and the triggers that wait although they were due before `before_ms`,
+    /// of which at most `most` are looked at.
+    fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow>;
+    /// How many triggers are in which state; reads all triggers.
+    fn count_states(&mut self) -> Result<Vec<(String, usize)>>;
 }

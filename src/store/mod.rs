@@ -12,6 +12,8 @@ mod firing;
 mod history;
 mod job_types;
 mod memory;
+pub(crate) mod meters;
+mod monitor;
 mod open;
 pub mod row;
 mod schedule_row;
@@ -23,7 +25,7 @@ mod upkeep;
 pub use crate::rules::definitions::WhyLeft;
 pub use database::{
     Begin, CalendarRows, ClusterRows, Database, DefinitionRows, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock,
-    NodeRows, OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    MonitorRows, NodeRows, OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
@@ -36,6 +38,7 @@ pub use firing::{
 pub use history::HistoryQuery;
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
+pub use monitor::ClusterLoad;
 pub use open::open;
 pub use upkeep::{
     AuditPass, Beat, BeatPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger,
@@ -134,6 +137,7 @@ pub struct JobStore {
     claims: Arc<AtomicU32>,
     /// What is known of job types, by the node that this is the store of.
     known: Arc<parking_lot::RwLock<job_types::Known>>,
+    meters: Arc<meters::StoreMeters>,
 }
 
 impl JobStore {
@@ -148,6 +152,7 @@ impl JobStore {
             beside_quartz: Arc::default(),
             claims: Arc::default(),
             known: Arc::default(),
+            meters: Arc::default(),
         }
     }
 
@@ -177,6 +182,11 @@ impl JobStore {
 
     fn note_members(&self, members: &[row::InstanceRow]) {
         self.beside_quartz.store(members.iter().any(|member| member.incarnation.is_none()), Ordering::Relaxed);
+    }
+
+    /// What it has counted of its transactions.
+    pub(crate) fn meters(&self) -> &meters::StoreMeters {
+        &self.meters
     }
 
     /// The database below.

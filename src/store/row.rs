@@ -2,11 +2,13 @@
 
 mod definition;
 mod history;
+mod monitor;
 mod node;
 mod snapshot;
 
 pub use definition::DefinitionRow;
 pub use history::{EndRow, HistoryFilter, HistoryRow};
+pub use monitor::LoadRow;
 pub use node::NodeRow;
 pub use snapshot::Snapshot;
 

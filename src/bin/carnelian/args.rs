@@ -5,7 +5,7 @@ mod schedule;
 pub use schedule::{JobFlags, Policy, Schedule};
 
 use crate::backfill::Backfill;
-use crate::cluster::Check;
+use crate::check::Check;
 use crate::history::History;
 use crate::nodes::Cluster;
 use crate::value;

@@ -4,6 +4,7 @@ mod args;
 mod backfill;
 mod bench;
 mod calendar;
+mod check;
 mod cluster;
 mod command;
 mod config;
@@ -69,7 +70,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),
-        Command::Check(bounds) => cluster::check(&config.open()?, output, bounds),
+        Command::Check(bounds) => check::run(&config.open()?, output, bounds),
         Command::Node => node::run(config),
         Command::Bench(options) => bench::run(&config, output, options),
     }

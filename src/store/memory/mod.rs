@@ -7,6 +7,7 @@ mod executions;
 mod fires;
 mod history;
 mod journal;
+mod monitor;
 mod nodes;
 mod types;
 mod work;

@@ -21,6 +21,7 @@ mod intervals;
 mod job_types;
 mod membership;
 mod misfires;
+mod monitor;
 mod nodes;
 mod options;
 mod orphans;
