@@ -5,11 +5,11 @@ use super::health::Health;
 use super::running::RunningJob;
 use super::stop::StopReason;
 use crate::error::Result;
-use crate::job::JobDetail;
+use crate::job::{JobDetail, JobFilter};
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::row::HistoryRow;
-use crate::store::{FiredTrigger, HistoryQuery, InstanceStatus, TriggerSummary};
+use crate::store::{FailedFire, FiredTrigger, HistoryQuery, InstanceStatus, TriggerSummary};
 use crate::trigger::{Trigger, TriggerState};
 use std::sync::atomic::Ordering;
 
@@ -65,6 +65,21 @@ impl Scheduler {
     #[doc(alias = "getTriggerKeys")]
     pub fn triggers(&self, groups: &GroupMatcher) -> Result<Vec<TriggerSummary>> {
         self.store().trigger_summaries(groups)
+    }
+
+    /// The jobs that the filter asks for by their marks, without their data.
+    pub fn find_jobs(&self, filter: &JobFilter) -> Result<Vec<JobDetail>> {
+        self.store().find_jobs(filter)
+    }
+
+    /// The triggers of the filter's groups whose jobs it asks for.
+    pub fn find_triggers(&self, filter: &JobFilter) -> Result<Vec<TriggerSummary>> {
+        self.store().find_triggers(filter)
+    }
+
+    /// The fires that are reserved or running in the cluster and whose jobs the filter asks for.
+    pub fn find_fires(&self, filter: &JobFilter) -> Result<Vec<FiredTrigger>> {
+        self.store().find_fired(filter)
     }
 
     /// The triggers of a job.
@@ -143,6 +158,26 @@ impl Scheduler {
         }
         let who = format!("instance {}", self.instance_id());
         Ok(self.open_store()?.request_cancels(&[fire_id.to_owned()], &who)? > 0)
+    }
+
+    /// Declares a running fire failed, wherever in the cluster it is: it ends in the history with this reason, and its job's
+    /// retry policy applies. None if no such fire runs. Its node holds it no longer, and learns so with its next heartbeat;
+    /// see [`JobContext::holds_fire`](crate::JobContext::holds_fire).
+    ///
+    /// # Errors
+    /// [`Error::Refused`](crate::Error::Refused) for a fire of a node of Quartz; what can go wrong with the store.
+    pub fn fail_fire(&self, fire_id: &str, reason: &str) -> Result<Option<FailedFire>> {
+        let failed = self.open_store()?.fail_fire(fire_id, reason)?;
+        if let Some(failed) = &failed {
+            for fire in self.inner.node.standing.fires().iter().filter(|fire| fire.fire_id() == fire_id) {
+                fire.lose();
+            }
+            if failed.paused {
+                self.tell("trigger_paused", |listener| listener.trigger_paused(&failed.trigger));
+            }
+            self.signal_change();
+        }
+        Ok(failed)
     }
 
     /// How this node is doing; asks nothing of the store.

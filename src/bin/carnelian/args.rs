@@ -6,7 +6,9 @@ pub use schedule::{JobFlags, Policy, Schedule};
 
 use crate::backfill::Backfill;
 use crate::cluster::Check;
+use crate::fail::Fail;
 use crate::history::History;
+use crate::marks::Filter;
 use crate::value;
 use carnelian::{JobKey, TriggerKey};
 use chrono_tz::Tz;
@@ -58,6 +60,8 @@ pub enum Command {
         /// Also those that are reserved for a moment to come
         #[arg(long)]
         reserved: bool,
+        #[command(flatten)]
+        filter: Filter,
     },
     /// The fires that have ended, the newest first
     History(History),
@@ -72,6 +76,8 @@ pub enum Command {
         /// The fire, as `running` shows it
         fire: String,
     },
+    /// Declares a running fire failed: it ends so, and its retry policy applies; exit code 1 if it does not run
+    Fail(Fail),
     /// The nodes with their last check-in
     Cluster,
     /// Jobs that no live node can run, since when, and why; exit code 1 if it cannot be told
@@ -120,11 +126,7 @@ pub struct Import {
 #[derive(Subcommand)]
 pub enum JobCommand {
     /// All jobs
-    List {
-        /// Only this group
-        #[arg(long, value_name = "GROUP")]
-        group: Option<String>,
-    },
+    List(Filter),
     /// One job with its data and triggers
     Show { job: JobKey },
     /// Stores a durable job without a trigger
@@ -176,11 +178,7 @@ pub enum JobCommand {
 #[derive(Subcommand)]
 pub enum TriggerCommand {
     /// All triggers
-    List {
-        /// Only this group
-        #[arg(long, value_name = "GROUP")]
-        group: Option<String>,
-    },
+    List(Filter),
     /// One trigger with its schedule and data
     Show { trigger: TriggerKey },
     /// Deletes a trigger, and its job if that is left without one and is not durable

@@ -11,10 +11,12 @@ mod cron;
 mod definition;
 mod doctor;
 mod explain;
+mod fail;
 mod failure;
 mod history;
 mod import;
 mod job;
+mod marks;
 mod node;
 mod orphans;
 mod output;
@@ -58,10 +60,11 @@ fn run(cli: &Cli) -> Outcome {
         Command::Calendar(command) => calendar::run(&config.open()?, output, command),
         Command::Group(command) => pausing::group(&config.open()?, output, command),
         Command::All(command) => pausing::all(&config.open()?, output, command),
-        Command::Running { reserved } => cluster::running(&config.open()?, output, *reserved),
+        Command::Running { reserved, filter } => cluster::running(&config.open()?, output, *reserved, filter),
         Command::History(options) => history::run(&config.open()?, output, options),
         Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
+        Command::Fail(options) => fail::run(&config.open()?, output, options),
         Command::Cluster => cluster::cluster(&config.open()?, output),
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),

@@ -3,6 +3,7 @@
 mod acquire;
 mod checkpoint;
 mod complete;
+mod fail;
 mod fire;
 mod overlap;
 mod release;
@@ -11,6 +12,7 @@ mod rerun;
 mod within;
 
 pub use checkpoint::MAX_CHECKPOINT_BYTES;
+pub use fail::FailedFire;
 pub use rerun::{Rerun, RerunOrder, RerunReason};
 
 pub(in crate::store) use acquire::fenced;

@@ -9,6 +9,7 @@ mod beside_quartz;
 mod calendars;
 mod completion;
 mod contract;
+mod failing;
 #[cfg(feature = "test-util")]
 mod faults;
 mod fencing;
@@ -17,7 +18,9 @@ mod heartbeat;
 mod history;
 mod import;
 mod intervals;
+
 mod job_types;
+mod marks;
 mod membership;
 mod misfires;
 mod options;
