@@ -1,6 +1,7 @@
 //! DS-120: somebody outside declares a running fire failed.
 
 use super::*;
+use carnelian::store::CompletionOutcome;
 use carnelian::store::row::{CheckpointRow, InstanceRow};
 use carnelian::{FireOutcome, HistoryQuery, JobPolicy, RetryPolicy};
 use std::time::Duration;
