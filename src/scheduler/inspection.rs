@@ -2,7 +2,7 @@
 
 use super::Scheduler;
 use super::health::Health;
-use super::running::RunningJob;
+use super::running::{RunHandle, RunningJob};
 use super::stop::StopReason;
 use crate::error::Result;
 use crate::job::{JobDetail, JobFilter};
@@ -127,12 +127,14 @@ impl Scheduler {
 
     /// Asks all runs of a job on this node to stop; returns how many there are.
     ///
-    /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted), or does not look.
+    /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted). One that does not look is asked
+    /// `carnelian.job.stopAttempts` times, `carnelian.job.stopWait` apart (3 × 3 s); then its fire ends as cancelled, and its
+    /// worker is given up.
     pub fn interrupt(&self, key: &JobKey) -> usize {
         let fires = self.inner.node.standing.fires();
         let its: Vec<_> = fires.iter().filter(|fire| fire.job == *key).collect();
         for fire in &its {
-            fire.stop(StopReason::Cancelled);
+            self.stop_here(fire, StopReason::Cancelled);
         }
         its.len()
     }
@@ -142,9 +144,16 @@ impl Scheduler {
         let fires = self.inner.node.standing.fires();
         let found = fires.iter().find(|fire| fire.fire_id() == fire_id);
         if let Some(fire) = found {
-            fire.stop(StopReason::Cancelled);
+            self.stop_here(fire, StopReason::Cancelled);
         }
         found.is_some()
+    }
+
+    /// Asks a run of this node to stop, and has its watch see to it.
+    pub(super) fn stop_here(&self, fire: &RunHandle, reason: StopReason) {
+        let node = &self.inner.node;
+        fire.stop(reason, node.clock.ticks());
+        node.heartbeat.signal.raise();
     }
 
     /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or was asked before. Another node

@@ -34,6 +34,7 @@ pub use history::HistoryQuery;
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
 pub use open::open;
+pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{
     AuditPass, Beat, BeatPass, Checkin, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger, Heartbeat,
     Heartbeats, InstanceStatus, Membership, MisfirePass, Recovered,

@@ -170,7 +170,12 @@ pub enum JobCommand {
         dry_run: bool,
     },
     /// Pauses the job's triggers
-    Pause { job: JobKey },
+    Pause {
+        job: JobKey,
+        /// Also asks its runs to stop, wherever they are; those that do not are given up
+        #[arg(long)]
+        stop: bool,
+    },
     /// Resumes the job's triggers
     Resume { job: JobKey },
 }

@@ -35,11 +35,19 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
         }
         JobCommand::Rename { old, new, dry_run } => rename(store, output, old, new, *dry_run),
         JobCommand::Migrate { types, dry_run } => migrate(store, output, types, *dry_run),
-        JobCommand::Pause { job } => {
+        JobCommand::Pause { job, stop } => {
             existing(store, job)?;
             let count = store.pause_jobs(std::slice::from_ref(job))?;
-            output
-                .done(json!({"job": job.to_string(), "triggers": count}), &format!("paused {count} triggers of {job}"))
+            let mut document = json!({"job": job.to_string(), "triggers": count});
+            let mut text = format!("paused {count} triggers of {job}");
+            if *stop {
+                let asked = store.stop_runs(job, "carnelian job pause")?;
+                document["stopped"] = json!(asked);
+                text.push_str(&format!(
+                    ", and asked {asked} runs to stop: their nodes learn it with their next heartbeat"
+                ));
+            }
+            output.done(document, &text)
         }
         JobCommand::Resume { job } => {
             existing(store, job)?;
