@@ -12,6 +12,8 @@ mod configuration;
 mod definitions;
 #[path = "cli/import.rs"]
 mod import;
+#[path = "cli/marks.rs"]
+mod marks;
 #[path = "cli/node.rs"]
 mod node;
 
