@@ -153,7 +153,7 @@ pub trait JobRows {
     fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
     /// Those of these jobs that exist, with their policies.
     fn job_policies(&mut self, keys: &[JobKey]) -> Result<Vec<PolicyRow>>;
-    /// The jobs with marks that the filter asks for, without their data, in order of their keys; groups are not looked at.
+    /// The jobs that the filter asks for by marks, without their data, in order; whatever their groups.
     fn marked_jobs(&mut self, filter: &JobFilter) -> Result<Vec<JobRow>>;
     /// Stores new jobs.
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()>;

@@ -44,10 +44,11 @@ fn node(place: &Place, name: &str, clock: &Arc<Skewed>, ran: &Arc<AtomicUsize>) 
     let ran = Arc::clone(ran);
     let tick = move |_: &mut JobContext| {
         ran.fetch_add(1, Ordering::SeqCst);
+        Ok(())
     };
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     let builder = Scheduler::builder().settings(settings).clock(clock);
-    let scheduler = builder.job_fn("tick", move |ctx| Ok(tick(ctx))).build().unwrap();
+    let scheduler = builder.job_fn("tick", tick).build().unwrap();
     scheduler.start().unwrap();
     scheduler
 }

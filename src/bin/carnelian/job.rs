@@ -38,15 +38,15 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
         JobCommand::Pause { job, stop } => {
             existing(store, job)?;
             let count = store.pause_jobs(std::slice::from_ref(job))?;
-            let mut document = json!({"job": job.to_string(), "triggers": count});
-            let mut text = format!("paused {count} triggers of {job}");
-            if *stop {
-                let asked = store.stop_runs(job, "carnelian job pause")?;
-                document["stopped"] = json!(asked);
-                text.push_str(&format!(
-                    ", and asked {asked} runs to stop: their nodes learn it with their next heartbeat"
-                ));
-            }
+            let asked = stop.then(|| store.stop_runs(job, "carnelian job pause")).transpose()?;
+            let document = json!({"job": job.to_string(), "triggers": count, "stopped": asked});
+            let text = match asked {
+                None => format!("paused {count} triggers of {job}"),
+                Some(runs) => format!(
+                    "paused {count} triggers of {job}, and asked {runs} runs to stop: their nodes learn it with their next \
+                     heartbeat"
+                ),
+            };
             output.done(document, &text)
         }
         JobCommand::Resume { job } => {
