@@ -1,5 +1,6 @@
 //! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with the scheduler.
 
+mod definition;
 mod detail;
 mod filter;
 mod marks;
@@ -7,6 +8,7 @@ mod outcome;
 mod policy;
 mod retry;
 
+pub use definition::{JobDefinition, OnChange};
 pub use detail::{JobDetail, JobDetailBuilder};
 pub use filter::JobFilter;
 pub use marks::JobMarks;

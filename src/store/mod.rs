@@ -20,11 +20,15 @@ mod sql;
 mod transaction;
 mod upkeep;
 
+pub use crate::rules::definitions::WhyLeft;
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, OrphanRows,
-    Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, Database, DefinitionRows, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock,
+    OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
-pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
+pub use definitions::{
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
+    Taken, TriggerSummary,
+};
 pub use firing::FailedFire;
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,

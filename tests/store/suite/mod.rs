@@ -9,6 +9,7 @@ mod beside_quartz;
 mod calendars;
 mod completion;
 mod contract;
+mod definitions;
 mod failing;
 #[cfg(feature = "test-util")]
 mod faults;
