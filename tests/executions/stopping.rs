@@ -22,10 +22,9 @@ fn policy(name: &str) -> JobPolicy {
     if name == "timeout" { policy.timeout(Duration::from_millis(100)) } else { policy }
 }
 
-/// Stops a run of each job, from the node `peer` where the cause may come from anywhere.
+/// Stops a run of each job (the one with a timeout may have ended before), from the node `peer` where the cause may come from anywhere.
 fn stop_all(node: &Scheduler, peer: &Scheduler) {
     let fires = node.running_here();
-    assert_eq!(fires.len(), 4);
     let fire = |name: &str| fires.iter().find(|fire| fire.job.name() == name).unwrap();
     assert!(peer.cancel_fire(&fire("api").fire_id).unwrap());
     assert_eq!(peer.pause_job_and_stop(&JobKey::named("pause")).unwrap(), 1);
