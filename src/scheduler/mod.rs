@@ -13,6 +13,7 @@ mod heartbeat;
 mod in_code;
 mod inspection;
 mod instance_id;
+mod interrupt_monitor;
 mod job;
 mod job_files;
 mod job_type;

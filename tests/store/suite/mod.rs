@@ -29,6 +29,7 @@ mod orphans;
 mod overlap;
 mod pausing;
 mod policies;
+mod polling;
 mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;
