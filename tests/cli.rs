@@ -16,6 +16,8 @@ mod definitions;
 mod import;
 #[path = "cli/kubernetes.rs"]
 mod kubernetes;
+#[path = "cli/marks.rs"]
+mod marks;
 #[path = "cli/node.rs"]
 mod node;
 #[path = "cli/nodes.rs"]

@@ -13,6 +13,9 @@ mod in_code;
 mod job_files;
 #[path = "scheduler/life.rs"]
 mod life;
+#[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+#[path = "scheduler/outages.rs"]
+mod outages;
 #[path = "scheduler/policies.rs"]
 mod policies;
 #[path = "scheduler/reports.rs"]

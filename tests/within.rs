@@ -6,7 +6,9 @@ mod support;
 
 use carnelian::settings::Settings;
 use carnelian::store::{CallersConnection, CallersPool, JobStore, Membership, violations};
-use carnelian::{Error, JobContext, JobDetail, JobError, JobKey, Scheduler, Trigger, TriggerKey};
+use carnelian::{
+    Error, JobContext, JobDetail, JobError, JobFilter, JobKey, Scheduler, Submission, Trigger, TriggerKey,
+};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, Pool};
@@ -285,6 +287,36 @@ fn work_is_stored_with_what_the_caller_writes(app: &App) {
     end(app, &scheduler);
 }
 
+/// PA-10, X-06: work is submitted with what the caller writes, or not at all; and a request id that was rolled back is free.
+fn work_is_submitted_with_what_the_caller_writes(app: &App) {
+    let (ran, runs) = unbounded();
+    let work = move |ctx: &mut JobContext| Ok(ran.send(ctx.data().text("n").unwrap_or_default().to_owned())?);
+    let scheduler = app.scheduler().job_fn("work", work).build().unwrap();
+    scheduler.start().unwrap();
+    let submit = |n: &str, fails: bool| {
+        let mut taken = Vec::new();
+        let done = app.write_and(&mut |connection| {
+            let work = Submission::new("work").data("n", n).request_id("r").biz_key("order-17").tag("mail");
+            taken = scheduler.submit_in(connection, [work])?;
+            if fails { Err("no".into()) } else { Ok(()) }
+        });
+        done.map(|()| taken.pop().unwrap())
+    };
+    assert!(submit("undone", true).is_err());
+    let by_key = JobFilter::new().biz_key("order-17").tag("mail");
+    assert!(scheduler.find_jobs(&by_key).unwrap().is_empty());
+    let first = submit("done", false).unwrap();
+    scheduler.wake();
+    assert_eq!(runs.recv_timeout(LONG).unwrap(), "done");
+    let second = submit("again", false).unwrap();
+    assert!(first.is_new && !second.is_new && first.job == second.job);
+    assert_eq!(app.effects(), 2);
+    support::wait_until("it is recorded", LONG, || scheduler.running_fires().unwrap().is_empty());
+    assert!(scheduler.find_jobs(&by_key).unwrap().is_empty(), "its marks went with it");
+    assert!(runs.try_recv().is_err());
+    end(app, &scheduler);
+}
+
 fn outside_of_a_transaction_nothing_is_done(app: &App) {
     let scheduler = app.scheduler().build().unwrap();
     let (job, trigger) = recoverable("j");
@@ -312,6 +344,7 @@ fn everything(app: impl Fn() -> App) {
     a_fire_ends_with_its_effect(&app());
     an_end_that_is_rolled_back_did_not_happen(&app());
     work_is_stored_with_what_the_caller_writes(&app());
+    work_is_submitted_with_what_the_caller_writes(&app());
     a_node_that_was_declared_dead_leaves_no_effect(&app());
     a_guard_keeps_the_fire_until_the_transaction_ends(&app());
 }

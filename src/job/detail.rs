@@ -1,5 +1,6 @@
 //! `JobDetail`: the stored definition of a job, with its four flags.
 
+use super::marks::{JobMarks, NO_MARKS};
 use super::policy::JobPolicy;
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
@@ -35,6 +36,8 @@ pub struct JobDetail {
     pub(crate) persist_job_data_after_execution: bool,
     pub(crate) data: JobDataMap,
     pub(crate) policy: JobPolicy,
+    /// None where there are none, and where they were not read: a run does not see them.
+    pub(crate) marks: Option<Box<JobMarks>>,
     pub(crate) version: Option<u32>,
     /// Not stored: a wish for the moment of storing.
     pub(crate) even_if_deprecated: bool,
@@ -54,6 +57,7 @@ impl JobDetail {
                 persist_job_data_after_execution: false,
                 data: JobDataMap::new(),
                 policy: JobPolicy::new(),
+                marks: None,
                 version: None,
                 even_if_deprecated: false,
             },
@@ -123,6 +127,11 @@ impl JobDetail {
         &self.policy
     }
 
+    /// What people and other systems know it by. Default: nothing. A run's job is without them: ask the scheduler for it.
+    pub fn marks(&self) -> &JobMarks {
+        self.marks.as_deref().unwrap_or(&NO_MARKS)
+    }
+
     /// The version of its type's data that its data are of, where that was said or noted. When a job is stored without one,
     /// it gets that of its type on this node; data of which nothing is known are of version 1.
     pub fn version(&self) -> Option<u32> {
@@ -142,6 +151,7 @@ impl JobDetail {
         if let Some(text) = &self.description {
             check_text("job description", text, 250)?;
         }
+        self.marks.as_deref().map_or(Ok(()), JobMarks::check)?;
         self.policy.check(self.requests_recovery)
     }
 }
@@ -200,6 +210,12 @@ impl JobDetailBuilder {
     /// See [`JobPolicy`].
     pub fn policy(mut self, policy: JobPolicy) -> Self {
         self.detail.policy = policy;
+        self
+    }
+
+    /// See [`JobMarks`].
+    pub fn marks(mut self, marks: JobMarks) -> Self {
+        self.detail.marks = (!marks.is_empty()).then(|| Box::new(marks));
         self
     }
 

@@ -2,12 +2,16 @@
 
 mod definition;
 mod detail;
+mod filter;
+mod marks;
 mod outcome;
 mod policy;
 mod retry;
 
 pub use definition::{JobDefinition, OnChange};
 pub use detail::{JobDetail, JobDetailBuilder};
+pub use filter::JobFilter;
+pub use marks::JobMarks;
 pub use outcome::FireOutcome;
 pub use policy::{JobPolicy, OnDead, StuckAction};
 pub use retry::RetryPolicy;

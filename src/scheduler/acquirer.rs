@@ -306,7 +306,7 @@ impl Acquirer {
                 let handle = here.iter().find(|handle| handle.fire_id() == fire_id);
                 log::cancelled_by_trigger(fire_id, handle.is_some());
                 if let Some(handle) = handle {
-                    handle.stop(StopReason::Cancelled);
+                    handle.stop(StopReason::Cancelled, self.node.clock.ticks());
                 }
             }
         }

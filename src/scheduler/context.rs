@@ -26,7 +26,7 @@ use std::time::Duration;
 pub struct JobContext {
     node: Arc<Node>,
     handle: Arc<RunHandle>,
-    bundle: FireBundle,
+    bundle: Arc<FireBundle>,
     merged: JobDataMap,
     job_data: JobDataMap,
     refire_count: u32,
@@ -40,7 +40,7 @@ pub struct JobContext {
 }
 
 impl JobContext {
-    pub(crate) fn new(node: Arc<Node>, handle: Arc<RunHandle>, bundle: FireBundle, upgraded: Option<u32>) -> Self {
+    pub(crate) fn new(node: Arc<Node>, handle: Arc<RunHandle>, bundle: Arc<FireBundle>, upgraded: Option<u32>) -> Self {
         let merged = bundle.job.data().merged_with(bundle.trigger.data());
         let job_data = bundle.job.data().clone();
         Self {

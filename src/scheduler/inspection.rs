@@ -1,14 +1,14 @@
 //! Looking at what is stored, at what runs, and at how this node is doing.
 
 use super::Scheduler;
-use super::running::RunningJob;
+use super::running::{RunHandle, RunningJob};
 use super::stop::StopReason;
 use crate::error::Result;
-use crate::job::JobDetail;
+use crate::job::{JobDetail, JobFilter};
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::row::HistoryRow;
-use crate::store::{FiredTrigger, HistoryQuery, InstanceStatus, TriggerSummary};
+use crate::store::{FailedFire, FiredTrigger, HistoryQuery, InstanceStatus, TriggerSummary};
 use crate::trigger::{Trigger, TriggerState};
 
 /// Those that ask the store may fail with what can go wrong with it.
@@ -65,6 +65,21 @@ impl Scheduler {
         self.store().trigger_summaries(groups)
     }
 
+    /// The jobs that the filter asks for by their marks, without their data.
+    pub fn find_jobs(&self, filter: &JobFilter) -> Result<Vec<JobDetail>> {
+        self.store().find_jobs(filter)
+    }
+
+    /// The triggers of the filter's groups whose jobs it asks for.
+    pub fn find_triggers(&self, filter: &JobFilter) -> Result<Vec<TriggerSummary>> {
+        self.store().find_triggers(filter)
+    }
+
+    /// The fires that are reserved or running in the cluster and whose jobs the filter asks for.
+    pub fn find_fires(&self, filter: &JobFilter) -> Result<Vec<FiredTrigger>> {
+        self.store().find_fired(filter)
+    }
+
     /// The triggers of a job.
     pub fn triggers_of_job(&self, key: &JobKey) -> Result<Vec<Trigger>> {
         self.store().triggers_of_job(key)
@@ -115,12 +130,14 @@ impl Scheduler {
 
     /// Asks all runs of a job on this node to stop; returns how many there are.
     ///
-    /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted), or does not look.
+    /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted). One that does not look is asked
+    /// `carnelian.job.stopAttempts` times, `carnelian.job.stopWait` apart (3 × 3 s); then its fire ends as cancelled, and its
+    /// worker is given up.
     pub fn interrupt(&self, key: &JobKey) -> usize {
         let fires = self.inner.node.standing.fires();
         let its: Vec<_> = fires.iter().filter(|fire| fire.job == *key).collect();
         for fire in &its {
-            fire.stop(StopReason::Cancelled);
+            self.stop_here(fire, StopReason::Cancelled);
         }
         its.len()
     }
@@ -130,9 +147,16 @@ impl Scheduler {
         let fires = self.inner.node.standing.fires();
         let found = fires.iter().find(|fire| fire.fire_id() == fire_id);
         if let Some(fire) = found {
-            fire.stop(StopReason::Cancelled);
+            self.stop_here(fire, StopReason::Cancelled);
         }
         found.is_some()
+    }
+
+    /// Asks a run of this node to stop, and has its watch see to it.
+    pub(super) fn stop_here(&self, fire: &RunHandle, reason: StopReason) {
+        let node = &self.inner.node;
+        fire.stop(reason, node.clock.ticks());
+        node.heartbeat.signal.raise();
     }
 
     /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or was asked before. Another node
@@ -146,6 +170,26 @@ impl Scheduler {
         }
         let who = format!("instance {}", self.instance_id());
         Ok(self.open_store()?.request_cancels(&[fire_id.to_owned()], &who)? > 0)
+    }
+
+    /// Declares a running fire failed, wherever in the cluster it is: it ends in the history with this reason, and its job's
+    /// retry policy applies. None if no such fire runs. Its node holds it no longer, and learns so with its next heartbeat;
+    /// see [`JobContext::holds_fire`](crate::JobContext::holds_fire).
+    ///
+    /// # Errors
+    /// [`Error::Refused`](crate::Error::Refused) for a fire of a node of Quartz; what can go wrong with the store.
+    pub fn fail_fire(&self, fire_id: &str, reason: &str) -> Result<Option<FailedFire>> {
+        let failed = self.open_store()?.fail_fire(fire_id, reason)?;
+        if let Some(failed) = &failed {
+            for fire in self.inner.node.standing.fires().iter().filter(|fire| fire.fire_id() == fire_id) {
+                fire.lose();
+            }
+            if failed.paused {
+                self.tell("trigger_paused", |listener| listener.trigger_paused(&failed.trigger));
+            }
+            self.signal_change();
+        }
+        Ok(failed)
     }
 
     /// The job types this node can run.

@@ -3,7 +3,7 @@
 
 use super::completer::Ended;
 use super::context::JobContext;
-use super::ended::{Failure, ending, outcome, rerun};
+use super::ended::{Failure, ending, error_of, outcome, rerun};
 use super::job::{Job, JobError, Outcome};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
@@ -57,9 +57,12 @@ impl RunShell {
             node.count_fire(&handle.job, FireOutcome::Lost, None);
             return;
         }
-        let (upgraded, broken) = match node.registry.bring_up(&mut bundle) {
-            Ok(version) => (version, None),
-            Err(error) => (None, Some(error)),
+        let (upgraded, broken) = match node.registry.needs_upgrade(&bundle) {
+            false => (None, None),
+            true => match node.registry.bring_up(Arc::make_mut(&mut bundle)) {
+                Ok(version) => (version, None),
+                Err(error) => (None, Some(error)),
+            },
         };
         let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle, upgraded);
         handle.begin(node.clock.ticks());
@@ -162,7 +165,7 @@ impl RunShell {
         run_time: Duration,
     ) -> FireEnd {
         let outcome = outcome(result, ctx.stop_reason(), handle.is_lost());
-        let error = result.as_ref().err().map(|failure| crate::error::storable(failure.error.message(), 2000));
+        let error = error_of(result, outcome, ctx.stop_reason());
         FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }
     }
 

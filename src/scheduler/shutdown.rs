@@ -99,9 +99,12 @@ impl Steps<'_> {
             settings.interrupt_jobs_on_shutdown
         };
         if interrupts {
+            let now = node.clock.ticks();
             for fire in node.standing.fires() {
-                fire.stop(StopReason::Shutdown);
+                fire.stop(StopReason::Shutdown, now);
             }
+            // It asks again, and ends in their place what does not end.
+            node.heartbeat.signal.raise();
         }
         node.standing.begin_stopping();
         pool.close();

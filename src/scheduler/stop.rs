@@ -11,6 +11,9 @@ use std::fmt;
 pub enum StopReason {
     /// Somebody asked: [`Scheduler::interrupt`](crate::Scheduler::interrupt), or `carnelian cancel`.
     Cancelled,
+    /// Its job was paused, with the wish that its runs stop:
+    /// [`Scheduler::pause_job_and_stop`](crate::Scheduler::pause_job_and_stop), or `carnelian job pause --stop`.
+    Paused,
     /// It takes longer than its [timeout](crate::JobPolicy::timeout).
     TimedOut,
     /// It makes no progress, and its policy says [`StuckAction::Cancel`](crate::StuckAction::Cancel).
@@ -22,10 +25,16 @@ pub enum StopReason {
 }
 
 impl StopReason {
+    /// What an order to stop says of its cause.
+    pub(crate) fn of_order(who: &str) -> Self {
+        if crate::store::is_order_of_pause(who) { StopReason::Paused } else { StopReason::Cancelled }
+    }
+
     /// The words used in logs.
     pub fn name(self) -> &'static str {
         match self {
             StopReason::Cancelled => "cancelled",
+            StopReason::Paused => "paused",
             StopReason::TimedOut => "timed out",
             StopReason::Stuck => "stuck",
             StopReason::Shutdown => "shutdown",

@@ -10,6 +10,7 @@ pub use nodes::NodeRows;
 
 use super::row::*;
 use crate::error::Result;
+use crate::job::JobFilter;
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::TriggerState;
 
@@ -192,6 +193,8 @@ pub trait JobRows {
     fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
     /// Those of these jobs that exist, with their policies.
     fn job_policies(&mut self, keys: &[JobKey]) -> Result<Vec<PolicyRow>>;
+    /// The jobs that the filter asks for by marks, without their data, in order; whatever their groups.
+    fn marked_jobs(&mut self, filter: &JobFilter) -> Result<Vec<JobRow>>;
     /// Stores new jobs.
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()>;
     /// Replaces a job.

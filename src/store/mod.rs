@@ -31,6 +31,7 @@ pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
     Taken, TriggerSummary,
 };
+pub use firing::FailedFire;
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,
     MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
@@ -40,6 +41,7 @@ pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
 pub use monitor::ClusterLoad;
 pub use open::open;
+pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{
     AuditPass, Beat, BeatPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger,
     Heartbeat, Heartbeats, InstanceStatus, Membership, MisfirePass, Recovered,

@@ -37,6 +37,8 @@ pub struct JobRow {
     pub data: Option<Vec<u8>>,
     /// Its row in `CN_JOB_POLICIES`.
     pub policy: Option<String>,
+    /// Its row in `CN_JOB_MARKS`; a candidate is read without.
+    pub marks: Option<String>,
 }
 
 /// A row of `TRIGGERS` with its row in the table of its kind.

@@ -6,7 +6,9 @@ pub use schedule::{JobFlags, Policy, Schedule};
 
 use crate::backfill::Backfill;
 use crate::check::Check;
+use crate::fail::Fail;
 use crate::history::History;
+use crate::marks::Filter;
 use crate::nodes::Cluster;
 use crate::value;
 use carnelian::{JobKey, TriggerKey};
@@ -59,6 +61,8 @@ pub enum Command {
         /// Also those that are reserved for a moment to come
         #[arg(long)]
         reserved: bool,
+        #[command(flatten)]
+        filter: Filter,
     },
     /// The fires that have ended, the newest first
     History(History),
@@ -73,6 +77,8 @@ pub enum Command {
         /// The fire, as `running` shows it
         fire: String,
     },
+    /// Declares a running fire failed: it ends so, and its retry policy applies; exit code 1 if it does not run
+    Fail(Fail),
     /// The nodes with their last check-in, or one of them with everything it says of itself; exit code 1 if it is not
     /// there or silent
     Cluster(Cluster),
@@ -124,11 +130,7 @@ pub struct Import {
 #[derive(Subcommand)]
 pub enum JobCommand {
     /// All jobs
-    List {
-        /// Only this group
-        #[arg(long, value_name = "GROUP")]
-        group: Option<String>,
-    },
+    List(Filter),
     /// One job with its data and triggers
     Show { job: JobKey },
     /// Stores a durable job without a trigger
@@ -172,7 +174,12 @@ pub enum JobCommand {
         dry_run: bool,
     },
     /// Pauses the job's triggers
-    Pause { job: JobKey },
+    Pause {
+        job: JobKey,
+        /// Also asks its runs to stop, wherever they are; those that do not are given up
+        #[arg(long)]
+        stop: bool,
+    },
     /// Resumes the job's triggers
     Resume { job: JobKey },
 }
@@ -180,11 +187,7 @@ pub enum JobCommand {
 #[derive(Subcommand)]
 pub enum TriggerCommand {
     /// All triggers
-    List {
-        /// Only this group
-        #[arg(long, value_name = "GROUP")]
-        group: Option<String>,
-    },
+    List(Filter),
     /// One trigger with its schedule and data
     Show { trigger: TriggerKey },
     /// Deletes a trigger, and its job if that is left without one and is not durable

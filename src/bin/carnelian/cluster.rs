@@ -1,15 +1,16 @@
 //! `running` and `cancel`: the cluster as the database shows it.
 
 use crate::failure::{Failure, Outcome};
+use crate::marks::Filter;
 use crate::output::{Output, span, table, time};
 use carnelian::store::row::FiredState;
 use carnelian::store::{FiredTrigger, JobStore};
 use serde_json::{Value, json};
 
 /// The fires that are running, and with `reserved` those to come.
-pub fn running(store: &JobStore, output: Output, reserved: bool) -> Outcome {
+pub fn running(store: &JobStore, output: Output, reserved: bool, filter: &Filter) -> Outcome {
     let now_ms = store.now_ms()?;
-    let mut fires = store.fired_triggers()?;
+    let mut fires = store.find_fired(&filter.filter())?;
     fires.retain(|fire| reserved || fire.state == FiredState::Executing);
     fires.sort_by(|a, b| (a.fired_ms, &a.fire_id).cmp(&(b.fired_ms, &b.fire_id)));
     let document = fires.iter().map(|fire| {

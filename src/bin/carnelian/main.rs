@@ -13,10 +13,12 @@ mod defined;
 mod definition;
 mod doctor;
 mod explain;
+mod fail;
 mod failure;
 mod history;
 mod import;
 mod job;
+mod marks;
 mod node;
 mod nodes;
 mod orphans;
@@ -61,10 +63,11 @@ fn run(cli: &Cli) -> Outcome {
         Command::Calendar(command) => calendar::run(&config.open()?, output, command),
         Command::Group(command) => pausing::group(&config.open()?, output, command),
         Command::All(command) => pausing::all(&config.open()?, output, command),
-        Command::Running { reserved } => cluster::running(&config.open()?, output, *reserved),
+        Command::Running { reserved, filter } => cluster::running(&config.open()?, output, *reserved, filter),
         Command::History(options) => history::run(&config.open()?, output, options),
         Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
+        Command::Fail(options) => fail::run(&config.open()?, output, options),
         Command::Cluster(which) => nodes::cluster(&config.open()?, output, which),
         Command::Definitions => defined::run(&config.open()?, output),
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),

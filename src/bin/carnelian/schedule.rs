@@ -69,6 +69,7 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
         .disallow_concurrent_execution(flags.non_concurrent)
         .persist_job_data_after_execution(flags.persist_data)
         .durable(durable)
+        .marks(flags.marks.marks())
         .data_map(data_map(&flags.data));
     if let Some(text) = &flags.description {
         builder = builder.description(text);
@@ -184,6 +185,7 @@ fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
         ),
         ("durable", flag(stored.is_durable()), flag(wanted.is_durable())),
         ("policy", format!("{:?}", stored.policy()), format!("{:?}", wanted.policy())),
+        ("marks", format!("{:?}", stored.marks()), format!("{:?}", wanted.marks())),
         ("data", data(stored), if keeps_data { data(stored) } else { data(wanted) }),
     ];
     let differing: Vec<&str> =

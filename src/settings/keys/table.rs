@@ -357,6 +357,10 @@ pub const KEYS: &[Key] = &[
         "How long all must be well again before an alarm is cleared."),
     key("carnelian.shutdown.deadline", Kind::Duration { least: 0, most: YEAR }, "30s",
         "Longest time that a shutdown takes, whatever the jobs do."),
+    key("carnelian.shutdown.stopAttempts", Kind::Count { least: 1, most: 1_000 }, "3",
+        "How often a shutdown that interrupts running jobs asks each to stop, before it gives its worker up."),
+    key("carnelian.shutdown.stopWait", Kind::Duration { least: 0, most: YEAR }, "3s",
+        "How long it waits for them each time."),
     key("carnelian.jobFiles.keepUnchanged", Kind::Bool, "false",
         "Whether a start leaves triggers alone that are stored just as their job file has them; Quartz begins them anew. A later look at a changed file always does."),
 ];

@@ -4,6 +4,7 @@ mod acquire;
 mod checkpoint;
 mod claim;
 mod complete;
+mod fail;
 mod fire;
 mod overlap;
 mod release;
@@ -12,6 +13,7 @@ mod rerun;
 mod within;
 
 pub use checkpoint::MAX_CHECKPOINT_BYTES;
+pub use fail::FailedFire;
 pub use rerun::{Rerun, RerunOrder, RerunReason};
 
 pub(in crate::store) use acquire::fenced;

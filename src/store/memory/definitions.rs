@@ -2,6 +2,7 @@
 
 use super::MemorySession;
 use crate::error::Result;
+use crate::job::{JobFilter, JobMarks};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{JobRows, TriggerRows};
 use crate::store::row::{
@@ -32,6 +33,14 @@ impl JobRows for MemorySession<'_> {
             policy: job.policy.clone(),
         };
         Ok(keys.iter().filter_map(|key| self.tables.jobs.get(key)).map(row).collect())
+    }
+
+    fn marked_jobs(&mut self, filter: &JobFilter) -> Result<Vec<JobRow>> {
+        let marked = |job: &JobRow| {
+            let marks = job.marks.as_deref().and_then(|text| JobMarks::decode(text).ok());
+            marks.is_some_and(|marks| filter.takes_marks(&marks))
+        };
+        Ok(self.jobs()?.into_iter().filter(marked).collect())
     }
 
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()> {
@@ -124,7 +133,7 @@ impl MemorySession<'_> {
             job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
             recovery: self.tables.recoveries.values().find(|r| r.trigger == trigger.key).cloned(),
             trigger: self.read(trigger),
-            job,
+            job: JobRow { marks: None, ..job },
         })
     }
 

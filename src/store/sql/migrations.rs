@@ -72,6 +72,13 @@ const SCRIPTS: &[Script] = &[
         mysql: include_str!("../../../migrations/mysql/0009_history/up.sql"),
     },
     Script {
+        version: "0010_marks",
+        makes: "the side tables of marks and tags of jobs",
+        sqlite: include_str!("../../../migrations/sqlite/0010_marks/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0010_marks/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0010_marks/up.sql"),
+    },
+    Script {
         version: "0011_nodes",
         makes: "the side table of nodes",
         sqlite: include_str!("../../../migrations/sqlite/0011_nodes/up.sql"),
@@ -132,6 +139,8 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_REQUESTS",
     "CN_RECURRENCES",
     "CN_JOB_POLICIES",
+    "CN_JOB_MARKS",
+    "CN_TAGS",
     "CN_BEATS",
     "CN_CANCELS",
     "CN_HISTORY",

@@ -12,6 +12,7 @@ mod nodes;
 mod recovery;
 
 pub use dead_fires::{DeadFire, DeadFireDecision, DeadFireHandler};
+pub(crate) use heartbeat::is_order_of_pause;
 pub use heartbeat::{Beat, BeatPass, Heartbeats};
 
 pub(in crate::store) use recovery::recovery_keys;

@@ -191,6 +191,16 @@ fn stories() -> Vec<Story> {
                 Ok(format!("{:?} {:?} {:?}", recorded.paused, recorded.let_go, recorded.skipped))
             })
         }),
+        story!("declare a fire failed", |c, nodes| {
+            let retry =
+                carnelian::JobPolicy::new().retry(carnelian::RetryPolicy::fixed(std::time::Duration::from_secs(9)));
+            c.store.delete_jobs(&["plain", "lone", "saved"].map(job_key)).unwrap();
+            c.schedule(lone_job("failing").policy(retry), [minutely("f1", "failing", NOW)]);
+            let id = nodes[0].fire_one().fire_id;
+            Box::new(move |c, _| {
+                c.store.fail_fire(&id, "why").map(|failed| format!("{:?}", failed.unwrap().retried_after))
+            })
+        }),
         story!("backfill", |c, _| {
             let schedule = carnelian::CronSchedule::new("0 0 * * * ?").unwrap();
             c.schedule(job("filled"), [once("h1", "filled", NOW + SECOND).schedule(schedule)]);

@@ -10,6 +10,7 @@ mod calendars;
 mod completion;
 mod contract;
 mod definitions;
+mod failing;
 #[cfg(feature = "test-util")]
 mod faults;
 mod fencing;
@@ -18,7 +19,9 @@ mod heartbeat;
 mod history;
 mod import;
 mod intervals;
+
 mod job_types;
+mod marks;
 mod membership;
 mod misfires;
 mod monitor;

@@ -1,5 +1,6 @@
 //! What `carnelian schedule` and `carnelian job add` take: the job, its policies, the trigger.
 
+use crate::marks::MarkFlags;
 use crate::retry::RetryFlags;
 use crate::schedule::TriggerPolicies;
 use crate::value::{self, Moment};
@@ -138,6 +139,8 @@ pub struct When {
 
 #[derive(Args)]
 pub struct JobFlags {
+    #[command(flatten)]
+    pub marks: MarkFlags,
     /// One entry of the job's data; may be repeated
     #[arg(long, value_name = "K=V", value_parser = value::entry)]
     pub data: Vec<(String, String)>,

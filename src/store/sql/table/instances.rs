@@ -1,6 +1,7 @@
 //! `SCHEDULER_STATE` and its side table `CN_INSTANCES`.
 
 use super::executions::{STRAY_BEATS, STRAY_CANCELS};
+use super::marks::{STRAY_MARKS, STRAY_TAGS};
 use super::policies::STRAY_POLICIES;
 use super::work::STRAY_CHECKPOINTS;
 use crate::error::Result;
@@ -30,6 +31,8 @@ const STRAY: &[&str] = &[
     STRAY_CANCELS,
     STRAY_CHECKPOINTS,
     STRAY_POLICIES,
+    STRAY_MARKS,
+    STRAY_TAGS,
     "{p}CN_INSTANCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}SCHEDULER_STATE s \
      WHERE s.sched_name = {p}CN_INSTANCES.sched_name AND s.instance_name = {p}CN_INSTANCES.instance_name)",
     "{p}CN_RECOVERIES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \

@@ -13,6 +13,7 @@ mod instances;
 mod job_types;
 mod job_versions;
 mod jobs;
+mod marks;
 mod monitor;
 mod nodes;
 mod options;

@@ -272,6 +272,7 @@ impl From<CandidateRow> for Candidate {
                 requests_recovery: row.requests_recovery.into(),
                 data: row.job_data,
                 policy: row.policy,
+                marks: None,
             },
             job_is_executing: row.executing > 0,
             trigger_is_executing: row.trigger_executing > 0,

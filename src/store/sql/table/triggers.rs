@@ -416,6 +416,8 @@ impl TriggerRows for SqlSession<'_, '_> {
             "CN_TRIGGER_OPTIONS",
             "CN_RECURRENCES",
             "CN_JOB_POLICIES",
+            "CN_JOB_MARKS",
+            "CN_TAGS",
             "CN_JOB_VERSIONS",
             "CN_ORPHANS",
             "TRIGGERS",
