@@ -25,21 +25,21 @@ pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
-pub use job::{FireOutcome, JobDetail, JobDetailBuilder, JobPolicy, OnDead, RetryPolicy, StuckAction};
+pub use job::{FireOutcome, JobDetail, JobDetailBuilder, JobPolicy, LogLine, OnDead, RetryPolicy, StuckAction};
 pub use key::{
     CONTINUED_GROUP, DEFAULT_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, RETRY_GROUP, TriggerKey,
 };
 pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP, Scheduler,
+    CaptureLog, CounterValues, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP, Scheduler,
     SchedulerBuilder, SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason, Submission,
 };
 
 pub use signal::{Signal, Woken};
 pub use store::row::HistoryRow;
 pub use store::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryQuery, Rerun, RerunReason, SkipReason, SkippedFires,
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryPruning, HistoryQuery, HistorySummary, Rerun, RerunReason, RunRecord, SkipReason, SkippedFires, SummaryRow,
 };
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,

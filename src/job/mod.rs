@@ -4,10 +4,13 @@ mod detail;
 mod outcome;
 mod policy;
 mod retry;
+mod run_log;
 
 pub use detail::{JobDetail, JobDetailBuilder};
 pub use outcome::FireOutcome;
 pub use policy::{JobPolicy, OnDead, StuckAction};
 pub use retry::RetryPolicy;
+pub use run_log::{CapturedLine, LogLine};
 
 pub(crate) use retry::RetryHint;
+pub(crate) use run_log::{RunLog, decode as decode_lines, encode as encode_lines};

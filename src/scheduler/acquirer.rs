@@ -1,5 +1,6 @@
 //! `Acquirer`: takes due triggers, hands their fires to workers, and keeps what is due soon until its time.
 
+use super::capture_log::RunLines;
 use super::node::{Node, millis};
 use super::running::FireTask;
 use super::service::{Next, Service};
@@ -306,7 +307,8 @@ impl Acquirer {
 
     fn take_over(&mut self, owner: &Owner, bundles: Vec<FireBundle>) {
         for bundle in bundles {
-            let task = FireTask::new(bundle, owner.clone());
+            let lines = RunLines::of(&self.node, &bundle);
+            let task = FireTask::new(bundle, owner.clone(), lines);
             self.node.standing.enter(Arc::clone(&task.handle));
             self.handover.push_back(task);
         }

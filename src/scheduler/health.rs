@@ -176,6 +176,7 @@ impl Counters {
             FireOutcome::Vetoed => self.vetoed.add(1),
             FireOutcome::Lost => self.lost.add(1),
             FireOutcome::Misfired => self.misfires.add(1),
+            FireOutcome::Running => {} // it has not ended
         }
     }
 }

@@ -4,6 +4,7 @@ use super::acquirer::Acquirer;
 use super::cluster_manager::ClusterManager;
 use super::completer::Completer;
 use super::heartbeat::Heartbeat;
+use super::history_keeper::HistoryKeeper;
 use super::job_files::JobFiles;
 use super::misfire_handler::MisfireHandler;
 use super::node::{Node, Post};
@@ -244,7 +245,8 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let acquirer = started.spawn(&node.acquirer, Box::new(Acquirer::new(Arc::clone(node), Arc::clone(&pool))))?;
     let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
     let heartbeat = started.spawn(&node.heartbeat, Box::new(heartbeat))?;
-    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, job_files: None })
+    let history = started.spawn(&node.history, Box::new(HistoryKeeper::new(Arc::clone(node))))?;
+    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, history, job_files: None })
 }
 
 fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {

@@ -3,6 +3,7 @@
 mod acquirer;
 mod builder;
 mod calendars;
+mod capture_log;
 mod cluster_manager;
 mod completer;
 mod context;
@@ -10,6 +11,7 @@ mod definitions;
 mod ended;
 mod health;
 mod heartbeat;
+mod history_keeper;
 mod inspection;
 mod instance_id;
 mod job;
@@ -34,6 +36,7 @@ mod submission;
 mod worker_pool;
 
 pub use builder::SchedulerBuilder;
+pub use capture_log::CaptureLog;
 pub use context::JobContext;
 pub use health::{CounterValues, Health, ServiceHealth, ServiceState};
 pub use job::{Job, JobError, Outcome};

@@ -38,6 +38,7 @@ pub(crate) struct Node {
     pub(crate) cluster: Post,
     pub(crate) completer: Post,
     pub(crate) heartbeat: Post,
+    pub(crate) history: Post,
     pub(crate) job_files: Post,
     /// The node does not fire for now.
     pub(crate) standby: AtomicBool,
@@ -140,6 +141,7 @@ impl Node {
             cluster: Post::new("cluster"),
             completer: Post::new("completer"),
             heartbeat: Post::new("heartbeat"),
+            history: Post::new("history"),
             job_files: Post::new("job-files"),
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),

@@ -1,5 +1,6 @@
 //! A fire on this node, from the hand-over to a worker until its end.
 
+use super::capture_log::RunLines;
 use super::stop::StopReason;
 use crate::key::{JobKey, TriggerKey};
 use crate::listener::FireValues;
@@ -22,7 +23,7 @@ pub(crate) struct FireTask {
 }
 
 impl FireTask {
-    pub(crate) fn new(bundle: FireBundle, owner: Owner) -> Self {
+    pub(crate) fn new(bundle: FireBundle, owner: Owner, lines: Option<Arc<RunLines>>) -> Self {
         let handle = RunHandle {
             fire_id: bundle.fire_id.clone(),
             job: bundle.job.key().clone(),
@@ -39,6 +40,7 @@ impl FireTask {
             last_call_ms: AtomicU64::new(0),
             beaten: AtomicBool::new(false),
             watched: (!bundle.job.policy().is_default()).then(|| Box::new(bundle.clone())),
+            lines,
         };
         Self { bundle, handle: Arc::new(handle) }
     }
@@ -66,6 +68,8 @@ pub(crate) struct RunHandle {
     beaten: AtomicBool,
     /// What is needed to watch it, and to end it in the job's place; none if its job's policy says nothing.
     watched: Option<Box<FireBundle>>,
+    /// What its job logs; none if it is not kept.
+    lines: Option<Arc<RunLines>>,
 }
 
 /// The job runs; nobody has begun to end the fire.
@@ -155,6 +159,11 @@ impl RunHandle {
     /// What is needed to end the fire in the job's place; none if its job's policy says nothing.
     pub(crate) fn watched(&self) -> Option<&FireBundle> {
         self.watched.as_deref()
+    }
+
+    /// What its job has logged; none if it is not kept.
+    pub(crate) fn lines(&self) -> Option<&Arc<RunLines>> {
+        self.lines.as_ref()
     }
 
     /// Whether its watch has a time to look at it.
@@ -301,6 +310,7 @@ pub(crate) mod tests {
             last_call_ms: AtomicU64::new(0),
             beaten: AtomicBool::new(false),
             watched: None,
+            lines: None,
         })
     }
 }

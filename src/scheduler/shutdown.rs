@@ -45,6 +45,7 @@ pub(crate) struct Threads {
     pub(crate) misfire: ServiceThread,
     pub(crate) cluster: ServiceThread,
     pub(crate) heartbeat: ServiceThread,
+    pub(crate) history: ServiceThread,
     /// Only while job files are watched.
     pub(crate) job_files: Option<ServiceThread>,
 }
@@ -80,11 +81,12 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn run(&mut self, threads: Threads, wait_for_jobs: bool) {
         let node = Arc::clone(self.node);
-        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, job_files } = threads;
+        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, history, job_files } = threads;
         if let Some(job_files) = job_files {
             self.end("job-files", job_files);
         }
         self.end("acquirer", acquirer);
+        self.end("history", history);
 
         let settings = &node.settings.scheduler;
         let interrupts = if wait_for_jobs {

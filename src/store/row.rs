@@ -3,7 +3,7 @@
 mod history;
 mod snapshot;
 
-pub use history::{EndRow, HistoryFilter, HistoryRow};
+pub use history::{EndRow, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use snapshot::Snapshot;
 
 use crate::key::{JobKey, TriggerKey};

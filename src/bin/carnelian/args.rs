@@ -59,8 +59,8 @@ pub enum Command {
         #[arg(long)]
         reserved: bool,
     },
-    /// The fires that have ended, the newest first
-    History(History),
+    /// The fires that have ended, the newest first; all that is known of one; what becomes of old ones
+    History(Box<History>),
     /// Runs a fire of the history again, at once
     Retry {
         /// The fire, one that failed, was lost or was stopped; see `history`

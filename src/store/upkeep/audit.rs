@@ -30,7 +30,6 @@ impl JobStore {
             s.forget_commits(now - 3_600_000)?;
             s.forget_requests(now - REQUESTS_KEPT_MS).map(drop)
         })?;
-        self.forget_history()?;
         let found = self.read("audit", |s| find(s))?;
         let swept = self.sweep()?;
         if found == AuditPass::default() {

@@ -4,7 +4,7 @@ use super::*;
 use carnelian::clock::Clock;
 use carnelian::store::row::HistoryRow;
 use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
-use carnelian::{FireOutcome, HistoryQuery};
+use carnelian::{FireOutcome, HistoryPruning, HistoryQuery};
 use std::time::Duration;
 
 fn all(cluster: &Cluster) -> Vec<HistoryRow> {
@@ -226,14 +226,14 @@ fn old_history_is_forgotten() {
         a.complete(&a.fire_one());
         cluster.advance(MINUTE);
     }
-    cluster.store.audit().unwrap();
+    cluster.store.prune_history(&HistoryPruning::new()).unwrap();
     let left: Vec<i64> = all(&cluster).iter().map(|row| row.scheduled_ms).collect();
     assert_eq!(left, [NOW + 3 * MINUTE, NOW + 2 * MINUTE], "no more than the limit");
     cluster.advance(7 * 24 * 60 * MINUTE - 2 * MINUTE);
-    cluster.store.audit().unwrap();
+    cluster.store.prune_history(&HistoryPruning::new()).unwrap();
     assert_eq!(all(&cluster).len(), 2, "the older is seven days old to the moment");
     cluster.advance(1);
-    cluster.store.audit().unwrap();
+    cluster.store.prune_history(&HistoryPruning::new()).unwrap();
     assert_eq!(all(&cluster).iter().map(|row| row.scheduled_ms).collect::<Vec<_>>(), [NOW + 3 * MINUTE]);
 }
 

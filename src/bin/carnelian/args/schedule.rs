@@ -1,5 +1,6 @@
 //! What `carnelian schedule` and `carnelian job add` take: the job, its policies, the trigger.
 
+use crate::history::KeepFlags;
 use crate::retry::RetryFlags;
 use crate::schedule::TriggerPolicies;
 use crate::value::{self, Moment};
@@ -109,6 +110,8 @@ pub struct Policy {
     pub on_dead: Option<OnDead>,
     #[command(flatten)]
     pub retry: RetryFlags,
+    #[command(flatten)]
+    pub keep: KeepFlags,
 }
 
 #[derive(Args)]

@@ -7,6 +7,8 @@ mod calendars;
 mod executions;
 mod fired;
 mod history;
+mod history_log;
+mod history_upkeep;
 mod instances;
 mod job_types;
 mod job_versions;
