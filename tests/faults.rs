@@ -17,8 +17,8 @@ mod kit;
 use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
-use carnelian::store::{Beat, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, Reservation};
-use carnelian::{FailureClass, GroupMatcher, JobDataMap, JobDetail, JobKey, Result, Trigger, TriggerKey, TriggerState};
+use carnelian::store::{Beat, CapturedLine, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, Reservation};
+use carnelian::{FailureClass, GroupMatcher, HistoryPruning, JobDataMap, JobDetail, JobKey, Result, Trigger, TriggerKey, TriggerState};
 use kit::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -89,6 +89,32 @@ fn complete(w: &mut World, instruction: CompletionInstruction) -> Result<()> {
     assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded), "{outcomes:?}");
     w.running.clear();
     Ok(())
+}
+
+/// LT-58: what runs have logged is there with their ends, once.
+fn complete_with_logs(w: &mut World) -> Result<()> {
+    let line = |fire: &FireBundle| CapturedLine {
+        at: Duration::ZERO,
+        level: log::Level::Info,
+        target: "faults".to_owned(),
+        message: fire.fire_id.clone(),
+    };
+    let mut ends = ends(w, CompletionInstruction::NoInstruction);
+    for (end, fire) in ends.iter_mut().zip(&w.running) {
+        end.log = vec![line(fire)];
+    }
+    w.a.store.complete(&w.a.owner(), &ends)?;
+    for fire in std::mem::take(&mut w.running) {
+        let record = w.a.store.run_record(&fire.fire_id)?.unwrap();
+        assert!(!record.run.is_running(), "{record:?}");
+        assert_eq!(record.log.iter().map(|line| line.message.as_str()).collect::<Vec<_>>(), [fire.fire_id.as_str()]);
+    }
+    Ok(())
+}
+
+/// LT-86: nothing of the fires depends on what is forgotten of them.
+fn prune(w: &mut World) -> Result<()> {
+    w.a.store.prune_history(&HistoryPruning::new().older_than(Duration::ZERO)).map(drop)
 }
 
 fn beats(w: &World) -> Vec<Beat> {
@@ -210,6 +236,18 @@ fn operations() -> Vec<Operation> {
         usual("complete triggers", |_, w| complete(w, CompletionInstruction::SetTriggerComplete)),
         usual("complete all triggers", |_, w| complete(w, CompletionInstruction::SetAllJobTriggersComplete)),
         usual("complete in error", |_, w| complete(w, CompletionInstruction::SetTriggerError)),
+        usual("complete with log lines", |_, w| complete_with_logs(w)),
+        Operation {
+            whole: false,
+            ..after(
+                "prune the history",
+                |c, w| {
+                    complete_with_logs(w).unwrap();
+                    c.clock.advance(SECOND);
+                },
+                |_, w| prune(w),
+            )
+        },
         usual("release", |_, w| w.a.store.release(&w.reserved).map(|()| w.reserved.clear())),
         Operation {
             holding: false,
