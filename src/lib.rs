@@ -32,14 +32,16 @@ pub use key::{
 pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
-    CaptureLog, CounterValues, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP, Scheduler,
-    SchedulerBuilder, SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason, Submission,
+    CaptureLog, CounterValues, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP,
+    Scheduler, SchedulerBuilder, SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason,
+    Submission,
 };
 
 pub use signal::{Signal, Woken};
 pub use store::row::HistoryRow;
 pub use store::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryPruning, HistoryQuery, HistorySummary, Rerun, RerunReason, RunRecord, SkipReason, SkippedFires, SummaryRow,
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryPruning, HistoryQuery, HistorySummary, Rerun,
+    RerunReason, RunRecord, SkipReason, SkippedFires, SummaryRow,
 };
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,

@@ -17,8 +17,13 @@ mod kit;
 use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
-use carnelian::store::{Beat, CapturedLine, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, Reservation};
-use carnelian::{FailureClass, GroupMatcher, HistoryPruning, JobDataMap, JobDetail, JobKey, Result, Trigger, TriggerKey, TriggerState};
+use carnelian::store::{
+    Beat, CapturedLine, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, Reservation,
+};
+use carnelian::{
+    FailureClass, GroupMatcher, HistoryPruning, JobDataMap, JobDetail, JobKey, Result, Trigger, TriggerKey,
+    TriggerState,
+};
 use kit::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,6 +34,8 @@ struct World {
     b: Node,
     running: Vec<FireBundle>,
     reserved: Vec<Reservation>,
+    /// Fires that have ended with a line that each has logged: its own id.
+    logged: Vec<String>,
 }
 
 /// One operation of the store.
@@ -104,16 +111,13 @@ fn complete_with_logs(w: &mut World) -> Result<()> {
         end.log = vec![line(fire)];
     }
     w.a.store.complete(&w.a.owner(), &ends)?;
-    for fire in std::mem::take(&mut w.running) {
-        let record = w.a.store.run_record(&fire.fire_id)?.unwrap();
-        assert!(!record.run.is_running(), "{record:?}");
-        assert_eq!(record.log.iter().map(|line| line.message.as_str()).collect::<Vec<_>>(), [fire.fire_id.as_str()]);
-    }
+    w.logged = std::mem::take(&mut w.running).into_iter().map(|fire| fire.fire_id).collect();
     Ok(())
 }
 
 /// LT-86: nothing of the fires depends on what is forgotten of them.
 fn prune(w: &mut World) -> Result<()> {
+    w.logged.clear();
     w.a.store.prune_history(&HistoryPruning::new().older_than(Duration::ZERO)).map(drop)
 }
 
@@ -346,7 +350,7 @@ fn prepared<'a>(place: &'a Place, operation: &Operation) -> (Cluster<'a>, World)
         (group, vec![grouped("t", 20 * SECOND)]),
     ];
     c.schedule(work, false).unwrap();
-    let mut w = World { a: c.node("A"), b: c.node("B"), running: Vec::new(), reserved: Vec::new() };
+    let mut w = World { a: c.node("A"), b: c.node("B"), running: Vec::new(), reserved: Vec::new(), logged: Vec::new() };
     if operation.holding {
         let acquired = w.a.acquire(20);
         assert_eq!((acquired.fired.len(), acquired.reserved.len()), (4, 3));
@@ -417,6 +421,12 @@ fn case(place: &Place, operation: &Operation, fault: Fault, n: u64, clean: &[Str
 /// Everybody falls silent; another node takes over and runs what is left. Nothing may be missing, nothing run twice.
 fn account(c: &Cluster, w: &World, what: &str) {
     c.check();
+    for fire in &w.logged {
+        let record = c.run_record(fire).unwrap().unwrap();
+        assert!(!record.run.is_running(), "{what}: {record:?}");
+        let lines: Vec<_> = record.log.iter().map(|line| &line.message).collect();
+        assert_eq!(lines, [fire], "{what}: its log is kept with its end");
+    }
     let held = c.look();
     let rows: BTreeSet<&String> =
         held.fired.iter().filter(|f| f.state == FiredState::Executing).map(|f| &f.fire_id).collect();

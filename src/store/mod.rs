@@ -22,7 +22,8 @@ mod upkeep;
 
 pub use database::{
     Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryLogRows, HistoryRows,
-    HistoryUpkeepRows, JobRows, Lock, OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    HistoryUpkeepRows, JobRows, Lock, OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows,
+    WorkRows,
 };
 pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{

@@ -3,8 +3,8 @@
 use crate::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
 use carnelian::{
-    CaptureLog, FireEvent, FireOutcome, HistoryQuery, HistoryRow, JobContext, JobDataMap, JobDetail, JobError, JobPolicy,
-    KeyMatcher, LogLine, Scheduler, TriggerListener,
+    CaptureLog, FireEvent, FireOutcome, HistoryQuery, HistoryRow, JobContext, JobDataMap, JobDetail, JobError,
+    JobPolicy, KeyMatcher, LogLine, Scheduler, TriggerListener,
 };
 use crossbeam_channel::bounded;
 use log::{LevelFilter, Log, Metadata, Record};

@@ -4,7 +4,9 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, span, table, time};
 use crate::value::{self, Moment};
 use carnelian::store::JobStore;
-use carnelian::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, JobKey, JobPolicy, LogLine, RunRecord, TriggerKey};
+use carnelian::{
+    FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, JobKey, JobPolicy, LogLine, RunRecord, TriggerKey,
+};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use log::LevelFilter;
@@ -258,7 +260,10 @@ fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
             let cells = |line: &LogLine| {
                 vec![time(Some(line.at_ms)), line.level.to_string(), line.target.clone(), line.message.clone()]
             };
-            text.push_str(&table(&["TIME", "LEVEL", "TARGET", "MESSAGE"], &record.log.iter().map(cells).collect::<Vec<_>>()));
+            text.push_str(&table(
+                &["TIME", "LEVEL", "TARGET", "MESSAGE"],
+                &record.log.iter().map(cells).collect::<Vec<_>>(),
+            ));
         }
         text
     })
@@ -280,9 +285,7 @@ fn prune(
 
 fn record_document(record: &RunRecord) -> Value {
     let mut json = document(&record.run);
-    let next = |(trigger, next_ms): &(TriggerKey, Option<i64>)| {
-        json!({"trigger": trigger.to_string(), "next_fire_ms": next_ms})
-    };
+    let next = |(trigger, next_ms): &(TriggerKey, Option<i64>)| json!({"trigger": trigger.to_string(), "next_fire_ms": next_ms});
     let line = |line: &LogLine| {
         let level = line.level.as_str().to_ascii_lowercase();
         json!({"ms": line.at_ms, "level": level, "target": line.target, "message": line.message})

@@ -3,8 +3,8 @@
 use carnelian::{FireOutcome, JobDataMap, MisfireInstruction, OnDead, Overlap, StuckAction};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
-use log::LevelFilter;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use log::LevelFilter;
 use std::time::Duration;
 
 /// A moment as the user writes it; relative ones are resolved by the store's clock.

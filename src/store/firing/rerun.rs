@@ -178,7 +178,10 @@ impl JobStore {
     pub fn retry_fire(&self, fire_id: &str) -> Result<TriggerKey> {
         self.write("run a fire again", |s| {
             let not_found = |what, key: String| Error::NotFound { what, key, hint: "" };
-            let fire = s.history(&HistoryFilter::fire(fire_id))?.pop().ok_or_else(|| not_found("fire of the history", fire_id.to_owned()))?;
+            let fire = s
+                .history(&HistoryFilter::fire(fire_id))?
+                .pop()
+                .ok_or_else(|| not_found("fire of the history", fire_id.to_owned()))?;
             if matches!(fire.outcome, FireOutcome::Succeeded | FireOutcome::Vetoed | FireOutcome::Misfired) {
                 return Err(Error::Refused(format!(
                     "fire `{fire_id}` has {}: only one that failed, was lost or was stopped is run again",

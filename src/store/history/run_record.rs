@@ -35,8 +35,7 @@ impl JobStore {
         self.read("read a run", |s| {
             let mut now_running = running(s, &HistoryFilter { limit: usize::MAX, ..HistoryFilter::default() })?;
             let mut found = s.history(&HistoryFilter::fire(fire_id))?;
-            let Some(run) =
-                found.pop().or_else(|| now_running.iter().find(|row| row.fire_id == fire_id).cloned())
+            let Some(run) = found.pop().or_else(|| now_running.iter().find(|row| row.fire_id == fire_id).cloned())
             else {
                 return Ok(None);
             };
@@ -65,7 +64,8 @@ impl JobStore {
                     .filter(|row| row.root_fire_id == root)
                     .map(|row| row.trigger)
                     .collect();
-                let next = triggers.into_iter().filter(|trigger| trigger.next_ms.is_some() && its.contains(&trigger.key));
+                let next =
+                    triggers.into_iter().filter(|trigger| trigger.next_ms.is_some() && its.contains(&trigger.key));
                 waiting.extend(next.map(|trigger| (trigger.key, trigger.next_ms)));
             }
             let log = match s.log_of(fire_id)? {

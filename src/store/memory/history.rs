@@ -38,8 +38,7 @@ impl HistoryRows for MemorySession<'_> {
 
     fn run_samples(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<RunSample>> {
         self.reads()?;
-        let sample =
-            |row: &HistoryRow| RunSample { job: row.job.clone(), outcome: row.outcome, run_ms: row.run_ms };
+        let sample = |row: &HistoryRow| RunSample { job: row.job.clone(), outcome: row.outcome, run_ms: row.run_ms };
         Ok(self.wanted(filter).into_iter().map(sample).collect())
     }
 }

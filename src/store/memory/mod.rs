@@ -11,8 +11,8 @@ mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, LogRow, InstanceRow, JobRow, JobTypeRow,
-    JobVersionRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
+    JobVersionRow, LogRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};

@@ -129,11 +129,7 @@ fn a_log_is_kept_exactly_if_its_row_is() {
         end.log = vec![line(&cluster, name)];
         end
     };
-    let ends = [
-        end("good", FireOutcome::Succeeded),
-        end("bad", FireOutcome::Failed),
-        end("gone", FireOutcome::Failed),
-    ];
+    let ends = [end("good", FireOutcome::Succeeded), end("bad", FireOutcome::Failed), end("gone", FireOutcome::Failed)];
     let outcomes = a.complete_all(&ends);
     assert_eq!(outcomes, [CompletionOutcome::Recorded, CompletionOutcome::Recorded, CompletionOutcome::Fenced]);
     let mut logs = Vec::new();
@@ -245,8 +241,7 @@ fn runs_are_found_by_all_there_is_to_them() {
     let cluster = Cluster::new(open);
     ten(&cluster);
     let names = |query: HistoryQuery| {
-        let mut names: Vec<_> =
-            found(&cluster, query).iter().map(|row| row.trigger.name().to_owned()).collect();
+        let mut names: Vec<_> = found(&cluster, query).iter().map(|row| row.trigger.name().to_owned()).collect();
         names.sort_unstable();
         names.join(" ")
     };

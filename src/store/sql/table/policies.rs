@@ -23,11 +23,7 @@ struct Row {
 
 impl From<Row> for PolicyRow {
     fn from(row: Row) -> Self {
-        PolicyRow {
-            job: JobKey::new(row.job_group, row.job_name),
-            job_type: row.job_class_name,
-            policy: row.policy,
-        }
+        PolicyRow { job: JobKey::new(row.job_group, row.job_name), job_type: row.job_class_name, policy: row.policy }
     }
 }
 
