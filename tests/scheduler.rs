@@ -9,6 +9,8 @@ mod definitions;
 mod fixture;
 #[path = "scheduler/history.rs"]
 mod history;
+#[path = "scheduler/in_code.rs"]
+mod in_code;
 #[path = "scheduler/job_files.rs"]
 mod job_files;
 #[path = "scheduler/life.rs"]

@@ -1,11 +1,13 @@
 //! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with the scheduler.
 
+mod definition;
 mod detail;
 mod outcome;
 mod policy;
 mod retry;
 mod run_log;
 
+pub use definition::{JobDefinition, OnChange};
 pub use detail::{JobDetail, JobDetailBuilder};
 pub use outcome::FireOutcome;
 pub use policy::{JobPolicy, OnDead, StuckAction};

@@ -20,12 +20,16 @@ mod sql;
 mod transaction;
 mod upkeep;
 
+pub use crate::rules::definitions::WhyLeft;
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryLogRows, HistoryRows,
+    Begin, CalendarRows, ClusterRows, Database, DefinitionRows, ExecutionRows, FiredRows, HistoryLogRows, HistoryRows,
     HistoryUpkeepRows, JobRows, Lock, OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows,
     WorkRows,
 };
-pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
+pub use definitions::{
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
+    Taken, TriggerSummary,
+};
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,
     MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,

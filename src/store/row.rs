@@ -1,8 +1,10 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
+mod definition;
 mod history;
 mod snapshot;
 
+pub use definition::DefinitionRow;
 pub use history::{EndRow, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use snapshot::Snapshot;
 

@@ -1,6 +1,7 @@
 //! `MemoryDatabase`: the rows of a scheduler in this process, for tests and for work that need not survive it.
 
 mod calendars;
+mod defined;
 mod definitions;
 mod executions;
 mod fires;
@@ -11,8 +12,8 @@ mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
-    JobVersionRow, LogRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    BeatRow, CalendarRow, CancelRow, CheckpointRow, DefinitionRow, FiredRow, HistoryRow, InstanceRow, JobRow,
+    JobTypeRow, JobVersionRow, LogRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -53,6 +54,7 @@ struct Tables {
     job_types: Journaled<String, Vec<JobTypeRow>>,
     job_versions: Journaled<JobKey, JobVersionRow>,
     orphans: Journaled<JobKey, OrphanRow>,
+    defined: Journaled<JobKey, DefinitionRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -75,6 +77,7 @@ impl Tables {
         self.job_types.commit();
         self.job_versions.commit();
         self.orphans.commit();
+        self.defined.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -96,6 +99,7 @@ impl Tables {
         self.job_types.roll_back();
         self.job_versions.roll_back();
         self.orphans.roll_back();
+        self.defined.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

@@ -9,6 +9,7 @@ mod beside_quartz;
 mod calendars;
 mod completion;
 mod contract;
+mod definitions;
 #[cfg(feature = "test-util")]
 mod faults;
 mod fencing;
