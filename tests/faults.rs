@@ -15,6 +15,7 @@
 mod kit;
 
 use carnelian::calendar::{Calendar, CronTimes};
+use carnelian::settings::PollingStrategy;
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
 use carnelian::store::{
@@ -135,6 +136,21 @@ fn beats(w: &World) -> Vec<Beat> {
     w.running.iter().map(beat).collect()
 }
 
+fn polling(c: &Cluster, w: &mut World, strategy: PollingStrategy) {
+    w.a.store = c.store_with(|settings| settings.polling_strategy = strategy);
+}
+
+/// One look may bring a part only; the next ones bring the rest.
+fn acquire_in_parts(w: &mut World) -> Result<()> {
+    let first = w.a.try_acquire(20)?;
+    let more = (0..3).filter_map(|_| w.a.try_acquire(20).ok());
+    for acquired in std::iter::once(first).chain(more.collect::<Vec<_>>()) {
+        w.running.extend(acquired.fired);
+        w.reserved.extend(acquired.reserved);
+    }
+    Ok(())
+}
+
 fn operations() -> Vec<Operation> {
     let usual = |name, act| Operation { name, holding: true, retried: true, whole: true, prepare: nothing, act };
     let after = |name, prepare, act| Operation { prepare, ..usual(name, act) };
@@ -220,6 +236,17 @@ fn operations() -> Vec<Operation> {
                 w.reserved.extend(acquired.reserved);
                 Ok(())
             })
+        },
+        // DS-48, DS-65: on a database with one writer these are the operation above.
+        Operation {
+            holding: false,
+            prepare: |c, w| polling(c, w, PollingStrategy::Fetch),
+            ..usual("acquire, fetching", |_, w| acquire_in_parts(w))
+        },
+        Operation {
+            holding: false,
+            prepare: |c, w| polling(c, w, PollingStrategy::LockAndFetch),
+            ..usual("acquire, claiming", |_, w| acquire_in_parts(w))
         },
         after(
             "fire",

@@ -191,6 +191,19 @@ pub(crate) fn joined_by_quartz(instance: &str) {
     info!("a node of Quartz is in the cluster instance={instance}");
 }
 
+pub(crate) fn polling_strategy(wanted: &str, used: &str, is_beside_quartz: bool) {
+    if wanted == used {
+        info!("due triggers are taken as the settings ask for strategy={used}");
+        return;
+    }
+    let why = if is_beside_quartz { "a node of Quartz shares the tables" } else { "the database has no SKIP LOCKED" };
+    warn!("due triggers are taken under the lock: {why} wanted={wanted} strategy={used}");
+}
+
+pub(crate) fn unsafe_intervals(warning: &str) {
+    warn!("{warning}");
+}
+
 pub(crate) fn orphaned(orphans: &[Orphan]) {
     for orphan in orphans.iter().take(MOST_NAMED) {
         warn!(

@@ -187,6 +187,7 @@ impl Inner {
         };
         if is_first {
             let workers = usize::try_from(node.settings.thread_pool.thread_count).unwrap_or(0);
+            node.settings.unsafe_intervals().iter().for_each(|warning| log::unsafe_intervals(&warning.to_string()));
             log::starting(&node.name, &node.instance, workers, &node.store.database().describe());
             match launch(node, workers) {
                 Ok(threads) => *phase = Phase::Started(threads),

@@ -15,6 +15,7 @@ mod history_keeper;
 mod in_code;
 mod inspection;
 mod instance_id;
+mod interrupt_monitor;
 mod job;
 mod job_files;
 mod job_type;

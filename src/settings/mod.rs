@@ -12,12 +12,15 @@ mod definitions;
 mod duration;
 mod executions;
 mod history;
+mod intervals;
 mod job_store;
 pub mod keys;
 mod loader;
 mod nearest;
 mod plugin;
+mod polling;
 mod problem;
+mod profile;
 mod properties;
 mod reader;
 mod redact;
@@ -38,10 +41,15 @@ pub use data_source::DataSourceSettings;
 pub use definitions::DefinitionSettings;
 pub use executions::ExecutionSettings;
 pub use history::{HistoryRecord, HistorySettings};
+pub use intervals::UnsafeInterval;
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
-pub use plugin::{JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin};
+pub use plugin::{
+    InterruptMonitorPlugin, JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin,
+};
+pub use polling::PollingStrategy;
 pub use problem::{SettingsError, SettingsErrorKind, SettingsErrors, SettingsWarning};
+pub use profile::Profile;
 pub use scheduler::{InstanceIdSetting, SchedulerSettings};
 pub use secret::Secret;
 pub use thread_pool::ThreadPoolSettings;
@@ -56,6 +64,9 @@ use redact::RedactedMap;
 /// `Debug` shows no passwords.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
+    /// Whose defaults hold where a key is not given; Quartz's.
+    /// Property `carnelian.profile`.
+    pub profile: Profile,
     /// Who this node is, and how it looks for work.
     pub scheduler: SchedulerSettings,
     /// How many jobs run at the same time.
@@ -138,12 +149,16 @@ impl Settings {
 
     /// Reads everything; where something is wrong the reader knows it and the default stands in.
     fn read(reader: &mut Reader) -> Self {
+        let profile = Profile::read(reader);
         let thread_pool = ThreadPoolSettings::read(reader);
         let mut job_store = JobStoreSettings::read(reader);
         let clustered = job_store.clustered;
+        let data_source = DataSourceSettings::read(reader, &mut job_store);
+        job_store.polling_strategy.warn_of_no_effect(reader, job_store.kind, data_source.as_ref());
         Self {
+            profile,
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),
-            data_source: DataSourceSettings::read(reader, &mut job_store),
+            data_source,
             cluster: ClusterSettings::read(reader, clustered),
             history: HistorySettings::read(reader),
             definitions: DefinitionSettings::read(reader),
@@ -168,6 +183,7 @@ impl Default for Settings {
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
+            .field("profile", &self.profile)
             .field("scheduler", &self.scheduler)
             .field("thread_pool", &self.thread_pool)
             .field("job_store", &self.job_store)

@@ -37,6 +37,31 @@ pub enum Begin {
     Writing,
     /// Takes this lock as its first statement.
     Locking(Lock),
+    /// Takes [`Lock::TriggerAccess`] for changes that claims ([`Begin::Claiming`]) may happen beside: those that touch
+    /// fires of their own, and triggers only by guarded writes. Where a database cannot tell them apart, it is the lock.
+    BesideClaims,
+    /// Shares [`Lock::TriggerAccess`] with others that claim due triggers by locking their rows. Whoever takes the lock
+    /// itself waits until they have ended, and they wait for it.
+    Claiming,
+}
+
+impl Begin {
+    /// The lock that a transaction which begins so holds, or has its share of.
+    pub(in crate::store) fn lock(self) -> Option<Lock> {
+        match self {
+            Begin::Reading | Begin::Writing => None,
+            Begin::Locking(lock) => Some(lock),
+            Begin::BesideClaims | Begin::Claiming => Some(Lock::TriggerAccess),
+        }
+    }
+
+    /// How a transaction begins that asks what became of one that began so: it waits for it to end.
+    pub(in crate::store) fn to_ask(self) -> Begin {
+        match self {
+            Begin::BesideClaims | Begin::Claiming => Begin::Locking(Lock::TriggerAccess),
+            other => other,
+        }
+    }
 }
 
 /// Statements and commits since the store was opened, for the census.
@@ -103,6 +128,14 @@ pub trait Database: Send + Sync {
     /// Deletes every row of the scheduler, its locks too. Only for a scheduler that no node runs and nobody will use
     /// again, such as that of a benchmark.
     fn forget_scheduler(&self) -> Result<()>;
+
+    /// Whether sessions can claim rows side by side: lock those of their choice, and pass over those that others hold.
+    ///
+    /// # Errors
+    /// What the database reports when it is asked.
+    fn claims_rows(&self) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Statements and commits so far.
     fn counts(&self) -> StatementCounts;
@@ -211,6 +244,9 @@ pub trait TriggerRows {
     fn reset_triggers(&mut self, triggers: &[(TriggerKey, TriggerState, Option<i64>)]) -> Result<()>;
     /// Triggers in state `WAITING` that are due, earliest first, higher priority first among equals; with their jobs.
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>>;
+    /// Those of these triggers that are `WAITING` for these times and that nobody else holds. They are held from then on:
+    /// nobody can change them before the transaction ends.
+    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>>;
     /// The earliest time at which [`TriggerRows::due`] would find something, whatever its limits in time.
     fn earliest_due(
         &mut self,

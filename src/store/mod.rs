@@ -55,11 +55,11 @@ pub use crate::rules::invariants::{Violation, violations};
 pub use crate::rules::run_times::SummaryRow;
 
 use crate::clock::Clock;
-use crate::settings::HistoryRecord;
+use crate::settings::{HistoryRecord, PollingStrategy};
 use crate::trigger::TriggerOrder;
 use chrono_tz::Tz;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// The marker in `PAUSED_TRIGGER_GRPS` that pauses every group, also those to come.
@@ -87,6 +87,8 @@ pub struct StoreSettings {
     pub own_types_beside_quartz: bool,
     /// `carnelian.jobStore.triggerOrder`: which of the due triggers is acquired first. Default: the earliest.
     pub trigger_order: TriggerOrder,
+    /// `carnelian.jobStore.pollingStrategy`: how due triggers are taken beside other nodes. Default: under the lock.
+    pub polling_strategy: PollingStrategy,
     /// `carnelian.cluster.takeoverDelay`: how long after a conviction its work is left alone. Default 0.
     pub takeover_delay: Duration,
     /// `carnelian.history.record`: which fires are written into the history. Default all.
@@ -113,6 +115,7 @@ impl Default for StoreSettings {
             checkin_tolerance: Duration::from_millis(7500),
             own_types_beside_quartz: false,
             trigger_order: TriggerOrder::default(),
+            polling_strategy: PollingStrategy::default(),
             takeover_delay: Duration::ZERO,
             history_record: HistoryRecord::All,
             history_retention: Duration::from_secs(7 * 24 * 3600),
@@ -136,6 +139,8 @@ pub struct JobStore {
     dead_fires: Option<Arc<dyn DeadFireHandler>>,
     /// Whether a node of Quartz was registered at the last look.
     beside_quartz: Arc<AtomicBool>,
+    /// How many claims of due triggers there have been.
+    claims: Arc<AtomicU32>,
     /// What is known of job types, by the node that this is the store of.
     known: Arc<parking_lot::RwLock<job_types::Known>>,
 }
@@ -150,6 +155,7 @@ impl JobStore {
             decoded_calendars: Arc::default(),
             dead_fires: None,
             beside_quartz: Arc::default(),
+            claims: Arc::default(),
             known: Arc::default(),
         }
     }
@@ -163,6 +169,19 @@ impl JobStore {
     /// and none in our side table. Always false in a store that no node checks in with.
     pub fn is_beside_quartz(&self) -> bool {
         self.beside_quartz.load(Ordering::Relaxed)
+    }
+
+    /// How due triggers are taken at present: what the settings say, or [`PollingStrategy::Lock`] beside a node of Quartz and
+    /// on a database without `SKIP LOCKED`.
+    ///
+    /// # Errors
+    /// What the database reports when it is asked, once, what it can do.
+    pub fn polling_strategy(&self) -> crate::Result<PollingStrategy> {
+        let wanted = self.settings.polling_strategy;
+        if wanted == PollingStrategy::Lock || self.is_beside_quartz() || !self.database.claims_rows()? {
+            return Ok(PollingStrategy::Lock);
+        }
+        Ok(wanted)
     }
 
     fn note_members(&self, members: &[row::InstanceRow]) {

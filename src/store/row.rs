@@ -414,6 +414,8 @@ pub struct DueQuery<'a> {
     pub job_types: &'a [String],
     /// Of the types that are not here, only jobs whose data are of the first version; of these, up to the one given.
     pub versions: &'a TypeVersions,
+    /// Only these triggers, if given.
+    pub among: Option<&'a [TriggerKey]>,
     /// Which come first.
     pub order: TriggerOrder,
     /// The store's time: with [`TriggerOrder::PriorityThenTime`] what is not due yet comes after all that is.

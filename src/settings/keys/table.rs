@@ -222,7 +222,7 @@ pub const KEYS: &[Key] = &[
     optional("triggerListener.NAME.class", Kind::Class, "A trigger listener.").ignored("Java listeners are not loaded: register listeners in the program"),
     optional("triggerListener.NAME.*", Kind::Text, "Settings of a trigger listener.").ignored("Java listeners are not loaded: register listeners in the program"),
     optional("plugin.NAME.class", Kind::Class,
-        "A plugin of Quartz: `org.quartz.plugins.xml.XMLSchedulingDataProcessorPlugin` loads job files, `org.quartz.plugins.history.LoggingJobHistoryPlugin` and `…LoggingTriggerHistoryPlugin` log runs and fires, `org.quartz.plugins.management.ShutdownHookPlugin` says how a program ends. Other classes have no effect and give a warning."),
+        "A plugin of Quartz: `org.quartz.plugins.xml.XMLSchedulingDataProcessorPlugin` loads job files, `org.quartz.plugins.history.LoggingJobHistoryPlugin` and `…LoggingTriggerHistoryPlugin` log runs and fires, `org.quartz.plugins.management.ShutdownHookPlugin` says how a program ends, `org.quartz.plugins.interrupt.JobInterruptMonitorPlugin` asks runs that take too long to stop. Other classes have no effect and give a warning."),
     key("plugin.NAME.fileNames", Kind::Text, "quartz_data.xml",
         "Job files: the files, separated by commas; those that are not in the working directory are looked for beside the properties file."),
     key("plugin.NAME.failOnFileNotFound", Kind::Bool, "true", "Job files: whether a file that does not exist keeps the node from starting."),
@@ -249,11 +249,13 @@ pub const KEYS: &[Key] = &[
         "Trigger history: said when the job of a fire has ended."),
     key("plugin.NAME.cleanShutdown", Kind::Bool, "true",
         "Shutdown hook: whether `carnelian node` waits for running jobs when a signal ends it."),
-    optional("plugin.NAME.defaultMaxRunTime", Kind::Text, "Job interrupt monitor: after how long a job is interrupted.")
-        .ignored("give the job a timeout instead (JobPolicy::timeout)"),
+    key("plugin.NAME.defaultMaxRunTime", Kind::Millis { least: 1, most: YEAR }, "300000",
+        "Job interrupt monitor: after how long a run is asked to stop whose job has `AutoInterruptable = true` in its data, and no `MaxRunTime` (ms)."),
     optional("plugin.NAME.*", Kind::Text, "Settings of other plugins.").ignored(NO_CLASSES),
 
     // Only here
+    key("carnelian.profile", Kind::Choice(&["quartz", "db-scheduler", "logi"]), "quartz",
+        "Whose defaults hold for keys that are not given: see `choosing-a-profile.md`."),
     key("carnelian.scheduler.pollInterval", Kind::Duration { least: 10, most: YEAR }, "1s",
         "How often a node looks for work that other nodes have stored: they send no signal. At most scheduler.idleWaitTime."),
     key("carnelian.scheduler.heartbeatInterval", Kind::Duration { least: 100, most: YEAR }, "5s",
@@ -267,6 +269,8 @@ pub const KEYS: &[Key] = &[
         "By how many percent a poll interval is shortened at most, at random, so that nodes do not look in step."),
     key("carnelian.jobStore.triggerOrder", Kind::Choice(&["time-then-priority", "priority-then-time"]), "time-then-priority",
         "Which of the due triggers fires first when there are more than free workers: the earliest as in Quartz, or the most important."),
+    key("carnelian.jobStore.pollingStrategy", Kind::Choice(&["lock", "fetch", "lock-and-fetch"]), "lock",
+        "How nodes take due triggers: looked for and taken under the lock; looked for without and taken under it; or by locking the triggers' rows side by side (PostgreSQL, MySQL 8, MariaDB 10.6). Always `lock` on SQLite, in memory and beside a node of Quartz."),
     key("carnelian.jobStore.clock", Kind::Choice(&["database", "node"]), "database",
         "Whose clock decides about check-ins; on SQLite it is always the node's."),
     key("carnelian.jobStore.orphanAuditInterval", Kind::Duration { least: 1, most: YEAR }, "24h",

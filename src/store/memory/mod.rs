@@ -135,10 +135,7 @@ impl Database for MemoryDatabase {
         let mut tables = self.tables.lock();
         // What a transaction that panicked has left behind.
         tables.roll_back();
-        let held = match begin {
-            Begin::Locking(lock) => Some(lock),
-            _ => None,
-        };
+        let held = begin.lock();
         let mut session = MemorySession { database: self, tables: &mut tables, purpose, now_ms: None, held };
         let worked = work(&mut session);
         if let Err(error) = worked {

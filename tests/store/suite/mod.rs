@@ -28,6 +28,7 @@ mod orphans;
 mod overlap;
 mod pausing;
 mod policies;
+mod polling;
 mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;
