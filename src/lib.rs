@@ -31,7 +31,7 @@ pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{
-    FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks, JobPolicy, OnChange, OnDead,
+    FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks, JobPolicy, LogLine, OnChange, OnDead,
     RetryPolicy, StuckAction,
 };
 pub use key::{
@@ -41,15 +41,16 @@ pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager,
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use node::{Labels, LabelsError, MachineLoad, NodeActivity, NodeInfo, NodeReport, NodeRole};
 pub use scheduler::{
-    CounterValues, Executor, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP,
-    Scheduler, SchedulerBuilder, SchedulerMetadata, SchedulerStatus, ServiceHealth, ServiceState, ShutdownReport,
-    StopReason, StopStep, Submission,
+    CaptureLog, CounterValues, Executor, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob,
+    SUBMITTED_GROUP, Scheduler, SchedulerBuilder, SchedulerMetadata, SchedulerStatus, ServiceHealth, ServiceState,
+    ShutdownReport, StopReason, StopStep, Submission,
 };
 
 pub use signal::{Signal, Woken};
 pub use store::row::HistoryRow;
 pub use store::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryQuery, Rerun, RerunReason, SkipReason, SkippedFires,
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryPruning, HistoryQuery, HistorySummary, Rerun,
+    RerunReason, RunRecord, SkipReason, SkippedFires, SummaryRow,
 };
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,

@@ -12,6 +12,8 @@ mod commands;
 mod configuration;
 #[path = "cli/definitions.rs"]
 mod definitions;
+#[path = "cli/history.rs"]
+mod history;
 #[path = "cli/import.rs"]
 mod import;
 #[path = "cli/kubernetes.rs"]

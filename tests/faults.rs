@@ -19,10 +19,12 @@ use carnelian::settings::PollingStrategy;
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
 use carnelian::store::{
-    Beat, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, OrphanedDefinitions, Reservation,
+    Beat, CapturedLine, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, OrphanedDefinitions,
+    Reservation,
 };
 use carnelian::{
-    FailureClass, GroupMatcher, JobDataMap, JobDefinition, JobDetail, JobKey, Result, Trigger, TriggerKey, TriggerState,
+    FailureClass, GroupMatcher, HistoryPruning, JobDataMap, JobDefinition, JobDetail, JobKey, Result, Trigger,
+    TriggerKey, TriggerState,
 };
 use kit::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +36,8 @@ struct World {
     b: Node,
     running: Vec<FireBundle>,
     reserved: Vec<Reservation>,
+    /// Fires that have ended with a line that each has logged: its own id.
+    logged: Vec<String>,
 }
 
 /// One operation of the store.
@@ -101,6 +105,29 @@ fn complete(w: &mut World, instruction: CompletionInstruction) -> Result<()> {
     assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded), "{outcomes:?}");
     w.running.clear();
     Ok(())
+}
+
+/// LT-58: what runs have logged is there with their ends, once.
+fn complete_with_logs(w: &mut World) -> Result<()> {
+    let line = |fire: &FireBundle| CapturedLine {
+        at: Duration::ZERO,
+        level: log::Level::Info,
+        target: "faults".to_owned(),
+        message: fire.fire_id.clone(),
+    };
+    let mut ends = ends(w, CompletionInstruction::NoInstruction);
+    for (end, fire) in ends.iter_mut().zip(&w.running) {
+        end.log = vec![line(fire)];
+    }
+    w.a.store.complete(&w.a.owner(), &ends)?;
+    w.logged = std::mem::take(&mut w.running).into_iter().map(|fire| fire.fire_id).collect();
+    Ok(())
+}
+
+/// LT-86: nothing of the fires depends on what is forgotten of them.
+fn prune(w: &mut World) -> Result<()> {
+    w.logged.clear();
+    w.a.store.prune_history(&HistoryPruning::new().older_than(Duration::ZERO)).map(drop)
 }
 
 fn beats(w: &World) -> Vec<Beat> {
@@ -248,6 +275,18 @@ fn operations() -> Vec<Operation> {
         usual("complete triggers", |_, w| complete(w, CompletionInstruction::SetTriggerComplete)),
         usual("complete all triggers", |_, w| complete(w, CompletionInstruction::SetAllJobTriggersComplete)),
         usual("complete in error", |_, w| complete(w, CompletionInstruction::SetTriggerError)),
+        usual("complete with log lines", |_, w| complete_with_logs(w)),
+        Operation {
+            whole: false,
+            ..after(
+                "prune the history",
+                |c, w| {
+                    complete_with_logs(w).unwrap();
+                    c.clock.advance(SECOND);
+                },
+                |_, w| prune(w),
+            )
+        },
         usual("release", |_, w| w.a.store.release(&w.reserved).map(|()| w.reserved.clear())),
         Operation {
             holding: false,
@@ -361,7 +400,7 @@ fn prepared<'a>(place: &'a Place, operation: &Operation) -> (Cluster<'a>, World)
         (group, vec![grouped("t", 20 * SECOND)]),
     ];
     c.schedule(work, false).unwrap();
-    let mut w = World { a: c.node("A"), b: c.node("B"), running: Vec::new(), reserved: Vec::new() };
+    let mut w = World { a: c.node("A"), b: c.node("B"), running: Vec::new(), reserved: Vec::new(), logged: Vec::new() };
     if operation.holding {
         let acquired = w.a.acquire(20);
         assert_eq!((acquired.fired.len(), acquired.reserved.len()), (4, 3));
@@ -432,6 +471,12 @@ fn case(place: &Place, operation: &Operation, fault: Fault, n: u64, clean: &[Str
 /// Everybody falls silent; another node takes over and runs what is left. Nothing may be missing, nothing run twice.
 fn account(c: &Cluster, w: &World, what: &str) {
     c.check();
+    for fire in &w.logged {
+        let record = c.run_record(fire).unwrap().unwrap();
+        assert!(!record.run.is_running(), "{what}: {record:?}");
+        let lines: Vec<_> = record.log.iter().map(|line| &line.message).collect();
+        assert_eq!(lines, [fire], "{what}: its log is kept with its end");
+    }
     let held = c.look();
     let rows: BTreeSet<&String> =
         held.fired.iter().filter(|f| f.state == FiredState::Executing).map(|f| &f.fire_id).collect();

@@ -328,7 +328,7 @@ fn every_key_with_an_effect_changes_the_settings() {
             (_, Kind::Zone) => "Europe/Berlin".to_owned(),
             (_, Kind::Choice(words)) => words.last().unwrap().to_string(),
             (_, Kind::Millis { .. } | Kind::Duration { .. }) => "2001".to_owned(),
-            (_, Kind::Count { .. } | Kind::Seconds { .. }) => "7".to_owned(),
+            (_, Kind::Count { least, .. } | Kind::Seconds { least, .. }) => least.max(7).to_string(),
             _ => "other".to_owned(),
         };
         assert_ne!(row.default, DefaultValue::Value("2001"));

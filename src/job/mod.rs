@@ -7,6 +7,7 @@ mod marks;
 mod outcome;
 mod policy;
 mod retry;
+mod run_log;
 
 pub use definition::{JobDefinition, OnChange};
 pub use detail::{JobDetail, JobDetailBuilder};
@@ -15,5 +16,7 @@ pub use marks::JobMarks;
 pub use outcome::FireOutcome;
 pub use policy::{JobPolicy, OnDead, StuckAction};
 pub use retry::RetryPolicy;
+pub use run_log::{CapturedLine, LogLine};
 
 pub(crate) use retry::RetryHint;
+pub(crate) use run_log::{RunLog, decode as decode_lines, encode as encode_lines};

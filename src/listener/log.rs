@@ -238,6 +238,10 @@ pub(crate) fn orphan_deleted(orphan: &Orphan) {
     );
 }
 
+pub(crate) fn cleaned_up(rows: usize) {
+    debug!("pruned the history rows={rows}");
+}
+
 pub(crate) fn audit_failed(why: &str) {
     debug!("audit failed error={why:?}");
 }

@@ -1,5 +1,6 @@
 //! `Acquirer`: takes due triggers, hands their fires to workers, and keeps what is due soon until its time.
 
+use super::capture_log::RunLines;
 use super::interrupt_monitor;
 use super::node::{Node, millis};
 use super::running::FireTask;
@@ -319,7 +320,8 @@ impl Acquirer {
             let late_ms = u64::try_from(bundle.fired_ms.saturating_sub(bundle.scheduled_ms)).unwrap_or(0);
             self.node.metrics.lateness.observe(Duration::from_millis(late_ms));
             interrupt_monitor::limit(&mut bundle, monitor);
-            let task = FireTask::new(bundle, owner.clone());
+            let lines = RunLines::of(&self.node, &bundle);
+            let task = FireTask::new(bundle, owner.clone(), lines);
             self.node.standing.enter(Arc::clone(&task.handle));
             self.handover.push_back(task);
         }

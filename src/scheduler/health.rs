@@ -218,6 +218,7 @@ impl Counters {
             FireOutcome::Vetoed => self.vetoed.add(1),
             FireOutcome::Lost => self.lost.add(1),
             FireOutcome::Misfired => self.misfires.add(1),
+            FireOutcome::Running => {} // it has not ended
         }
     }
 }
@@ -234,6 +235,7 @@ impl CounterValues {
             FireOutcome::Vetoed => self.vetoed,
             FireOutcome::Lost => self.lost,
             FireOutcome::Misfired => self.misfires,
+            FireOutcome::Running => 0,
         }
     }
 }

@@ -194,6 +194,7 @@ impl Heartbeat {
         completion.beaten = fire.is_beaten();
         completion.failed = outcome == FireOutcome::TimedOut && rerun.is_none();
         completion.rerun = rerun;
+        completion.log = fire.lines().map(|lines| lines.lines()).unwrap_or_default();
         completion.ending = ending(end, now);
         node.unrecorded.add(fire.fire_id(), fire.is_beaten());
         node.standing.remove(fire.fire_id());

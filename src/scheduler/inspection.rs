@@ -8,7 +8,9 @@ use crate::job::{JobDetail, JobFilter};
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::row::HistoryRow;
-use crate::store::{FailedFire, FiredTrigger, HistoryQuery, InstanceStatus, TriggerSummary};
+use crate::store::{
+    FailedFire, FiredTrigger, HistoryPruning, HistoryQuery, HistorySummary, InstanceStatus, RunRecord, TriggerSummary,
+};
 use crate::trigger::{Trigger, TriggerState};
 
 /// Those that ask the store may fail with what can go wrong with it.
@@ -90,12 +92,30 @@ impl Scheduler {
         self.store().fired_triggers()
     }
 
-    /// The fires that have ended and are asked for, the newest first, whichever node ran them.
+    /// The fires that have ended, and with [`HistoryQuery::running`] those that run, as far as they are asked for; the newest
+    /// first, whichever node ran them.
     ///
     /// What is written down, and how long it is kept, is set by `carnelian.history.record`, `carnelian.history.retention`
     /// and `carnelian.history.maxRows`. Nodes of Quartz write nothing down.
     pub fn history(&self, query: &HistoryQuery) -> Result<Vec<HistoryRow>> {
         self.store().history(query)
+    }
+
+    /// All that is known of one run, by its fire's id: its row of the history, the runs of the same work, what will run it
+    /// once more, and what it has logged. None if nothing is known.
+    pub fn run_record(&self, fire_id: &str) -> Result<Option<RunRecord>> {
+        self.store().run_record(fire_id)
+    }
+
+    /// How many fires of each job ended how, and how long they ran, of those that are asked for.
+    pub fn history_summary(&self, query: &HistoryQuery) -> Result<HistorySummary> {
+        self.store().history_summary(query)
+    }
+
+    /// Forgets rows of the history now; returns how many. Every node does what the settings say by itself, every
+    /// `carnelian.history.cleanUpInterval`.
+    pub fn prune_history(&self, pruning: &HistoryPruning) -> Result<u64> {
+        self.open_store()?.prune_history(pruning)
     }
 
     /// Runs the work of a fire of the history again at once, in a fire of its own, with the data of its trigger, if that is

@@ -4,6 +4,7 @@ mod acquirer;
 mod alarms;
 mod builder;
 mod calendars;
+mod capture_log;
 mod clean_up;
 mod cluster_manager;
 mod completer;
@@ -44,6 +45,7 @@ mod submission;
 mod worker_pool;
 
 pub use builder::SchedulerBuilder;
+pub use capture_log::CaptureLog;
 pub use context::JobContext;
 pub use health::{CounterValues, Executor, Health, SchedulerStatus, ServiceHealth, ServiceState};
 pub use job::{Job, JobError, Outcome};

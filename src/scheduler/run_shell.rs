@@ -1,6 +1,7 @@
 //! `RunShell`: one fire on its worker, in the order of Quartz: trigger listeners, veto, job listeners, the job, job
 //! listeners, instruction, trigger listeners, and the hand-over to the completer.
 
+use super::capture_log::RunLines;
 use super::completer::Ended;
 use super::context::JobContext;
 use super::ended::{Failure, ending, error_of, outcome, rerun};
@@ -170,11 +171,14 @@ impl RunShell {
     }
 
     fn ended(&self, ctx: &JobContext, handle: &RunHandle, end: End) -> Ended {
-        let at = Some(self.node.clock.ticks());
+        let now = self.node.clock.ticks();
+        let at = Some(now);
+        // From the moment that it began on its worker, with its repetitions: so both are known, when it began and ended.
+        let run_time = end.ending.run_time.and_then(|_| handle.running_for(now));
         // What is tried again has not failed yet.
         let failed = matches!(end.ending.outcome, FireOutcome::Failed | FireOutcome::TimedOut) && end.rerun.is_none();
         let completion = Completion {
-            ending: Ending { at, ..end.ending },
+            ending: Ending { at, run_time, ..end.ending },
             rerun: end.rerun,
             failed,
             ..ctx.completion(end.instruction)
@@ -206,6 +210,7 @@ fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<Outcome, Failu
         let message = format!("job type `{}` is not registered on this node", ctx.job().job_type());
         return Err(Failure { error: JobError::new(message), panicked: false });
     };
+    let _attached = RunLines::attach(ctx.handle().lines());
     match guarded(|| job.execute(ctx)) {
         Ok(result) => result.map_err(|error| Failure { error, panicked: false }),
         Err(panic) => Err(Failure { error: JobError::new(format!("panic: {panic}")), panicked: true }),

@@ -1,5 +1,6 @@
 //! A fire on this node, from the hand-over to a worker until its end.
 
+use super::capture_log::RunLines;
 use super::stop::StopReason;
 use crate::key::{JobKey, TriggerKey};
 use crate::listener::FireValues;
@@ -22,7 +23,7 @@ pub(crate) struct FireTask {
 }
 
 impl FireTask {
-    pub(crate) fn new(bundle: FireBundle, owner: Owner) -> Self {
+    pub(crate) fn new(bundle: FireBundle, owner: Owner, lines: Option<Arc<RunLines>>) -> Self {
         let bundle = Arc::new(bundle);
         let handle = RunHandle {
             fire_id: bundle.fire_id.clone(),
@@ -41,6 +42,7 @@ impl FireTask {
             beaten: AtomicBool::new(false),
             is_watched: !bundle.job.policy().is_default(),
             bundle: Some(Arc::clone(&bundle)),
+            lines,
         };
         Self { bundle, handle: Arc::new(handle) }
     }
@@ -70,6 +72,8 @@ pub(crate) struct RunHandle {
     bundle: Option<Arc<FireBundle>>,
     /// Whether its job's policy says anything.
     is_watched: bool,
+    /// What its job logs; none if it is not kept.
+    lines: Option<Arc<RunLines>>,
 }
 
 /// The job runs; nobody has begun to end the fire.
@@ -167,6 +171,11 @@ impl RunHandle {
     /// What is needed to watch it; none if its job's policy says nothing.
     pub(crate) fn watched(&self) -> Option<&FireBundle> {
         self.bundle().filter(|_| self.is_watched)
+    }
+
+    /// What its job has logged; none if it is not kept.
+    pub(crate) fn lines(&self) -> Option<&Arc<RunLines>> {
+        self.lines.as_ref()
     }
 
     /// Whether its watch has a time to look at it.
@@ -316,6 +325,7 @@ pub(crate) mod tests {
             beaten: AtomicBool::new(false),
             bundle: None,
             is_watched: false,
+            lines: None,
         })
     }
 }

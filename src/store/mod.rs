@@ -24,8 +24,9 @@ mod upkeep;
 
 pub use crate::rules::definitions::WhyLeft;
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, DefinitionRows, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock,
-    MonitorRows, NodeRows, OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, Database, DefinitionRows, ExecutionRows, FiredRows, HistoryLogRows, HistoryRows,
+    HistoryUpkeepRows, JobRows, Lock, MonitorRows, NodeRows, OrphanRows, Owner, Session, StatementCounts, TriggerRows,
+    TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
@@ -36,7 +37,7 @@ pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,
     MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
 };
-pub use history::HistoryQuery;
+pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
 pub use monitor::ClusterLoad;
@@ -54,7 +55,9 @@ pub use open::open_with_pool;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use sql::{Backend, CallersPool, SqlDatabase, SqlOptions};
 
+pub use crate::job::CapturedLine;
 pub use crate::rules::invariants::{Violation, violations};
+pub use crate::rules::run_times::SummaryRow;
 
 use crate::clock::Clock;
 use crate::settings::{HistoryRecord, PollingStrategy};
@@ -99,6 +102,10 @@ pub struct StoreSettings {
     pub history_retention: Duration,
     /// `carnelian.history.maxRows`: how many are kept at most. Default 100000.
     pub history_max_rows: u32,
+    /// `carnelian.history.maxRowsPerJob`: how many are kept of a job at most; 0 for as many as there are. Default 0.
+    pub history_max_rows_per_job: u32,
+    /// `carnelian.history.misfires`: whether misfires are written into the history. Default true.
+    pub history_misfires: bool,
 }
 
 impl Default for StoreSettings {
@@ -118,6 +125,8 @@ impl Default for StoreSettings {
             history_record: HistoryRecord::All,
             history_retention: Duration::from_secs(7 * 24 * 3600),
             history_max_rows: 100_000,
+            history_max_rows_per_job: 0,
+            history_misfires: true,
         }
     }
 }

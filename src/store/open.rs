@@ -52,6 +52,8 @@ fn store_settings(settings: &Settings) -> StoreSettings {
         history_record: settings.history.record,
         history_retention: settings.history.retention,
         history_max_rows: settings.history.max_rows,
+        history_max_rows_per_job: settings.history.max_rows_per_job,
+        history_misfires: settings.history.misfires,
     }
 }
 

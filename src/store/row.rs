@@ -7,7 +7,7 @@ mod node;
 mod snapshot;
 
 pub use definition::DefinitionRow;
-pub use history::{EndRow, HistoryFilter, HistoryRow};
+pub use history::{EndRow, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use monitor::LoadRow;
 pub use node::NodeRow;
 pub use snapshot::Snapshot;

@@ -64,8 +64,8 @@ pub enum Command {
         #[command(flatten)]
         filter: Filter,
     },
-    /// The fires that have ended, the newest first
-    History(History),
+    /// The fires that have ended, the newest first; all that is known of one; what becomes of old ones
+    History(Box<History>),
     /// Runs a fire of the history again, at once
     Retry {
         /// The fire, one that failed, was lost or was stopped; see `history`

@@ -40,7 +40,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).init();
+    let logger = env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).build();
+    let filter = logger.filter();
+    // A second logger cannot be: nothing has run before.
+    let _ = carnelian::CaptureLog::new(logger).install(filter);
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

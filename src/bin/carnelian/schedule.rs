@@ -100,7 +100,7 @@ fn policy(options: &Policy) -> Outcome<JobPolicy> {
     if let Some(retry) = retry::policy(&options.retry)? {
         policy = policy.retry(retry);
     }
-    Ok(policy)
+    Ok(options.keep.add_to(policy))
 }
 
 fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {

@@ -106,6 +106,7 @@ impl JobStore {
             data_version: None,
             by_job: false,
             failed: rerun.is_none(),
+            log: Vec::new(),
             revived: before.is_some() && !is_rerun,
             beaten: true,
             checkpoint: Some(root.clone().unwrap_or_else(|| fire.fire_id.clone())),

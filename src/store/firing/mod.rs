@@ -21,7 +21,7 @@ pub(in crate::store) use overlap::Ended;
 
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
-use crate::job::{FireOutcome, JobDetail};
+use crate::job::{CapturedLine, FireOutcome, JobDetail};
 use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
 use crate::trigger::Trigger;
 use std::sync::Arc;
@@ -171,6 +171,7 @@ impl FireBundle {
             attempt: self.rerun.as_ref().map_or(0, |rerun| rerun.attempt),
             root_fire_id: self.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.clone()),
             ending: Ending::default(),
+            log: Vec::new(),
             rerun: None,
         }
     }
@@ -265,6 +266,8 @@ pub struct Completion {
     pub root_fire_id: Option<String>,
     /// How its job ended, for the history.
     pub ending: Ending,
+    /// What it has logged, as far as it is kept.
+    pub log: Vec<CapturedLine>,
     /// Whether its work goes on in another fire.
     pub rerun: Option<RerunOrder>,
 }

@@ -15,7 +15,7 @@ mod work;
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
     BeatRow, CalendarRow, CancelRow, CheckpointRow, DefinitionRow, FiredRow, HistoryRow, InstanceRow, JobRow,
-    JobTypeRow, JobVersionRow, NodeRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    JobTypeRow, JobVersionRow, LogRow, NodeRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -51,6 +51,7 @@ struct Tables {
     checkpoints: Journaled<String, CheckpointRow>,
     requests: Journaled<String, (RequestRow, i64)>,
     history: Journaled<String, HistoryRow>,
+    history_log: Journaled<String, LogRow>,
     beats: Journaled<String, BeatRow>,
     cancels: Journaled<String, CancelRow>,
     job_types: Journaled<String, Vec<JobTypeRow>>,
@@ -74,6 +75,7 @@ impl Tables {
         self.checkpoints.commit();
         self.requests.commit();
         self.history.commit();
+        self.history_log.commit();
         self.beats.commit();
         self.cancels.commit();
         self.job_types.commit();
@@ -96,6 +98,7 @@ impl Tables {
         self.checkpoints.roll_back();
         self.requests.roll_back();
         self.history.roll_back();
+        self.history_log.roll_back();
         self.beats.roll_back();
         self.cancels.roll_back();
         self.job_types.roll_back();

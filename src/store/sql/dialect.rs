@@ -233,6 +233,14 @@ pub(super) fn true_literal(backend: Backend) -> &'static str {
     }
 }
 
+/// The function that says at which place of a text another is in it, from 1 on; 0 if it is not. Letter by letter.
+pub(super) fn place_of(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Postgres => "strpos",
+        Backend::Mysql | Backend::Sqlite => "instr",
+    }
+}
+
 /// Whether `UPDATE … RETURNING` exists. MariaDB and MySQL remember the new value in the session instead.
 pub(super) fn returns_updated(backend: Backend) -> bool {
     backend != Backend::Mysql

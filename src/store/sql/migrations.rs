@@ -86,6 +86,13 @@ const SCRIPTS: &[Script] = &[
         mysql: include_str!("../../../migrations/mysql/0011_nodes/up.sql"),
     },
     Script {
+        version: "0014_history_log",
+        makes: "the side table of what runs have logged",
+        sqlite: include_str!("../../../migrations/sqlite/0014_history_log/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0014_history_log/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0014_history_log/up.sql"),
+    },
+    Script {
         version: "0017_definitions",
         makes: "the side tables of definitions in code",
         sqlite: include_str!("../../../migrations/sqlite/0017_definitions/up.sql"),
@@ -144,6 +151,7 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_BEATS",
     "CN_CANCELS",
     "CN_HISTORY",
+    "CN_HISTORY_LOG",
     "CN_JOB_TYPES",
     "CN_JOB_VERSIONS",
     "CN_ORPHANS",

@@ -2,7 +2,7 @@
 
 use super::CleanUpPass;
 use crate::error::Result;
-use crate::store::{Begin, JobStore};
+use crate::store::{Begin, HistoryPruning, JobStore};
 
 /// How long the tokens of commits are known: who asks after one does so at once.
 const COMMITS_KEPT_MS: i64 = 3_600_000;
@@ -11,13 +11,20 @@ const COMMITS_KEPT_MS: i64 = 3_600_000;
 const REQUESTS_KEPT_MS: i64 = 7 * 24 * 3_600_000;
 
 impl JobStore {
-    /// Forgets the history that is too old or too much, and tokens of commits and requests that nobody will ask after
-    /// (LT-86). Takes no lock; a batch of the history in each transaction, and no longer than a few seconds at a time.
+    /// Forgets the history that is too old or too much (see [`JobStore::prune_history`]), and tokens of commits and requests
+    /// that nobody will ask after (LT-86). Takes no lock; a batch of the history in each transaction.
     ///
     /// # Errors
     /// What the database reports after the bounded retries; what was forgotten before stays so.
     pub fn clean_up(&self) -> Result<CleanUpPass> {
-        let requests = self.retrying(
+        let requests = self.forget_requests()?;
+        let history = self.prune_history(&HistoryPruning::new())?;
+        Ok(CleanUpPass { history: usize::try_from(history).unwrap_or(usize::MAX), requests })
+    }
+
+    /// Forgets old tokens of commits and old requests; returns how many of the latter.
+    pub(crate) fn forget_requests(&self) -> Result<usize> {
+        self.retrying(
             "forget old commit tokens and requests",
             Begin::Writing,
             |s| {
@@ -26,7 +33,6 @@ impl JobStore {
                 s.forget_requests(now - REQUESTS_KEPT_MS)
             },
             &mut |_, _| Ok(false), // what was forgotten is not found again
-        )?;
-        Ok(CleanUpPass { history: self.forget_history()?, requests })
+        )
     }
 }

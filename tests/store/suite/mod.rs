@@ -17,6 +17,8 @@ mod fencing;
 mod firing;
 mod heartbeat;
 mod history;
+mod history_of_runs;
+mod history_pruning;
 mod import;
 mod intervals;
 

@@ -1,5 +1,6 @@
 //! What `carnelian schedule` and `carnelian job add` take: the job, its policies, the trigger.
 
+use crate::history::KeepFlags;
 use crate::marks::MarkFlags;
 use crate::retry::RetryFlags;
 use crate::schedule::TriggerPolicies;
@@ -110,6 +111,8 @@ pub struct Policy {
     pub on_dead: Option<OnDead>,
     #[command(flatten)]
     pub retry: RetryFlags,
+    #[command(flatten)]
+    pub keep: KeepFlags,
 }
 
 #[derive(Args)]

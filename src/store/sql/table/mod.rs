@@ -9,6 +9,8 @@ mod definitions;
 mod executions;
 mod fired;
 mod history;
+mod history_log;
+mod history_upkeep;
 mod instances;
 mod job_types;
 mod job_versions;
