@@ -332,7 +332,7 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
     let quartz = "FIRED_TRIGGERS PAUSED_TRIGGER_GRPS SCHEDULER_STATE LOCKS SIMPLE_TRIGGERS SIMPROP_TRIGGERS CRON_TRIGGERS \
                   BLOB_TRIGGERS TRIGGERS JOB_DETAILS CALENDARS";
     let ours = "CN_MIGRATIONS CN_FENCES CN_INSTANCES CN_RECOVERIES CN_COMMITS CN_TRIGGER_OPTIONS CN_CHECKPOINTS CN_REQUESTS \
-                CN_RECURRENCES CN_JOB_POLICIES CN_BEATS CN_CANCELS CN_JOB_TYPES CN_JOB_VERSIONS CN_ORPHANS \
+                CN_RECURRENCES CN_JOB_POLICIES CN_CONTINUATIONS CN_BEATS CN_CANCELS CN_JOB_TYPES CN_JOB_VERSIONS CN_ORPHANS \
                 CN_HISTORY";
     for table in quartz.split(' ').chain(ours.split(' ')).filter(|table| !table.is_empty()) {
         other.execute(&format!("DROP TABLE {prefix}{table}"));

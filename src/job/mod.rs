@@ -1,10 +1,12 @@
 //! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with the scheduler.
 
+mod continuation;
 mod detail;
 mod outcome;
 mod policy;
 mod retry;
 
+pub use continuation::{Continuation, On, Parent};
 pub use detail::{JobDetail, JobDetailBuilder};
 pub use outcome::FireOutcome;
 pub use policy::{JobPolicy, OnDead, StuckAction};

@@ -6,6 +6,7 @@ mod calendars;
 mod cluster_manager;
 mod completer;
 mod context;
+mod continuations;
 mod definitions;
 mod ended;
 mod health;

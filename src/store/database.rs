@@ -123,6 +123,7 @@ pub trait Session:
     + TypeRows
     + VersionRows
     + OrphanRows
+    + super::continuations::ContinuationRows
     + ClusterRows
 {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).

@@ -3,6 +3,7 @@
 mod calendars;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod callers;
+mod continuations;
 mod convert;
 mod database;
 mod definitions;
@@ -20,6 +21,7 @@ mod sql;
 mod transaction;
 mod upkeep;
 
+pub use continuations::{ContinuationRows, MAX_CHILDREN};
 pub use database::{
     Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, OrphanRows,
     Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,

@@ -69,6 +69,7 @@ impl JobStore {
             s.delete_beats(&beaten)?;
         }
         self.schedule_reruns(s, &recorded)?;
+        let following = self.follow_ends(s, &recorded)?;
         let mut finished = apply_instructions(s, &recorded)?;
 
         let one_at_a_time: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
@@ -110,6 +111,7 @@ impl JobStore {
             paused: ends.paused,
             skipped: ends.skipped,
             let_go: ends.let_go,
+            following,
             finalized: ends.finalized.into_iter().map(|(trigger, _)| trigger).collect(),
         })
     }

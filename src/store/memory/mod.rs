@@ -1,6 +1,7 @@
 //! `MemoryDatabase`: the rows of a scheduler in this process, for tests and for work that need not survive it.
 
 mod calendars;
+mod continuations;
 mod definitions;
 mod executions;
 mod fires;
@@ -11,7 +12,7 @@ mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
+    BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
     JobVersionRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
@@ -49,6 +50,7 @@ struct Tables {
     history: Journaled<String, HistoryRow>,
     beats: Journaled<String, BeatRow>,
     cancels: Journaled<String, CancelRow>,
+    continuations: Journaled<(JobKey, JobKey), ContinuationRow>,
     job_types: Journaled<String, Vec<JobTypeRow>>,
     job_versions: Journaled<JobKey, JobVersionRow>,
     orphans: Journaled<JobKey, OrphanRow>,
@@ -70,6 +72,7 @@ impl Tables {
         self.history.commit();
         self.beats.commit();
         self.cancels.commit();
+        self.continuations.commit();
         self.job_types.commit();
         self.job_versions.commit();
         self.orphans.commit();
@@ -90,6 +93,7 @@ impl Tables {
         self.history.roll_back();
         self.beats.roll_back();
         self.cancels.roll_back();
+        self.continuations.roll_back();
         self.job_types.roll_back();
         self.job_versions.roll_back();
         self.orphans.roll_back();

@@ -71,6 +71,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0009_history/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0009_history/up.sql"),
     },
+    Script {
+        version: "0013_continuations",
+        makes: "the side table of continuations",
+        sqlite: include_str!("../../../migrations/sqlite/0013_continuations/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0013_continuations/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0013_continuations/up.sql"),
+    },
 ];
 
 struct Script {
@@ -119,6 +126,7 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_JOB_POLICIES",
     "CN_BEATS",
     "CN_CANCELS",
+    "CN_CONTINUATIONS",
     "CN_HISTORY",
     "CN_JOB_TYPES",
     "CN_JOB_VERSIONS",

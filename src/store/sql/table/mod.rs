@@ -4,6 +4,7 @@
 //! wrote it in capitals.
 
 mod calendars;
+mod continuations;
 mod executions;
 mod fired;
 mod history;
