@@ -8,6 +8,7 @@ mod backfill;
 mod beside_quartz;
 mod calendars;
 mod completion;
+mod continuations;
 mod contract;
 #[cfg(feature = "test-util")]
 mod faults;
