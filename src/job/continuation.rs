@@ -174,8 +174,8 @@ impl Parent {
         }
     }
 
-    /// The parent that a trigger's data name.
-    pub(crate) fn of(data: &JobDataMap) -> Option<Self> {
+    /// The parent that a trigger's data name; none if that trigger was not stored for a child.
+    pub fn of(data: &JobDataMap) -> Option<Self> {
         Some(Self {
             fire_id: data.text(Self::FIRE_ID)?.to_owned(),
             job: JobKey::new(data.text(Self::JOB_GROUP)?, data.text(Self::JOB_NAME)?),

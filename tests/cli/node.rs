@@ -42,7 +42,7 @@ impl Drop for Node {
     }
 }
 
-fn until(what: &str, mut reached: impl FnMut() -> bool) {
+pub fn until(what: &str, mut reached: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(30);
     while !reached() {
         assert!(Instant::now() < end, "waited too long until {what}");

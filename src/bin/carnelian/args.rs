@@ -6,6 +6,7 @@ pub use schedule::{JobFlags, Policy, Schedule};
 
 use crate::backfill::Backfill;
 use crate::cluster::Check;
+use crate::follow::Follow;
 use crate::history::History;
 use crate::value;
 use carnelian::{JobKey, TriggerKey};
@@ -148,6 +149,10 @@ pub enum JobCommand {
         #[arg(long, value_name = "K=V", value_parser = value::entry)]
         data: Vec<(String, String)>,
     },
+    /// Lets a job run after the runs of another, once for each that ends so
+    Follow(Follow),
+    /// Lets a job follow another no longer
+    Unfollow { parent: JobKey, child: JobKey },
     /// Gives a job another key, with its triggers; refused while it runs
     Rename {
         old: JobKey,

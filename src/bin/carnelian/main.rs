@@ -12,6 +12,7 @@ mod definition;
 mod doctor;
 mod explain;
 mod failure;
+mod follow;
 mod history;
 mod import;
 mod job;
