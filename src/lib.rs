@@ -29,7 +29,8 @@ pub use job::{
     Continuation, FireOutcome, JobDetail, JobDetailBuilder, JobPolicy, On, OnDead, Parent, RetryPolicy, StuckAction,
 };
 pub use key::{
-    CONTINUED_GROUP, DEFAULT_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, RETRY_GROUP, TriggerKey,
+    CONTINUED_GROUP, DEFAULT_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP,
+    RETRY_GROUP, TriggerKey,
 };
 pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};

@@ -373,7 +373,9 @@ fn shape(c: &Cluster) -> Vec<String> {
     };
     let mut rows: Vec<String> = Vec::new();
     rows.extend(s.jobs.iter().map(|j| format!("{j:?}")));
-    rows.extend(s.triggers.iter().map(|t| format!("{} {} {} {:?} {:?}", named(&t.key), t.job, t.state, t.next_ms, t.schedule)));
+    rows.extend(
+        s.triggers.iter().map(|t| format!("{} {} {} {:?} {:?}", named(&t.key), t.job, t.state, t.next_ms, t.schedule)),
+    );
     rows.extend(s.fired.iter().map(|f| format!("{} {:?} {}", named(&f.trigger), f.state, f.instance)));
     rows.extend(s.recoveries.iter().map(|r| format!("{} {}", r.original_scheduled_ms, r.attempt)));
     rows.extend(s.instances.iter().map(|i| format!("{} {}", i.name, i.last_checkin_ms)));

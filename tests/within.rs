@@ -178,7 +178,9 @@ fn an_end_in_the_jobs_transaction_is_followed(app: &App) {
     let scheduler = app.scheduler().job_fn("work", work).job_fn("child", child).build().unwrap();
     scheduler.start().unwrap();
     for name in ["good", "bad"] {
-        scheduler.add_job(&JobDetail::builder(JobKey::named(name), "child").durable(true).build().unwrap(), false).unwrap();
+        scheduler
+            .add_job(&JobDetail::builder(JobKey::named(name), "child").durable(true).build().unwrap(), false)
+            .unwrap();
     }
     for (name, undone, follower) in [("done", false, "good"), ("undone", true, "bad")] {
         let job = JobDetail::builder(JobKey::named(name), "work").durable(true).data("undone", undone).build().unwrap();

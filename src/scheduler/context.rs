@@ -8,7 +8,7 @@ use super::{Scheduler, heartbeat};
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
-use crate::job::{JobDetail, Parent};
+use crate::job::JobDetail;
 use crate::listener::{FireEvent, FireValues};
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use crate::store::CallersConnection;
@@ -143,15 +143,6 @@ impl JobContext {
     #[doc(alias = "isRecovering")]
     pub fn recovering(&self) -> Option<&Recovering> {
         self.bundle.recovering.as_ref()
-    }
-
-    /// The run that this one follows, if it runs because its job [follows](crate::Continuation) another. A retry or a
-    /// recovery of such a run follows the same.
-    ///
-    /// It is read from the trigger's data, where [`Parent`] says under which keys; what the continuation passes on is there
-    /// too, as [`JobContext::data`].
-    pub fn parent(&self) -> Option<Parent> {
-        Parent::of(self.bundle.trigger.data())
     }
 
     /// Present if this runs work again: because the run before died, failed, or was interrupted by the end of its node.

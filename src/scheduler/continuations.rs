@@ -1,8 +1,8 @@
-//! Continuations through the scheduler: a job follows the runs of another.
+//! Continuations through the scheduler: a job follows the runs of another, and sees which.
 
-use super::Scheduler;
+use super::{JobContext, Scheduler};
 use crate::error::Result;
-use crate::job::Continuation;
+use crate::job::{Continuation, Parent};
 use crate::key::JobKey;
 
 impl Scheduler {
@@ -42,5 +42,16 @@ impl Scheduler {
     /// What can go wrong with the store.
     pub fn parents_of(&self, child: &JobKey) -> Result<Vec<Continuation>> {
         self.open_store()?.parents_of(child)
+    }
+}
+
+impl JobContext {
+    /// The run that this one follows, if it runs because its job [follows](crate::Continuation) another. A retry or a
+    /// recovery of such a run follows the same.
+    ///
+    /// It is read from the trigger's data, where [`Parent`] says under which keys; what the continuation passes on is there
+    /// too, as [`JobContext::data`].
+    pub fn parent(&self) -> Option<Parent> {
+        Parent::of(self.trigger().data())
     }
 }

@@ -10,20 +10,6 @@ use std::collections::BTreeSet;
 /// The most children of one job: as many triggers may be stored in the transaction that ends a run of it.
 pub const MAX_CHILDREN: usize = 1000;
 
-/// Rows of our side table of continuations.
-pub trait ContinuationRows {
-    /// The continuations that these jobs are parents of, in no order.
-    fn children_of(&mut self, parents: &[JobKey]) -> Result<Vec<ContinuationRow>>;
-    /// The continuations that these jobs are children of, in no order.
-    fn parents_of(&mut self, children: &[JobKey]) -> Result<Vec<ContinuationRow>>;
-    /// Every continuation, in no order.
-    fn all_continuations(&mut self) -> Result<Vec<ContinuationRow>>;
-    /// Writes a continuation in the place of the one that its parent and child had.
-    fn put_continuation(&mut self, row: &ContinuationRow) -> Result<()>;
-    /// Deletes a continuation; returns whether there was one.
-    fn delete_continuation(&mut self, parent: &JobKey, child: &JobKey) -> Result<bool>;
-}
-
 /// The continuations that a job is parent or child of.
 pub(super) fn continuations_of(s: &mut dyn Session, job: &JobKey) -> Result<Vec<ContinuationRow>> {
     let mut rows = s.children_of(std::slice::from_ref(job))?;

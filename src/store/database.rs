@@ -4,6 +4,10 @@
 //! implements them with SQL, the memory store with maps. A session is one transaction: it sees one `now`, and every
 //! change it makes is gone if the work returns an error.
 
+mod continuations;
+
+pub use continuations::ContinuationRows;
+
 use super::row::*;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
@@ -123,7 +127,7 @@ pub trait Session:
     + TypeRows
     + VersionRows
     + OrphanRows
-    + super::continuations::ContinuationRows
+    + ContinuationRows
     + ClusterRows
 {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).

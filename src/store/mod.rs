@@ -21,10 +21,10 @@ mod sql;
 mod transaction;
 mod upkeep;
 
-pub use continuations::{ContinuationRows, MAX_CHILDREN};
+pub use continuations::MAX_CHILDREN;
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, OrphanRows,
-    Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, ContinuationRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock,
+    OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{

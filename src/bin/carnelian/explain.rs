@@ -7,7 +7,8 @@ use crate::trigger::missing;
 use carnelian::store::row::FiredState;
 use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, Orphan, TriggerSummary};
 use carnelian::{
-    Continuation, Error, GroupMatcher, JobDetail, MisfireInstruction, Overlap, Parent, Trigger, TriggerKey, TriggerState,
+    Continuation, Error, GroupMatcher, JobDetail, MisfireInstruction, Overlap, Parent, Trigger, TriggerKey,
+    TriggerState,
 };
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::continuations::ContinuationRows;
+use crate::store::database::ContinuationRows;
 use crate::store::row::ContinuationRow;
 
 impl MemorySession<'_> {

@@ -3,7 +3,7 @@
 use super::job_keys;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::continuations::ContinuationRows;
+use crate::store::database::ContinuationRows;
 use crate::store::row::{ContinuationRow, JobRow};
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Flag, FlagType};
@@ -106,12 +106,15 @@ impl SqlSession<'_, '_> {
         self.delete_rows("CN_CONTINUATIONS", &CHILD, &job_keys(jobs), "").map(drop)
     }
 
-    /// A job that is about to be replaced by this one keeps its children.
+    /// A job that is about to be replaced by this one keeps its children; what a job before it had is void.
     pub(super) fn keep_continuations(&mut self, job: &JobRow) -> Result<()> {
+        let void = "DELETE FROM {p}CN_CONTINUATIONS WHERE sched_name = ? AND parent_name = ? AND parent_group = ? \
+             AND NOT EXISTS (SELECT 1 FROM {p}JOB_DETAILS j WHERE j.sched_name = {p}CN_CONTINUATIONS.sched_name \
+             AND j.job_name = {p}CN_CONTINUATIONS.parent_name AND j.job_group = {p}CN_CONTINUATIONS.parent_group \
+             AND j.job_class_name = {p}CN_CONTINUATIONS.parent_type)";
+        self.execute(void, &[self.name(), job.key.name().into(), job.key.group().into()])?;
         let text = "UPDATE {p}CN_CONTINUATIONS SET parent_type = ? WHERE sched_name = ? AND parent_name = ? \
-             AND parent_group = ? AND parent_type = (SELECT j.job_class_name FROM {p}JOB_DETAILS j \
-             WHERE j.sched_name = {p}CN_CONTINUATIONS.sched_name AND j.job_name = {p}CN_CONTINUATIONS.parent_name \
-             AND j.job_group = {p}CN_CONTINUATIONS.parent_group)";
+             AND parent_group = ?";
         let values = [(&job.job_type).into(), self.name(), job.key.name().into(), job.key.group().into()];
         self.execute(text, &values).map(drop)
     }
