@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 /// The most children of one job: as many triggers may be stored in the transaction that ends a run of it.
 pub const MAX_CHILDREN: usize = 1000;
 
+/// The most bytes of data that a continuation passes on, as they are stored.
+pub const MAX_PASSED_BYTES: usize = 40 * 1024;
+
 /// The continuations that a job is parent or child of.
 pub(super) fn continuations_of(s: &mut dyn Session, job: &JobKey) -> Result<Vec<ContinuationRow>> {
     let mut rows = s.children_of(std::slice::from_ref(job))?;
@@ -24,10 +27,16 @@ impl JobStore {
     /// # Errors
     /// [`Error::NotFound`] without the parent or the child. [`Error::Refused`] if the child is not durable, if the parent
     /// has [`MAX_CHILDREN`] others, and if a job would follow itself, at once or through others, without
-    /// [`Continuation::allow_cycle`]. [`Error::Invalid`] for data that cannot be stored.
+    /// [`Continuation::allow_cycle`]. [`Error::Invalid`] for data that cannot be stored,
+    /// or are more than [`MAX_PASSED_BYTES`].
     pub fn follow(&self, continuation: &Continuation) -> Result<()> {
         let Continuation { parent, child, on, data, allows_cycle } = continuation;
         let data = if data.is_empty() { None } else { Some(self.encode_trigger_data(data)?) };
+        if let Some(bytes) = data.as_ref().filter(|bytes| bytes.len() > MAX_PASSED_BYTES) {
+            let expected =
+                format!("at most {MAX_PASSED_BYTES}: what there is to say of the parent must fit in beside them");
+            return Err(Error::invalid("bytes of a continuation's data", bytes.len().to_string(), expected));
+        }
         self.write("let a job follow another", |s| {
             let parent_type = s.job(parent)?.ok_or_else(|| missing(parent))?.job_type;
             let child_row = s.job(child)?.ok_or_else(|| missing(child))?;
@@ -37,11 +46,15 @@ impl JobStore {
                      store it durable (`carnelian job add`, `JobDetailBuilder::durable`)"
                 )));
             }
-            if !allows_cycle {
-                check_no_cycle(s, parent, child)?;
-            }
             let children = s.children_of(std::slice::from_ref(parent))?;
             let before = children.iter().find(|row| row.child == *child);
+            if before.is_some_and(|row| row.on == on.name() && row.data == data) {
+                return Ok(());
+            }
+            // What is there already closes no circle that is not there.
+            if before.is_none() && !allows_cycle {
+                check_no_cycle(s, parent, child)?;
+            }
             if before.is_none() && children.len() >= MAX_CHILDREN {
                 return Err(Error::Refused(format!("job `{parent}` has {MAX_CHILDREN} children already, and no more")));
             }
@@ -121,8 +134,8 @@ fn check_no_cycle(s: &mut dyn Session, parent: &JobKey, child: &JobKey) -> Resul
     while !next.is_empty() {
         if next.contains(parent) {
             return Err(Error::Refused(format!(
-                "job `{child}` cannot follow `{parent}`: `{parent}` follows `{child}` already, at once or through others, \
-                 and they would run for ever: ask for it with `--allow-cycle`, or `Continuation::allow_cycle`, if that is \
+                "job `{child}` cannot follow `{parent}`: it would follow itself then, at once or through others, and could \
+                 run for ever: ask for it with `--allow-cycle`, or `Continuation::allow_cycle`, if that is \
                  what you want"
             )));
         }

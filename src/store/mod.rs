@@ -21,7 +21,7 @@ mod sql;
 mod transaction;
 mod upkeep;
 
-pub use continuations::MAX_CHILDREN;
+pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
     Begin, CalendarRows, ClusterRows, ContinuationRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock,
     OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::job::{FireOutcome, On, Parent};
 use crate::key::{FOLLOWING_GROUP, JobKey, TriggerKey, distinct};
 use crate::rules::continuation::{follows, is_for};
-use crate::store::row::{ContinuationRow, FiredRow};
+use crate::store::row::{ContinuationRow, FiredRow, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
 use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,35 +68,48 @@ impl JobStore {
                 (false, true) => TriggerState::Blocked,
                 (false, false) => TriggerState::Waiting,
             };
-            triggers.push(self.trigger_row(&self.following(parent, row, now_ms), state)?);
+            triggers.push(self.following(parent, row, now_ms, state)?);
         }
         s.insert_triggers(&triggers)?;
         Ok(triggers.into_iter().map(|row| row.key).collect())
     }
 
-    /// A one-shot, due now and never too late, of a name that no other run of the parent has and no other child of it.
-    fn following(&self, parent: &Parent, row: &ContinuationRow, now_ms: i64) -> Trigger {
-        let mut data = self.decode_data(row.data.as_deref()).unwrap_or_else(|why| {
-            // As with a recovery: that somebody wrote something else there keeps no work from being done (H12).
+    /// The trigger of a child, with what the continuation passes on and what there is to say of the parent.
+    ///
+    /// As with a recovery (H12): data of nobody's keep no work from being done, and no run of the parent from ending.
+    fn following(
+        &self,
+        parent: &Parent,
+        row: &ContinuationRow,
+        now_ms: i64,
+        state: TriggerState,
+    ) -> Result<TriggerRow> {
+        let with = |data: JobDataMap| self.trigger_row(&trigger(parent, row, now_ms, data), state);
+        let passed = self.decode_data(row.data.as_deref());
+        passed.and_then(|data| with(data).map_err(|why| why.to_string())).or_else(|why| {
             log::warn!("following without the continuation's data parent={} child={} why={why}", row.parent, row.child);
-            JobDataMap::new()
-        });
-        parent.put_into(&mut data);
-        Trigger {
-            key: TriggerKey::new(FOLLOWING_GROUP, format!("follow_{}_{}", parent.fire_id, row.child_hash)),
-            job_key: row.child.clone(),
-            description: None,
-            calendar_name: None,
-            data,
-            priority: DEFAULT_PRIORITY,
-            misfire: MisfireInstruction::Ignore,
-            start_ms: now_ms,
-            end_ms: None,
-            next_ms: Some(now_ms),
-            previous_ms: None,
-            schedule: Schedule::Simple(SimpleSchedule::once()),
-            policies: Policies::default(),
-        }
+            with(JobDataMap::new())
+        })
+    }
+}
+
+/// A one-shot, due now and never too late, of a name that no other run of the parent has and no other child of it.
+fn trigger(parent: &Parent, row: &ContinuationRow, now_ms: i64, mut data: JobDataMap) -> Trigger {
+    parent.put_into(&mut data);
+    Trigger {
+        key: TriggerKey::new(FOLLOWING_GROUP, format!("follow_{}_{}", parent.fire_id, row.child_hash)),
+        job_key: row.child.clone(),
+        description: None,
+        calendar_name: None,
+        data,
+        priority: DEFAULT_PRIORITY,
+        misfire: MisfireInstruction::Ignore,
+        start_ms: now_ms,
+        end_ms: None,
+        next_ms: Some(now_ms),
+        previous_ms: None,
+        schedule: Schedule::Simple(SimpleSchedule::once()),
+        policies: Policies::default(),
     }
 }
 

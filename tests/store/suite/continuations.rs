@@ -294,12 +294,15 @@ fn what_cannot_be_followed_is_refused() {
     assert!(cluster.store.follow(&link("nobody", "a", On::Any)).unwrap_err().is_not_found());
     assert!(cluster.store.follow(&link("a", "nobody", On::Any)).unwrap_err().is_not_found());
     assert!(refused(&link("a", "mortal", On::Any)).contains("not durable"));
-    assert!(refused(&link("a", "a", On::Any)).contains("run for ever"));
+    assert!(refused(&link("a", "a", On::Any)).contains("would follow itself"));
     cluster.store.follow(&link("a", "b", On::Success)).unwrap();
     cluster.store.follow(&link("b", "c", On::Success)).unwrap();
-    assert!(refused(&link("c", "a", On::Failure)).contains("run for ever"));
+    assert!(refused(&link("c", "a", On::Failure)).contains("would follow itself"));
     assert_eq!(cluster.store.continuations().unwrap().len(), 2);
     cluster.store.follow(&link("c", "a", On::Failure).allow_cycle(true)).unwrap();
+    // What is there may be said again, at the next start of a program.
+    cluster.store.follow(&link("a", "b", On::Success)).unwrap();
+    cluster.store.follow(&link("b", "c", On::Any)).unwrap();
     // A parent needs not be durable, and a circle elsewhere is no circle here.
     cluster.store.follow(&link("mortal", "a", On::Any)).unwrap();
     assert!(cluster.store.unfollow(&job_key("mortal"), &job_key("a")).unwrap());
@@ -398,6 +401,46 @@ fn a_row_that_nobody_understands_holds_nothing_up() {
     assert_eq!(followed(&cluster), ["both"]);
     let unreadable = cluster.store.children_of(&job_key("a")).unwrap_err().to_string();
     assert!(unreadable.contains("CN_CONTINUATIONS"), "{unreadable}");
+}
+
+/// Data always leave room for what there is to say of the parent: no run is kept from ending by them.
+#[test]
+fn large_data_hold_nothing_up() {
+    for use_properties in [false, true] {
+        let cluster = Cluster::with(open, |settings| settings.use_properties = use_properties);
+        let a = cluster.node("A");
+        family(&cluster);
+        let good = |text: String| link("a", "good", On::Success).data("text", text);
+        let error = cluster.store.follow(&good("x".repeat(41_000))).unwrap_err().to_string();
+        assert!(error.contains("at most 40960"), "{error}");
+        cluster.store.follow(&good("x".repeat(40_000))).unwrap();
+        let run = run_of(&cluster, &a, "a");
+        let ending = Ending { result: Some("\u{1F480}".repeat(1000)), ..Ending::default() };
+        a.complete_all(&[Completion { ending, ..run.completion(CompletionInstruction::NoInstruction, None) }]);
+        let triggers = released(&cluster);
+        let texts: Vec<_> = triggers.iter().filter_map(|trigger| trigger.data().text("text")).map(str::len).collect();
+        assert_eq!((triggers.len(), texts), (2, vec![40_000]));
+        assert!(triggers.iter().all(|trigger| trigger.data().text(Parent::RESULT).is_some_and(|r| r.len() == 4000)));
+        run_due(&a);
+
+        // More than there can be, by somebody's hand.
+        let data: carnelian::JobDataMap =
+            [("text", "x".repeat(if use_properties { 65_450 } else { 65_150 }))].into_iter().collect();
+        let bytes = if use_properties { data.to_properties_text() } else { data.to_java_bytes() }.unwrap();
+        cluster.tamper(|s| {
+            for mut row in s.all_continuations()? {
+                row.data = Some(bytes.clone());
+                s.put_continuation(&row)?;
+            }
+            Ok(())
+        });
+        cluster.advance(SECOND);
+        let run = run_of(&cluster, &a, "a");
+        assert_eq!(a.complete(&run), CompletionOutcome::Recorded);
+        let triggers = released(&cluster);
+        assert_eq!(followed(&cluster), ["both", "good"]);
+        assert!(triggers.iter().all(|t| t.data().text("text").is_none() && Parent::of(t.data()).is_some()));
+    }
 }
 
 /// An end whose answer was lost is recorded once, and followed once (S7).
