@@ -13,6 +13,7 @@ mod history;
 mod node;
 mod support;
 
+use carnelian::store::row::FiredState;
 use carnelian::{
     Continuation, FireOutcome, HistoryQuery, HistoryRow, JobDetail, JobKey, MisfireInstruction, On, SimpleSchedule,
     Trigger, TriggerKey,
@@ -25,7 +26,7 @@ use std::time::Duration;
 /// The check-in interval; the tolerance stays 7.5 s.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs of each parent.
+/// Runs of each parent; twice as many of the one that is to run whenever a node is killed.
 const FIRES: u32 = 16;
 const KILLS: u32 = 3;
 
@@ -34,10 +35,10 @@ fn key(name: &str) -> JobKey {
 }
 
 /// A parent with its grid, durable so that it can be looked at in the end.
-fn parent(name: &str, recovers: bool) -> (JobDetail, Vec<Trigger>) {
+fn parent(name: &str, recovers: bool, fires: u32) -> (JobDetail, Vec<Trigger>) {
     let job = JobDetail::builder(key(name), "demo.sleep").durable(true).requests_recovery(recovers).data("ms", "500");
     let trigger = Trigger::builder(TriggerKey::new("chain", name), key(name))
-        .schedule(SimpleSchedule::every(Duration::from_millis(600)).repeat(FIRES - 1))
+        .schedule(SimpleSchedule::every(Duration::from_millis(600)).repeat(fires - 1))
         .misfire(MisfireInstruction::Ignore);
     (job.build().unwrap(), vec![trigger.build().unwrap()])
 }
@@ -52,7 +53,10 @@ fn child(cluster: &Cluster, name: &str, of: &str, on: On) {
 fn kills(database: &str) {
     let mut cluster = Cluster::new("chain", database);
     // Of the first two each run is done in the end; of the third one that dies is lost.
-    cluster.store.schedule(vec![parent("p0", true), parent("p1", true), parent("frail", false)], false).unwrap();
+    cluster
+        .store
+        .schedule(vec![parent("p0", true, FIRES), parent("p1", true, FIRES), parent("frail", false, FIRES * 2)], false)
+        .unwrap();
     for of in ["p0", "p1", "frail"] {
         child(&cluster, &format!("{of}-good"), of, On::Success);
         child(&cluster, &format!("{of}-any"), of, On::Any);
@@ -64,7 +68,7 @@ fn kills(database: &str) {
     cluster.wait_until_ready(2);
     for _ in 0..KILLS {
         std::thread::sleep(Duration::from_millis(900 + u64::from(cluster.random(1200))));
-        cluster.kill_one();
+        cluster.kill(&running_frail(&cluster));
         cluster.start_node();
     }
     cluster.wait_until_quiet(Duration::from_secs(120));
@@ -114,8 +118,24 @@ fn kills(database: &str) {
         }
     }
     println!("continuations database={database} seed={} followed={followed} lost={lost}", cluster.seed);
+    assert!(lost > 0, "no kill hit anything that was lost");
     assert_eq!(cluster.store.continuations().unwrap().len(), 7);
     cluster.succeeded();
+}
+
+/// The node on which the parent that nobody recovers has just begun to run.
+fn running_frail(cluster: &Cluster) -> String {
+    let fires = || {
+        let fires = cluster.store.fired_triggers().unwrap_or_default();
+        fires.into_iter().filter(|fire| fire.job.as_ref() == Some(&key("frail")) && fire.state == FiredState::Executing)
+    };
+    let before: BTreeSet<String> = fires().map(|fire| fire.fire_id).collect();
+    let mut instance = None;
+    support::wait_until("it runs", Duration::from_secs(30), || {
+        instance = fires().find(|fire| !before.contains(&fire.fire_id)).map(|fire| fire.instance);
+        instance.is_some()
+    });
+    instance.unwrap()
 }
 
 /// Which run each run of a child followed, by what the children logged.
