@@ -26,7 +26,8 @@ pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{
-    Continuation, FireOutcome, JobDetail, JobDetailBuilder, JobPolicy, On, OnDead, Parent, RetryPolicy, StuckAction,
+    Continuation, FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobPolicy, On, OnChange, OnDead, Parent,
+    RetryPolicy, StuckAction,
 };
 pub use key::{
     CONTINUED_GROUP, DEFAULT_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP,

@@ -17,10 +17,12 @@ mod kit;
 use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
-use carnelian::store::{Beat, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, Reservation};
+use carnelian::store::{
+    Beat, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, OrphanedDefinitions, Reservation,
+};
 use carnelian::{
-    Continuation, FOLLOWING_GROUP, FailureClass, GroupMatcher, JobDataMap, JobDetail, JobKey, On, Result, Trigger,
-    TriggerKey, TriggerState,
+    Continuation, FOLLOWING_GROUP, FailureClass, GroupMatcher, JobDataMap, JobDefinition, JobDetail, JobKey, On,
+    Result, Trigger, TriggerKey, TriggerState,
 };
 use kit::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,6 +74,13 @@ fn with_calendar(c: &Cluster, _: &mut World) {
         c.add_trigger(every_minute(name, &plain, 0).calendar("c").build().unwrap(), false).unwrap();
     }
     c.pause_triggers(&[key("idle")]).unwrap();
+}
+
+/// What a program says in its code, in two versions of it: one job changes, one goes, one comes.
+fn in_code(version: i64) -> Vec<JobDefinition> {
+    let defined = |name: &str, ms: i64| JobDefinition::new(job(name)).trigger(minutely(name, &job(name), ms));
+    let other = if version == 0 { "goes" } else { "comes" };
+    vec![defined("changes", (version + 5) * MINUTE), defined(other, 9 * MINUTE)]
 }
 
 /// A job of a type of its own, which does not run.
@@ -316,6 +325,20 @@ fn operations() -> Vec<Operation> {
                 |_, w| w.b.store.beat(&w.b.owner(), &[], &mut Heartbeats::default()).map(drop),
             )
         },
+        after(
+            "sync definitions",
+            |c, _| c.sync_definitions("code", &in_code(0), OrphanedDefinitions::Report, false).map(drop).unwrap(),
+            |c, _| {
+                let report = c.sync_definitions("code", &in_code(1), OrphanedDefinitions::Delete, false)?;
+                // A change whose answer was lost is found by its token: then the report is the one that was lost.
+                assert_eq!(
+                    (report.inserted.len(), report.updated.len(), report.deleted.len()),
+                    (1, 1, 1),
+                    "{report:?}"
+                );
+                Ok(())
+            },
+        ),
         usual("give up", |_, w| {
             let ids: Vec<String> = w.running.iter().map(|fire| fire.fire_id.clone()).collect();
             w.a.store.give_up(&w.a.owner(), &ids).map(|_| w.running.clear())

@@ -360,9 +360,7 @@ fn plugin_of(key: &str) -> &'static str {
 fn differs(one: &Settings, other: &Settings) -> bool {
     let parts = |s: &Settings| {
         let revealed = s.data_source.as_ref().map(|source| source.url.reveal().to_owned());
-        let rest = (&s.executions, &s.shutdown, &s.history, &s.plugins);
-        let parts = (&s.scheduler, &s.thread_pool, &s.job_store, &s.data_source, &s.cluster, rest);
-        format!("{parts:?} {revealed:?}")
+        format!("{s:?} {revealed:?}")
     };
     parts(one) != parts(other)
 }

@@ -3,7 +3,7 @@
 use super::{FireEnd, FireEvent};
 use crate::job::StuckAction;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::{AuditPass, Imported, Orphan, Recovered, SkippedFires};
+use crate::store::{AuditPass, DefinitionReport, Imported, Orphan, Recovered, SkippedFires, WhyLeft};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;
 
@@ -16,6 +16,36 @@ pub(crate) fn starting(scheduler: &str, instance: &str, workers: usize, store: &
 
 pub(crate) fn started(scheduler: &str, instance: &str) {
     info!("started scheduler={scheduler} instance={instance}");
+}
+
+pub(crate) fn disabled(scheduler: &str) {
+    info!("not started: carnelian.scheduler.enabled is false scheduler={scheduler}");
+}
+
+pub(crate) fn definitions_synced(source: &str, report: &DefinitionReport) {
+    let DefinitionReport { inserted, updated, left, orphaned, deleted, remarks, .. } = report;
+    let counts = format!(
+        "source={source} inserted={} updated={} left={} orphaned={} deleted={}",
+        inserted.len(),
+        updated.len(),
+        left.len(),
+        orphaned.len(),
+        deleted.len()
+    );
+    if report.changed_nothing() {
+        debug!("definitions are stored {counts}")
+    } else {
+        info!("definitions stored {counts}")
+    }
+    for (job, why) in left.iter().filter(|(_, why)| *why != WhyLeft::Unchanged) {
+        info!("definition left alone job={job} why={why:?}");
+    }
+    for job in orphaned.iter().filter(|job| !deleted.contains(job)) {
+        warn!("job is not defined any more job={job} source={source}");
+    }
+    for remark in remarks {
+        warn!("definition {remark}");
+    }
 }
 
 pub(crate) fn standby(scheduler: &str, instance: &str) {

@@ -10,6 +10,7 @@ use super::node::Node;
 use super::{Inner, Scheduler, WeakScheduler};
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
+use crate::job::JobDefinition;
 use crate::key::check_name;
 use crate::listener::{
     HistoryClock, JobHistory, JobListener, ListenerManager, Listeners, SchedulerListener, TriggerHistory,
@@ -35,6 +36,7 @@ pub struct SchedulerBuilder {
     jobs: Vec<(String, JobType)>,
     aliases: Vec<(String, String)>,
     dead_fire_handlers: DeadFireHandlers,
+    defined: Vec<JobDefinition>,
     listeners: Listeners,
 }
 
@@ -117,6 +119,12 @@ impl SchedulerBuilder {
         O: Into<Outcome>,
     {
         self.job(job_type, run)
+    }
+
+    /// Says of a job that it shall be stored as the program defines it: see [`JobDefinition`].
+    pub fn define(mut self, definition: JobDefinition) -> Self {
+        self.defined.push(definition);
+        self
     }
 
     /// Decides what becomes of the work of dead fires of jobs of this type whose policy is
@@ -210,11 +218,11 @@ impl SchedulerBuilder {
         };
         check_name("instance id", &instance)?;
         JobFiles::check(&settings.plugins)?;
-        let listeners = self.listeners;
+        let (listeners, defined) = (self.listeners, self.defined);
         add_history(&listeners, &settings, &clock)?;
         let inner = Arc::new_cyclic(|inner| {
             let node = Node::new(instance, store, clock, settings, listeners, WeakScheduler(Weak::clone(inner)));
-            Inner { node: Arc::new(node), life: Life::default() }
+            Inner { node: Arc::new(node), life: Life::default(), defined }
         });
         for (job_type, job) in self.jobs {
             inner.node.registry.register(job_type, job)?;

@@ -11,6 +11,7 @@ mod definitions;
 mod ended;
 mod health;
 mod heartbeat;
+mod in_code;
 mod inspection;
 mod instance_id;
 mod job;
@@ -46,6 +47,7 @@ pub use stop::StopReason;
 pub use submission::{SUBMITTED_GROUP, Submission};
 
 use crate::error::{Error, Result};
+use crate::job::JobDefinition;
 use crate::listener::ListenerManager;
 use crate::store::JobStore;
 use life::Life;
@@ -64,6 +66,8 @@ pub struct Scheduler {
 struct Inner {
     node: Arc<Node>,
     life: Life,
+    /// What the program says of its jobs.
+    defined: Vec<JobDefinition>,
 }
 
 /// A scheduler as its own jobs hold it: without keeping it alive.

@@ -8,6 +8,7 @@
 
 mod cluster;
 mod data_source;
+mod definitions;
 mod duration;
 mod executions;
 mod history;
@@ -34,6 +35,7 @@ use std::path::Path;
 pub use crate::trigger::TriggerOrder;
 pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
 pub use data_source::DataSourceSettings;
+pub use definitions::DefinitionSettings;
 pub use executions::ExecutionSettings;
 pub use history::{HistoryRecord, HistorySettings};
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
@@ -66,6 +68,8 @@ pub struct Settings {
     pub cluster: ClusterSettings,
     /// What is written down of the fires that have ended.
     pub history: HistorySettings,
+    /// What is done with jobs that are defined in code.
+    pub definitions: DefinitionSettings,
     /// How running fires are watched.
     pub executions: ExecutionSettings,
     /// How a node ends.
@@ -142,6 +146,7 @@ impl Settings {
             data_source: DataSourceSettings::read(reader, &mut job_store),
             cluster: ClusterSettings::read(reader, clustered),
             history: HistorySettings::read(reader),
+            definitions: DefinitionSettings::read(reader),
             executions: ExecutionSettings::read(reader),
             shutdown: ShutdownSettings::read(reader),
             plugins: PluginSettings::read(reader),
@@ -169,6 +174,7 @@ impl fmt::Debug for Settings {
             .field("data_source", &self.data_source)
             .field("cluster", &self.cluster)
             .field("history", &self.history)
+            .field("definitions", &self.definitions)
             .field("executions", &self.executions)
             .field("shutdown", &self.shutdown)
             .field("plugins", &self.plugins)

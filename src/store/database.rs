@@ -128,6 +128,7 @@ pub trait Session:
     + VersionRows
     + OrphanRows
     + ContinuationRows
+    + DefinitionRows
     + ClusterRows
 {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).
@@ -382,6 +383,16 @@ pub trait OrphanRows {
     fn insert_orphans(&mut self, rows: &[OrphanRow]) -> Result<()>;
     /// Forgets that jobs were orphans.
     fn delete_orphans(&mut self, jobs: &[JobKey]) -> Result<()>;
+}
+
+/// Rows of our side tables of definitions in code.
+pub trait DefinitionRows {
+    /// Every definition that was noted, in order of the jobs.
+    fn definitions(&mut self) -> Result<Vec<DefinitionRow>>;
+    /// Notes definitions in the place of those that were noted for the same jobs.
+    fn put_definitions(&mut self, rows: &[DefinitionRow]) -> Result<()>;
+    /// Forgets the definitions of these jobs.
+    fn delete_definitions(&mut self, jobs: &[JobKey]) -> Result<()>;
 }
 
 /// Rows of `SCHEDULER_STATE` and our side table of instances.

@@ -21,12 +21,17 @@ mod sql;
 mod transaction;
 mod upkeep;
 
+pub use crate::rules::definitions::WhyLeft;
 pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
-    Begin, CalendarRows, ClusterRows, ContinuationRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock,
-    OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, ContinuationRows, Database, DefinitionRows, ExecutionRows, FiredRows,
+    HistoryRows, JobRows, Lock, OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows,
+    WorkRows,
 };
-pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
+pub use definitions::{
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
+    Taken, TriggerSummary,
+};
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,
     MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,

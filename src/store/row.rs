@@ -1,10 +1,12 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
 mod continuation;
+mod definition;
 mod history;
 mod snapshot;
 
 pub use continuation::ContinuationRow;
+pub use definition::DefinitionRow;
 pub use history::{EndRow, HistoryFilter, HistoryRow};
 pub use snapshot::Snapshot;
 

@@ -148,3 +148,22 @@ fn jobs_follow_others() {
     assert_eq!(place.fine("job unfollow g.load g.report"), "g.report follows g.load no longer\n");
     assert!(place.refused(1, "job unfollow g.load g.report").contains("does not follow"));
 }
+
+/// LT-102: what a program has defined in code is listed with its source.
+#[test]
+fn definitions_of_programs_are_listed() {
+    use carnelian::{JobDefinition, JobDetail, JobKey, Scheduler};
+    let place = Place::new();
+    let config = place.path("carnelian.properties");
+    write_config(&config, "carnelian.definitions.source=billing\n");
+    place.fine("migrate");
+    assert!(place.fine("definitions").contains("no program has defined jobs"));
+    let job = JobDetail::builder(JobKey::new("g", "nightly"), "command").build().unwrap();
+    let defined = JobDefinition::new(job).cron("0 0 3 * * ?").unwrap().revision(4);
+    let scheduler = Scheduler::builder().settings_file(&config).define(defined).build().unwrap();
+    scheduler.sync_definitions().unwrap();
+    let listed = place.json("definitions");
+    assert_eq!((text(&listed[0], "job"), text(&listed[0], "source")), ("g.nightly", "billing"));
+    assert_eq!((&listed[0]["revision"], &listed[0]["triggers"]), (&json!(4), &json!(["g.nightly"])));
+    assert!(place.fine("definitions").contains("g.nightly"));
+}

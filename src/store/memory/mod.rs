@@ -2,6 +2,7 @@
 
 mod calendars;
 mod continuations;
+mod defined;
 mod definitions;
 mod executions;
 mod fires;
@@ -12,8 +13,8 @@ mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, FiredRow, HistoryRow, InstanceRow, JobRow,
-    JobTypeRow, JobVersionRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow, FiredRow, HistoryRow, InstanceRow,
+    JobRow, JobTypeRow, JobVersionRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -54,6 +55,7 @@ struct Tables {
     job_types: Journaled<String, Vec<JobTypeRow>>,
     job_versions: Journaled<JobKey, JobVersionRow>,
     orphans: Journaled<JobKey, OrphanRow>,
+    defined: Journaled<JobKey, DefinitionRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -76,6 +78,7 @@ impl Tables {
         self.job_types.commit();
         self.job_versions.commit();
         self.orphans.commit();
+        self.defined.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -97,6 +100,7 @@ impl Tables {
         self.job_types.roll_back();
         self.job_versions.roll_back();
         self.orphans.roll_back();
+        self.defined.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

@@ -10,6 +10,7 @@ mod calendars;
 mod completion;
 mod continuations;
 mod contract;
+mod definitions;
 #[cfg(feature = "test-util")]
 mod faults;
 mod fencing;

@@ -5,6 +5,7 @@
 
 mod calendars;
 mod continuations;
+mod definitions;
 mod executions;
 mod fired;
 mod history;
