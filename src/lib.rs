@@ -31,11 +31,12 @@ pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{
-    FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks, JobPolicy, LogLine, OnChange, OnDead,
-    RetryPolicy, StuckAction,
+    Continuation, FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks, JobPolicy, LogLine, On,
+    OnChange, OnDead, Parent, RetryPolicy, StuckAction,
 };
 pub use key::{
-    CONTINUED_GROUP, DEFAULT_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, RETRY_GROUP, TriggerKey,
+    CONTINUED_GROUP, DEFAULT_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP,
+    RETRY_GROUP, TriggerKey,
 };
 pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};

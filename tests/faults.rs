@@ -23,8 +23,8 @@ use carnelian::store::{
     Reservation,
 };
 use carnelian::{
-    FailureClass, GroupMatcher, HistoryPruning, JobDataMap, JobDefinition, JobDetail, JobKey, Result, Trigger,
-    TriggerKey, TriggerState,
+    Continuation, FOLLOWING_GROUP, FailureClass, GroupMatcher, HistoryPruning, JobDataMap, JobDefinition, JobDetail,
+    JobKey, On, Result, Trigger, TriggerKey, TriggerState,
 };
 use kit::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,6 +92,25 @@ fn with_idle(c: &Cluster, _: &mut World) {
     let idle = a_job("idle").job_type("idle").durable(true).build().unwrap();
     let trigger = minutely("i1", &idle, MINUTE);
     c.schedule(vec![(idle, vec![trigger])], false).unwrap();
+}
+
+/// Jobs that follow those of the case, one of them one at a time; then node A takes what is due.
+fn with_followers(c: &Cluster, w: &mut World) {
+    c.add_job(&a_job("after").durable(true).build().unwrap(), false).unwrap();
+    let shy = a_job("shy").durable(true).disallow_concurrent_execution(true).build().unwrap();
+    c.add_job(&shy, false).unwrap();
+    for (parent, child, on) in [
+        ("plain", "after", On::Any),
+        ("plain", "shy", On::Success),
+        ("dear", "after", On::Success),
+        ("lone", "shy", On::Success),
+        ("lone", "after", On::Failure),
+    ] {
+        c.follow(&Continuation::new(JobKey::named(parent), JobKey::named(child)).on(on)).unwrap();
+    }
+    let acquired = w.a.acquire(20);
+    (w.running, w.reserved) = (acquired.fired, acquired.reserved);
+    assert_eq!(w.running.len(), 4);
 }
 
 fn ends(w: &World, instruction: CompletionInstruction) -> Vec<carnelian::store::Completion> {
@@ -272,6 +291,29 @@ fn operations() -> Vec<Operation> {
             },
         ),
         usual("complete", |_, w| complete(w, CompletionInstruction::NoInstruction)),
+        Operation {
+            holding: false,
+            prepare: with_followers,
+            ..usual("complete what is followed", |_, w| complete(w, CompletionInstruction::NoInstruction))
+        },
+        Operation {
+            holding: false,
+            retried: false,
+            whole: false,
+            prepare: |c, w| {
+                with_followers(c, w);
+                c.clock.advance(10 * SECOND);
+                w.b.check_in();
+                c.clock.advance(WINDOW - 10 * SECOND + 1);
+            },
+            ..usual("check_in that recovers what is followed", |_, w| w.b.try_check_in().map(drop))
+        },
+        usual("follow", |c, _| c.follow(&Continuation::new(JobKey::named("plain"), JobKey::new("G", "g")))),
+        after(
+            "unfollow",
+            |c, _| c.follow(&Continuation::new(JobKey::named("plain"), JobKey::new("G", "g"))).unwrap(),
+            |c, _| c.unfollow(&JobKey::named("plain"), &JobKey::new("G", "g")).map(drop),
+        ),
         usual("complete triggers", |_, w| complete(w, CompletionInstruction::SetTriggerComplete)),
         usual("complete all triggers", |_, w| complete(w, CompletionInstruction::SetAllJobTriggersComplete)),
         usual("complete in error", |_, w| complete(w, CompletionInstruction::SetTriggerError)),
@@ -413,17 +455,21 @@ fn prepared<'a>(place: &'a Place, operation: &Operation) -> (Cluster<'a>, World)
 /// What is stored, without what is drawn at random or counts up.
 fn shape(c: &Cluster) -> Vec<String> {
     let s = c.look();
-    let named = |key: &TriggerKey| match key.name().starts_with("MT_") {
-        true => "MT_".to_owned(),
-        false => key.to_string(),
+    let named = |key: &TriggerKey| match (key.name().starts_with("MT_"), key.group() == FOLLOWING_GROUP) {
+        (true, _) => "MT_".to_owned(),
+        (_, true) => FOLLOWING_GROUP.to_owned(),
+        _ => key.to_string(),
     };
     let mut rows: Vec<String> = Vec::new();
     rows.extend(s.jobs.iter().map(|j| format!("{j:?}")));
-    rows.extend(s.triggers.iter().map(|t| format!("{} {} {:?} {:?}", named(&t.key), t.state, t.next_ms, t.schedule)));
+    rows.extend(
+        s.triggers.iter().map(|t| format!("{} {} {} {:?} {:?}", named(&t.key), t.job, t.state, t.next_ms, t.schedule)),
+    );
     rows.extend(s.fired.iter().map(|f| format!("{} {:?} {}", named(&f.trigger), f.state, f.instance)));
     rows.extend(s.recoveries.iter().map(|r| format!("{} {}", r.original_scheduled_ms, r.attempt)));
     rows.extend(s.instances.iter().map(|i| format!("{} {}", i.name, i.last_checkin_ms)));
     rows.extend(s.paused_groups);
+    rows.extend(c.continuations().unwrap().iter().map(|link| format!("{link:?}")));
     rows.extend(s.calendars.iter().map(|c| format!("{c:?}")));
     rows.sort();
     rows

@@ -3,6 +3,8 @@
 
 #[path = "scheduler/cluster.rs"]
 mod cluster;
+#[path = "scheduler/continuations.rs"]
+mod continuations;
 #[path = "scheduler/definitions.rs"]
 mod definitions;
 #[path = "scheduler/fixture.rs"]

@@ -7,7 +7,8 @@ mod support;
 use carnelian::settings::Settings;
 use carnelian::store::{CallersConnection, CallersPool, JobStore, Membership, violations};
 use carnelian::{
-    Error, JobContext, JobDetail, JobError, JobFilter, JobKey, Scheduler, Submission, Trigger, TriggerKey,
+    Continuation, Error, JobContext, JobDataMap, JobDetail, JobError, JobFilter, JobKey, On, Scheduler, Submission,
+    Trigger, TriggerKey,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use diesel::connection::SimpleConnection;
@@ -152,6 +153,53 @@ fn a_fire_ends_with_its_effect(app: &App) {
     assert_eq!(scheduler.health().counters.fenced_writes, 0);
     assert!(scheduler.running_fires().unwrap().is_empty());
     assert!(scheduler.jobs(&carnelian::GroupMatcher::Any).unwrap().is_empty());
+    end(app, &scheduler);
+}
+
+/// The end that a job records in its own transaction is followed like any other: once, and only if it is committed (LT-12).
+fn an_end_in_the_jobs_transaction_is_followed(app: &App) {
+    let its = app.clone();
+    let work = move |ctx: &mut JobContext| {
+        ctx.set_result("five crowns");
+        if ctx.data().flag("undone") == Some(true) {
+            let undone = its.write_and(&mut |connection| {
+                ctx.complete_in(connection)?;
+                Err("changed my mind".into())
+            });
+            assert!(undone.is_err());
+            return Err(JobError::new("changed my mind"));
+        }
+        its.write_and(&mut |connection| Ok(ctx.complete_in(connection)?)).map_err(failed)
+    };
+    let (ran, runs) = unbounded();
+    let child = move |ctx: &mut JobContext| {
+        let parent = ctx.parent().ok_or_else(|| JobError::new("no parent"))?;
+        Ok(ran.send((ctx.job().key().name().to_owned(), parent.job.name().to_owned(), parent.result))?)
+    };
+    let scheduler = app.scheduler().job_fn("work", work).job_fn("child", child).build().unwrap();
+    scheduler.start().unwrap();
+    for name in ["good", "bad"] {
+        scheduler
+            .add_job(&JobDetail::builder(JobKey::named(name), "child").durable(true).build().unwrap(), false)
+            .unwrap();
+    }
+    for (name, undone, follower) in [("done", false, "good"), ("undone", true, "bad")] {
+        let job = JobDetail::builder(JobKey::named(name), "work").durable(true).data("undone", undone).build().unwrap();
+        scheduler.add_job(&job, false).unwrap();
+        for (child, on) in [("good", On::Success), ("bad", On::Failure)] {
+            scheduler.follow(&Continuation::new(job.key().clone(), JobKey::named(child)).on(on)).unwrap();
+        }
+        scheduler.trigger_job(job.key(), JobDataMap::new()).unwrap();
+        let (child, parent, result) = runs.recv_timeout(LONG).unwrap();
+        assert_eq!((child.as_str(), parent.as_str(), result.as_deref()), (follower, name, Some("five crowns")));
+    }
+    let quiet = || scheduler.health().unrecorded == 0 && scheduler.running_fires().unwrap().is_empty();
+    support::wait_until("all are recorded", LONG, quiet);
+    assert!(runs.try_recv().is_err(), "a child ran twice");
+    let left = scheduler.store().snapshot().unwrap().triggers;
+    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(app.effects(), 1);
+    scheduler.store().clear().unwrap();
     end(app, &scheduler);
 }
 
@@ -343,6 +391,7 @@ fn everything(app: impl Fn() -> App) {
     outside_of_a_transaction_nothing_is_done(&app());
     a_fire_ends_with_its_effect(&app());
     an_end_that_is_rolled_back_did_not_happen(&app());
+    an_end_in_the_jobs_transaction_is_followed(&app());
     work_is_stored_with_what_the_caller_writes(&app());
     work_is_submitted_with_what_the_caller_writes(&app());
     a_node_that_was_declared_dead_leaves_no_effect(&app());

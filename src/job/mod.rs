@@ -1,5 +1,6 @@
 //! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with the scheduler.
 
+mod continuation;
 mod definition;
 mod detail;
 mod filter;
@@ -9,6 +10,7 @@ mod policy;
 mod retry;
 mod run_log;
 
+pub use continuation::{Continuation, On, Parent};
 pub use definition::{JobDefinition, OnChange};
 pub use detail::{JobDetail, JobDetailBuilder};
 pub use filter::JobFilter;

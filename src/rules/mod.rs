@@ -3,6 +3,7 @@
 pub(crate) mod acquisition;
 pub(crate) mod alarms;
 pub(crate) mod backfill;
+pub(crate) mod continuation;
 pub(crate) mod definitions;
 pub(crate) mod failover;
 pub(crate) mod firing;

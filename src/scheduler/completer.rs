@@ -183,7 +183,7 @@ impl Completer {
         let node = &*self.node;
         node.unrecorded.remove(batch.iter().map(|completion| completion.fire_id.as_str()));
         node.recorded.raise();
-        let mut frees = !recorded.let_go.is_empty();
+        let mut frees = !recorded.let_go.is_empty() || !recorded.following.is_empty();
         for (completion, outcome) in batch.iter().zip(&recorded.outcomes) {
             match outcome {
                 // The job has recorded the end of its fire itself.

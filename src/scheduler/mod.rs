@@ -9,6 +9,7 @@ mod clean_up;
 mod cluster_manager;
 mod completer;
 mod context;
+mod continuations;
 mod definitions;
 mod ended;
 mod health;

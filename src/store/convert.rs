@@ -63,6 +63,16 @@ impl JobStore {
         self.format().encode_job(data)
     }
 
+    pub(super) fn encode_trigger_data(&self, data: &crate::JobDataMap) -> Result<Vec<u8>> {
+        self.format().encode_trigger(data)
+    }
+
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn decode_data(&self, bytes: Option<&[u8]>) -> std::result::Result<crate::JobDataMap, String> {
+        self.format().decode(bytes)
+    }
+
     pub(super) fn trigger_row(&self, trigger: &Trigger, state: TriggerState) -> Result<TriggerRow> {
         Ok(TriggerRow {
             key: trigger.key.clone(),

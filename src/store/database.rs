@@ -4,8 +4,10 @@
 //! implements them with SQL, the memory store with maps. A session is one transaction: it sees one `now`, and every
 //! change it makes is gone if the work returns an error.
 
+mod continuations;
 mod nodes;
 
+pub use continuations::ContinuationRows;
 pub use nodes::NodeRows;
 
 use super::row::*;
@@ -163,6 +165,7 @@ pub trait Session:
     + TypeRows
     + VersionRows
     + OrphanRows
+    + ContinuationRows
     + DefinitionRows
     + ClusterRows
     + NodeRows

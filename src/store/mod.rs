@@ -3,6 +3,7 @@
 mod calendars;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod callers;
+mod continuations;
 mod convert;
 mod database;
 mod definitions;
@@ -23,10 +24,11 @@ mod transaction;
 mod upkeep;
 
 pub use crate::rules::definitions::WhyLeft;
+pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, DefinitionRows, ExecutionRows, FiredRows, HistoryLogRows, HistoryRows,
-    HistoryUpkeepRows, JobRows, Lock, MonitorRows, NodeRows, OrphanRows, Owner, Session, StatementCounts, TriggerRows,
-    TypeRows, VersionRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, ContinuationRows, Database, DefinitionRows, ExecutionRows, FiredRows,
+    HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, MonitorRows, NodeRows, OrphanRows, Owner, Session,
+    StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,

@@ -1,11 +1,13 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
+mod continuation;
 mod definition;
 mod history;
 mod monitor;
 mod node;
 mod snapshot;
 
+pub use continuation::ContinuationRow;
 pub use definition::DefinitionRow;
 pub use history::{EndRow, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use monitor::LoadRow;
@@ -167,6 +169,8 @@ pub struct Candidate {
     pub job_is_executing: bool,
     /// Whether a fire of the trigger, for this job, is executing anywhere; asked only of triggers with options.
     pub trigger_is_executing: bool,
+    /// Whether other jobs follow its runs.
+    pub job_is_followed: bool,
     /// Present if the trigger is a recovery trigger that one of our nodes made.
     pub recovery: Option<RecoveryRow>,
 }

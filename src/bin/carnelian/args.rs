@@ -7,6 +7,7 @@ pub use schedule::{JobFlags, Policy, Schedule};
 use crate::backfill::Backfill;
 use crate::check::Check;
 use crate::fail::Fail;
+use crate::follow::Follow;
 use crate::history::History;
 use crate::marks::Filter;
 use crate::nodes::Cluster;
@@ -154,6 +155,10 @@ pub enum JobCommand {
         #[arg(long, value_name = "K=V", value_parser = value::entry)]
         data: Vec<(String, String)>,
     },
+    /// Lets a job run after the runs of another, once for each that ends so
+    Follow(Follow),
+    /// Lets a job follow another no longer
+    Unfollow { parent: JobKey, child: JobKey },
     /// Gives a job another key, with its triggers; refused while it runs
     Rename {
         old: JobKey,

@@ -1,11 +1,15 @@
 //! `explain`: why a trigger is not running right now, or when it will.
 
 use crate::failure::Outcome;
+use crate::follow;
 use crate::output::{Output, fields, span, time};
 use crate::trigger::missing;
 use carnelian::store::row::FiredState;
 use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, Orphan, TriggerSummary};
-use carnelian::{Error, GroupMatcher, JobDetail, MisfireInstruction, Overlap, Trigger, TriggerKey, TriggerState};
+use carnelian::{
+    Continuation, Error, GroupMatcher, JobDetail, MisfireInstruction, Overlap, Parent, Trigger, TriggerKey,
+    TriggerState,
+};
 use serde_json::json;
 
 /// What is known of one trigger at one moment.
@@ -26,6 +30,10 @@ struct Facts {
     overlap: Overlap,
     catch_up_ms: Option<i64>,
     pauses_on_failure: bool,
+    /// The run that it follows.
+    parent: Option<Parent>,
+    /// The jobs that follow its own.
+    children: Vec<Continuation>,
 }
 
 /// Says what holds the trigger back, or when it fires.
@@ -41,6 +49,10 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
         "running": running,
         "next_fire_ms": next_ms,
         "prev_fire_ms": facts.trigger.previous_fire_ms,
+        "follows": facts.parent.as_ref().map(|parent| json!({
+            "fire_id": parent.fire_id, "job": parent.job.to_string(), "outcome": parent.outcome.name(),
+        })),
+        "children": follow::as_json(facts.children.iter(), Continuation::child),
         "reasons": reasons,
     });
     output.answer(document, || {
@@ -52,6 +64,12 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
             ("next fire", Some(time(next_ms))),
             ("previous fire", Some(time(facts.trigger.previous_fire_ms))),
         ]);
+        if let Some(Parent { fire_id, job, outcome, .. }) = &facts.parent {
+            text.push_str(&fields(&[("follows", Some(format!("{job}, whose fire {fire_id} has {outcome}")))]));
+        }
+        for one in &facts.children {
+            text.push_str(&fields(&[("followed by", Some(format!("{} on {}", one.child(), one.follows_on())))]));
+        }
         reasons.iter().for_each(|reason| text.push_str(&format!("- {reason}\n")));
         text
     })
@@ -104,6 +122,8 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         overlap: read.as_ref().map_or(Overlap::AllowAll, Trigger::overlap),
         catch_up_ms: read.as_ref().and_then(Trigger::catch_up_window).and_then(|w| i64::try_from(w.as_millis()).ok()),
         pauses_on_failure: read.as_ref().is_some_and(Trigger::pauses_on_failure),
+        parent: read.as_ref().and_then(|trigger| Parent::of(trigger.data())),
+        children: follow::children(store, &trigger.job)?,
         trigger,
     })
 }

@@ -3,9 +3,9 @@
 use crate::args::JobCommand;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, complain, fields, table, time};
-use crate::{marks, schedule, value};
+use crate::{follow, marks, schedule, value};
 use carnelian::store::{JobStore, JobTypeInfo};
-use carnelian::{JobDataMap, JobDetail, JobKey};
+use carnelian::{Continuation, JobDataMap, JobDetail, JobKey};
 use serde_json::{Map, Value, json};
 
 /// Runs one of the `job` commands.
@@ -33,6 +33,8 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
                 &format!("{job} runs as soon as a node takes {trigger}"),
             )
         }
+        JobCommand::Follow(args) => follow::follow(store, output, args),
+        JobCommand::Unfollow { parent, child } => follow::unfollow(store, output, parent, child),
         JobCommand::Rename { old, new, dry_run } => rename(store, output, old, new, *dry_run),
         JobCommand::Migrate { types, dry_run } => migrate(store, output, types, *dry_run),
         JobCommand::Pause { job, stop } => {
@@ -107,7 +109,14 @@ fn existing(store: &JobStore, job: &JobKey) -> Outcome<JobDetail> {
 
 fn list(store: &JobStore, output: Output, filter: &marks::Filter) -> Outcome {
     let jobs = store.find_jobs(&filter.filter())?;
-    output.answer(Value::Array(jobs.iter().map(definition).map(Value::Object).collect()), || {
+    let continuations = follow::all(store)?;
+    let entry = |job: &JobDetail| {
+        let mut entry = definition(job);
+        let its = continuations.iter().filter(|one| one.parent() == job.key());
+        entry.insert("children".to_owned(), follow::as_json(its, Continuation::child));
+        Value::Object(entry)
+    };
+    output.answer(Value::Array(jobs.iter().map(entry).collect()), || {
         let rows: Vec<Vec<String>> = jobs
             .iter()
             .map(|job| {
@@ -128,11 +137,14 @@ fn list(store: &JobStore, output: Output, filter: &marks::Filter) -> Outcome {
 fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
     let job = existing(store, key)?;
     let triggers = store.triggers_of_job(key)?;
+    let (children, parents) = (follow::children(store, key)?, follow::parents(store, key)?);
     let mut document = definition(&job);
     document.insert("data".to_owned(), data(job.data()));
     document.insert("data_version".to_owned(), job.version().unwrap_or(1).into());
     let keys = triggers.iter().map(|trigger| trigger.key().to_string().into()).collect();
     document.insert("triggers".to_owned(), Value::Array(keys));
+    document.insert("children".to_owned(), follow::as_json(children.iter(), Continuation::child));
+    document.insert("parents".to_owned(), follow::as_json(parents.iter(), Continuation::parent));
     output.answer(Value::Object(document), || {
         let mut shown = vec![
             ("job", Some(key.to_string())),
@@ -150,6 +162,12 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
         for trigger in &triggers {
             let next = time(trigger.next_fire_time().map(|time| time.timestamp_millis()));
             shown.push(("trigger", Some(format!("{}, next {next}", trigger.key()))));
+        }
+        for one in &children {
+            shown.push(("followed by", Some(format!("{} on {}", one.child(), one.follows_on()))));
+        }
+        for one in &parents {
+            shown.push(("follows", Some(format!("{} on {}", one.parent(), one.follows_on()))));
         }
         fields(&shown)
     })

@@ -15,6 +15,7 @@ mod doctor;
 mod explain;
 mod fail;
 mod failure;
+mod follow;
 mod history;
 mod import;
 mod job;

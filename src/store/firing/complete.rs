@@ -72,6 +72,7 @@ impl JobStore {
             s.delete_beats(&beaten)?;
         }
         self.schedule_reruns(s, &recorded)?;
+        let following = self.follow_ends(s, &recorded)?;
         let mut finished = apply_instructions(s, &recorded)?;
 
         let one_at_a_time: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
@@ -113,6 +114,7 @@ impl JobStore {
             paused: ends.paused,
             skipped: ends.skipped,
             let_go: ends.let_go,
+            following,
             finalized: ends.finalized.into_iter().map(|(trigger, _)| trigger).collect(),
         })
     }

@@ -106,6 +106,7 @@ impl JobStore {
             data_version: None,
             by_job: false,
             failed: rerun.is_none(),
+            followed: true, // whether it is, the look at what follows will say
             log: Vec::new(),
             revived: before.is_some() && !is_rerun,
             beaten: true,

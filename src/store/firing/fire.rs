@@ -142,6 +142,11 @@ pub(super) fn fire_id(owner: &Owner, fence: i64) -> String {
     format!("{hash:08x}-{}-{fence}", owner.incarnation)
 }
 
+/// The fence in a fire's id; none if it is not one of ours.
+pub(super) fn fence_of(fire_id: &str) -> Option<i64> {
+    fire_id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok())
+}
+
 /// A trigger that can be fired, and what that takes.
 pub(super) struct Firable {
     pub(super) candidate: Candidate,
@@ -255,6 +260,7 @@ impl<'a> Firing<'a> {
             fire_id,
             fence,
             removed,
+            followed: candidate.job_is_followed,
             rerun: Rerun::of(&candidate, recovering.as_ref()),
             recovering,
             job,

@@ -6,6 +6,7 @@ mod claim;
 mod complete;
 mod fail;
 mod fire;
+mod following;
 mod overlap;
 mod release;
 mod rerun;
@@ -142,6 +143,8 @@ pub struct FireBundle {
     pub previous_ms: Option<i64>,
     /// Whether the trigger's row went with this fire: it was the last one and nobody needs the row.
     pub removed: bool,
+    /// Whether other jobs follow the runs of the job.
+    pub followed: bool,
     /// Present if this runs the work of a failed instance again.
     pub recovering: Option<Recovering>,
     /// Present if this runs work again, for whatever reason.
@@ -159,6 +162,7 @@ impl FireBundle {
             durable: self.job.durable,
             last: self.trigger.next_ms.is_none(),
             removed: self.removed,
+            followed: self.followed,
             instruction,
             job_data,
             data_version: None,
@@ -242,6 +246,8 @@ pub struct Completion {
     pub last: bool,
     /// Whether the trigger's row went with the fire.
     pub removed: bool,
+    /// Whether other jobs follow the runs of the job.
+    pub followed: bool,
     /// What becomes of the trigger.
     pub instruction: CompletionInstruction,
     /// The job's data to store, if it persists its data and changed it.
@@ -298,6 +304,8 @@ pub struct Recorded {
     pub skipped: Vec<SkippedFires>,
     /// Triggers whose fire has waited and may begin now.
     pub let_go: Vec<TriggerKey>,
+    /// Triggers of jobs that follow these runs; they are due.
+    pub following: Vec<TriggerKey>,
     /// Triggers that will not fire again, since their last times were left out.
     pub finalized: Vec<TriggerKey>,
 }

@@ -98,6 +98,7 @@ impl JobRows for MemorySession<'_> {
 
 impl MemorySession<'_> {
     fn remove_job(&mut self, key: &JobKey) -> bool {
+        self.tables.continuations.remove_if(|(parent, child), _| parent == key || child == key);
         self.tables.job_versions.remove(key);
         self.tables.orphans.remove(key);
         self.tables.jobs.remove(key).is_some()
@@ -119,7 +120,7 @@ impl MemorySession<'_> {
         rows
     }
 
-    fn is_executing(&self, job: &JobKey) -> bool {
+    pub(super) fn is_executing(&self, job: &JobKey) -> bool {
         self.tables.fired.values().any(|f| f.state == FiredState::Executing && f.job.as_ref() == Some(job))
     }
 
@@ -130,6 +131,7 @@ impl MemorySession<'_> {
         };
         Some(Candidate {
             trigger_is_executing: trigger.options.is_some() && self.tables.fired.values().any(executes),
+            job_is_followed: self.tables.continuations.keys().any(|(parent, _)| parent == &job.key),
             job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
             recovery: self.tables.recoveries.values().find(|r| r.trigger == trigger.key).cloned(),
             trigger: self.read(trigger),
@@ -371,6 +373,7 @@ impl TriggerRows for MemorySession<'_> {
         self.tables.jobs.remove_if(|_, _| true);
         self.tables.paused_groups.remove_if(|_, ()| true);
         self.tables.calendars.remove_if(|_, _| true);
+        self.tables.continuations.remove_if(|_, _| true);
         self.tables.job_versions.remove_if(|_, _| true);
         self.tables.orphans.remove_if(|_, _| true);
         Ok(())

@@ -1,6 +1,7 @@
 //! `MemoryDatabase`: the rows of a scheduler in this process, for tests and for work that need not survive it.
 
 mod calendars;
+mod continuations;
 mod defined;
 mod definitions;
 mod executions;
@@ -14,8 +15,8 @@ mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, DefinitionRow, FiredRow, HistoryRow, InstanceRow, JobRow,
-    JobTypeRow, JobVersionRow, LogRow, NodeRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow, FiredRow, HistoryRow, InstanceRow,
+    JobRow, JobTypeRow, JobVersionRow, LogRow, NodeRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -54,6 +55,7 @@ struct Tables {
     history_log: Journaled<String, LogRow>,
     beats: Journaled<String, BeatRow>,
     cancels: Journaled<String, CancelRow>,
+    continuations: Journaled<(JobKey, JobKey), ContinuationRow>,
     job_types: Journaled<String, Vec<JobTypeRow>>,
     job_versions: Journaled<JobKey, JobVersionRow>,
     orphans: Journaled<JobKey, OrphanRow>,
@@ -78,6 +80,7 @@ impl Tables {
         self.history_log.commit();
         self.beats.commit();
         self.cancels.commit();
+        self.continuations.commit();
         self.job_types.commit();
         self.job_versions.commit();
         self.orphans.commit();
@@ -101,6 +104,7 @@ impl Tables {
         self.history_log.roll_back();
         self.beats.roll_back();
         self.cancels.roll_back();
+        self.continuations.roll_back();
         self.job_types.roll_back();
         self.job_versions.roll_back();
         self.orphans.roll_back();

@@ -86,6 +86,13 @@ const SCRIPTS: &[Script] = &[
         mysql: include_str!("../../../migrations/mysql/0011_nodes/up.sql"),
     },
     Script {
+        version: "0013_continuations",
+        makes: "the side table of continuations",
+        sqlite: include_str!("../../../migrations/sqlite/0013_continuations/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0013_continuations/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0013_continuations/up.sql"),
+    },
+    Script {
         version: "0014_history_log",
         makes: "the side table of what runs have logged",
         sqlite: include_str!("../../../migrations/sqlite/0014_history_log/up.sql"),
@@ -150,6 +157,7 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_TAGS",
     "CN_BEATS",
     "CN_CANCELS",
+    "CN_CONTINUATIONS",
     "CN_HISTORY",
     "CN_HISTORY_LOG",
     "CN_JOB_TYPES",

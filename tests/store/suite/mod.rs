@@ -8,6 +8,7 @@ mod backfill;
 mod beside_quartz;
 mod calendars;
 mod completion;
+mod continuations;
 mod contract;
 mod definitions;
 mod failing;

@@ -38,6 +38,7 @@ const STRAY: &[&str] = &[
     "{p}CN_RECOVERIES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
      WHERE t.sched_name = {p}CN_RECOVERIES.sched_name AND t.trigger_name = {p}CN_RECOVERIES.trigger_name \
      AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
+    super::continuations::STRAY,
     super::options::STRAY,
     super::recurrences::STRAY,
     super::nodes::STRAY,

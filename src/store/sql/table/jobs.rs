@@ -1,5 +1,6 @@
 //! `JOB_DETAILS`.
 
+use super::continuations::CONTINUATIONS;
 use super::marks::MARKS;
 use super::policies::POLICY;
 use super::{JOB_KEY, job_keys};
@@ -184,6 +185,7 @@ impl JobRows for SqlSession<'_, '_> {
 
     fn update_job(&mut self, job: &JobRow) -> Result<()> {
         self.assert_trigger_access();
+        self.keep_continuations(job)?;
         let text = "UPDATE {p}JOB_DETAILS SET description = ?, job_class_name = ?, is_durable = ?, \
              is_nonconcurrent = ?, is_update_data = ?, requests_recovery = ?, job_data = ? \
              WHERE sched_name = ? AND job_name = ? AND job_group = ?";
@@ -208,6 +210,7 @@ impl JobRows for SqlSession<'_, '_> {
         let rows = job_keys(keys);
         self.delete_policies(keys)?;
         self.delete_marks(keys)?;
+        self.delete_continuations_of(keys)?;
         self.delete_rows("CN_JOB_VERSIONS", &JOB_KEY, &rows, "")?;
         self.delete_rows("CN_ORPHANS", &JOB_KEY, &rows, "")?;
         self.delete_bare_jobs(keys)
@@ -217,7 +220,8 @@ impl JobRows for SqlSession<'_, '_> {
         self.assert_trigger_access();
         let not_durable = format!("NOT is_durable = {}", self.true_literal());
         let select = format!(
-            "SELECT job_name AS job_name, job_group AS job_group, {VERSIONS} + {POLICIES} + {MARKED} AS side_rows \
+            "SELECT job_name AS job_name, job_group AS job_group, \
+             {VERSIONS} + {POLICIES} + {MARKED} + {CONTINUATIONS} AS side_rows \
              FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
         );
         let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &job_keys(keys))?;

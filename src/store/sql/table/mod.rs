@@ -5,6 +5,7 @@
 
 mod calendars;
 mod claims;
+mod continuations;
 mod definitions;
 mod executions;
 mod fired;

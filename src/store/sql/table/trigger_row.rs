@@ -147,6 +147,8 @@ pub(super) struct CandidateRow {
     #[diesel(sql_type = BigInt)]
     executing: i64,
     #[diesel(sql_type = BigInt)]
+    followers: i64,
+    #[diesel(sql_type = BigInt)]
     trigger_executing: i64,
     #[diesel(sql_type = Nullable<Text>)]
     origin_fire_id: Option<String>,
@@ -276,6 +278,7 @@ impl From<CandidateRow> for Candidate {
             },
             job_is_executing: row.executing > 0,
             trigger_is_executing: row.trigger_executing > 0,
+            job_is_followed: row.followers > 0,
             recovery,
             trigger,
         }

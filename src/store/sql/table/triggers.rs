@@ -1,5 +1,6 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
+use super::continuations::FOLLOWED;
 use super::job_versions::is_read_here;
 use super::options::{EXECUTING, OPTION_COLUMNS, options};
 use super::policies::POLICY;
@@ -77,7 +78,7 @@ impl SqlSession<'_, '_> {
              WHERE f.sched_name = t.sched_name AND f.job_name = t.job_name AND f.job_group = t.job_group \
              AND f.state = 'EXECUTING') ELSE 0 END AS executing, \
              r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
-             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt, {EXECUTING}, {OPTION_COLUMNS} \
+             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt, {FOLLOWED}, {EXECUTING}, {OPTION_COLUMNS} \
              FROM {triggers} t{JOB}{POLICY}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
              AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
             self.true_literal(),
@@ -418,6 +419,7 @@ impl TriggerRows for SqlSession<'_, '_> {
             "CN_JOB_POLICIES",
             "CN_JOB_MARKS",
             "CN_TAGS",
+            "CN_CONTINUATIONS",
             "CN_JOB_VERSIONS",
             "CN_ORPHANS",
             "TRIGGERS",
