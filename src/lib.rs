@@ -25,7 +25,9 @@ pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
-pub use job::{FireOutcome, JobDetail, JobDetailBuilder, JobPolicy, OnDead, RetryPolicy, StuckAction};
+pub use job::{
+    FireOutcome, JobDetail, JobDetailBuilder, JobPolicy, LabelRule, OnDead, Placement, RetryPolicy, StuckAction,
+};
 pub use key::{
     CONTINUED_GROUP, DEFAULT_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, RETRY_GROUP, TriggerKey,
 };

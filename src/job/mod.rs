@@ -2,11 +2,13 @@
 
 mod detail;
 mod outcome;
+mod placement;
 mod policy;
 mod retry;
 
 pub use detail::{JobDetail, JobDetailBuilder};
 pub use outcome::FireOutcome;
+pub use placement::{LabelRule, Placement};
 pub use policy::{JobPolicy, OnDead, StuckAction};
 pub use retry::RetryPolicy;
 

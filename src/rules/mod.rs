@@ -10,4 +10,5 @@ pub(crate) mod misfire;
 pub(crate) mod new_calendar;
 pub(crate) mod overlap;
 pub(crate) mod passing_over;
+pub(crate) mod placement;
 pub(crate) mod watch;

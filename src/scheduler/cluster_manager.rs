@@ -93,7 +93,7 @@ impl ClusterManager {
             }
         }
         if node.settings.cluster.mode == ClusterMode::ActivePassive {
-            self.become_active(checkin.is_longest_serving);
+            self.become_active(checkin.is_active);
         }
         for recovered in &checkin.recovered {
             note_recovered(&node, recovered);

@@ -51,6 +51,7 @@ impl JobStore {
             policy,
             version: None,
             even_if_deprecated: false,
+            even_beside_quartz: false,
         })
     }
 

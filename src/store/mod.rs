@@ -13,6 +13,7 @@ mod history;
 mod job_types;
 mod memory;
 mod open;
+mod placement;
 pub mod row;
 mod schedule_row;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -22,7 +23,7 @@ mod upkeep;
 
 pub use database::{
     Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, OrphanRows,
-    Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    Owner, PlacementRows, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{
@@ -33,6 +34,7 @@ pub use history::HistoryQuery;
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
 pub use open::open;
+pub use placement::{BlacklistEntry, Homeless, MayRun};
 pub use upkeep::{
     AuditPass, Beat, BeatPass, Checkin, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger, Heartbeat,
     Heartbeats, InstanceStatus, Membership, MisfirePass, Recovered,
@@ -46,6 +48,7 @@ pub use open::open_with_pool;
 pub use sql::{Backend, CallersPool, SqlDatabase, SqlOptions};
 
 pub use crate::rules::invariants::{Violation, violations};
+pub use crate::rules::placement::{NodeIdentity, Refusal};
 
 use crate::clock::Clock;
 use crate::settings::HistoryRecord;
@@ -125,6 +128,8 @@ pub struct JobStore {
     beside_quartz: Arc<AtomicBool>,
     /// What is known of job types, by the node that this is the store of.
     known: Arc<parking_lot::RwLock<job_types::Known>>,
+    /// What is known of where work may run, by the node that this is the store of.
+    placed: Arc<parking_lot::RwLock<placement::Placed>>,
 }
 
 impl JobStore {
@@ -138,6 +143,7 @@ impl JobStore {
             dead_fires: None,
             beside_quartz: Arc::default(),
             known: Arc::default(),
+            placed: Arc::default(),
         }
     }
 

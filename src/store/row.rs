@@ -1,9 +1,11 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
 mod history;
+mod placement;
 mod snapshot;
 
 pub use history::{EndRow, HistoryFilter, HistoryRow};
+pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow};
 pub use snapshot::Snapshot;
 
 use crate::key::{JobKey, TriggerKey};
@@ -412,6 +414,8 @@ pub struct DueQuery<'a> {
     pub job_types: &'a [String],
     /// Of the types that are not here, only jobs whose data are of the first version; of these, up to the one given.
     pub versions: &'a TypeVersions,
+    /// What is left to others for now.
+    pub left: &'a LeftAlone,
     /// Which come first.
     pub order: TriggerOrder,
     /// The store's time: with [`TriggerOrder::PriorityThenTime`] what is not due yet comes after all that is.

@@ -59,7 +59,7 @@ impl Reader {
 impl JobStore {
     /// The same store for a node of its own, which has not said yet what it can run.
     pub(crate) fn of_node(self) -> Self {
-        Self { known: Arc::default(), ..self }
+        Self { known: Arc::default(), placed: Arc::default(), ..self }
     }
 
     /// Says what the node of this store can run: its next check-in publishes it.

@@ -6,13 +6,14 @@ mod executions;
 mod fires;
 mod history;
 mod journal;
+mod placement;
 mod types;
 mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
-    JobVersionRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
+    JobVersionRow, LimitRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -52,6 +53,8 @@ struct Tables {
     job_types: Journaled<String, Vec<JobTypeRow>>,
     job_versions: Journaled<JobKey, JobVersionRow>,
     orphans: Journaled<JobKey, OrphanRow>,
+    bars: Journaled<(String, BarKind), BarRow>,
+    limits: Journaled<String, LimitRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -73,6 +76,8 @@ impl Tables {
         self.job_types.commit();
         self.job_versions.commit();
         self.orphans.commit();
+        self.bars.commit();
+        self.limits.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -93,6 +98,8 @@ impl Tables {
         self.job_types.roll_back();
         self.job_versions.roll_back();
         self.orphans.roll_back();
+        self.bars.roll_back();
+        self.limits.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

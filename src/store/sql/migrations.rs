@@ -71,6 +71,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0009_history/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0009_history/up.sql"),
     },
+    Script {
+        version: "0012_placement",
+        makes: "the side tables of nodes that take no work and of limits of groups",
+        sqlite: include_str!("../../../migrations/sqlite/0012_placement/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0012_placement/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0012_placement/up.sql"),
+    },
 ];
 
 struct Script {
@@ -120,6 +127,8 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_BEATS",
     "CN_CANCELS",
     "CN_HISTORY",
+    "CN_BLACKLIST",
+    "CN_GROUP_LIMITS",
     "CN_JOB_TYPES",
     "CN_JOB_VERSIONS",
     "CN_ORPHANS",

@@ -3,9 +3,11 @@
 use super::{Checkin, Membership, Recovered};
 use crate::error::Result;
 use crate::rules::failover::{self, Observer, Suspect, millis};
-use crate::store::row::{FiredState, InstanceRow, Selection};
+use crate::rules::placement::{NodeIdentity, takes_any};
+use crate::settings::NodeRole;
+use crate::store::row::{BarRow, FiredState, InstanceRow, LimitRow, Selection};
 use crate::store::transaction::random_hex;
-use crate::store::{Begin, JobStore, Lock, Owner};
+use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::Transition;
 use std::time::Duration;
 
@@ -52,7 +54,7 @@ impl JobStore {
         self.once("check in", Begin::Writing, &mut |s| {
             let now_ms = s.now_ms()?;
             let registered = s.touch_instance(owner, now_ms)?;
-            answer = (registered, Seen { now_ms, instances: s.instances()?, with_fires: s.instances_with_fires()? });
+            answer = (registered, self.look(s, now_ms)?);
             Ok(())
         })?;
         Ok(answer)
@@ -63,7 +65,8 @@ impl JobStore {
     fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
         let mut seen = Seen::default();
         self.once("look at the cluster", Begin::Reading, &mut |s| {
-            seen = Seen { now_ms: s.now_ms()?, instances: s.instances()?, with_fires: s.instances_with_fires()? };
+            let now_ms = s.now_ms()?;
+            seen = self.look(s, now_ms)?;
             Ok(())
         })?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
@@ -83,7 +86,11 @@ impl JobStore {
         let mut published = 0;
         self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
             let now_ms = s.now_ms()?;
-            let joined = s.draw_fences(None, 1)?.unwrap_or_default();
+            // In active-passive mode the one that has served longest is the active one, and an observer never is.
+            let joined = match self.identity(&me.instance).role {
+                NodeRole::Observer => i64::MAX,
+                _ => s.draw_fences(None, 1)?.unwrap_or_default(),
+            };
             s.put_instance(&InstanceRow {
                 name: me.instance.clone(),
                 last_checkin_ms: now_ms,
@@ -92,7 +99,7 @@ impl JobStore {
                 joined,
             })?;
             published = self.publish_in(s, &me.instance)?;
-            seen = Seen { now_ms, instances: s.instances()?, with_fires: s.instances_with_fires()? };
+            seen = self.look(s, now_ms)?;
             Ok(())
         })?;
         me.incarnation = Some(incarnation);
@@ -150,6 +157,10 @@ impl JobStore {
         let known = |name: &String| seen.instances.iter().any(|i| &i.name == name);
         suspects.extend(seen.with_fires.iter().filter(|name| !known(name)).map(|name| (name.clone(), None)));
 
+        let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
+        let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
+        self.note_placement(alive, &seen.bars, &seen.limits);
+        checkin.is_active = self.is_active(me, seen, &suspects);
         for (name, last_checkin_ms) in suspects {
             checkin.recovered.extend(self.recover_instance(&name, last_checkin_ms)?);
         }
@@ -157,6 +168,42 @@ impl JobStore {
         let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
         checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
         Ok(())
+    }
+
+    /// Whether this node is the one that fires in active-passive mode: of those that take work the one that has served
+    /// longest.
+    ///
+    /// Two must not be active at once. Another that takes no work any longer has to know it: it has checked in since. And
+    /// one that takes work again leaves its deputy the time of a check-in to learn of it.
+    fn is_active(&self, me: &mut Membership, seen: &Seen, suspects: &[(String, Option<i64>)]) -> bool {
+        let mine = self.identity(&me.instance);
+        let is_barred = takes_any(&mine, &seen.bars, seen.now_ms).is_err();
+        if is_barred || std::mem::replace(&mut me.was_barred, is_barred) {
+            me.was_barred = is_barred;
+            return false;
+        }
+        let fires = |row: &&InstanceRow| {
+            let known = |bar: &&BarRow| bar.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
+            let bars: Vec<BarRow> = seen.bars.iter().filter(known).cloned().collect();
+            let node = seen.nodes.iter().find(|node| node.instance == row.name);
+            row.incarnation.is_some()
+                && !suspects.iter().any(|(name, _)| *name == row.name)
+                && node.is_none_or(|node| takes_any(node, &bars, seen.now_ms).is_ok())
+        };
+        seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
+    }
+
+    /// Everybody's rows, and what keeps nodes from work.
+    fn look(&self, s: &mut dyn Session, now_ms: i64) -> Result<Seen> {
+        let instances = s.instances()?;
+        Ok(Seen {
+            now_ms,
+            nodes: self.identities(s, &instances)?,
+            with_fires: s.instances_with_fires()?,
+            bars: s.bars()?,
+            limits: s.limits()?,
+            instances,
+        })
     }
 
     /// Leaves the cluster: gives back what is acquired and deletes the own rows. If fires are still executing, the
@@ -206,6 +253,9 @@ struct Seen {
     now_ms: i64,
     instances: Vec<InstanceRow>,
     with_fires: Vec<String>,
+    nodes: Vec<NodeIdentity>,
+    bars: Vec<BarRow>,
+    limits: Vec<LimitRow>,
 }
 
 fn suspect(row: &InstanceRow) -> Suspect<'_> {

@@ -14,6 +14,7 @@ mod jobs;
 mod options;
 mod orphans;
 mod paused;
+mod placement;
 mod policies;
 mod recurrences;
 mod schedules;

@@ -12,7 +12,7 @@ use super::{BARE_KEY, NO_TIME, job_keys, texts, time, trigger_keys};
 use crate::error::Result;
 use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
 use crate::store::database::TriggerRows;
-use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow, TypeVersions};
+use crate::store::row::{Advance, Candidate, DueQuery, LeftAlone, Selection, TriggerRow, TypeVersions};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -320,6 +320,7 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         let (of_types, types) = self.of_types(query.job_types, query.versions);
+        let (not_left, left) = self.not_left(query.left);
         // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
         // once may begin with the jobs and sort the whole backlog.
         let (order, ordered_by): (_, &[i64]) = match query.order {
@@ -330,12 +331,13 @@ impl TriggerRows for SqlSession<'_, '_> {
             ),
         };
         let head = format!(
-            "(SELECT * FROM {{p}}TRIGGERS t WHERE {} AND {of_types} ORDER BY {order} LIMIT ? OFFSET ?)",
+            "(SELECT * FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_left} ORDER BY {order} LIMIT ? OFFSET ?)",
             waiting()
         );
         let text = format!("{} ORDER BY {order}", self.candidates_from(&head));
         let mut values = vec![self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()];
         values.extend(types);
+        values.extend(left);
         values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
         values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
         values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
@@ -349,15 +351,18 @@ impl TriggerRows for SqlSession<'_, '_> {
         misfired_before_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
+        left: &LeftAlone,
     ) -> Result<Option<i64>> {
         let (of_types, types) = self.of_types(job_types, versions);
+        let (not_left, left) = self.not_left(left);
         let text = format!(
-            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types} \
+            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_left} \
              ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT 1",
             waiting()
         );
         let mut values = vec![self.name(), i64::MAX.into(), misfired_before_ms.into()];
         values.extend(types);
+        values.extend(left);
         let rows: Vec<TimeRow> = self.load(&text, &values)?;
         Ok(rows.first().and_then(|row| time(row.next_fire_time)))
     }
