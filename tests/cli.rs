@@ -14,6 +14,8 @@ mod definitions;
 mod import;
 #[path = "cli/node.rs"]
 mod node;
+#[path = "cli/placement.rs"]
+mod placement;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -11,6 +11,8 @@ mod fixture;
 mod job_files;
 #[path = "scheduler/life.rs"]
 mod life;
+#[path = "scheduler/placement.rs"]
+mod placement;
 #[path = "scheduler/policies.rs"]
 mod policies;
 #[path = "scheduler/reports.rs"]

@@ -2,6 +2,7 @@
 
 use super::{FireEnd, FireEvent};
 use crate::job::StuckAction;
+use crate::rules::placement::Refusal;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::{AuditPass, Imported, Orphan, Recovered, SkippedFires};
 use ::log::{debug, error as log_error, info, warn};
@@ -105,6 +106,17 @@ pub(crate) fn active(instance: &str, is_active: bool) {
     } else {
         info!("is a passive node now instance={instance}");
     }
+}
+
+pub(crate) fn takes_work(instance: &str, refusal: Option<&Refusal>) {
+    match refusal {
+        Some(refusal) => info!("takes no work instance={instance}: {refusal}"),
+        None => info!("takes work again instance={instance}"),
+    }
+}
+
+pub(crate) fn drained(job: &JobKey, fire_id: &str, who: &str) {
+    info!("a run is asked to stop since its node is drained job={job} fire={fire_id} by={who:?}");
 }
 
 pub(crate) fn recovered(by: &str, failed: &Recovered) {

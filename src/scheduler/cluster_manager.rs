@@ -95,6 +95,7 @@ impl ClusterManager {
         if node.settings.cluster.mode == ClusterMode::ActivePassive {
             self.become_active(checkin.is_active);
         }
+        node.heed(checkin.barred.as_ref());
         for recovered in &checkin.recovered {
             note_recovered(&node, recovered);
         }

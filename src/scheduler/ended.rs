@@ -54,7 +54,7 @@ pub(super) fn outcome(result: &Result<Outcome, Failure>, stop: Option<StopReason
         _ if is_lost => FireOutcome::Lost,
         Some(StopReason::Cancelled) => FireOutcome::Cancelled,
         Some(StopReason::TimedOut | StopReason::Stuck) => FireOutcome::TimedOut,
-        Some(StopReason::Shutdown | StopReason::OwnershipLost) => FireOutcome::Interrupted,
+        Some(StopReason::Drained | StopReason::Shutdown | StopReason::OwnershipLost) => FireOutcome::Interrupted,
         None if stopped => FireOutcome::Interrupted,
         None => FireOutcome::Failed,
     }
@@ -117,6 +117,7 @@ mod tests {
             (StopReason::Cancelled, FireOutcome::Cancelled),
             (StopReason::TimedOut, FireOutcome::TimedOut),
             (StopReason::Stuck, FireOutcome::TimedOut),
+            (StopReason::Drained, FireOutcome::Interrupted),
             (StopReason::Shutdown, FireOutcome::Interrupted),
             (StopReason::OwnershipLost, FireOutcome::Interrupted),
         ] {

@@ -22,6 +22,7 @@ mod misfire_handler;
 mod node;
 mod orphan_watch;
 mod pausing;
+mod placing;
 mod quarantine;
 mod registry;
 mod run_shell;

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::job_file::JobFile;
 use crate::key::TriggerKey;
 use crate::listener::{Listeners, log};
+use crate::rules::placement::{NodeIdentity, Refusal};
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
 use crate::store::{Imported, JobStore, SkippedFires};
@@ -43,6 +44,8 @@ pub(crate) struct Node {
     pub(crate) standby: AtomicBool,
     /// The node is one that fires; in active-passive mode only the longest-serving one is.
     pub(crate) active: AtomicBool,
+    /// Why the node takes no work, by its last check-in.
+    pub(crate) barred: Mutex<Option<Refusal>>,
     /// Triggers reserved in memory, for health.
     pub(crate) reserved: AtomicUsize,
     /// Ended fires not recorded yet.
@@ -124,12 +127,19 @@ impl Node {
         scheduler: WeakScheduler,
     ) -> Self {
         let jobs = &settings.job_store;
+        let store = store.of_node();
+        store.set_node(NodeIdentity {
+            instance: instance.clone(),
+            node_name: settings.node.name.clone(),
+            labels: Some(settings.node.labels.clone()),
+            role: settings.node.role,
+        });
         let standing = Standing::new(Arc::clone(&clock), jobs.checkin_interval, jobs.checkin_misfire_threshold);
         Self {
             scheduler,
             name: settings.scheduler.instance_name.as_str().into(),
             instance: instance.into(),
-            store: store.of_node(),
+            store,
             clock,
             standing: Arc::new(standing),
             registry: Registry::default(),
@@ -143,6 +153,7 @@ impl Node {
             job_files: Post::new("job-files"),
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
+            barred: Mutex::default(),
             reserved: AtomicUsize::new(0),
             unrecorded: Unrecorded::default(),
             uncertain: AtomicBool::new(false),
@@ -178,9 +189,12 @@ impl Node {
         self.store.set_job_types(self.registry.infos());
     }
 
-    /// Whether this node takes work at all: started, not standing by, and not the passive one.
+    /// Whether this node takes work at all: started, not standing by, not the passive one, and not kept from it.
     pub(crate) fn is_firing(&self) -> bool {
-        !self.standby.load(Ordering::SeqCst) && self.active.load(Ordering::SeqCst) && !self.standing.is_stopping()
+        !self.standby.load(Ordering::SeqCst)
+            && self.active.load(Ordering::SeqCst)
+            && !self.standing.is_stopping()
+            && self.takes_work()
     }
 
     /// How often a node looks for work it was not told of.

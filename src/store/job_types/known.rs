@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::rules::failover::{is_dead, millis};
+use crate::settings::NodeRole;
 use crate::store::row::{InstanceRow, JobTypeRow, JobVersionRow, TypeVersions};
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,10 +141,13 @@ impl JobStore {
 
     /// Publishes what the node has said, within its registration; returns which generation of it.
     pub(in crate::store) fn publish_in(&self, s: &mut dyn Session, instance: &str) -> Result<u64> {
-        let (rows, generation) = {
+        let (mut rows, generation) = {
             let known = self.known.read();
             (known.types.values().map(|info| row(instance, info)).collect::<Vec<_>>(), known.generation)
         };
+        if self.identity(instance).role == NodeRole::Observer {
+            rows.clear(); // whatever it has, it runs none of it
+        }
         match (generation, rows.as_slice()) {
             (0, _) => {}
             // Nothing is something too: silence would mean "anything".

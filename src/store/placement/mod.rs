@@ -39,26 +39,25 @@ impl JobStore {
         self.placed.write().me = Some(Arc::new(node));
     }
 
-    /// Why the node of this store takes no work at all, by its last check-in; none if it does.
-    ///
-    /// # Errors
-    /// What the database reports when it is asked for the time.
-    pub fn barred(&self, now_ms: i64) -> Option<Refusal> {
-        let placed = self.placed.read();
-        takes_any(placed.me.as_deref()?, &placed.view.bars, now_ms).err()
-    }
-
     /// The node of this store; one that said nothing of itself has this instance id.
     pub(in crate::store) fn identity(&self, instance: &str) -> Arc<NodeIdentity> {
         let said = self.placed.read().me.clone();
         said.unwrap_or_else(|| Arc::new(NodeIdentity::of_instance(instance)))
     }
 
-    /// Notes what a check-in has read.
-    pub(in crate::store) fn note_placement(&self, alive: Vec<NodeIdentity>, bars: &[BarRow], limits: &[LimitRow]) {
+    /// Notes what a check-in of this instance has read.
+    pub(in crate::store) fn note_placement(
+        &self,
+        instance: &str,
+        alive: Vec<NodeIdentity>,
+        bars: &[BarRow],
+        limits: &[LimitRow],
+    ) {
         let grace_ms = i64::try_from(self.settings.checkin_interval.as_millis()).unwrap_or(i64::MAX);
         let view = ClusterView { bars: bars.to_vec(), limits: limits.to_vec(), alive, grace_ms };
-        self.placed.write().view = Arc::new(view);
+        let mut placed = self.placed.write();
+        placed.me.get_or_insert_with(|| Arc::new(NodeIdentity::of_instance(instance)));
+        placed.view = Arc::new(view);
     }
 
     /// The gate for one transaction. Asks the store for something only if there are limits.

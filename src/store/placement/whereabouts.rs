@@ -5,7 +5,6 @@ use crate::job::{JobDetail, Placement};
 use crate::key::JobKey;
 use crate::rules::failover::{is_dead, millis};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
-use crate::settings::Labels;
 use crate::store::row::InstanceRow;
 use crate::store::{JobStore, Session};
 

@@ -159,8 +159,9 @@ impl JobStore {
 
         let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
         let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
-        self.note_placement(alive, &seen.bars, &seen.limits);
-        checkin.is_active = self.is_active(me, seen, &suspects);
+        self.note_placement(&me.instance, alive, &seen.bars, &seen.limits);
+        checkin.barred = takes_any(&self.identity(&me.instance), &seen.bars, seen.now_ms).err();
+        checkin.is_active = is_active(me, seen, &suspects, checkin.barred.is_some());
         for (name, last_checkin_ms) in suspects {
             checkin.recovered.extend(self.recover_instance(&name, last_checkin_ms)?);
         }
@@ -168,29 +169,6 @@ impl JobStore {
         let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
         checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
         Ok(())
-    }
-
-    /// Whether this node is the one that fires in active-passive mode: of those that take work the one that has served
-    /// longest.
-    ///
-    /// Two must not be active at once. Another that takes no work any longer has to know it: it has checked in since. And
-    /// one that takes work again leaves its deputy the time of a check-in to learn of it.
-    fn is_active(&self, me: &mut Membership, seen: &Seen, suspects: &[(String, Option<i64>)]) -> bool {
-        let mine = self.identity(&me.instance);
-        let is_barred = takes_any(&mine, &seen.bars, seen.now_ms).is_err();
-        if is_barred || std::mem::replace(&mut me.was_barred, is_barred) {
-            me.was_barred = is_barred;
-            return false;
-        }
-        let fires = |row: &&InstanceRow| {
-            let known = |bar: &&BarRow| bar.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
-            let bars: Vec<BarRow> = seen.bars.iter().filter(known).cloned().collect();
-            let node = seen.nodes.iter().find(|node| node.instance == row.name);
-            row.incarnation.is_some()
-                && !suspects.iter().any(|(name, _)| *name == row.name)
-                && node.is_none_or(|node| takes_any(node, &bars, seen.now_ms).is_ok())
-        };
-        seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
     }
 
     /// Everybody's rows, and what keeps nodes from work.
@@ -256,6 +234,26 @@ struct Seen {
     nodes: Vec<NodeIdentity>,
     bars: Vec<BarRow>,
     limits: Vec<LimitRow>,
+}
+
+/// Whether this node is the one that fires in active-passive mode: of those that take work the one that has served longest.
+///
+/// Two must not be active at once. Another that takes no work any longer has to know it: it has checked in since. And one
+/// that takes work again leaves its deputy the time of a check-in to learn of it.
+fn is_active(me: &mut Membership, seen: &Seen, suspects: &[(String, Option<i64>)], is_barred: bool) -> bool {
+    let was_barred = std::mem::replace(&mut me.was_barred, is_barred);
+    if is_barred || was_barred {
+        return false;
+    }
+    let fires = |row: &&InstanceRow| {
+        let known = |bar: &&BarRow| bar.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
+        let bars: Vec<BarRow> = seen.bars.iter().filter(known).cloned().collect();
+        let node = seen.nodes.iter().find(|node| node.instance == row.name);
+        row.incarnation.is_some()
+            && !suspects.iter().any(|(name, _)| *name == row.name)
+            && node.is_none_or(|node| takes_any(node, &bars, seen.now_ms).is_ok())
+    };
+    seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
 }
 
 fn suspect(row: &InstanceRow) -> Suspect<'_> {

@@ -17,6 +17,7 @@ pub(in crate::store) use recovery::recovery_keys;
 use super::{Owner, SkippedFires};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::failover::Observations;
+use crate::rules::placement::Refusal;
 use crate::store::row::{FiredState, Progress};
 use crate::trigger::Trigger;
 use std::time::Duration;
@@ -74,6 +75,8 @@ pub struct Checkin {
     pub is_longest_serving: bool,
     /// Whether it is the active one in active-passive mode: the longest-serving of those that take work.
     pub is_active: bool,
+    /// Why it takes no work; none if it does.
+    pub barred: Option<Refusal>,
     /// When a peer would be declared dead at the earliest, as a time to wait from now.
     pub next_suspicion: Option<Duration>,
     /// The nodes of Quartz that live, each with how far its clock is from the store's at least, in milliseconds,

@@ -24,6 +24,7 @@ mod options;
 mod orphans;
 mod overlap;
 mod pausing;
+mod placement;
 mod policies;
 mod recovery;
 #[cfg(feature = "recurrence")]
