@@ -11,8 +11,10 @@ pub mod job_file;
 mod key;
 mod listener;
 mod local;
+pub mod machine;
 mod matcher;
 mod message_format;
+mod node;
 mod rules;
 mod scheduler;
 pub mod settings;
@@ -33,9 +35,10 @@ pub use key::{
 };
 pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};
+pub use node::{Labels, LabelsError, MachineLoad, NodeActivity, NodeInfo, NodeReport, NodeRole};
 pub use scheduler::{
     CounterValues, Health, Job, JobContext, JobError, JobType, Outcome, RunningJob, SUBMITTED_GROUP, Scheduler,
-    SchedulerBuilder, SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason, Submission,
+    SchedulerBuilder, SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason, StopStep, Submission,
 };
 
 pub use signal::{Signal, Woken};

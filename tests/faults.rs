@@ -296,6 +296,7 @@ fn operations() -> Vec<Operation> {
             },
             ..usual("audit", |c, _| c.audit().map(drop))
         },
+        usual("clean_up", |c, _| c.clean_up().map(drop)),
     ]
 }
 

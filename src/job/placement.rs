@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::check_name;
-use crate::settings::Labels;
+use crate::node::Labels;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -137,8 +137,7 @@ impl fmt::Display for Placement {
 /// (there is none), `!zone=us` (it does not have this value).
 ///
 /// ```
-/// use carnelian::LabelRule;
-/// use carnelian::settings::Labels;
+/// use carnelian::{LabelRule, Labels};
 ///
 /// let labels: Labels = "zone=eu, gpu=yes".parse().unwrap();
 /// for (rule, holds) in [("gpu", true), ("zone=eu", true), ("zone=us", false), ("!spot", true), ("!zone=eu", false)] {

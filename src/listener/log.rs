@@ -39,6 +39,10 @@ pub(crate) fn shut_down(scheduler: &str, instance: &str, abandoned: usize) {
     }
 }
 
+pub(crate) fn stopping(instance: &str, step: &str) {
+    log::info!("stopping instance={instance} step={step}");
+}
+
 pub(crate) fn step_overran(step: &str) {
     warn!("a step of the shutdown did not end before the deadline step={step}");
 }

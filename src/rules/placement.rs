@@ -1,7 +1,7 @@
 //! Placement: whether a node may take a fire of a job now, and why not.
 
 use crate::job::{LabelRule, Placement};
-use crate::settings::{Labels, NodeRole};
+use crate::node::{Labels, NodeInfo, NodeRole};
 use crate::store::row::{BarKind, BarRow, GroupRuns, LimitRow};
 use std::fmt;
 
@@ -22,6 +22,16 @@ impl NodeIdentity {
     /// A node of which nothing but its instance id is known.
     pub fn of_instance(instance: impl Into<String>) -> Self {
         Self { instance: instance.into(), ..Self::default() }
+    }
+
+    /// A node that says this of itself.
+    pub fn of_info(instance: impl Into<String>, info: &NodeInfo) -> Self {
+        Self {
+            instance: instance.into(),
+            node_name: Some(info.node_name.clone()),
+            labels: Some(info.labels.clone()),
+            role: info.role,
+        }
     }
 
     /// Whether it is meant by this name: its instance id or its node name.

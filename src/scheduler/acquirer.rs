@@ -4,6 +4,7 @@ use super::node::{Node, millis};
 use super::running::FireTask;
 use super::service::{Next, Service};
 use super::stop::StopReason;
+use super::stop_step::StopStep;
 use super::worker_pool::WorkerPool;
 use crate::error::{Error, Result};
 use crate::listener::log;
@@ -362,6 +363,9 @@ impl Service for Acquirer {
     }
 
     fn stopped(&mut self) {
+        if self.node.stopping().is_some() {
+            self.node.enter_stop_step(Some(StopStep::Release));
+        }
         self.hand_over();
         for task in self.handover.drain(..) {
             log::not_started(task.handle.fire_id(), "the node ends");

@@ -15,6 +15,7 @@ use crate::listener::{
     HistoryClock, JobHistory, JobListener, ListenerManager, Listeners, SchedulerListener, TriggerHistory,
     TriggerListener, guarded, log,
 };
+use crate::machine::{Machine, MachineFiles};
 use crate::matcher::KeyMatcher;
 use crate::settings::{InstanceIdSetting, Settings};
 use crate::store::{DeadFire, DeadFireDecision, DeadFireHandler, JobStore, StoreSettings};
@@ -31,6 +32,7 @@ pub struct SchedulerBuilder {
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pool: Option<crate::store::CallersPool>,
     clock: Option<Arc<dyn Clock>>,
+    machine: Option<Arc<dyn Machine>>,
     instance_id: Option<String>,
     jobs: Vec<(String, JobType)>,
     aliases: Vec<(String, String)>,
@@ -83,6 +85,12 @@ impl SchedulerBuilder {
     /// The clock. Default: the machine's. A store of one's own must have been given the same.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
+        self
+    }
+
+    /// The machine whose load this node reports with each check-in. Default: the one it runs on, as its files show it.
+    pub fn machine(mut self, machine: Arc<dyn Machine>) -> Self {
+        self.machine = Some(machine);
         self
     }
 
@@ -212,8 +220,10 @@ impl SchedulerBuilder {
         JobFiles::check(&settings.plugins)?;
         let listeners = self.listeners;
         add_history(&listeners, &settings, &clock)?;
+        let machine = self.machine.unwrap_or_else(|| Arc::new(MachineFiles::default()));
         let inner = Arc::new_cyclic(|inner| {
-            let node = Node::new(instance, store, clock, settings, listeners, WeakScheduler(Weak::clone(inner)));
+            let node =
+                Node::new(instance, store, clock, machine, settings, listeners, WeakScheduler(Weak::clone(inner)));
             Inner { node: Arc::new(node), life: Life::default() }
         });
         for (job_type, job) in self.jobs {

@@ -2,6 +2,7 @@
 
 use super::node::Node;
 use super::orphan_watch::OrphanWatch;
+use super::reporter::Reporter;
 use super::service::{Next, Service};
 use crate::error::Result;
 use crate::listener::log;
@@ -28,6 +29,7 @@ const CHECKINS_PER_AUDIT: u64 = 4;
 pub(crate) struct ClusterManager {
     node: Arc<Node>,
     membership: Membership,
+    reporter: Reporter,
     checkins: u64,
     /// The twin was named already.
     twin_named: bool,
@@ -41,9 +43,11 @@ pub(crate) struct ClusterManager {
 impl ClusterManager {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         let membership = Membership::new(&*node.instance);
+        let reporter = Reporter::new(&node);
         Self {
             node,
             membership,
+            reporter,
             checkins: 0,
             twin_named: false,
             foreign_named: BTreeMap::new(),
@@ -92,6 +96,7 @@ impl ClusterManager {
                 node.misfire.signal.raise();
             }
         }
+        node.longest_serving.store(checkin.is_longest_serving, Ordering::SeqCst);
         if node.settings.cluster.mode == ClusterMode::ActivePassive {
             self.become_active(checkin.is_active);
         }
@@ -212,6 +217,7 @@ impl Service for ClusterManager {
         // The store may try several times; the first try is what counts, so that we never think ourselves too fresh.
         let begun = self.node.clock.ticks();
         let before = self.membership.last_checkin;
+        self.membership.node = Some(self.reporter.report(&self.node));
         let checkin = match self.node.store.check_in(&mut self.membership) {
             Ok(checkin) => checkin,
             Err(error) => {

@@ -1,5 +1,6 @@
 //! Health: what the services and counters of this node say when asked.
 
+use super::stop_step::StopStep;
 use crate::job::FireOutcome;
 use crate::key::TriggerKey;
 use parking_lot::Mutex;
@@ -26,7 +27,8 @@ pub enum ServiceState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceHealth {
-    /// `acquirer`, `misfire`, `cluster`, `completer` or `heartbeat`; `job-files` if the settings name some.
+    /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running fires) or `clean-up`;
+    /// `job-files` if the settings name some.
     pub name: &'static str,
     /// What it is doing.
     pub state: ServiceState,
@@ -42,6 +44,14 @@ pub struct ServiceHealth {
     pub panics: u64,
     /// The clock's ticks when the last pass began.
     pub last_pass: Option<Duration>,
+    /// How long ago that was.
+    pub since_last_pass: Option<Duration>,
+    /// How long the last pass took that has ended, well or badly.
+    pub last_duration: Option<Duration>,
+    /// How long the longest pass took so far.
+    pub longest_duration: Option<Duration>,
+    /// How many rows the last pass dealt with: those that `clean-up` has forgotten. None of the other services.
+    pub last_rows: Option<usize>,
 }
 
 /// Where a loop writes how its service is doing.
@@ -61,12 +71,31 @@ impl ServiceRecord {
             errors: 0,
             panics: 0,
             last_pass: None,
+            since_last_pass: None,
+            last_duration: None,
+            longest_duration: None,
+            last_rows: None,
         };
         Self { health: Mutex::new(health) }
     }
 
-    pub(crate) fn health(&self) -> ServiceHealth {
-        self.health.lock().clone()
+    /// How the service is doing at this time of the clock.
+    pub(crate) fn health(&self, ticks: Duration) -> ServiceHealth {
+        let health = self.health.lock().clone();
+        ServiceHealth { since_last_pass: health.last_pass.map(|begun| ticks.saturating_sub(begun)), ..health }
+    }
+
+    /// Notes how many rows a pass has dealt with.
+    pub(crate) fn note_rows(&self, rows: usize) {
+        self.health.lock().last_rows = Some(rows);
+    }
+
+    /// Notes that the pass has ended.
+    pub(crate) fn end_pass(&self, ticks: Duration) {
+        let mut health = self.health.lock();
+        let took = health.last_pass.map(|begun| ticks.saturating_sub(begun));
+        health.last_duration = took;
+        health.longest_duration = health.longest_duration.max(took);
     }
 
     pub(crate) fn enter(&self, state: ServiceState) {
@@ -161,6 +190,10 @@ counters! {
     stuck,
     /// Triggers and jobs that an audit set right.
     mended,
+    /// Fires that were forgotten by the clean-up of the history.
+    forgotten_history,
+    /// Requests that were forgotten by the clean-up.
+    forgotten_requests,
     /// Alarms for jobs that no living node can run: one for each before it is due, and one with each audit.
     orphaned_jobs,
 }
@@ -204,6 +237,8 @@ pub struct Health {
     pub instance: String,
     /// Started, and neither standing by nor shut down.
     pub is_firing: bool,
+    /// What the node is doing while it is ending; none before and after.
+    pub stopping: Option<StopStep>,
     /// Whether the node is registered in the cluster.
     pub is_registered: bool,
     /// Whether the last check-in is so old that other nodes may soon take this one for dead: nothing new is begun.

@@ -97,9 +97,14 @@ impl Scheduler {
         Ok(key)
     }
 
-    /// The nodes of the cluster.
+    /// The nodes of the cluster, with what those of ours said of themselves at their last check-in.
     pub fn instances(&self) -> Result<Vec<InstanceStatus>> {
         self.store().instances()
+    }
+
+    /// One node of the cluster, by the name of its instance.
+    pub fn instance(&self, name: &str) -> Result<Option<InstanceStatus>> {
+        self.store().instance(name)
     }
 
     /// The fires that workers of this node have.
@@ -148,12 +153,14 @@ impl Scheduler {
     /// How this node is doing; asks nothing of the store.
     pub fn health(&self) -> Health {
         let node = &self.inner.node;
+        let now = node.clock.ticks();
         let (workers, free_workers, stray_threads) = self.workers();
         let is_registered = node.standing.owner().is_some();
         Health {
             scheduler: node.name.to_string(),
             instance: node.instance.to_string(),
             is_firing: self.is_started() && node.is_firing(),
+            stopping: node.stopping(),
             is_registered,
             is_suspicious: is_registered && node.standing.owner_for_new_work().is_none(),
             takes_no_work: node.barred.lock().as_ref().map(ToString::to_string),
@@ -168,10 +175,10 @@ impl Scheduler {
             unrecorded: node.unrecorded.count(),
             quarantined: node.quarantine.list(),
             orphans: node.orphans.load(Ordering::Relaxed),
-            services: [&node.acquirer, &node.misfire, &node.cluster, &node.completer, &node.heartbeat]
+            services: [&node.acquirer, &node.misfire, &node.cluster, &node.completer, &node.heartbeat, &node.clean_up]
                 .into_iter()
                 .chain(Some(&node.job_files).filter(|_| !node.settings.plugins.job_files.is_empty()))
-                .map(|post| post.record.health())
+                .map(|post| post.record.health(now))
                 .collect(),
             counters: node.counters.values(),
         }

@@ -1,6 +1,7 @@
 //! The life of a node: start, standby, resume, shutdown.
 
 use super::acquirer::Acquirer;
+use super::clean_up::CleanUp;
 use super::cluster_manager::ClusterManager;
 use super::completer::Completer;
 use super::heartbeat::Heartbeat;
@@ -236,6 +237,7 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     };
     let freed = Arc::clone(&node.acquirer.signal);
     let pool = Arc::new(WorkerPool::start(workers, &worker_prefix, freed, move |task| shell.run(task))?);
+    *node.pool.lock() = Arc::downgrade(&pool);
 
     let mut started = Started { node, pool: Arc::clone(&pool), threads: Vec::new() };
     let completer = started.spawn(&node.completer, Box::new(Completer::new(Arc::clone(node), receiver)))?;
@@ -244,7 +246,8 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let acquirer = started.spawn(&node.acquirer, Box::new(Acquirer::new(Arc::clone(node), Arc::clone(&pool))))?;
     let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
     let heartbeat = started.spawn(&node.heartbeat, Box::new(heartbeat))?;
-    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, job_files: None })
+    let clean_up = started.spawn(&node.clean_up, Box::new(CleanUp::new(Arc::clone(node))))?;
+    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, clean_up, job_files: None })
 }
 
 fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {

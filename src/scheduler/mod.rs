@@ -3,6 +3,7 @@
 mod acquirer;
 mod builder;
 mod calendars;
+mod clean_up;
 mod cluster_manager;
 mod completer;
 mod context;
@@ -25,12 +26,14 @@ mod pausing;
 mod placing;
 mod quarantine;
 mod registry;
+mod reporter;
 mod run_shell;
 mod running;
 mod service;
 mod shutdown;
 mod standing;
 mod stop;
+mod stop_step;
 mod submission;
 mod worker_pool;
 
@@ -43,6 +46,7 @@ pub use metadata::SchedulerMetadata;
 pub use running::RunningJob;
 pub use shutdown::ShutdownReport;
 pub use stop::StopReason;
+pub use stop_step::StopStep;
 pub use submission::{SUBMITTED_GROUP, Submission};
 
 use crate::error::{Error, Result};

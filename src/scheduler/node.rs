@@ -3,20 +3,25 @@
 use super::WeakScheduler;
 use super::health::{Counters, ServiceRecord};
 use super::registry::Registry;
+use super::running::FireTask;
 use super::standing::Standing;
+use super::stop_step::StopStep;
+use super::worker_pool::WorkerPool;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::job_file::JobFile;
 use crate::key::TriggerKey;
 use crate::listener::{Listeners, log};
-use crate::rules::placement::{NodeIdentity, Refusal};
+use crate::machine::Machine;
+use crate::node::NodeRole;
+use crate::rules::placement::Refusal;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
 use crate::store::{Imported, JobStore, SkippedFires};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How far ahead of its time a trigger is reserved.
@@ -39,6 +44,7 @@ pub(crate) struct Node {
     pub(crate) cluster: Post,
     pub(crate) completer: Post,
     pub(crate) heartbeat: Post,
+    pub(crate) clean_up: Post,
     pub(crate) job_files: Post,
     /// The node does not fire for now.
     pub(crate) standby: AtomicBool,
@@ -46,6 +52,14 @@ pub(crate) struct Node {
     pub(crate) active: AtomicBool,
     /// Why the node takes no work, by its last check-in.
     pub(crate) barred: Mutex<Option<Refusal>>,
+    /// Of all nodes of ours this is the one that has served longest.
+    pub(crate) longest_serving: AtomicBool,
+    /// The machine that it runs on.
+    pub(crate) machine: Arc<dyn Machine>,
+    /// The workers, while there are some.
+    pub(crate) pool: Mutex<Weak<WorkerPool<FireTask>>>,
+    /// How far it has come that is ending.
+    stop_step: Mutex<Option<StopStep>>,
     /// Triggers reserved in memory, for health.
     pub(crate) reserved: AtomicUsize,
     /// Ended fires not recorded yet.
@@ -122,24 +136,18 @@ impl Node {
         instance: String,
         store: JobStore,
         clock: Arc<dyn Clock>,
+        machine: Arc<dyn Machine>,
         settings: Settings,
         listeners: Listeners,
         scheduler: WeakScheduler,
     ) -> Self {
         let jobs = &settings.job_store;
-        let store = store.of_node();
-        store.set_node(NodeIdentity {
-            instance: instance.clone(),
-            node_name: settings.node.name.clone(),
-            labels: Some(settings.node.labels.clone()),
-            role: settings.node.role,
-        });
         let standing = Standing::new(Arc::clone(&clock), jobs.checkin_interval, jobs.checkin_misfire_threshold);
         Self {
             scheduler,
             name: settings.scheduler.instance_name.as_str().into(),
             instance: instance.into(),
-            store,
+            store: store.of_node(),
             clock,
             standing: Arc::new(standing),
             registry: Registry::default(),
@@ -150,10 +158,15 @@ impl Node {
             cluster: Post::new("cluster"),
             completer: Post::new("completer"),
             heartbeat: Post::new("heartbeat"),
+            clean_up: Post::new("clean-up"),
             job_files: Post::new("job-files"),
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
             barred: Mutex::default(),
+            longest_serving: AtomicBool::new(false),
+            machine,
+            pool: Mutex::default(),
+            stop_step: Mutex::default(),
             reserved: AtomicUsize::new(0),
             unrecorded: Unrecorded::default(),
             uncertain: AtomicBool::new(false),
@@ -189,12 +202,35 @@ impl Node {
         self.store.set_job_types(self.registry.infos());
     }
 
-    /// Whether this node takes work at all: started, not standing by, not the passive one, and not kept from it.
+    /// Whether this node takes work at all: a worker, started, not standing by, not the passive one, and not kept from it.
     pub(crate) fn is_firing(&self) -> bool {
-        !self.standby.load(Ordering::SeqCst)
+        self.settings.node.role == NodeRole::Worker
+            && !self.standby.load(Ordering::SeqCst)
             && self.active.load(Ordering::SeqCst)
             && !self.standing.is_stopping()
             && self.takes_work()
+    }
+
+    /// The workers, while there are some.
+    pub(crate) fn pool(&self) -> Option<Arc<WorkerPool<FireTask>>> {
+        self.pool.lock().upgrade()
+    }
+
+    /// What the node is doing while it is ending.
+    pub(crate) fn stopping(&self) -> Option<StopStep> {
+        *self.stop_step.lock()
+    }
+
+    /// Notes, and says once, what the node is doing while it is ending; none when that is over. A thread that comes late
+    /// to its step does not bring it back.
+    pub(crate) fn enter_stop_step(&self, step: Option<StopStep>) {
+        let mut present = self.stop_step.lock();
+        if step.is_none() || step > *present {
+            *present = step;
+            if let Some(step) = step {
+                log::stopping(&self.instance, step.name());
+            }
+        }
     }
 
     /// How often a node looks for work it was not told of.

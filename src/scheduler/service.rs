@@ -146,7 +146,9 @@ enum Pause {
 fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
     let LoopParts { clock, record, .. } = parts;
     record.begin_pass(clock.ticks());
-    let (why, panicked) = match guarded(|| service.run_once()) {
+    let passed = guarded(|| service.run_once());
+    record.end_pass(clock.ticks());
+    let (why, panicked) = match passed {
         Ok(Ok(next)) => {
             let errors = record.succeed();
             if errors > 0 {
@@ -252,14 +254,14 @@ mod tests {
             }
         }
         fn await_state(&self, state: ServiceState) {
-            while self.record.health().state != state {
+            while self.record.health(Duration::ZERO).state != state {
                 std::thread::yield_now();
             }
         }
         fn end(self) {
             self.thread.stop();
             assert!(self.thread.wait(&SystemClock::default(), Duration::from_secs(60)));
-            assert_eq!(self.record.health().state, ServiceState::Stopped);
+            assert_eq!(self.record.health(Duration::ZERO).state, ServiceState::Stopped);
         }
     }
 
@@ -298,7 +300,7 @@ mod tests {
         while clock.next_deadline().is_none() {
             std::thread::yield_now();
         }
-        let health = fixture.record.health();
+        let health = fixture.record.health(Duration::ZERO);
         assert_eq!((health.errors_in_a_row, health.last_error.as_deref()), (1, Some("not now")));
         assert_eq!(fixture.passes.load(Ordering::SeqCst), 1);
         while fixture.passes.load(Ordering::SeqCst) < 4 {
@@ -306,7 +308,7 @@ mod tests {
             std::thread::yield_now();
         }
         fixture.await_state(ServiceState::Waiting);
-        let health = fixture.record.health();
+        let health = fixture.record.health(Duration::ZERO);
         assert_eq!((health.errors_in_a_row, health.errors, health.panics), (0, 1, 1));
         assert_eq!(health.last_error.as_deref(), Some("panic: ouch"));
         fixture.end();

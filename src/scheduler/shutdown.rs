@@ -4,6 +4,7 @@ use super::node::Node;
 use super::running::{FireTask, RunningJob};
 use super::service::ServiceThread;
 use super::stop::StopReason;
+use super::stop_step::StopStep;
 use super::worker_pool::WorkerPool;
 use crate::listener::{guarded, log};
 use crate::signal::Woken;
@@ -45,6 +46,7 @@ pub(crate) struct Threads {
     pub(crate) misfire: ServiceThread,
     pub(crate) cluster: ServiceThread,
     pub(crate) heartbeat: ServiceThread,
+    pub(crate) clean_up: ServiceThread,
     /// Only while job files are watched.
     pub(crate) job_files: Option<ServiceThread>,
 }
@@ -65,6 +67,7 @@ pub(crate) fn shut_down(
         let mut steps = Steps { node, deadline, limit, report: &mut report };
         steps.run(threads, wait_for_jobs);
     }
+    node.enter_stop_step(None);
     log::shut_down(&node.name, &node.instance, report.abandoned_jobs.len() + report.unrecorded);
     node.listeners.scheduler("scheduler_shutdown", |listener| listener.scheduler_shutdown());
     report
@@ -80,12 +83,14 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn run(&mut self, threads: Threads, wait_for_jobs: bool) {
         let node = Arc::clone(self.node);
-        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, job_files } = threads;
+        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, clean_up, job_files } = threads;
+        node.enter_stop_step(Some(StopStep::Acquisition));
         if let Some(job_files) = job_files {
             self.end("job-files", job_files);
         }
         self.end("acquirer", acquirer);
 
+        node.enter_stop_step(Some(StopStep::Jobs));
         let settings = &node.settings.scheduler;
         let interrupts = if wait_for_jobs {
             settings.interrupt_jobs_on_shutdown_with_wait
@@ -104,10 +109,13 @@ impl Steps<'_> {
         let jobs_until = if wait_for_jobs { for_jobs } else { node.clock.ticks() };
         let all_ended = pool.wait_idle(&*node.clock, jobs_until) && pool.wait_ended(&*node.clock, self.deadline);
 
+        node.enter_stop_step(Some(StopStep::Records));
         // It goes on as long as jobs may end, and holds a way to the completer.
         self.end("heartbeat", heartbeat);
         self.await_records();
         self.end("completer", completer);
+        node.enter_stop_step(Some(StopStep::Services));
+        self.end("clean-up", clean_up);
         self.end("misfire", misfire);
         self.end("cluster", cluster);
         self.report.unrecorded = node.unrecorded.count();
@@ -143,6 +151,7 @@ impl Steps<'_> {
     fn leave(&mut self) {
         let node = self.node;
         let Some(owner) = node.standing.owner() else { return };
+        node.enter_stop_step(Some(StopStep::Deregistration));
         // From here on jobs that still run do not hold their fires.
         node.standing.lose();
         let why = match guarded(|| node.store.leave(&owner)) {

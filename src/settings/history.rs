@@ -17,6 +17,9 @@ pub struct HistorySettings {
     /// How many are kept at most, the newest; 100000.
     /// Property `carnelian.history.maxRows`.
     pub max_rows: u32,
+    /// How often what is too old, or too much, is forgotten, by the node that serves longest; one minute.
+    /// Property `carnelian.history.cleanUpInterval` (ms, or a text such as `1h`).
+    pub clean_up_interval: Duration,
 }
 
 /// Which fires are written into the history.
@@ -42,6 +45,7 @@ impl HistorySettings {
         Self {
             record,
             retention: reader.duration("carnelian.history.retention"),
+            clean_up_interval: reader.duration("carnelian.history.cleanUpInterval"),
             max_rows: reader.count("carnelian.history.maxRows").unwrap_or(1),
         }
     }

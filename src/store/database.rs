@@ -4,6 +4,10 @@
 //! implements them with SQL, the memory store with maps. A session is one transaction: it sees one `now`, and every
 //! change it makes is gone if the work returns an error.
 
+mod nodes;
+
+pub use nodes::NodeRows;
+
 use super::row::*;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
@@ -125,6 +129,7 @@ pub trait Session:
     + OrphanRows
     + PlacementRows
     + ClusterRows
+    + NodeRows
 {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).
     fn now_ms(&mut self) -> Result<i64>;

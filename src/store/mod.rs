@@ -22,8 +22,8 @@ mod transaction;
 mod upkeep;
 
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, OrphanRows,
-    Owner, PlacementRows, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, NodeRows,
+    OrphanRows, Owner, PlacementRows, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
 pub use firing::{
@@ -36,8 +36,8 @@ pub use memory::MemoryDatabase;
 pub use open::open;
 pub use placement::{BlacklistEntry, Homeless, MayRun};
 pub use upkeep::{
-    AuditPass, Beat, BeatPass, Checkin, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger, Heartbeat,
-    Heartbeats, InstanceStatus, Membership, MisfirePass, Recovered,
+    AuditPass, Beat, BeatPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger,
+    Heartbeat, Heartbeats, InstanceStatus, Membership, MisfirePass, Recovered,
 };
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]

@@ -1,10 +1,12 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
 mod history;
+mod node;
 mod placement;
 mod snapshot;
 
 pub use history::{EndRow, HistoryFilter, HistoryRow};
+pub use node::NodeRow;
 pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow};
 pub use snapshot::Snapshot;
 

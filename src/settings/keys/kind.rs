@@ -1,7 +1,7 @@
 //! Kind: what values a key takes, in words and as a check.
 
 use super::super::duration;
-use super::super::node::Labels;
+use crate::node::Labels;
 use chrono_tz::Tz;
 
 /// What values a key takes.

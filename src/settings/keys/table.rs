@@ -302,6 +302,8 @@ pub const KEYS: &[Key] = &[
         "How long a fire stays in the history."),
     key("carnelian.history.maxRows", Kind::Count { least: 1, most: 1_000_000_000 }, "100000",
         "How many fires stay in the history at most, the newest."),
+    key("carnelian.history.cleanUpInterval", Kind::Duration { least: 100, most: YEAR }, "1m",
+        "How often what is too old, or too much, is forgotten, by the node that serves longest."),
     key("carnelian.job.stuckAfter", Kind::Duration { least: 1, most: YEAR }, "5m",
         "After how long without progress a job that reports its progress counts as stuck, if its policy says nothing."),
     key("carnelian.job.stopAttempts", Kind::Count { least: 1, most: 1_000 }, "3",

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::rules::failover::{is_dead, millis};
-use crate::settings::NodeRole;
+use crate::node::NodeRole;
 use crate::store::row::{InstanceRow, JobTypeRow, JobVersionRow, TypeVersions};
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,6 +6,7 @@ mod executions;
 mod fires;
 mod history;
 mod journal;
+mod nodes;
 mod placement;
 mod types;
 mod work;
@@ -13,7 +14,7 @@ mod work;
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
     BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow,
-    JobVersionRow, LimitRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    JobVersionRow, LimitRow, NodeRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -43,6 +44,7 @@ struct Tables {
     fired: Journaled<String, FiredRow>,
     recoveries: Journaled<String, RecoveryRow>,
     instances: Journaled<String, InstanceRow>,
+    nodes: Journaled<String, NodeRow>,
     paused_groups: Journaled<String, ()>,
     calendars: Journaled<String, CalendarRow>,
     checkpoints: Journaled<String, CheckpointRow>,
@@ -66,6 +68,7 @@ impl Tables {
         self.fired.commit();
         self.recoveries.commit();
         self.instances.commit();
+        self.nodes.commit();
         self.paused_groups.commit();
         self.calendars.commit();
         self.checkpoints.commit();
@@ -88,6 +91,7 @@ impl Tables {
         self.fired.roll_back();
         self.recoveries.roll_back();
         self.instances.roll_back();
+        self.nodes.roll_back();
         self.paused_groups.roll_back();
         self.calendars.roll_back();
         self.checkpoints.roll_back();

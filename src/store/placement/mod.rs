@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::job::{JobDetail, Placement};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide, takes_any};
 use crate::store::row::{BarRow, GroupRuns, LeftAlone, LimitRow};
-use crate::store::{JobStore, Session};
+use crate::store::{JobStore, Membership, Session};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const MOST_LEFT: usize = 64;
 /// What a node knows of placement.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Placed {
-    /// The node of this store, if it said who it is.
+    /// The node of this store, once it has tried to check in.
     me: Option<Arc<NodeIdentity>>,
     /// The cluster at the last check-in.
     view: Arc<ClusterView>,
@@ -34,9 +34,16 @@ pub(in crate::store) struct Placed {
 }
 
 impl JobStore {
-    /// Says who the node of this store is, with its node name, labels and role: acquisition goes by it.
-    pub fn set_node(&self, node: NodeIdentity) {
-        self.placed.write().me = Some(Arc::new(node));
+    /// Notes who the node of this store is: what it says of itself with its check-in.
+    pub(in crate::store) fn note_identity(&self, me: &Membership) {
+        let identity = match &me.node {
+            Some(report) => NodeIdentity::of_info(&me.instance, &report.info),
+            None => NodeIdentity::of_instance(&me.instance),
+        };
+        let mut placed = self.placed.write();
+        if placed.me.as_deref() != Some(&identity) {
+            placed.me = Some(Arc::new(identity));
+        }
     }
 
     /// The node of this store; one that said nothing of itself has this instance id.
@@ -45,19 +52,11 @@ impl JobStore {
         said.unwrap_or_else(|| Arc::new(NodeIdentity::of_instance(instance)))
     }
 
-    /// Notes what a check-in of this instance has read.
-    pub(in crate::store) fn note_placement(
-        &self,
-        instance: &str,
-        alive: Vec<NodeIdentity>,
-        bars: &[BarRow],
-        limits: &[LimitRow],
-    ) {
+    /// Notes what a check-in has read.
+    pub(in crate::store) fn note_placement(&self, alive: Vec<NodeIdentity>, bars: &[BarRow], limits: &[LimitRow]) {
         let grace_ms = i64::try_from(self.settings.checkin_interval.as_millis()).unwrap_or(i64::MAX);
         let view = ClusterView { bars: bars.to_vec(), limits: limits.to_vec(), alive, grace_ms };
-        let mut placed = self.placed.write();
-        placed.me.get_or_insert_with(|| Arc::new(NodeIdentity::of_instance(instance)));
-        placed.view = Arc::new(view);
+        self.placed.write().view = Arc::new(view);
     }
 
     /// The gate for one transaction. Asks the store for something only if there are limits.

@@ -5,8 +5,9 @@ use crate::job::{JobDetail, Placement};
 use crate::key::JobKey;
 use crate::rules::failover::{is_dead, millis};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
-use crate::store::row::InstanceRow;
+use crate::store::row::{InstanceRow, NodeRow};
 use crate::store::{JobStore, Session};
+use std::collections::BTreeMap;
 
 /// Whether one living node may take a fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,16 +91,17 @@ impl JobStore {
         })
     }
 
-    /// What is known of these instances.
+    /// What these instances say of themselves.
     pub(in crate::store) fn identities(
         &self,
-        _: &mut dyn Session,
+        s: &mut dyn Session,
         instances: &[InstanceRow],
     ) -> Result<Vec<NodeIdentity>> {
-        let me = self.placed.read().me.clone();
-        let identity = |row: &InstanceRow| match &me {
-            Some(me) if me.instance == row.name => NodeIdentity::clone(me),
-            _ => NodeIdentity::of_instance(&row.name),
+        let said: BTreeMap<String, NodeRow> =
+            s.nodes()?.into_iter().map(|node| (node.instance.clone(), node)).collect();
+        let identity = |row: &InstanceRow| match said.get(&row.name).filter(|_| row.incarnation.is_some()) {
+            Some(node) => NodeIdentity::of_info(&row.name, &node.info),
+            None => NodeIdentity::of_instance(&row.name),
         };
         Ok(instances.iter().map(identity).collect())
     }

@@ -72,6 +72,13 @@ const SCRIPTS: &[Script] = &[
         mysql: include_str!("../../../migrations/mysql/0009_history/up.sql"),
     },
     Script {
+        version: "0011_nodes",
+        makes: "the side table of nodes",
+        sqlite: include_str!("../../../migrations/sqlite/0011_nodes/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0011_nodes/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0011_nodes/up.sql"),
+    },
+    Script {
         version: "0012_placement",
         makes: "the side tables of nodes that take no work and of limits of groups",
         sqlite: include_str!("../../../migrations/sqlite/0012_placement/up.sql"),
@@ -117,6 +124,7 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_FENCES",
     "CN_INSTANCES",
+    "CN_NODES",
     "CN_RECOVERIES",
     "CN_COMMITS",
     "CN_TRIGGER_OPTIONS",

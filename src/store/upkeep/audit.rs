@@ -13,9 +13,6 @@ use std::collections::BTreeSet;
 /// How many triggers of these states one audit looks at.
 const LIMIT: usize = 10_000;
 
-/// How long a request is known after it was taken: a caller that repeats one does so within days.
-const REQUESTS_KEPT_MS: i64 = 7 * 24 * 3_600_000;
-
 impl JobStore {
     /// Looks for triggers acquired or blocked by nobody, and complete ones nobody removed, and mends them.
     ///
@@ -25,12 +22,6 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn audit(&self) -> Result<AuditPass> {
-        self.once("forget old commit tokens and requests", Begin::Writing, &mut |s| {
-            let now = s.now_ms()?;
-            s.forget_commits(now - 3_600_000)?;
-            s.forget_requests(now - REQUESTS_KEPT_MS).map(drop)
-        })?;
-        self.forget_history()?;
         let found = self.read("audit", |s| find(s))?;
         let swept = self.sweep()?;
         if found == AuditPass::default() {

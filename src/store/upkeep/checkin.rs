@@ -1,10 +1,10 @@
 //! Check-in: say "I am alive", learn who is not, learn whether we were thought dead.
 
-use super::{Checkin, Membership, Recovered};
+use super::{Checkin, Membership, Recovered, nodes};
 use crate::error::Result;
+use crate::node::NodeReport;
 use crate::rules::failover::{self, Observer, Suspect, millis};
 use crate::rules::placement::{NodeIdentity, takes_any};
-use crate::settings::NodeRole;
 use crate::store::row::{BarRow, FiredState, InstanceRow, LimitRow, Selection};
 use crate::store::transaction::random_hex;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
@@ -21,6 +21,7 @@ impl JobStore {
     /// # Errors
     /// What the database reports; nothing has changed then but what a committed transaction changed.
     pub fn check_in(&self, me: &mut Membership) -> Result<Checkin> {
+        self.note_identity(me);
         let begun = self.clock.ticks();
         let gap = me.last_checkin.map_or(Duration::ZERO, |last| begun.saturating_sub(last));
         let mut checkin = Checkin::default();
@@ -28,7 +29,7 @@ impl JobStore {
         let Some(owner) = me.owner() else {
             return self.register(me, begun, checkin);
         };
-        let (registered, seen) = self.heartbeat(&owner)?;
+        let (registered, seen) = self.heartbeat(&owner, me.node.as_ref())?;
         if !registered {
             // H6: somebody convicted us while we lived. What we hold is lost; we come back as another incarnation.
             me.incarnation = None;
@@ -48,12 +49,15 @@ impl JobStore {
         Ok(checkin)
     }
 
-    /// The short transaction without a lock: own row, then everybody's.
-    fn heartbeat(&self, owner: &Owner) -> Result<(bool, Seen)> {
+    /// The short transaction without a lock: own rows, then everybody's.
+    fn heartbeat(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, Seen)> {
         let mut answer = (false, Seen::default());
         self.once("check in", Begin::Writing, &mut |s| {
             let now_ms = s.now_ms()?;
             let registered = s.touch_instance(owner, now_ms)?;
+            if let Some(node) = node.filter(|_| registered) {
+                s.put_node(&nodes::row(&owner.instance, node, now_ms))?;
+            }
             answer = (registered, self.look(s, now_ms)?);
             Ok(())
         })?;
@@ -86,11 +90,7 @@ impl JobStore {
         let mut published = 0;
         self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
             let now_ms = s.now_ms()?;
-            // In active-passive mode the one that has served longest is the active one, and an observer never is.
-            let joined = match self.identity(&me.instance).role {
-                NodeRole::Observer => i64::MAX,
-                _ => s.draw_fences(None, 1)?.unwrap_or_default(),
-            };
+            let joined = nodes::place(me.node.as_ref(), s.draw_fences(None, 1)?.unwrap_or_default());
             s.put_instance(&InstanceRow {
                 name: me.instance.clone(),
                 last_checkin_ms: now_ms,
@@ -98,6 +98,9 @@ impl JobStore {
                 incarnation: Some(incarnation.clone()),
                 joined,
             })?;
+            if let Some(node) = &me.node {
+                s.put_node(&nodes::row(&me.instance, node, now_ms))?;
+            }
             published = self.publish_in(s, &me.instance)?;
             seen = self.look(s, now_ms)?;
             Ok(())
@@ -159,7 +162,7 @@ impl JobStore {
 
         let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
         let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
-        self.note_placement(&me.instance, alive, &seen.bars, &seen.limits);
+        self.note_placement(alive, &seen.bars, &seen.limits);
         checkin.barred = takes_any(&self.identity(&me.instance), &seen.bars, seen.now_ms).err();
         checkin.is_active = is_active(me, seen, &suspects, checkin.barred.is_some());
         for (name, last_checkin_ms) in suspects {

@@ -2,11 +2,13 @@
 
 mod audit;
 mod checkin;
+mod clean_up;
 mod cluster;
 mod dead_fires;
 mod heartbeat;
 mod lost;
 mod misfires;
+mod nodes;
 mod recovery;
 
 pub use dead_fires::{DeadFire, DeadFireDecision, DeadFireHandler};
@@ -16,9 +18,10 @@ pub(in crate::store) use recovery::recovery_keys;
 
 use super::{Owner, SkippedFires};
 use crate::key::{JobKey, TriggerKey};
+use crate::node::NodeReport;
 use crate::rules::failover::Observations;
 use crate::rules::placement::Refusal;
-use crate::store::row::{FiredState, Progress};
+use crate::store::row::{FiredState, NodeRow, Progress};
 use crate::trigger::Trigger;
 use std::time::Duration;
 
@@ -31,6 +34,8 @@ pub struct Membership {
     pub incarnation: Option<String>,
     /// The clock's ticks when the last committed check-in was begun.
     pub last_checkin: Option<Duration>,
+    /// What the node says of itself, if anything: written with each check-in, in the same transaction.
+    pub node: Option<NodeReport>,
     /// Whether the last incarnation was declared dead by a peer.
     pub(crate) was_failed_out: bool,
     /// Which of the things that the node said of its job types is published; 0 for nothing.
@@ -48,6 +53,7 @@ impl Membership {
             instance: instance.into(),
             incarnation: None,
             last_checkin: None,
+            node: None,
             was_failed_out: false,
             published: 0,
             was_barred: false,
@@ -137,6 +143,15 @@ pub struct AuditPass {
     pub swept: usize,
 }
 
+/// What a clean-up has forgotten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CleanUpPass {
+    /// Rows of the history.
+    pub history: usize,
+    /// Requests that were taken long ago.
+    pub requests: usize,
+}
+
 /// A fire that is reserved or running somewhere in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FiredTrigger {
@@ -184,4 +199,6 @@ pub struct InstanceStatus {
     pub running: usize,
     /// Whether it is a node of Quartz, not ours.
     pub foreign: bool,
+    /// What it said of itself with its last check-in. None of a node of Quartz, and of one that says nothing.
+    pub node: Option<NodeRow>,
 }

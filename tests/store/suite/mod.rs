@@ -20,6 +20,7 @@ mod intervals;
 mod job_types;
 mod membership;
 mod misfires;
+mod nodes;
 mod options;
 mod orphans;
 mod overlap;

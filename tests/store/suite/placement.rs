@@ -2,20 +2,22 @@
 
 use super::beside_quartz::java_joins;
 use super::*;
-use carnelian::settings::NodeRole;
-use carnelian::store::{BlacklistEntry, CompletionOutcome, NodeIdentity, Refusal};
-use carnelian::{Error, JobDetail, JobDetailBuilder, JobPolicy, Placement};
+use carnelian::store::{BlacklistEntry, CompletionOutcome, Refusal};
+use carnelian::{Error, JobDetail, JobDetailBuilder, JobPolicy, NodeReport, NodeRole, Placement};
 use std::time::Duration;
 
-/// A node that has said who it is and has checked in.
+fn says(name: &str, labels: &str, role: NodeRole) -> NodeReport {
+    let mut report = NodeReport::default();
+    report.info.node_name = name.to_owned();
+    report.info.labels = labels.parse().unwrap();
+    report.info.role = role;
+    report
+}
+
+/// A node that says who it is, and has checked in.
 fn placed_node(cluster: &Cluster, instance: &str, name: &str, labels: &str) -> Node {
     let mut node = cluster.stranger(instance);
-    node.store.set_node(NodeIdentity {
-        instance: instance.to_owned(),
-        node_name: Some(name.to_owned()),
-        labels: Some(labels.parse().unwrap()),
-        role: NodeRole::Worker,
-    });
+    node.me.node = Some(says(name, labels, NodeRole::Worker));
     assert!(node.check_in().registered, "{instance}");
     node
 }
@@ -134,9 +136,8 @@ fn a_job_runs_only_on_nodes_that_it_allows_and_with_its_labels() {
     for node in [&a, &b] {
         assert_eq!((takes(node), earliest(node)), (vec![], None), "what is refused is not due");
     }
-    let homeless = cluster.store.homeless_jobs().unwrap();
-    // A store without a node knows of the others what their rows say; see `who_may_run` for the node's own view.
-    assert!(homeless.iter().all(|one| one.job == job_key("nowhere")), "{homeless:?}");
+    let homeless: Vec<_> = cluster.store.homeless_jobs().unwrap().into_iter().map(|one| one.job).collect();
+    assert_eq!(homeless, [job_key("nowhere")]);
     let nowhere = cluster.store.job(&job_key("nowhere")).unwrap().unwrap();
     let may: Vec<String> = a
         .store
@@ -306,8 +307,7 @@ fn beside_quartz_a_placement_is_refused_unless_it_is_forced() {
 fn an_observer_mends_and_runs_nothing() {
     let cluster = Cluster::new(open);
     let mut observer = cluster.stranger("admin");
-    let admin = NodeIdentity { role: NodeRole::Observer, ..NodeIdentity::of_instance("admin") };
-    observer.store.set_node(admin);
+    observer.me.node = Some(says("admin", "", NodeRole::Observer));
     let checkin = observer.check_in();
     assert!(checkin.registered && !checkin.is_active, "an observer is never the active node");
     assert_eq!(checkin.barred, Some(Refusal::Observer));
@@ -328,23 +328,24 @@ fn an_observer_mends_and_runs_nothing() {
 #[test]
 fn a_drained_node_hands_over_and_takes_back_without_two_being_active() {
     let cluster = Cluster::new(open);
-    let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
+    let mut a = placed_node(&cluster, "A", "rack7", "");
+    let mut b = placed_node(&cluster, "B", "rack8", "");
     let mut turn = |expected: (bool, bool)| {
         cluster.advance(15 * SECOND);
         let seen = (a.check_in().is_active, b.check_in().is_active);
         assert_eq!(seen, expected);
     };
     turn((true, false));
-    cluster.store.drain("A", false, "ann").unwrap();
+    cluster.store.drain("rack7", false, "ann").unwrap();
     turn((false, true));
     turn((false, true));
-    cluster.store.undrain("A").unwrap();
+    cluster.store.undrain("rack7").unwrap();
     // B learns of it before A begins.
     turn((false, false));
     turn((true, false));
 
     // The deputy that looks first waits until the other must know.
-    cluster.store.drain("A", false, "ann").unwrap();
+    cluster.store.drain("rack7", false, "ann").unwrap();
     assert!(!b.check_in().is_active);
     assert!(!a.check_in().is_active);
     cluster.advance(15 * SECOND);

@@ -37,6 +37,7 @@ const STRAY: &[&str] = &[
      AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
     super::options::STRAY,
     super::recurrences::STRAY,
+    super::nodes::STRAY,
     super::job_types::STRAY,
     super::job_versions::STRAY,
     super::orphans::STRAY,
@@ -109,6 +110,7 @@ impl ClusterRows for SqlSession<'_, '_> {
         // A left-over side row is nobody's; one beside a row that has changed stays with it.
         if deleted > 0 || seen_ms.is_none() {
             self.execute("DELETE FROM {p}CN_INSTANCES WHERE sched_name = ? AND instance_name = ?", &key)?;
+            self.execute("DELETE FROM {p}CN_NODES WHERE sched_name = ? AND instance_name = ?", &key)?;
             self.execute("DELETE FROM {p}CN_JOB_TYPES WHERE sched_name = ? AND instance_name = ?", &key)?;
         }
         Ok(deleted > 0)

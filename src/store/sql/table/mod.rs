@@ -11,6 +11,7 @@ mod instances;
 mod job_types;
 mod job_versions;
 mod jobs;
+mod nodes;
 mod options;
 mod orphans;
 mod paused;
