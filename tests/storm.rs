@@ -19,13 +19,15 @@ mod node;
 mod support;
 
 use carnelian::{JobDataMap, JobDetail, JobKey, MisfireInstruction, SimpleSchedule, Trigger, TriggerKey};
-use cluster::Cluster;
+use cluster::{Cluster, Death};
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 /// The check-in interval of the storms; the tolerance stays 7.5 s.
 const INTERVAL: Duration = Duration::from_secs(1);
 const WINDOW: Duration = Duration::from_millis(8500);
+/// What a busy machine may add to the window until recovered work begins; the storm prints what it was.
+const SLACK: Duration = Duration::from_secs(3);
 
 fn number(variable: &str, default: u32) -> u32 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -47,7 +49,7 @@ fn grid(name: &str, job_type: &str, data: &[(&str, &str)], every: Duration, fire
 fn kills(database: &str) {
     let kills = number("CARNELIAN_STORM_KILLS", 5);
     let mut cluster = Cluster::new("kills", database);
-    let seconds = kills * 2 + 6;
+    let seconds = kills * 2 + 12;
     let mut work = Vec::new();
     for i in 0..6 {
         let every = Duration::from_millis(700 + 110 * i);
@@ -64,8 +66,10 @@ fn kills(database: &str) {
         cluster.start_node();
     }
     cluster.wait_until_ready(3);
-    let mut deaths = Vec::new();
-    for _ in 0..kills {
+    let mut deaths: Vec<Death> = Vec::new();
+    let wanted = usize::try_from(kills).unwrap();
+    // A few more than asked for, if none of them has hit a node in the middle of its work.
+    while deaths.len() < wanted || (deaths.len() < wanted + 3 && !deaths.iter().any(|death| death.interrupted)) {
         std::thread::sleep(Duration::from_millis(1200 + u64::from(cluster.random(1000))));
         deaths.push(cluster.kill_one());
         cluster.start_node();
@@ -74,7 +78,7 @@ fn kills(database: &str) {
     cluster.stop_all();
     let verdict = checker::check(&cluster.events(), &expected);
     verdict.assert_clean(&cluster);
-    checker::check_latency(&cluster.events(), &deaths, INTERVAL + Duration::from_millis(7500) + Duration::from_secs(1));
+    checker::check_latency(&cluster.events(), &deaths, WINDOW + SLACK);
     println!(
         "kills database={database} seed={} kills={} starts={} recoveries={} longest_recovery={:?}",
         cluster.seed,

@@ -5,6 +5,7 @@ use super::support::{fresh_name, mysql_url, postgres_url, wait_until};
 use super::{INTERVAL, history};
 use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
+use carnelian::store::row::FiredState;
 use carnelian::store::{Begin, JobStore};
 use rustix::process::Signal;
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ use std::time::Duration;
 pub struct Death {
     pub pid: u32,
     pub last_checkin_ms: Option<i64>,
+    /// Whether it left work behind that is to be done again.
+    pub interrupted: bool,
 }
 
 pub struct Cluster {
@@ -111,25 +114,34 @@ impl Cluster {
         node.kill();
         // The row of a dead node stands still until its peers convict it, which they cannot do yet.
         let row = self.store.instances().unwrap().into_iter().find(|i| i.instance == instance);
-        Death { pid, last_checkin_ms: row.map(|i| i.last_checkin_ms) }
+        Death { pid, last_checkin_ms: row.map(|i| i.last_checkin_ms), interrupted: self.runs_recoverable(&instance) }
     }
 
-    /// Stops a running node with SIGSTOP.
+    /// Whether the node has fires begun that another one must do again if it is gone.
+    fn runs_recoverable(&self, instance: &str) -> bool {
+        let fired = self.store.snapshot().unwrap().fired;
+        fired.iter().any(|f| f.instance == instance && f.state == FiredState::Executing && f.requests_recovery)
+    }
+
+    /// Stops a running node with SIGSTOP, in the middle of work that another one will have to do again.
     ///
     /// A server takes the lock from a session that stops. SQLite cannot: a process that is stopped in the middle of a
     /// write keeps the file locked until it goes on or is killed, which `docs/operations.md` says. Then it is let go on,
-    /// and stopped once more.
+    /// for long enough that it gives the lock away, and stopped once more.
     pub fn pause_one(&mut self) -> (usize, String) {
         let at = usize::try_from(self.random(u32::try_from(self.nodes.len()).unwrap())).unwrap();
         let instance = self.nodes[at].ready();
-        loop {
+        for _ in 0..200 {
             self.nodes[at].signal(Signal::STOP);
             match self.store.database().transact("look for the lock", Begin::Writing, &mut |_| Ok(())) {
-                Ok(()) => return (at, instance),
+                Ok(()) if self.runs_recoverable(&instance) => return (at, instance),
+                Ok(()) => println!("storm: stopped with nothing to recover, again"),
                 Err(error) => println!("storm: stopped with the lock, again: {error}"),
             }
             self.nodes[at].signal(Signal::CONT);
+            std::thread::sleep(Duration::from_millis(100 + u64::from(self.random(200))));
         }
+        panic!("{instance} was never in the middle of work that can be recovered");
     }
 
     pub fn resume(&self, at: usize) {
