@@ -12,8 +12,12 @@ mod configuration;
 mod definitions;
 #[path = "cli/import.rs"]
 mod import;
+#[path = "cli/kubernetes.rs"]
+mod kubernetes;
 #[path = "cli/node.rs"]
 mod node;
+#[path = "cli/nodes.rs"]
+mod nodes;
 #[path = "cli/placement.rs"]
 mod placement;
 

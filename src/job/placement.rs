@@ -28,7 +28,7 @@ const MOST: usize = 64;
 ///     .prefer_node("rack7-a");
 /// let policy = JobPolicy::new().placement(placement);
 /// let job = JobDetail::builder(JobKey::named("render"), "video.render").policy(policy).build()?;
-/// assert_eq!(job.policy().placed().map(|p| p.to_string()).as_deref(), Some("labels !spot, zone=eu; prefers rack7-a"));
+/// assert_eq!(job.policy().placed().map(|p| p.to_string()).as_deref(), Some("labels zone=eu, !spot; prefers rack7-a"));
 /// # Ok::<(), carnelian::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,8 +179,9 @@ impl FromStr for LabelRule {
             None => (rest, None),
         };
         // What no node can have is a slip of the pen.
-        Labels::new([(name, value.unwrap_or_default())])
-            .map_err(|why| Error::invalid("label rule", text, format!("expected gpu, zone=eu, !spot or !zone=us: {why}")))?;
+        Labels::new([(name, value.unwrap_or_default())]).map_err(|why| {
+            Error::invalid("label rule", text, format!("expected gpu, zone=eu, !spot or !zone=us: {why}"))
+        })?;
         Ok(Self { forbids, name: name.to_owned(), value: value.map(str::to_owned) })
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{FireEnd, FireEvent};
 use crate::job::StuckAction;
-use crate::rules::placement::Refusal;
 use crate::key::{JobKey, TriggerKey};
+use crate::rules::placement::Refusal;
 use crate::store::{AuditPass, Imported, Orphan, Recovered, SkippedFires};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;

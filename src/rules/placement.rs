@@ -181,7 +181,8 @@ fn prefers(placement: &Placement, due_ms: i64, node: &NodeIdentity, view: &Clust
     let goes_before = |other: &NodeIdentity| {
         other.is_named(preferred) && takes_any(other, &view.bars, now_ms).is_ok() && may_run(placement, other).is_ok()
     };
-    let grace_ms = placement.grace().map_or(view.grace_ms, |grace| i64::try_from(grace.as_millis()).unwrap_or(i64::MAX));
+    let grace_ms =
+        placement.grace().map_or(view.grace_ms, |grace| i64::try_from(grace.as_millis()).unwrap_or(i64::MAX));
     let until_ms = due_ms.saturating_add(grace_ms);
     if now_ms < until_ms && view.alive.iter().any(goes_before) {
         return Err(Refusal::Prefers { node: preferred.to_owned(), until_ms, grace_ms });
@@ -273,11 +274,19 @@ mod tests {
             who: "ann".to_owned(),
             made_ms: NOW,
         };
-        let limits = vec![limit("per-node", Some(2), None), limit("per-cluster", None, Some(3)), limit("shut", None, Some(0))];
+        let limits =
+            vec![limit("per-node", Some(2), None), limit("per-cluster", None, Some(3)), limit("shut", None, Some(0))];
         ClusterView { bars: bars.to_vec(), limits, alive, grace_ms: 15_000 }
     }
 
-    fn why(placement: &Placement, group: &str, due_ms: i64, of: &NodeIdentity, bars: &[BarRow], runs: &[GroupRuns]) -> String {
+    fn why(
+        placement: &Placement,
+        group: &str,
+        due_ms: i64,
+        of: &NodeIdentity,
+        bars: &[BarRow],
+        runs: &[GroupRuns],
+    ) -> String {
         let work = Work { placement: Some(placement), group, due_ms };
         decide(work, of, &view(bars), runs, NOW).map_or_else(|why| why.to_string(), |()| "takes".to_owned())
     }
@@ -296,10 +305,28 @@ mod tests {
             (anywhere.clone(), NOW, &a, vec![], "takes"),
             (anywhere.clone(), NOW, &observer, vec![], "observer"),
             (anywhere.clone(), NOW, &a, vec![bar("a", BarKind::Drain, None)], "`a` is drained by ann: "),
-            (anywhere.clone(), NOW, &a, vec![bar("i1", BarKind::DrainAndStop, None)], "`i1` is drained by ann; what runs"),
+            (
+                anywhere.clone(),
+                NOW,
+                &a,
+                vec![bar("i1", BarKind::DrainAndStop, None)],
+                "`i1` is drained by ann; what runs",
+            ),
             (anywhere.clone(), NOW, &a, vec![bar("b", BarKind::Drain, None)], "takes"),
-            (anywhere.clone(), NOW, &a, vec![bar("a", BarKind::Blacklist, None)], "`a` is on the blacklist by ann (disk)"),
-            (anywhere.clone(), NOW, &a, vec![bar("a", BarKind::Blacklist, Some(NOW + 1))], "until 2027-01-15T08:00:00.001Z"),
+            (
+                anywhere.clone(),
+                NOW,
+                &a,
+                vec![bar("a", BarKind::Blacklist, None)],
+                "`a` is on the blacklist by ann (disk)",
+            ),
+            (
+                anywhere.clone(),
+                NOW,
+                &a,
+                vec![bar("a", BarKind::Blacklist, Some(NOW + 1))],
+                "until 2027-01-15T08:00:00.001Z",
+            ),
             (anywhere.clone(), NOW, &a, vec![bar("a", BarKind::Blacklist, Some(NOW))], "takes"),
             (allow("a"), NOW, &a, vec![], "takes"),
             (allow("i1"), NOW, &a, vec![], "takes"),
@@ -313,7 +340,13 @@ mod tests {
             (label("!gpu"), NOW, &b, vec![], "takes"),
             (label("!gpu"), NOW, &unknown, vec![], "`!gpu`"),
             (prefer("a"), NOW, &a, vec![], "takes"),
-            (prefer("a"), NOW, &b, vec![], "the job prefers `a`, which is alive; others wait until 2027-01-15T08:00:15"),
+            (
+                prefer("a"),
+                NOW,
+                &b,
+                vec![],
+                "the job prefers `a`, which is alive; others wait until 2027-01-15T08:00:15",
+            ),
             (prefer("i1"), NOW + 60_000, &b, vec![], "prefers `i1`"),
             (prefer("a"), NOW - 14_999, &b, vec![], "prefers `a`"),
             (prefer("a"), NOW - 15_000, &b, vec![], "takes"),

@@ -314,6 +314,30 @@ mod tests {
         fixture.end();
     }
 
+    /// LT-70: how long passes take, by the clock, whether they end well or badly.
+    #[test]
+    fn the_last_and_the_longest_pass_are_known() {
+        let clock = Arc::new(ManualClock::at(0));
+        let moved = Arc::clone(&clock);
+        let fixture = start(Arc::clone(&clock) as Arc<dyn Clock>, move |pass| {
+            moved.advance(Duration::from_millis(if pass == 1 { 30 } else { 10 }));
+            if pass == 1 { Err(Error::Refused("not now".to_owned())) } else { Ok(Next::WhenSignalled) }
+        });
+        fixture.await_state(ServiceState::BackingOff);
+        let first = fixture.record.health(Duration::from_millis(50));
+        assert_eq!((first.last_duration, first.errors), (Some(Duration::from_millis(30)), 1));
+        assert_eq!(first.since_last_pass, Some(Duration::from_millis(50)));
+        while fixture.passes.load(Ordering::SeqCst) < 2 {
+            clock.advance(Duration::from_millis(50));
+            std::thread::yield_now();
+        }
+        fixture.await_state(ServiceState::Waiting);
+        let second = fixture.record.health(clock.ticks());
+        assert!(second.last_duration >= Some(Duration::from_millis(10)), "{second:?}");
+        assert!(second.longest_duration >= Some(Duration::from_millis(30)), "{second:?}");
+        fixture.end();
+    }
+
     #[test]
     fn stop_ends_every_wait() {
         for next in [Next::WhenSignalled, Next::At(Duration::from_secs(3600)), Next::Now] {

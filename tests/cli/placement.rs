@@ -5,16 +5,16 @@ use crate::node::{Node, until};
 use serde_json::{Value, json};
 
 const QUICK: &str = "org.quartz.jobStore.clusterCheckinInterval = 300\n\
-    org.quartz.jobStore.clusterCheckinMisfireThreshold = 1500\norg.quartz.jobStore.isClustered = true\n\
-    org.quartz.jobStore.dataSource = ds\norg.quartz.dataSource.ds.URL = jdbc:sqlite:carnelian.db\n";
+    org.quartz.jobStore.clusterCheckinMisfireThreshold = 1500\n";
 
 /// A place with the tables, and the configurations `a.properties` and `b.properties` of two nodes.
 fn two_nodes() -> Place {
     let place = Place::new();
     write_config(&place.path("carnelian.properties"), QUICK);
+    let common = std::fs::read_to_string(place.path("carnelian.properties")).unwrap();
     for name in ["a", "b"] {
-        let config = format!("{QUICK}org.quartz.scheduler.instanceId = {name}\n");
-        write_config(&place.path(&format!("{name}.properties")), &config);
+        let config = format!("{common}org.quartz.scheduler.instanceId = {name}\n");
+        std::fs::write(place.path(&format!("{name}.properties")), config).unwrap();
     }
     place.fine("migrate");
     place
@@ -37,9 +37,12 @@ fn nodes_are_drained_and_blacklisted_and_groups_limited() {
     assert!(place.fine("blacklist list").contains("every node takes work"));
     let added = place.run(&["blacklist", "add", "n1", "--reason", "disk full", "--for", "1h", "--who", "ann"]);
     assert!(added.with(0, "added").out.contains("n1 is on the blacklist"));
-    assert!(place.fine("drain n2 --stop").contains("n2 takes no work from its next check-in on; what it runs is asked"));
+    assert!(
+        place.fine("drain n2 --stop").contains("n2 takes no work from its next check-in on; what it runs is asked")
+    );
     let bars = place.json("blacklist list");
-    let shown = |n: usize| (text(&bars[n], "node").to_owned(), text(&bars[n], "kind").to_owned(), bars[n]["stop"].clone());
+    let shown =
+        |n: usize| (text(&bars[n], "node").to_owned(), text(&bars[n], "kind").to_owned(), bars[n]["stop"].clone());
     assert_eq!(shown(0), ("n1".to_owned(), "blacklist".to_owned(), json!(false)));
     assert_eq!(shown(1), ("n2".to_owned(), "drain-stop".to_owned(), json!(true)));
     let lasts = bars[0]["until_ms"].as_i64().unwrap() - bars[0]["made_ms"].as_i64().unwrap();
@@ -53,7 +56,10 @@ fn nodes_are_drained_and_blacklisted_and_groups_limited() {
     place.fine("limit set reports --per-node 1 --per-cluster 3");
     place.fine("limit set mails --per-cluster 5");
     let limits = place.json("limit list");
-    assert_eq!((&limits[0]["group"], &limits[0]["per_node"], &limits[0]["per_cluster"]), (&json!("mails"), &Value::Null, &json!(5)));
+    assert_eq!(
+        (&limits[0]["group"], &limits[0]["per_node"], &limits[0]["per_cluster"]),
+        (&json!("mails"), &Value::Null, &json!(5))
+    );
     assert_eq!((&limits[1]["per_node"], &limits[1]["per_cluster"]), (&json!(1), &json!(3)));
     assert!(place.fine("limit list").contains("reports"));
     place.fine("limit remove mails");
@@ -71,7 +77,7 @@ fn a_placement_is_stored_and_explained() {
     place.fine("job add g.idle --type command --data argv=true --require-label zone=eu --require-label !spot");
     let policy = |job: &str| place.json(&format!("job show {job}"))["policy"]["placement"].clone();
     assert_eq!(policy("g.away"), json!({"allow": ["c"], "prefer": "c"}));
-    assert_eq!(policy("g.idle"), json!({"labels": ["!spot", "zone=eu"]}));
+    assert_eq!(policy("g.idle"), json!({"labels": ["zone=eu", "!spot"]}));
     place.refused(2, "job add g.bad --type command --require-label zone=a,b");
 
     let why = place.json("explain g.away");

@@ -7,6 +7,7 @@ pub use schedule::{JobFlags, Policy, Schedule};
 use crate::backfill::Backfill;
 use crate::cluster::Check;
 use crate::history::History;
+use crate::nodes::Cluster;
 use crate::placement::{BlacklistCommand, Drain, LimitCommand};
 use crate::value;
 use carnelian::{JobKey, TriggerKey};
@@ -73,8 +74,9 @@ pub enum Command {
         /// The fire, as `running` shows it
         fire: String,
     },
-    /// The nodes with their last check-in
-    Cluster,
+    /// The nodes with their last check-in, or one of them with everything it says of itself; exit code 1 if it is not
+    /// there or silent
+    Cluster(Cluster),
     /// Jobs that no live node can run, since when, and why; exit code 1 if it cannot be told
     Orphans(Orphans),
     /// Why a trigger is not running right now, or when it will

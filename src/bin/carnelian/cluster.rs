@@ -1,4 +1,4 @@
-//! `running`, `cluster` and `check`: the cluster as the database shows it.
+//! `running`, `cancel` and `check`: the cluster as the database shows it.
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, span, table, time};
@@ -87,39 +87,6 @@ pub fn cancel(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
     };
     output.done(json!({"fire_id": fire_id, "asked": asked}), &text)?;
     if asked { Ok(()) } else { Err(Failure::No) }
-}
-
-/// The nodes with their last check-in.
-pub fn cluster(store: &JobStore, output: Output) -> Outcome {
-    let now_ms = store.earliest_due(&[])?.0;
-    let mut nodes = store.instances()?;
-    nodes.sort_by(|a, b| a.instance.cmp(&b.instance));
-    let document = nodes.iter().map(|node| {
-        json!({
-            "instance": node.instance,
-            "last_checkin_ms": node.last_checkin_ms,
-            "checkin_interval_ms": node.checkin_interval_ms,
-            "alive": node.alive,
-            "running": node.running,
-            "foreign": node.foreign,
-        })
-    });
-    output.answer(Value::Array(document.collect()), || {
-        let rows: Vec<Vec<String>> = nodes
-            .iter()
-            .map(|node| {
-                vec![
-                    node.instance.clone(),
-                    if node.alive { "alive" } else { "silent" }.to_owned(),
-                    format!("{} ago", span(now_ms.saturating_sub(node.last_checkin_ms).max(0))),
-                    span(node.checkin_interval_ms),
-                    node.running.to_string(),
-                    if node.foreign { "Quartz" } else { "Carnelian" }.to_owned(),
-                ]
-            })
-            .collect();
-        table(&["INSTANCE", "STATE", "LAST CHECK-IN", "INTERVAL", "RUNNING", "KIND"], &rows)
-    })
 }
 
 /// Counts what is overdue and who is alive, and compares with the bounds.

@@ -16,6 +16,7 @@ mod history;
 mod import;
 mod job;
 mod node;
+mod nodes;
 mod orphans;
 mod output;
 mod pausing;
@@ -63,7 +64,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::History(options) => history::run(&config.open()?, output, options),
         Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
-        Command::Cluster => cluster::cluster(&config.open()?, output),
+        Command::Cluster(which) => nodes::cluster(&config.open()?, output, which),
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),

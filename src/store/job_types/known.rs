@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
-use crate::rules::failover::{is_dead, millis};
 use crate::node::NodeRole;
+use crate::rules::failover::{is_dead, millis};
 use crate::store::row::{InstanceRow, JobTypeRow, JobVersionRow, TypeVersions};
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use std::collections::{BTreeMap, BTreeSet};

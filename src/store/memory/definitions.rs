@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{JobRows, TriggerRows};
 use crate::store::row::{
-    Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, PolicyRow, ScheduleRow, Selection, TriggerRow,
-    TypeVersions,
+    Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, PolicyRow, ScheduleRow, Selection,
+    TriggerRow, TypeVersions,
 };
 use crate::trigger::TriggerOrder;
 use crate::trigger::{Schedule, TriggerState};

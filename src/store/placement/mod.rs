@@ -150,7 +150,10 @@ impl Gate<'_> {
                     self.hidden += self.seen.get(group).copied().unwrap_or(0);
                 }
             }
-            (Refusal::NotAllowed { .. } | Refusal::Label { .. } | Refusal::Prefers { .. }, Some((policy, placement))) => {
+            (
+                Refusal::NotAllowed { .. } | Refusal::Label { .. } | Refusal::Prefers { .. },
+                Some((policy, placement)),
+            ) => {
                 if self.leave_policy(policy, &refusal) {
                     self.hidden += 1;
                     self.remember(policy, placement);

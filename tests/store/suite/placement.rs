@@ -190,7 +190,8 @@ fn others_take_the_work_of_a_preferred_node_that_is_late_or_dead_or_takes_none()
     assert_eq!(takes(&a), ["t1"]);
 
     // Late by one check-in interval.
-    let add = |name: &str, at_ms: i64| cluster.store.add_trigger(once(name, "j", at_ms).build().unwrap(), false).unwrap();
+    let add =
+        |name: &str, at_ms: i64| cluster.store.add_trigger(once(name, "j", at_ms).build().unwrap(), false).unwrap();
     add("t2", cluster.now());
     cluster.advance(15 * SECOND - 1);
     (a.check_in(), b.check_in());
