@@ -141,25 +141,18 @@ impl Gate<'_> {
         }
         let group = job.key().group();
         let Err(refusal) = self.verdict(placement, group, due_ms) else { return true };
-        match (&refusal, policy.zip(placement)) {
-            (Refusal::NodeFull { .. } | Refusal::ClusterFull { .. }, _) => {
-                if self.left.groups.iter().any(|one| one == group) {
-                    self.hidden += 1;
-                } else {
-                    self.left.groups.push(group.to_owned());
-                    self.hidden += self.seen.get(group).copied().unwrap_or(0);
-                }
+        if matches!(refusal, Refusal::NodeFull { .. } | Refusal::ClusterFull { .. }) {
+            if self.left.groups.iter().any(|one| one == group) {
+                self.hidden += 1;
+            } else {
+                self.left.groups.push(group.to_owned());
+                self.hidden += self.seen.get(group).copied().unwrap_or(0);
             }
-            (
-                Refusal::NotAllowed { .. } | Refusal::Label { .. } | Refusal::Prefers { .. },
-                Some((policy, placement)),
-            ) => {
-                if self.leave_policy(policy, &refusal) {
-                    self.hidden += 1;
-                    self.remember(policy, placement);
-                }
-            }
-            _ => {}
+        } else if let Some((policy, placement)) = policy.zip(placement).filter(|_| !self.is_shut)
+            && self.leave_policy(policy, &refusal)
+        {
+            self.hidden += 1;
+            self.remember(policy, placement);
         }
         false
     }
