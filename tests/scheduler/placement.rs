@@ -66,10 +66,13 @@ fn a_blacklisted_node_takes_nothing_more_and_goes_on_with_what_it_runs() {
     cluster.assert_sound();
 }
 
+/// Which node a run was on, and why it was to stop.
+type Seen = (String, Option<StopReason>);
+
 #[test]
 fn a_node_that_is_drained_with_stop_gives_its_work_to_others() {
     let cluster = cluster();
-    let seen: Arc<Mutex<Vec<(String, Option<StopReason>)>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
     let build = |name: &'static str| {
         let seen = Arc::clone(&seen);
         let work = move |ctx: &mut JobContext| {
