@@ -28,7 +28,8 @@ pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{
-    FireOutcome, JobDetail, JobDetailBuilder, JobPolicy, LabelRule, OnDead, Placement, RetryPolicy, StuckAction,
+    FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobPolicy, LabelRule, OnChange, OnDead, Placement,
+    RetryPolicy, StuckAction,
 };
 pub use key::{
     CONTINUED_GROUP, DEFAULT_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, RETRY_GROUP, TriggerKey,

@@ -17,10 +17,15 @@ mod kit;
 mod placement;
 
 use carnelian::calendar::{Calendar, CronTimes};
+use carnelian::settings::PollingStrategy;
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
-use carnelian::store::{Beat, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, Reservation};
-use carnelian::{FailureClass, GroupMatcher, JobDataMap, JobDetail, JobKey, Result, Trigger, TriggerKey, TriggerState};
+use carnelian::store::{
+    Beat, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, OrphanedDefinitions, Reservation,
+};
+use carnelian::{
+    FailureClass, GroupMatcher, JobDataMap, JobDefinition, JobDetail, JobKey, Result, Trigger, TriggerKey, TriggerState,
+};
 use kit::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -73,6 +78,13 @@ fn with_calendar(c: &Cluster, _: &mut World) {
     c.pause_triggers(&[key("idle")]).unwrap();
 }
 
+/// What a program says in its code, in two versions of it: one job changes, one goes, one comes.
+fn in_code(version: i64) -> Vec<JobDefinition> {
+    let defined = |name: &str, ms: i64| JobDefinition::new(job(name)).trigger(minutely(name, &job(name), ms));
+    let other = if version == 0 { "goes" } else { "comes" };
+    vec![defined("changes", (version + 5) * MINUTE), defined(other, 9 * MINUTE)]
+}
+
 /// A job of a type of its own, which does not run.
 fn with_idle(c: &Cluster, _: &mut World) {
     let idle = a_job("idle").job_type("idle").durable(true).build().unwrap();
@@ -97,6 +109,21 @@ fn beats(w: &World) -> Vec<Beat> {
     let beat =
         |fire: &FireBundle| Beat { fire_id: fire.fire_id.clone(), limit: Duration::from_secs(15), progress: None };
     w.running.iter().map(beat).collect()
+}
+
+fn polling(c: &Cluster, w: &mut World, strategy: PollingStrategy) {
+    w.a.store = c.store_with(|settings| settings.polling_strategy = strategy);
+}
+
+/// One look may bring a part only; the next ones bring the rest.
+fn acquire_in_parts(w: &mut World) -> Result<()> {
+    let first = w.a.try_acquire(20)?;
+    let more = (0..3).filter_map(|_| w.a.try_acquire(20).ok());
+    for acquired in std::iter::once(first).chain(more.collect::<Vec<_>>()) {
+        w.running.extend(acquired.fired);
+        w.reserved.extend(acquired.reserved);
+    }
+    Ok(())
 }
 
 fn operations() -> Vec<Operation> {
@@ -184,6 +211,17 @@ fn operations() -> Vec<Operation> {
                 w.reserved.extend(acquired.reserved);
                 Ok(())
             })
+        },
+        // DS-48, DS-65: on a database with one writer these are the operation above.
+        Operation {
+            holding: false,
+            prepare: |c, w| polling(c, w, PollingStrategy::Fetch),
+            ..usual("acquire, fetching", |_, w| acquire_in_parts(w))
+        },
+        Operation {
+            holding: false,
+            prepare: |c, w| polling(c, w, PollingStrategy::LockAndFetch),
+            ..usual("acquire, claiming", |_, w| acquire_in_parts(w))
         },
         after(
             "fire",
@@ -273,6 +311,20 @@ fn operations() -> Vec<Operation> {
                 |_, w| w.b.store.beat(&w.b.owner(), &[], &mut Heartbeats::default()).map(drop),
             )
         },
+        after(
+            "sync definitions",
+            |c, _| c.sync_definitions("code", &in_code(0), OrphanedDefinitions::Report, false).map(drop).unwrap(),
+            |c, _| {
+                let report = c.sync_definitions("code", &in_code(1), OrphanedDefinitions::Delete, false)?;
+                // A change whose answer was lost is found by its token: then the report is the one that was lost.
+                assert_eq!(
+                    (report.inserted.len(), report.updated.len(), report.deleted.len()),
+                    (1, 1, 1),
+                    "{report:?}"
+                );
+                Ok(())
+            },
+        ),
         usual("give up", |_, w| {
             let ids: Vec<String> = w.running.iter().map(|fire| fire.fire_id.clone()).collect();
             w.a.store.give_up(&w.a.owner(), &ids).map(|_| w.running.clear())
@@ -296,7 +348,7 @@ fn operations() -> Vec<Operation> {
             },
             ..usual("audit", |c, _| c.audit().map(drop))
         },
-        usual("clean_up", |c, _| c.clean_up().map(drop)),
+        Operation { whole: false, ..usual("clean_up", |c, _| c.clean_up().map(drop)) },
     ]
 }
 

@@ -7,6 +7,8 @@ mod cluster;
 mod definitions;
 #[path = "scheduler/fixture.rs"]
 mod fixture;
+#[path = "scheduler/in_code.rs"]
+mod in_code;
 #[path = "scheduler/job_files.rs"]
 mod job_files;
 #[path = "scheduler/life.rs"]

@@ -4,7 +4,7 @@ use super::{FireEnd, FireEvent};
 use crate::job::StuckAction;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::placement::Refusal;
-use crate::store::{AuditPass, Imported, Orphan, Recovered, SkippedFires};
+use crate::store::{AuditPass, DefinitionReport, Imported, Orphan, Recovered, SkippedFires, WhyLeft};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;
 
@@ -17,6 +17,36 @@ pub(crate) fn starting(scheduler: &str, instance: &str, workers: usize, store: &
 
 pub(crate) fn started(scheduler: &str, instance: &str) {
     info!("started scheduler={scheduler} instance={instance}");
+}
+
+pub(crate) fn disabled(scheduler: &str) {
+    info!("not started: carnelian.scheduler.enabled is false scheduler={scheduler}");
+}
+
+pub(crate) fn definitions_synced(source: &str, report: &DefinitionReport) {
+    let DefinitionReport { inserted, updated, left, orphaned, deleted, remarks, .. } = report;
+    let counts = format!(
+        "source={source} inserted={} updated={} left={} orphaned={} deleted={}",
+        inserted.len(),
+        updated.len(),
+        left.len(),
+        orphaned.len(),
+        deleted.len()
+    );
+    if report.changed_nothing() {
+        debug!("definitions are stored {counts}")
+    } else {
+        info!("definitions stored {counts}")
+    }
+    for (job, why) in left.iter().filter(|(_, why)| *why != WhyLeft::Unchanged) {
+        info!("definition left alone job={job} why={why:?}");
+    }
+    for job in orphaned.iter().filter(|job| !deleted.contains(job)) {
+        warn!("job is not defined any more job={job} source={source}");
+    }
+    for remark in remarks {
+        warn!("definition {remark}");
+    }
 }
 
 pub(crate) fn standby(scheduler: &str, instance: &str) {
@@ -175,6 +205,19 @@ pub(crate) fn foreign_clock(instance: &str, skew_ms: i64) {
 
 pub(crate) fn joined_by_quartz(instance: &str) {
     info!("a node of Quartz is in the cluster instance={instance}");
+}
+
+pub(crate) fn polling_strategy(wanted: &str, used: &str, is_beside_quartz: bool) {
+    if wanted == used {
+        info!("due triggers are taken as the settings ask for strategy={used}");
+        return;
+    }
+    let why = if is_beside_quartz { "a node of Quartz shares the tables" } else { "the database has no SKIP LOCKED" };
+    warn!("due triggers are taken under the lock: {why} wanted={wanted} strategy={used}");
+}
+
+pub(crate) fn unsafe_intervals(warning: &str) {
+    warn!("{warning}");
 }
 
 pub(crate) fn orphaned(orphans: &[Orphan]) {

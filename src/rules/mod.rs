@@ -2,6 +2,7 @@
 
 pub(crate) mod acquisition;
 pub(crate) mod backfill;
+pub(crate) mod definitions;
 pub(crate) mod failover;
 pub(crate) mod firing;
 pub(crate) mod import;

@@ -1,5 +1,6 @@
 //! `Acquirer`: takes due triggers, hands their fires to workers, and keeps what is due soon until its time.
 
+use super::interrupt_monitor;
 use super::node::{Node, millis};
 use super::running::FireTask;
 use super::service::{Next, Service};
@@ -235,6 +236,7 @@ impl Acquirer {
         self.is_more = false;
         self.is_in_doubt = true;
         let brought = node.store.acquire(owner, &request)?;
+        node.counters.overtaken.add(brought.overtaken);
         let now = node.clock.ticks();
         let passed = self.tell_passed(&brought);
         node.quarantine.add(brought.unreadable, now);
@@ -246,10 +248,14 @@ impl Acquirer {
         self.reserved.sort_by_key(|held| held.due);
         self.count_reserved();
         self.take_over(owner, brought.fired);
-        self.is_in_doubt = false;
-        self.is_more = count >= max;
+        self.is_in_doubt = brought.is_in_doubt;
+        self.is_more = count + brought.overtaken >= max;
         if count + passed > 0 {
             return Ok(Found::Something);
+        }
+        if brought.overtaken > 0 {
+            // Other nodes were faster: there may be more, and they are not to be asked without a pause.
+            return Ok(Found::Nothing(now.saturating_add(LINGER)));
         }
         let wait_ms = brought.unreserved_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(brought.now_ms));
         let poll = self.poll_interval();
@@ -306,7 +312,9 @@ impl Acquirer {
     }
 
     fn take_over(&mut self, owner: &Owner, bundles: Vec<FireBundle>) {
-        for bundle in bundles {
+        let monitor = self.node.settings.plugins.interrupt_monitor.as_ref();
+        for mut bundle in bundles {
+            interrupt_monitor::limit(&mut bundle, monitor);
             let task = FireTask::new(bundle, owner.clone());
             self.node.standing.enter(Arc::clone(&task.handle));
             self.handover.push_back(task);

@@ -10,6 +10,7 @@ use super::node::Node;
 use super::{Inner, Scheduler, WeakScheduler};
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
+use crate::job::JobDefinition;
 use crate::key::check_name;
 use crate::listener::{
     HistoryClock, JobHistory, JobListener, ListenerManager, Listeners, SchedulerListener, TriggerHistory,
@@ -37,6 +38,7 @@ pub struct SchedulerBuilder {
     jobs: Vec<(String, JobType)>,
     aliases: Vec<(String, String)>,
     dead_fire_handlers: DeadFireHandlers,
+    defined: Vec<JobDefinition>,
     listeners: Listeners,
 }
 
@@ -125,6 +127,12 @@ impl SchedulerBuilder {
         O: Into<Outcome>,
     {
         self.job(job_type, run)
+    }
+
+    /// Says of a job that it shall be stored as the program defines it: see [`JobDefinition`].
+    pub fn define(mut self, definition: JobDefinition) -> Self {
+        self.defined.push(definition);
+        self
     }
 
     /// Decides what becomes of the work of dead fires of jobs of this type whose policy is
@@ -218,13 +226,13 @@ impl SchedulerBuilder {
         };
         check_name("instance id", &instance)?;
         JobFiles::check(&settings.plugins)?;
-        let listeners = self.listeners;
+        let (listeners, defined) = (self.listeners, self.defined);
         add_history(&listeners, &settings, &clock)?;
         let machine = self.machine.unwrap_or_else(|| Arc::new(MachineFiles::default()));
         let inner = Arc::new_cyclic(|inner| {
             let node =
                 Node::new(instance, store, clock, machine, settings, listeners, WeakScheduler(Weak::clone(inner)));
-            Inner { node: Arc::new(node), life: Life::default() }
+            Inner { node: Arc::new(node), life: Life::default(), defined }
         });
         for (job_type, job) in self.jobs {
             inner.node.registry.register(job_type, job)?;

@@ -6,7 +6,7 @@ use super::reporter::Reporter;
 use super::service::{Next, Service};
 use crate::error::Result;
 use crate::listener::log;
-use crate::settings::ClusterMode;
+use crate::settings::{ClusterMode, PollingStrategy};
 use crate::store::{Checkin, Membership, Recovered};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,6 +35,8 @@ pub(crate) struct ClusterManager {
     twin_named: bool,
     /// The nodes of Quartz that are named already, and whether as one with a clock that is off.
     foreign_named: BTreeMap<String, bool>,
+    /// The strategy that was told last, where it was another than the settings ask for.
+    strategy_told: Option<PollingStrategy>,
     orphan_watch: OrphanWatch,
     /// What the check-in before the first pass left to do.
     pending: Option<Next>,
@@ -51,6 +53,7 @@ impl ClusterManager {
             checkins: 0,
             twin_named: false,
             foreign_named: BTreeMap::new(),
+            strategy_told: None,
             orphan_watch: OrphanWatch::default(),
             pending: None,
         }
@@ -83,6 +86,7 @@ impl ClusterManager {
         }
         self.name_twin(checkin.twin);
         self.name_foreign(&checkin.foreign_clocks);
+        self.name_strategy();
         let before = node.standing.since_checkin();
         if let Some(owner) = self.membership.owner() {
             if checkin.registered {
@@ -164,6 +168,18 @@ impl ClusterManager {
                 log::foreign_clock(instance, *skew_ms);
             }
             self.foreign_named.insert(instance.clone(), off);
+        }
+    }
+
+    /// Says once that due triggers are taken in another way than the settings ask for, and once that they are so again.
+    fn name_strategy(&mut self) {
+        let store = &self.node.store;
+        // If the database does not answer, the next check-in asks again.
+        let Ok(strategy) = store.polling_strategy() else { return };
+        let wanted = store.settings().polling_strategy;
+        let told = std::mem::replace(&mut self.strategy_told, Some(strategy).filter(|one| *one != wanted));
+        if told != self.strategy_told {
+            log::polling_strategy(wanted.name(), strategy.name(), store.is_beside_quartz());
         }
     }
 

@@ -180,6 +180,8 @@ counters! {
     recoveries_lost,
     /// Triggers whose misfire instruction was applied.
     misfires,
+    /// Due triggers that another node was faster to take, where they are looked for without the lock.
+    overtaken,
     /// Times of triggers that were left out by their policies: the overlap, the catch-up window.
     skipped,
     /// Triggers that were paused since a run of theirs failed.

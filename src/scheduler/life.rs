@@ -50,7 +50,8 @@ enum Phase {
 impl Scheduler {
     /// Starts firing; after [`Scheduler::standby`], resumes.
     ///
-    /// The first start checks in before it returns, so that its errors are seen here.
+    /// The first start stores the definitions of the program (see [`JobDefinition`](crate::JobDefinition)) and checks in
+    /// before it returns, so that its errors are seen here. With `carnelian.scheduler.enabled=false` it does nothing.
     ///
     /// # Errors
     /// What went wrong with the tables, the check-in or the threads; nothing is started then. [`Error::ShutDown`]
@@ -58,8 +59,15 @@ impl Scheduler {
     pub fn start(&self) -> Result<()> {
         let node = &self.inner.node;
         self.open_store()?;
+        if !node.settings.scheduler.enabled {
+            log::disabled(&node.name);
+            return Ok(());
+        }
         if self.is_started() && !self.is_in_standby() {
             return Ok(());
+        }
+        if !self.is_started() {
+            self.register_definitions()?;
         }
         self.tell("scheduler_starting", |listener| listener.scheduler_starting());
         if self.inner.start()? {
@@ -144,7 +152,7 @@ impl Life {
 impl Inner {
     /// Lets the node fire; true if this was its first start.
     fn start(&self) -> Result<bool> {
-        let Inner { node, life } = self;
+        let Inner { node, life, .. } = self;
         let is_first = self.launch()?;
         // Before anything fires, as in Quartz; not under the lock, since listeners hear of it.
         let job_files = if is_first { JobFiles::new(Arc::clone(node)) } else { None };
@@ -170,7 +178,7 @@ impl Inner {
 
     /// Starts the threads; true if there were none.
     fn launch(&self) -> Result<bool> {
-        let Inner { node, life } = self;
+        let Inner { node, life, .. } = self;
         let mut phase = life.phase.lock();
         let is_first = match &*phase {
             Phase::Ended(_) => return Err(Error::ShutDown(node.name.to_string())),
@@ -179,6 +187,7 @@ impl Inner {
         };
         if is_first {
             let workers = usize::try_from(node.settings.thread_pool.thread_count).unwrap_or(0);
+            node.settings.unsafe_intervals().iter().for_each(|warning| log::unsafe_intervals(&warning.to_string()));
             log::starting(&node.name, &node.instance, workers, &node.store.database().describe());
             match launch(node, workers) {
                 Ok(threads) => *phase = Phase::Started(threads),

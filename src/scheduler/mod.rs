@@ -11,8 +11,10 @@ mod definitions;
 mod ended;
 mod health;
 mod heartbeat;
+mod in_code;
 mod inspection;
 mod instance_id;
+mod interrupt_monitor;
 mod job;
 mod job_files;
 mod job_type;
@@ -50,6 +52,7 @@ pub use stop_step::StopStep;
 pub use submission::{SUBMITTED_GROUP, Submission};
 
 use crate::error::{Error, Result};
+use crate::job::JobDefinition;
 use crate::listener::ListenerManager;
 use crate::store::JobStore;
 use life::Life;
@@ -68,6 +71,8 @@ pub struct Scheduler {
 struct Inner {
     node: Arc<Node>,
     life: Life,
+    /// What the program says of its jobs.
+    defined: Vec<JobDefinition>,
 }
 
 /// A scheduler as its own jobs hold it: without keeping it alive.

@@ -23,6 +23,10 @@ pub struct SchedulerSettings {
     /// Time between polls when there is nothing to do, and how far ahead triggers are acquired; 30 s.
     /// Property `scheduler.idleWaitTime` (ms, at least 1000).
     pub idle_wait_time: Duration,
+    /// Whether the node starts at all; yes. Without it [`Scheduler::start`](crate::Scheduler::start) does nothing: the node
+    /// does not register and runs no job, while what the program stores is stored.
+    /// Property `carnelian.scheduler.enabled`.
+    pub enabled: bool,
     /// How often a node looks for work that other nodes have stored, since they send no signal; 1 s, and at most
     /// `scheduler.idleWaitTime`.
     ///
@@ -74,6 +78,7 @@ impl SchedulerSettings {
             instance_name: reader.text("scheduler.instanceName").unwrap_or_default(),
             instance_id: InstanceIdSetting::read(reader, clustered),
             idle_wait_time: reader.duration("scheduler.idleWaitTime"),
+            enabled: reader.flag("carnelian.scheduler.enabled"),
             poll_interval: reader.duration("carnelian.scheduler.pollInterval"),
             poll_jitter: reader.count("carnelian.scheduler.pollJitter").unwrap_or(10),
             db_failure_retry_interval: reader.duration("scheduler.dbFailureRetryInterval"),
@@ -97,6 +102,7 @@ impl fmt::Debug for SchedulerSettings {
             .field("instance_name", &self.instance_name)
             .field("instance_id", &self.instance_id)
             .field("idle_wait_time", &self.idle_wait_time)
+            .field("enabled", &self.enabled)
             .field("poll_interval", &self.poll_interval)
             .field("poll_jitter", &self.poll_jitter)
             .field("db_failure_retry_interval", &self.db_failure_retry_interval)

@@ -41,6 +41,31 @@ pub enum Begin {
     Writing,
     /// Takes this lock as its first statement.
     Locking(Lock),
+    /// Takes [`Lock::TriggerAccess`] for changes that claims ([`Begin::Claiming`]) may happen beside: those that touch
+    /// fires of their own, and triggers only by guarded writes. Where a database cannot tell them apart, it is the lock.
+    BesideClaims,
+    /// Shares [`Lock::TriggerAccess`] with others that claim due triggers by locking their rows. Whoever takes the lock
+    /// itself waits until they have ended, and they wait for it.
+    Claiming,
+}
+
+impl Begin {
+    /// The lock that a transaction which begins so holds, or has its share of.
+    pub(in crate::store) fn lock(self) -> Option<Lock> {
+        match self {
+            Begin::Reading | Begin::Writing => None,
+            Begin::Locking(lock) => Some(lock),
+            Begin::BesideClaims | Begin::Claiming => Some(Lock::TriggerAccess),
+        }
+    }
+
+    /// How a transaction begins that asks what became of one that began so: it waits for it to end.
+    pub(in crate::store) fn to_ask(self) -> Begin {
+        match self {
+            Begin::BesideClaims | Begin::Claiming => Begin::Locking(Lock::TriggerAccess),
+            other => other,
+        }
+    }
 }
 
 /// Statements and commits since the store was opened, for the census.
@@ -108,6 +133,14 @@ pub trait Database: Send + Sync {
     /// again, such as that of a benchmark.
     fn forget_scheduler(&self) -> Result<()>;
 
+    /// Whether sessions can claim rows side by side: lock those of their choice, and pass over those that others hold.
+    ///
+    /// # Errors
+    /// What the database reports when it is asked.
+    fn claims_rows(&self) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Statements and commits so far.
     fn counts(&self) -> StatementCounts;
 
@@ -128,6 +161,7 @@ pub trait Session:
     + VersionRows
     + OrphanRows
     + PlacementRows
+    + DefinitionRows
     + ClusterRows
     + NodeRows
 {
@@ -214,6 +248,9 @@ pub trait TriggerRows {
     fn reset_triggers(&mut self, triggers: &[(TriggerKey, TriggerState, Option<i64>)]) -> Result<()>;
     /// Triggers in state `WAITING` that are due, earliest first, higher priority first among equals; with their jobs.
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>>;
+    /// Those of these triggers that are `WAITING` for these times and that nobody else holds. They are held from then on:
+    /// nobody can change them before the transaction ends.
+    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>>;
     /// The earliest time at which [`TriggerRows::due`] would find something, whatever its limits in time.
     fn earliest_due(
         &mut self,
@@ -404,6 +441,16 @@ pub trait PlacementRows {
     fn delete_limit(&mut self, group: &str) -> Result<bool>;
     /// How many fires of jobs of these groups are executing, by instance.
     fn runs_of_groups(&mut self, groups: &[String]) -> Result<Vec<GroupRuns>>;
+}
+
+/// Rows of our side tables of definitions in code.
+pub trait DefinitionRows {
+    /// Every definition that was noted, in order of the jobs.
+    fn definitions(&mut self) -> Result<Vec<DefinitionRow>>;
+    /// Notes definitions in the place of those that were noted for the same jobs.
+    fn put_definitions(&mut self, rows: &[DefinitionRow]) -> Result<()>;
+    /// Forgets the definitions of these jobs.
+    fn delete_definitions(&mut self, jobs: &[JobKey]) -> Result<()>;
 }
 
 /// Rows of `SCHEDULER_STATE` and our side table of instances.

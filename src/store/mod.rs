@@ -21,11 +21,15 @@ mod sql;
 mod transaction;
 mod upkeep;
 
+pub use crate::rules::definitions::WhyLeft;
 pub use database::{
-    Begin, CalendarRows, ClusterRows, Database, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock, NodeRows,
-    OrphanRows, Owner, PlacementRows, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    Begin, CalendarRows, ClusterRows, Database, DefinitionRows, ExecutionRows, FiredRows, HistoryRows, JobRows, Lock,
+    NodeRows, OrphanRows, Owner, PlacementRows, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
-pub use definitions::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Imported, Request, Taken, TriggerSummary};
+pub use definitions::{
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
+    Taken, TriggerSummary,
+};
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,
     MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
@@ -51,11 +55,11 @@ pub use crate::rules::invariants::{Violation, violations};
 pub use crate::rules::placement::{NodeIdentity, Refusal};
 
 use crate::clock::Clock;
-use crate::settings::HistoryRecord;
+use crate::settings::{HistoryRecord, PollingStrategy};
 use crate::trigger::TriggerOrder;
 use chrono_tz::Tz;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// The marker in `PAUSED_TRIGGER_GRPS` that pauses every group, also those to come.
@@ -83,6 +87,8 @@ pub struct StoreSettings {
     pub own_types_beside_quartz: bool,
     /// `carnelian.jobStore.triggerOrder`: which of the due triggers is acquired first. Default: the earliest.
     pub trigger_order: TriggerOrder,
+    /// `carnelian.jobStore.pollingStrategy`: how due triggers are taken beside other nodes. Default: under the lock.
+    pub polling_strategy: PollingStrategy,
     /// `carnelian.cluster.takeoverDelay`: how long after a conviction its work is left alone. Default 0.
     pub takeover_delay: Duration,
     /// `carnelian.history.record`: which fires are written into the history. Default all.
@@ -105,6 +111,7 @@ impl Default for StoreSettings {
             checkin_tolerance: Duration::from_millis(7500),
             own_types_beside_quartz: false,
             trigger_order: TriggerOrder::default(),
+            polling_strategy: PollingStrategy::default(),
             takeover_delay: Duration::ZERO,
             history_record: HistoryRecord::All,
             history_retention: Duration::from_secs(7 * 24 * 3600),
@@ -126,6 +133,8 @@ pub struct JobStore {
     dead_fires: Option<Arc<dyn DeadFireHandler>>,
     /// Whether a node of Quartz was registered at the last look.
     beside_quartz: Arc<AtomicBool>,
+    /// How many claims of due triggers there have been.
+    claims: Arc<AtomicU32>,
     /// What is known of job types, by the node that this is the store of.
     known: Arc<parking_lot::RwLock<job_types::Known>>,
     /// What is known of where work may run, by the node that this is the store of.
@@ -142,6 +151,7 @@ impl JobStore {
             decoded_calendars: Arc::default(),
             dead_fires: None,
             beside_quartz: Arc::default(),
+            claims: Arc::default(),
             known: Arc::default(),
             placed: Arc::default(),
         }
@@ -156,6 +166,19 @@ impl JobStore {
     /// and none in our side table. Always false in a store that no node checks in with.
     pub fn is_beside_quartz(&self) -> bool {
         self.beside_quartz.load(Ordering::Relaxed)
+    }
+
+    /// How due triggers are taken at present: what the settings say, or [`PollingStrategy::Lock`] beside a node of Quartz and
+    /// on a database without `SKIP LOCKED`.
+    ///
+    /// # Errors
+    /// What the database reports when it is asked, once, what it can do.
+    pub fn polling_strategy(&self) -> crate::Result<PollingStrategy> {
+        let wanted = self.settings.polling_strategy;
+        if wanted == PollingStrategy::Lock || self.is_beside_quartz() || !self.database.claims_rows()? {
+            return Ok(PollingStrategy::Lock);
+        }
+        Ok(wanted)
     }
 
     fn note_members(&self, members: &[row::InstanceRow]) {

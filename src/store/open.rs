@@ -47,6 +47,7 @@ fn store_settings(settings: &Settings) -> StoreSettings {
         checkin_tolerance: store.checkin_misfire_threshold,
         own_types_beside_quartz: settings.cluster.own_types_beside_quartz,
         trigger_order: store.trigger_order,
+        polling_strategy: store.polling_strategy,
         takeover_delay: settings.cluster.takeover_delay,
         history_record: settings.history.record,
         history_retention: settings.history.retention,

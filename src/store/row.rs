@@ -1,10 +1,12 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
+mod definition;
 mod history;
 mod node;
 mod placement;
 mod snapshot;
 
+pub use definition::DefinitionRow;
 pub use history::{EndRow, HistoryFilter, HistoryRow};
 pub use node::NodeRow;
 pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow};
@@ -418,6 +420,8 @@ pub struct DueQuery<'a> {
     pub versions: &'a TypeVersions,
     /// What is left to others for now.
     pub left: &'a LeftAlone,
+    /// Only these triggers, if given.
+    pub among: Option<&'a [TriggerKey]>,
     /// Which come first.
     pub order: TriggerOrder,
     /// The store's time: with [`TriggerOrder::PriorityThenTime`] what is not due yet comes after all that is.

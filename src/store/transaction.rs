@@ -91,7 +91,7 @@ impl JobStore {
         loop {
             tries += 1;
             let mut answer = false;
-            match self.once(purpose, begin, &mut |s| {
+            match self.once(purpose, begin.to_ask(), &mut |s| {
                 answer = happened(s)?;
                 Ok(())
             }) {

@@ -93,3 +93,22 @@ fn jobs_of_a_type_get_another() {
     assert_eq!(ran.err, "");
     assert_eq!(node.stop(), Some(0));
 }
+
+/// LT-102: what a program has defined in code is listed with its source.
+#[test]
+fn definitions_of_programs_are_listed() {
+    use carnelian::{JobDefinition, JobDetail, JobKey, Scheduler};
+    let place = Place::new();
+    let config = place.path("carnelian.properties");
+    write_config(&config, "carnelian.definitions.source=billing\n");
+    place.fine("migrate");
+    assert!(place.fine("definitions").contains("no program has defined jobs"));
+    let job = JobDetail::builder(JobKey::new("g", "nightly"), "command").build().unwrap();
+    let defined = JobDefinition::new(job).cron("0 0 3 * * ?").unwrap().revision(4);
+    let scheduler = Scheduler::builder().settings_file(&config).define(defined).build().unwrap();
+    scheduler.sync_definitions().unwrap();
+    let listed = place.json("definitions");
+    assert_eq!((text(&listed[0], "job"), text(&listed[0], "source")), ("g.nightly", "billing"));
+    assert_eq!((&listed[0]["revision"], &listed[0]["triggers"]), (&json!(4), &json!(["g.nightly"])));
+    assert!(place.fine("definitions").contains("g.nightly"));
+}

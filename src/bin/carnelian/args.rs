@@ -77,6 +77,8 @@ pub enum Command {
     /// The nodes with their last check-in, or one of them with everything it says of itself; exit code 1 if it is not
     /// there or silent
     Cluster(Cluster),
+    /// The jobs that programs have defined in code, and which program has defined each
+    Definitions,
     /// Jobs that no live node can run, since when, and why; exit code 1 if it cannot be told
     Orphans(Orphans),
     /// Why a trigger is not running right now, or when it will

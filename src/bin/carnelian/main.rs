@@ -8,6 +8,7 @@ mod cluster;
 mod command;
 mod config;
 mod cron;
+mod defined;
 mod definition;
 mod doctor;
 mod explain;
@@ -65,6 +66,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
         Command::Cluster(which) => nodes::cluster(&config.open()?, output, which),
+        Command::Definitions => defined::run(&config.open()?, output),
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),

@@ -162,7 +162,7 @@ impl JobStore {
 
     /// Whether a stored trigger is what a file says, seen through the table. What it has done so far does not count,
     /// nor does a start that the file leaves open.
-    fn is_same(&self, stored: &Trigger, fresh: &Trigger, start: Start) -> bool {
+    pub(super) fn is_same(&self, stored: &Trigger, fresh: &Trigger, start: Start) -> bool {
         let mut like = fresh.clone();
         (like.next_ms, like.previous_ms) = (stored.next_ms, stored.previous_ms);
         if !matches!(start, Start::At(_)) {
@@ -202,7 +202,7 @@ impl JobStore {
     }
 
     /// Whether a job is stored just so, seen through the table; data that belongs to its runs does not count.
-    fn is_stored(&self, s: &mut dyn Session, detail: &JobDetail) -> Result<bool> {
+    pub(super) fn is_stored(&self, s: &mut dyn Session, detail: &JobDetail) -> Result<bool> {
         let Some(mut stored) = s.job(&detail.key)?.and_then(|row| self.job_detail(&row).ok()) else { return Ok(false) };
         if detail.persist_job_data_after_execution {
             stored.data = detail.data.clone();

@@ -4,14 +4,17 @@ mod backfill;
 mod calendars;
 mod foreign;
 mod import;
+mod in_code;
 mod listing;
 mod pausing;
 mod requests;
 mod scheduling;
 mod standing;
+mod survey;
 
 pub use backfill::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire};
 pub use import::Imported;
+pub use in_code::{DefinitionReport, OrphanedDefinitions};
 pub use requests::{Request, Taken};
 
 use crate::key::{JobKey, TriggerKey};

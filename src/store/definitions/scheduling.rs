@@ -226,7 +226,7 @@ impl JobStore {
         take_back_reservations(s, &later.map(|row| row.job).collect::<Vec<_>>())
     }
 
-    fn put_trigger(&self, s: &mut dyn Session, trigger: Trigger, replace: bool) -> Result<Trigger> {
+    pub(super) fn put_trigger(&self, s: &mut dyn Session, trigger: Trigger, replace: bool) -> Result<Trigger> {
         let job = s.job(&trigger.job_key)?.ok_or_else(|| Error::NotFound {
             what: "job",
             key: trigger.job_key.to_string(),

@@ -1,17 +1,19 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
+use super::claim::Again;
 use super::fire::{Firable, Firing, fire_id};
 use super::overlap::{Passed, is_written, pass};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::rules::acquisition::Batch;
+use crate::rules::acquisition::{Batch, order};
+use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
 use crate::store::placement::Gate;
 use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Selection};
 use crate::store::transaction::overtaken;
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Overlap, Transition, Trigger};
 use std::collections::BTreeSet;
 
@@ -37,16 +39,32 @@ impl JobStore {
 
     /// Takes due triggers: those due now are fired, those due within the look-ahead are reserved.
     ///
-    /// One transaction under `TRIGGER_ACCESS`. It draws its fences only if `owner` is still registered, so that a node
-    /// that was declared dead cannot take anything. If the commit's answer is lost, the fired rows tell.
+    /// One transaction under `TRIGGER_ACCESS`, unless the [`PollingStrategy`] is another than the default. It draws its
+    /// fences only if `owner` is still registered, so that a node that was declared dead cannot take anything. If the
+    /// commit's answer is lost, the fired rows tell.
     ///
     /// # Errors
     /// [`Error::Fenced`] if `owner` is not registered under this incarnation: it was declared dead.
     pub fn acquire(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
+        // If the database does not say what it can do, the lock is right on any of them.
+        match self.polling_strategy().unwrap_or_default() {
+            PollingStrategy::Lock => self.take(owner, request, None),
+            PollingStrategy::Fetch => self.fetch(owner, request, false),
+            PollingStrategy::LockAndFetch => self.fetch(owner, request, true),
+        }
+    }
+
+    /// Takes due triggers under the lock; of those that were seen before, if that was looked for.
+    pub(super) fn take(
+        &self,
+        owner: &Owner,
+        request: &AcquireRequest<'_>,
+        seen: Option<&Again<'_>>,
+    ) -> Result<Acquisition> {
         self.retrying(
             "acquire triggers",
-            Begin::Locking(Lock::TriggerAccess),
-            |s| self.acquire_in(s, owner, request),
+            Begin::BesideClaims,
+            |s| self.acquire_in(s, owner, request, seen),
             &mut |s, acquisition| {
                 let id =
                     acquisition.fired.first().map(|f| &f.fire_id).or(acquisition.reserved.first().map(|r| &r.fire_id));
@@ -58,14 +76,21 @@ impl JobStore {
         )
     }
 
-    fn acquire_in(&self, s: &mut dyn Session, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
+    fn acquire_in(
+        &self,
+        s: &mut dyn Session,
+        owner: &Owner,
+        request: &AcquireRequest<'_>,
+        seen: Option<&Again<'_>>,
+    ) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
         let mut gate = self.gate(s, &owner.instance, now_ms)?;
         if gate.is_shut() {
             return Ok(acquisition);
         }
-        let (chosen, passed) = self.choose(s, &mut gate, now_ms, request, &mut acquisition)?;
+        let among = seen.map(|again| again.keys(s)).transpose()?;
+        let (chosen, passed) = self.choose(s, &mut gate, now_ms, request, among.as_deref(), &mut acquisition)?;
         let mut taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;
         if taken.is_empty() && passed.is_empty() {
@@ -147,25 +172,27 @@ impl JobStore {
     /// Reads candidates page by page until the batch is full: a page may hold nothing but triggers of one job that may
     /// run only once at a time, or triggers that nobody can read. What is due and may not fire by a policy of its own is
     /// passed over.
-    fn choose(
+    pub(super) fn choose(
         &self,
         s: &mut dyn Session,
         gate: &mut Gate<'_>,
         now_ms: i64,
         request: &AcquireRequest<'_>,
+        among: Option<&[TriggerKey]>,
         acquisition: &mut Acquisition,
     ) -> Result<(Vec<Firable>, Vec<Passed>)> {
         let mut calendars = Calendars::default();
         let mut batch = Batch::new(request.max, request.quarantined);
         let (mut taken, mut passed) = (Vec::new(), Vec::new());
-        let limit = request.max.max(1);
+        let limit = among.map_or(request.max, <[_]>::len).max(1);
         let reader = self.reader();
         let mut seen = 0;
-        for _ in 0..MAX_PAGES {
+        for _ in 0..among.map_or(MAX_PAGES, |_| 1) {
             if batch.is_full() {
                 break;
             }
-            let candidates = s.due(&DueQuery {
+            let mut candidates = s.due(&DueQuery {
+                among,
                 order: self.settings.trigger_order,
                 now_ms,
                 no_later_than_ms: now_ms.saturating_add(request.look_ahead_ms.max(request.fire_ahead_ms)),
@@ -178,6 +205,8 @@ impl JobStore {
             })?;
             let found = candidates.len();
             seen += found;
+            // Among equals a database has an order of its own.
+            candidates.sort_by(|a, b| order(self.settings.trigger_order, now_ms, &a.trigger, &b.trigger));
             let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
             self.read_calendars(s, &mut calendars, names)?;
             for candidate in candidates {

@@ -6,7 +6,7 @@ use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::job_types::take_back_reservations;
 use crate::store::row::{EndRow, JobVersionRow, Selection, TriggerRow};
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ impl JobStore {
         let over: Vec<_> = completions.iter().filter(|c| c.rerun.is_none()).map(|c| c.fire_id.clone()).collect();
         self.retrying(
             "complete fires",
-            Begin::Locking(Lock::TriggerAccess),
+            Begin::BesideClaims,
             |s| self.complete_in(s, completions),
             // Rows of a registered owner are deleted by nobody else, but for fires that fell silent: if they are gone, and
             // nobody has recovered one of them, it was this transaction.

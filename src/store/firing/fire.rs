@@ -13,7 +13,7 @@ use crate::store::row::{Advance, Candidate, FiredRow, FiredState, Selection};
 use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::upkeep::recovery_keys;
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl JobStore {
         }
         self.retrying(
             "fire triggers",
-            Begin::Locking(Lock::TriggerAccess),
+            Begin::BesideClaims,
             |s| self.fire_in(s, owner, reservations),
             &mut |s, brought| match brought.fired.first() {
                 Some(bundle) => Ok(!s.existing_fired(std::slice::from_ref(&bundle.fire_id))?.is_empty()),

@@ -2,6 +2,7 @@
 
 mod acquire;
 mod checkpoint;
+mod claim;
 mod complete;
 mod fire;
 mod overlap;
@@ -61,6 +62,12 @@ pub struct Acquisition {
     pub waiting: Vec<TriggerKey>,
     /// Executing fires that are to be asked to stop, on whichever node they are.
     pub cancelled: Vec<String>,
+    /// Whether a part of it failed: fires may have begun of which this does not tell. See [`JobStore::recover_forgotten`].
+    ///
+    /// [`JobStore::recover_forgotten`]: crate::store::JobStore::recover_forgotten
+    pub is_in_doubt: bool,
+    /// How many triggers that were seen to be due another node was faster to take. There may be more.
+    pub overtaken: usize,
     /// Triggers that will not fire again, since their last times were left out.
     pub finalized: Vec<TriggerKey>,
 }

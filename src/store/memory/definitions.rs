@@ -287,11 +287,21 @@ impl TriggerRows for MemorySession<'_> {
         self.reads()?;
         let (no_later_than_ms, misfired_before_ms) = (query.no_later_than_ms, query.misfired_before_ms);
         let mut rows = self.waiting(no_later_than_ms, misfired_before_ms, query.job_types, query.versions, query.left);
+        rows.retain(|t| query.among.is_none_or(|keys| keys.contains(&t.key)));
         if query.order == TriggerOrder::PriorityThenTime {
             // They are in order of time.
             rows.sort_by_key(|t| (t.next_ms > Some(query.now_ms), Reverse(t.priority)));
         }
         Ok(rows.into_iter().skip(query.offset).take(query.limit).filter_map(|t| self.candidate(t)).collect())
+    }
+
+    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {
+        self.reads()?;
+        let waits = |(key, next_ms): &&(TriggerKey, i64)| {
+            let row = self.tables.triggers.get(key);
+            row.is_some_and(|t| t.state == TriggerState::Waiting.name() && t.next_ms == Some(*next_ms))
+        };
+        Ok(triggers.iter().filter(waits).map(|(key, _)| key.clone()).collect())
     }
 
     fn earliest_due(

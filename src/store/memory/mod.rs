@@ -1,6 +1,7 @@
 //! `MemoryDatabase`: the rows of a scheduler in this process, for tests and for work that need not survive it.
 
 mod calendars;
+mod defined;
 mod definitions;
 mod executions;
 mod fires;
@@ -13,8 +14,8 @@ mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, FiredRow, HistoryRow, InstanceRow, JobRow,
-    JobTypeRow, JobVersionRow, LimitRow, NodeRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, DefinitionRow, FiredRow, HistoryRow, InstanceRow,
+    JobRow, JobTypeRow, JobVersionRow, LimitRow, NodeRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -57,6 +58,7 @@ struct Tables {
     orphans: Journaled<JobKey, OrphanRow>,
     bars: Journaled<(String, BarKind), BarRow>,
     limits: Journaled<String, LimitRow>,
+    defined: Journaled<JobKey, DefinitionRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -81,6 +83,7 @@ impl Tables {
         self.orphans.commit();
         self.bars.commit();
         self.limits.commit();
+        self.defined.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -104,6 +107,7 @@ impl Tables {
         self.orphans.roll_back();
         self.bars.roll_back();
         self.limits.roll_back();
+        self.defined.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }
@@ -139,10 +143,7 @@ impl Database for MemoryDatabase {
         let mut tables = self.tables.lock();
         // What a transaction that panicked has left behind.
         tables.roll_back();
-        let held = match begin {
-            Begin::Locking(lock) => Some(lock),
-            _ => None,
-        };
+        let held = begin.lock();
         let mut session = MemorySession { database: self, tables: &mut tables, purpose, now_ms: None, held };
         let worked = work(&mut session);
         if let Err(error) = worked {

@@ -59,6 +59,11 @@ impl JobStore {
         self.placed.write().view = Arc::new(view);
     }
 
+    /// Whether there is a limit for the group.
+    pub(in crate::store) fn has_limit(&self, group: &str) -> bool {
+        self.placed.read().view.limits.iter().any(|limit| limit.group == group)
+    }
+
     /// The gate for one transaction. Asks the store for something only if there are limits.
     pub(in crate::store) fn gate(&self, s: &mut dyn Session, instance: &str, now_ms: i64) -> Result<Gate<'_>> {
         let me = self.identity(instance);

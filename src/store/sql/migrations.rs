@@ -85,6 +85,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0012_placement/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0012_placement/up.sql"),
     },
+    Script {
+        version: "0017_definitions",
+        makes: "the side tables of definitions in code",
+        sqlite: include_str!("../../../migrations/sqlite/0017_definitions/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0017_definitions/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0017_definitions/up.sql"),
+    },
 ];
 
 struct Script {
@@ -140,6 +147,8 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_JOB_TYPES",
     "CN_JOB_VERSIONS",
     "CN_ORPHANS",
+    "CN_DEFINITIONS",
+    "CN_DEFINED_TRIGGERS",
 ];
 
 #[derive(QueryableByName)]

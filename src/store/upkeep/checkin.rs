@@ -58,7 +58,7 @@ impl JobStore {
             if let Some(node) = node.filter(|_| registered) {
                 s.put_node(&nodes::row(&owner.instance, node, now_ms))?;
             }
-            answer = (registered, self.look(s, now_ms)?);
+            answer = (registered, self.look_around(s, now_ms)?);
             Ok(())
         })?;
         Ok(answer)
@@ -70,7 +70,7 @@ impl JobStore {
         let mut seen = Seen::default();
         self.once("look at the cluster", Begin::Reading, &mut |s| {
             let now_ms = s.now_ms()?;
-            seen = self.look(s, now_ms)?;
+            seen = self.look_around(s, now_ms)?;
             Ok(())
         })?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
@@ -102,7 +102,7 @@ impl JobStore {
                 s.put_node(&nodes::row(&me.instance, node, now_ms))?;
             }
             published = self.publish_in(s, &me.instance)?;
-            seen = self.look(s, now_ms)?;
+            seen = self.look_around(s, now_ms)?;
             Ok(())
         })?;
         me.incarnation = Some(incarnation);
@@ -175,7 +175,7 @@ impl JobStore {
     }
 
     /// Everybody's rows, and what keeps nodes from work.
-    fn look(&self, s: &mut dyn Session, now_ms: i64) -> Result<Seen> {
+    fn look_around(&self, s: &mut dyn Session, now_ms: i64) -> Result<Seen> {
         let instances = s.instances()?;
         Ok(Seen {
             now_ms,

@@ -9,6 +9,7 @@ mod beside_quartz;
 mod calendars;
 mod completion;
 mod contract;
+mod definitions;
 #[cfg(feature = "test-util")]
 mod faults;
 mod fencing;
@@ -27,6 +28,7 @@ mod overlap;
 mod pausing;
 mod placement;
 mod policies;
+mod polling;
 mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;

@@ -4,6 +4,8 @@
 //! wrote it in capitals.
 
 mod calendars;
+mod claims;
+mod definitions;
 mod executions;
 mod fired;
 mod history;

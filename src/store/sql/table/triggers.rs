@@ -64,7 +64,7 @@ fn waiting() -> String {
 const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sched_name = t.sched_name \
      AND j.job_name = t.job_name AND j.job_group = t.job_group";
 
-const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
+pub(super) const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 
 impl SqlSession<'_, '_> {
     /// Candidates from `triggers`, which is a table or a query in brackets.
@@ -330,20 +330,30 @@ impl TriggerRows for SqlSession<'_, '_> {
                 &[query.now_ms],
             ),
         };
-        let head = format!(
-            "(SELECT * FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_left} ORDER BY {order} LIMIT ? OFFSET ?)",
-            waiting()
-        );
-        let text = format!("{} ORDER BY {order}", self.candidates_from(&head));
-        let mut values = vec![self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()];
-        values.extend(types);
-        values.extend(left);
-        values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
-        values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
-        values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
-        values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
-        let rows: Vec<CandidateRow> = self.load(&text, &values)?;
+        let mut rows: Vec<CandidateRow> = Vec::new();
+        for (triggers, among, keys) in self.searched(query.among) {
+            let head = format!(
+                "(SELECT t.* FROM {triggers} WHERE {} AND {of_types}{not_left}{among} ORDER BY {order} LIMIT ? OFFSET ?)",
+                waiting()
+            );
+            let text = format!("{} ORDER BY {order}", self.candidates_from(&head));
+            let (before, after) = keys;
+            let mut values = before;
+            values.extend([self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()]);
+            values.extend(types.iter().cloned());
+            values.extend(left.iter().cloned());
+            values.extend(after);
+            values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
+            values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
+            values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
+            values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
+            rows.extend(self.load::<CandidateRow>(&text, &values)?);
+        }
         self.with_kinds(rows)
+    }
+
+    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {
+        self.hold_free_rows(triggers)
     }
 
     fn earliest_due(

@@ -1,0 +1,171 @@
+//! `JobDefinition`: a job with its triggers, as a program says in its code that they shall be.
+
+use super::JobDetail;
+use crate::error::{Error, Result};
+use crate::trigger::{CronSchedule, Schedule, Trigger};
+
+/// What is done when what is stored differs from what the code says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnChange {
+    /// It is stored again when the *code* has changed since it was last stored. What an operator has changed in between
+    /// stays until then.
+    #[default]
+    Update,
+    /// It is stored when it is missing, and never touched afterwards.
+    Keep,
+    /// It is stored again whenever it differs from the code, also after an operator has changed it. Not for triggers that
+    /// come to an end: they would begin anew.
+    Enforce,
+}
+
+/// A job with its triggers, as the code says they shall be: stored if missing, updated if the code has changed.
+///
+/// Given to [`SchedulerBuilder::define`](crate::SchedulerBuilder::define), it is stored when the scheduler starts (unless
+/// [`JobDefinition::auto_register`] says otherwise), by whichever node comes first; the others find it done. The job is
+/// durable, so that it stays when its last trigger has ended. A trigger that is paused stays so when it is updated.
+///
+/// Quartz has job files and annotations for this; LogiTask its `@Task`.
+///
+/// ```
+/// use carnelian::{JobDefinition, JobDetail, JobKey, Scheduler};
+///
+/// let job = JobDetail::builder(JobKey::new("billing", "nightly"), "billing.close_day").requests_recovery(true).build()?;
+/// let nightly = JobDefinition::new(job).cron("0 30 2 * * ?")?.revision(2);
+/// let scheduler = Scheduler::builder()
+///     .job_fn("billing.close_day", |_| Ok(()))
+///     .define(nightly)
+///     .build()?;
+/// let report = scheduler.sync_definitions()?;
+/// assert_eq!(report.inserted, [JobKey::new("billing", "nightly")]);
+/// assert!(scheduler.sync_definitions()?.changed_nothing());
+/// # Ok::<(), carnelian::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "it does nothing until a scheduler gets it"]
+pub struct JobDefinition {
+    pub(crate) job: JobDetail,
+    pub(crate) triggers: Vec<Trigger>,
+    pub(crate) on_change: OnChange,
+    pub(crate) revision: u32,
+    pub(crate) auto_register: bool,
+}
+
+impl JobDefinition {
+    /// A job without triggers, as far as the code is concerned.
+    pub fn new(job: JobDetail) -> Self {
+        let job = JobDetail { durable: true, ..job };
+        Self { job, triggers: Vec::new(), on_change: OnChange::default(), revision: 0, auto_register: true }
+    }
+
+    /// Adds a trigger of the job's own name and group, by a cron expression in the scheduler's zone.
+    ///
+    /// # Errors
+    /// [`Error::Cron`] for an expression that cannot be read.
+    pub fn cron(self, expression: &str) -> Result<Self> {
+        self.schedule(CronSchedule::new(expression)?)
+    }
+
+    /// Adds a trigger of the job's own name and group.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name that no table can hold.
+    pub fn schedule(self, schedule: impl Into<Schedule>) -> Result<Self> {
+        let (group, name) = (self.job.key.group(), self.job.key.name());
+        let key = crate::key::TriggerKey::new(group, name);
+        let trigger = Trigger::builder(key, self.job.key.clone()).schedule(schedule).build()?;
+        Ok(self.trigger(trigger))
+    }
+
+    /// Adds a trigger; it is for this job, whatever it says.
+    pub fn trigger(mut self, trigger: Trigger) -> Self {
+        self.triggers.push(Trigger { job_key: self.job.key.clone(), ..trigger });
+        self
+    }
+
+    /// What is done when what is stored differs. Default: [`OnChange::Update`].
+    pub fn on_change(mut self, on_change: OnChange) -> Self {
+        self.on_change = on_change;
+        self
+    }
+
+    /// A number that grows with changes of the definition. Where a later one is stored, this one is left alone: so, in a
+    /// rolling upgrade, a node of the old program that starts again does not undo what the new one has stored. Default: 0.
+    pub fn revision(mut self, revision: u32) -> Self {
+        self.revision = revision;
+        self
+    }
+
+    /// Whether it is stored when the scheduler starts; otherwise only by
+    /// [`Scheduler::sync_definitions`](crate::Scheduler::sync_definitions). Default: yes.
+    pub fn auto_register(mut self, yes: bool) -> Self {
+        self.auto_register = yes;
+        self
+    }
+
+    /// The job.
+    pub fn job(&self) -> &JobDetail {
+        &self.job
+    }
+
+    /// Its triggers.
+    pub fn triggers(&self) -> &[Trigger] {
+        &self.triggers
+    }
+
+    /// Checks what can be checked without a store.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.job.check()?;
+        for trigger in &self.triggers {
+            trigger.check()?;
+            if self.triggers.iter().filter(|other| other.key == trigger.key).count() > 1 {
+                let why = format!(
+                    "the definition of job `{}` has trigger `{}` twice: give each a name of its own",
+                    self.job.key, trigger.key
+                );
+                return Err(Error::Refused(why));
+            }
+        }
+        Ok(())
+    }
+
+    /// What tells this form of the definition from others. Another version of this crate may tell it otherwise, which
+    /// costs one needless look at what is stored.
+    pub(crate) fn hash(&self) -> String {
+        format!("{:016x}", fnv1a(format!("{:?}{:?}", self.job, self.triggers).as_bytes()))
+    }
+}
+
+/// FNV-1a of 64 bits: the same on every machine, unlike the hashes of the standard library.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{JobKey, TriggerKey};
+
+    fn job() -> JobDetail {
+        JobDetail::builder(JobKey::new("g", "n"), "t").build().unwrap()
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_job_and_its_triggers() {
+        let defined = JobDefinition::new(job()).cron("0 0 3 * * ?").unwrap();
+        let same = JobDefinition::new(job()).cron("0 0 3 * * ?").unwrap().revision(7).auto_register(false);
+        assert_eq!(defined.hash(), same.hash());
+        assert_ne!(defined.hash(), JobDefinition::new(job()).cron("0 0 4 * * ?").unwrap().hash());
+        let described = job().to_builder().description("x").build().unwrap();
+        assert_ne!(defined.hash(), JobDefinition::new(described).cron("0 0 3 * * ?").unwrap().hash());
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn a_trigger_belongs_to_its_definition_and_has_a_name_of_its_own() {
+        let other = Trigger::builder(TriggerKey::new("g", "n"), JobKey::new("g", "other")).build().unwrap();
+        let twice = JobDefinition::new(job()).trigger(other.clone()).trigger(other);
+        assert!(twice.triggers.iter().all(|trigger| trigger.job_key == *twice.job.key()));
+        assert!(twice.check().unwrap_err().to_string().contains("`g.n` twice"));
+        assert!(twice.job().is_durable());
+    }
+}

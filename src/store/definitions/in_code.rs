@@ -1,0 +1,228 @@
+//! Definitions in code: what programs say of their jobs is stored, updated, and remembered by who said it.
+
+use super::survey::{Found, Judged, Survey, is_noted};
+use crate::error::{Error, Result};
+use crate::job::JobDefinition;
+use crate::key::{JobKey, TriggerKey, check_name};
+use crate::rules::definitions::{Decision, WhyLeft};
+use crate::store::row::{DefinitionRow, Selection, TriggerRow};
+use crate::store::{JobStore, Session};
+use crate::trigger::{Trigger, TriggerState};
+use std::collections::BTreeSet;
+
+/// What becomes of jobs that were defined in code once and are no longer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OrphanedDefinitions {
+    /// They are named in the report and stay.
+    #[default]
+    Report,
+    /// They are deleted with their triggers; runs in progress end as usual. Not where programs of several versions share a
+    /// source: each would delete what only the other has.
+    Delete,
+}
+
+/// What was made of definitions in code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DefinitionReport {
+    /// Jobs that were missing and are stored now.
+    pub inserted: Vec<JobKey>,
+    /// Jobs that were stored again, or whose triggers were.
+    pub updated: Vec<JobKey>,
+    /// Jobs that were left alone, and why.
+    pub left: Vec<(JobKey, WhyLeft)>,
+    /// Jobs that this source has defined once and does not any more.
+    pub orphaned: Vec<JobKey>,
+    /// Those of them that were deleted.
+    pub deleted: Vec<JobKey>,
+    /// What could not be done as the code says: triggers that have no fire time left.
+    pub remarks: Vec<String>,
+}
+
+impl DefinitionReport {
+    /// Whether everything was as the code says, or was to be left alone.
+    pub fn changed_nothing(&self) -> bool {
+        self.inserted.is_empty() && self.updated.is_empty() && self.deleted.is_empty()
+    }
+
+    pub(super) fn add(&mut self, job: &JobKey, decision: Decision) {
+        match decision {
+            Decision::Insert => self.inserted.push(job.clone()),
+            Decision::Update => self.updated.push(job.clone()),
+            Decision::Leave(why) => self.left.push((job.clone(), why)),
+        }
+    }
+}
+
+impl JobStore {
+    /// Stores what is missing of the definitions of a program, and what has changed, all or nothing; `source` names the
+    /// program, so that what it no longer defines can be told from what others do. With `plan_only` nothing is stored: the
+    /// report says what would be.
+    ///
+    /// A definition that is the same as when it was stored costs no lock.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a job that another source defines, for a trigger that belongs to another job, and for keys
+    /// that are given twice; what [`JobStore::schedule`] refuses. Nothing is stored then.
+    pub fn sync_definitions(
+        &self,
+        source: &str,
+        definitions: &[JobDefinition],
+        orphaned: OrphanedDefinitions,
+        plan_only: bool,
+    ) -> Result<DefinitionReport> {
+        self.sync_some_definitions(source, definitions, |_| true, orphaned, plan_only)
+    }
+
+    /// The same for those of the definitions that are `meant`; the others are known and left alone.
+    pub(crate) fn sync_some_definitions(
+        &self,
+        source: &str,
+        definitions: &[JobDefinition],
+        meant: impl Fn(&JobDefinition) -> bool,
+        orphaned: OrphanedDefinitions,
+        plan_only: bool,
+    ) -> Result<DefinitionReport> {
+        check_name("source of definitions", source)?;
+        check(definitions)?;
+        let survey = Survey { source, definitions, meant: &meant };
+        let (planned, is_noted) = self.read("look at definitions", |s| {
+            let found = survey.run(self, s)?;
+            Ok((found.report(), found.is_noted()))
+        })?;
+        let deletes = orphaned == OrphanedDefinitions::Delete && !planned.orphaned.is_empty();
+        if plan_only || (planned.changed_nothing() && is_noted && !deletes) {
+            return Ok(planned);
+        }
+        self.write("store definitions", |s| {
+            // Another node may have been faster.
+            let found = survey.run(self, s)?;
+            let mut report = found.report();
+            self.put_definitions_found(s, source, &found, &mut report)?;
+            if orphaned == OrphanedDefinitions::Delete {
+                self.delete_jobs_in(s, &report.orphaned)?;
+                s.delete_definitions(&report.orphaned)?;
+                report.deleted = report.orphaned.clone();
+            }
+            Ok(report)
+        })
+    }
+
+    /// What programs have defined in code, in order of the jobs.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn definitions(&self) -> Result<Vec<DefinitionRow>> {
+        self.read("read definitions", |s| s.definitions())
+    }
+
+    fn put_definitions_found(
+        &self,
+        s: &mut dyn Session,
+        source: &str,
+        found: &Found<'_>,
+        report: &mut DefinitionReport,
+    ) -> Result<()> {
+        let now_ms = s.now_ms()?;
+        let mut noted = Vec::new();
+        for Judged { definition, decision, before, is_job_same, differing } in &found.judged {
+            match decision {
+                Decision::Leave(WhyLeft::NewerStored | WhyLeft::ChangedByHand) => continue,
+                Decision::Leave(_) if is_noted(definition, before.as_ref()) => continue,
+                Decision::Leave(_) => {}
+                Decision::Insert | Decision::Update => {
+                    if !is_job_same {
+                        self.put_jobs(s, std::iter::once(&definition.job), true)?;
+                    }
+                    self.remove_undefined_triggers(s, definition, before.as_ref())?;
+                    for trigger in differing {
+                        self.put_defined_trigger(s, definition, trigger, report)?;
+                    }
+                }
+            }
+            noted.push(DefinitionRow {
+                job: definition.job.key.clone(),
+                source: source.to_owned(),
+                revision: i64::from(definition.revision),
+                hash: definition.hash(),
+                made_ms: now_ms,
+                triggers: definition.triggers.iter().map(|trigger| trigger.key.clone()).collect(),
+            });
+        }
+        s.delete_definitions(&found.forgotten)?;
+        s.put_definitions(&noted)
+    }
+
+    /// Stores a trigger in the place of its old form. One that was paused stays paused; one that has no fire time left is
+    /// a remark.
+    fn put_defined_trigger(
+        &self,
+        s: &mut dyn Session,
+        definition: &JobDefinition,
+        trigger: &Trigger,
+        report: &mut DefinitionReport,
+    ) -> Result<()> {
+        let keys = std::slice::from_ref(&trigger.key);
+        let before = s.triggers(keys)?.pop();
+        if let Some(other) = before.as_ref().filter(|row| row.job != definition.job.key) {
+            return Err(Error::Refused(format!(
+                "the definition of job `{}` has trigger `{}`, which is stored for job `{}`: choose another name",
+                definition.job.key, trigger.key, other.job
+            )));
+        }
+        match self.put_trigger(s, trigger.clone(), true) {
+            Ok(_) => {}
+            Err(error @ Error::NeverFires { .. }) => {
+                report.remarks.push(format!("left out: {error}"));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        }
+        if before.is_some_and(|row| is_paused(&row)) {
+            let moves =
+                [(TriggerState::Waiting, TriggerState::Paused), (TriggerState::Blocked, TriggerState::PausedBlocked)];
+            s.change_states(Selection::Triggers(keys), &moves, false)?;
+        }
+        Ok(())
+    }
+
+    fn remove_undefined_triggers(
+        &self,
+        s: &mut dyn Session,
+        definition: &JobDefinition,
+        before: Option<&DefinitionRow>,
+    ) -> Result<()> {
+        let is_defined = |key: &TriggerKey| definition.triggers.iter().any(|trigger| trigger.key == *key);
+        let gone: Vec<TriggerKey> =
+            before.into_iter().flat_map(|row| &row.triggers).filter(|key| !is_defined(key)).cloned().collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let own = s.triggers(&gone)?.into_iter().filter(|row| row.job == definition.job.key);
+        let own: Vec<TriggerKey> = own.map(|row| row.key).collect();
+        s.delete_reservations(&own)?;
+        s.delete_triggers(&own, None).map(drop)
+    }
+}
+
+/// Checks what can be checked without the store.
+fn check(definitions: &[JobDefinition]) -> Result<()> {
+    let (mut jobs, mut triggers) = (BTreeSet::new(), BTreeSet::new());
+    for definition in definitions {
+        definition.check()?;
+        let twice = |what: &str, key: &dyn std::fmt::Display| {
+            Err(Error::Refused(format!("{what} `{key}` is defined twice: give each key once")))
+        };
+        if !jobs.insert(&definition.job.key) {
+            return twice("job", &definition.job.key);
+        }
+        if let Some(again) = definition.triggers.iter().find(|trigger| !triggers.insert(&trigger.key)) {
+            return twice("trigger", &again.key);
+        }
+    }
+    Ok(())
+}
+
+fn is_paused(row: &TriggerRow) -> bool {
+    [TriggerState::Paused.name(), TriggerState::PausedBlocked.name()].contains(&row.state.as_str())
+}

@@ -1,0 +1,131 @@
+//! The look at what is stored of the definitions of a program, before any of them is touched.
+
+use super::in_code::DefinitionReport;
+use crate::error::{Error, Result};
+use crate::job::JobDefinition;
+use crate::job_file::Start;
+use crate::key::{JobKey, TriggerKey};
+use crate::rules::definitions::{Decision, Stored, decide};
+use crate::store::row::{DefinitionRow, TriggerRow};
+use crate::store::{JobStore, Session};
+use crate::trigger::{START_WHEN_STORED, Trigger};
+use std::collections::BTreeMap;
+
+/// What is looked for.
+pub(super) struct Survey<'a> {
+    pub source: &'a str,
+    pub definitions: &'a [JobDefinition],
+    /// Which of them are to be stored now.
+    pub meant: &'a dyn Fn(&JobDefinition) -> bool,
+}
+
+/// What was found.
+pub(super) struct Found<'a> {
+    pub judged: Vec<Judged<'a>>,
+    pub orphaned: Vec<JobKey>,
+    /// Jobs that are noted, and neither defined nor stored any more.
+    pub forgotten: Vec<JobKey>,
+}
+
+/// A definition, and what is to become of it.
+pub(super) struct Judged<'a> {
+    pub definition: &'a JobDefinition,
+    pub decision: Decision,
+    pub before: Option<DefinitionRow>,
+    pub is_job_same: bool,
+    /// Its triggers that are stored otherwise, or not at all.
+    pub differing: Vec<&'a Trigger>,
+}
+
+impl<'a> Survey<'a> {
+    pub(super) fn run(&self, store: &JobStore, s: &mut dyn Session) -> Result<Found<'a>> {
+        let noted: BTreeMap<JobKey, DefinitionRow> =
+            s.definitions()?.into_iter().map(|row| (row.job.clone(), row)).collect();
+        let keys: Vec<JobKey> =
+            self.definitions.iter().map(|d| d.job.key.clone()).chain(noted.keys().cloned()).collect();
+        let existing = s.existing_jobs(&crate::key::distinct(keys.iter()))?;
+        let wanted = self.definitions.iter().flat_map(|d| &d.triggers).map(|trigger| trigger.key.clone());
+        let undefined = noted.values().flat_map(|row| row.triggers.iter().cloned());
+        let triggers: Vec<TriggerKey> = wanted.chain(undefined).collect();
+        let triggers: BTreeMap<TriggerKey, TriggerRow> =
+            s.triggers(&crate::key::distinct(triggers.iter()))?.into_iter().map(|row| (row.key.clone(), row)).collect();
+        let mut judged = Vec::with_capacity(self.definitions.len());
+        for definition in self.definitions.iter().filter(|definition| (self.meant)(definition)) {
+            let before = noted.get(&definition.job.key).cloned();
+            self.check_source(before.as_ref())?;
+            judged.push(judge(store, s, definition, before, &existing, &triggers)?);
+        }
+        let is_defined = |job: &JobKey| self.definitions.iter().any(|definition| definition.job.key == *job);
+        let own = noted.into_values().filter(|row| row.source == self.source && !is_defined(&row.job));
+        let (orphaned, forgotten) = own.map(|row| row.job).partition(|job| existing.contains(job));
+        Ok(Found { judged, orphaned, forgotten })
+    }
+
+    fn check_source(&self, before: Option<&DefinitionRow>) -> Result<()> {
+        match before.filter(|row| row.source != self.source) {
+            None => Ok(()),
+            Some(row) => Err(Error::Refused(format!(
+                "job `{}` is defined by `{}` already, and now by `{}`: choose another key, or one source \
+                 (carnelian.definitions.source)",
+                row.job, row.source, self.source
+            ))),
+        }
+    }
+}
+
+impl Found<'_> {
+    pub(super) fn report(&self) -> DefinitionReport {
+        let mut report = DefinitionReport { orphaned: self.orphaned.clone(), ..DefinitionReport::default() };
+        for judged in &self.judged {
+            report.add(&judged.definition.job.key, judged.decision);
+        }
+        report
+    }
+
+    /// Whether there is nothing to be noted.
+    pub(super) fn is_noted(&self) -> bool {
+        self.forgotten.is_empty()
+            && self.judged.iter().all(|judged| is_noted(judged.definition, judged.before.as_ref()))
+    }
+}
+
+/// Whether this form of the definition is the one that is noted, or one that is not to be noted.
+pub(super) fn is_noted(definition: &JobDefinition, before: Option<&DefinitionRow>) -> bool {
+    let revision = i64::from(definition.revision);
+    before.is_some_and(|row| row.revision > revision || (row.revision == revision && row.hash == definition.hash()))
+}
+
+fn judge<'a>(
+    store: &JobStore,
+    s: &mut dyn Session,
+    definition: &'a JobDefinition,
+    before: Option<DefinitionRow>,
+    existing: &[JobKey],
+    triggers: &BTreeMap<TriggerKey, TriggerRow>,
+) -> Result<Judged<'a>> {
+    let key = &definition.job.key;
+    let is_job_same = store.is_stored(s, &definition.job)?;
+    let is_same = |trigger: &&Trigger| {
+        let row = triggers.get(&trigger.key).filter(|row| row.job == *key);
+        row.is_some_and(|row| is_stored_so(store, row, trigger))
+    };
+    let differing: Vec<&Trigger> = definition.triggers.iter().filter(|trigger| !is_same(trigger)).collect();
+    let is_defined = |key: &TriggerKey| definition.triggers.iter().any(|trigger| trigger.key == *key);
+    let superfluous = before.iter().flat_map(|row| &row.triggers).filter(|key| !is_defined(key));
+    let is_bare = superfluous.filter_map(|key| triggers.get(key)).all(|row| row.job != *key);
+    let revision = |row: &DefinitionRow| u32::try_from(row.revision).unwrap_or(u32::MAX);
+    let stored = Stored {
+        exists: existing.contains(key),
+        is_same: is_job_same && differing.is_empty() && is_bare,
+        noted: before.as_ref().map(|row| (row.hash.as_str(), revision(row))),
+    };
+    let decision = decide(definition.on_change, &definition.hash(), definition.revision, stored);
+    Ok(Judged { definition, decision, before, is_job_same, differing })
+}
+
+fn is_stored_so(store: &JobStore, row: &TriggerRow, trigger: &Trigger) -> bool {
+    let mut fresh = trigger.clone();
+    fresh.schedule.set_default_zone(store.settings().default_zone);
+    let start = if trigger.start_ms == START_WHEN_STORED { Start::After(0) } else { Start::At(trigger.start_ms) };
+    store.trigger_value(row).is_ok_and(|stored| store.is_same(&stored, &fresh, start))
+}

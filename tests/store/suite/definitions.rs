@@ -1,0 +1,197 @@
+//! Definitions in code (LT-100…103): inserted if missing, updated if the code has changed, remembered by who said them.
+
+use super::*;
+use carnelian::store::{DefinitionReport, OrphanedDefinitions, WhyLeft};
+use carnelian::{CronSchedule, Error, JobDefinition, JobKey, OnChange, Trigger, TriggerKey};
+
+const SOURCE: &str = "billing";
+
+fn nightly(hour: u32) -> JobDefinition {
+    JobDefinition::new(job("nightly").build().unwrap()).schedule(CronSchedule::daily_at(hour, 0).unwrap()).unwrap()
+}
+
+fn minutes(name: &str, from_ms: i64) -> JobDefinition {
+    JobDefinition::new(job(name).build().unwrap()).trigger(minutely(name, name, from_ms).build().unwrap())
+}
+
+fn sync(cluster: &Cluster, definitions: &[JobDefinition]) -> DefinitionReport {
+    cluster.store.sync_definitions(SOURCE, definitions, OrphanedDefinitions::Report, false).unwrap()
+}
+
+fn left(name: &str, why: WhyLeft) -> Vec<(JobKey, WhyLeft)> {
+    vec![(job_key(name), why)]
+}
+
+/// The trigger that a definition gives to a job of its name.
+fn own(name: &str) -> TriggerKey {
+    let key = job_key(name);
+    TriggerKey::new(key.group(), key.name())
+}
+
+#[test]
+fn what_is_missing_is_stored_once_and_costs_no_lock_afterwards() {
+    let cluster = Cluster::new(open);
+    let defined = [nightly(2), minutes("often", NOW + SECOND)];
+    let plan = cluster.store.sync_definitions(SOURCE, &defined, OrphanedDefinitions::Report, true).unwrap();
+    assert_eq!(plan.inserted, [job_key("nightly"), job_key("often")]);
+    assert!(!cluster.has_job("nightly"), "a plan stores nothing");
+    let report = sync(&cluster, &defined);
+    assert_eq!(report, plan);
+    assert!(cluster.store.job(&job_key("nightly")).unwrap().unwrap().is_durable());
+    assert_eq!(cluster.state_of(&own("nightly")), "WAITING");
+
+    let rows = cluster.rows();
+    let before = cluster.opened.database.counts();
+    let again = sync(&cluster, &defined);
+    let spent = cluster.opened.database.counts();
+    assert!(again.changed_nothing() && spent.commits == before.commits, "{again:?}");
+    assert_eq!(again.left.iter().map(|(_, why)| *why).collect::<Vec<_>>(), [WhyLeft::Unchanged; 2]);
+    assert_eq!(cluster.rows(), rows);
+    let noted = cluster.store.definitions().unwrap();
+    assert_eq!(noted.iter().map(|row| (row.source.as_str(), row.triggers.len())).collect::<Vec<_>>(), [(SOURCE, 1); 2]);
+}
+
+#[test]
+fn what_the_code_has_changed_is_updated_and_the_rest_goes_on_as_it_was() {
+    let cluster = Cluster::new(open);
+    let node = cluster.node("A");
+    sync(&cluster, &[nightly(2), minutes("often", NOW)]);
+    let fire = node.fire_one();
+    node.complete(&fire);
+    let next = cluster.next("often");
+    let described = |definition: JobDefinition| {
+        let trigger = definition.triggers()[0].clone();
+        let job = definition.job().to_builder().description("of the new code").build().unwrap();
+        JobDefinition::new(job).trigger(trigger)
+    };
+    let report = sync(&cluster, &[nightly(3), described(minutes("often", NOW))]);
+    assert_eq!(report.updated, [job_key("nightly"), job_key("often")]);
+    let stored = cluster.store.trigger(&own("nightly")).unwrap().unwrap();
+    assert_eq!(stored.next_fire_time().unwrap().timestamp_millis() % (24 * 60 * MINUTE), 3 * 60 * MINUTE);
+    // Its trigger is as it was: it does not begin anew because of a description.
+    assert_eq!(cluster.next("often"), next);
+    let often = cluster.store.job(&job_key("often")).unwrap().unwrap();
+    assert_eq!(often.description(), Some("of the new code"));
+}
+
+#[test]
+fn what_an_operator_has_changed_stays_until_the_code_changes() {
+    let cluster = Cluster::new(open);
+    let policies = |hour| {
+        [
+            nightly(hour),
+            JobDefinition::new(job("kept").build().unwrap())
+                .schedule(CronSchedule::daily_at(hour, 0).unwrap())
+                .unwrap()
+                .on_change(OnChange::Keep),
+            JobDefinition::new(job("enforced").build().unwrap())
+                .schedule(CronSchedule::daily_at(hour, 0).unwrap())
+                .unwrap()
+                .on_change(OnChange::Enforce),
+        ]
+    };
+    sync(&cluster, &policies(2));
+    for name in ["nightly", "kept", "enforced"] {
+        let by_hand = Trigger::builder(own(name), job_key(name)).schedule(CronSchedule::daily_at(7, 0).unwrap());
+        cluster.store.reschedule(&own(name), by_hand.build().unwrap()).unwrap().unwrap();
+    }
+    let report = sync(&cluster, &policies(2));
+    assert_eq!(report.updated, [job_key("enforced")]);
+    let expected = [left("nightly", WhyLeft::ChangedByHand), left("kept", WhyLeft::Kept)].concat();
+    assert_eq!(report.left, expected);
+    let hour = |name: &str| {
+        let next = cluster.store.trigger(&own(name)).unwrap().unwrap().next_fire_time().unwrap();
+        next.timestamp_millis() / (60 * MINUTE) % 24
+    };
+    assert_eq!(["nightly", "kept", "enforced"].map(hour), [7, 7, 2]);
+    let report = sync(&cluster, &policies(4));
+    assert_eq!(report.updated, [job_key("nightly"), job_key("enforced")]);
+    assert_eq!(["nightly", "kept", "enforced"].map(hour), [4, 7, 4]);
+}
+
+#[test]
+fn a_deleted_job_comes_back_and_a_trigger_that_has_ended_does_not() {
+    let cluster = Cluster::new(open);
+    let node = cluster.node("A");
+    let ends = JobDefinition::new(job("ends").build().unwrap()).trigger(once("ends", "ends", NOW).build().unwrap());
+    let defined = [nightly(2), ends];
+    sync(&cluster, &defined);
+    node.complete(&node.fire_one());
+    cluster.store.delete_jobs(&[job_key("nightly")]).unwrap();
+    let report = sync(&cluster, &defined);
+    assert_eq!(report.inserted, [job_key("nightly")]);
+    assert_eq!(report.left, left("ends", WhyLeft::ChangedByHand));
+    assert!(cluster.has_job("ends") && node.acquire().fired.is_empty());
+}
+
+#[test]
+fn triggers_that_the_code_has_no_more_go_and_paused_ones_stay_paused() {
+    let cluster = Cluster::new(open);
+    let two = || nightly(2).trigger(minutely("second", "nightly", NOW + MINUTE).build().unwrap());
+    sync(&cluster, &[two()]);
+    cluster.store.pause_triggers(&[own("nightly")]).unwrap();
+    // Somebody else's trigger of the same job is nobody's business here.
+    cluster.store.add_trigger(minutely("own", "nightly", NOW + MINUTE).build().unwrap(), false).unwrap();
+    let report = sync(&cluster, &[nightly(5)]);
+    assert_eq!(report.updated, [job_key("nightly")]);
+    assert_eq!(cluster.state_of(&own("nightly")), "PAUSED");
+    let left: Vec<_> = cluster.snapshot().triggers.into_iter().map(|row| row.key.name().to_owned()).collect();
+    assert_eq!(left, ["nightly", "own"]);
+}
+
+#[test]
+fn an_older_revision_does_not_undo_a_newer_one() {
+    let cluster = Cluster::new(open);
+    sync(&cluster, &[nightly(3).revision(2)]);
+    let report = sync(&cluster, &[nightly(2).revision(1)]);
+    assert_eq!(report.left, left("nightly", WhyLeft::NewerStored));
+    assert!(cluster.store.definitions().unwrap()[0].revision == 2);
+    assert_eq!(sync(&cluster, &[nightly(4).revision(3)]).updated, [job_key("nightly")]);
+}
+
+#[test]
+fn jobs_that_are_no_longer_defined_are_named_and_deleted_if_told_to() {
+    let cluster = Cluster::new(open);
+    sync(&cluster, &[nightly(2), minutes("often", NOW + SECOND)]);
+    let other = JobDefinition::new(job("other").build().unwrap());
+    cluster.store.sync_definitions("crm", &[other], OrphanedDefinitions::Delete, false).unwrap();
+    let report = sync(&cluster, &[nightly(2)]);
+    assert_eq!((report.orphaned, report.deleted), (vec![job_key("often")], vec![]));
+    assert!(cluster.has_job("often"));
+    let report = cluster.store.sync_definitions(SOURCE, &[nightly(2)], OrphanedDefinitions::Delete, false).unwrap();
+    assert_eq!(report.deleted, [job_key("often")]);
+    assert!(!cluster.has_job("often") && cluster.has_job("other"), "what another program defines is not ours");
+    assert_eq!(sync(&cluster, &[nightly(2)]).orphaned, []);
+    // One that somebody has deleted is forgotten.
+    cluster.store.delete_jobs(&[job_key("nightly")]).unwrap();
+    assert_eq!(sync(&cluster, &[]).orphaned, []);
+    assert_eq!(cluster.store.definitions().unwrap().len(), 1);
+}
+
+#[test]
+fn definitions_that_cannot_be_are_refused_whole() {
+    let cluster = Cluster::new(open);
+    let rows = cluster.rows();
+    let refused = |definitions: &[JobDefinition], word: &str| {
+        let error =
+            cluster.store.sync_definitions(SOURCE, definitions, OrphanedDefinitions::Report, false).unwrap_err();
+        assert!(matches!(error, Error::Refused(_)) && error.to_string().contains(word), "{error}");
+    };
+    refused(&[nightly(2), nightly(3)], "job `jobs.nightly` is defined twice");
+    let same = JobDefinition::new(job("b").build().unwrap()).trigger(minutely("t", "b", NOW).build().unwrap());
+    let twice = JobDefinition::new(job("a").build().unwrap()).trigger(minutely("t", "a", NOW).build().unwrap());
+    refused(&[same, twice], "is defined twice");
+    assert_eq!(cluster.rows(), rows);
+
+    cluster.schedule(job("c"), [minutely("t", "c", NOW + MINUTE)]);
+    let taken = JobDefinition::new(job("a").build().unwrap()).trigger(minutely("t", "a", NOW).build().unwrap());
+    refused(&[nightly(2), taken], "which is stored for job");
+    assert!(!cluster.has_job("nightly"));
+    sync(&cluster, &[nightly(2)]);
+    let error = cluster.store.sync_definitions("crm", &[nightly(2)], OrphanedDefinitions::Report, false).unwrap_err();
+    assert!(error.to_string().contains("is defined by `billing` already, and now by `crm`"), "{error}");
+
+    let over = JobDefinition::new(job("over").build().unwrap()).cron("0 0 0 1 1 ? 2020").unwrap();
+    let report = sync(&cluster, &[nightly(2), over]);
+    assert!(report.remarks.len() == 1 && report.remarks[0].contains("no fire time"), "{report:?}");
+}
