@@ -4,9 +4,13 @@
 //! implements them with SQL, the memory store with maps. A session is one transaction: it sees one `now`, and every
 //! change it makes is gone if the work returns an error.
 
+mod definitions;
 mod nodes;
+mod placement;
 
+pub use definitions::DefinitionRows;
 pub use nodes::NodeRows;
+pub use placement::PlacementRows;
 
 use super::row::*;
 use crate::error::Result;
@@ -421,36 +425,6 @@ pub trait OrphanRows {
     fn insert_orphans(&mut self, rows: &[OrphanRow]) -> Result<()>;
     /// Forgets that jobs were orphans.
     fn delete_orphans(&mut self, jobs: &[JobKey]) -> Result<()>;
-}
-
-/// Rows of our side tables of nodes that take no work and of limits of groups.
-pub trait PlacementRows {
-    /// Every node that takes no work, in order of the names.
-    fn bars(&mut self) -> Result<Vec<BarRow>>;
-    /// Notes that a node takes no work, in the place of what was noted of the same kind.
-    fn put_bar(&mut self, row: &BarRow) -> Result<()>;
-    /// Forgets that a node takes no work; returns how many rows there were.
-    fn delete_bars(&mut self, node: &str, kinds: &[BarKind]) -> Result<usize>;
-    /// Forgets what was over before `before_ms`; returns how many rows there were.
-    fn forget_bars(&mut self, before_ms: i64) -> Result<usize>;
-    /// Every limit, in order of the groups.
-    fn limits(&mut self) -> Result<Vec<LimitRow>>;
-    /// Writes a limit in the place of the last.
-    fn put_limit(&mut self, row: &LimitRow) -> Result<()>;
-    /// Forgets a limit; returns whether there was one.
-    fn delete_limit(&mut self, group: &str) -> Result<bool>;
-    /// How many fires of jobs of these groups are executing, by instance.
-    fn runs_of_groups(&mut self, groups: &[String]) -> Result<Vec<GroupRuns>>;
-}
-
-/// Rows of our side tables of definitions in code.
-pub trait DefinitionRows {
-    /// Every definition that was noted, in order of the jobs.
-    fn definitions(&mut self) -> Result<Vec<DefinitionRow>>;
-    /// Notes definitions in the place of those that were noted for the same jobs.
-    fn put_definitions(&mut self, rows: &[DefinitionRow]) -> Result<()>;
-    /// Forgets the definitions of these jobs.
-    fn delete_definitions(&mut self, jobs: &[JobKey]) -> Result<()>;
 }
 
 /// Rows of `SCHEDULER_STATE` and our side table of instances.

@@ -7,10 +7,11 @@ use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES, RECURRENCE_COLUMNS, R
 use super::schedules::KIND_TABLES;
 use super::trigger_row::{
     COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KNOWN_KIND, WholeRow, is_of_interval,
+    is_rerun,
 };
 use super::{BARE_KEY, NO_TIME, job_keys, texts, time, trigger_keys};
 use crate::error::Result;
-use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
+use crate::key::{JobKey, TriggerKey};
 use crate::store::database::TriggerRows;
 use crate::store::row::{Advance, Candidate, DueQuery, LeftAlone, Selection, TriggerRow, TypeVersions};
 use crate::store::sql::connection::Backend;
@@ -442,14 +443,4 @@ fn whole_rows() -> String {
          FROM {{p}}TRIGGERS t{KINDS}{INTERVALS}{RECURRENCES}{} WHERE",
         options("t")
     )
-}
-
-/// Whether a trigger runs work again, and so may have a recovery row.
-fn is_rerun(trigger: &TriggerKey) -> bool {
-    [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&trigger.group())
-}
-
-/// States as a list of literals; they are ours, so nothing needs quoting.
-fn quoted(states: impl Iterator<Item = TriggerState>) -> String {
-    states.map(|state| format!("'{}'", state.name())).collect::<Vec<_>>().join(", ")
 }
