@@ -7,7 +7,7 @@ use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES, RECURRENCE_COLUMNS, R
 use super::schedules::KIND_TABLES;
 use super::trigger_row::{
     COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KNOWN_KIND, WholeRow, is_of_interval,
-    is_rerun,
+    is_rerun, quoted,
 };
 use super::{BARE_KEY, NO_TIME, job_keys, texts, time, trigger_keys};
 use crate::error::Result;
