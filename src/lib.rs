@@ -31,8 +31,8 @@ pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{
-    Continuation, FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks, JobPolicy, LogLine, On,
-    OnChange, OnDead, Parent, RetryPolicy, StuckAction,
+    Continuation, FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks, JobPolicy, LabelRule,
+    LogLine, On, OnChange, OnDead, Parent, Placement, RetryPolicy, StuckAction,
 };
 pub use key::{
     CONTINUED_GROUP, DEFAULT_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP,

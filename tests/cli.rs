@@ -24,6 +24,8 @@ mod marks;
 mod node;
 #[path = "cli/nodes.rs"]
 mod nodes;
+#[path = "cli/placement.rs"]
+mod placement;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -13,6 +13,8 @@
 
 #[path = "faults/kit.rs"]
 mod kit;
+#[path = "faults/placement.rs"]
+mod placement;
 
 use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::settings::PollingStrategy;
@@ -470,6 +472,8 @@ fn shape(c: &Cluster) -> Vec<String> {
     rows.extend(s.instances.iter().map(|i| format!("{} {}", i.name, i.last_checkin_ms)));
     rows.extend(s.paused_groups);
     rows.extend(c.continuations().unwrap().iter().map(|link| format!("{link:?}")));
+    rows.extend(c.bars().unwrap().iter().map(|bar| format!("{} {:?} {:?}", bar.node, bar.kind, bar.until_ms)));
+    rows.extend(c.group_limits().unwrap().iter().map(|l| format!("{} {:?} {:?}", l.group, l.per_node, l.per_cluster)));
     rows.extend(s.calendars.iter().map(|c| format!("{c:?}")));
     rows.sort();
     rows
@@ -597,7 +601,7 @@ fn enumerate(server: Server, faults: &[Fault], step: usize, floor: usize) {
     let (step, floor) = (step.max(every), floor / every.div_ceil(step));
     let place = Place::new(server);
     let mut cases = 0;
-    for operation in operations() {
+    for operation in operations().into_iter().chain(placement::operations()) {
         let (c, mut w) = prepared(&place, &operation);
         (operation.act)(&c, &mut w).unwrap();
         let clean = shape(&c);

@@ -385,7 +385,7 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
                   BLOB_TRIGGERS TRIGGERS JOB_DETAILS CALENDARS";
     let ours = "CN_MIGRATIONS CN_FENCES CN_INSTANCES CN_NODES CN_RECOVERIES CN_COMMITS CN_TRIGGER_OPTIONS CN_CHECKPOINTS CN_REQUESTS \
                 CN_RECURRENCES CN_JOB_POLICIES CN_CONTINUATIONS CN_JOB_MARKS CN_TAGS CN_BEATS CN_CANCELS CN_JOB_TYPES CN_JOB_VERSIONS CN_ORPHANS \
-                CN_HISTORY";
+                CN_HISTORY CN_HISTORY_LOG CN_BLACKLIST CN_GROUP_LIMITS CN_DEFINITIONS CN_DEFINED_TRIGGERS";
     for table in quartz.split(' ').chain(ours.split(' ')).filter(|table| !table.is_empty()) {
         other.execute(&format!("DROP TABLE {prefix}{table}"));
     }

@@ -20,6 +20,8 @@ mod life;
 #[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 #[path = "scheduler/outages.rs"]
 mod outages;
+#[path = "scheduler/placement.rs"]
+mod placement;
 #[path = "scheduler/policies.rs"]
 mod policies;
 #[path = "scheduler/reports.rs"]

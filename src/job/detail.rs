@@ -41,6 +41,8 @@ pub struct JobDetail {
     pub(crate) version: Option<u32>,
     /// Not stored: a wish for the moment of storing.
     pub(crate) even_if_deprecated: bool,
+    /// Not stored either.
+    pub(crate) even_beside_quartz: bool,
 }
 
 impl JobDetail {
@@ -60,6 +62,7 @@ impl JobDetail {
                 marks: None,
                 version: None,
                 even_if_deprecated: false,
+                even_beside_quartz: false,
             },
         }
     }
@@ -232,6 +235,13 @@ impl JobDetailBuilder {
     /// moment of storing knows of it.
     pub fn even_if_deprecated(mut self) -> Self {
         self.detail.even_if_deprecated = true;
+        self
+    }
+
+    /// Has it stored even if it has a [placement](crate::Placement) and a node of Quartz, which heeds none, is a member of
+    /// the cluster. Only the moment of storing knows of it.
+    pub fn even_beside_quartz(mut self) -> Self {
+        self.detail.even_beside_quartz = true;
         self
     }
 

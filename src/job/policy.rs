@@ -1,5 +1,6 @@
 //! `JobPolicy`: what is done about a run of a job that takes too long, falls silent or dies with its node.
 
+use super::placement::Placement;
 use super::retry::RetryPolicy;
 use crate::error::{Error, Result};
 use log::LevelFilter;
@@ -54,6 +55,8 @@ pub struct JobPolicy {
     log_max_bytes: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     keep_history: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement: Option<Placement>,
 }
 
 /// When a run counts as stuck, and what is done then.
@@ -214,6 +217,12 @@ impl JobPolicy {
         self
     }
 
+    /// On which nodes the job may run, and on which it would rather. Default: anywhere.
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = Some(placement).filter(|placement| *placement != Placement::new());
+        self
+    }
+
     /// How long a run may take.
     pub fn timeout_limit(&self) -> Option<Duration> {
         self.timeout
@@ -259,6 +268,11 @@ impl JobPolicy {
         self.keep_history
     }
 
+    /// On which nodes the job may run; anywhere if none.
+    pub fn placed(&self) -> Option<&Placement> {
+        self.placement.as_ref()
+    }
+
     /// Whether it says nothing.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -286,6 +300,7 @@ impl JobPolicy {
         if self.keep_history == Some(0) {
             return Err(Error::invalid("keep history", "0", "expected at least 1 row"));
         }
+        self.placement.as_ref().map_or(Ok(()), Placement::check)?;
         self.retry.as_ref().map_or(Ok(()), RetryPolicy::check)
     }
 
@@ -344,19 +359,19 @@ mod level {
 }
 
 /// A duration that may be missing, as whole milliseconds.
-mod millis {
+pub(super) mod millis {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::time::Duration;
 
     #[expect(clippy::ref_option, reason = "serde calls it so")]
-    pub(super) fn serialize<S: Serializer>(time: &Option<Duration>, out: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::job) fn serialize<S: Serializer>(time: &Option<Duration>, out: S) -> Result<S::Ok, S::Error> {
         match time {
             Some(time) => super::whole_millis::serialize(time, out),
             None => out.serialize_none(),
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {
+    pub(in crate::job) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {
         Ok(Option::<u64>::deserialize(input)?.map(Duration::from_millis))
     }
 }

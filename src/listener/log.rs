@@ -4,6 +4,7 @@ use super::{FireEnd, FireEvent};
 use crate::alarm::{Alarm, AlarmJob};
 use crate::job::StuckAction;
 use crate::key::{JobKey, TriggerKey};
+use crate::rules::placement::Refusal;
 use crate::store::{AuditPass, DefinitionReport, Imported, Orphan, Recovered, SkippedFires, WhyLeft};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;
@@ -140,6 +141,17 @@ pub(crate) fn active(instance: &str, is_active: bool) {
     } else {
         info!("is a passive node now instance={instance}");
     }
+}
+
+pub(crate) fn takes_work(instance: &str, refusal: Option<&Refusal>) {
+    match refusal {
+        Some(refusal) => info!("takes no work instance={instance}: {refusal}"),
+        None => info!("takes work again instance={instance}"),
+    }
+}
+
+pub(crate) fn drained(job: &JobKey, fire_id: &str, who: &str) {
+    info!("a run is asked to stop since its node is drained job={job} fire={fire_id} by={who:?}");
 }
 
 pub(crate) fn recovered(by: &str, failed: &Recovered) {

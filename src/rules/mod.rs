@@ -13,5 +13,6 @@ pub(crate) mod misfire;
 pub(crate) mod new_calendar;
 pub(crate) mod overlap;
 pub(crate) mod passing_over;
+pub(crate) mod placement;
 pub(crate) mod run_times;
 pub(crate) mod watch;

@@ -102,8 +102,9 @@ impl ClusterManager {
         }
         node.longest_serving.store(checkin.is_longest_serving, Ordering::SeqCst);
         if node.settings.cluster.mode == ClusterMode::ActivePassive {
-            self.become_active(checkin.is_longest_serving);
+            self.become_active(checkin.is_active);
         }
+        node.heed(checkin.barred.as_ref());
         for recovered in &checkin.recovered {
             note_recovered(&node, recovered);
         }

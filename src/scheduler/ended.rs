@@ -63,7 +63,7 @@ pub(super) fn outcome_of_stop(reason: StopReason) -> FireOutcome {
     match reason {
         StopReason::Cancelled | StopReason::Paused => FireOutcome::Cancelled,
         StopReason::TimedOut | StopReason::Stuck => FireOutcome::TimedOut,
-        StopReason::Shutdown | StopReason::OwnershipLost => FireOutcome::Interrupted,
+        StopReason::Drained | StopReason::Shutdown | StopReason::OwnershipLost => FireOutcome::Interrupted,
     }
 }
 
@@ -149,6 +149,7 @@ mod tests {
             (StopReason::Paused, FireOutcome::Cancelled),
             (StopReason::TimedOut, FireOutcome::TimedOut),
             (StopReason::Stuck, FireOutcome::TimedOut),
+            (StopReason::Drained, FireOutcome::Interrupted),
             (StopReason::Shutdown, FireOutcome::Interrupted),
             (StopReason::OwnershipLost, FireOutcome::Interrupted),
         ] {

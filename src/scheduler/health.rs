@@ -306,6 +306,8 @@ pub struct Health {
     pub is_suspicious: bool,
     /// Whether this node fires in active-passive mode; always true in active-active mode.
     pub is_active: bool,
+    /// Why placement keeps the node from work, by its last check-in: it is drained, on the blacklist, or an observer.
+    pub takes_no_work: Option<String>,
     /// How long ago the last good check-in was begun.
     pub since_checkin: Option<Duration>,
     /// Worker threads.

@@ -32,6 +32,7 @@ mod monitoring;
 mod node;
 mod orphan_watch;
 mod pausing;
+mod placing;
 mod quarantine;
 mod registry;
 mod reporter;

@@ -32,6 +32,7 @@ impl Scheduler {
             stopping: node.stopping(),
             is_registered,
             is_suspicious: is_registered && node.standing.owner_for_new_work().is_none(),
+            takes_no_work: node.barred.lock().as_ref().map(ToString::to_string),
             is_active: node.active.load(Ordering::SeqCst),
             since_checkin: node.standing.since_checkin(),
             workers,

@@ -15,6 +15,7 @@ use crate::key::TriggerKey;
 use crate::listener::{Listeners, log};
 use crate::machine::Machine;
 use crate::node::NodeRole;
+use crate::rules::placement::Refusal;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
 use crate::store::{Imported, JobStore, SkippedFires};
@@ -54,6 +55,8 @@ pub(crate) struct Node {
     pub(crate) standby: AtomicBool,
     /// The node is one that fires; in active-passive mode only the longest-serving one is.
     pub(crate) active: AtomicBool,
+    /// Why the node takes no work, by its last check-in.
+    pub(crate) barred: Mutex<Option<Refusal>>,
     /// Of all nodes of ours this is the one that has served longest.
     pub(crate) longest_serving: AtomicBool,
     /// The machine that it runs on.
@@ -168,6 +171,7 @@ impl Node {
             job_files: Post::new("job-files"),
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
+            barred: Mutex::default(),
             longest_serving: AtomicBool::new(false),
             machine,
             pool: Mutex::default(),
@@ -221,12 +225,13 @@ impl Node {
         always.into_iter().chain(Some(&self.job_files).filter(|_| !self.settings.plugins.job_files.is_empty()))
     }
 
-    /// Whether this node takes work at all: a worker, started, not standing by, and not the passive one.
+    /// Whether this node takes work at all: a worker, started, not standing by, not the passive one, and not kept from it.
     pub(crate) fn is_firing(&self) -> bool {
         self.settings.node.role == NodeRole::Worker
             && !self.standby.load(Ordering::SeqCst)
             && self.active.load(Ordering::SeqCst)
             && !self.standing.is_stopping()
+            && self.takes_work()
     }
 
     /// The workers, while there are some.

@@ -18,6 +18,8 @@ pub enum StopReason {
     TimedOut,
     /// It makes no progress, and its policy says [`StuckAction::Cancel`](crate::StuckAction::Cancel).
     Stuck,
+    /// The node is drained, and what it runs is to stop: [`Scheduler::drain`](crate::Scheduler::drain).
+    Drained,
     /// The node ends.
     Shutdown,
     /// The fire belongs to another node now, or may do so by now.
@@ -37,6 +39,7 @@ impl StopReason {
             StopReason::Paused => "paused",
             StopReason::TimedOut => "timed out",
             StopReason::Stuck => "stuck",
+            StopReason::Drained => "drained",
             StopReason::Shutdown => "shutdown",
             StopReason::OwnershipLost => "ownership lost",
         }

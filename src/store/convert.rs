@@ -56,6 +56,7 @@ impl JobStore {
             marks: marks.map(Box::new),
             version: None,
             even_if_deprecated: false,
+            even_beside_quartz: false,
         })
     }
 

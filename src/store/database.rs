@@ -5,10 +5,14 @@
 //! change it makes is gone if the work returns an error.
 
 mod continuations;
+mod definitions;
 mod nodes;
+mod placement;
 
 pub use continuations::ContinuationRows;
+pub use definitions::DefinitionRows;
 pub use nodes::NodeRows;
+pub use placement::PlacementRows;
 
 use super::row::*;
 use crate::error::Result;
@@ -166,6 +170,7 @@ pub trait Session:
     + VersionRows
     + OrphanRows
     + ContinuationRows
+    + PlacementRows
     + DefinitionRows
     + ClusterRows
     + NodeRows
@@ -265,6 +270,7 @@ pub trait TriggerRows {
         misfired_before_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
+        left: &LeftAlone,
     ) -> Result<Option<i64>>;
     /// Gives all triggers of a job to another that is stored as well.
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize>;
@@ -453,16 +459,6 @@ pub trait OrphanRows {
     fn insert_orphans(&mut self, rows: &[OrphanRow]) -> Result<()>;
     /// Forgets that jobs were orphans.
     fn delete_orphans(&mut self, jobs: &[JobKey]) -> Result<()>;
-}
-
-/// Rows of our side tables of definitions in code.
-pub trait DefinitionRows {
-    /// Every definition that was noted, in order of the jobs.
-    fn definitions(&mut self) -> Result<Vec<DefinitionRow>>;
-    /// Notes definitions in the place of those that were noted for the same jobs.
-    fn put_definitions(&mut self, rows: &[DefinitionRow]) -> Result<()>;
-    /// Forgets the definitions of these jobs.
-    fn delete_definitions(&mut self, jobs: &[JobKey]) -> Result<()>;
 }
 
 /// Rows of `SCHEDULER_STATE` and our side table of instances.

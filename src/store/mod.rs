@@ -16,6 +16,7 @@ mod memory;
 pub(crate) mod meters;
 mod monitor;
 mod open;
+mod placement;
 pub mod row;
 mod schedule_row;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -27,8 +28,8 @@ pub use crate::rules::definitions::WhyLeft;
 pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
     Begin, CalendarRows, ClusterRows, ContinuationRows, Database, DefinitionRows, ExecutionRows, FiredRows,
-    HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, MonitorRows, NodeRows, OrphanRows, Owner, Session,
-    StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, MonitorRows, NodeRows, OrphanRows, Owner,
+    PlacementRows, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
@@ -44,6 +45,7 @@ pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
 pub use monitor::ClusterLoad;
 pub use open::open;
+pub use placement::{BlacklistEntry, Homeless, MayRun};
 pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{
     AuditPass, Beat, BeatPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger,
@@ -59,6 +61,7 @@ pub use sql::{Backend, CallersPool, SqlDatabase, SqlOptions};
 
 pub use crate::job::CapturedLine;
 pub use crate::rules::invariants::{Violation, violations};
+pub use crate::rules::placement::{NodeIdentity, Refusal};
 pub use crate::rules::run_times::SummaryRow;
 
 use crate::clock::Clock;
@@ -151,6 +154,8 @@ pub struct JobStore {
     /// What is known of job types, by the node that this is the store of.
     known: Arc<parking_lot::RwLock<job_types::Known>>,
     meters: Arc<meters::StoreMeters>,
+    /// What is known of where work may run, by the node that this is the store of.
+    placed: Arc<parking_lot::RwLock<placement::Placed>>,
 }
 
 impl JobStore {
@@ -166,6 +171,7 @@ impl JobStore {
             claims: Arc::default(),
             known: Arc::default(),
             meters: Arc::default(),
+            placed: Arc::default(),
         }
     }
 

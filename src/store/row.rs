@@ -5,6 +5,7 @@ mod definition;
 mod history;
 mod monitor;
 mod node;
+mod placement;
 mod snapshot;
 
 pub use continuation::ContinuationRow;
@@ -12,6 +13,7 @@ pub use definition::DefinitionRow;
 pub use history::{EndRow, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use monitor::LoadRow;
 pub use node::NodeRow;
+pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow};
 pub use snapshot::Snapshot;
 
 use crate::key::{JobKey, TriggerKey};
@@ -424,6 +426,8 @@ pub struct DueQuery<'a> {
     pub job_types: &'a [String],
     /// Of the types that are not here, only jobs whose data are of the first version; of these, up to the one given.
     pub versions: &'a TypeVersions,
+    /// What is left to others for now.
+    pub left: &'a LeftAlone,
     /// Only these triggers, if given.
     pub among: Option<&'a [TriggerKey]>,
     /// Which come first.

@@ -23,6 +23,12 @@ impl Node {
         Self(child)
     }
 
+    /// SIGKILL.
+    pub fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
     /// SIGTERM; gives the exit code.
     pub fn stop(mut self) -> Option<i32> {
         kill_process(Pid::from_raw(self.0.id().try_into().unwrap()).unwrap(), Signal::TERM).unwrap();

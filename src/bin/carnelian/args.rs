@@ -11,6 +11,7 @@ use crate::follow::Follow;
 use crate::history::History;
 use crate::marks::Filter;
 use crate::nodes::Cluster;
+use crate::placement::{BlacklistCommand, Drain, LimitCommand};
 use crate::value;
 use carnelian::{JobKey, TriggerKey};
 use chrono_tz::Tz;
@@ -98,6 +99,19 @@ pub enum Command {
         #[arg(long)]
         invariants: bool,
     },
+    /// Has a node take no work, until `undrain`
+    Drain(Drain),
+    /// Has a drained node take work again; exit code 1 if it is not drained
+    Undrain {
+        /// The name it was drained under
+        node: String,
+    },
+    /// Nodes that take no work for a while
+    #[command(subcommand)]
+    Blacklist(BlacklistCommand),
+    /// How many runs of a group of jobs there may be at a time
+    #[command(subcommand)]
+    Limit(LimitCommand),
     /// For a monitor: exit code 1 outside the bounds; needs only the database
     Check(Check),
     /// Runs a stand-alone node for jobs of type `command`, until SIGTERM or SIGINT

@@ -5,7 +5,7 @@ use crate::follow;
 use crate::output::{Output, fields, span, time};
 use crate::trigger::missing;
 use carnelian::store::row::FiredState;
-use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, Orphan, TriggerSummary};
+use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, MayRun, Orphan, TriggerSummary};
 use carnelian::{
     Continuation, Error, GroupMatcher, JobDetail, MisfireInstruction, Overlap, Parent, Trigger, TriggerKey,
     TriggerState,
@@ -22,6 +22,8 @@ struct Facts {
     missing_calendar: Option<String>,
     /// Present if no living node can run its job.
     orphan: Option<Orphan>,
+    /// Whether each living node may take it.
+    may_run: Vec<MayRun>,
     fires: Vec<FiredTrigger>,
     paused_groups: Vec<String>,
     nodes: Vec<InstanceStatus>,
@@ -54,6 +56,12 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
         })),
         "children": follow::as_json(facts.children.iter(), Continuation::child),
         "reasons": reasons,
+        "nodes": facts.may_run.iter().map(|node| json!({
+            "instance": node.instance,
+            "may_run": node.refusal.is_none(),
+            "is_guess": node.is_guess,
+            "why_not": node.refusal.as_ref().map(ToString::to_string),
+        })).collect::<Vec<_>>(),
     });
     output.answer(document, || {
         let mut text = fields(&[
@@ -109,7 +117,10 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
             None
         }
     };
+    let now_ms = store.now_ms()?;
+    let due_ms = trigger.next_fire_ms.unwrap_or(now_ms);
     Ok(Facts {
+        may_run: job.as_ref().map_or_else(|| Ok(Vec::new()), |job| store.who_may_run(job, due_ms))?,
         job,
         missing_calendar,
         unreadable,
@@ -118,7 +129,7 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         paused_groups: store.paused_groups()?,
         nodes: store.instances()?,
         misfire_threshold_ms: i64::try_from(store.settings().misfire_threshold.as_millis()).unwrap_or(i64::MAX),
-        now_ms: store.earliest_due(&[])?.0,
+        now_ms,
         overlap: read.as_ref().map_or(Overlap::AllowAll, Trigger::overlap),
         catch_up_ms: read.as_ref().and_then(Trigger::catch_up_window).and_then(|w| i64::try_from(w.as_millis()).ok()),
         pauses_on_failure: read.as_ref().is_some_and(Trigger::pauses_on_failure),
@@ -219,6 +230,25 @@ impl Facts {
         if let Some(orphan) = &self.orphan {
             reasons.push(format!("nobody will take it: {}", orphan.reason()));
         }
+        self.placement(reasons);
+    }
+
+    /// Which node may take it, and which may not; nothing where all may.
+    fn placement(&self, reasons: &mut Vec<String>) {
+        let (may, may_not): (Vec<_>, Vec<_>) = self.may_run.iter().partition(|node| node.refusal.is_none());
+        if may_not.is_empty() {
+            return;
+        }
+        for node in &may_not {
+            let why = node.refusal.as_ref().map_or_else(String::new, ToString::to_string);
+            let guess = if node.is_guess { ", as far as is known of it here" } else { "" };
+            reasons.push(format!("{} may not run it{guess}: {why}", node.instance));
+        }
+        let names: Vec<&str> = may.iter().map(|node| node.instance.as_str()).collect();
+        reasons.push(match names.is_empty() {
+            true => "so no living node may run it now".to_owned(),
+            false => format!("may run it: {}", names.join(", ")),
+        });
     }
 
     fn late(&self, late_ms: i64, reasons: &mut Vec<String>) {

@@ -25,6 +25,7 @@ mod nodes;
 mod orphans;
 mod output;
 mod pausing;
+mod placement;
 mod retry;
 mod schedule;
 mod trigger;
@@ -77,6 +78,10 @@ fn run(cli: &Cli) -> Outcome {
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),
+        Command::Drain(options) => placement::drain(&config.open()?, output, options),
+        Command::Undrain { node } => placement::undrain(&config.open()?, output, node),
+        Command::Blacklist(command) => placement::blacklist(&config.open()?, output, command),
+        Command::Limit(command) => placement::limit(&config.open()?, output, command),
         Command::Check(bounds) => check::run(&config.open()?, output, bounds),
         Command::Node => node::run(config),
         Command::Bench(options) => bench::run(&config, output, options),

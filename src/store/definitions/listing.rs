@@ -108,6 +108,7 @@ impl JobStore {
             data: JobDataMap::new(),
             version: None,
             even_if_deprecated: false,
+            even_beside_quartz: false,
         };
         Ok(rows.into_iter().filter(|row| filter.takes_group(row.key.group())).map(plain).collect())
     }

@@ -10,6 +10,7 @@ use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::acquisition::{Batch, order};
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
+use crate::store::placement::Gate;
 use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Owner, Session};
@@ -27,7 +28,12 @@ impl JobStore {
     pub fn earliest_due(&self, job_types: &[String]) -> Result<(i64, Option<i64>)> {
         self.read("look for due triggers", |s| {
             let now = s.now_ms()?;
-            Ok((now, s.earliest_due(self.misfired_before(now), job_types, &self.reader().versions)?))
+            let gate = self.gate(s, "", now)?;
+            if gate.is_shut() {
+                return Ok((now, None));
+            }
+            let misfired_before_ms = self.misfired_before(now);
+            Ok((now, s.earliest_due(misfired_before_ms, job_types, &self.reader().versions, gate.left())?))
         })
     }
 
@@ -79,8 +85,12 @@ impl JobStore {
     ) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
+        let mut gate = self.gate(s, &owner.instance, now_ms)?;
+        if gate.is_shut() {
+            return Ok(acquisition);
+        }
         let among = seen.map(|again| again.keys(s)).transpose()?;
-        let (chosen, passed) = self.choose(s, now_ms, request, among.as_deref(), &mut acquisition)?;
+        let (chosen, passed) = self.choose(s, &mut gate, now_ms, request, among.as_deref(), &mut acquisition)?;
         let mut taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;
         if taken.is_empty() && passed.is_empty() {
@@ -153,7 +163,8 @@ impl JobStore {
         let keys: Vec<_> = chosen.iter().filter(|one| later(one)).map(|one| one.trigger.key.clone()).collect();
         let held: BTreeSet<TriggerKey> = s.foreign_reservations(&keys)?.into_iter().collect();
         let left = |one: &Firable| later(one) && held.contains(&one.trigger.key);
-        acquisition.unreserved_ms = chosen.iter().filter(|one| left(one)).filter_map(|one| one.trigger.next_ms).min();
+        let earliest_ms = chosen.iter().filter(|one| left(one)).filter_map(|one| one.trigger.next_ms).min();
+        acquisition.unreserved_ms = earliest_ms.into_iter().chain(acquisition.unreserved_ms).min();
         chosen.retain(|one| !left(one));
         Ok(chosen)
     }
@@ -164,6 +175,7 @@ impl JobStore {
     pub(super) fn choose(
         &self,
         s: &mut dyn Session,
+        gate: &mut Gate<'_>,
         now_ms: i64,
         request: &AcquireRequest<'_>,
         among: Option<&[TriggerKey]>,
@@ -174,7 +186,8 @@ impl JobStore {
         let (mut taken, mut passed) = (Vec::new(), Vec::new());
         let limit = among.map_or(request.max, <[_]>::len).max(1);
         let reader = self.reader();
-        for page in 0..among.map_or(MAX_PAGES, |_| 1) {
+        let mut seen = 0;
+        for _ in 0..among.map_or(MAX_PAGES, |_| 1) {
             if batch.is_full() {
                 break;
             }
@@ -186,21 +199,33 @@ impl JobStore {
                 misfired_before_ms: self.misfired_before(now_ms),
                 job_types: request.job_types,
                 versions: &reader.versions,
+                left: gate.left(),
                 limit,
-                offset: page * limit,
+                offset: seen - gate.hidden().min(seen),
             })?;
             let found = candidates.len();
+            seen += found;
             // Among equals a database has an order of its own.
             candidates.sort_by(|a, b| order(self.settings.trigger_order, now_ms, &a.trigger, &b.trigger));
             let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
             self.read_calendars(s, &mut calendars, names)?;
             for candidate in candidates {
                 let key = candidate.trigger.key.clone();
+                gate.sees(candidate.job.key.group());
                 match self.firable(candidate, &calendars) {
                     Ok(firable) => {
-                        if let Some(one) = pass(&firable, now_ms, now_ms) {
+                        let due_ms = firable.trigger.next_ms.unwrap_or(now_ms);
+                        if !gate.admits(&firable.job, firable.candidate.job.policy.as_deref(), due_ms) {
+                            continue;
+                        }
+                        let group = firable.job.key.group();
+                        if due_ms > now_ms.saturating_add(request.fire_ahead_ms) && gate.is_limited(group) {
+                            acquisition.unreserved_ms =
+                                acquisition.unreserved_ms.map_or(Some(due_ms), |ms| Some(ms.min(due_ms)));
+                        } else if let Some(one) = pass(&firable, now_ms, now_ms) {
                             passed.push(one);
                         } else if batch.takes(&firable.candidate) {
+                            gate.begins(group);
                             taken.push(firable);
                         }
                     }

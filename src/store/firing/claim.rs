@@ -49,8 +49,8 @@ fn expected(seen: &[&Seen]) -> Vec<(TriggerKey, i64)> {
 impl JobStore {
     /// Takes due triggers that were looked for without the lock; plain ones by `claims`, the others under it.
     pub(super) fn fetch(&self, owner: &Owner, request: &AcquireRequest<'_>, claims: bool) -> Result<Acquisition> {
-        let (now_ms, seen) = self.look(request)?;
-        let mut brought = Acquisition { now_ms, ..Acquisition::default() };
+        let (now_ms, seen, unreserved_ms) = self.look(request)?;
+        let mut brought = Acquisition { now_ms, unreserved_ms, ..Acquisition::default() };
         if seen.is_empty() {
             return Ok(brought);
         }
@@ -58,7 +58,7 @@ impl JobStore {
         let (plain, others): (Vec<&Seen>, Vec<&Seen>) =
             seen.iter().partition(|one| claims && one.is_plain && !is_in_turn);
         if !plain.is_empty() {
-            brought = self.claim(owner, request, &plain)?;
+            brought = Acquisition { unreserved_ms, ..self.claim(owner, request, &plain)? };
         }
         if !others.is_empty() {
             match self.take(owner, request, Some(&Again { seen: others, beside_claims: claims })) {
@@ -78,12 +78,17 @@ impl JobStore {
         Ok(brought)
     }
 
-    /// What is due, as one acquisition would take it, seen without the lock; with the store's time.
-    fn look(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<Seen>)> {
+    /// What is due, as one acquisition would take it, seen without the lock; with the store's time, and the earliest time of
+    /// what is not reserved.
+    fn look(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<Seen>, Option<i64>)> {
         self.read("look for due triggers", |s| {
             let now_ms = s.now_ms()?;
             let mut found = Acquisition::default();
-            let (taken, passed) = self.choose(s, now_ms, request, None, &mut found)?;
+            let mut gate = self.gate(s, "", now_ms)?;
+            if gate.is_shut() {
+                return Ok((now_ms, Vec::new(), None));
+            }
+            let (taken, passed) = self.choose(s, &mut gate, now_ms, request, None, &mut found)?;
             let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
             let mut seen: Vec<Seen> = taken
                 .into_iter()
@@ -96,7 +101,7 @@ impl JobStore {
             let other = |key, next_ms| Seen { key, next_ms, is_plain: false };
             seen.extend(passed.into_iter().map(|one| other(one.advance.key, one.advance.expected_next_ms)));
             seen.extend(found.unreadable.into_iter().map(|(key, _)| other(key, None)));
-            Ok((now_ms, seen))
+            Ok((now_ms, seen, found.unreserved_ms))
         })
     }
 
@@ -105,7 +110,9 @@ impl JobStore {
     fn is_plain(&self, firable: &Firable) -> bool {
         let (trigger, job) = (&firable.candidate.trigger, &firable.candidate.job);
         let reruns = [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP];
+        // Runs of a limited group are counted under the lock.
         !job.nonconcurrent
+            && !self.has_limit(job.key.group())
             && !job.update_data
             && trigger.options.is_none()
             && firable.candidate.recovery.is_none()
@@ -150,12 +157,16 @@ impl JobStore {
         }
         let now_ms = s.now_ms()?;
         let mut brought = Acquisition { now_ms, ..Acquisition::default() };
+        let mut gate = self.gate(s, &owner.instance, now_ms)?;
+        if gate.is_shut() {
+            return Ok(brought);
+        }
         let held = s.hold_waiting(&expected(seen))?;
         if held.is_empty() {
             return Ok(brought);
         }
         // Read again, now that nobody can change it. What has changed in between is left to the next look.
-        let (chosen, _) = self.choose(s, now_ms, request, Some(&held), &mut Acquisition::default())?;
+        let (chosen, _) = self.choose(s, &mut gate, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
         let mut firing = Firing::new(owner, now_ms, self.is_beside_quartz());
@@ -179,7 +190,7 @@ impl Acquisition {
         self.fired.extend(more.fired);
         self.reserved.extend(more.reserved);
         self.unreadable.extend(more.unreadable);
-        self.unreserved_ms = more.unreserved_ms;
+        self.unreserved_ms = self.unreserved_ms.into_iter().chain(more.unreserved_ms).min();
         self.skipped.extend(more.skipped);
         self.misfired.extend(more.misfired);
         self.waiting.extend(more.waiting);

@@ -71,6 +71,7 @@ impl JobStore {
         // A job may have been replaced by one of a type that this node does not have.
         let reader = self.reader();
         let mut firing = Firing::new(owner, now_ms, beside_quartz);
+        let mut gate = self.gate(s, &owner.instance, now_ms)?;
         let mut begun = Vec::new();
         let mut given_back = Vec::new();
         let mut yielded = Vec::new();
@@ -83,13 +84,18 @@ impl JobStore {
                     && c.trigger.next_ms == Some(reservation.scheduled_ms)
             });
             let startable = candidate.filter(|c| firing.may_start(c));
-            match startable.and_then(|candidate| self.firable(candidate, &calendars).ok()) {
+            let firable = startable.and_then(|candidate| self.firable(candidate, &calendars).ok());
+            let admitted = firable.filter(|firable| {
+                gate.admits(&firable.job, firable.candidate.job.policy.as_deref(), reservation.scheduled_ms)
+            });
+            match admitted {
                 Some(firable) => match pass(&firable, now_ms, now_ms.max(reservation.scheduled_ms)) {
                     Some(passed) => {
                         firing.pass(passed);
                         yielded.push(reservation.fire_id.clone());
                     }
                     None => {
+                        gate.begins(firable.job.key.group());
                         firing.fire(firable, fence);
                         begun.push(reservation.fire_id.clone());
                     }

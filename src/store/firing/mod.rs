@@ -54,8 +54,8 @@ pub struct Acquisition {
     pub reserved: Vec<Reservation>,
     /// Triggers that could not be read, with the reason: leave them alone and name them.
     pub unreadable: Vec<(TriggerKey, String)>,
-    /// The earliest time of those that a node of Quartz has reserved and lost: they are fired when they are due, and not
-    /// reserved before. Epoch milliseconds.
+    /// The earliest time of those that are fired when they are due, and not reserved before: a node of Quartz has reserved
+    /// and lost them, or there is a limit for their group. Epoch milliseconds.
     pub unreserved_ms: Option<i64>,
     /// Times that were left out.
     pub skipped: Vec<SkippedFires>,

@@ -6,8 +6,8 @@ use crate::job::{JobFilter, JobMarks};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{JobRows, TriggerRows};
 use crate::store::row::{
-    Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, PolicyRow, ScheduleRow, Selection, TriggerRow,
-    TypeVersions,
+    Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, PolicyRow, ScheduleRow, Selection,
+    TriggerRow, TypeVersions,
 };
 use crate::trigger::TriggerOrder;
 use crate::trigger::{Schedule, TriggerState};
@@ -145,6 +145,7 @@ impl MemorySession<'_> {
         misfired_before_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
+        left: &LeftAlone,
     ) -> Vec<&TriggerRow> {
         let due = |t: &&TriggerRow| {
             t.state == TriggerState::Waiting.name()
@@ -153,6 +154,7 @@ impl MemorySession<'_> {
                     .is_some_and(|next| next <= no_later_than_ms && (t.misfire == -1 || next >= misfired_before_ms))
                 && self.tables.jobs.get(&t.job).is_some_and(|job| job_types.contains(&job.job_type))
                 && self.is_read_by(&t.job, versions)
+                && !self.is_left(t, left)
         };
         let mut rows: Vec<&TriggerRow> = self.tables.triggers.values().filter(due).collect();
         rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority)));
@@ -294,7 +296,8 @@ impl TriggerRows for MemorySession<'_> {
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         self.reads()?;
-        let mut rows = self.waiting(query.no_later_than_ms, query.misfired_before_ms, query.job_types, query.versions);
+        let (no_later_than_ms, misfired_before_ms) = (query.no_later_than_ms, query.misfired_before_ms);
+        let mut rows = self.waiting(no_later_than_ms, misfired_before_ms, query.job_types, query.versions, query.left);
         rows.retain(|t| query.among.is_none_or(|keys| keys.contains(&t.key)));
         if query.order == TriggerOrder::PriorityThenTime {
             // They are in order of time.
@@ -317,9 +320,10 @@ impl TriggerRows for MemorySession<'_> {
         misfired_before_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
+        left: &LeftAlone,
     ) -> Result<Option<i64>> {
         self.reads()?;
-        Ok(self.waiting(i64::MAX, misfired_before_ms, job_types, versions).first().and_then(|t| t.next_ms))
+        Ok(self.waiting(i64::MAX, misfired_before_ms, job_types, versions, left).first().and_then(|t| t.next_ms))
     }
 
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {

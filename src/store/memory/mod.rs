@@ -10,13 +10,15 @@ mod history;
 mod journal;
 mod monitor;
 mod nodes;
+mod placement;
 mod types;
 mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow, FiredRow, HistoryRow, InstanceRow,
-    JobRow, JobTypeRow, JobVersionRow, LogRow, NodeRow, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow, FiredRow,
+    HistoryRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, LimitRow, LogRow, NodeRow, OrphanRow, RecoveryRow,
+    RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -59,6 +61,8 @@ struct Tables {
     job_types: Journaled<String, Vec<JobTypeRow>>,
     job_versions: Journaled<JobKey, JobVersionRow>,
     orphans: Journaled<JobKey, OrphanRow>,
+    bars: Journaled<(String, BarKind), BarRow>,
+    limits: Journaled<String, LimitRow>,
     defined: Journaled<JobKey, DefinitionRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
@@ -84,6 +88,8 @@ impl Tables {
         self.job_types.commit();
         self.job_versions.commit();
         self.orphans.commit();
+        self.bars.commit();
+        self.limits.commit();
         self.defined.commit();
         self.commits.commit();
         self.fence.commit();
@@ -108,6 +114,8 @@ impl Tables {
         self.job_types.roll_back();
         self.job_versions.roll_back();
         self.orphans.roll_back();
+        self.bars.roll_back();
+        self.limits.roll_back();
         self.defined.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();

@@ -86,6 +86,13 @@ const SCRIPTS: &[Script] = &[
         mysql: include_str!("../../../migrations/mysql/0011_nodes/up.sql"),
     },
     Script {
+        version: "0012_placement",
+        makes: "the side tables of nodes that take no work and of limits of groups",
+        sqlite: include_str!("../../../migrations/sqlite/0012_placement/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0012_placement/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0012_placement/up.sql"),
+    },
+    Script {
         version: "0013_continuations",
         makes: "the side table of continuations",
         sqlite: include_str!("../../../migrations/sqlite/0013_continuations/up.sql"),
@@ -160,6 +167,8 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_CONTINUATIONS",
     "CN_HISTORY",
     "CN_HISTORY_LOG",
+    "CN_BLACKLIST",
+    "CN_GROUP_LIMITS",
     "CN_JOB_TYPES",
     "CN_JOB_VERSIONS",
     "CN_ORPHANS",

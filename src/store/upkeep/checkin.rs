@@ -4,9 +4,10 @@ use super::{Checkin, Membership, Recovered, nodes};
 use crate::error::Result;
 use crate::node::NodeReport;
 use crate::rules::failover::{self, Observer, Suspect, millis};
-use crate::store::row::{FiredState, InstanceRow, Selection};
+use crate::rules::placement::{NodeIdentity, takes_any};
+use crate::store::row::{BarRow, FiredState, InstanceRow, LimitRow, Selection};
 use crate::store::transaction::random_hex;
-use crate::store::{Begin, JobStore, Lock, Owner};
+use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::Transition;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ impl JobStore {
     /// # Errors
     /// What the database reports; nothing has changed then but what a committed transaction changed.
     pub fn check_in(&self, me: &mut Membership) -> Result<Checkin> {
+        self.note_identity(me);
         let begun = self.clock.ticks();
         let gap = me.last_checkin.map_or(Duration::ZERO, |last| begun.saturating_sub(last));
         let mut checkin = Checkin::default();
@@ -56,7 +58,7 @@ impl JobStore {
             if let Some(node) = node.filter(|_| registered) {
                 s.put_node(&nodes::row(&owner.instance, node, now_ms))?;
             }
-            answer = (registered, Seen { now_ms, instances: s.instances()?, with_fires: s.instances_with_fires()? });
+            answer = (registered, self.look_around(s, now_ms)?);
             Ok(())
         })?;
         Ok(answer)
@@ -67,7 +69,8 @@ impl JobStore {
     fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
         let mut seen = Seen::default();
         self.once("look at the cluster", Begin::Reading, &mut |s| {
-            seen = Seen { now_ms: s.now_ms()?, instances: s.instances()?, with_fires: s.instances_with_fires()? };
+            let now_ms = s.now_ms()?;
+            seen = self.look_around(s, now_ms)?;
             Ok(())
         })?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
@@ -99,7 +102,7 @@ impl JobStore {
                 s.put_node(&nodes::row(&me.instance, node, now_ms))?;
             }
             published = self.publish_in(s, &me.instance)?;
-            seen = Seen { now_ms, instances: s.instances()?, with_fires: s.instances_with_fires()? };
+            seen = self.look_around(s, now_ms)?;
             Ok(())
         })?;
         me.incarnation = Some(incarnation);
@@ -157,6 +160,11 @@ impl JobStore {
         let known = |name: &String| seen.instances.iter().any(|i| &i.name == name);
         suspects.extend(seen.with_fires.iter().filter(|name| !known(name)).map(|name| (name.clone(), None)));
 
+        let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
+        let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
+        self.note_placement(alive, &seen.bars, &seen.limits);
+        checkin.barred = takes_any(&self.identity(&me.instance), &seen.bars, seen.now_ms).err();
+        checkin.is_active = is_active(me, seen, &suspects, checkin.barred.is_some());
         for (name, last_checkin_ms) in suspects {
             checkin.recovered.extend(self.recover_instance(&name, last_checkin_ms)?);
         }
@@ -164,6 +172,19 @@ impl JobStore {
         let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
         checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
         Ok(())
+    }
+
+    /// Everybody's rows, and what keeps nodes from work.
+    fn look_around(&self, s: &mut dyn Session, now_ms: i64) -> Result<Seen> {
+        let instances = s.instances()?;
+        Ok(Seen {
+            now_ms,
+            nodes: self.identities(s, &instances)?,
+            with_fires: s.instances_with_fires()?,
+            bars: s.bars()?,
+            limits: s.limits()?,
+            instances,
+        })
     }
 
     /// Leaves the cluster: gives back what is acquired and deletes the own rows. If fires are still executing, the
@@ -213,6 +234,29 @@ struct Seen {
     now_ms: i64,
     instances: Vec<InstanceRow>,
     with_fires: Vec<String>,
+    nodes: Vec<NodeIdentity>,
+    bars: Vec<BarRow>,
+    limits: Vec<LimitRow>,
+}
+
+/// Whether this node is the one that fires in active-passive mode: of those that take work the one that has served longest.
+///
+/// Two must not be active at once. Another that takes no work any longer has to know it: it has checked in since. And one
+/// that takes work again leaves its deputy the time of a check-in to learn of it.
+fn is_active(me: &mut Membership, seen: &Seen, suspects: &[(String, Option<i64>)], is_barred: bool) -> bool {
+    let was_barred = std::mem::replace(&mut me.was_barred, is_barred);
+    if is_barred || was_barred {
+        return false;
+    }
+    let fires = |row: &&InstanceRow| {
+        let known = |bar: &&BarRow| bar.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
+        let bars: Vec<BarRow> = seen.bars.iter().filter(known).cloned().collect();
+        let node = seen.nodes.iter().find(|node| node.instance == row.name);
+        row.incarnation.is_some()
+            && !suspects.iter().any(|(name, _)| *name == row.name)
+            && node.is_none_or(|node| takes_any(node, &bars, seen.now_ms).is_ok())
+    };
+    seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
 }
 
 fn suspect(row: &InstanceRow) -> Suspect<'_> {

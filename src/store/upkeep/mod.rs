@@ -21,6 +21,7 @@ use super::{Owner, SkippedFires};
 use crate::key::{JobKey, TriggerKey};
 use crate::node::NodeReport;
 use crate::rules::failover::Observations;
+use crate::rules::placement::Refusal;
 use crate::store::row::{FiredState, NodeRow, Progress};
 use crate::trigger::Trigger;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct Membership {
     pub(crate) was_failed_out: bool,
     /// Which of the things that the node said of its job types is published; 0 for nothing.
     pub(crate) published: u64,
+    /// Whether the node took no work at its last check-in: see [`Checkin::is_active`].
+    pub(crate) was_barred: bool,
     /// What was seen of the others.
     pub(crate) observations: Observations,
 }
@@ -54,6 +57,7 @@ impl Membership {
             node: None,
             was_failed_out: false,
             published: 0,
+            was_barred: false,
             observations: Observations::default(),
         }
     }
@@ -74,8 +78,12 @@ pub struct Checkin {
     pub failed_out: bool,
     /// The failed instances whose work was taken over.
     pub recovered: Vec<Recovered>,
-    /// Whether this node is the longest-serving one, the active one in active-passive mode.
+    /// Whether this node is the longest-serving one.
     pub is_longest_serving: bool,
+    /// Whether it is the active one in active-passive mode: the longest-serving of those that take work.
+    pub is_active: bool,
+    /// Why it takes no work; none if it does.
+    pub barred: Option<Refusal>,
     /// When a peer would be declared dead at the earliest, as a time to wait from now.
     pub next_suspicion: Option<Duration>,
     /// The nodes of Quartz that live, each with how far its clock is from the store's at least, in milliseconds,

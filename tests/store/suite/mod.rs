@@ -33,6 +33,7 @@ mod options;
 mod orphans;
 mod overlap;
 mod pausing;
+mod placement;
 mod policies;
 mod polling;
 mod recovery;

@@ -2,6 +2,7 @@
 
 use crate::history::KeepFlags;
 use crate::marks::MarkFlags;
+use crate::placement::PlacementFlags;
 use crate::retry::RetryFlags;
 use crate::schedule::TriggerPolicies;
 use crate::value::{self, Moment};
@@ -165,7 +166,10 @@ pub struct JobFlags {
     /// The version of the type's data that the data are of [default: the latest that a live node reads]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub data_version: Option<u32>,
-    /// Stores it even if every live node that has the type calls it deprecated
+    #[command(flatten)]
+    pub placement: PlacementFlags,
+    /// Stores it even if every live node that has the type calls it deprecated, or if a node of Quartz does not heed where
+    /// it may run
     #[arg(long)]
     pub force: bool,
 }

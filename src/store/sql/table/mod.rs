@@ -22,6 +22,7 @@ mod nodes;
 mod options;
 mod orphans;
 mod paused;
+mod placement;
 mod policies;
 mod recurrences;
 mod schedules;

@@ -3,9 +3,10 @@
 use super::options::OptionColumns;
 use super::recurrences::{Recurrence, kind_of};
 use super::time;
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
 use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow};
 use crate::store::sql::statement::{Flag, FlagType};
+use crate::trigger::TriggerState;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Binary, Integer, Nullable, SmallInt, Text};
 
@@ -283,4 +284,14 @@ impl From<CandidateRow> for Candidate {
             trigger,
         }
     }
+}
+
+/// Whether a trigger runs work again, and so may have a recovery row.
+pub(super) fn is_rerun(trigger: &TriggerKey) -> bool {
+    [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&trigger.group())
+}
+
+/// States as a list of literals; they are ours, so nothing needs quoting.
+pub(super) fn quoted(states: impl Iterator<Item = TriggerState>) -> String {
+    states.map(|state| format!("'{}'", state.name())).collect::<Vec<_>>().join(", ")
 }

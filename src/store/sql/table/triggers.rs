@@ -8,12 +8,13 @@ use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES, RECURRENCE_COLUMNS, R
 use super::schedules::KIND_TABLES;
 use super::trigger_row::{
     COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KNOWN_KIND, WholeRow, is_of_interval,
+    is_rerun, quoted,
 };
 use super::{BARE_KEY, NO_TIME, job_keys, texts, time, trigger_keys};
 use crate::error::Result;
-use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
+use crate::key::{JobKey, TriggerKey};
 use crate::store::database::TriggerRows;
-use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow, TypeVersions};
+use crate::store::row::{Advance, Candidate, DueQuery, LeftAlone, Selection, TriggerRow, TypeVersions};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -321,6 +322,7 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         let (of_types, types) = self.of_types(query.job_types, query.versions);
+        let (not_left, left) = self.not_left(query.left);
         // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
         // once may begin with the jobs and sort the whole backlog.
         let (order, ordered_by): (_, &[i64]) = match query.order {
@@ -333,7 +335,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         let mut rows: Vec<CandidateRow> = Vec::new();
         for (triggers, among, keys) in self.searched(query.among) {
             let head = format!(
-                "(SELECT t.* FROM {triggers} WHERE {} AND {of_types}{among} ORDER BY {order} LIMIT ? OFFSET ?)",
+                "(SELECT t.* FROM {triggers} WHERE {} AND {of_types}{not_left}{among} ORDER BY {order} LIMIT ? OFFSET ?)",
                 waiting()
             );
             let text = format!("{} ORDER BY {order}", self.candidates_from(&head));
@@ -341,6 +343,7 @@ impl TriggerRows for SqlSession<'_, '_> {
             let mut values = before;
             values.extend([self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()]);
             values.extend(types.iter().cloned());
+            values.extend(left.iter().cloned());
             values.extend(after);
             values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
             values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
@@ -360,15 +363,18 @@ impl TriggerRows for SqlSession<'_, '_> {
         misfired_before_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
+        left: &LeftAlone,
     ) -> Result<Option<i64>> {
         let (of_types, types) = self.of_types(job_types, versions);
+        let (not_left, left) = self.not_left(left);
         let text = format!(
-            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types} \
+            "SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_left} \
              ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT 1",
             waiting()
         );
         let mut values = vec![self.name(), i64::MAX.into(), misfired_before_ms.into()];
         values.extend(types);
+        values.extend(left);
         let rows: Vec<TimeRow> = self.load(&text, &values)?;
         Ok(rows.first().and_then(|row| time(row.next_fire_time)))
     }
@@ -441,14 +447,4 @@ fn whole_rows() -> String {
          FROM {{p}}TRIGGERS t{KINDS}{INTERVALS}{RECURRENCES}{} WHERE",
         options("t")
     )
-}
-
-/// Whether a trigger runs work again, and so may have a recovery row.
-fn is_rerun(trigger: &TriggerKey) -> bool {
-    [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&trigger.group())
-}
-
-/// States as a list of literals; they are ours, so nothing needs quoting.
-fn quoted(states: impl Iterator<Item = TriggerState>) -> String {
-    states.map(|state| format!("'{}'", state.name())).collect::<Vec<_>>().join(", ")
 }
