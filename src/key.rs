@@ -20,6 +20,9 @@ pub const INTERRUPTED_GROUP: &str = "INTERRUPTED_JOBS";
 /// The group of the one-shot triggers that go on with work that asked for it.
 pub const CONTINUED_GROUP: &str = "CONTINUED_JOBS";
 
+/// The group of the one-shot triggers of jobs that follow runs of others.
+pub const FOLLOWING_GROUP: &str = "FOLLOWING_JOBS";
+
 /// The longest name or group, in characters: what fits Quartz's tables on every database.
 pub const MAX_NAME_CHARS: usize = 190;
 

@@ -1,5 +1,6 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
 
+mod alarm;
 pub mod calendar;
 pub mod clock;
 pub mod cron;
@@ -11,8 +12,11 @@ pub mod job_file;
 mod key;
 mod listener;
 mod local;
+pub mod machine;
 mod matcher;
 mod message_format;
+mod meter;
+mod node;
 mod rules;
 mod scheduler;
 pub mod settings;
@@ -21,28 +25,33 @@ pub mod store;
 mod trigger;
 mod zone;
 
+pub use alarm::{Alarm, AlarmJob, AlarmKind};
 pub use calendar::Calendar;
 pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{
-    FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobPolicy, OnChange, OnDead, RetryPolicy, StuckAction,
+    Continuation, FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks, JobPolicy, LabelRule,
+    LogLine, On, OnChange, OnDead, Parent, Placement, RetryPolicy, StuckAction,
 };
 pub use key::{
-    CONTINUED_GROUP, DEFAULT_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, RETRY_GROUP, TriggerKey,
+    CONTINUED_GROUP, DEFAULT_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP,
+    RETRY_GROUP, TriggerKey,
 };
 pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};
+pub use node::{Labels, LabelsError, MachineLoad, NodeActivity, NodeInfo, NodeReport, NodeRole};
 pub use scheduler::{
-    CounterValues, Health, Job, JobContext, JobError, JobType, LockGuard, Outcome, RunningJob, SUBMITTED_GROUP,
-    Scheduler, SchedulerBuilder, SchedulerMetadata, ServiceHealth, ServiceState, ShutdownReport, StopReason,
-    Submission,
+    CaptureLog, CounterValues, Executor, Health, Job, JobContext, JobError, JobType, LockGuard, Outcome, RunningJob,
+    SUBMITTED_GROUP, Scheduler, SchedulerBuilder, SchedulerMetadata, SchedulerStatus, ServiceHealth, ServiceState,
+    ShutdownReport, StopReason, StopStep, Submission,
 };
 
 pub use signal::{Signal, Woken};
 pub use store::row::HistoryRow;
 pub use store::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryQuery, Rerun, RerunReason, SkipReason, SkippedFires,
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryPruning, HistoryQuery, HistorySummary, Rerun,
+    RerunReason, RunRecord, SkipReason, SkippedFires, SummaryRow,
 };
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,

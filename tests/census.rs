@@ -11,8 +11,8 @@ use carnelian::store::{
     StatementCounts, StoreSettings, violations,
 };
 use carnelian::{
-    CalendarIntervalSchedule, HistoryQuery, IntervalUnit, JobDetail, JobKey, Schedule, SimpleSchedule, Trigger,
-    TriggerKey,
+    CalendarIntervalSchedule, Continuation, HistoryQuery, IntervalUnit, JobDetail, JobKey, Schedule, SimpleSchedule,
+    Trigger, TriggerKey,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -89,6 +89,33 @@ struct Most {
     recoverable: u64,
     /// Of a lone repeating trigger, with the poll that finds nothing.
     repeating: u64,
+    /// More of fifty runs in a batch if they are followed.
+    followed: u64,
+}
+
+/// What it costs that fifty runs, ended in one transaction, are followed by another job: the look for the children, the
+/// pauses, the triggers. LT-12.
+fn followed(node: &Node, most: u64) {
+    node.store
+        .add_job(&JobDetail::builder(JobKey::named("next"), "other").durable(true).build().unwrap(), false)
+        .unwrap();
+    let mut costs = Vec::new();
+    for follows in [false, true] {
+        node.schedule(50, SimpleSchedule::once(), false);
+        if follows {
+            node.store.follow(&Continuation::new(JobKey::named("counted"), JobKey::named("next"))).unwrap();
+        }
+        let (fires, cost) = node.drain(50);
+        assert_eq!(fires, 50);
+        costs.push(cost);
+    }
+    let more = costs[1].statements - costs[0].statements;
+    println!("census followed batch=50 statements_more={more}");
+    assert_eq!(costs[0].commits, costs[1].commits);
+    assert!(more <= most, "{costs:?}");
+    let waiting = node.store.snapshot().unwrap().triggers.into_iter().filter(|t| t.job == JobKey::named("next"));
+    assert_eq!(waiting.count(), 50);
+    node.store.clear().unwrap();
 }
 
 /// The cost of a backlog of one-shots and of one of calendar intervals at batch 50, and of a lone repeating fire.
@@ -132,17 +159,18 @@ fn census(database: &str, url: &str, most: &Most) {
     assert_eq!(fires, 1);
     assert!(cost.statements <= most.repeating, "{cost:?}");
     node.store.clear().unwrap();
+    followed(&node, most.followed);
 }
 
 #[test]
 fn postgres_takes_a_sixth_of_a_statement_per_fire() {
-    let most = Most { one_shots: 0.163, intervals: 0.203, lone: 8, recoverable: 10, repeating: 11 };
+    let most = Most { one_shots: 0.163, intervals: 0.203, lone: 8, recoverable: 10, repeating: 11, followed: 4 };
     census("postgres", &support::postgres_url(), &most);
 }
 
 #[test]
 fn mysql_takes_a_quarter_of_a_statement_per_fire() {
-    let most = Most { one_shots: 0.223, intervals: 0.343, lone: 9, recoverable: 11, repeating: 12 };
+    let most = Most { one_shots: 0.223, intervals: 0.343, lone: 9, recoverable: 11, repeating: 12, followed: 8 };
     census("mysql", &support::mysql_url(), &most);
 }
 
@@ -150,6 +178,6 @@ fn mysql_takes_a_quarter_of_a_statement_per_fire() {
 #[test]
 fn sqlite_takes_few_commits() {
     let folder = tempfile::tempdir().unwrap();
-    let most = Most { one_shots: 2.182, intervals: 4.182, lone: 6, recoverable: 8, repeating: 9 };
+    let most = Most { one_shots: 2.182, intervals: 4.182, lone: 6, recoverable: 8, repeating: 9, followed: 8 };
     census("sqlite", &format!("sqlite:{}", folder.path().join("census.db").display()), &most);
 }

@@ -4,18 +4,30 @@
 
 #[path = "cli/calendars.rs"]
 mod calendars;
+#[path = "cli/check.rs"]
+mod check;
 #[path = "cli/commands.rs"]
 mod commands;
 #[path = "cli/configuration.rs"]
 mod configuration;
 #[path = "cli/definitions.rs"]
 mod definitions;
+#[path = "cli/history.rs"]
+mod history;
 #[path = "cli/import.rs"]
 mod import;
+#[path = "cli/kubernetes.rs"]
+mod kubernetes;
 #[path = "cli/locks.rs"]
 mod locks;
+#[path = "cli/marks.rs"]
+mod marks;
 #[path = "cli/node.rs"]
 mod node;
+#[path = "cli/nodes.rs"]
+mod nodes;
+#[path = "cli/placement.rs"]
+mod placement;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -3,6 +3,8 @@
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+#[path = "executions/stopping.rs"]
+mod stopping;
 mod support;
 
 use carnelian::settings::Settings;
@@ -24,6 +26,8 @@ struct Cluster {
     url: String,
     name: String,
     ear: Ear,
+    threads: u32,
+    more: &'static str,
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -51,12 +55,12 @@ impl SchedulerListener for Ear {
 impl Cluster {
     fn node(&self, name: &str, more: impl FnOnce(SchedulerBuilder) -> SchedulerBuilder) -> Scheduler {
         let text = format!(
-            "scheduler.instanceName = {}\nscheduler.instanceId = {name}\nthreadPool.threadCount = 2\n\
+            "scheduler.instanceName = {}\nscheduler.instanceId = {name}\nthreadPool.threadCount = {}\n\
              jobStore.class = JobStoreTX\njobStore.isClustered = true\njobStore.clusterCheckinInterval = 300\n\
              jobStore.clusterCheckinMisfireThreshold = 600\njobStore.dataSource = db\ndataSource.db.URL = {}\n\
              carnelian.scheduler.pollInterval = 50ms\ncarnelian.scheduler.heartbeatInterval = 200ms\n\
-             carnelian.job.stopWait = 50ms\ncarnelian.shutdown.deadline = 10s\n",
-            self.name, self.url
+             carnelian.job.stopWait = 50ms\ncarnelian.shutdown.deadline = 10s\n{}",
+            self.name, self.threads, self.url, self.more
         );
         let settings = Settings::from_text("test", &text, |_| None).unwrap();
         let builder = Scheduler::builder().settings(settings);
@@ -64,6 +68,11 @@ impl Cluster {
         let scheduler = more(builder).build().unwrap();
         scheduler.migrate().unwrap();
         scheduler
+    }
+
+    /// The same with so many workers a node, and further properties.
+    fn with(&self, threads: u32, more: &'static str) -> Cluster {
+        Cluster { url: self.url.clone(), name: self.name.clone(), ear: self.ear.clone(), threads, more, _folder: None }
     }
 
     fn outcomes(&self, job: &str) -> Vec<FireOutcome> {
@@ -89,8 +98,14 @@ impl Cluster {
 fn clusters() -> [Cluster; 3] {
     let folder = tempfile::tempdir().unwrap();
     let sqlite = format!("sqlite:{}", folder.path().join("jobs.db").display());
-    let cluster =
-        |url: String, folder| Cluster { url, name: support::fresh_name("exec"), ear: Ear::default(), _folder: folder };
+    let cluster = |url: String, folder| Cluster {
+        url,
+        name: support::fresh_name("exec"),
+        ear: Ear::default(),
+        threads: 2,
+        more: "",
+        _folder: folder,
+    };
     [cluster(sqlite, Some(folder)), cluster(support::postgres_url(), None), cluster(support::mysql_url(), None)]
 }
 

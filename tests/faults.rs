@@ -13,15 +13,20 @@
 
 #[path = "faults/kit.rs"]
 mod kit;
+#[path = "faults/placement.rs"]
+mod placement;
 
 use carnelian::calendar::{Calendar, CronTimes};
+use carnelian::settings::PollingStrategy;
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
 use carnelian::store::{
-    Beat, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, OrphanedDefinitions, Reservation,
+    Beat, CapturedLine, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, OrphanedDefinitions,
+    Reservation,
 };
 use carnelian::{
-    FailureClass, GroupMatcher, JobDataMap, JobDefinition, JobDetail, JobKey, Result, Trigger, TriggerKey, TriggerState,
+    Continuation, FOLLOWING_GROUP, FailureClass, GroupMatcher, HistoryPruning, JobDataMap, JobDefinition, JobDetail,
+    JobKey, On, Result, Trigger, TriggerKey, TriggerState,
 };
 use kit::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +38,8 @@ struct World {
     b: Node,
     running: Vec<FireBundle>,
     reserved: Vec<Reservation>,
+    /// Fires that have ended with a line that each has logged: its own id.
+    logged: Vec<String>,
 }
 
 /// One operation of the store.
@@ -89,6 +96,25 @@ fn with_idle(c: &Cluster, _: &mut World) {
     c.schedule(vec![(idle, vec![trigger])], false).unwrap();
 }
 
+/// Jobs that follow those of the case, one of them one at a time; then node A takes what is due.
+fn with_followers(c: &Cluster, w: &mut World) {
+    c.add_job(&a_job("after").durable(true).build().unwrap(), false).unwrap();
+    let shy = a_job("shy").durable(true).disallow_concurrent_execution(true).build().unwrap();
+    c.add_job(&shy, false).unwrap();
+    for (parent, child, on) in [
+        ("plain", "after", On::Any),
+        ("plain", "shy", On::Success),
+        ("dear", "after", On::Success),
+        ("lone", "shy", On::Success),
+        ("lone", "after", On::Failure),
+    ] {
+        c.follow(&Continuation::new(JobKey::named(parent), JobKey::named(child)).on(on)).unwrap();
+    }
+    let acquired = w.a.acquire(20);
+    (w.running, w.reserved) = (acquired.fired, acquired.reserved);
+    assert_eq!(w.running.len(), 4);
+}
+
 fn ends(w: &World, instruction: CompletionInstruction) -> Vec<carnelian::store::Completion> {
     let data: JobDataMap = [("n", 2)].into_iter().collect();
     let saves = |fire: &FireBundle| fire.job.persists_job_data_after_execution().then(|| data.clone());
@@ -102,10 +128,48 @@ fn complete(w: &mut World, instruction: CompletionInstruction) -> Result<()> {
     Ok(())
 }
 
+/// LT-58: what runs have logged is there with their ends, once.
+fn complete_with_logs(w: &mut World) -> Result<()> {
+    let line = |fire: &FireBundle| CapturedLine {
+        at: Duration::ZERO,
+        level: log::Level::Info,
+        target: "faults".to_owned(),
+        message: fire.fire_id.clone(),
+    };
+    let mut ends = ends(w, CompletionInstruction::NoInstruction);
+    for (end, fire) in ends.iter_mut().zip(&w.running) {
+        end.log = vec![line(fire)];
+    }
+    w.a.store.complete(&w.a.owner(), &ends)?;
+    w.logged = std::mem::take(&mut w.running).into_iter().map(|fire| fire.fire_id).collect();
+    Ok(())
+}
+
+/// LT-86: nothing of the fires depends on what is forgotten of them.
+fn prune(w: &mut World) -> Result<()> {
+    w.logged.clear();
+    w.a.store.prune_history(&HistoryPruning::new().older_than(Duration::ZERO)).map(drop)
+}
+
 fn beats(w: &World) -> Vec<Beat> {
     let beat =
         |fire: &FireBundle| Beat { fire_id: fire.fire_id.clone(), limit: Duration::from_secs(15), progress: None };
     w.running.iter().map(beat).collect()
+}
+
+fn polling(c: &Cluster, w: &mut World, strategy: PollingStrategy) {
+    w.a.store = c.store_with(|settings| settings.polling_strategy = strategy);
+}
+
+/// One look may bring a part only; the next ones bring the rest.
+fn acquire_in_parts(w: &mut World) -> Result<()> {
+    let first = w.a.try_acquire(20)?;
+    let more = (0..3).filter_map(|_| w.a.try_acquire(20).ok());
+    for acquired in std::iter::once(first).chain(more.collect::<Vec<_>>()) {
+        w.running.extend(acquired.fired);
+        w.reserved.extend(acquired.reserved);
+    }
+    Ok(())
 }
 
 fn operations() -> Vec<Operation> {
@@ -194,6 +258,17 @@ fn operations() -> Vec<Operation> {
                 Ok(())
             })
         },
+        // DS-48, DS-65: on a database with one writer these are the operation above.
+        Operation {
+            holding: false,
+            prepare: |c, w| polling(c, w, PollingStrategy::Fetch),
+            ..usual("acquire, fetching", |_, w| acquire_in_parts(w))
+        },
+        Operation {
+            holding: false,
+            prepare: |c, w| polling(c, w, PollingStrategy::LockAndFetch),
+            ..usual("acquire, claiming", |_, w| acquire_in_parts(w))
+        },
         after(
             "fire",
             |c, _| c.clock.advance(20 * SECOND),
@@ -218,9 +293,44 @@ fn operations() -> Vec<Operation> {
             },
         ),
         usual("complete", |_, w| complete(w, CompletionInstruction::NoInstruction)),
+        Operation {
+            holding: false,
+            prepare: with_followers,
+            ..usual("complete what is followed", |_, w| complete(w, CompletionInstruction::NoInstruction))
+        },
+        Operation {
+            holding: false,
+            retried: false,
+            whole: false,
+            prepare: |c, w| {
+                with_followers(c, w);
+                c.clock.advance(10 * SECOND);
+                w.b.check_in();
+                c.clock.advance(WINDOW - 10 * SECOND + 1);
+            },
+            ..usual("check_in that recovers what is followed", |_, w| w.b.try_check_in().map(drop))
+        },
+        usual("follow", |c, _| c.follow(&Continuation::new(JobKey::named("plain"), JobKey::new("G", "g")))),
+        after(
+            "unfollow",
+            |c, _| c.follow(&Continuation::new(JobKey::named("plain"), JobKey::new("G", "g"))).unwrap(),
+            |c, _| c.unfollow(&JobKey::named("plain"), &JobKey::new("G", "g")).map(drop),
+        ),
         usual("complete triggers", |_, w| complete(w, CompletionInstruction::SetTriggerComplete)),
         usual("complete all triggers", |_, w| complete(w, CompletionInstruction::SetAllJobTriggersComplete)),
         usual("complete in error", |_, w| complete(w, CompletionInstruction::SetTriggerError)),
+        usual("complete with log lines", |_, w| complete_with_logs(w)),
+        Operation {
+            whole: false,
+            ..after(
+                "prune the history",
+                |c, w| {
+                    complete_with_logs(w).unwrap();
+                    c.clock.advance(SECOND);
+                },
+                |_, w| prune(w),
+            )
+        },
         usual("release", |_, w| w.a.store.release(&w.reserved).map(|()| w.reserved.clear())),
         Operation {
             holding: false,
@@ -319,6 +429,7 @@ fn operations() -> Vec<Operation> {
             },
             ..usual("audit", |c, _| c.audit().map(drop))
         },
+        Operation { whole: false, ..usual("clean_up", |c, _| c.clean_up().map(drop)) },
     ]
 }
 
@@ -333,7 +444,7 @@ fn prepared<'a>(place: &'a Place, operation: &Operation) -> (Cluster<'a>, World)
         (group, vec![grouped("t", 20 * SECOND)]),
     ];
     c.schedule(work, false).unwrap();
-    let mut w = World { a: c.node("A"), b: c.node("B"), running: Vec::new(), reserved: Vec::new() };
+    let mut w = World { a: c.node("A"), b: c.node("B"), running: Vec::new(), reserved: Vec::new(), logged: Vec::new() };
     if operation.holding {
         let acquired = w.a.acquire(20);
         assert_eq!((acquired.fired.len(), acquired.reserved.len()), (4, 3));
@@ -346,17 +457,23 @@ fn prepared<'a>(place: &'a Place, operation: &Operation) -> (Cluster<'a>, World)
 /// What is stored, without what is drawn at random or counts up.
 fn shape(c: &Cluster) -> Vec<String> {
     let s = c.look();
-    let named = |key: &TriggerKey| match key.name().starts_with("MT_") {
-        true => "MT_".to_owned(),
-        false => key.to_string(),
+    let named = |key: &TriggerKey| match (key.name().starts_with("MT_"), key.group() == FOLLOWING_GROUP) {
+        (true, _) => "MT_".to_owned(),
+        (_, true) => FOLLOWING_GROUP.to_owned(),
+        _ => key.to_string(),
     };
     let mut rows: Vec<String> = Vec::new();
     rows.extend(s.jobs.iter().map(|j| format!("{j:?}")));
-    rows.extend(s.triggers.iter().map(|t| format!("{} {} {:?} {:?}", named(&t.key), t.state, t.next_ms, t.schedule)));
+    rows.extend(
+        s.triggers.iter().map(|t| format!("{} {} {} {:?} {:?}", named(&t.key), t.job, t.state, t.next_ms, t.schedule)),
+    );
     rows.extend(s.fired.iter().map(|f| format!("{} {:?} {}", named(&f.trigger), f.state, f.instance)));
     rows.extend(s.recoveries.iter().map(|r| format!("{} {}", r.original_scheduled_ms, r.attempt)));
     rows.extend(s.instances.iter().map(|i| format!("{} {}", i.name, i.last_checkin_ms)));
     rows.extend(s.paused_groups);
+    rows.extend(c.continuations().unwrap().iter().map(|link| format!("{link:?}")));
+    rows.extend(c.bars().unwrap().iter().map(|bar| format!("{} {:?} {:?}", bar.node, bar.kind, bar.until_ms)));
+    rows.extend(c.group_limits().unwrap().iter().map(|l| format!("{} {:?} {:?}", l.group, l.per_node, l.per_cluster)));
     rows.extend(s.calendars.iter().map(|c| format!("{c:?}")));
     rows.sort();
     rows
@@ -404,6 +521,12 @@ fn case(place: &Place, operation: &Operation, fault: Fault, n: u64, clean: &[Str
 /// Everybody falls silent; another node takes over and runs what is left. Nothing may be missing, nothing run twice.
 fn account(c: &Cluster, w: &World, what: &str) {
     c.check();
+    for fire in &w.logged {
+        let record = c.run_record(fire).unwrap().unwrap();
+        assert!(!record.run.is_running(), "{what}: {record:?}");
+        let lines: Vec<_> = record.log.iter().map(|line| &line.message).collect();
+        assert_eq!(lines, [fire], "{what}: its log is kept with its end");
+    }
     let held = c.look();
     let rows: BTreeSet<&String> =
         held.fired.iter().filter(|f| f.state == FiredState::Executing).map(|f| &f.fire_id).collect();
@@ -478,7 +601,7 @@ fn enumerate(server: Server, faults: &[Fault], step: usize, floor: usize) {
     let (step, floor) = (step.max(every), floor / every.div_ceil(step));
     let place = Place::new(server);
     let mut cases = 0;
-    for operation in operations() {
+    for operation in operations().into_iter().chain(placement::operations()) {
         let (c, mut w) = prepared(&place, &operation);
         (operation.act)(&c, &mut w).unwrap();
         let clean = shape(&c);

@@ -6,10 +6,12 @@ mod support;
 
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::DataSourceUrl;
-use carnelian::store::{AcquireRequest, JobStore, Membership, SqlDatabase, SqlOptions, StoreSettings, violations};
+use carnelian::store::{
+    AcquireRequest, CompletionInstruction, JobStore, Membership, SqlDatabase, SqlOptions, StoreSettings, violations,
+};
 use carnelian::{
-    CalendarIntervalSchedule, DailyTimeIntervalSchedule, Error, GroupMatcher, IntervalUnit, JobDetail, JobKey,
-    MisfireInstruction, RecurrenceSchedule, Trigger, TriggerKey,
+    CalendarIntervalSchedule, Continuation, DailyTimeIntervalSchedule, Error, GroupMatcher, IntervalUnit, JobDetail,
+    JobKey, MisfireInstruction, Parent, RecurrenceSchedule, Trigger, TriggerKey,
 };
 use chrono::{NaiveTime, Weekday};
 use diesel::connection::{Connection, SimpleConnection};
@@ -245,6 +247,56 @@ fn options_belong_to_the_trigger_they_were_given_to(mut both: Both) {
     both.end();
 }
 
+/// LT-12: what a program that knows nothing of continuations does to their jobs makes them void, and they are swept.
+fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
+    let job = |name: &str| JobDetail::builder(JobKey::named(name), "t").durable(true).build().unwrap();
+    for name in ["same", "other", "kept", "gone"] {
+        both.store.add_job(&job(name), false).unwrap();
+    }
+    for (parent, child) in [("same", "kept"), ("same", "gone"), ("other", "kept")] {
+        both.store.follow(&Continuation::new(JobKey::named(parent), JobKey::named(child))).unwrap();
+    }
+    let mut me = Membership::new("here");
+    both.store.check_in(&mut me).unwrap();
+    let scheduler = both.name.clone();
+    both.other.execute(&format!(
+        "UPDATE QRTZ_JOB_DETAILS SET JOB_CLASS_NAME = 'u' WHERE SCHED_NAME = '{scheduler}' AND JOB_NAME = 'other'; \
+         DELETE FROM QRTZ_JOB_DETAILS WHERE SCHED_NAME = '{scheduler}' AND JOB_NAME = 'gone'"
+    ));
+    let left = |store: &JobStore| -> Vec<String> {
+        store
+            .continuations()
+            .unwrap()
+            .iter()
+            .map(|link| format!("{}-{}", link.parent().name(), link.child().name()))
+            .collect()
+    };
+    assert_eq!(left(&both.store), ["same-kept"]);
+    for name in ["same", "other"] {
+        both.store.trigger_job(&JobKey::named(name), carnelian::JobDataMap::new()).unwrap();
+    }
+    let (types, none) = (["t", "u"].map(str::to_owned), BTreeSet::new());
+    let request = AcquireRequest { max: 10, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &none };
+    let owner = me.owner().unwrap();
+    let fired = both.store.acquire(&owner, &request).unwrap().fired;
+    let ends: Vec<_> = fired.iter().map(|fire| fire.completion(CompletionInstruction::NoInstruction, None)).collect();
+    assert_eq!(ends.len(), 2);
+    let recorded = both.store.record(&owner, &ends).unwrap();
+    assert_eq!(recorded.following.len(), 1);
+    let child = both.store.trigger(&recorded.following[0]).unwrap().unwrap();
+    assert_eq!(child.job_key().name(), "kept");
+    assert_eq!(Parent::of(child.data()).unwrap().job.name(), "same");
+    // A job of ours in the place of theirs does not take over what was void.
+    both.store.add_job(&job("other"), true).unwrap();
+    assert_eq!(left(&both.store), ["same-kept"]);
+    assert_eq!(both.store.audit().unwrap().swept, 1);
+    assert_eq!(both.store.audit().unwrap().swept, 0);
+    assert_eq!(left(&both.store), ["same-kept"]);
+    both.store.unschedule(&recorded.following).unwrap();
+    both.store.leave(&owner).unwrap();
+    both.end();
+}
+
 /// Quartz takes triggers, and handles their misfires, by what their misfire instruction is compared with: null is
 /// neither equal nor unequal to anything.
 fn recurrences_are_never_due_for_quartz(mut both: Both) {
@@ -331,9 +383,9 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
     drop(store);
     let quartz = "FIRED_TRIGGERS PAUSED_TRIGGER_GRPS SCHEDULER_STATE LOCKS SIMPLE_TRIGGERS SIMPROP_TRIGGERS CRON_TRIGGERS \
                   BLOB_TRIGGERS TRIGGERS JOB_DETAILS CALENDARS";
-    let ours = "CN_MIGRATIONS CN_FENCES CN_INSTANCES CN_RECOVERIES CN_COMMITS CN_TRIGGER_OPTIONS CN_CHECKPOINTS CN_REQUESTS \
-                CN_RECURRENCES CN_JOB_POLICIES CN_BEATS CN_CANCELS CN_JOB_TYPES CN_JOB_VERSIONS CN_ORPHANS \
-                CN_HISTORY CN_CHANGES CN_LOCKS";
+    let ours = "CN_MIGRATIONS CN_FENCES CN_INSTANCES CN_NODES CN_RECOVERIES CN_COMMITS CN_TRIGGER_OPTIONS CN_CHECKPOINTS CN_REQUESTS \
+                CN_RECURRENCES CN_JOB_POLICIES CN_CONTINUATIONS CN_JOB_MARKS CN_TAGS CN_BEATS CN_CANCELS CN_JOB_TYPES CN_JOB_VERSIONS CN_ORPHANS \
+                CN_HISTORY CN_HISTORY_LOG CN_BLACKLIST CN_GROUP_LIMITS CN_DEFINITIONS CN_DEFINED_TRIGGERS CN_CHANGES CN_LOCKS";
     for table in quartz.split(' ').chain(ours.split(' ')).filter(|table| !table.is_empty()) {
         other.execute(&format!("DROP TABLE {prefix}{table}"));
     }
@@ -384,6 +436,22 @@ fn intervals_have_the_columns_of_quartz_on_postgres() {
 #[test]
 fn intervals_have_the_columns_of_quartz_on_mysql() {
     intervals_have_the_columns_of_quartz(mysql());
+}
+
+#[test]
+fn continuations_belong_to_the_jobs_they_were_given_to_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    continuations_belong_to_the_jobs_they_were_given_to(sqlite(&folder));
+}
+
+#[test]
+fn continuations_belong_to_the_jobs_they_were_given_to_on_postgres() {
+    continuations_belong_to_the_jobs_they_were_given_to(postgres());
+}
+
+#[test]
+fn continuations_belong_to_the_jobs_they_were_given_to_on_mysql() {
+    continuations_belong_to_the_jobs_they_were_given_to(mysql());
 }
 
 #[test]

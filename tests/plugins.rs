@@ -7,8 +7,8 @@ mod support;
 
 use carnelian::settings::{Settings, SettingsLoader};
 use carnelian::{
-    FireEvent, GroupMatcher, Job, JobContext, JobDetail, JobError, JobKey, Scheduler, SimpleSchedule, Trigger,
-    TriggerKey, TriggerListener,
+    FireEvent, GroupMatcher, Job, JobContext, JobDataMap, JobDetail, JobError, JobKey, JobPolicy, Scheduler,
+    SimpleSchedule, StopReason, Trigger, TriggerKey, TriggerListener,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -158,4 +158,52 @@ fn failures_and_vetoes_have_their_own_words() {
     let failed = LINES.0.lock().iter().find(|line| line.contains("no paper")).cloned().unwrap();
     assert!(failed.starts_with("WARN words.failing failed at 20"), "{failed}");
     scheduler.shutdown(true);
+}
+
+/// Which runs have ended, and why they were told to stop.
+type Stopped = Arc<Mutex<Vec<(String, Option<StopReason>)>>>;
+
+/// LT-83: `JobInterruptMonitorPlugin` as Quartz has it: who asks for it in the job's data is interrupted after `MaxRunTime`,
+/// or after the plugin's own time; nobody else.
+#[test]
+fn runs_that_take_too_long_are_interrupted_as_the_plugin_says() {
+    let properties = "plugin.m.class = org.quartz.plugins.interrupt.JobInterruptMonitorPlugin\n\
+         plugin.m.defaultMaxRunTime = 300\n";
+    let settings = Settings::from_text("test", properties, |_| None).unwrap();
+    assert!(settings.warnings().is_empty(), "{:?}", settings.warnings());
+    let stopped = Stopped::default();
+    let noted = Arc::clone(&stopped);
+    let until_stopped = move |ctx: &mut JobContext| {
+        while ctx.wait(Duration::from_secs(60)) {}
+        noted.lock().push((ctx.job().key().name().to_owned(), ctx.stop_reason()));
+        Ok::<(), JobError>(())
+    };
+    let scheduler = Scheduler::builder().settings(settings).job_fn("loop", until_stopped).build().unwrap();
+    scheduler.start().unwrap();
+    let job = |name: &str| JobDetail::builder(JobKey::named(name), "loop").durable(true);
+    let own = JobPolicy::new().timeout(Duration::from_secs(600));
+    let jobs = [
+        job("by the plugin").data("AutoInterruptable", true),
+        job("by its data").data("AutoInterruptable", "true").data("MaxRunTime", 200_i64),
+        job("by text").data("AutoInterruptable", "true").data("MaxRunTime", "200"),
+        job("in an hour").data("AutoInterruptable", true).data("MaxRunTime", 3_600_000_i64),
+        job("by its policy").data("AutoInterruptable", true).policy(own),
+        job("not asked").data("AutoInterruptable", false).data("MaxRunTime", 1_i64),
+        job("never heard of it"),
+    ];
+    for job in jobs {
+        let job = job.build().unwrap();
+        let key = job.key().clone();
+        scheduler.add_job(&job, false).unwrap();
+        scheduler.trigger_job(&key, JobDataMap::new()).unwrap();
+    }
+    wait_until("three are interrupted", LONG, || stopped.lock().len() >= 3);
+    let mut interrupted = stopped.lock().clone();
+    interrupted.sort_by(|a, b| a.0.cmp(&b.0));
+    let timed_out = |name: &str| (name.to_owned(), Some(StopReason::TimedOut));
+    assert_eq!(interrupted, ["by its data", "by text", "by the plugin"].map(timed_out));
+    wait_until("the others run on", LONG, || scheduler.running_here().len() == 4);
+    let running = scheduler.running_here();
+    assert!(running.iter().all(|run| scheduler.interrupt_fire(&run.fire_id)));
+    assert!(scheduler.shutdown(true).is_clean());
 }

@@ -3,16 +3,25 @@
 
 #[path = "scheduler/cluster.rs"]
 mod cluster;
+#[path = "scheduler/continuations.rs"]
+mod continuations;
 #[path = "scheduler/definitions.rs"]
 mod definitions;
 #[path = "scheduler/fixture.rs"]
 mod fixture;
+#[path = "scheduler/history.rs"]
+mod history;
 #[path = "scheduler/in_code.rs"]
 mod in_code;
 #[path = "scheduler/job_files.rs"]
 mod job_files;
 #[path = "scheduler/life.rs"]
 mod life;
+#[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+#[path = "scheduler/outages.rs"]
+mod outages;
+#[path = "scheduler/placement.rs"]
+mod placement;
 #[path = "scheduler/policies.rs"]
 mod policies;
 #[path = "scheduler/reports.rs"]

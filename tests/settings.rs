@@ -225,7 +225,7 @@ fn java_classes_are_understood_or_warned_about() {
         ("threadPool.class=com.acme.Pool", 1),
         ("scheduler.jobFactory.class=org.quartz.simpl.SimpleJobFactory", 1),
         ("plugin.shutdown.class=org.quartz.plugins.management.ShutdownHookPlugin", 1),
-        ("plugin.x.class=org.quartz.plugins.interrupt.JobInterruptMonitorPlugin", 1),
+        ("plugin.x.class=org.quartz.plugins.interrupt.JobInterruptMonitorPlugin\nplugin.x.defaultMaxRunTime=1000", 0),
         ("plugin.x.class=org.quartz.plugins.history.LoggingJobHistoryPlugin", 0),
         ("plugin.x.class=LoggingTriggerHistoryPlugin\nplugin.x.triggerFiredMessage={0}", 0),
         ("plugin.x.class=LoggingTriggerHistoryPlugin\nplugin.x.jobSuccessMessage={0}\nplugin.x.other=1", 2),
@@ -324,10 +324,11 @@ fn every_key_with_an_effect_changes_the_settings() {
             (_, Kind::Url) => "sqlite:other.db".to_owned(),
             (_, Kind::Bool) if row.default == DefaultValue::Value("true") => "false".to_owned(),
             (_, Kind::Bool) => "true".to_owned(),
+            (_, Kind::Labels) => "zone=eu".to_owned(),
             (_, Kind::Zone) => "Europe/Berlin".to_owned(),
             (_, Kind::Choice(words)) => words.last().unwrap().to_string(),
             (_, Kind::Millis { .. } | Kind::Duration { .. }) => "2001".to_owned(),
-            (_, Kind::Count { .. } | Kind::Seconds { .. }) => "7".to_owned(),
+            (_, Kind::Count { least, .. } | Kind::Seconds { least, .. }) => least.max(7).to_string(),
             _ => "other".to_owned(),
         };
         assert_ne!(row.default, DefaultValue::Value("2001"));
@@ -351,6 +352,8 @@ fn plugin_of(key: &str) -> &'static str {
         "plugin.db.class=LoggingTriggerHistoryPlugin"
     } else if has(&["cleanShutdown"]) {
         "plugin.db.class=ShutdownHookPlugin"
+    } else if has(&["defaultMaxRunTime"]) {
+        "plugin.db.class=JobInterruptMonitorPlugin"
     } else {
         ""
     }
@@ -544,5 +547,55 @@ fn the_table_in_the_documentation_is_up_to_date() {
         std::fs::write(path, &fresh).unwrap();
     } else {
         assert!(fresh == text, "docs/configuration.md is old: CARNELIAN_REWRITE=1 cargo test --test settings");
+    }
+}
+
+/// C-2, C-3: a profile says the defaults, and a key that is given goes before it.
+#[test]
+fn a_profile_says_the_defaults_and_each_key_goes_before_it() {
+    use carnelian::settings::{PollingStrategy, Profile, TriggerOrder};
+    let read = |text: &str| Settings::from_text("x", text, |_| None).unwrap();
+    let secs = Duration::from_secs;
+    let of = |s: &Settings| {
+        let (store, runs) = (&s.job_store, &s.executions);
+        (
+            (store.checkin_interval, store.checkin_misfire_threshold),
+            (runs.heartbeat_interval, runs.missed_heartbeat_limit),
+            (store.trigger_order, store.polling_strategy),
+            (s.scheduler.poll_interval, s.scheduler.idle_wait_time),
+        )
+    };
+    let by_time = (TriggerOrder::TimeThenPriority, PollingStrategy::Lock);
+    let by_priority = (TriggerOrder::PriorityThenTime, PollingStrategy::Fetch);
+    let node = (secs(15), Duration::from_millis(7500));
+    let quartz = (node, (secs(5), 3), by_time, (None, secs(30)));
+    assert_eq!(of(&read("")), quartz);
+    assert_eq!(of(&read("carnelian.profile = quartz")), quartz);
+    assert_eq!(of(&read("carnelian.profile = logi")), ((secs(10), secs(20)), (secs(10), 3), by_time, (None, secs(10))));
+    let db = read("carnelian.profile = db-scheduler");
+    assert_eq!((db.profile, db.warnings().len()), (Profile::DbScheduler, 0));
+    assert_eq!(of(&db), (node, (secs(300), 6), by_priority, (Some(secs(10)), secs(10))));
+    let mixed = read(
+        "carnelian.profile = db-scheduler\ncarnelian.scheduler.missedHeartbeatLimit = 3\n\
+         carnelian.jobStore.triggerOrder = time-then-priority\ncarnelian.jobStore.pollingStrategy = lock",
+    );
+    assert_eq!(of(&mixed), (node, (secs(300), 3), by_time, (Some(secs(10)), secs(10))));
+    assert!(Settings::from_text("x", "carnelian.profile = quarz", |_| None).is_err());
+}
+
+/// DS-65: the words of the strategies; one that has no effect is named.
+#[test]
+fn a_polling_strategy_for_a_store_in_memory_gives_a_warning() {
+    use carnelian::settings::PollingStrategy;
+    for strategy in PollingStrategy::ALL {
+        let line = format!("carnelian.jobStore.pollingStrategy = {}", strategy.name());
+        let settings = Settings::from_text("x", &line, |_| None).unwrap();
+        assert_eq!(settings.job_store.polling_strategy, strategy);
+        assert_eq!(settings.warnings().len(), usize::from(strategy != PollingStrategy::Lock));
+        let file = format!("{line}\njobStore.dataSource = d\ndataSource.d.URL = sqlite:x.db");
+        let warnings = Settings::from_text("x", &file, |_| None).unwrap().warnings().len();
+        assert_eq!(warnings, usize::from(strategy != PollingStrategy::Lock));
+        let database = format!("{line}\njobStore.dataSource = d\ndataSource.d.URL = postgres://h/d");
+        assert!(Settings::from_text("x", &database, |_| None).unwrap().warnings().is_empty());
     }
 }

@@ -6,7 +6,10 @@ mod support;
 
 use carnelian::settings::Settings;
 use carnelian::store::{CallersConnection, CallersPool, JobStore, Membership, violations};
-use carnelian::{Error, JobContext, JobDetail, JobError, JobKey, Scheduler, Trigger, TriggerKey};
+use carnelian::{
+    Continuation, Error, JobContext, JobDataMap, JobDetail, JobError, JobFilter, JobKey, On, Scheduler, Submission,
+    Trigger, TriggerKey,
+};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, Pool};
@@ -153,6 +156,53 @@ fn a_fire_ends_with_its_effect(app: &App) {
     end(app, &scheduler);
 }
 
+/// The end that a job records in its own transaction is followed like any other: once, and only if it is committed (LT-12).
+fn an_end_in_the_jobs_transaction_is_followed(app: &App) {
+    let its = app.clone();
+    let work = move |ctx: &mut JobContext| {
+        ctx.set_result("five crowns");
+        if ctx.data().flag("undone") == Some(true) {
+            let undone = its.write_and(&mut |connection| {
+                ctx.complete_in(connection)?;
+                Err("changed my mind".into())
+            });
+            assert!(undone.is_err());
+            return Err(JobError::new("changed my mind"));
+        }
+        its.write_and(&mut |connection| Ok(ctx.complete_in(connection)?)).map_err(failed)
+    };
+    let (ran, runs) = unbounded();
+    let child = move |ctx: &mut JobContext| {
+        let parent = ctx.parent().ok_or_else(|| JobError::new("no parent"))?;
+        Ok(ran.send((ctx.job().key().name().to_owned(), parent.job.name().to_owned(), parent.result))?)
+    };
+    let scheduler = app.scheduler().job_fn("work", work).job_fn("child", child).build().unwrap();
+    scheduler.start().unwrap();
+    for name in ["good", "bad"] {
+        scheduler
+            .add_job(&JobDetail::builder(JobKey::named(name), "child").durable(true).build().unwrap(), false)
+            .unwrap();
+    }
+    for (name, undone, follower) in [("done", false, "good"), ("undone", true, "bad")] {
+        let job = JobDetail::builder(JobKey::named(name), "work").durable(true).data("undone", undone).build().unwrap();
+        scheduler.add_job(&job, false).unwrap();
+        for (child, on) in [("good", On::Success), ("bad", On::Failure)] {
+            scheduler.follow(&Continuation::new(job.key().clone(), JobKey::named(child)).on(on)).unwrap();
+        }
+        scheduler.trigger_job(job.key(), JobDataMap::new()).unwrap();
+        let (child, parent, result) = runs.recv_timeout(LONG).unwrap();
+        assert_eq!((child.as_str(), parent.as_str(), result.as_deref()), (follower, name, Some("five crowns")));
+    }
+    let quiet = || scheduler.health().unrecorded == 0 && scheduler.running_fires().unwrap().is_empty();
+    support::wait_until("all are recorded", LONG, quiet);
+    assert!(runs.try_recv().is_err(), "a child ran twice");
+    let left = scheduler.store().snapshot().unwrap().triggers;
+    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(app.effects(), 1);
+    scheduler.store().clear().unwrap();
+    end(app, &scheduler);
+}
+
 /// A node that was declared dead while its job ran: its effect is refused, the successor's is the one.
 fn a_node_that_was_declared_dead_leaves_no_effect(app: &App) {
     let its = app.clone();
@@ -285,6 +335,36 @@ fn work_is_stored_with_what_the_caller_writes(app: &App) {
     end(app, &scheduler);
 }
 
+/// PA-10, X-06: work is submitted with what the caller writes, or not at all; and a request id that was rolled back is free.
+fn work_is_submitted_with_what_the_caller_writes(app: &App) {
+    let (ran, runs) = unbounded();
+    let work = move |ctx: &mut JobContext| Ok(ran.send(ctx.data().text("n").unwrap_or_default().to_owned())?);
+    let scheduler = app.scheduler().job_fn("work", work).build().unwrap();
+    scheduler.start().unwrap();
+    let submit = |n: &str, fails: bool| {
+        let mut taken = Vec::new();
+        let done = app.write_and(&mut |connection| {
+            let work = Submission::new("work").data("n", n).request_id("r").biz_key("order-17").tag("mail");
+            taken = scheduler.submit_in(connection, [work])?;
+            if fails { Err("no".into()) } else { Ok(()) }
+        });
+        done.map(|()| taken.pop().unwrap())
+    };
+    assert!(submit("undone", true).is_err());
+    let by_key = JobFilter::new().biz_key("order-17").tag("mail");
+    assert!(scheduler.find_jobs(&by_key).unwrap().is_empty());
+    let first = submit("done", false).unwrap();
+    scheduler.wake();
+    assert_eq!(runs.recv_timeout(LONG).unwrap(), "done");
+    let second = submit("again", false).unwrap();
+    assert!(first.is_new && !second.is_new && first.job == second.job);
+    assert_eq!(app.effects(), 2);
+    support::wait_until("it is recorded", LONG, || scheduler.running_fires().unwrap().is_empty());
+    assert!(scheduler.find_jobs(&by_key).unwrap().is_empty(), "its marks went with it");
+    assert!(runs.try_recv().is_err());
+    end(app, &scheduler);
+}
+
 fn outside_of_a_transaction_nothing_is_done(app: &App) {
     let scheduler = app.scheduler().build().unwrap();
     let (job, trigger) = recoverable("j");
@@ -311,7 +391,9 @@ fn everything(app: impl Fn() -> App) {
     outside_of_a_transaction_nothing_is_done(&app());
     a_fire_ends_with_its_effect(&app());
     an_end_that_is_rolled_back_did_not_happen(&app());
+    an_end_in_the_jobs_transaction_is_followed(&app());
     work_is_stored_with_what_the_caller_writes(&app());
+    work_is_submitted_with_what_the_caller_writes(&app());
     a_node_that_was_declared_dead_leaves_no_effect(&app());
     a_guard_keeps_the_fire_until_the_transaction_ends(&app());
 }

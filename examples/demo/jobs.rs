@@ -69,6 +69,7 @@ impl Job for Logged {
     fn execute(&self, ctx: &mut JobContext) -> Result<Outcome, JobError> {
         let events = self.log.of(self.name, ctx);
         events.start(ctx);
+        ctx.log(log::Level::Info, format!("{} begins, attempt {}", self.name, ctx.attempt()));
         let tools = Tools { events: &events, url: self.url.as_ref() };
         let ended = catch_unwind(AssertUnwindSafe(|| (self.run)(ctx, &tools)));
         events.end(match &ended {
@@ -125,6 +126,7 @@ fn fail(ctx: &mut JobContext, _: &Tools<'_>) -> Result<End, JobError> {
     let times = ctx.data().integer("times").unwrap_or(1);
     match attempt(ctx) {
         attempt if attempt < times => {
+            log::warn!("demo.fail is about to fail attempt={attempt}");
             let problem = JobError::new(format!("demo.fail fails, attempt {attempt} of {times} to fail"));
             // Where a policy says how it is tried again, it is.
             match ctx.job().policy().retry_policy() {

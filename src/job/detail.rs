@@ -1,5 +1,6 @@
 //! `JobDetail`: the stored definition of a job, with its four flags.
 
+use super::marks::{JobMarks, NO_MARKS};
 use super::policy::JobPolicy;
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
@@ -35,9 +36,13 @@ pub struct JobDetail {
     pub(crate) persist_job_data_after_execution: bool,
     pub(crate) data: JobDataMap,
     pub(crate) policy: JobPolicy,
+    /// None where there are none, and where they were not read: a run does not see them.
+    pub(crate) marks: Option<Box<JobMarks>>,
     pub(crate) version: Option<u32>,
     /// Not stored: a wish for the moment of storing.
     pub(crate) even_if_deprecated: bool,
+    /// Not stored either.
+    pub(crate) even_beside_quartz: bool,
 }
 
 impl JobDetail {
@@ -54,8 +59,10 @@ impl JobDetail {
                 persist_job_data_after_execution: false,
                 data: JobDataMap::new(),
                 policy: JobPolicy::new(),
+                marks: None,
                 version: None,
                 even_if_deprecated: false,
+                even_beside_quartz: false,
             },
         }
     }
@@ -123,6 +130,11 @@ impl JobDetail {
         &self.policy
     }
 
+    /// What people and other systems know it by. Default: nothing. A run's job is without them: ask the scheduler for it.
+    pub fn marks(&self) -> &JobMarks {
+        self.marks.as_deref().unwrap_or(&NO_MARKS)
+    }
+
     /// The version of its type's data that its data are of, where that was said or noted. When a job is stored without one,
     /// it gets that of its type on this node; data of which nothing is known are of version 1.
     pub fn version(&self) -> Option<u32> {
@@ -142,6 +154,7 @@ impl JobDetail {
         if let Some(text) = &self.description {
             check_text("job description", text, 250)?;
         }
+        self.marks.as_deref().map_or(Ok(()), JobMarks::check)?;
         self.policy.check(self.requests_recovery)
     }
 }
@@ -203,6 +216,12 @@ impl JobDetailBuilder {
         self
     }
 
+    /// See [`JobMarks`].
+    pub fn marks(mut self, marks: JobMarks) -> Self {
+        self.detail.marks = (!marks.is_empty()).then(|| Box::new(marks));
+        self
+    }
+
     /// Says of which version of its type's data its data are; from 1. Default: that of the type where it is stored.
     ///
     /// Data of an earlier version than the type's are upgraded when the job runs, see
@@ -216,6 +235,13 @@ impl JobDetailBuilder {
     /// moment of storing knows of it.
     pub fn even_if_deprecated(mut self) -> Self {
         self.detail.even_if_deprecated = true;
+        self
+    }
+
+    /// Has it stored even if it has a [placement](crate::Placement) and a node of Quartz, which heeds none, is a member of
+    /// the cluster. Only the moment of storing knows of it.
+    pub fn even_beside_quartz(mut self) -> Self {
+        self.detail.even_beside_quartz = true;
         self
     }
 

@@ -1,15 +1,26 @@
 //! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with the scheduler.
 
+mod continuation;
 mod definition;
 mod detail;
+mod filter;
+mod marks;
 mod outcome;
+mod placement;
 mod policy;
 mod retry;
+mod run_log;
 
+pub use continuation::{Continuation, On, Parent};
 pub use definition::{JobDefinition, OnChange};
 pub use detail::{JobDetail, JobDetailBuilder};
+pub use filter::JobFilter;
+pub use marks::JobMarks;
 pub use outcome::FireOutcome;
+pub use placement::{LabelRule, Placement};
 pub use policy::{JobPolicy, OnDead, StuckAction};
 pub use retry::RetryPolicy;
+pub use run_log::{CapturedLine, LogLine};
 
 pub(crate) use retry::RetryHint;
+pub(crate) use run_log::{RunLog, decode as decode_lines, encode as encode_lines};

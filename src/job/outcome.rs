@@ -23,10 +23,13 @@ pub enum FireOutcome {
     Vetoed,
     /// The trigger could not fire in time, and its misfire instruction was applied instead.
     Misfired,
+    /// The fire has not ended. Only among rows of the history that were asked for with
+    /// [`HistoryQuery::running`](crate::HistoryQuery::running); nothing ends with it.
+    Running,
 }
 
 impl FireOutcome {
-    /// All of them.
+    /// All that a fire can end with.
     pub const ALL: [FireOutcome; 8] = [
         FireOutcome::Succeeded,
         FireOutcome::Failed,
@@ -49,12 +52,13 @@ impl FireOutcome {
             FireOutcome::Lost => "lost",
             FireOutcome::Vetoed => "vetoed",
             FireOutcome::Misfired => "misfired",
+            FireOutcome::Running => "running",
         }
     }
 
     /// The outcome of this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+        Self::ALL.into_iter().chain([FireOutcome::Running]).find(|outcome| outcome.name() == name)
     }
 }
 

@@ -1,12 +1,17 @@
 //! `JobPolicy`: what is done about a run of a job that takes too long, falls silent or dies with its node.
 
+use super::placement::Placement;
 use super::retry::RetryPolicy;
 use crate::error::{Error, Result};
+use log::LevelFilter;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The longest policy as it is stored, in bytes.
 const MAX_POLICY_BYTES: usize = 4000;
+
+/// How many bytes of a run's log may be kept.
+const LOG_BYTES: std::ops::RangeInclusive<u32> = 1_000..=262_144;
 
 /// What is done about a run that takes too long, falls silent or dies. Nothing but what Quartz does, by default.
 ///
@@ -44,6 +49,14 @@ pub struct JobPolicy {
     on_dead: Option<OnDead>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry: Option<RetryPolicy>,
+    #[serde(skip_serializing_if = "Option::is_none", with = "level")]
+    capture_log: Option<LevelFilter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_max_bytes: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep_history: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement: Option<Placement>,
 }
 
 /// When a run counts as stuck, and what is done then.
@@ -183,6 +196,33 @@ impl JobPolicy {
         self
     }
 
+    /// Down to which level the lines that a run logs are kept with its row of the history; [`LevelFilter::Off`] for none.
+    /// What the program logs is seen if it has installed [`CaptureLog`](crate::CaptureLog); `ctx.log(…)` is in any case.
+    /// Default: `carnelian.history.log`.
+    pub fn capture_log(mut self, level: LevelFilter) -> Self {
+        self.capture_log = Some(level);
+        self
+    }
+
+    /// How many bytes of such lines are kept of a run, from 1000 to 262144; beyond that those in the middle are left out.
+    /// Default: `carnelian.history.logMaxBytes`.
+    pub fn log_max_bytes(mut self, bytes: u32) -> Self {
+        self.log_max_bytes = Some(bytes);
+        self
+    }
+
+    /// How many rows of the history are kept of this job, the newest. Default: `carnelian.history.maxRowsPerJob`.
+    pub fn keep_history(mut self, rows: u32) -> Self {
+        self.keep_history = Some(rows);
+        self
+    }
+
+    /// On which nodes the job may run, and on which it would rather. Default: anywhere.
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = Some(placement).filter(|placement| *placement != Placement::new());
+        self
+    }
+
     /// How long a run may take.
     pub fn timeout_limit(&self) -> Option<Duration> {
         self.timeout
@@ -213,6 +253,26 @@ impl JobPolicy {
         self.retry.as_ref()
     }
 
+    /// Down to which level the lines of a run are kept.
+    pub fn captured_level(&self) -> Option<LevelFilter> {
+        self.capture_log
+    }
+
+    /// How many bytes of such lines are kept.
+    pub fn captured_bytes(&self) -> Option<u32> {
+        self.log_max_bytes
+    }
+
+    /// How many rows of the history are kept.
+    pub fn kept_history(&self) -> Option<u32> {
+        self.keep_history
+    }
+
+    /// On which nodes the job may run; anywhere if none.
+    pub fn placed(&self) -> Option<&Placement> {
+        self.placement.as_ref()
+    }
+
     /// Whether it says nothing.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -233,6 +293,14 @@ impl JobPolicy {
             let policy = self.on_dead.map_or("", OnDead::name);
             return Err(Error::invalid("on dead", policy, "expected a job that requests recovery, or next-fire"));
         }
+        if let Some(bytes) = self.log_max_bytes.filter(|bytes| !LOG_BYTES.contains(bytes)) {
+            let expected = format!("expected {} to {}", LOG_BYTES.start(), LOG_BYTES.end());
+            return Err(Error::invalid("log max bytes", bytes.to_string(), expected));
+        }
+        if self.keep_history == Some(0) {
+            return Err(Error::invalid("keep history", "0", "expected at least 1 row"));
+        }
+        self.placement.as_ref().map_or(Ok(()), Placement::check)?;
         self.retry.as_ref().map_or(Ok(()), RetryPolicy::check)
     }
 
@@ -269,20 +337,41 @@ pub(super) mod whole_millis {
     }
 }
 
+/// A level that may be missing, by its name in small letters.
+mod level {
+    use log::LevelFilter;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
+    pub(super) fn serialize<S: Serializer>(level: &Option<LevelFilter>, out: S) -> Result<S::Ok, S::Error> {
+        match level {
+            Some(level) => out.serialize_str(&level.as_str().to_ascii_lowercase()),
+            None => out.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<LevelFilter>, D::Error> {
+        match Option::<String>::deserialize(input)? {
+            Some(name) => name.parse().map(Some).map_err(serde::de::Error::custom),
+            None => Ok(None),
+        }
+    }
+}
+
 /// A duration that may be missing, as whole milliseconds.
-mod millis {
+pub(super) mod millis {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::time::Duration;
 
     #[expect(clippy::ref_option, reason = "serde calls it so")]
-    pub(super) fn serialize<S: Serializer>(time: &Option<Duration>, out: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::job) fn serialize<S: Serializer>(time: &Option<Duration>, out: S) -> Result<S::Ok, S::Error> {
         match time {
             Some(time) => super::whole_millis::serialize(time, out),
             None => out.serialize_none(),
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {
+    pub(in crate::job) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {
         Ok(Option::<u64>::deserialize(input)?.map(Duration::from_millis))
     }
 }
@@ -309,6 +398,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_of_runs_is_stored_with_the_rest() {
+        let policy = JobPolicy::new().capture_log(LevelFilter::Info).log_max_bytes(2_000).keep_history(5);
+        let text = policy.encode().unwrap().unwrap();
+        assert_eq!(text, r#"{"captureLog":"info","logMaxBytes":2000,"keepHistory":5}"#);
+        assert_eq!(JobPolicy::decode(&text), Ok(policy));
+    }
+
+    #[test]
     fn what_a_later_version_adds_is_passed_over() {
         let policy = JobPolicy::decode(r#"{"timeout":5,"colour":"red"}"#).unwrap();
         assert_eq!(policy, JobPolicy::new().timeout(Duration::from_millis(5)));
@@ -322,6 +419,8 @@ mod tests {
             (JobPolicy::new().stuck_after(Duration::ZERO, StuckAction::Log), "stuck after"),
             (JobPolicy::new().heartbeat_only_within(Duration::ZERO), "heartbeat only within"),
             (JobPolicy::new().missed_heartbeat_limit(0), "missed heartbeat limit"),
+            (JobPolicy::new().log_max_bytes(999), "log max bytes"),
+            (JobPolicy::new().keep_history(0), "keep history"),
         ] {
             let error = policy.check(true).unwrap_err().to_string();
             assert!(error.contains(what), "{error}");

@@ -1,8 +1,10 @@
 //! The wording of life-cycle log lines: a phrase, then `key=value`.
 
 use super::{FireEnd, FireEvent};
+use crate::alarm::{Alarm, AlarmJob};
 use crate::job::StuckAction;
 use crate::key::{JobKey, TriggerKey};
+use crate::rules::placement::Refusal;
 use crate::store::{AuditPass, DefinitionReport, Imported, Orphan, Recovered, SkippedFires, WhyLeft};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;
@@ -66,6 +68,10 @@ pub(crate) fn shut_down(scheduler: &str, instance: &str, abandoned: usize) {
     } else {
         warn!("shut down and left work behind scheduler={scheduler} instance={instance} abandoned={abandoned}");
     }
+}
+
+pub(crate) fn stopping(instance: &str, step: &str) {
+    log::info!("stopping instance={instance} step={step}");
 }
 
 pub(crate) fn step_overran(step: &str) {
@@ -149,6 +155,17 @@ pub(crate) fn active(instance: &str, is_active: bool) {
     }
 }
 
+pub(crate) fn takes_work(instance: &str, refusal: Option<&Refusal>) {
+    match refusal {
+        Some(refusal) => info!("takes no work instance={instance}: {refusal}"),
+        None => info!("takes work again instance={instance}"),
+    }
+}
+
+pub(crate) fn drained(job: &JobKey, fire_id: &str, who: &str) {
+    info!("a run is asked to stop since its node is drained job={job} fire={fire_id} by={who:?}");
+}
+
 pub(crate) fn recovered(by: &str, failed: &Recovered) {
     warn!(
         "recovered failed instance instance={} by={by} last_checkin_ms={} freed={} recovery_triggers={} revived={} lost={} other={}",
@@ -203,6 +220,19 @@ pub(crate) fn joined_by_quartz(instance: &str) {
     info!("a node of Quartz is in the cluster instance={instance}");
 }
 
+pub(crate) fn polling_strategy(wanted: &str, used: &str, is_beside_quartz: bool) {
+    if wanted == used {
+        info!("due triggers are taken as the settings ask for strategy={used}");
+        return;
+    }
+    let why = if is_beside_quartz { "a node of Quartz shares the tables" } else { "the database has no SKIP LOCKED" };
+    warn!("due triggers are taken under the lock: {why} wanted={wanted} strategy={used}");
+}
+
+pub(crate) fn unsafe_intervals(warning: &str) {
+    warn!("{warning}");
+}
+
 pub(crate) fn orphaned(orphans: &[Orphan]) {
     for orphan in orphans.iter().take(MOST_NAMED) {
         warn!(
@@ -232,8 +262,31 @@ pub(crate) fn orphan_deleted(orphan: &Orphan) {
     );
 }
 
+pub(crate) fn cleaned_up(rows: usize) {
+    debug!("pruned the history rows={rows}");
+}
+
 pub(crate) fn audit_failed(why: &str) {
     debug!("audit failed error={why:?}");
+}
+
+pub(crate) fn alarm(instance: &str, alarm: &Alarm) {
+    let Alarm { kind, detail, .. } = alarm;
+    let jobs: Vec<String> = alarm.jobs.iter().map(named).collect();
+    let jobs = if jobs.is_empty() { String::new() } else { format!(" jobs={}", jobs.join(",")) };
+    if alarm.is_raised {
+        log_error!("alarm raised alarm={kind} instance={instance} detail={detail:?}{jobs}");
+    } else {
+        info!("alarm cleared alarm={kind} instance={instance} detail={detail:?}{jobs}");
+    }
+}
+
+fn named(job: &AlarmJob) -> String {
+    job.owner.as_ref().map_or_else(|| job.job.to_string(), |owner| format!("{} (owner {owner})", job.job))
+}
+
+pub(crate) fn count_failed(why: &str) {
+    debug!("triggers could not be counted error={why:?}");
 }
 
 pub(crate) fn unreadable(trigger: &TriggerKey, why: &str) {

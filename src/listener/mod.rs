@@ -18,6 +18,7 @@ pub use values::FireValues;
 pub(crate) use dispatch::{Listeners, guarded};
 pub(crate) use history::{HistoryClock, JobHistory, TriggerHistory};
 
+use crate::alarm::Alarm;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
@@ -155,6 +156,8 @@ pub trait SchedulerListener: Send + Sync + 'static {
     fn instance_recovered(&self, recovered: &Recovered) {}
     /// This node was declared dead while it lived; so many of its fires are lost.
     fn ownership_lost(&self, lost_fires: usize) {}
+    /// An alarm was raised or cleared, by the thresholds `carnelian.alarm.*`; once each.
+    fn alarm(&self, alarm: &Alarm) {}
     /// No living node can run these jobs. Told by the longest-serving node only: of a job that is due within the hour, once,
     /// and of all with each audit (`carnelian.jobStore.orphanAuditInterval`).
     fn orphaned_jobs(&self, orphans: &[Orphan]) {}

@@ -1,8 +1,22 @@
 //! Acquisition: which of the due triggers form this batch.
 
 use crate::key::{JobKey, TriggerKey};
-use crate::store::row::Candidate;
+use crate::store::row::{Candidate, TriggerRow};
+use crate::trigger::TriggerOrder;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
+
+/// Which of two due triggers comes first; among equals by group and name, so that every node and database agrees.
+pub(crate) fn order(order: TriggerOrder, now_ms: i64, a: &TriggerRow, b: &TriggerRow) -> Ordering {
+    let by_rule = match order {
+        TriggerOrder::TimeThenPriority => (a.next_ms, Reverse(a.priority)).cmp(&(b.next_ms, Reverse(b.priority))),
+        TriggerOrder::PriorityThenTime => {
+            let rank = |t: &TriggerRow| (t.next_ms > Some(now_ms), Reverse(t.priority), t.next_ms);
+            rank(a).cmp(&rank(b))
+        }
+    };
+    by_rule.then_with(|| a.key.cmp(&b.key))
+}
 
 /// Picks candidates in order until the batch is full.
 #[derive(Debug)]

@@ -1,7 +1,9 @@
 //! Rules: what is to be done, decided from values alone.
 
 pub(crate) mod acquisition;
+pub(crate) mod alarms;
 pub(crate) mod backfill;
+pub(crate) mod continuation;
 pub(crate) mod definitions;
 pub(crate) mod failover;
 pub(crate) mod firing;
@@ -11,4 +13,6 @@ pub(crate) mod misfire;
 pub(crate) mod new_calendar;
 pub(crate) mod overlap;
 pub(crate) mod passing_over;
+pub(crate) mod placement;
+pub(crate) mod run_times;
 pub(crate) mod watch;

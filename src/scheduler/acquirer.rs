@@ -2,10 +2,13 @@
 
 mod looking;
 
+use super::capture_log::RunLines;
+use super::interrupt_monitor;
 use super::node::{Node, millis};
 use super::running::FireTask;
 use super::service::{Next, Service};
 use super::stop::StopReason;
+use super::stop_step::StopStep;
 use super::worker_pool::WorkerPool;
 use crate::error::{Error, Result};
 use crate::listener::log;
@@ -251,8 +254,11 @@ impl Acquirer {
         };
         self.is_more = false;
         self.is_in_doubt = true;
+        let asked = node.clock.ticks();
         let brought = node.store.acquire(owner, &request)?;
+        node.counters.overtaken.add(brought.overtaken);
         let now = node.clock.ticks();
+        node.metrics.acquire.observe(now.saturating_sub(asked));
         let passed = self.tell_passed(&brought);
         node.quarantine.add(brought.unreadable, now);
         let count = brought.fired.len() + brought.reserved.len();
@@ -263,10 +269,14 @@ impl Acquirer {
         self.reserved.sort_by_key(|held| held.due);
         self.count_reserved();
         self.take_over(owner, brought.fired);
-        self.is_in_doubt = false;
-        self.is_more = count >= max;
+        self.is_in_doubt = brought.is_in_doubt;
+        self.is_more = count + brought.overtaken >= max;
         if count + passed > 0 {
             return Ok(Found::Something);
+        }
+        if brought.overtaken > 0 {
+            // Other nodes were faster: there may be more, and they are not to be asked without a pause.
+            return Ok(Found::Nothing(now.saturating_add(LINGER)));
         }
         let wait_ms = brought.unreserved_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(brought.now_ms));
         let poll = self.poll_interval();
@@ -305,7 +315,7 @@ impl Acquirer {
                 let handle = here.iter().find(|handle| handle.fire_id() == fire_id);
                 log::cancelled_by_trigger(fire_id, handle.is_some());
                 if let Some(handle) = handle {
-                    handle.stop(StopReason::Cancelled);
+                    handle.stop(StopReason::Cancelled, self.node.clock.ticks());
                 }
             }
         }
@@ -317,8 +327,13 @@ impl Acquirer {
             return self.hand_over();
         }
         let was_idle = self.node.standing.running() == 0;
-        for bundle in bundles {
-            let task = FireTask::new(bundle, owner.clone());
+        let monitor = self.node.settings.plugins.interrupt_monitor.as_ref();
+        for mut bundle in bundles {
+            let late_ms = u64::try_from(bundle.fired_ms.saturating_sub(bundle.scheduled_ms)).unwrap_or(0);
+            self.node.metrics.lateness.observe(Duration::from_millis(late_ms));
+            interrupt_monitor::limit(&mut bundle, monitor);
+            let lines = RunLines::of(&self.node, &bundle);
+            let task = FireTask::new(bundle, owner.clone(), lines);
             self.node.standing.enter(Arc::clone(&task.handle));
             self.handover.push_back(task);
         }
@@ -370,6 +385,9 @@ impl Service for Acquirer {
     }
 
     fn stopped(&mut self) {
+        if self.node.stopping().is_some() {
+            self.node.enter_stop_step(Some(StopStep::Release));
+        }
         self.hand_over();
         for task in self.handover.drain(..) {
             log::not_started(task.handle.fire_id(), "the node ends");

@@ -17,6 +17,7 @@ use crate::listener::{
     HistoryClock, JobHistory, JobListener, ListenerManager, Listeners, SchedulerListener, TriggerHistory,
     TriggerListener, guarded, log,
 };
+use crate::machine::{Machine, MachineFiles};
 use crate::matcher::KeyMatcher;
 use crate::settings::{InstanceIdSetting, Settings};
 use crate::store::{DeadFire, DeadFireDecision, DeadFireHandler, JobStore, StoreSettings};
@@ -33,6 +34,7 @@ pub struct SchedulerBuilder {
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pool: Option<crate::store::CallersPool>,
     clock: Option<Arc<dyn Clock>>,
+    machine: Option<Arc<dyn Machine>>,
     instance_id: Option<String>,
     jobs: Vec<(String, JobType)>,
     aliases: Vec<(String, String)>,
@@ -86,6 +88,12 @@ impl SchedulerBuilder {
     /// The clock. Default: the machine's. A store of one's own must have been given the same.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
+        self
+    }
+
+    /// The machine whose load this node reports with each check-in. Default: the one it runs on, as its files show it.
+    pub fn machine(mut self, machine: Arc<dyn Machine>) -> Self {
+        self.machine = Some(machine);
         self
     }
 
@@ -221,8 +229,10 @@ impl SchedulerBuilder {
         JobFiles::check(&settings.plugins)?;
         let (listeners, defined) = (self.listeners, self.defined);
         add_history(&listeners, &settings, &clock)?;
+        let machine = self.machine.unwrap_or_else(|| Arc::new(MachineFiles::default()));
         let inner = Arc::new_cyclic(|inner| {
-            let node = Node::new(instance, store, clock, settings, listeners, WeakScheduler(Weak::clone(inner)));
+            let node =
+                Node::new(instance, store, clock, machine, settings, listeners, WeakScheduler(Weak::clone(inner)));
             let locks = LockKeeper::new(node.store.clone(), Arc::clone(&node.clock), &node.name);
             Inner { node: Arc::new(node), life: Life::default(), locks, defined }
         });

@@ -3,10 +3,11 @@
 use super::health::CounterValues;
 use super::node::Node;
 use super::orphan_watch::OrphanWatch;
+use super::reporter::Reporter;
 use super::service::{Next, Service};
 use crate::error::Result;
 use crate::listener::log;
-use crate::settings::ClusterMode;
+use crate::settings::{ClusterMode, PollingStrategy};
 use crate::store::{Checkin, Membership, Recovered};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,11 +34,14 @@ const CHECKINS_PER_IDLE_AUDIT: u64 = 16;
 pub(crate) struct ClusterManager {
     node: Arc<Node>,
     membership: Membership,
+    reporter: Reporter,
     checkins: u64,
     /// The twin was named already.
     twin_named: bool,
     /// The nodes of Quartz that are named already, and whether as one with a clock that is off.
     foreign_named: BTreeMap<String, bool>,
+    /// The strategy that was told last, where it was another than the settings ask for.
+    strategy_told: Option<PollingStrategy>,
     orphan_watch: OrphanWatch,
     /// What this node had counted at the last audit.
     counted: Option<CounterValues>,
@@ -50,12 +54,15 @@ pub(crate) struct ClusterManager {
 impl ClusterManager {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         let membership = Membership::new(&*node.instance);
+        let reporter = Reporter::new(&node);
         Self {
             node,
             membership,
+            reporter,
             checkins: 0,
             twin_named: false,
             foreign_named: BTreeMap::new(),
+            strategy_told: None,
             orphan_watch: OrphanWatch::default(),
             counted: None,
             changes: -1,
@@ -90,6 +97,7 @@ impl ClusterManager {
         }
         self.name_twin(checkin.twin);
         self.name_foreign(&checkin.foreign_clocks);
+        self.name_strategy();
         let before = node.standing.since_checkin();
         if let Some(owner) = self.membership.owner() {
             if checkin.registered {
@@ -103,9 +111,11 @@ impl ClusterManager {
                 node.misfire.signal.raise();
             }
         }
+        node.longest_serving.store(checkin.is_longest_serving, Ordering::SeqCst);
         if node.settings.cluster.mode == ClusterMode::ActivePassive {
-            self.become_active(checkin.is_longest_serving);
+            self.become_active(checkin.is_active);
         }
+        node.heed(checkin.barred.as_ref());
         for recovered in &checkin.recovered {
             note_recovered(&node, recovered);
         }
@@ -172,6 +182,18 @@ impl ClusterManager {
         }
     }
 
+    /// Says once that due triggers are taken in another way than the settings ask for, and once that they are so again.
+    fn name_strategy(&mut self) {
+        let store = &self.node.store;
+        // If the database does not answer, the next check-in asks again.
+        let Ok(strategy) = store.polling_strategy() else { return };
+        let wanted = store.settings().polling_strategy;
+        let told = std::mem::replace(&mut self.strategy_told, Some(strategy).filter(|one| *one != wanted));
+        if told != self.strategy_told {
+            log::polling_strategy(wanted.name(), strategy.name(), store.is_beside_quartz());
+        }
+    }
+
     fn become_active(&self, is_active: bool) {
         if self.node.active.swap(is_active, Ordering::SeqCst) != is_active {
             log::active(&self.node.instance, is_active);
@@ -218,7 +240,11 @@ pub(super) fn note_recovered(node: &Node, recovered: &Recovered) {
     }
     node.counters.recoveries_freed.add(recovered.freed);
     node.counters.recoveries_recovered.add(recovered.recovery_triggers.len());
+    node.counters.recoveries_revived.add(recovered.revived.len());
     node.counters.recoveries_lost.add(recovered.lost.len());
+    let dead = recovered.recovery_triggers.len() + recovered.revived.len() + recovered.lost.len() + recovered.other;
+    node.counters.dead_executions.add(dead);
+    node.monitor.signal.raise();
     log::recovered(&node.instance, recovered);
     node.note_skipped(&recovered.skipped);
     node.listeners.scheduler("instance_recovered", |listener| listener.instance_recovered(recovered));
@@ -236,14 +262,17 @@ impl Service for ClusterManager {
         // The store may try several times; the first try is what counts, so that we never think ourselves too fresh.
         let begun = self.node.clock.ticks();
         let before = self.membership.last_checkin;
+        self.membership.node = Some(self.reporter.report(&self.node));
         let checkin = match self.node.store.check_in(&mut self.membership) {
             Ok(checkin) => checkin,
             Err(error) => {
                 self.node.counters.checkin_failures.add(1);
+                self.node.monitor.signal.raise();
                 self.note_failure(before, begun);
                 return Err(error);
             }
         };
+        self.node.metrics.checkin.observe(self.node.clock.ticks().saturating_sub(begun));
         let next = self.note(&checkin, begun);
         self.checkins += 1;
         self.audit(checkin.is_longest_serving);

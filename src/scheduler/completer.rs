@@ -139,10 +139,11 @@ impl Completer {
             other => return other,
         };
         // What the job has left is the likeliest reason; without it at least the end of the fire is known.
-        let has_words = completion.ending.error.is_some() || completion.ending.result.is_some();
+        let has_lines = !completion.log.is_empty();
+        let has_words = completion.ending.error.is_some() || completion.ending.result.is_some() || has_lines;
         let what = match completion.job_data.take() {
             Some(_) => "the data",
-            None if has_words => "the result or the error",
+            None if has_words => "the result, the error or the log",
             None => return Err(error),
         };
         self.node.listeners.error(&format!(
@@ -154,6 +155,7 @@ impl Completer {
             return again;
         }
         (completion.ending.error, completion.ending.result) = (None, None);
+        completion.log.clear();
         one(&completion)
     }
 
@@ -181,7 +183,7 @@ impl Completer {
         let node = &*self.node;
         node.unrecorded.remove(batch.iter().map(|completion| completion.fire_id.as_str()));
         node.recorded.raise();
-        let mut frees = !recorded.let_go.is_empty();
+        let mut frees = !recorded.let_go.is_empty() || !recorded.following.is_empty();
         for (completion, outcome) in batch.iter().zip(&recorded.outcomes) {
             match outcome {
                 // The job has recorded the end of its fire itself.

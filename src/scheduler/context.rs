@@ -26,7 +26,7 @@ use std::time::Duration;
 pub struct JobContext {
     node: Arc<Node>,
     handle: Arc<RunHandle>,
-    bundle: FireBundle,
+    bundle: Arc<FireBundle>,
     merged: JobDataMap,
     job_data: JobDataMap,
     refire_count: u32,
@@ -40,7 +40,7 @@ pub struct JobContext {
 }
 
 impl JobContext {
-    pub(crate) fn new(node: Arc<Node>, handle: Arc<RunHandle>, bundle: FireBundle, upgraded: Option<u32>) -> Self {
+    pub(crate) fn new(node: Arc<Node>, handle: Arc<RunHandle>, bundle: Arc<FireBundle>, upgraded: Option<u32>) -> Self {
         let merged = bundle.job.data().merged_with(bundle.trigger.data());
         let job_data = bundle.job.data().clone();
         Self {
@@ -409,9 +409,14 @@ impl JobContext {
         // Work that runs again may have a checkpoint that it did not look at.
         let may_have_one = self.checkpoint_version.map_or(self.bundle.rerun.is_some(), |version| version > 0);
         completion.beaten = self.handle.is_beaten();
+        completion.log = self.handle.lines().map(|lines| lines.lines()).unwrap_or_default();
         completion.data_version = self.upgraded.filter(|_| changed);
         completion.checkpoint = may_have_one.then(|| self.root_fire_id().to_owned());
         completion
+    }
+
+    pub(super) fn handle(&self) -> &Arc<RunHandle> {
+        &self.handle
     }
 
     pub(crate) fn bundle(&self) -> &FireBundle {

@@ -52,12 +52,35 @@ pub(super) fn outcome(result: &Result<Outcome, Failure>, stop: Option<StopReason
     };
     match stop {
         _ if is_lost => FireOutcome::Lost,
-        Some(StopReason::Cancelled) => FireOutcome::Cancelled,
-        Some(StopReason::TimedOut | StopReason::Stuck) => FireOutcome::TimedOut,
-        Some(StopReason::Shutdown | StopReason::OwnershipLost) => FireOutcome::Interrupted,
+        Some(reason) => outcome_of_stop(reason),
         None if stopped => FireOutcome::Interrupted,
         None => FireOutcome::Failed,
     }
+}
+
+/// The outcome of a run that was stopped for this reason.
+pub(super) fn outcome_of_stop(reason: StopReason) -> FireOutcome {
+    match reason {
+        StopReason::Cancelled | StopReason::Paused => FireOutcome::Cancelled,
+        StopReason::TimedOut | StopReason::Stuck => FireOutcome::TimedOut,
+        StopReason::Drained | StopReason::Shutdown | StopReason::OwnershipLost => FireOutcome::Interrupted,
+    }
+}
+
+/// What the history says of a run's end: the error of its job, and for one that was stopped by whatever cause which it was.
+pub(super) fn error_of(
+    result: &Result<Outcome, Failure>,
+    outcome: FireOutcome,
+    stop: Option<StopReason>,
+) -> Option<String> {
+    let own = result.as_ref().err().map(|failure| &failure.error);
+    let stopped = matches!(outcome, FireOutcome::Cancelled | FireOutcome::TimedOut | FireOutcome::Interrupted);
+    let text = match (stop.filter(|_| stopped), own) {
+        (Some(reason), Some(error)) if !error.is_stopped() => format!("{reason}: {}", error.message()),
+        (Some(reason), _) => format!("{reason}: it was asked to stop"),
+        (None, own) => own?.message().to_owned(),
+    };
+    Some(crate::error::storable(&text, 2000))
 }
 
 /// The end of a run, at this time in ticks, as the store takes it.
@@ -66,8 +89,16 @@ pub(super) fn ending(end: FireEnd, at: Duration) -> Ending {
     Ending { outcome, error, result, run_time: Some(run_time), at: Some(at) }
 }
 
-/// Whether the work of a run that took too long, and did not end when it was asked to, is tried again.
-pub(super) fn rerun_in_its_place(bundle: &FireBundle) -> Option<RerunOrder> {
+/// Whether the work of a run that did not end when it was asked to goes on in another fire.
+pub(super) fn rerun_in_its_place(bundle: &FireBundle, outcome: FireOutcome) -> Option<RerunOrder> {
+    let job = &bundle.job;
+    match outcome {
+        FireOutcome::TimedOut => {}
+        FireOutcome::Interrupted if job.requests_recovery() || job.policy().retry_policy().is_some() => {
+            return Some(bundle.rerun_order(RerunReason::Interrupted, Duration::ZERO));
+        }
+        _ => return None,
+    }
     let attempt = bundle.rerun.as_ref().map_or(0, |rerun| rerun.attempt);
     let hint = RetryHint { class: Some(TIMEOUT.to_owned()), ..RetryHint::default() };
     let delay = bundle.job.policy().retry_policy()?.delay(attempt, &hint, &bundle.fire_id)?;
@@ -115,8 +146,10 @@ mod tests {
         let stopped = || Err(Failure { error: JobError::stopped(), panicked: false });
         for (stop, expected) in [
             (StopReason::Cancelled, FireOutcome::Cancelled),
+            (StopReason::Paused, FireOutcome::Cancelled),
             (StopReason::TimedOut, FireOutcome::TimedOut),
             (StopReason::Stuck, FireOutcome::TimedOut),
+            (StopReason::Drained, FireOutcome::Interrupted),
             (StopReason::Shutdown, FireOutcome::Interrupted),
             (StopReason::OwnershipLost, FireOutcome::Interrupted),
         ] {

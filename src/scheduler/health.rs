@@ -1,9 +1,11 @@
 //! Health: what the services and counters of this node say when asked.
 
+use super::stop_step::StopStep;
+use crate::alarm::AlarmKind;
 use crate::job::FireOutcome;
 use crate::key::TriggerKey;
+use crate::meter::Counter;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What a service is doing.
@@ -26,8 +28,8 @@ pub enum ServiceState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceHealth {
-    /// `acquirer`, `misfire`, `cluster`, `completer` or `heartbeat`; `ear` where the database tells news;
-    /// `job-files` if the settings name some.
+    /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running fires), `monitor` or
+    /// `clean-up`; `ear` where the database tells news; `job-files` if the settings name some.
     pub name: &'static str,
     /// What it is doing.
     pub state: ServiceState,
@@ -43,6 +45,14 @@ pub struct ServiceHealth {
     pub panics: u64,
     /// The clock's ticks when the last pass began.
     pub last_pass: Option<Duration>,
+    /// How long ago that was.
+    pub since_last_pass: Option<Duration>,
+    /// How long the last pass took that has ended, well or badly.
+    pub last_duration: Option<Duration>,
+    /// How long the longest pass took so far.
+    pub longest_duration: Option<Duration>,
+    /// How many rows the last pass dealt with: those that `clean-up` has forgotten. None of the other services.
+    pub last_rows: Option<usize>,
 }
 
 /// Where a loop writes how its service is doing.
@@ -62,12 +72,31 @@ impl ServiceRecord {
             errors: 0,
             panics: 0,
             last_pass: None,
+            since_last_pass: None,
+            last_duration: None,
+            longest_duration: None,
+            last_rows: None,
         };
         Self { health: Mutex::new(health) }
     }
 
-    pub(crate) fn health(&self) -> ServiceHealth {
-        self.health.lock().clone()
+    /// How the service is doing at this time of the clock.
+    pub(crate) fn health(&self, ticks: Duration) -> ServiceHealth {
+        let health = self.health.lock().clone();
+        ServiceHealth { since_last_pass: health.last_pass.map(|begun| ticks.saturating_sub(begun)), ..health }
+    }
+
+    /// Notes how many rows a pass has dealt with.
+    pub(crate) fn note_rows(&self, rows: usize) {
+        self.health.lock().last_rows = Some(rows);
+    }
+
+    /// Notes that the pass has ended.
+    pub(crate) fn end_pass(&self, ticks: Duration) {
+        let mut health = self.health.lock();
+        let took = health.last_pass.map(|begun| ticks.saturating_sub(begun));
+        health.last_duration = took;
+        health.longest_duration = health.longest_duration.max(took);
     }
 
     pub(crate) fn enter(&self, state: ServiceState) {
@@ -148,10 +177,16 @@ counters! {
     recoveries_freed,
     /// Recovery triggers made for fires of failed nodes.
     recoveries_recovered,
+    /// Triggers made due again for fires of failed nodes.
+    recoveries_revived,
     /// Interrupted fires of failed nodes whose job asks for no recovery.
     recoveries_lost,
+    /// Runs that had died with their nodes or fallen silent, and that this node cleared away.
+    dead_executions,
     /// Triggers whose misfire instruction was applied.
     misfires,
+    /// Due triggers that another node was faster to take, where they are looked for without the lock.
+    overtaken,
     /// Times of triggers that were left out by their policies: the overlap, the catch-up window.
     skipped,
     /// Triggers that were paused since a run of theirs failed.
@@ -162,8 +197,14 @@ counters! {
     stuck,
     /// Triggers and jobs that an audit set right.
     mended,
+    /// Fires that were forgotten by the clean-up of the history.
+    forgotten_history,
+    /// Requests that were forgotten by the clean-up.
+    forgotten_requests,
     /// Alarms for jobs that no living node can run: one for each before it is due, and one with each audit.
     orphaned_jobs,
+    /// Alarms raised.
+    alarms,
 }
 
 impl Counters {
@@ -177,40 +218,96 @@ impl Counters {
             FireOutcome::Vetoed => self.vetoed.add(1),
             FireOutcome::Lost => self.lost.add(1),
             FireOutcome::Misfired => self.misfires.add(1),
+            FireOutcome::Running => {} // it has not ended
         }
     }
 }
 
-/// One number that only grows.
-#[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    pub(crate) fn add(&self, count: usize) {
-        self.0.fetch_add(count as u64, Ordering::Relaxed);
+impl CounterValues {
+    /// How many fires of this node ended so.
+    pub fn of(&self, outcome: FireOutcome) -> u64 {
+        match outcome {
+            FireOutcome::Succeeded => self.succeeded,
+            FireOutcome::Failed => self.failed,
+            FireOutcome::Cancelled => self.cancelled,
+            FireOutcome::TimedOut => self.timed_out,
+            FireOutcome::Interrupted => self.interrupted,
+            FireOutcome::Vetoed => self.vetoed,
+            FireOutcome::Lost => self.lost,
+            FireOutcome::Misfired => self.misfires,
+            FireOutcome::Running => 0,
+        }
     }
+}
 
-    pub(crate) fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+/// Where a node is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SchedulerStatus {
+    /// Started, and fires; in active-passive mode also one that waits for its turn.
+    Running,
+    /// Not started yet, or told to stand by.
+    Standby,
+    /// Shut down, or about to be.
+    Stopped,
+}
+
+impl SchedulerStatus {
+    /// `running`, `standby` or `stopped`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Standby => "standby",
+            Self::Stopped => "stopped",
+        }
     }
+}
+
+/// A node of the cluster that lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Executor {
+    /// Its name.
+    pub instance: String,
+    /// How many jobs it runs.
+    pub running: usize,
+    /// Its last check-in, epoch milliseconds by the store's clock; none of this node before it was seen by itself.
+    pub last_seen_ms: Option<i64>,
 }
 
 /// How this node is doing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Health {
+    /// Running, standing by or stopped.
+    pub status: SchedulerStatus,
     /// The scheduler's name.
     pub scheduler: String,
     /// This node's name.
     pub instance: String,
+    /// Runs on this node that ended well.
+    pub completed: u64,
+    /// Runs on this node that ended with an error, or took too long.
+    pub failed: u64,
+    /// The nodes of the cluster that live, with what they run: this one as it is now, the others as the monitor saw them
+    /// last; see `carnelian.monitor.interval`.
+    pub executors: Vec<Executor>,
+    /// How long ago the others were seen; none before the first look.
+    pub since_monitored: Option<Duration>,
+    /// The alarms that are raised.
+    pub alarms: Vec<AlarmKind>,
     /// Started, and neither standing by nor shut down.
     pub is_firing: bool,
+    /// What the node is doing while it is ending; none before and after.
+    pub stopping: Option<StopStep>,
     /// Whether the node is registered in the cluster.
     pub is_registered: bool,
     /// Whether the last check-in is so old that other nodes may soon take this one for dead: nothing new is begun.
     pub is_suspicious: bool,
     /// Whether this node fires in active-passive mode; always true in active-active mode.
     pub is_active: bool,
+    /// Why placement keeps the node from work, by its last check-in: it is drained, on the blacklist, or an observer.
+    pub takes_no_work: Option<String>,
     /// How long ago the last good check-in was begun.
     pub since_checkin: Option<Duration>,
     /// Worker threads.
@@ -221,6 +318,8 @@ pub struct Health {
     pub running: usize,
     /// Running fires that have made no progress for longer than they may.
     pub stuck_fires: usize,
+    /// How many of those this node may have and still be ready; none if it does not matter.
+    pub max_stuck_fires: Option<u32>,
     /// Threads that were given up since their jobs would not end, and have not ended since. There are never more than
     /// workers: beyond that a worker stays with its job.
     pub stray_threads: usize,
@@ -232,6 +331,8 @@ pub struct Health {
     pub quarantined: Vec<(TriggerKey, String)>,
     /// Jobs that no living node can run, at the last audit; 0 on nodes that leave the audit to another.
     pub orphans: usize,
+    /// The clock's ticks when this was written down.
+    pub ticks: Duration,
     /// The services.
     pub services: Vec<ServiceHealth>,
     /// The counters.

@@ -3,7 +3,7 @@
 
 use super::cluster_manager::note_recovered;
 use super::completer::Ended;
-use super::ended::{ending, rerun_in_its_place};
+use super::ended::{ending, outcome_of_stop, rerun_in_its_place};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
 use super::service::{Next, Service};
@@ -44,17 +44,15 @@ impl Heartbeat {
 
     fn watch_one(&self, fire: &Arc<RunHandle>, now: Duration) -> Option<Duration> {
         let (run, reports_progress) = fire.run()?;
-        let limits = self.limits(fire.watched(), reports_progress);
+        let limits = self.limits(fire, reports_progress);
         match watch::look(&run, &limits, now) {
             Due::Nothing(until) => return until,
             Due::TimedOut => {
-                fire.note_asked(now);
-                fire.stop(StopReason::TimedOut);
+                fire.stop(StopReason::TimedOut, now);
                 log::timed_out(&fire.job, fire.fire_id(), now.saturating_sub(run.begun));
             }
             Due::AskAgain => {
-                fire.note_asked(now);
-                fire.signal.raise();
+                fire.ask_again();
                 log::asked_again(&fire.job, fire.fire_id());
             }
             Due::Stuck(action) => {
@@ -62,6 +60,7 @@ impl Heartbeat {
                 let silence = now.saturating_sub(run.progress);
                 log::stuck(&fire.job, fire.fire_id(), silence, action);
                 self.node.counters.stuck.add(1);
+                self.node.monitor.signal.raise();
                 if let Some(bundle) = fire.watched().filter(|_| action != StuckAction::Log) {
                     let event = FireEvent::new(bundle, &self.node.instance, 0, fire.values());
                     self.node.listeners.scheduler("fire_stuck", |listener| listener.fire_stuck(&event, silence));
@@ -77,24 +76,28 @@ impl Heartbeat {
         Some(now)
     }
 
-    fn limits(&self, bundle: Option<&FireBundle>, reports_progress: bool) -> Limits {
+    fn limits(&self, fire: &RunHandle, reports_progress: bool) -> Limits {
         let settings = &self.node.settings.executions;
-        let policy = bundle.map(|bundle| bundle.job.policy());
+        let (attempts, grace) = self.patience(fire);
+        let policy = fire.watched().map(|bundle| bundle.job.policy());
         let stuck = policy.and_then(|policy| policy.stuck_limit());
         let default = reports_progress.then_some((settings.stuck_after, StuckAction::Log));
-        Limits {
-            timeout: policy.and_then(|policy| policy.timeout_limit()),
-            stuck: stuck.or(default),
-            grace: settings.grace(),
-            attempts: settings.stop_attempts,
+        Limits { timeout: policy.and_then(|policy| policy.timeout_limit()), stuck: stuck.or(default), grace, attempts }
+    }
+
+    /// How often a run is asked to stop, and how long it has in all (LT-90).
+    fn patience(&self, fire: &RunHandle) -> (u32, Duration) {
+        let (executions, shutdown) = (&self.node.settings.executions, &self.node.settings.shutdown);
+        match fire.stop_reason() {
+            Some(StopReason::Shutdown) => (shutdown.stop_attempts, shutdown.grace()),
+            _ => (executions.stop_attempts, executions.grace()),
         }
     }
 
     fn act_on(&self, fire: &Arc<RunHandle>, action: StuckAction, now: Duration) {
         match action {
             StuckAction::Cancel => {
-                fire.note_asked(now);
-                fire.stop(StopReason::Stuck);
+                fire.stop(StopReason::Stuck, now);
             }
             StuckAction::FailOver => {
                 let claim = || fire.give_up();
@@ -140,7 +143,7 @@ impl Heartbeat {
         for fire in fires {
             fire.lose();
             by_incarnation.entry(&fire.owner.incarnation).or_default().push(fire.fire_id().to_owned());
-            node.counters.fire(FireOutcome::Lost);
+            node.count_fire(&fire.job, FireOutcome::Lost, fire.running_for(node.clock.ticks()));
         }
         fires.iter().for_each(|fire| node.standing.remove(fire.fire_id()));
         for ids in by_incarnation.into_values() {
@@ -160,9 +163,9 @@ impl Heartbeat {
         node.acquirer.signal.raise();
     }
 
-    /// Ends the fire of a job that does not: the run is recorded as timed out, and its worker is given up.
+    /// Ends the fire of a job that does not: the run is recorded by the reason of the stop, and its worker is given up.
     fn end_in_its_place(&self, fire: &Arc<RunHandle>, now: Duration) {
-        let Some(bundle) = fire.watched().filter(|_| !self.completions.is_full()) else { return };
+        let Some(bundle) = fire.bundle().filter(|_| !self.completions.is_full()) else { return };
         let claim = || fire.give_up();
         let given_up = match fire.worker() {
             Some((worker, _)) => self.pool.give_up(worker, claim),
@@ -176,25 +179,22 @@ impl Heartbeat {
         let node = &*self.node;
         let run_time = fire.running_for(now).unwrap_or_default();
         let reason = fire.stop_reason().unwrap_or(StopReason::TimedOut);
-        // One that somebody cancelled before is over; the others took too long.
-        let (outcome, rerun) = match reason {
-            StopReason::Cancelled => (FireOutcome::Cancelled, None),
-            _ => (FireOutcome::TimedOut, rerun_in_its_place(bundle)),
-        };
-        let why =
-            format!("{reason}: it did not end within {:?} after it was asked to", node.settings.executions.grace());
+        let outcome = outcome_of_stop(reason);
+        let rerun = rerun_in_its_place(bundle, outcome);
+        let why = format!("{reason}: it did not end within {:?} after it was asked to", self.patience(fire).1);
         log::given_up(&fire.job, fire.fire_id(), &why);
         let event = FireEvent::new(bundle, &node.instance, 0, fire.values());
         let end = FireEnd { outcome, error: Some(why), run_time, result: None };
         log::ended(&event, &end);
         node.listeners.job_was_executed(&event, &end);
         node.listeners.trigger_complete(&event, CompletionInstruction::NoInstruction);
-        node.counters.fire(end.outcome);
+        node.count_fire(&fire.job, end.outcome, Some(run_time));
 
         let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
         completion.beaten = fire.is_beaten();
         completion.failed = outcome == FireOutcome::TimedOut && rerun.is_none();
         completion.rerun = rerun;
+        completion.log = fire.lines().map(|lines| lines.lines()).unwrap_or_default();
         completion.ending = ending(end, now);
         node.unrecorded.add(fire.fire_id(), fire.is_beaten());
         node.standing.remove(fire.fire_id());
@@ -221,7 +221,7 @@ impl Heartbeat {
         let fires = self.node.standing.fires();
         if !fires.is_empty() {
             let cancelled = self.node.store.cancels(&self.node.instance)?;
-            cancel(&fires, &cancelled);
+            cancel(&fires, &cancelled, self.node.clock.ticks());
         }
         Ok(())
     }
@@ -255,7 +255,7 @@ impl Heartbeat {
                 node.counters.failed_out.add(1);
             }
         }
-        cancel(&fires, &pass.cancelled);
+        cancel(&fires, &pass.cancelled, now);
         for recovered in &pass.recovered {
             log::fell_silent(&node.instance, &recovered.instance);
             note_recovered(&node, recovered);
@@ -275,10 +275,10 @@ impl Heartbeat {
     }
 }
 
-fn cancel(fires: &[Arc<RunHandle>], cancelled: &[(String, String)]) {
+fn cancel(fires: &[Arc<RunHandle>], cancelled: &[(String, String)], now: Duration) {
     for (fire_id, who) in cancelled {
         for fire in fires.iter().filter(|fire| fire.fire_id() == fire_id) {
-            if fire.stop(StopReason::Cancelled) {
+            if fire.stop(StopReason::of_order(who), now) {
                 log::cancelled(&fire.job, fire_id, who);
             }
         }

@@ -1,17 +1,17 @@
 //! Looking at what is stored, at what runs, and at how this node is doing.
 
 use super::Scheduler;
-use super::health::Health;
-use super::running::RunningJob;
+use super::running::{RunHandle, RunningJob};
 use super::stop::StopReason;
 use crate::error::Result;
-use crate::job::JobDetail;
+use crate::job::{JobDetail, JobFilter};
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::row::HistoryRow;
-use crate::store::{FiredTrigger, HistoryQuery, InstanceStatus, TriggerSummary};
+use crate::store::{
+    FailedFire, FiredTrigger, HistoryPruning, HistoryQuery, HistorySummary, InstanceStatus, RunRecord, TriggerSummary,
+};
 use crate::trigger::{Trigger, TriggerState};
-use std::sync::atomic::Ordering;
 
 /// Those that ask the store may fail with what can go wrong with it.
 impl Scheduler {
@@ -67,6 +67,21 @@ impl Scheduler {
         self.store().trigger_summaries(groups)
     }
 
+    /// The jobs that the filter asks for by their marks, without their data.
+    pub fn find_jobs(&self, filter: &JobFilter) -> Result<Vec<JobDetail>> {
+        self.store().find_jobs(filter)
+    }
+
+    /// The triggers of the filter's groups whose jobs it asks for.
+    pub fn find_triggers(&self, filter: &JobFilter) -> Result<Vec<TriggerSummary>> {
+        self.store().find_triggers(filter)
+    }
+
+    /// The fires that are reserved or running in the cluster and whose jobs the filter asks for.
+    pub fn find_fires(&self, filter: &JobFilter) -> Result<Vec<FiredTrigger>> {
+        self.store().find_fired(filter)
+    }
+
     /// The triggers of a job.
     pub fn triggers_of_job(&self, key: &JobKey) -> Result<Vec<Trigger>> {
         self.store().triggers_of_job(key)
@@ -77,12 +92,30 @@ impl Scheduler {
         self.store().fired_triggers()
     }
 
-    /// The fires that have ended and are asked for, the newest first, whichever node ran them.
+    /// The fires that have ended, and with [`HistoryQuery::running`] those that run, as far as they are asked for; the newest
+    /// first, whichever node ran them.
     ///
     /// What is written down, and how long it is kept, is set by `carnelian.history.record`, `carnelian.history.retention`
     /// and `carnelian.history.maxRows`. Nodes of Quartz write nothing down.
     pub fn history(&self, query: &HistoryQuery) -> Result<Vec<HistoryRow>> {
         self.store().history(query)
+    }
+
+    /// All that is known of one run, by its fire's id: its row of the history, the runs of the same work, what will run it
+    /// once more, and what it has logged. None if nothing is known.
+    pub fn run_record(&self, fire_id: &str) -> Result<Option<RunRecord>> {
+        self.store().run_record(fire_id)
+    }
+
+    /// How many fires of each job ended how, and how long they ran, of those that are asked for.
+    pub fn history_summary(&self, query: &HistoryQuery) -> Result<HistorySummary> {
+        self.store().history_summary(query)
+    }
+
+    /// Forgets rows of the history now; returns how many. Every node does what the settings say by itself, every
+    /// `carnelian.history.cleanUpInterval`.
+    pub fn prune_history(&self, pruning: &HistoryPruning) -> Result<u64> {
+        self.open_store()?.prune_history(pruning)
     }
 
     /// Runs the work of a fire of the history again at once, in a fire of its own, with the data of its trigger, if that is
@@ -97,9 +130,14 @@ impl Scheduler {
         Ok(key)
     }
 
-    /// The nodes of the cluster.
+    /// The nodes of the cluster, with what those of ours said of themselves at their last check-in.
     pub fn instances(&self) -> Result<Vec<InstanceStatus>> {
         self.store().instances()
+    }
+
+    /// One node of the cluster, by the name of its instance.
+    pub fn instance(&self, name: &str) -> Result<Option<InstanceStatus>> {
+        self.store().instance(name)
     }
 
     /// The fires that workers of this node have.
@@ -112,12 +150,14 @@ impl Scheduler {
 
     /// Asks all runs of a job on this node to stop; returns how many there are.
     ///
-    /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted), or does not look.
+    /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted). One that does not look is asked
+    /// `carnelian.job.stopAttempts` times, `carnelian.job.stopWait` apart (3 × 3 s); then its fire ends as cancelled, and its
+    /// worker is given up.
     pub fn interrupt(&self, key: &JobKey) -> usize {
         let fires = self.inner.node.standing.fires();
         let its: Vec<_> = fires.iter().filter(|fire| fire.job == *key).collect();
         for fire in &its {
-            fire.stop(StopReason::Cancelled);
+            self.stop_here(fire, StopReason::Cancelled);
         }
         its.len()
     }
@@ -127,9 +167,16 @@ impl Scheduler {
         let fires = self.inner.node.standing.fires();
         let found = fires.iter().find(|fire| fire.fire_id() == fire_id);
         if let Some(fire) = found {
-            fire.stop(StopReason::Cancelled);
+            self.stop_here(fire, StopReason::Cancelled);
         }
         found.is_some()
+    }
+
+    /// Asks a run of this node to stop, and has its watch see to it.
+    pub(super) fn stop_here(&self, fire: &RunHandle, reason: StopReason) {
+        let node = &self.inner.node;
+        fire.stop(reason, node.clock.ticks());
+        node.heartbeat.signal.raise();
     }
 
     /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or was asked before. Another node
@@ -145,36 +192,24 @@ impl Scheduler {
         Ok(self.open_store()?.request_cancels(&[fire_id.to_owned()], &who)? > 0)
     }
 
-    /// How this node is doing; asks nothing of the store.
-    pub fn health(&self) -> Health {
-        let node = &self.inner.node;
-        let (workers, free_workers, stray_threads) = self.workers();
-        let is_registered = node.standing.owner().is_some();
-        Health {
-            scheduler: node.name.to_string(),
-            instance: node.instance.to_string(),
-            is_firing: self.is_started() && node.is_firing(),
-            is_registered,
-            is_suspicious: is_registered && node.standing.owner_for_new_work().is_none(),
-            is_active: node.active.load(Ordering::SeqCst),
-            since_checkin: node.standing.since_checkin(),
-            workers,
-            free_workers,
-            running: node.standing.running(),
-            stuck_fires: node.standing.fires().iter().filter(|fire| fire.is_stuck()).count(),
-            stray_threads,
-            reserved: node.reserved.load(Ordering::Relaxed),
-            unrecorded: node.unrecorded.count(),
-            quarantined: node.quarantine.list(),
-            orphans: node.orphans.load(Ordering::Relaxed),
-            services: [&node.acquirer, &node.misfire, &node.cluster, &node.completer, &node.heartbeat]
-                .into_iter()
-                .chain(Some(&node.ear).filter(|ear| ear.record.health().state != super::ServiceState::NotStarted))
-                .chain(Some(&node.job_files).filter(|_| !node.settings.plugins.job_files.is_empty()))
-                .map(|post| post.record.health())
-                .collect(),
-            counters: node.counters.values(),
+    /// Declares a running fire failed, wherever in the cluster it is: it ends in the history with this reason, and its job's
+    /// retry policy applies. None if no such fire runs. Its node holds it no longer, and learns so with its next heartbeat;
+    /// see [`JobContext::holds_fire`](crate::JobContext::holds_fire).
+    ///
+    /// # Errors
+    /// [`Error::Refused`](crate::Error::Refused) for a fire of a node of Quartz; what can go wrong with the store.
+    pub fn fail_fire(&self, fire_id: &str, reason: &str) -> Result<Option<FailedFire>> {
+        let failed = self.open_store()?.fail_fire(fire_id, reason)?;
+        if let Some(failed) = &failed {
+            for fire in self.inner.node.standing.fires().iter().filter(|fire| fire.fire_id() == fire_id) {
+                fire.lose();
+            }
+            if failed.paused {
+                self.tell("trigger_paused", |listener| listener.trigger_paused(&failed.trigger));
+            }
+            self.signal_change();
         }
+        Ok(failed)
     }
 
     /// The job types this node can run.

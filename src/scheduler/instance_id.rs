@@ -1,14 +1,14 @@
 //! The name that a node makes for itself where the settings say `AUTO`.
 
 use crate::error::{Error, Result};
+use crate::machine::{Machine as _, MachineFiles};
 
 /// Host name and a random part, so that two nodes of one host, started in the same millisecond, differ.
 pub(crate) fn automatic() -> Result<String> {
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random)
         .map_err(|why| Error::Refused(format!("no random numbers for the node's name: {why}")))?;
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::env::var("HOSTNAME"));
-    let host: String = host.unwrap_or_default().trim().chars().filter(|c| !c.is_control()).take(150).collect();
+    let host: String = MachineFiles::default().host().unwrap_or_default().chars().take(150).collect();
     let host = if host.is_empty() { "node" } else { &host };
     Ok(format!("{host}-{:016x}", u64::from_be_bytes(random)))
 }

@@ -1,12 +1,14 @@
 //! The life of a node: start, standby, resume, shutdown.
 
 use super::acquirer::Acquirer;
+use super::clean_up::CleanUp;
 use super::cluster_manager::ClusterManager;
 use super::completer::Completer;
 use super::ear::Listening;
 use super::heartbeat::Heartbeat;
 use super::job_files::JobFiles;
 use super::misfire_handler::MisfireHandler;
+use super::monitor::Monitor;
 use super::node::{Node, Post};
 use super::run_shell::RunShell;
 use super::service::{LoopParts, Service, ServiceThread, spawn};
@@ -187,6 +189,7 @@ impl Inner {
         };
         if is_first {
             let workers = usize::try_from(node.settings.thread_pool.thread_count).unwrap_or(0);
+            node.settings.unsafe_intervals().iter().for_each(|warning| log::unsafe_intervals(&warning.to_string()));
             log::starting(&node.name, &node.instance, workers, &node.store.database().describe());
             match launch(node, workers) {
                 Ok(threads) => *phase = Phase::Started(threads),
@@ -245,6 +248,7 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     };
     let freed = Arc::clone(&node.acquirer.signal);
     let pool = Arc::new(WorkerPool::start(workers, &worker_prefix, freed, move |task| shell.run(task))?);
+    *node.pool.lock() = Arc::downgrade(&pool);
 
     let mut started = Started { node, pool: Arc::clone(&pool), threads: Vec::new() };
     let completer = started.spawn(&node.completer, Box::new(Completer::new(Arc::clone(node), receiver)))?;
@@ -253,9 +257,12 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let acquirer = started.spawn(&node.acquirer, Box::new(Acquirer::new(Arc::clone(node), Arc::clone(&pool))))?;
     let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
     let heartbeat = started.spawn(&node.heartbeat, Box::new(heartbeat))?;
+    let clean_up = started.spawn(&node.clean_up, Box::new(CleanUp::new(Arc::clone(node))))?;
+    let monitor = Monitor::new(Arc::clone(node), Arc::clone(&pool));
+    let monitor = started.spawn(&node.monitor, Box::new(monitor))?;
     let ear = Listening::new(Arc::clone(node));
     let ear = ear.map(|listening| started.spawn(&node.ear, Box::new(listening))).transpose()?;
-    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, ear, job_files: None })
+    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, monitor, clean_up, ear, job_files: None })
 }
 
 fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {

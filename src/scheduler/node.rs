@@ -2,20 +2,27 @@
 
 use super::WeakScheduler;
 use super::health::{Counters, ServiceRecord};
+use super::metrics::Metrics;
 use super::registry::Registry;
+use super::running::FireTask;
 use super::standing::Standing;
+use super::stop_step::StopStep;
+use super::worker_pool::WorkerPool;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::job_file::JobFile;
 use crate::key::TriggerKey;
 use crate::listener::{Listeners, log};
+use crate::machine::Machine;
+use crate::node::NodeRole;
+use crate::rules::placement::Refusal;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
 use crate::store::{Imported, JobStore, SkippedFires};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How far ahead of its time a trigger is reserved.
@@ -40,11 +47,16 @@ pub(crate) struct Node {
     pub(crate) registry: Registry,
     pub(crate) listeners: Listeners,
     pub(crate) counters: Counters,
+    pub(crate) metrics: Metrics,
+    #[cfg(feature = "metrics")]
+    pub(crate) publisher: Mutex<super::metrics::Publisher>,
     pub(crate) acquirer: Post,
     pub(crate) misfire: Post,
     pub(crate) cluster: Post,
     pub(crate) completer: Post,
     pub(crate) heartbeat: Post,
+    pub(crate) monitor: Post,
+    pub(crate) clean_up: Post,
     pub(crate) job_files: Post,
     pub(crate) ear: Post,
     /// The node does not fire for now.
@@ -57,6 +69,16 @@ pub(crate) struct Node {
     pub(crate) cancels: AtomicBool,
     /// The counter of changes at the last look.
     pub(crate) changes: AtomicI64,
+    /// Why the node takes no work, by its last check-in.
+    pub(crate) barred: Mutex<Option<Refusal>>,
+    /// Of all nodes of ours this is the one that has served longest.
+    pub(crate) longest_serving: AtomicBool,
+    /// The machine that it runs on.
+    pub(crate) machine: Arc<dyn Machine>,
+    /// The workers, while there are some.
+    pub(crate) pool: Mutex<Weak<WorkerPool<FireTask>>>,
+    /// How far it has come that is ending.
+    stop_step: Mutex<Option<StopStep>>,
     /// Triggers reserved in memory, for health.
     pub(crate) reserved: AtomicUsize,
     /// Ended fires not recorded yet.
@@ -133,6 +155,7 @@ impl Node {
         instance: String,
         store: JobStore,
         clock: Arc<dyn Clock>,
+        machine: Arc<dyn Machine>,
         settings: Settings,
         listeners: Listeners,
         scheduler: WeakScheduler,
@@ -149,11 +172,16 @@ impl Node {
             registry: Registry::default(),
             listeners,
             counters: Counters::default(),
+            metrics: Metrics::new(&settings.monitor),
+            #[cfg(feature = "metrics")]
+            publisher: Mutex::default(),
             acquirer: Post::new("acquirer"),
             misfire: Post::new("misfire"),
             cluster: Post::new("cluster"),
             completer: Post::new("completer"),
             heartbeat: Post::new("heartbeat"),
+            monitor: Post::new("monitor"),
+            clean_up: Post::new("clean-up"),
             job_files: Post::new("job-files"),
             ear: Post::new("ear"),
             standby: AtomicBool::new(true),
@@ -161,6 +189,11 @@ impl Node {
             hears: AtomicBool::new(false),
             cancels: AtomicBool::new(false),
             changes: AtomicI64::new(0),
+            barred: Mutex::default(),
+            longest_serving: AtomicBool::new(false),
+            machine,
+            pool: Mutex::default(),
+            stop_step: Mutex::default(),
             reserved: AtomicUsize::new(0),
             unrecorded: Unrecorded::default(),
             uncertain: AtomicBool::new(false),
@@ -196,9 +229,49 @@ impl Node {
         self.store.set_job_types(self.registry.infos());
     }
 
-    /// Whether this node takes work at all: started, not standing by, and not the passive one.
+    /// The services that this node has.
+    pub(crate) fn services(&self) -> impl Iterator<Item = &Post> {
+        let always = [
+            &self.acquirer,
+            &self.misfire,
+            &self.cluster,
+            &self.completer,
+            &self.heartbeat,
+            &self.monitor,
+            &self.clean_up,
+        ];
+        always.into_iter().chain(Some(&self.job_files).filter(|_| !self.settings.plugins.job_files.is_empty()))
+    }
+
+    /// Whether this node takes work at all: a worker, started, not standing by, not the passive one, and not kept from it.
     pub(crate) fn is_firing(&self) -> bool {
-        !self.standby.load(Ordering::SeqCst) && self.active.load(Ordering::SeqCst) && !self.standing.is_stopping()
+        self.settings.node.role == NodeRole::Worker
+            && !self.standby.load(Ordering::SeqCst)
+            && self.active.load(Ordering::SeqCst)
+            && !self.standing.is_stopping()
+            && self.takes_work()
+    }
+
+    /// The workers, while there are some.
+    pub(crate) fn pool(&self) -> Option<Arc<WorkerPool<FireTask>>> {
+        self.pool.lock().upgrade()
+    }
+
+    /// What the node is doing while it is ending.
+    pub(crate) fn stopping(&self) -> Option<StopStep> {
+        *self.stop_step.lock()
+    }
+
+    /// Notes, and says once, what the node is doing while it is ending; none when that is over. A thread that comes late
+    /// to its step does not bring it back.
+    pub(crate) fn enter_stop_step(&self, step: Option<StopStep>) {
+        let mut present = self.stop_step.lock();
+        if step.is_none() || step > *present {
+            *present = step;
+            if let Some(step) = step {
+                log::stopping(&self.instance, step.name());
+            }
+        }
     }
 
     /// How often a node looks for work it was not told of.

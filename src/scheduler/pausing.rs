@@ -1,6 +1,7 @@
 //! Pausing and resuming through the scheduler.
 
 use super::Scheduler;
+use super::stop::StopReason;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
@@ -29,6 +30,18 @@ impl Scheduler {
         self.signal_change();
         self.tell("job_paused", |listener| listener.job_paused(key));
         Ok(count)
+    }
+
+    /// Pauses the triggers of a job and asks its runs to stop, wherever in the cluster they are, with the reason
+    /// [`StopReason::Paused`]; returns how many runs were asked. Other nodes learn it with their next heartbeat.
+    pub fn pause_job_and_stop(&self, key: &JobKey) -> Result<usize> {
+        self.pause_job(key)?;
+        // Nothing of it begins from here on.
+        let asked = self.open_store()?.stop_runs(key, &format!("instance {}", self.instance_id()))?;
+        for fire in self.inner.node.standing.fires().iter().filter(|fire| fire.job == *key) {
+            self.stop_here(fire, StopReason::Paused);
+        }
+        Ok(asked)
     }
 
     /// Resumes the triggers of a job; returns how many changed.

@@ -47,6 +47,11 @@ impl Quarantine {
         entries.iter().filter(|(_, e)| now.saturating_sub(e.since) < TERM).map(|(key, _)| key.clone()).collect()
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.entries.lock().len()
+    }
+
     /// What is in it, for health.
     pub(crate) fn list(&self) -> Vec<(TriggerKey, String)> {
         self.entries.lock().iter().map(|(key, entry)| (key.clone(), entry.reason.clone())).collect()

@@ -94,6 +94,12 @@ impl Registry {
         own.chain(types.aliases.iter().filter_map(|(old, new)| info(old, Some(new)))).collect()
     }
 
+    /// Whether [`Registry::bring_up`] has anything to do.
+    pub(crate) fn needs_upgrade(&self, bundle: &FireBundle) -> bool {
+        let current = self.job_type(&bundle.job.job_type).map(|job_type| job_type.version());
+        bundle.job.version.zip(current).is_some_and(|(stored, current)| stored != current)
+    }
+
     /// Brings the data of a fire's job to the version that its code reads; says to which if they were of an earlier one.
     pub(crate) fn bring_up(&self, bundle: &mut FireBundle) -> Result<Option<u32>, JobError> {
         let Some(stored) = bundle.job.version else { return Ok(None) };

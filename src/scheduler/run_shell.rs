@@ -1,9 +1,10 @@
 //! `RunShell`: one fire on its worker, in the order of Quartz: trigger listeners, veto, job listeners, the job, job
 //! listeners, instruction, trigger listeners, and the hand-over to the completer.
 
+use super::capture_log::RunLines;
 use super::completer::Ended;
 use super::context::JobContext;
-use super::ended::{Failure, ending, outcome, rerun};
+use super::ended::{Failure, ending, error_of, outcome, rerun};
 use super::job::{Job, JobError, Outcome};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
@@ -54,12 +55,15 @@ impl RunShell {
         if let Err(why) = self.await_hold(&handle) {
             in_table.is_accounted = true;
             log::not_started(handle.fire_id(), why);
-            node.counters.fire(FireOutcome::Lost);
+            node.count_fire(&handle.job, FireOutcome::Lost, None);
             return;
         }
-        let (upgraded, broken) = match node.registry.bring_up(&mut bundle) {
-            Ok(version) => (version, None),
-            Err(error) => (None, Some(error)),
+        let (upgraded, broken) = match node.registry.needs_upgrade(&bundle) {
+            false => (None, None),
+            true => match node.registry.bring_up(Arc::make_mut(&mut bundle)) {
+                Ok(version) => (version, None),
+                Err(error) => (None, Some(error)),
+            },
         };
         let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle, upgraded);
         handle.begin(node.clock.ticks());
@@ -71,7 +75,7 @@ impl RunShell {
         let end = if node.listeners.trigger_fired(&ctx.event()) {
             log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
-            node.counters.fire(FireOutcome::Vetoed);
+            node.count_fire(&handle.job, FireOutcome::Vetoed, None);
             handle.begin_end().then(End::vetoed)
         } else {
             self.execute(&mut ctx, &handle, broken.as_ref())
@@ -138,7 +142,7 @@ impl RunShell {
             let instruction =
                 result.as_ref().map_or_else(Failure::instruction, |_| CompletionInstruction::NoInstruction);
             node.listeners.trigger_complete(&ctx.event(), instruction);
-            node.counters.fire(end.outcome);
+            node.count_fire(ctx.job().key(), end.outcome, Some(run_time));
             if !refire || ctx.should_stop() {
                 let rerun = rerun(ctx, &result, end.outcome);
                 return Some(End::of(end, instruction, rerun));
@@ -162,16 +166,19 @@ impl RunShell {
         run_time: Duration,
     ) -> FireEnd {
         let outcome = outcome(result, ctx.stop_reason(), handle.is_lost());
-        let error = result.as_ref().err().map(|failure| crate::error::storable(failure.error.message(), 2000));
+        let error = error_of(result, outcome, ctx.stop_reason());
         FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }
     }
 
     fn ended(&self, ctx: &JobContext, handle: &RunHandle, end: End) -> Ended {
-        let at = Some(self.node.clock.ticks());
+        let now = self.node.clock.ticks();
+        let at = Some(now);
+        // From the moment that it began on its worker, with its repetitions: so both are known, when it began and ended.
+        let run_time = end.ending.run_time.and_then(|_| handle.running_for(now));
         // What is tried again has not failed yet.
         let failed = matches!(end.ending.outcome, FireOutcome::Failed | FireOutcome::TimedOut) && end.rerun.is_none();
         let completion = Completion {
-            ending: Ending { at, ..end.ending },
+            ending: Ending { at, run_time, ..end.ending },
             rerun: end.rerun,
             failed,
             ..ctx.completion(end.instruction)
@@ -203,6 +210,7 @@ fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<Outcome, Failu
         let message = format!("job type `{}` is not registered on this node", ctx.job().job_type());
         return Err(Failure { error: JobError::new(message), panicked: false });
     };
+    let _attached = RunLines::attach(ctx.handle().lines());
     match guarded(|| job.execute(ctx)) {
         Ok(result) => result.map_err(|error| Failure { error, panicked: false }),
         Err(panic) => Err(Failure { error: JobError::new(format!("panic: {panic}")), panicked: true }),

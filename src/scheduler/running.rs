@@ -1,5 +1,6 @@
 //! A fire on this node, from the hand-over to a worker until its end.
 
+use super::capture_log::RunLines;
 use super::stop::StopReason;
 use crate::key::{JobKey, TriggerKey};
 use crate::listener::FireValues;
@@ -17,12 +18,13 @@ use std::time::Duration;
 
 /// A fire with what a worker needs to run it.
 pub(crate) struct FireTask {
-    pub(crate) bundle: FireBundle,
+    pub(crate) bundle: Arc<FireBundle>,
     pub(crate) handle: Arc<RunHandle>,
 }
 
 impl FireTask {
-    pub(crate) fn new(bundle: FireBundle, owner: Owner) -> Self {
+    pub(crate) fn new(bundle: FireBundle, owner: Owner, lines: Option<Arc<RunLines>>) -> Self {
+        let bundle = Arc::new(bundle);
         let handle = RunHandle {
             fire_id: bundle.fire_id.clone(),
             job: bundle.job.key().clone(),
@@ -38,7 +40,9 @@ impl FireTask {
             activity: Mutex::default(),
             last_call_ms: AtomicU64::new(0),
             beaten: AtomicBool::new(false),
-            watched: (!bundle.job.policy().is_default()).then(|| Box::new(bundle.clone())),
+            is_watched: !bundle.job.policy().is_default(),
+            bundle: Some(Arc::clone(&bundle)),
+            lines,
         };
         Self { bundle, handle: Arc::new(handle) }
     }
@@ -64,8 +68,12 @@ pub(crate) struct RunHandle {
     last_call_ms: AtomicU64,
     /// Whether a heartbeat of it may be stored.
     beaten: AtomicBool,
-    /// What is needed to watch it, and to end it in the job's place; none if its job's policy says nothing.
-    watched: Option<Box<FireBundle>>,
+    /// What is needed to end it in the job's place.
+    bundle: Option<Arc<FireBundle>>,
+    /// Whether its job's policy says anything.
+    is_watched: bool,
+    /// What its job logs; none if it is not kept.
+    lines: Option<Arc<RunLines>>,
 }
 
 /// The job runs; nobody has begun to end the fire.
@@ -81,7 +89,7 @@ struct Activity {
     begun: Option<Duration>,
     worker: Option<ThreadId>,
     progress: Option<(Progress, Duration)>,
-    /// When it was first asked to stop by its watch, and how often by now.
+    /// When it was first asked to stop, and how often by now.
     asked: Option<(Duration, u32)>,
     known_stuck: bool,
 }
@@ -95,8 +103,11 @@ impl RunHandle {
         &self.values
     }
 
-    /// Asks the job to stop; the first reason stays. False if it was asked before.
-    pub(crate) fn stop(&self, reason: StopReason) -> bool {
+    /// Asks the job to stop, at this time in ticks; the first reason stays. False if it was asked before.
+    ///
+    /// Whatever the reason (LT-83), from here on the watch asks again, and gives the run up when it was asked often enough.
+    pub(crate) fn stop(&self, reason: StopReason, now: Duration) -> bool {
+        self.activity.lock().asked.get_or_insert((now, 1));
         let mut stop = self.stop.lock();
         let news = stop.is_none();
         stop.get_or_insert(reason);
@@ -152,14 +163,24 @@ impl RunHandle {
         self.phase.swap(GIVEN_UP, Ordering::SeqCst) != GIVEN_UP
     }
 
-    /// What is needed to end the fire in the job's place; none if its job's policy says nothing.
+    /// What is needed to end the fire in the job's place.
+    pub(crate) fn bundle(&self) -> Option<&FireBundle> {
+        self.bundle.as_deref()
+    }
+
+    /// What is needed to watch it; none if its job's policy says nothing.
     pub(crate) fn watched(&self) -> Option<&FireBundle> {
-        self.watched.as_deref()
+        self.bundle().filter(|_| self.is_watched)
+    }
+
+    /// What its job has logged; none if it is not kept.
+    pub(crate) fn lines(&self) -> Option<&Arc<RunLines>> {
+        self.lines.as_ref()
     }
 
     /// Whether its watch has a time to look at it.
     pub(crate) fn has_limits(&self) -> bool {
-        let policy = self.watched.as_ref().map(|bundle| bundle.job.policy());
+        let policy = self.watched().map(|bundle| bundle.job.policy());
         policy.is_some_and(|policy| policy.timeout_limit().is_some() || policy.stuck_limit().is_some())
     }
 
@@ -171,7 +192,7 @@ impl RunHandle {
 
     /// The job has called its context.
     pub(crate) fn touch(&self, ticks: Duration) {
-        if self.watched.is_some() {
+        if self.is_watched {
             self.last_call_ms.store(u64::try_from(ticks.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
     }
@@ -207,10 +228,12 @@ impl RunHandle {
         Some((run, progress.is_some()))
     }
 
-    /// Notes that its watch has asked it to stop, once more.
-    pub(crate) fn note_asked(&self, ticks: Duration) {
-        let asked = &mut self.activity.lock().asked;
-        *asked = Some(asked.map_or((ticks, 1), |(first, times)| (first, times + 1)));
+    /// Asks the job to stop once more.
+    pub(crate) fn ask_again(&self) {
+        if let Some((_, times)) = &mut self.activity.lock().asked {
+            *times += 1;
+        }
+        self.signal.raise();
     }
 
     /// Notes that it is stuck.
@@ -300,7 +323,9 @@ pub(crate) mod tests {
             activity: Mutex::default(),
             last_call_ms: AtomicU64::new(0),
             beaten: AtomicBool::new(false),
-            watched: None,
+            bundle: None,
+            is_watched: false,
+            lines: None,
         })
     }
 }

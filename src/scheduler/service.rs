@@ -146,7 +146,9 @@ enum Pause {
 fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
     let LoopParts { clock, record, .. } = parts;
     record.begin_pass(clock.ticks());
-    let (why, panicked) = match guarded(|| service.run_once()) {
+    let passed = guarded(|| service.run_once());
+    record.end_pass(clock.ticks());
+    let (why, panicked) = match passed {
         Ok(Ok(next)) => {
             let errors = record.succeed();
             if errors > 0 {
@@ -252,14 +254,14 @@ mod tests {
             }
         }
         fn await_state(&self, state: ServiceState) {
-            while self.record.health().state != state {
+            while self.record.health(Duration::ZERO).state != state {
                 std::thread::yield_now();
             }
         }
         fn end(self) {
             self.thread.stop();
             assert!(self.thread.wait(&SystemClock::default(), Duration::from_secs(60)));
-            assert_eq!(self.record.health().state, ServiceState::Stopped);
+            assert_eq!(self.record.health(Duration::ZERO).state, ServiceState::Stopped);
         }
     }
 
@@ -298,7 +300,7 @@ mod tests {
         while clock.next_deadline().is_none() {
             std::thread::yield_now();
         }
-        let health = fixture.record.health();
+        let health = fixture.record.health(Duration::ZERO);
         assert_eq!((health.errors_in_a_row, health.last_error.as_deref()), (1, Some("not now")));
         assert_eq!(fixture.passes.load(Ordering::SeqCst), 1);
         while fixture.passes.load(Ordering::SeqCst) < 4 {
@@ -306,9 +308,33 @@ mod tests {
             std::thread::yield_now();
         }
         fixture.await_state(ServiceState::Waiting);
-        let health = fixture.record.health();
+        let health = fixture.record.health(Duration::ZERO);
         assert_eq!((health.errors_in_a_row, health.errors, health.panics), (0, 1, 1));
         assert_eq!(health.last_error.as_deref(), Some("panic: ouch"));
+        fixture.end();
+    }
+
+    /// LT-70: how long passes take, by the clock, whether they end well or badly.
+    #[test]
+    fn the_last_and_the_longest_pass_are_known() {
+        let clock = Arc::new(ManualClock::at(0));
+        let moved = Arc::clone(&clock);
+        let fixture = start(Arc::clone(&clock) as Arc<dyn Clock>, move |pass| {
+            moved.advance(Duration::from_millis(if pass == 1 { 30 } else { 10 }));
+            if pass == 1 { Err(Error::Refused("not now".to_owned())) } else { Ok(Next::WhenSignalled) }
+        });
+        fixture.await_state(ServiceState::BackingOff);
+        let first = fixture.record.health(Duration::from_millis(50));
+        assert_eq!((first.last_duration, first.errors), (Some(Duration::from_millis(30)), 1));
+        assert_eq!(first.since_last_pass, Some(Duration::from_millis(50)));
+        while fixture.passes.load(Ordering::SeqCst) < 2 {
+            clock.advance(Duration::from_millis(50));
+            std::thread::yield_now();
+        }
+        fixture.await_state(ServiceState::Waiting);
+        let second = fixture.record.health(clock.ticks());
+        assert!(second.last_duration >= Some(Duration::from_millis(10)), "{second:?}");
+        assert!(second.longest_duration >= Some(Duration::from_millis(30)), "{second:?}");
         fixture.end();
     }
 

@@ -4,6 +4,7 @@ use super::node::Node;
 use super::running::{FireTask, RunningJob};
 use super::service::ServiceThread;
 use super::stop::StopReason;
+use super::stop_step::StopStep;
 use super::worker_pool::WorkerPool;
 use crate::listener::{guarded, log};
 use crate::signal::Woken;
@@ -45,6 +46,8 @@ pub(crate) struct Threads {
     pub(crate) misfire: ServiceThread,
     pub(crate) cluster: ServiceThread,
     pub(crate) heartbeat: ServiceThread,
+    pub(crate) monitor: ServiceThread,
+    pub(crate) clean_up: ServiceThread,
     /// Only where there is something to hear.
     pub(crate) ear: Option<ServiceThread>,
     /// Only while job files are watched.
@@ -67,6 +70,7 @@ pub(crate) fn shut_down(
         let mut steps = Steps { node, deadline, limit, report: &mut report };
         steps.run(threads, wait_for_jobs);
     }
+    node.enter_stop_step(None);
     log::shut_down(&node.name, &node.instance, report.abandoned_jobs.len() + report.unrecorded);
     node.listeners.scheduler("scheduler_shutdown", |listener| listener.scheduler_shutdown());
     report
@@ -82,7 +86,9 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn run(&mut self, threads: Threads, wait_for_jobs: bool) {
         let node = Arc::clone(self.node);
-        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, ear, job_files } = threads;
+        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, monitor, clean_up, ear, job_files } =
+            threads;
+        node.enter_stop_step(Some(StopStep::Acquisition));
         if let Some(job_files) = job_files {
             self.end("job-files", job_files);
         }
@@ -91,6 +97,7 @@ impl Steps<'_> {
             self.end("ear", ear);
         }
 
+        node.enter_stop_step(Some(StopStep::Jobs));
         let settings = &node.settings.scheduler;
         let interrupts = if wait_for_jobs {
             settings.interrupt_jobs_on_shutdown_with_wait
@@ -98,9 +105,12 @@ impl Steps<'_> {
             settings.interrupt_jobs_on_shutdown
         };
         if interrupts {
+            let now = node.clock.ticks();
             for fire in node.standing.fires() {
-                fire.stop(StopReason::Shutdown);
+                fire.stop(StopReason::Shutdown, now);
             }
+            // It asks again, and ends in their place what does not end.
+            node.heartbeat.signal.raise();
         }
         node.standing.begin_stopping();
         pool.close();
@@ -109,12 +119,16 @@ impl Steps<'_> {
         let jobs_until = if wait_for_jobs { for_jobs } else { node.clock.ticks() };
         let all_ended = pool.wait_idle(&*node.clock, jobs_until) && pool.wait_ended(&*node.clock, self.deadline);
 
+        node.enter_stop_step(Some(StopStep::Records));
         // It goes on as long as jobs may end, and holds a way to the completer.
         self.end("heartbeat", heartbeat);
         self.await_records();
         self.end("completer", completer);
+        node.enter_stop_step(Some(StopStep::Services));
+        self.end("clean-up", clean_up);
         self.end("misfire", misfire);
         self.end("cluster", cluster);
+        self.end("monitor", monitor);
         self.report.unrecorded = node.unrecorded.count();
         let now = node.clock.ticks();
         self.report.abandoned_jobs = node.standing.fires().iter().map(|fire| fire.show(now)).collect();
@@ -148,6 +162,7 @@ impl Steps<'_> {
     fn leave(&mut self) {
         let node = self.node;
         let Some(owner) = node.standing.owner() else { return };
+        node.enter_stop_step(Some(StopStep::Deregistration));
         // From here on jobs that still run do not hold their fires.
         node.standing.lose();
         let why = match guarded(|| node.store.leave(&owner)) {

@@ -11,10 +11,15 @@ use std::fmt;
 pub enum StopReason {
     /// Somebody asked: [`Scheduler::interrupt`](crate::Scheduler::interrupt), or `carnelian cancel`.
     Cancelled,
+    /// Its job was paused, with the wish that its runs stop:
+    /// [`Scheduler::pause_job_and_stop`](crate::Scheduler::pause_job_and_stop), or `carnelian job pause --stop`.
+    Paused,
     /// It takes longer than its [timeout](crate::JobPolicy::timeout).
     TimedOut,
     /// It makes no progress, and its policy says [`StuckAction::Cancel`](crate::StuckAction::Cancel).
     Stuck,
+    /// The node is drained, and what it runs is to stop: [`Scheduler::drain`](crate::Scheduler::drain).
+    Drained,
     /// The node ends.
     Shutdown,
     /// The fire belongs to another node now, or may do so by now.
@@ -22,12 +27,19 @@ pub enum StopReason {
 }
 
 impl StopReason {
+    /// What an order to stop says of its cause.
+    pub(crate) fn of_order(who: &str) -> Self {
+        if crate::store::is_order_of_pause(who) { StopReason::Paused } else { StopReason::Cancelled }
+    }
+
     /// The words used in logs.
     pub fn name(self) -> &'static str {
         match self {
             StopReason::Cancelled => "cancelled",
+            StopReason::Paused => "paused",
             StopReason::TimedOut => "timed out",
             StopReason::Stuck => "stuck",
+            StopReason::Drained => "drained",
             StopReason::Shutdown => "shutdown",
             StopReason::OwnershipLost => "ownership lost",
         }

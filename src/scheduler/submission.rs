@@ -3,7 +3,7 @@
 use super::Scheduler;
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
-use crate::job::JobDetail;
+use crate::job::{JobDetail, JobMarks};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::{Request, Taken};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
@@ -36,6 +36,7 @@ pub struct Submission {
     priority: i32,
     requests_recovery: bool,
     description: Option<String>,
+    marks: JobMarks,
 }
 
 impl Submission {
@@ -48,6 +49,7 @@ impl Submission {
             priority: DEFAULT_PRIORITY,
             requests_recovery: true,
             description: None,
+            marks: JobMarks::new(),
         }
     }
 
@@ -82,9 +84,28 @@ impl Submission {
         self
     }
 
+    /// What the business calls the work, see [`JobMarks::biz_key`].
+    pub fn biz_key(mut self, key: impl Into<String>) -> Self {
+        self.marks = self.marks.biz_key(key);
+        self
+    }
+
+    /// One more tag, see [`JobMarks::tag`].
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        self.marks = self.marks.tag(tag);
+        self
+    }
+
+    /// All that people and other systems know the work by; takes the place of what was said of it before.
+    pub fn marks(mut self, marks: JobMarks) -> Self {
+        self.marks = marks;
+        self
+    }
+
     fn into_request(self) -> Result<Request> {
         let name = JobKey::unique(SUBMITTED_GROUP)?;
-        let mut job = JobDetail::builder(name.clone(), self.job_type).requests_recovery(self.requests_recovery);
+        let mut job =
+            JobDetail::builder(name.clone(), self.job_type).requests_recovery(self.requests_recovery).marks(self.marks);
         if let Some(text) = self.description {
             job = job.description(text);
         }
@@ -117,5 +138,48 @@ impl Scheduler {
             self.tell("job_scheduled", |listener| listener.job_scheduled(&request.trigger));
         }
         Ok(taken)
+    }
+
+    /// Stores work inside a transaction of the caller's: with what the caller writes, or not at all. So a handler that
+    /// inserts its row and submits the work for it needs no outbox.
+    ///
+    /// Call it as the last step of the transaction, and [`Scheduler::wake`] after the commit, as for
+    /// [`Scheduler::schedule_in`]; listeners are not told.
+    ///
+    /// ```
+    /// use carnelian::{Scheduler, Submission};
+    /// use diesel::connection::SimpleConnection;
+    /// use diesel::r2d2::{ConnectionManager, Pool};
+    /// use diesel::{Connection, SqliteConnection};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let file = folder.path().join("jobs.db").display().to_string();
+    /// let pool = Pool::new(ConnectionManager::<SqliteConnection>::new(file))?;
+    /// let scheduler = Scheduler::builder().pool(pool.clone()).build()?;
+    /// scheduler.migrate()?;
+    ///
+    /// let mut db = pool.get()?;
+    /// db.batch_execute("CREATE TABLE orders (id INTEGER)")?;
+    /// let taken = db.immediate_transaction(|db| {
+    ///     db.batch_execute("INSERT INTO orders VALUES (17)")?;
+    ///     let mail = Submission::new("mail").data("order", 17).request_id("order-17");
+    ///     Ok::<_, Box<dyn std::error::Error>>(scheduler.submit_in(db, [mail])?)
+    /// })?;
+    /// scheduler.wake();
+    /// assert!(taken[0].is_new && scheduler.job_exists(&taken[0].job)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Scheduler::submit`]; [`Error::Refused`](crate::Error::Refused) without an open transaction, or for a connection
+    /// to another kind of database than the jobs are in. The caller rolls its transaction back then.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub fn submit_in<'c>(
+        &self,
+        connection: impl Into<crate::store::CallersConnection<'c>>,
+        submissions: impl IntoIterator<Item = Submission>,
+    ) -> Result<Vec<Taken>> {
+        let requests = submissions.into_iter().map(Submission::into_request).collect::<Result<Vec<_>>>()?;
+        self.open_store()?.take_requests_within(connection, &requests)
     }
 }

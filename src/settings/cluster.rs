@@ -63,10 +63,25 @@ pub struct ShutdownSettings {
     /// Longest time that a shutdown takes, whatever the jobs do; 30 s.
     /// Property `carnelian.shutdown.deadline` (ms, or a text such as `30s`).
     pub deadline: Duration,
+    /// How often a shutdown that interrupts running jobs asks each to stop, before it gives its worker up; 3.
+    /// Property `carnelian.shutdown.stopAttempts`.
+    pub stop_attempts: u32,
+    /// How long it waits for them each time; 3 s.
+    /// Property `carnelian.shutdown.stopWait` (ms, or a text such as `3s`).
+    pub stop_wait: Duration,
 }
 
 impl ShutdownSettings {
     pub(crate) fn read(reader: &Reader) -> Self {
-        Self { deadline: reader.duration("carnelian.shutdown.deadline") }
+        Self {
+            deadline: reader.duration("carnelian.shutdown.deadline"),
+            stop_attempts: reader.count("carnelian.shutdown.stopAttempts").unwrap_or(3),
+            stop_wait: reader.duration("carnelian.shutdown.stopWait"),
+        }
+    }
+
+    /// How long a running job that was asked to stop has until its worker is given up.
+    pub fn grace(&self) -> Duration {
+        self.stop_wait.saturating_mul(self.stop_attempts.max(1))
     }
 }

@@ -1,5 +1,6 @@
 //! History settings: what is written down of the fires that have ended, and how long it is kept.
 
+use log::LevelFilter;
 use std::time::Duration;
 
 use super::reader::Reader;
@@ -17,6 +18,23 @@ pub struct HistorySettings {
     /// How many are kept at most, the newest; 100000.
     /// Property `carnelian.history.maxRows`.
     pub max_rows: u32,
+    /// How often what is too old, or too much, is forgotten, by the node that serves longest; ten
+    /// minutes.
+    /// Property `carnelian.history.cleanUpInterval` (ms, or a text such as `1h`).
+    pub clean_up_interval: Duration,
+    /// How many are kept of one job at most, the newest; 0, the default, for as many as there are.
+    /// Property `carnelian.history.maxRowsPerJob`; for one job
+    /// [`JobPolicy::keep_history`](crate::JobPolicy::keep_history).
+    pub max_rows_per_job: u32,
+    /// Whether misfires are written down as well; true.
+    /// Property `carnelian.history.misfires`.
+    pub misfires: bool,
+    /// Down to which level the lines that runs log are kept; none, the default, are ([`LevelFilter::Off`]).
+    /// Property `carnelian.history.log`; for one job [`JobPolicy::capture_log`](crate::JobPolicy::capture_log).
+    pub log: LevelFilter,
+    /// How many bytes of such lines are kept of a run; 16384.
+    /// Property `carnelian.history.logMaxBytes`.
+    pub log_max_bytes: u32,
 }
 
 /// Which fires are written into the history.
@@ -42,7 +60,14 @@ impl HistorySettings {
         Self {
             record,
             retention: reader.duration("carnelian.history.retention"),
+            clean_up_interval: reader.duration("carnelian.history.cleanUpInterval"),
             max_rows: reader.count("carnelian.history.maxRows").unwrap_or(1),
+            max_rows_per_job: reader.count("carnelian.history.maxRowsPerJob").unwrap_or(0),
+            misfires: reader.flag("carnelian.history.misfires"),
+            log: LevelFilter::iter()
+                .find(|level| reader.chose("carnelian.history.log", &level.as_str().to_ascii_lowercase()))
+                .unwrap_or(LevelFilter::Off),
+            log_max_bytes: reader.count("carnelian.history.logMaxBytes").unwrap_or(1_000),
         }
     }
 }

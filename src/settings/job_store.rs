@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::trigger::TriggerOrder;
 
+use super::polling::PollingStrategy;
 use super::reader::{Reader, is_class};
 use super::thread_pool::misnamed;
 
@@ -59,6 +60,9 @@ pub struct JobStoreSettings {
     /// Whether the earliest of the due triggers fires first, or the most important; the earliest, as in Quartz.
     /// Property `carnelian.jobStore.triggerOrder`.
     pub trigger_order: TriggerOrder,
+    /// How due triggers are taken beside other nodes; under the lock.
+    /// Property `carnelian.jobStore.pollingStrategy`.
+    pub polling_strategy: PollingStrategy,
     /// Time between two audits for jobs that no live node can run; 24 h.
     /// Property `carnelian.jobStore.orphanAuditInterval` (ms, or a text such as `24h`).
     pub orphan_audit_interval: Duration,
@@ -124,6 +128,7 @@ impl JobStoreSettings {
                 true => TriggerOrder::PriorityThenTime,
                 false => TriggerOrder::TimeThenPriority,
             },
+            polling_strategy: PollingStrategy::read(reader),
             orphan_audit_interval: reader.duration("carnelian.jobStore.orphanAuditInterval"),
             delete_unresolved_after: reader
                 .given("carnelian.jobStore.deleteUnresolvedAfter")

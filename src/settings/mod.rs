@@ -12,12 +12,17 @@ mod definitions;
 mod duration;
 mod executions;
 mod history;
+mod intervals;
 mod job_store;
 pub mod keys;
 mod loader;
+mod monitoring;
 mod nearest;
+mod node;
 mod plugin;
+mod polling;
 mod problem;
+mod profile;
 mod properties;
 mod reader;
 mod redact;
@@ -32,16 +37,24 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+pub use crate::node::{Labels, LabelsError, NodeRole};
 pub use crate::trigger::TriggerOrder;
 pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
 pub use data_source::DataSourceSettings;
 pub use definitions::DefinitionSettings;
 pub use executions::ExecutionSettings;
 pub use history::{HistoryRecord, HistorySettings};
+pub use intervals::UnsafeInterval;
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
-pub use plugin::{JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin};
+pub use monitoring::{AlarmSettings, MonitorSettings};
+pub use node::NodeSettings;
+pub use plugin::{
+    InterruptMonitorPlugin, JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin,
+};
+pub use polling::PollingStrategy;
 pub use problem::{SettingsError, SettingsErrorKind, SettingsErrors, SettingsWarning};
+pub use profile::Profile;
 pub use scheduler::{InstanceIdSetting, SchedulerSettings};
 pub use secret::Secret;
 pub use thread_pool::ThreadPoolSettings;
@@ -56,6 +69,9 @@ use redact::RedactedMap;
 /// `Debug` shows no passwords.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
+    /// Whose defaults hold where a key is not given; Quartz's.
+    /// Property `carnelian.profile`.
+    pub profile: Profile,
     /// Who this node is, and how it looks for work.
     pub scheduler: SchedulerSettings,
     /// How many jobs run at the same time.
@@ -64,6 +80,8 @@ pub struct Settings {
     pub job_store: JobStoreSettings,
     /// The database, unless jobs live in memory: the one that `jobStore.dataSource` names.
     pub data_source: Option<DataSourceSettings>,
+    /// What this node tells the others of itself.
+    pub node: NodeSettings,
     /// What nodes do about each other.
     pub cluster: ClusterSettings,
     /// What is written down of the fires that have ended.
@@ -72,6 +90,8 @@ pub struct Settings {
     pub definitions: DefinitionSettings,
     /// How running fires are watched.
     pub executions: ExecutionSettings,
+    /// How the load is looked at, what metrics say, and when alarms are raised.
+    pub monitor: MonitorSettings,
     /// How a node ends.
     pub shutdown: ShutdownSettings,
     /// Quartz's own plugins.
@@ -138,16 +158,22 @@ impl Settings {
 
     /// Reads everything; where something is wrong the reader knows it and the default stands in.
     fn read(reader: &mut Reader) -> Self {
+        let profile = Profile::read(reader);
         let thread_pool = ThreadPoolSettings::read(reader);
         let mut job_store = JobStoreSettings::read(reader);
         let clustered = job_store.clustered;
+        let data_source = DataSourceSettings::read(reader, &mut job_store);
+        job_store.polling_strategy.warn_of_no_effect(reader, job_store.kind, data_source.as_ref());
         Self {
+            profile,
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),
-            data_source: DataSourceSettings::read(reader, &mut job_store),
+            data_source,
+            node: NodeSettings::read(reader),
             cluster: ClusterSettings::read(reader, clustered),
             history: HistorySettings::read(reader),
             definitions: DefinitionSettings::read(reader),
             executions: ExecutionSettings::read(reader),
+            monitor: MonitorSettings::read(reader),
             shutdown: ShutdownSettings::read(reader),
             plugins: PluginSettings::read(reader),
             extra: reader.free(),
@@ -168,14 +194,17 @@ impl Default for Settings {
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
+            .field("profile", &self.profile)
             .field("scheduler", &self.scheduler)
             .field("thread_pool", &self.thread_pool)
             .field("job_store", &self.job_store)
             .field("data_source", &self.data_source)
+            .field("node", &self.node)
             .field("cluster", &self.cluster)
             .field("history", &self.history)
             .field("definitions", &self.definitions)
             .field("executions", &self.executions)
+            .field("monitor", &self.monitor)
             .field("shutdown", &self.shutdown)
             .field("plugins", &self.plugins)
             .field("extra", &RedactedMap(&self.extra))

@@ -26,6 +26,8 @@ pub struct PluginSettings {
     /// How a program that ends on a signal shuts the scheduler down; `carnelian node` asks, a library catches no
     /// signals.
     pub shutdown_hook: Option<ShutdownHookPlugin>,
+    /// Asks runs that take too long to stop.
+    pub interrupt_monitor: Option<InterruptMonitorPlugin>,
     /// Whether a start leaves triggers alone that are stored just as their job file has them; no, as in Quartz.
     /// Property `carnelian.jobFiles.keepUnchanged`.
     pub keep_unchanged: bool,
@@ -89,6 +91,18 @@ pub struct ShutdownHookPlugin {
     pub clean_shutdown: bool,
 }
 
+/// `org.quartz.plugins.interrupt.JobInterruptMonitorPlugin`.
+///
+/// A job whose data have `AutoInterruptable = true` is given a [timeout](crate::JobPolicy::timeout) for each of its runs on
+/// this node: the milliseconds of `MaxRunTime` in its data, or else the plugin's. One that its policy gives goes before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InterruptMonitorPlugin {
+    /// How long a run may take whose job does not say it; 5 min.
+    /// Property `plugin.NAME.defaultMaxRunTime` (ms).
+    pub default_max_run_time: Duration,
+}
+
 impl JobFilesPlugin {
     /// Where a file is: as it is named, or else in the folder of the properties file, which stands for Java's class
     /// path.
@@ -111,7 +125,7 @@ impl PluginSettings {
         let class_key = keys.full("class");
         let Some(class) = reader.given(&class_key).map(str::to_owned) else {
             if !reader.failed(&class_key) {
-                let known = [JOB_FILES, JOB_HISTORY, TRIGGER_HISTORY, SHUTDOWN_HOOK].join(" or ");
+                let known = [JOB_FILES, JOB_HISTORY, TRIGGER_HISTORY, SHUTDOWN_HOOK, INTERRUPT_MONITOR].join(" or ");
                 reader.missing(&class_key, format!("a plugin needs a class: write org.quartz.{class_key} = {known}"));
             }
             return;
@@ -139,7 +153,8 @@ impl PluginSettings {
             );
         } else if is(INTERRUPT_MONITOR) {
             keys.warn_of_others(reader, &["defaultMaxRunTime"]);
-            reader.warn(&class_key, "no effect: give the job a timeout instead (JobPolicy::timeout)");
+            let default_max_run_time = reader.duration(&keys.full("defaultMaxRunTime"));
+            self.interrupt_monitor = Some(InterruptMonitorPlugin { default_max_run_time });
         } else {
             super::thread_pool::misnamed(
                 reader,

@@ -22,6 +22,8 @@ pub(crate) struct Reader {
     source: Source,
     errors: Vec<SettingsError>,
     warnings: Vec<SettingsWarning>,
+    /// Defaults that go before those of the table.
+    defaults: &'static [(&'static str, &'static str)],
 }
 
 impl Reader {
@@ -189,9 +191,15 @@ impl Reader {
         self.source.slots.contains_key(key)
     }
 
-    /// The value, or the default of the table.
+    /// Has these defaults go before those of the table.
+    pub fn set_defaults(&mut self, defaults: &'static [(&'static str, &'static str)]) {
+        self.defaults = defaults;
+    }
+
+    /// The value, or the default of the profile, or that of the table.
     fn value(&self, key: &str) -> Option<&str> {
-        self.given(key).or_else(|| match keys::find(key)?.default {
+        let profiled = || self.defaults.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
+        self.given(key).or_else(profiled).or_else(|| match keys::find(key)?.default {
             DefaultValue::Value(text) => Some(text),
             DefaultValue::None | DefaultValue::Derived(_) => None,
         })
@@ -212,6 +220,11 @@ impl Reader {
     /// A duration of Quartz or of ours; the table says which texts are legal.
     pub fn duration(&self, key: &str) -> Duration {
         self.value(key).and_then(duration::parse).unwrap_or_default()
+    }
+
+    /// The same for a key that may be left out everywhere.
+    pub fn duration_if_any(&self, key: &str) -> Option<Duration> {
+        self.value(key).and_then(duration::parse)
     }
 
     pub fn seconds(&self, key: &str) -> Duration {

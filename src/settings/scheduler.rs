@@ -85,10 +85,7 @@ impl SchedulerSettings {
             instance_id: InstanceIdSetting::read(reader, clustered),
             idle_wait_time: reader.duration("scheduler.idleWaitTime"),
             enabled: reader.flag("carnelian.scheduler.enabled"),
-            poll_interval: reader
-                .given("carnelian.scheduler.pollInterval")
-                .is_some()
-                .then(|| reader.duration("carnelian.scheduler.pollInterval")),
+            poll_interval: reader.duration_if_any("carnelian.scheduler.pollInterval"),
             listen: reader.flag("carnelian.scheduler.listen"),
             poll_jitter: reader.count("carnelian.scheduler.pollJitter").unwrap_or(10),
             db_failure_retry_interval: reader.duration("scheduler.dbFailureRetryInterval"),

@@ -5,7 +5,7 @@ use super::row::{JobRow, TriggerRow};
 use super::schedule_row::{options_row, policies, schedule, schedule_row};
 use crate::data_map::DataFormat;
 use crate::error::{Error, Result};
-use crate::job::{JobDetail, JobPolicy};
+use crate::job::{JobDetail, JobMarks, JobPolicy};
 use crate::trigger::{MisfireInstruction, Trigger, TriggerState};
 
 impl JobStore {
@@ -24,6 +24,7 @@ impl JobStore {
             requests_recovery: job.requests_recovery,
             data: Some(self.format().encode_job(&job.data)?),
             policy: job.policy.encode()?,
+            marks: job.marks().encode()?,
         })
     }
 
@@ -39,6 +40,9 @@ impl JobStore {
             key: row.key.to_string(),
             reason,
         })?;
+        let marks = row.marks.as_deref().map(JobMarks::decode).transpose();
+        let marks =
+            marks.map_err(|reason| Error::Unreadable { table: "CN_JOB_MARKS", key: row.key.to_string(), reason })?;
         Ok(JobDetail {
             key: row.key.clone(),
             job_type: row.job_type.clone(),
@@ -49,13 +53,25 @@ impl JobStore {
             persist_job_data_after_execution: row.update_data,
             data,
             policy,
+            marks: marks.map(Box::new),
             version: None,
             even_if_deprecated: false,
+            even_beside_quartz: false,
         })
     }
 
     pub(super) fn encode_job_data(&self, data: &crate::JobDataMap) -> Result<Vec<u8>> {
         self.format().encode_job(data)
+    }
+
+    pub(super) fn encode_trigger_data(&self, data: &crate::JobDataMap) -> Result<Vec<u8>> {
+        self.format().encode_trigger(data)
+    }
+
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn decode_data(&self, bytes: Option<&[u8]>) -> std::result::Result<crate::JobDataMap, String> {
+        self.format().decode(bytes)
     }
 
     pub(super) fn trigger_row(&self, trigger: &Trigger, state: TriggerState) -> Result<TriggerRow> {

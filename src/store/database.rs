@@ -4,12 +4,21 @@
 //! implements them with SQL, the memory store with maps. A session is one transaction: it sees one `now`, and every
 //! change it makes is gone if the work returns an error.
 
+mod continuations;
+mod definitions;
 mod news;
+mod nodes;
+mod placement;
 
+pub use continuations::ContinuationRows;
+pub use definitions::DefinitionRows;
 pub use news::{ChangeRows, Ear, LockRows};
+pub use nodes::NodeRows;
+pub use placement::PlacementRows;
 
 use super::row::*;
 use crate::error::Result;
+use crate::job::JobFilter;
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::TriggerState;
 
@@ -43,12 +52,35 @@ pub enum Begin {
     Writing,
     /// Takes this lock as its first statement.
     Locking(Lock),
+    /// Takes [`Lock::TriggerAccess`] for changes that claims ([`Begin::Claiming`]) may happen beside: those that touch
+    /// fires of their own, and triggers only by guarded writes. Where a database cannot tell them apart, it is the lock.
+    BesideClaims,
+    /// Shares [`Lock::TriggerAccess`] with others that claim due triggers by locking their rows. Whoever takes the lock
+    /// itself waits until they have ended, and they wait for it.
+    Claiming,
 }
 
 impl Begin {
     /// Whether what is begun so may write.
     pub fn may_write(self) -> bool {
-        matches!(self, Begin::Writing | Begin::Locking(_))
+        !matches!(self, Begin::Reading | Begin::Glancing)
+    }
+
+    /// The lock that a transaction which begins so holds, or has its share of.
+    pub(in crate::store) fn lock(self) -> Option<Lock> {
+        match self {
+            Begin::Reading | Begin::Glancing | Begin::Writing => None,
+            Begin::Locking(lock) => Some(lock),
+            Begin::BesideClaims | Begin::Claiming => Some(Lock::TriggerAccess),
+        }
+    }
+
+    /// How a transaction begins that asks what became of one that began so: it waits for it to end.
+    pub(in crate::store) fn to_ask(self) -> Begin {
+        match self {
+            Begin::BesideClaims | Begin::Claiming => Begin::Locking(Lock::TriggerAccess),
+            other => other,
+        }
     }
 }
 
@@ -122,6 +154,14 @@ pub trait Database: Send + Sync {
         None
     }
 
+    /// Whether sessions can claim rows side by side: lock those of their choice, and pass over those that others hold.
+    ///
+    /// # Errors
+    /// What the database reports when it is asked.
+    fn claims_rows(&self) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Statements and commits so far.
     fn counts(&self) -> StatementCounts;
 
@@ -136,13 +176,19 @@ pub trait Session:
     + CalendarRows
     + FiredRows
     + HistoryRows
+    + HistoryLogRows
+    + HistoryUpkeepRows
     + ExecutionRows
     + WorkRows
     + TypeRows
     + VersionRows
     + OrphanRows
+    + ContinuationRows
+    + PlacementRows
     + DefinitionRows
     + ClusterRows
+    + NodeRows
+    + MonitorRows
     + ChangeRows
     + LockRows
 {
@@ -173,6 +219,8 @@ pub trait JobRows {
     fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
     /// Those of these jobs that exist, with their policies.
     fn job_policies(&mut self, keys: &[JobKey]) -> Result<Vec<PolicyRow>>;
+    /// The jobs that the filter asks for by marks, without their data, in order; whatever their groups.
+    fn marked_jobs(&mut self, filter: &JobFilter) -> Result<Vec<JobRow>>;
     /// Stores new jobs.
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()>;
     /// Replaces a job.
@@ -229,6 +277,9 @@ pub trait TriggerRows {
     fn reset_triggers(&mut self, triggers: &[(TriggerKey, TriggerState, Option<i64>)]) -> Result<()>;
     /// Triggers in state `WAITING` that are due, earliest first, higher priority first among equals; with their jobs.
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>>;
+    /// Those of these triggers that are `WAITING` for these times and that nobody else holds. They are held from then on:
+    /// nobody can change them before the transaction ends.
+    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>>;
     /// Gives all triggers of a job to another that is stored as well.
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize>;
     /// These triggers, whatever their state, as candidates.
@@ -317,10 +368,35 @@ pub trait HistoryRows {
     fn put_history(&mut self, rows: &[HistoryRow]) -> Result<()>;
     /// Rows of the history, the newest first.
     fn history(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>>;
+    /// As [`HistoryRows::history`], what a summary needs of them.
+    fn run_samples(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<RunSample>>;
+}
+
+/// Rows of our side table of what runs have logged. They go with the rows of the history.
+pub trait HistoryLogRows {
+    /// Writes what runs have logged.
+    fn insert_logs(&mut self, rows: &[LogRow]) -> Result<()>;
+    /// What a run has logged.
+    fn log_of(&mut self, fire_id: &str) -> Result<Option<LogRow>>;
+}
+
+/// What it takes to forget the history.
+pub trait HistoryUpkeepRows {
     /// When the fire ended that has `newer` newer ones in the history; none if there are not so many.
     fn history_end_after(&mut self, newer: u64) -> Result<Option<i64>>;
-    /// Deletes the oldest rows that ended before `before_ms`, at most `limit`; returns how many there were.
-    fn forget_history(&mut self, before_ms: i64, limit: usize) -> Result<usize>;
+    /// How many rows ended before `before_ms`, of one job or of all.
+    fn history_before(&mut self, job: Option<&JobKey>, before_ms: i64) -> Result<u64>;
+    /// The jobs of which more than `more_than` rows ended at `since_ms` or later, with how many; those with most first, at
+    /// most `limit`.
+    fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>>;
+    /// The fires of the oldest rows that ended before `before_ms`, of one job or of all, at most `limit`.
+    fn oldest_history(&mut self, job: Option<&JobKey>, before_ms: i64, limit: usize) -> Result<Vec<String>>;
+    /// The fires of rows of a job that have `newer` newer ones, at most `limit`.
+    fn surplus_history(&mut self, job: &JobKey, newer: u64, limit: usize) -> Result<Vec<String>>;
+    /// Deletes rows, with what their runs have logged; returns how many there were.
+    fn delete_history(&mut self, fire_ids: &[String]) -> Result<usize>;
+    /// The jobs whose policies have this word in them.
+    fn policies_with(&mut self, word: &str) -> Result<Vec<PolicyRow>>;
 }
 
 /// Rows of our side tables of heartbeats and of orders to stop.
@@ -393,16 +469,6 @@ pub trait OrphanRows {
     fn delete_orphans(&mut self, jobs: &[JobKey]) -> Result<()>;
 }
 
-/// Rows of our side tables of definitions in code.
-pub trait DefinitionRows {
-    /// Every definition that was noted, in order of the jobs.
-    fn definitions(&mut self) -> Result<Vec<DefinitionRow>>;
-    /// Notes definitions in the place of those that were noted for the same jobs.
-    fn put_definitions(&mut self, rows: &[DefinitionRow]) -> Result<()>;
-    /// Forgets the definitions of these jobs.
-    fn delete_definitions(&mut self, jobs: &[JobKey]) -> Result<()>;
-}
-
 /// Rows of `SCHEDULER_STATE` and our side table of instances.
 pub trait ClusterRows {
     /// Every instance.
@@ -419,4 +485,13 @@ pub trait ClusterRows {
     fn stray_side_rows(&mut self) -> Result<usize>;
     /// Deletes them; returns how many there were.
     fn sweep_side_rows(&mut self) -> Result<usize>;
+}
+
+/// The load of a cluster, for monitors.
+pub trait MonitorRows {
+    /// Every instance with its executing fires, and the triggers that wait although they were due before `before_ms`,
+    /// of which at most `most` are looked at.
+    fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow>;
+    /// How many triggers are in which state; reads all triggers.
+    fn count_states(&mut self) -> Result<Vec<(String, usize)>>;
 }

@@ -1,25 +1,24 @@
-//! The history: what became of fires, asked for, written down and forgotten.
+//! The history: what became of fires, and what is becoming of those that run, asked for.
 
-use super::row::{HistoryFilter, HistoryRow};
-use super::{Begin, JobStore};
+mod pruning;
+mod run_record;
+mod summary;
+
+pub use pruning::{HistoryPruning, PruningPlan};
+pub use run_record::RunRecord;
+pub use summary::HistorySummary;
+
+use super::row::{FiredState, HistoryFilter, HistoryRow, RecoveryRow};
+use super::{JobStore, Session};
 use crate::error::Result;
 use crate::job::FireOutcome;
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{JobKey, TriggerKey, distinct};
 use crate::settings::HistoryRecord;
 use chrono::{DateTime, Utc};
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 /// The most rows that one query returns.
 const MAX_LIMIT: usize = 10_000;
-
-/// How many rows are forgotten in one transaction.
-const FORGOTTEN_AT_A_TIME: usize = 1_000;
-
-/// An audit forgets no longer than this, and the next one goes on: the check-in waits for it.
-const LONGEST_FORGETTING: Duration = Duration::from_secs(1);
-
-/// In how many transactions an audit forgets at most.
-const MOST_TRANSACTIONS: usize = 200;
 
 /// Which fires of the history are asked for. The newest 100 of all, by default.
 ///
@@ -39,8 +38,15 @@ pub struct HistoryQuery {
     fire_id: Option<String>,
     job: Option<JobKey>,
     trigger: Option<TriggerKey>,
+    instance: Option<String>,
+    attempt: Option<i64>,
+    error: Option<String>,
+    chain: Option<String>,
     outcomes: Vec<FireOutcome>,
+    running: bool,
     since: Option<DateTime<Utc>>,
+    until: Option<DateTime<Utc>>,
+    after: Option<(i64, String)>,
     limit: Option<usize>,
 }
 
@@ -68,6 +74,37 @@ impl HistoryQuery {
         self
     }
 
+    /// Only fires that belonged to this instance.
+    pub fn instance(mut self, name: impl Into<String>) -> Self {
+        self.instance = Some(name.into());
+        self
+    }
+
+    /// Only fires before which so many runs of the same work went; 0 for the first.
+    pub fn attempt(mut self, attempt: i64) -> Self {
+        self.attempt = Some(attempt);
+        self
+    }
+
+    /// Only fires whose error has this text in it, letter by letter.
+    pub fn error(mut self, text: impl Into<String>) -> Self {
+        self.error = Some(text.into());
+        self
+    }
+
+    /// Only the fire of this id and those that ran its work again.
+    pub fn chain(mut self, root_fire_id: impl Into<String>) -> Self {
+        self.chain = Some(root_fire_id.into());
+        self
+    }
+
+    /// Also fires that run now, before all others, with the outcome [`FireOutcome::Running`]. Asking for that outcome does
+    /// the same. Default: only fires that have ended.
+    pub fn running(mut self, also: bool) -> Self {
+        self.running = also;
+        self
+    }
+
     /// Only fires of this outcome; may be repeated.
     pub fn outcome(mut self, outcome: FireOutcome) -> Self {
         self.outcomes.push(outcome);
@@ -80,10 +117,51 @@ impl HistoryQuery {
         self
     }
 
+    /// Only fires that ended before this time.
+    pub fn until(mut self, time: DateTime<Utc>) -> Self {
+        self.until = Some(time);
+        self
+    }
+
+    /// Only what comes after this row: the last of a page asks for the next. What ends meanwhile moves nothing.
+    pub fn after(mut self, row: &HistoryRow) -> Self {
+        self.after = Some((row.ended_ms, row.fire_id.clone()));
+        self
+    }
+
     /// At most so many, and never more than 10000. Default: 100.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
         self
+    }
+}
+
+impl HistoryQuery {
+    fn filter(&self) -> HistoryFilter<'_> {
+        HistoryFilter {
+            fire_id: self.fire_id.as_deref(),
+            chain: self.chain.as_deref(),
+            job: self.job.as_ref(),
+            trigger: self.trigger.as_ref(),
+            outcomes: &self.outcomes,
+            instance: self.instance.as_deref(),
+            attempt: self.attempt,
+            error: self.error.as_deref(),
+            since_ms: self.since.map(|time| time.timestamp_millis()),
+            until_ms: self.until.map(|time| time.timestamp_millis()),
+            after: self.after.as_ref().map(|(ended_ms, fire_id)| (*ended_ms, fire_id.as_str())),
+            limit: self.limit.unwrap_or(100).min(MAX_LIMIT),
+        }
+    }
+
+    /// Whether fires that run are among what is asked for. They are on the first page only.
+    fn wants_running(&self) -> bool {
+        let by_outcome = self.outcomes.contains(&FireOutcome::Running);
+        (by_outcome || self.running && self.outcomes.is_empty()) && self.after.is_none()
+    }
+
+    fn wants_ended(&self) -> bool {
+        self.outcomes.is_empty() || self.outcomes.iter().any(|outcome| *outcome != FireOutcome::Running)
     }
 }
 
@@ -94,57 +172,72 @@ impl JobStore {
     /// What the database reports after the bounded retries.
     pub fn history(&self, query: &HistoryQuery) -> Result<Vec<HistoryRow>> {
         self.read("read the history", |s| {
+            let mut filter = query.filter();
+            // Before the others: a fire that ends in between is found in both places, not in none.
+            let running = if query.wants_running() { running(s, &filter)? } else { Vec::new() };
+            if !query.wants_ended() {
+                return Ok(running);
+            }
             // Fires are found by their jobs; that of a trigger is known while the trigger is there.
             let job = match (&query.job, &query.trigger) {
                 (None, Some(trigger)) => s.triggers(std::slice::from_ref(trigger))?.into_iter().next().map(|t| t.job),
                 (job, _) => job.clone(),
             };
-            s.history(&HistoryFilter {
-                fire_id: query.fire_id.as_deref(),
-                job: job.as_ref(),
-                trigger: query.trigger.as_ref(),
-                outcomes: &query.outcomes,
-                since_ms: query.since.map_or(i64::MIN, |time| time.timestamp_millis()),
-                limit: query.limit.unwrap_or(100).min(MAX_LIMIT),
-            })
+            filter.job = job.as_ref();
+            let ended = s.history(&filter)?;
+            let is_new = |row: &HistoryRow| !ended.iter().any(|end| end.fire_id == row.fire_id);
+            let mut rows: Vec<HistoryRow> = running.into_iter().filter(is_new).collect();
+            rows.extend(ended);
+            rows.truncate(filter.limit);
+            Ok(rows)
         })
     }
 
     /// Whether a fire of this outcome is written down.
     pub(in crate::store) fn records(&self, outcome: FireOutcome) -> bool {
+        if outcome == FireOutcome::Misfired && !self.settings.history_misfires {
+            return false;
+        }
         match self.settings.history_record {
             HistoryRecord::All => true,
             HistoryRecord::Problems => outcome != FireOutcome::Succeeded,
             HistoryRecord::None => false,
         }
     }
+}
 
-    /// Forgets what is too old, or too much, a batch in each transaction (LT-86). Returns how many rows there were.
-    ///
-    /// # Errors
-    /// What the database reports after the bounded retries; what was forgotten before stays so.
-    pub(in crate::store) fn forget_history(&self) -> Result<usize> {
-        let retention = i64::try_from(self.settings.history_retention.as_millis()).unwrap_or(i64::MAX);
-        let end = self.clock.ticks().saturating_add(LONGEST_FORGETTING);
-        let oldest = self.glance("look for old history", |s| {
-            let by_age = s.now_ms()?.saturating_sub(retention);
-            // What ended in the same millisecond as the first that is too many goes with it.
-            let by_count = s.history_end_after(u64::from(self.settings.history_max_rows))?;
-            Ok(by_count.map_or(by_age, |by_count| by_age.max(by_count.saturating_add(1))))
-        })?;
-        let mut forgotten = 0;
-        for _ in 0..MOST_TRANSACTIONS {
-            let gone = self.retrying(
-                "forget old history",
-                Begin::Writing,
-                |s| s.forget_history(oldest, FORGOTTEN_AT_A_TIME),
-                &mut |_, _| Ok(true), // what is left is forgotten by the next
-            )?;
-            forgotten += gone;
-            if gone < FORGOTTEN_AT_A_TIME || self.clock.ticks() > end {
-                break;
-            }
+/// What there is to say of fires that run: their fired rows, as rows of the history. The newest come first.
+fn running(s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
+    let now_ms = s.now_ms()?;
+    let mut fires = s.all_fired()?;
+    fires.retain(|fire| fire.state == FiredState::Executing);
+    let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
+    let types: BTreeMap<JobKey, String> =
+        s.job_policies(&jobs)?.into_iter().map(|row| (row.job, row.job_type)).collect();
+    let triggers: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
+    let chain: BTreeMap<TriggerKey, RecoveryRow> =
+        s.recoveries(&triggers)?.into_iter().map(|row| (row.trigger.clone(), row)).collect();
+    let row = |fire: crate::store::row::FiredRow| {
+        let before = chain.get(&fire.trigger);
+        HistoryRow {
+            job_type: fire.job.as_ref().and_then(|job| types.get(job)).cloned(),
+            fire_id: fire.fire_id,
+            trigger: fire.trigger,
+            job: fire.job,
+            instance: Some(fire.instance),
+            scheduled_ms: fire.scheduled_ms,
+            fired_ms: Some(fire.fired_ms),
+            ended_ms: now_ms,
+            run_ms: None,
+            outcome: FireOutcome::Running,
+            attempt: before.map_or(0, |before| before.attempt),
+            root_fire_id: before.map(|before| before.root_fire_id.clone()),
+            error: None,
+            result: None,
         }
-        Ok(forgotten)
-    }
+    };
+    let mut rows: Vec<HistoryRow> = fires.into_iter().map(row).filter(|row| filter.accepts(row)).collect();
+    rows.sort_by(|a, b| (b.fired_ms, &b.fire_id).cmp(&(a.fired_ms, &a.fire_id)));
+    rows.truncate(filter.limit);
+    Ok(rows)
 }

@@ -3,6 +3,7 @@
 mod calendars;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod callers;
+mod continuations;
 mod convert;
 mod database;
 mod definitions;
@@ -13,7 +14,10 @@ mod history;
 mod job_types;
 mod locks;
 mod memory;
+pub(crate) mod meters;
+mod monitor;
 mod open;
+mod placement;
 pub mod row;
 mod schedule_row;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -22,25 +26,31 @@ mod transaction;
 mod upkeep;
 
 pub use crate::rules::definitions::WhyLeft;
+pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
-    Begin, CalendarRows, ChangeRows, ClusterRows, Database, DefinitionRows, Ear, ExecutionRows, FiredRows, HistoryRows,
-    JobRows, Lock, LockRows, OrphanRows, Owner, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    Begin, CalendarRows, ChangeRows, ClusterRows, ContinuationRows, Database, DefinitionRows, Ear, ExecutionRows,
+    FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, MonitorRows, NodeRows,
+    OrphanRows, Owner, PlacementRows, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
     Taken, TriggerSummary,
 };
+pub use firing::FailedFire;
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,
     MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
 };
-pub use history::HistoryQuery;
+pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
+pub use monitor::ClusterLoad;
 pub use open::open;
+pub use placement::{BlacklistEntry, Homeless, MayRun};
+pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{
-    AuditPass, Beat, BeatPass, Checkin, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger, Heartbeat,
-    Heartbeats, InstanceStatus, Membership, MisfirePass, Recovered,
+    AuditPass, Beat, BeatPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger,
+    Heartbeat, Heartbeats, InstanceStatus, Membership, MisfirePass, Recovered,
 };
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -50,14 +60,17 @@ pub use open::open_with_pool;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use sql::{Backend, CallersPool, SqlDatabase, SqlOptions};
 
+pub use crate::job::CapturedLine;
 pub use crate::rules::invariants::{Violation, violations};
+pub use crate::rules::placement::{NodeIdentity, Refusal};
+pub use crate::rules::run_times::SummaryRow;
 
 use crate::clock::Clock;
-use crate::settings::HistoryRecord;
+use crate::settings::{HistoryRecord, PollingStrategy};
 use crate::trigger::TriggerOrder;
 use chrono_tz::Tz;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// The marker in `PAUSED_TRIGGER_GRPS` that pauses every group, also those to come.
@@ -85,6 +98,8 @@ pub struct StoreSettings {
     pub own_types_beside_quartz: bool,
     /// `carnelian.jobStore.triggerOrder`: which of the due triggers is acquired first. Default: the earliest.
     pub trigger_order: TriggerOrder,
+    /// `carnelian.jobStore.pollingStrategy`: how due triggers are taken beside other nodes. Default: under the lock.
+    pub polling_strategy: PollingStrategy,
     /// `carnelian.cluster.takeoverDelay`: how long after a conviction its work is left alone. Default 0.
     pub takeover_delay: Duration,
     /// `carnelian.history.record`: which fires are written into the history. Default all.
@@ -93,6 +108,10 @@ pub struct StoreSettings {
     pub history_retention: Duration,
     /// `carnelian.history.maxRows`: how many are kept at most. Default 100000.
     pub history_max_rows: u32,
+    /// `carnelian.history.maxRowsPerJob`: how many are kept of a job at most; 0 for as many as there are. Default 0.
+    pub history_max_rows_per_job: u32,
+    /// `carnelian.history.misfires`: whether misfires are written into the history. Default true.
+    pub history_misfires: bool,
 }
 
 impl Default for StoreSettings {
@@ -107,10 +126,13 @@ impl Default for StoreSettings {
             checkin_tolerance: Duration::from_millis(7500),
             own_types_beside_quartz: false,
             trigger_order: TriggerOrder::default(),
+            polling_strategy: PollingStrategy::default(),
             takeover_delay: Duration::ZERO,
             history_record: HistoryRecord::All,
             history_retention: Duration::from_secs(7 * 24 * 3600),
             history_max_rows: 100_000,
+            history_max_rows_per_job: 0,
+            history_misfires: true,
         }
     }
 }
@@ -128,8 +150,13 @@ pub struct JobStore {
     dead_fires: Option<Arc<dyn DeadFireHandler>>,
     /// Whether a node of Quartz was registered at the last look.
     beside_quartz: Arc<AtomicBool>,
+    /// How many claims of due triggers there have been.
+    claims: Arc<AtomicU32>,
     /// What is known of job types, by the node that this is the store of.
     known: Arc<parking_lot::RwLock<job_types::Known>>,
+    meters: Arc<meters::StoreMeters>,
+    /// What is known of where work may run, by the node that this is the store of.
+    placed: Arc<parking_lot::RwLock<placement::Placed>>,
 }
 
 impl JobStore {
@@ -142,7 +169,10 @@ impl JobStore {
             decoded_calendars: Arc::default(),
             dead_fires: None,
             beside_quartz: Arc::default(),
+            claims: Arc::default(),
             known: Arc::default(),
+            meters: Arc::default(),
+            placed: Arc::default(),
         }
     }
 
@@ -157,8 +187,26 @@ impl JobStore {
         self.beside_quartz.load(Ordering::Relaxed)
     }
 
+    /// How due triggers are taken at present: what the settings say, or [`PollingStrategy::Lock`] beside a node of Quartz and
+    /// on a database without `SKIP LOCKED`.
+    ///
+    /// # Errors
+    /// What the database reports when it is asked, once, what it can do.
+    pub fn polling_strategy(&self) -> crate::Result<PollingStrategy> {
+        let wanted = self.settings.polling_strategy;
+        if wanted == PollingStrategy::Lock || self.is_beside_quartz() || !self.database.claims_rows()? {
+            return Ok(PollingStrategy::Lock);
+        }
+        Ok(wanted)
+    }
+
     fn note_members(&self, members: &[row::InstanceRow]) {
         self.beside_quartz.store(members.iter().any(|member| member.incarnation.is_none()), Ordering::Relaxed);
+    }
+
+    /// What it has counted of its transactions.
+    pub(crate) fn meters(&self) -> &meters::StoreMeters {
+        &self.meters
     }
 
     /// The database below.

@@ -47,10 +47,13 @@ fn store_settings(settings: &Settings) -> StoreSettings {
         checkin_tolerance: store.checkin_misfire_threshold,
         own_types_beside_quartz: settings.cluster.own_types_beside_quartz,
         trigger_order: store.trigger_order,
+        polling_strategy: store.polling_strategy,
         takeover_delay: settings.cluster.takeover_delay,
         history_record: settings.history.record,
         history_retention: settings.history.retention,
         history_max_rows: settings.history.max_rows,
+        history_max_rows_per_job: settings.history.max_rows_per_job,
+        history_misfires: settings.history.misfires,
     }
 }
 

@@ -1,16 +1,24 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
 mod changes;
+mod continuation;
 mod definition;
 mod history;
 mod locks;
+mod monitor;
+mod node;
+mod placement;
 mod snapshot;
 
 pub(in crate::store) use changes::LAST_COUNT;
 pub use changes::{ClusterLook, Heard, Look, News};
+pub use continuation::ContinuationRow;
 pub use definition::DefinitionRow;
-pub use history::{EndRow, HistoryFilter, HistoryRow};
+pub use history::{EndRow, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use locks::LockRow;
+pub use monitor::LoadRow;
+pub use node::NodeRow;
+pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow};
 pub use snapshot::Snapshot;
 
 use crate::key::{JobKey, TriggerKey};
@@ -38,6 +46,8 @@ pub struct JobRow {
     pub data: Option<Vec<u8>>,
     /// Its row in `CN_JOB_POLICIES`.
     pub policy: Option<String>,
+    /// Its row in `CN_JOB_MARKS`; a candidate is read without.
+    pub marks: Option<String>,
 }
 
 /// A row of `TRIGGERS` with its row in the table of its kind.
@@ -166,6 +176,8 @@ pub struct Candidate {
     pub job_is_executing: bool,
     /// Whether a fire of the trigger, for this job, is executing anywhere; asked only of triggers with options.
     pub trigger_is_executing: bool,
+    /// Whether other jobs follow its runs.
+    pub job_is_followed: bool,
     /// Present if the trigger is a recovery trigger that one of our nodes made.
     pub recovery: Option<RecoveryRow>,
 }
@@ -419,6 +431,10 @@ pub struct DueQuery<'a> {
     pub job_types: &'a [String],
     /// Of the types that are not here, only jobs whose data are of the first version; of these, up to the one given.
     pub versions: &'a TypeVersions,
+    /// What is left to others for now.
+    pub left: &'a LeftAlone,
+    /// Only these triggers, if given.
+    pub among: Option<&'a [TriggerKey]>,
     /// Which come first.
     pub order: TriggerOrder,
     /// The store's time: with [`TriggerOrder::PriorityThenTime`] what is not due yet comes after all that is.

@@ -79,6 +79,7 @@ impl JobStore {
                 return Err(error);
             }
             log::debug!("retrying {purpose} tries={tries} error={error}");
+            self.meters.note_retry(error.failure_class());
             self.back_off(tries);
         }
     }
@@ -90,7 +91,12 @@ impl JobStore {
         begin: Begin,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        self.database.transact(purpose, begin, work)
+        let Begin::Locking(lock) = begin else { return self.database.transact(purpose, begin, work) };
+        let asked = self.clock.ticks();
+        self.database.transact(purpose, begin, &mut |s| {
+            self.meters.lock_wait(lock).observe(self.clock.ticks().saturating_sub(asked));
+            work(s)
+        })
     }
 
     fn look_up(
@@ -103,13 +109,16 @@ impl JobStore {
         loop {
             tries += 1;
             let mut answer = false;
-            match self.once(purpose, begin, &mut |s| {
+            match self.once(purpose, begin.to_ask(), &mut |s| {
                 answer = happened(s)?;
                 Ok(())
             }) {
                 Ok(()) => return Ok(answer),
                 Err(error) if error.failure_class() == Some(FailureClass::CommitUnknown) => return Ok(answer),
-                Err(error) if error.is_transient() && tries < MAX_TRIES => self.back_off(tries),
+                Err(error) if error.is_transient() && tries < MAX_TRIES => {
+                    self.meters.note_retry(error.failure_class());
+                    self.back_off(tries);
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -1,7 +1,7 @@
 //! Jobs that no node can run; jobs that get other keys and types.
 
 use super::{Place, text, write_config};
-use crate::node::Node;
+use crate::node::{Node, until};
 use serde_json::{Value, json};
 
 fn jobs(list: &Value) -> Vec<&str> {
@@ -92,6 +92,61 @@ fn jobs_of_a_type_get_another() {
     let ran = place.run(&["job", "migrate", "--type", "newer", "command"]).with(0, "migrate");
     assert_eq!(ran.err, "");
     assert_eq!(node.stop(), Some(0));
+}
+
+/// LT-12: continuations are made, shown and taken away.
+#[test]
+fn jobs_follow_others() {
+    let place = Place::new();
+    place.fine("migrate");
+    place.fine("schedule --job g.load --type command --trigger g.load --at 2040-01-01T00:00:00Z --data argv=true");
+    place.fine("job add g.report --type command --data argv=true");
+    assert_eq!(place.fine("job follow g.load g.report"), "g.report follows g.load on success\n");
+    let said = place.json("job follow g.load g.report --on any --data to=ops");
+    assert_eq!(said, json!({"parent": "g.load", "child": "g.report", "on": "any"}));
+    let child = json!([{"job": "g.report", "on": "any", "data": {"to": "ops"}}]);
+    assert_eq!(place.json("job show g.load")["children"], child);
+    assert_eq!(place.json("job show g.report")["parents"][0]["job"], json!("g.load"));
+    assert!(place.fine("job show g.load").contains("g.report on any"));
+    assert!(place.fine("job show g.report").contains("g.load on any"));
+    assert_eq!(place.json("job list")[0]["children"], child);
+    assert_eq!(place.json("explain g.load")["children"], child);
+    assert!(place.fine("explain g.load").contains("g.report on any"));
+
+    assert!(place.refused(1, "job follow g.report g.load").contains("not durable"));
+    assert!(place.refused(1, "job follow g.report g.report").contains("--allow-cycle"));
+    assert!(place.refused(1, "job follow g.report g.nobody").contains("job `g.nobody` does not exist"));
+    place.refused(2, "job follow g.load g.report --on full-moon");
+    place.fine("job follow g.report g.report --on failure --allow-cycle");
+    place.fine("job unfollow g.report g.report");
+    place.fine("job add g.last --type command --data argv=true");
+    place.fine("job follow g.report g.last");
+
+    // A node runs the parent by hand, and its children.
+    place.fine("job run g.load");
+    let node = Node::start(&place);
+    until("the last of them has run", || {
+        place.json("history --job g.last").as_array().is_some_and(|rows| !rows.is_empty())
+    });
+    assert_eq!(node.stop(), Some(0));
+    for job in ["g.load", "g.report", "g.last"] {
+        let rows = place.json(&format!("history --job {job}"));
+        let outcomes: Vec<&str> = rows.as_array().unwrap().iter().map(|row| text(row, "outcome")).collect();
+        assert_eq!(outcomes, ["succeeded"], "{job}");
+    }
+    // What waits for a node says whom it follows.
+    place.fine("group pause FOLLOWING_JOBS");
+    place.fine("job run g.report");
+    let node = Node::start(&place);
+    until("it has run", || place.json("history --job g.report").as_array().is_some_and(|r| r.len() > 1));
+    assert_eq!(node.stop(), Some(0));
+    let triggers = place.json("trigger list --group FOLLOWING_JOBS");
+    let why = place.json(&format!("explain {}", text(&triggers[0], "trigger")));
+    assert_eq!((text(&why["follows"], "job"), text(&why["follows"], "outcome")), ("g.report", "succeeded"));
+    assert!(place.fine(&format!("explain {}", text(&triggers[0], "trigger"))).contains("g.report, whose fire"));
+
+    assert_eq!(place.fine("job unfollow g.load g.report"), "g.report follows g.load no longer\n");
+    assert!(place.refused(1, "job unfollow g.load g.report").contains("does not follow"));
 }
 
 /// LT-102: what a program has defined in code is listed with its source.

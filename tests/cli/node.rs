@@ -15,12 +15,18 @@ impl Node {
         Self::spawn(&mut place.command(&["node"]))
     }
 
-    fn spawn(command: &mut Command) -> Self {
+    pub fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut ready = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         assert!(ready.starts_with("READY "), "{ready}");
         Self(child)
+    }
+
+    /// SIGKILL.
+    pub fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
     }
 
     /// SIGTERM; gives the exit code.
@@ -42,7 +48,7 @@ impl Drop for Node {
     }
 }
 
-fn until(what: &str, mut reached: impl FnMut() -> bool) {
+pub fn until(what: &str, mut reached: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(30);
     while !reached() {
         assert!(Instant::now() < end, "waited too long until {what}");

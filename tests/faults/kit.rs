@@ -11,7 +11,7 @@ use carnelian::store::{
 };
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use carnelian::store::{SqlDatabase, SqlOptions};
-use carnelian::{JobDetail, JobDetailBuilder, JobKey, Schedule, Signal, SimpleSchedule, Woken};
+use carnelian::{JobDetail, JobDetailBuilder, JobKey, NodeReport, Schedule, Signal, SimpleSchedule, Woken};
 use carnelian::{Result, Trigger, TriggerBuilder, TriggerKey};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
@@ -211,7 +211,10 @@ impl Cluster<'_> {
 
     /// A node that has not checked in yet.
     pub fn stranger(&self, name: &str) -> Node {
-        Node { store: self.store_with(|_| {}), me: Membership::new(name) }
+        let mut me = Membership::new(name);
+        // It says of itself what it is, as the nodes of an engine do.
+        me.node = Some(NodeReport::default());
+        Node { store: self.store_with(|_| {}), me }
     }
 
     /// A node that is registered.

@@ -203,7 +203,9 @@ fn a_run_that_is_cancelled_is_over_and_one_that_is_done_is_done() {
     {
         let detail = with_policy(job_type, job_type, retry.clone());
         store(&node, &detail);
-        wait_until("it runs", LONG, || node.running_here().iter().any(|run| run.running_for.is_some()));
+        // The one before may not have left its worker yet.
+        let runs = || node.running_here().iter().any(|run| run.job == *detail.key() && run.running_for.is_some());
+        wait_until("it runs", LONG, runs);
         node.interrupt(detail.key());
         assert_eq!(told(&history(&node, &detail, 1)), [(outcome, 0)], "{job_type}");
         cluster.await_quiet();

@@ -2,12 +2,13 @@
 
 use super::kit::Opened;
 use carnelian::clock::Clock;
+use carnelian::settings::PollingStrategy;
 use carnelian::store::MemoryDatabase;
 use std::sync::Arc;
 
 /// A fresh one.
 pub fn memory(_scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
-    Opened { database: Arc::new(MemoryDatabase::new(clock)), folder: None }
+    Opened { database: Arc::new(MemoryDatabase::new(clock)), strategy: PollingStrategy::Lock, folder: None }
 }
 
 /// A file of its own.
@@ -42,5 +43,29 @@ fn sql(url: &str, scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     let database = SqlDatabase::open(&url, clock, options).unwrap();
     database.migrate().unwrap();
     let database: Arc<dyn TestDatabase> = Arc::new(database);
-    Opened { database, folder: None }
+    Opened { database, strategy: PollingStrategy::Lock, folder: None }
+}
+
+/// The same, where due triggers are looked for without the lock.
+#[cfg(feature = "postgres")]
+pub fn postgres_fetching(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
+    Opened { strategy: PollingStrategy::Fetch, ..postgres(scheduler, clock) }
+}
+
+/// The same, where due triggers are taken by locking their rows.
+#[cfg(feature = "postgres")]
+pub fn postgres_claiming(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
+    Opened { strategy: PollingStrategy::LockAndFetch, ..postgres(scheduler, clock) }
+}
+
+/// The same, where due triggers are looked for without the lock.
+#[cfg(feature = "mysql")]
+pub fn mysql_fetching(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
+    Opened { strategy: PollingStrategy::Fetch, ..mysql(scheduler, clock) }
+}
+
+/// The same, where due triggers are taken by locking their rows.
+#[cfg(feature = "mysql")]
+pub fn mysql_claiming(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
+    Opened { strategy: PollingStrategy::LockAndFetch, ..mysql(scheduler, clock) }
 }

@@ -2,6 +2,7 @@
 //! and triggers.
 
 use carnelian::clock::Clock;
+use carnelian::settings::PollingStrategy;
 use carnelian::store::row::{FiredState, Snapshot};
 use carnelian::store::{
     AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
@@ -82,6 +83,8 @@ test_database!(carnelian::store::SqlDatabase);
 /// A database and what must live as long as it.
 pub struct Opened {
     pub database: Arc<dyn TestDatabase>,
+    /// How nodes take due triggers.
+    pub strategy: PollingStrategy,
     #[expect(dead_code, reason = "deleted when it goes")]
     pub folder: Option<tempfile::TempDir>,
 }
@@ -104,8 +107,9 @@ impl Cluster {
         let scheduler = crate::support::fresh_name("store");
         let clock = Arc::new(TestClock { wall: AtomicI64::new(NOW), ticks: AtomicI64::new(0) });
         let mut settings = StoreSettings { scheduler_name: scheduler.clone(), ..StoreSettings::default() };
-        change(&mut settings);
         let opened = open(&scheduler, Arc::clone(&clock) as _);
+        settings.polling_strategy = opened.strategy;
+        change(&mut settings);
         let database: Arc<dyn Database> = Arc::clone(&opened.database) as _;
         let store = JobStore::new(database, Arc::clone(&clock) as _, settings.clone());
         Self { opened, clock, store, settings, damaged: AtomicBool::new(false) }
@@ -123,6 +127,16 @@ impl Cluster {
         let database: Arc<dyn Database> = Arc::clone(&self.opened.database) as _;
         let store = JobStore::new(database, Arc::clone(&self.clock) as _, self.settings.clone());
         Node { store, me: Membership::new(name) }
+    }
+
+    /// A node that takes due triggers in another way than the others.
+    pub fn node_polling(&self, name: &str, strategy: PollingStrategy) -> Node {
+        let mut node = self.stranger(name);
+        let settings = StoreSettings { polling_strategy: strategy, ..self.settings.clone() };
+        let database: Arc<dyn Database> = Arc::clone(&self.opened.database) as _;
+        node.store = JobStore::new(database, Arc::clone(&self.clock) as _, settings);
+        assert!(node.check_in().registered, "{name}");
+        node
     }
 
     /// The node's next transaction for `purpose` is held up until `meanwhile` has happened.
@@ -261,6 +275,10 @@ impl Database for HeldUp {
 
     fn forget_scheduler(&self) -> Result<()> {
         self.inner.forget_scheduler()
+    }
+
+    fn claims_rows(&self) -> Result<bool> {
+        self.inner.claims_rows()
     }
 
     fn counts(&self) -> StatementCounts {

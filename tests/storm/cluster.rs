@@ -117,6 +117,13 @@ impl Cluster {
         Death { pid, last_checkin_ms: row.map(|i| i.last_checkin_ms), interrupted: self.runs_recoverable(&instance) }
     }
 
+    /// Kills the node of this name with SIGKILL.
+    #[allow(dead_code, reason = "storms kill at random")]
+    pub fn kill(&mut self, instance: &str) {
+        let at = self.nodes.iter_mut().position(|node| node.ready() == instance).unwrap();
+        self.nodes.swap_remove(at).kill();
+    }
+
     /// Whether the node has fires begun that another one must do again if it is gone.
     fn runs_recoverable(&self, instance: &str) -> bool {
         let fired = self.store.snapshot().unwrap().fired;

@@ -5,8 +5,13 @@ mod schedule;
 pub use schedule::{JobFlags, Policy, Schedule};
 
 use crate::backfill::Backfill;
-use crate::cluster::Check;
+use crate::check::Check;
+use crate::fail::Fail;
+use crate::follow::Follow;
 use crate::history::History;
+use crate::marks::Filter;
+use crate::nodes::Cluster;
+use crate::placement::{BlacklistCommand, Drain, LimitCommand};
 use crate::value;
 use carnelian::{JobKey, TriggerKey};
 use chrono_tz::Tz;
@@ -58,9 +63,11 @@ pub enum Command {
         /// Also those that are reserved for a moment to come
         #[arg(long)]
         reserved: bool,
+        #[command(flatten)]
+        filter: Filter,
     },
-    /// The fires that have ended, the newest first
-    History(History),
+    /// The fires that have ended, the newest first; all that is known of one; what becomes of old ones
+    History(Box<History>),
     /// Runs a fire of the history again, at once
     Retry {
         /// The fire, one that failed, was lost or was stopped; see `history`
@@ -72,8 +79,11 @@ pub enum Command {
         /// The fire, as `running` shows it
         fire: String,
     },
-    /// The nodes with their last check-in
-    Cluster,
+    /// Declares a running fire failed: it ends so, and its retry policy applies; exit code 1 if it does not run
+    Fail(Fail),
+    /// The nodes with their last check-in, or one of them with everything it says of itself; exit code 1 if it is not
+    /// there or silent
+    Cluster(Cluster),
     /// The locks of the application
     #[command(subcommand)]
     Lock(crate::lock::LockCommand),
@@ -92,6 +102,19 @@ pub enum Command {
         #[arg(long)]
         invariants: bool,
     },
+    /// Has a node take no work, until `undrain`
+    Drain(Drain),
+    /// Has a drained node take work again; exit code 1 if it is not drained
+    Undrain {
+        /// The name it was drained under
+        node: String,
+    },
+    /// Nodes that take no work for a while
+    #[command(subcommand)]
+    Blacklist(BlacklistCommand),
+    /// How many runs of a group of jobs there may be at a time
+    #[command(subcommand)]
+    Limit(LimitCommand),
     /// For a monitor: exit code 1 outside the bounds; needs only the database
     Check(Check),
     /// Runs a stand-alone node for jobs of type `command`, until SIGTERM or SIGINT
@@ -125,11 +148,7 @@ pub struct Import {
 #[derive(Subcommand)]
 pub enum JobCommand {
     /// All jobs
-    List {
-        /// Only this group
-        #[arg(long, value_name = "GROUP")]
-        group: Option<String>,
-    },
+    List(Filter),
     /// One job with its data and triggers
     Show { job: JobKey },
     /// Stores a durable job without a trigger
@@ -153,6 +172,10 @@ pub enum JobCommand {
         #[arg(long, value_name = "K=V", value_parser = value::entry)]
         data: Vec<(String, String)>,
     },
+    /// Lets a job run after the runs of another, once for each that ends so
+    Follow(Follow),
+    /// Lets a job follow another no longer
+    Unfollow { parent: JobKey, child: JobKey },
     /// Gives a job another key, with its triggers; refused while it runs
     Rename {
         old: JobKey,
@@ -173,7 +196,12 @@ pub enum JobCommand {
         dry_run: bool,
     },
     /// Pauses the job's triggers
-    Pause { job: JobKey },
+    Pause {
+        job: JobKey,
+        /// Also asks its runs to stop, wherever they are; those that do not are given up
+        #[arg(long)]
+        stop: bool,
+    },
     /// Resumes the job's triggers
     Resume { job: JobKey },
 }
@@ -181,11 +209,7 @@ pub enum JobCommand {
 #[derive(Subcommand)]
 pub enum TriggerCommand {
     /// All triggers
-    List {
-        /// Only this group
-        #[arg(long, value_name = "GROUP")]
-        group: Option<String>,
-    },
+    List(Filter),
     /// One trigger with its schedule and data
     Show { trigger: TriggerKey },
     /// Deletes a trigger, and its job if that is left without one and is not durable

@@ -1,33 +1,16 @@
-//! `running`, `cluster` and `check`: the cluster as the database shows it.
+//! `running` and `cancel`: the cluster as the database shows it.
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, fields, span, table, time};
-use crate::value;
+use crate::marks::Filter;
+use crate::output::{Output, span, table, time};
 use carnelian::store::row::FiredState;
 use carnelian::store::{FiredTrigger, JobStore};
-use carnelian::{GroupMatcher, TriggerState};
-use clap::Args;
 use serde_json::{Value, json};
-use std::time::Duration;
-
-// The bounds of `check`; as a doc comment it would be the help of the command.
-#[derive(Args)]
-pub struct Check {
-    /// At most so many triggers may be overdue
-    #[arg(long, value_name = "N")]
-    pub max_overdue: Option<usize>,
-    /// At least so many nodes must be alive
-    #[arg(long, value_name = "M")]
-    pub min_nodes: Option<usize>,
-    /// How late a waiting trigger must be to count as overdue
-    #[arg(long, value_name = "DUR", default_value = "1s", value_parser = value::duration)]
-    pub overdue_after: Duration,
-}
 
 /// The fires that are running, and with `reserved` those to come.
-pub fn running(store: &JobStore, output: Output, reserved: bool) -> Outcome {
+pub fn running(store: &JobStore, output: Output, reserved: bool, filter: &Filter) -> Outcome {
     let now_ms = store.now_ms()?;
-    let mut fires = store.fired_triggers()?;
+    let mut fires = store.find_fired(&filter.filter())?;
     fires.retain(|fire| reserved || fire.state == FiredState::Executing);
     fires.sort_by(|a, b| (a.fired_ms, &a.fire_id).cmp(&(b.fired_ms, &b.fire_id)));
     let document = fires.iter().map(|fire| {
@@ -87,79 +70,4 @@ pub fn cancel(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
     };
     output.done(json!({"fire_id": fire_id, "asked": asked}), &text)?;
     if asked { Ok(()) } else { Err(Failure::No) }
-}
-
-/// The nodes with their last check-in.
-pub fn cluster(store: &JobStore, output: Output) -> Outcome {
-    let now_ms = store.earliest_due(&[])?.0;
-    let mut nodes = store.instances()?;
-    nodes.sort_by(|a, b| a.instance.cmp(&b.instance));
-    let document = nodes.iter().map(|node| {
-        json!({
-            "instance": node.instance,
-            "last_checkin_ms": node.last_checkin_ms,
-            "checkin_interval_ms": node.checkin_interval_ms,
-            "alive": node.alive,
-            "running": node.running,
-            "foreign": node.foreign,
-        })
-    });
-    output.answer(Value::Array(document.collect()), || {
-        let rows: Vec<Vec<String>> = nodes
-            .iter()
-            .map(|node| {
-                vec![
-                    node.instance.clone(),
-                    if node.alive { "alive" } else { "silent" }.to_owned(),
-                    format!("{} ago", span(now_ms.saturating_sub(node.last_checkin_ms).max(0))),
-                    span(node.checkin_interval_ms),
-                    node.running.to_string(),
-                    if node.foreign { "Quartz" } else { "Carnelian" }.to_owned(),
-                ]
-            })
-            .collect();
-        table(&["INSTANCE", "STATE", "LAST CHECK-IN", "INTERVAL", "RUNNING", "KIND"], &rows)
-    })
-}
-
-/// Counts what is overdue and who is alive, and compares with the bounds.
-pub fn check(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
-    let now_ms = store.earliest_due(&[])?.0;
-    let late_ms = i64::try_from(bounds.overdue_after.as_millis()).unwrap_or(i64::MAX);
-    let before_ms = now_ms.saturating_sub(late_ms);
-    let triggers = store.trigger_summaries(&GroupMatcher::any())?;
-    // An acquired trigger whose time is long past is one whose node does not fire it: overdue as well.
-    let waits = |state: &str| [TriggerState::Waiting, TriggerState::Acquired].iter().any(|s| s.name() == state);
-    let overdue: Vec<i64> = triggers
-        .iter()
-        .filter(|trigger| waits(&trigger.state))
-        .filter_map(|trigger| trigger.next_fire_ms)
-        .filter(|next_ms| *next_ms < before_ms)
-        .collect();
-    let oldest_ms = overdue.iter().min().map(|next_ms| now_ms.saturating_sub(*next_ms));
-    let alive = store.instances()?.iter().filter(|node| node.alive).count();
-    let mut problems = Vec::new();
-    if let Some(most) = bounds.max_overdue.filter(|most| overdue.len() > *most) {
-        problems.push(format!("{} triggers are overdue, at most {most} are allowed", overdue.len()));
-    }
-    if let Some(least) = bounds.min_nodes.filter(|least| alive < *least) {
-        problems.push(format!("{alive} nodes are alive, at least {least} are needed"));
-    }
-    let document = json!({
-        "ok": problems.is_empty(),
-        "overdue": overdue.len(),
-        "oldest_overdue_ms": oldest_ms,
-        "nodes": alive,
-        "problems": problems,
-    });
-    output.answer(document, || {
-        let mut text = fields(&[
-            ("overdue", Some(overdue.len().to_string())),
-            ("oldest", oldest_ms.map(span)),
-            ("nodes alive", Some(alive.to_string())),
-        ]);
-        problems.iter().for_each(|problem| text.push_str(&format!("{problem}\n")));
-        text
-    })?;
-    if problems.is_empty() { Ok(()) } else { Err(Failure::No) }
 }

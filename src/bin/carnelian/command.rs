@@ -34,12 +34,14 @@ impl Job for Command {
         let output = Captured::default();
         let readers =
             [child.stdout.take().map(|pipe| output.follow(pipe)), child.stderr.take().map(|pipe| output.follow(pipe))];
-        let ended = attend(&mut child, plan.timeout, ctx);
+        let mut told = 0;
+        let ended = attend(&mut child, plan.timeout, ctx, || told = output.tell(ctx, told, false));
         // A program that left children behind still holds the pipes: the group goes as well.
         signal_group(&child, Signal::KILL);
         for reader in readers.into_iter().flatten() {
             patiently(READERS_GRACE, || reader.is_finished());
         }
+        output.tell(ctx, told, true);
         let text = output.text();
         ctx.set_result(text.clone());
         match ended {
@@ -120,7 +122,7 @@ enum Ended {
 }
 
 /// Waits for the end; brings it about at the timeout, and when the job has to stop.
-fn attend(child: &mut Child, timeout: Option<Duration>, ctx: &JobContext) -> Ended {
+fn attend(child: &mut Child, timeout: Option<Duration>, ctx: &JobContext, mut look: impl FnMut()) -> Ended {
     let clock = SystemClock::default();
     loop {
         match child.try_wait() {
@@ -135,6 +137,7 @@ fn attend(child: &mut Child, timeout: Option<Duration>, ctx: &JobContext) -> End
             }
             _ => {}
         }
+        look();
         if !ctx.wait(POLL) {
             end(child);
             return Ended::Stopped;
@@ -198,6 +201,19 @@ impl Captured {
         let room = OUTPUT_LIMIT.saturating_sub(kept.0.len()).min(bytes.len());
         kept.0.extend_from_slice(bytes.get(..room).unwrap_or_default());
         kept.1 += bytes.len();
+    }
+
+    /// Has the lines that came after the first `told` bytes kept with the run, where it is asked for, and says up to where
+    /// they were; `is_all` that nothing follows the last.
+    fn tell(&self, ctx: &JobContext, told: usize, is_all: bool) -> usize {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = kept.0.get(told..).unwrap_or_default();
+        let whole = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let end = if is_all { new.len() } else { whole };
+        for line in String::from_utf8_lossy(new.get(..end).unwrap_or_default()).lines() {
+            ctx.log(log::Level::Info, line);
+        }
+        told + end
     }
 
     fn text(&self) -> String {

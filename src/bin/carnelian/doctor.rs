@@ -4,8 +4,8 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, table, time};
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::store::row::{FiredState, InstanceRow, ScheduleRow, Snapshot};
-use carnelian::store::{JobStore, Lock, Orphan, Orphans};
-use carnelian::{Error, JobKey, Schedule, TriggerState};
+use carnelian::store::{Homeless, JobStore, Lock, Orphan, Orphans};
+use carnelian::{Error, GroupMatcher, JobDetail, JobKey, Schedule, TriggerState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,7 +67,10 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     findings.extend(nodes(&snapshot, &alive));
     let orphans = store.orphans()?;
     findings.extend(unknown_types(&orphans));
-    findings.extend(untaken(&snapshot, &alive, now_ms, &orphans));
+    let homeless = store.homeless_jobs()?;
+    findings.extend(homeless.iter().map(no_place));
+    findings.extend(untaken(&snapshot, &alive, now_ms, &orphans, &homeless));
+    findings.extend(ignored_placements(store, &snapshot)?);
     findings.extend(foreign_clocks(&snapshot, &alive, now_ms));
     findings.extend(beside_quartz(&snapshot));
     if here_ms.abs_diff(now_ms) > SKEW_LIMIT_MS {
@@ -246,9 +249,37 @@ fn unknown_types(orphans: &Orphans) -> Vec<Finding> {
     orphans.jobs.iter().map(look).collect()
 }
 
+/// A job that no living node may run.
+fn no_place(homeless: &Homeless) -> Finding {
+    let why = |node: &carnelian::store::MayRun| {
+        let refusal = node.refusal.as_ref().map_or_else(String::new, ToString::to_string);
+        format!("{}: {refusal}", node.instance)
+    };
+    let nodes: Vec<String> = homeless.nodes.iter().map(why).collect();
+    let detail = format!("no living node may run it (its placement: {}): {}", homeless.placement, nodes.join("; "));
+    Finding::new("no_place", &homeless.job, detail)
+}
+
+/// Jobs whose placement a node of Quartz does not heed.
+fn ignored_placements(store: &JobStore, snapshot: &Snapshot) -> Outcome<Vec<Finding>> {
+    let Some(quartz) = snapshot.instances.iter().find(|node| node.incarnation.is_none()) else { return Ok(Vec::new()) };
+    let look = |job: &JobDetail| {
+        let placement = job.policy().placed()?;
+        let detail = format!("`{}`, a node of Quartz, runs it although its placement is: {placement}", quartz.name);
+        Some(Finding::new("ignored_placement", job.key(), detail))
+    };
+    Ok(store.jobs(&GroupMatcher::Any)?.iter().filter_map(look).collect())
+}
+
 /// Jobs that are due while living nodes leave them alone: where a node does not say what types it has, nobody may have
 /// theirs.
-fn untaken(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64, orphans: &Orphans) -> Vec<Finding> {
+fn untaken(
+    snapshot: &Snapshot,
+    alive: &BTreeSet<String>,
+    now_ms: i64,
+    orphans: &Orphans,
+    homeless: &[Homeless],
+) -> Vec<Finding> {
     if alive.is_empty() {
         return Vec::new();
     }
@@ -261,10 +292,11 @@ fn untaken(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64, orphans: 
         }
     }
     let job_type = |key: &JobKey| snapshot.jobs.iter().find(|job| job.key == *key).map(|job| job.job_type.as_str());
-    let known: BTreeSet<&JobKey> = orphans.jobs.iter().map(|orphan| &orphan.job).collect();
+    let mut known: BTreeSet<&JobKey> = orphans.jobs.iter().map(|orphan| &orphan.job).collect();
+    known.extend(homeless.iter().map(|job| &job.job));
     let why = match orphans.blind_because() {
-        None => "all workers of the nodes that know it are busy, or those stand by",
-        Some(_) => "no live node knows it, or all workers are busy",
+        None => "all workers of the nodes that know it are busy, or those stand by; `carnelian explain` says more",
+        Some(_) => "no live node knows it, or all workers are busy; `carnelian explain` says more",
     };
     late.into_iter()
         .filter(|(key, _)| !known.contains(key))

@@ -1,11 +1,15 @@
 //! `explain`: why a trigger is not running right now, or when it will.
 
 use crate::failure::Outcome;
+use crate::follow;
 use crate::output::{Output, fields, span, time};
 use crate::trigger::missing;
 use carnelian::store::row::FiredState;
-use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, Orphan, TriggerSummary};
-use carnelian::{Error, GroupMatcher, JobDetail, MisfireInstruction, Overlap, Trigger, TriggerKey, TriggerState};
+use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, MayRun, Orphan, TriggerSummary};
+use carnelian::{
+    Continuation, Error, GroupMatcher, JobDetail, MisfireInstruction, Overlap, Parent, Trigger, TriggerKey,
+    TriggerState,
+};
 use serde_json::json;
 
 /// What is known of one trigger at one moment.
@@ -18,6 +22,8 @@ struct Facts {
     missing_calendar: Option<String>,
     /// Present if no living node can run its job.
     orphan: Option<Orphan>,
+    /// Whether each living node may take it.
+    may_run: Vec<MayRun>,
     fires: Vec<FiredTrigger>,
     paused_groups: Vec<String>,
     nodes: Vec<InstanceStatus>,
@@ -26,6 +32,10 @@ struct Facts {
     overlap: Overlap,
     catch_up_ms: Option<i64>,
     pauses_on_failure: bool,
+    /// The run that it follows.
+    parent: Option<Parent>,
+    /// The jobs that follow its own.
+    children: Vec<Continuation>,
 }
 
 /// Says what holds the trigger back, or when it fires.
@@ -41,7 +51,17 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
         "running": running,
         "next_fire_ms": next_ms,
         "prev_fire_ms": facts.trigger.previous_fire_ms,
+        "follows": facts.parent.as_ref().map(|parent| json!({
+            "fire_id": parent.fire_id, "job": parent.job.to_string(), "outcome": parent.outcome.name(),
+        })),
+        "children": follow::as_json(facts.children.iter(), Continuation::child),
         "reasons": reasons,
+        "nodes": facts.may_run.iter().map(|node| json!({
+            "instance": node.instance,
+            "may_run": node.refusal.is_none(),
+            "is_guess": node.is_guess,
+            "why_not": node.refusal.as_ref().map(ToString::to_string),
+        })).collect::<Vec<_>>(),
     });
     output.answer(document, || {
         let mut text = fields(&[
@@ -52,6 +72,12 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
             ("next fire", Some(time(next_ms))),
             ("previous fire", Some(time(facts.trigger.previous_fire_ms))),
         ]);
+        if let Some(Parent { fire_id, job, outcome, .. }) = &facts.parent {
+            text.push_str(&fields(&[("follows", Some(format!("{job}, whose fire {fire_id} has {outcome}")))]));
+        }
+        for one in &facts.children {
+            text.push_str(&fields(&[("followed by", Some(format!("{} on {}", one.child(), one.follows_on())))]));
+        }
         reasons.iter().for_each(|reason| text.push_str(&format!("- {reason}\n")));
         text
     })
@@ -91,7 +117,10 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
             None
         }
     };
+    let now_ms = store.now_ms()?;
+    let due_ms = trigger.next_fire_ms.unwrap_or(now_ms);
     Ok(Facts {
+        may_run: job.as_ref().map_or_else(|| Ok(Vec::new()), |job| store.who_may_run(job, due_ms))?,
         job,
         missing_calendar,
         unreadable,
@@ -100,10 +129,12 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         paused_groups: store.paused_groups()?,
         nodes: store.instances()?,
         misfire_threshold_ms: i64::try_from(store.settings().misfire_threshold.as_millis()).unwrap_or(i64::MAX),
-        now_ms: store.earliest_due(&[])?.0,
+        now_ms,
         overlap: read.as_ref().map_or(Overlap::AllowAll, Trigger::overlap),
         catch_up_ms: read.as_ref().and_then(Trigger::catch_up_window).and_then(|w| i64::try_from(w.as_millis()).ok()),
         pauses_on_failure: read.as_ref().is_some_and(Trigger::pauses_on_failure),
+        parent: read.as_ref().and_then(|trigger| Parent::of(trigger.data())),
+        children: follow::children(store, &trigger.job)?,
         trigger,
     })
 }
@@ -199,6 +230,25 @@ impl Facts {
         if let Some(orphan) = &self.orphan {
             reasons.push(format!("nobody will take it: {}", orphan.reason()));
         }
+        self.placement(reasons);
+    }
+
+    /// Which node may take it, and which may not; nothing where all may.
+    fn placement(&self, reasons: &mut Vec<String>) {
+        let (may, may_not): (Vec<_>, Vec<_>) = self.may_run.iter().partition(|node| node.refusal.is_none());
+        if may_not.is_empty() {
+            return;
+        }
+        for node in &may_not {
+            let why = node.refusal.as_ref().map_or_else(String::new, ToString::to_string);
+            let guess = if node.is_guess { ", as far as is known of it here" } else { "" };
+            reasons.push(format!("{} may not run it{guess}: {why}", node.instance));
+        }
+        let names: Vec<&str> = may.iter().map(|node| node.instance.as_str()).collect();
+        reasons.push(match names.is_empty() {
+            true => "so no living node may run it now".to_owned(),
+            false => format!("may run it: {}", names.join(", ")),
+        });
     }
 
     fn late(&self, late_ms: i64, reasons: &mut Vec<String>) {

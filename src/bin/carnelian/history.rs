@@ -1,16 +1,24 @@
-//! `history`: the fires that have ended, the newest first.
+//! `history`: the fires that have ended and those that run, one of them with all that is known of it, what becomes of old ones.
 
-use crate::failure::Outcome;
-use crate::output::{Output, span, table, time};
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, fields, span, table, time};
 use crate::value::{self, Moment};
 use carnelian::store::JobStore;
-use carnelian::{FireOutcome, HistoryQuery, HistoryRow, JobKey, TriggerKey};
-use clap::Args;
+use carnelian::{
+    FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, JobKey, JobPolicy, LogLine, RunRecord, TriggerKey,
+};
+use chrono::{DateTime, Utc};
+use clap::{Args, Subcommand};
+use log::LevelFilter;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 // Which fires are asked for.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct History {
+    #[command(subcommand)]
+    pub command: Option<HistoryCommand>,
     /// Only fires of this job, `group.name`
     #[arg(long, value_name = "G.N")]
     pub job: Option<JobKey>,
@@ -20,20 +28,104 @@ pub struct History {
     /// Only this fire
     #[arg(long, value_name = "ID")]
     pub fire: Option<String>,
+    /// Only fires that belonged to this instance
+    #[arg(long, value_name = "NAME")]
+    pub instance: Option<String>,
     /// Only fires of this outcome; may be repeated
     #[arg(long, value_name = "NAME", value_parser = value::outcome())]
     pub outcome: Vec<FireOutcome>,
+    /// Also fires that run now
+    #[arg(long)]
+    pub running: bool,
+    /// Only fires before which so many runs of the same work went
+    #[arg(long, value_name = "N")]
+    pub attempt: Option<u32>,
+    /// Only fires whose error has this text in it
+    #[arg(long, value_name = "TEXT")]
+    pub error: Option<String>,
     /// Only fires that ended at this time or later: ISO 8601 with offset, `now`, or so long ago, such as `-2h`
     #[arg(long, value_name = "TIME", value_parser = value::past, allow_hyphen_values = true)]
     pub since: Option<Moment>,
+    /// Only fires that ended before this time
+    #[arg(long, value_name = "TIME", value_parser = value::past, allow_hyphen_values = true)]
+    pub until: Option<Moment>,
+    /// Only what comes after this fire: the last of a page, for the next page
+    #[arg(long, value_name = "ID")]
+    pub after: Option<String>,
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub limit: usize,
+    /// How many fires of each job ended how, and how long they ran, instead of the fires
+    #[arg(long, conflicts_with_all = ["running", "after", "limit"])]
+    pub summary: bool,
 }
 
-/// Lists what the options ask for.
+// What is kept of the runs of a job.
+#[derive(Args, Default)]
+pub struct KeepFlags {
+    /// Down to which level the lines that a run logs are kept with its row of the history [default: that of the node]
+    #[arg(long, value_name = "LEVEL", value_parser = value::level())]
+    pub capture_log: Option<LevelFilter>,
+    /// How many bytes of such lines are kept of a run [default: that of the node]
+    #[arg(long, value_name = "N")]
+    pub log_max_bytes: Option<u32>,
+    /// How many rows of the history are kept of the job [default: that of the node]
+    #[arg(long, value_name = "N")]
+    pub keep_history: Option<u32>,
+}
+
+impl KeepFlags {
+    /// The policy with what the options say.
+    pub fn add_to(&self, mut policy: JobPolicy) -> JobPolicy {
+        if let Some(level) = self.capture_log {
+            policy = policy.capture_log(level);
+        }
+        if let Some(bytes) = self.log_max_bytes {
+            policy = policy.log_max_bytes(bytes);
+        }
+        if let Some(rows) = self.keep_history {
+            policy = policy.keep_history(rows);
+        }
+        policy
+    }
+}
+
+#[derive(Subcommand)]
+pub enum HistoryCommand {
+    /// All that is known of one run: its times, its chain, what it has logged; exit code 1 if nothing is
+    Show {
+        /// The fire
+        #[arg(value_name = "FIRE_ID")]
+        fire_id: String,
+    },
+    /// Deletes what is too old or too much by the settings, as every node does by itself
+    Prune {
+        /// Deletes what is older than this, whatever the settings say
+        #[arg(long, value_name = "DUR", value_parser = value::duration)]
+        older_than: Option<Duration>,
+        /// Only rows of this job, `group.name`
+        #[arg(long, value_name = "G.N")]
+        job: Option<JobKey>,
+        /// Only says how many rows there are
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+/// Does what the options ask for.
 pub fn run(store: &JobStore, output: Output, options: &History) -> Outcome {
-    let mut query = HistoryQuery::new().limit(options.limit);
+    match &options.command {
+        Some(HistoryCommand::Show { fire_id }) => show(store, output, fire_id),
+        Some(HistoryCommand::Prune { older_than, job, dry_run }) => {
+            prune(store, output, *older_than, job.as_ref(), *dry_run)
+        }
+        None if options.summary => summary(store, output, &query(store, options)?),
+        None => list(store, output, &query(store, options)?),
+    }
+}
+
+fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
+    let mut query = HistoryQuery::new().limit(options.limit).running(options.running);
     if let Some(job) = &options.job {
         query = query.job(job.clone());
     }
@@ -43,21 +135,45 @@ pub fn run(store: &JobStore, output: Output, options: &History) -> Outcome {
     if let Some(fire) = &options.fire {
         query = query.fire(fire);
     }
+    if let Some(instance) = &options.instance {
+        query = query.instance(instance);
+    }
+    if let Some(attempt) = options.attempt {
+        query = query.attempt(i64::from(attempt));
+    }
+    if let Some(text) = &options.error {
+        query = query.error(text);
+    }
     for outcome in &options.outcome {
         query = query.outcome(*outcome);
     }
     if let Some(since) = options.since {
-        let time = match since.resolve(|| store.now_ms())? {
-            Some(time) => Some(time),
-            None => chrono::DateTime::from_timestamp_millis(store.now_ms()?),
-        };
-        query = time.into_iter().fold(query, HistoryQuery::since);
+        query = query.since(moment(store, since)?);
     }
-    let rows = store.history(&query)?;
+    if let Some(until) = options.until {
+        query = query.until(moment(store, until)?);
+    }
+    if let Some(fire) = &options.after {
+        let found = store.history(&HistoryQuery::new().fire(fire))?;
+        let last = found.first().ok_or_else(|| Failure::Refused(format!("the history has no fire {fire}")))?;
+        query = query.after(last);
+    }
+    Ok(query)
+}
+
+fn moment(store: &JobStore, moment: Moment) -> Outcome<DateTime<Utc>> {
+    match moment.resolve(|| store.now_ms())? {
+        Some(time) => Ok(time),
+        None => Ok(DateTime::from_timestamp_millis(store.now_ms()?).unwrap_or(DateTime::<Utc>::MAX_UTC)),
+    }
+}
+
+fn list(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
+    let rows = store.history(query)?;
     output.answer(Value::Array(rows.iter().map(document).collect()), || {
         let cells = |row: &HistoryRow| {
             vec![
-                time(Some(row.ended_ms)),
+                time(ended(row)),
                 row.outcome.name().to_owned(),
                 row.job.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
                 row.trigger.to_string(),
@@ -73,6 +189,121 @@ pub fn run(store: &JobStore, output: Output, options: &History) -> Outcome {
     })
 }
 
+fn summary(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
+    let summary = store.history_summary(query)?;
+    let rows = summary.rows.iter().map(|row| {
+        json!({
+            "job": row.job.as_ref().map(ToString::to_string),
+            "outcome": row.outcome.name(),
+            "fires": row.fires,
+            "run_ms": {"min": row.min_ms, "p50": row.p50_ms, "p90": row.p90_ms, "p99": row.p99_ms, "max": row.max_ms},
+        })
+    });
+    let json = json!({"fires": summary.fires, "complete": summary.is_complete, "rows": rows.collect::<Vec<_>>()});
+    output.answer(json, || {
+        let cells = summary.rows.iter().map(|row| {
+            let mut cells = vec![
+                row.job.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+                row.outcome.name().to_owned(),
+                row.fires.to_string(),
+            ];
+            let times = [row.min_ms, row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms];
+            cells.extend(times.map(|ms| ms.map_or_else(|| "-".to_owned(), span)));
+            cells
+        });
+        let mut text =
+            table(&["JOB", "OUTCOME", "FIRES", "MIN", "P50", "P90", "P99", "MAX"], &cells.collect::<Vec<_>>());
+        if !summary.is_complete {
+            text.push_str(&format!("only the newest {} fires\n", summary.fires));
+        }
+        text
+    })
+}
+
+fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
+    let Some(record) = store.run_record(fire_id)? else {
+        return Err(Failure::Refused(format!("nothing is known of fire {fire_id}")));
+    };
+    output.answer(record_document(&record), || {
+        let row = &record.run;
+        let mut text = fields(&[
+            ("fire", Some(row.fire_id.clone())),
+            ("outcome", Some(row.outcome.name().to_owned())),
+            ("job", row.job.as_ref().map(ToString::to_string)),
+            ("description", record.description.clone()),
+            ("type", row.job_type.clone()),
+            ("trigger", Some(row.trigger.to_string())),
+            ("instance", row.instance.clone()),
+            ("scheduled", Some(time(Some(row.scheduled_ms)))),
+            ("fired", row.fired_ms.map(|ms| time(Some(ms)))),
+            ("started", row.started_ms().map(|ms| time(Some(ms)))),
+            ("ended", ended(row).map(|ms| time(Some(ms)))),
+            ("run time", row.run_ms.map(span)),
+            ("attempt", Some(row.attempt.to_string())),
+            ("first fire", row.root_fire_id.clone()),
+            ("error", row.error.clone()),
+            ("result", row.result.clone()),
+        ]);
+        if record.chain.len() > 1 || !record.waiting.is_empty() {
+            text.push_str("\nthe runs of this work:\n");
+            let run = |row: &HistoryRow| {
+                vec![row.fire_id.clone(), row.attempt.to_string(), row.outcome.name().to_owned(), time(row.fired_ms)]
+            };
+            let next = |(trigger, next): &(TriggerKey, Option<i64>)| {
+                vec![trigger.to_string(), "-".to_owned(), "to come".to_owned(), time(*next)]
+            };
+            let rows: Vec<_> = record.chain.iter().map(run).chain(record.waiting.iter().map(next)).collect();
+            text.push_str(&table(&["FIRE", "ATTEMPT", "OUTCOME", "FIRED"], &rows));
+        }
+        if !record.log.is_empty() {
+            text.push_str("\nwhat it has logged:\n");
+            let cells = |line: &LogLine| {
+                vec![time(Some(line.at_ms)), line.level.to_string(), line.target.clone(), line.message.clone()]
+            };
+            text.push_str(&table(
+                &["TIME", "LEVEL", "TARGET", "MESSAGE"],
+                &record.log.iter().map(cells).collect::<Vec<_>>(),
+            ));
+        }
+        text
+    })
+}
+
+fn prune(
+    store: &JobStore,
+    output: Output,
+    older_than: Option<Duration>,
+    job: Option<&JobKey>,
+    dry_run: bool,
+) -> Outcome {
+    let pruning = older_than.into_iter().fold(HistoryPruning::new(), HistoryPruning::older_than);
+    let pruning = job.cloned().into_iter().fold(pruning, HistoryPruning::job);
+    let rows = if dry_run { store.count_prunable(&pruning)? } else { store.prune_history(&pruning)? };
+    let line = if dry_run { format!("{rows} rows would be deleted") } else { format!("{rows} rows deleted") };
+    output.done(json!({"rows": rows, "dry_run": dry_run}), &line)
+}
+
+fn record_document(record: &RunRecord) -> Value {
+    let mut json = document(&record.run);
+    let next = |(trigger, next_ms): &(TriggerKey, Option<i64>)| json!({"trigger": trigger.to_string(), "next_fire_ms": next_ms});
+    let line = |line: &LogLine| {
+        let level = line.level.as_str().to_ascii_lowercase();
+        json!({"ms": line.at_ms, "level": level, "target": line.target, "message": line.message})
+    };
+    if let Some(object) = json.as_object_mut() {
+        object.insert("description".to_owned(), json!(record.description));
+        object.insert("chain".to_owned(), record.chain.iter().map(document).collect());
+        object.insert("waiting".to_owned(), record.waiting.iter().map(next).collect());
+        object.insert("log".to_owned(), record.log.iter().map(line).collect());
+    }
+    json
+}
+
+/// When it ended; none if it runs.
+fn ended(row: &HistoryRow) -> Option<i64> {
+    (!row.is_running()).then_some(row.ended_ms)
+}
+
 fn document(row: &HistoryRow) -> Value {
     json!({
         "fire_id": row.fire_id,
@@ -82,8 +313,8 @@ fn document(row: &HistoryRow) -> Value {
         "instance": row.instance,
         "scheduled_ms": row.scheduled_ms,
         "fired_ms": row.fired_ms,
-        "started_ms": row.run_ms.map(|run_ms| row.ended_ms.saturating_sub(run_ms)),
-        "ended_ms": row.ended_ms,
+        "started_ms": row.started_ms(),
+        "ended_ms": ended(row),
         "run_ms": row.run_ms,
         "outcome": row.outcome.name(),
         "attempt": row.attempt,

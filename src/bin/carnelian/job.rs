@@ -3,15 +3,15 @@
 use crate::args::JobCommand;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, complain, fields, table, time};
-use crate::{schedule, value};
+use crate::{follow, marks, schedule, value};
 use carnelian::store::{JobStore, JobTypeInfo};
-use carnelian::{GroupMatcher, JobDataMap, JobDetail, JobKey};
+use carnelian::{Continuation, JobDataMap, JobDetail, JobKey};
 use serde_json::{Map, Value, json};
 
 /// Runs one of the `job` commands.
 pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
     match command {
-        JobCommand::List { group } => list(store, output, group.as_deref()),
+        JobCommand::List(filter) => list(store, output, filter),
         JobCommand::Show { job } => show(store, output, job),
         JobCommand::Add { job, job_type, flags, replace } => {
             // A job without a trigger is durable, or it is nothing.
@@ -33,13 +33,23 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
                 &format!("{job} runs as soon as a node takes {trigger}"),
             )
         }
+        JobCommand::Follow(args) => follow::follow(store, output, args),
+        JobCommand::Unfollow { parent, child } => follow::unfollow(store, output, parent, child),
         JobCommand::Rename { old, new, dry_run } => rename(store, output, old, new, *dry_run),
         JobCommand::Migrate { types, dry_run } => migrate(store, output, types, *dry_run),
-        JobCommand::Pause { job } => {
+        JobCommand::Pause { job, stop } => {
             existing(store, job)?;
             let count = store.pause_jobs(std::slice::from_ref(job))?;
-            output
-                .done(json!({"job": job.to_string(), "triggers": count}), &format!("paused {count} triggers of {job}"))
+            let asked = stop.then(|| store.stop_runs(job, "carnelian job pause")).transpose()?;
+            let document = json!({"job": job.to_string(), "triggers": count, "stopped": asked});
+            let text = match asked {
+                None => format!("paused {count} triggers of {job}"),
+                Some(runs) => format!(
+                    "paused {count} triggers of {job}, and asked {runs} runs to stop: their nodes learn it with their next \
+                     heartbeat"
+                ),
+            };
+            output.done(document, &text)
         }
         JobCommand::Resume { job } => {
             existing(store, job)?;
@@ -97,9 +107,16 @@ fn existing(store: &JobStore, job: &JobKey) -> Outcome<JobDetail> {
     store.job(job)?.ok_or_else(|| missing(job))
 }
 
-fn list(store: &JobStore, output: Output, group: Option<&str>) -> Outcome {
-    let jobs = store.jobs(&group.map_or(GroupMatcher::Any, GroupMatcher::equals))?;
-    output.answer(Value::Array(jobs.iter().map(definition).map(Value::Object).collect()), || {
+fn list(store: &JobStore, output: Output, filter: &marks::Filter) -> Outcome {
+    let jobs = store.find_jobs(&filter.filter())?;
+    let continuations = follow::all(store)?;
+    let entry = |job: &JobDetail| {
+        let mut entry = definition(job);
+        let its = continuations.iter().filter(|one| one.parent() == job.key());
+        entry.insert("children".to_owned(), follow::as_json(its, Continuation::child));
+        Value::Object(entry)
+    };
+    output.answer(Value::Array(jobs.iter().map(entry).collect()), || {
         let rows: Vec<Vec<String>> = jobs
             .iter()
             .map(|job| {
@@ -107,22 +124,27 @@ fn list(store: &JobStore, output: Output, group: Option<&str>) -> Outcome {
                     job.key().to_string(),
                     job.job_type().to_owned(),
                     flags(job),
+                    job.marks().get_owner().unwrap_or_default().to_owned(),
+                    marks::tags(job),
                     job.description().unwrap_or_default().to_owned(),
                 ]
             })
             .collect();
-        table(&["JOB", "TYPE", "FLAGS", "DESCRIPTION"], &rows)
+        table(&["JOB", "TYPE", "FLAGS", "OWNER", "TAGS", "DESCRIPTION"], &rows)
     })
 }
 
 fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
     let job = existing(store, key)?;
     let triggers = store.triggers_of_job(key)?;
+    let (children, parents) = (follow::children(store, key)?, follow::parents(store, key)?);
     let mut document = definition(&job);
     document.insert("data".to_owned(), data(job.data()));
     document.insert("data_version".to_owned(), job.version().unwrap_or(1).into());
     let keys = triggers.iter().map(|trigger| trigger.key().to_string().into()).collect();
     document.insert("triggers".to_owned(), Value::Array(keys));
+    document.insert("children".to_owned(), follow::as_json(children.iter(), Continuation::child));
+    document.insert("parents".to_owned(), follow::as_json(parents.iter(), Continuation::parent));
     output.answer(Value::Object(document), || {
         let mut shown = vec![
             ("job", Some(key.to_string())),
@@ -130,6 +152,7 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
             ("description", job.description().map(str::to_owned)),
             ("flags", Some(flags(&job)).filter(|flags| !flags.is_empty())),
         ];
+        shown.extend(marks::lines(&job));
         if !job.policy().is_default() {
             shown.push(("policy", Some(json!(job.policy()).to_string())));
         }
@@ -139,6 +162,12 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
         for trigger in &triggers {
             let next = time(trigger.next_fire_time().map(|time| time.timestamp_millis()));
             shown.push(("trigger", Some(format!("{}, next {next}", trigger.key()))));
+        }
+        for one in &children {
+            shown.push(("followed by", Some(format!("{} on {}", one.child(), one.follows_on()))));
+        }
+        for one in &parents {
+            shown.push(("follows", Some(format!("{} on {}", one.parent(), one.follows_on()))));
         }
         fields(&shown)
     })
@@ -155,7 +184,7 @@ fn definition(job: &JobDetail) -> Map<String, Value> {
         ("persist_data", json!(job.persists_job_data_after_execution())),
         ("policy", json!(job.policy())),
     ];
-    entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    entries.into_iter().chain(marks::entries(job)).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn flags(job: &JobDetail) -> String {

@@ -4,6 +4,7 @@ mod args;
 mod backfill;
 mod bench;
 mod calendar;
+mod check;
 mod cluster;
 mod command;
 mod config;
@@ -12,15 +13,20 @@ mod defined;
 mod definition;
 mod doctor;
 mod explain;
+mod fail;
 mod failure;
+mod follow;
 mod history;
 mod import;
 mod job;
 mod lock;
+mod marks;
 mod node;
+mod nodes;
 mod orphans;
 mod output;
 mod pausing;
+mod placement;
 mod retry;
 mod schedule;
 mod trigger;
@@ -37,7 +43,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).init();
+    let logger = env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).build();
+    let filter = logger.filter();
+    // A second logger cannot be: nothing has run before.
+    let _ = carnelian::CaptureLog::new(logger).install(filter);
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
@@ -60,17 +69,22 @@ fn run(cli: &Cli) -> Outcome {
         Command::Calendar(command) => calendar::run(&config.open()?, output, command),
         Command::Group(command) => pausing::group(&config.open()?, output, command),
         Command::All(command) => pausing::all(&config.open()?, output, command),
-        Command::Running { reserved } => cluster::running(&config.open()?, output, *reserved),
+        Command::Running { reserved, filter } => cluster::running(&config.open()?, output, *reserved, filter),
         Command::History(options) => history::run(&config.open()?, output, options),
         Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
-        Command::Cluster => cluster::cluster(&config.open()?, output),
+        Command::Fail(options) => fail::run(&config.open()?, output, options),
+        Command::Cluster(which) => nodes::cluster(&config.open()?, output, which),
         Command::Lock(command) => lock::run(&config.open()?, output, command),
         Command::Definitions => defined::run(&config.open()?, output),
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),
-        Command::Check(bounds) => cluster::check(&config.open()?, output, bounds),
+        Command::Drain(options) => placement::drain(&config.open()?, output, options),
+        Command::Undrain { node } => placement::undrain(&config.open()?, output, node),
+        Command::Blacklist(command) => placement::blacklist(&config.open()?, output, command),
+        Command::Limit(command) => placement::limit(&config.open()?, output, command),
+        Command::Check(bounds) => check::run(&config.open()?, output, bounds),
         Command::Node => node::run(config),
         Command::Bench(options) => bench::run(&config, output, options),
     }

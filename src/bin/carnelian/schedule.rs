@@ -4,6 +4,7 @@ use crate::args::{JobFlags, Policy, Schedule};
 use crate::calendar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
+use crate::placement::placement;
 use crate::value::{self, Moment, data_map};
 use crate::{retry, when};
 use carnelian::store::{JobStore, Request};
@@ -32,7 +33,8 @@ pub struct TriggerPolicies {
 pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     store.learn_job_types(options.flags.force)?;
     let detail = job(options.job.clone(), &options.job_type, &options.flags, options.flags.durable)?;
-    let detail = detail.to_builder().policy(policy(&options.policy)?).build()?;
+    let policy = policy(detail.policy().clone(), &options.policy)?;
+    let detail = detail.to_builder().policy(policy).build()?;
     let trigger = trigger(store, options)?;
     if let Some(id) = &options.request_id {
         return once(store, output, id, detail, trigger);
@@ -69,9 +71,14 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
         .disallow_concurrent_execution(flags.non_concurrent)
         .persist_job_data_after_execution(flags.persist_data)
         .durable(durable)
+        .marks(flags.marks.marks())
+        .policy(JobPolicy::new().placement(placement(&flags.placement)))
         .data_map(data_map(&flags.data));
     if let Some(text) = &flags.description {
         builder = builder.description(text);
+    }
+    if flags.force {
+        builder = builder.even_beside_quartz();
     }
     if let Some(version) = flags.data_version {
         builder = builder.version(version);
@@ -79,8 +86,7 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
     Ok(builder.build()?)
 }
 
-fn policy(options: &Policy) -> Outcome<JobPolicy> {
-    let mut policy = JobPolicy::new();
+fn policy(mut policy: JobPolicy, options: &Policy) -> Outcome<JobPolicy> {
     if let Some(time) = options.timeout {
         policy = policy.timeout(time);
     }
@@ -99,7 +105,7 @@ fn policy(options: &Policy) -> Outcome<JobPolicy> {
     if let Some(retry) = retry::policy(&options.retry)? {
         policy = policy.retry(retry);
     }
-    Ok(policy)
+    Ok(options.keep.add_to(policy))
 }
 
 fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
@@ -184,6 +190,7 @@ fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
         ),
         ("durable", flag(stored.is_durable()), flag(wanted.is_durable())),
         ("policy", format!("{:?}", stored.policy()), format!("{:?}", wanted.policy())),
+        ("marks", format!("{:?}", stored.marks()), format!("{:?}", wanted.marks())),
         ("data", data(stored), if keeps_data { data(stored) } else { data(wanted) }),
     ];
     let differing: Vec<&str> =

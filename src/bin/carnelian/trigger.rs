@@ -4,16 +4,17 @@ use crate::args::TriggerCommand;
 use crate::backfill;
 use crate::failure::{Failure, Outcome};
 use crate::job::data;
+use crate::marks::Filter;
 use crate::output::{Output, fields, table, time};
 use crate::when;
 use carnelian::store::{JobStore, TriggerSummary};
-use carnelian::{GroupMatcher, MisfireInstruction, Overlap, TriggerKey, TriggerOption};
+use carnelian::{MisfireInstruction, Overlap, TriggerKey, TriggerOption};
 use serde_json::{Value, json};
 
 /// Runs one of the `trigger` commands.
 pub fn run(store: &JobStore, output: Output, command: &TriggerCommand) -> Outcome {
     match command {
-        TriggerCommand::List { group } => list(store, output, group.as_deref()),
+        TriggerCommand::List(filter) => list(store, output, filter),
         TriggerCommand::Show { trigger } => show(store, output, trigger),
         TriggerCommand::Delete { trigger } => {
             if store.unschedule(std::slice::from_ref(trigger))? == 0 {
@@ -58,8 +59,8 @@ fn existing(store: &JobStore, trigger: &TriggerKey) -> Outcome {
     }
 }
 
-fn list(store: &JobStore, output: Output, group: Option<&str>) -> Outcome {
-    let triggers = store.trigger_summaries(&group.map_or(GroupMatcher::Any, GroupMatcher::equals))?;
+fn list(store: &JobStore, output: Output, filter: &Filter) -> Outcome {
+    let triggers = store.find_triggers(&filter.filter())?;
     output.answer(Value::Array(triggers.iter().map(summary).collect()), || {
         let rows: Vec<Vec<String>> = triggers
             .iter()

@@ -4,6 +4,7 @@ use carnelian::{FireOutcome, JobDataMap, MisfireInstruction, OnDead, Overlap, St
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use log::LevelFilter;
 use std::time::Duration;
 
 /// A moment as the user writes it; relative ones are resolved by the store's clock.
@@ -96,8 +97,14 @@ pub fn misfire() -> impl TypedValueParser<Value = MisfireInstruction> {
 
 /// Reads the name of an outcome.
 pub fn outcome() -> impl TypedValueParser<Value = FireOutcome> {
-    PossibleValuesParser::new(FireOutcome::ALL.map(FireOutcome::name))
+    PossibleValuesParser::new(FireOutcome::ALL.into_iter().chain([FireOutcome::Running]).map(FireOutcome::name))
         .try_map(|name| FireOutcome::from_name(&name).ok_or_else(|| format!("no outcome is called {name}")))
+}
+
+/// Reads the name of a level of log lines, or `off`.
+pub fn level() -> impl TypedValueParser<Value = LevelFilter> {
+    PossibleValuesParser::new(["off", "error", "warn", "info", "debug", "trace"])
+        .try_map(|name| name.parse::<LevelFilter>().map_err(|why| why.to_string()))
 }
 
 /// Reads the name of an overlap policy.

@@ -1,6 +1,7 @@
 //! Kind: what values a key takes, in words and as a check.
 
 use super::super::duration;
+use crate::node::Labels;
 use chrono_tz::Tz;
 
 /// What values a key takes.
@@ -50,6 +51,8 @@ pub enum Kind {
     Class,
     /// The name of a time zone.
     Zone,
+    /// Labels such as `zone=eu, gpu=yes`.
+    Labels,
     /// The URL of a database.
     Url,
     /// A password: never shown.
@@ -79,6 +82,7 @@ impl Kind {
             Kind::Text => "expected a text".to_owned(),
             Kind::Choice(words) => format!("expected {}", words.join(" or ")),
             Kind::Class => "expected the name of a Java class".to_owned(),
+            Kind::Labels => "expected labels such as zone=eu, gpu=yes".to_owned(),
             Kind::Zone => "expected the name of a time zone, such as UTC or Europe/Berlin".to_owned(),
             Kind::Url => "expected the URL of a database".to_owned(),
             Kind::Secret => "expected a password".to_owned(),
@@ -97,6 +101,7 @@ impl Kind {
             Kind::Text => "text".to_owned(),
             Kind::Choice(words) => words.join(", "),
             Kind::Class => "class".to_owned(),
+            Kind::Labels => "`zone=eu, gpu=yes`".to_owned(),
             Kind::Zone => "time zone".to_owned(),
             Kind::Url => "URL".to_owned(),
             Kind::Secret => "secret".to_owned(),
@@ -138,6 +143,9 @@ impl Kind {
             Kind::Class => {
                 let is_letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.');
                 !value.is_empty() && value.chars().all(is_letter)
+            }
+            Kind::Labels => {
+                return value.parse::<Labels>().map(drop).map_err(|why| format!("{}: {why}", self.accepted()));
             }
             Kind::Zone => value.parse::<Tz>().is_ok(),
             Kind::Text | Kind::Url | Kind::Secret => true,

@@ -1,7 +1,7 @@
 //! What nodes tell each other through the database, and what they may hold one at a time: announcements, looks, locks.
 
 use crate::error::Result;
-use crate::store::row::{ClusterLook, Heard, LockRow, Look, News, TypeVersions};
+use crate::store::row::{ClusterLook, Heard, LeftAlone, LockRow, Look, News, TypeVersions};
 
 /// The row of our side table of changes, and what one look at the scheduler tells.
 pub trait ChangeRows {
@@ -10,7 +10,13 @@ pub trait ChangeRows {
     fn announce(&mut self, news: News) -> Result<()>;
     /// The time, the counters of changes, and the earliest time at which [`TriggerRows::due`](super::TriggerRows::due) would find something, whatever
     /// its limits in time; in one statement.
-    fn look(&mut self, misfire_threshold_ms: i64, job_types: &[String], versions: &TypeVersions) -> Result<Look>;
+    fn look(
+        &mut self,
+        misfire_threshold_ms: i64,
+        job_types: &[String],
+        versions: &TypeVersions,
+        left: &LeftAlone,
+    ) -> Result<Look>;
     /// The time, every instance, and the names of instances that have fired rows; in one statement.
     fn look_at_cluster(&mut self) -> Result<ClusterLook>;
     /// The time, and how many beats of the scheduler are overdue, or come from a moment more than `tolerance_ms` ahead; in one

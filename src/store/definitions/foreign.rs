@@ -1,6 +1,7 @@
 //! Beside Quartz: what is refused while one of its nodes is a member of the cluster.
 
 use crate::error::{Error, Result};
+use crate::job::JobDetail;
 use crate::store::row::{JobRow, JobVersionRow};
 use crate::store::{JobStore, Session};
 use crate::trigger::{Policies, Schedule, Trigger};
@@ -37,6 +38,20 @@ impl JobStore {
             "the data of job `{}` would be of version {}, and `{quartz}` is a node of Quartz, which knows nothing of \
              versions and takes every job: wait until no node of Quartz is left, or use another scheduler name",
             row.job, row.version
+        )))
+    }
+
+    /// Refuses jobs with a placement, while there is a node of Quartz, unless it is forced: such a node takes every trigger.
+    pub(in crate::store) fn check_placements_beside_quartz(s: &mut dyn Session, jobs: &[&JobDetail]) -> Result<()> {
+        let placed = |job: &&&JobDetail| !job.even_beside_quartz && job.policy().placed().is_some();
+        let Some(job) = jobs.iter().find(placed) else { return Ok(()) };
+        let Some(quartz) = node_of_quartz(s)? else { return Ok(()) };
+        Err(Error::Refused(format!(
+            "job `{}` has a placement ({}), which Quartz does not know, and `{quartz}` is a node of Quartz: it would run the \
+             job too; leave the placement out, wait until no node of Quartz is left, use another scheduler name, or force \
+             it (JobDetailBuilder::even_beside_quartz, `--force`)",
+            job.key(),
+            job.policy().placed().map(ToString::to_string).unwrap_or_default()
         )))
     }
 }

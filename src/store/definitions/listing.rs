@@ -3,13 +3,17 @@
 use super::TriggerSummary;
 use crate::data_map::JobDataMap;
 use crate::error::Result;
-use crate::job::{JobDetail, JobPolicy};
+use crate::job::{JobDetail, JobFilter, JobMarks, JobPolicy};
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
+use crate::store::FiredTrigger;
 use crate::store::JobStore;
 use crate::store::row::JobRow;
 use crate::trigger::{Trigger, TriggerState};
 use std::collections::BTreeSet;
+
+/// Of so many jobs the triggers are looked up; beyond that all triggers are read.
+const FEW_JOBS: usize = 50;
 
 impl JobStore {
     /// The job of this key, with its data.
@@ -76,11 +80,24 @@ impl JobStore {
 
     /// The jobs of the matching groups, without their data, in order.
     pub fn jobs(&self, groups: &GroupMatcher) -> Result<Vec<JobDetail>> {
-        let rows = self.read("list jobs", |s| s.jobs())?;
+        self.find_jobs(&JobFilter::new().groups(groups.clone()))
+    }
+
+    /// The jobs that the filter asks for, without their data, in order.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn find_jobs(&self, filter: &JobFilter) -> Result<Vec<JobDetail>> {
+        let rows = match filter.asks_for_marks() {
+            true => self.read("look for jobs", |s| s.marked_jobs(filter))?,
+            false => self.read("list jobs", |s| s.jobs())?,
+        };
+        let marks = |row: &JobRow| row.marks.as_deref().and_then(|text| JobMarks::decode(text).ok());
         // A policy that cannot be read is `doctor`'s to name; the list goes on.
         let policy = |row: &JobRow| row.policy.as_deref().and_then(|text| JobPolicy::decode(text).ok());
         let plain = |row: JobRow| JobDetail {
             policy: policy(&row).unwrap_or_default(),
+            marks: marks(&row).map(Box::new),
             key: row.key,
             job_type: row.job_type,
             description: row.description,
@@ -91,13 +108,36 @@ impl JobStore {
             data: JobDataMap::new(),
             version: None,
             even_if_deprecated: false,
+            even_beside_quartz: false,
         };
-        Ok(rows.into_iter().filter(|row| groups.matches(row.key.group())).map(plain).collect())
+        Ok(rows.into_iter().filter(|row| filter.takes_group(row.key.group())).map(plain).collect())
     }
 
     /// The triggers of the matching groups, in order; also those that cannot be fired because a row is damaged.
     pub fn trigger_summaries(&self, groups: &GroupMatcher) -> Result<Vec<TriggerSummary>> {
-        let rows = self.read("list triggers", |s| s.all_triggers())?;
+        self.find_triggers(&JobFilter::new().groups(groups.clone()))
+    }
+
+    /// The triggers of the filter's groups whose jobs it asks for, in order.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn find_triggers(&self, filter: &JobFilter) -> Result<Vec<TriggerSummary>> {
+        let rows = self.read("list triggers", |s| {
+            if !filter.asks_for_marks() {
+                return s.all_triggers();
+            }
+            let jobs: BTreeSet<JobKey> = s.marked_jobs(filter)?.into_iter().map(|row| row.key).collect();
+            if jobs.len() > FEW_JOBS {
+                return Ok(s.all_triggers()?.into_iter().filter(|row| jobs.contains(&row.job)).collect());
+            }
+            let mut rows = Vec::new();
+            for job in &jobs {
+                rows.extend(s.triggers_of_job(job)?);
+            }
+            rows.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
+            Ok(rows)
+        })?;
         let summary = |row: crate::store::row::TriggerRow| TriggerSummary {
             key: row.key,
             job: row.job,
@@ -108,7 +148,22 @@ impl JobStore {
             priority: row.priority,
             misfire: row.misfire,
         };
-        Ok(rows.into_iter().filter(|row| groups.matches(row.key.group())).map(summary).collect())
+        Ok(rows.into_iter().filter(|row| filter.takes_group(row.key.group())).map(summary).collect())
+    }
+
+    /// The fires that are reserved or running in the cluster and whose jobs the filter asks for; of the groups of their jobs.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn find_fired(&self, filter: &JobFilter) -> Result<Vec<FiredTrigger>> {
+        let mut fires = self.fired_triggers()?;
+        fires.retain(|fire| fire.job.as_ref().is_none_or(|job| filter.takes_group(job.group())));
+        if filter.asks_for_marks() && !fires.is_empty() {
+            let rows = self.read("look for jobs", |s| s.marked_jobs(filter))?;
+            let jobs: BTreeSet<JobKey> = rows.into_iter().map(|row| row.key).collect();
+            fires.retain(|fire| fire.job.as_ref().is_some_and(|job| jobs.contains(job)));
+        }
+        Ok(fires)
     }
 
     /// The triggers of a job, with their data.

@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, check_name};
-use crate::store::JobStore;
 use crate::store::row::RequestRow;
+use crate::store::{JobStore, Session};
 use crate::trigger::Trigger;
 use std::collections::BTreeMap;
 
@@ -30,6 +30,12 @@ pub struct Taken {
     pub is_new: bool,
 }
 
+fn checked_ids(requests: &[Request]) -> Result<Vec<String>> {
+    let ids: Vec<String> = requests.iter().filter_map(|request| request.request_id.clone()).collect();
+    ids.iter().try_for_each(|id| check_name("request id", id))?;
+    Ok(ids)
+}
+
 impl JobStore {
     /// Stores each request's job and trigger, all in one transaction, unless a request of its id was taken before: then
     /// nothing is stored for it, and the answer is that of the first time (PA-05). The answers are in order.
@@ -37,33 +43,54 @@ impl JobStore {
     /// # Errors
     /// As [`JobStore::schedule`]; nothing is stored then.
     pub fn take_requests(&self, requests: &[Request]) -> Result<Vec<Taken>> {
-        let ids: Vec<String> = requests.iter().filter_map(|request| request.request_id.clone()).collect();
-        ids.iter().try_for_each(|id| check_name("request id", id))?;
-        self.write("take requests", |s| {
-            let mut known: BTreeMap<String, RequestRow> =
-                s.requests(&ids)?.into_iter().map(|row| (row.request_id.clone(), row)).collect();
-            let (mut answers, mut work, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-            for Request { request_id, job, trigger } in requests {
-                let first = request_id.as_ref().and_then(|id| known.get(id));
-                if let Some(row) = first {
-                    answers.push(Taken { job: row.job.clone(), trigger: row.trigger.clone(), is_new: false });
-                    continue;
-                }
-                answers.push(Taken { job: job.key.clone(), trigger: trigger.key.clone(), is_new: true });
-                work.push((job.clone(), vec![trigger.clone()]));
-                if let Some(id) = request_id {
-                    let row = RequestRow { request_id: id.clone(), trigger: trigger.key.clone(), job: job.key.clone() };
-                    known.insert(id.clone(), row.clone());
-                    rows.push(row);
-                }
+        let ids = checked_ids(requests)?;
+        self.write("take requests", |s| self.take_requests_in(s, &ids, requests))
+    }
+
+    /// As [`JobStore::take_requests`], inside the caller's transaction.
+    ///
+    /// # Errors
+    /// As [`JobStore::take_requests`] and [`JobStore::complete_within`]; the caller rolls its transaction back then.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub fn take_requests_within<'c>(
+        &self,
+        connection: impl Into<crate::store::CallersConnection<'c>>,
+        requests: &[Request],
+    ) -> Result<Vec<Taken>> {
+        let ids = checked_ids(requests)?;
+        let mut taken = Vec::new();
+        let lock = Some(crate::store::Lock::TriggerAccess);
+        self.database.join("take requests", connection.into(), lock, &mut |s| {
+            taken = self.take_requests_in(s, &ids, requests)?;
+            Ok(())
+        })?;
+        Ok(taken)
+    }
+
+    fn take_requests_in(&self, s: &mut dyn Session, ids: &[String], requests: &[Request]) -> Result<Vec<Taken>> {
+        let mut known: BTreeMap<String, RequestRow> =
+            s.requests(ids)?.into_iter().map(|row| (row.request_id.clone(), row)).collect();
+        let (mut answers, mut work, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        for Request { request_id, job, trigger } in requests {
+            let first = request_id.as_ref().and_then(|id| known.get(id));
+            if let Some(row) = first {
+                answers.push(Taken { job: row.job.clone(), trigger: row.trigger.clone(), is_new: false });
+                continue;
             }
-            self.check_work(&work)?;
-            self.schedule_in(s, &work, false)?;
-            if !rows.is_empty() {
-                s.insert_requests(&rows)?;
+            answers.push(Taken { job: job.key.clone(), trigger: trigger.key.clone(), is_new: true });
+            work.push((job.clone(), vec![trigger.clone()]));
+            if let Some(id) = request_id {
+                let row = RequestRow { request_id: id.clone(), trigger: trigger.key.clone(), job: job.key.clone() };
+                known.insert(id.clone(), row.clone());
+                rows.push(row);
             }
-            Ok(answers)
-        })
+        }
+        self.check_work(&work)?;
+        self.schedule_in(s, &work, false)?;
+        if !rows.is_empty() {
+            s.insert_requests(&rows)?;
+        }
+        Ok(answers)
     }
 
     /// What was stored for a request of this id, if it was taken.

@@ -1,17 +1,20 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
+use super::claim::Again;
 use super::fire::{Firable, Firing, fire_id};
 use super::overlap::{Passed, is_written, pass};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::rules::acquisition::Batch;
+use crate::rules::acquisition::{Batch, order};
 use crate::rules::failover::millis;
+use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
-use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Look, Selection};
+use crate::store::placement::Gate;
+use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, LeftAlone, Look, Selection};
 use crate::store::transaction::overtaken;
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Overlap, Transition, Trigger};
 use std::collections::BTreeSet;
 
@@ -28,13 +31,22 @@ impl JobStore {
     }
 
     /// What a node looks at again and again: whether something is due, and whether others have changed something. One
-    /// statement, without a lock and without a transaction.
+    /// statement, without a lock and without a transaction; more only where something keeps nodes from work.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn look(&self, job_types: &[String]) -> Result<Look> {
         let threshold_ms = millis(self.settings.misfire_threshold);
-        self.glance("look for due triggers", |s| s.look(threshold_ms, job_types, &self.reader().versions))
+        self.glance("look for due triggers", |s| {
+            let versions = &self.reader().versions;
+            if self.is_open() {
+                return s.look(threshold_ms, job_types, versions, &LeftAlone::default());
+            }
+            let now_ms = s.now_ms()?;
+            let gate = self.gate(s, "", now_ms)?;
+            let look = s.look(threshold_ms, job_types, versions, gate.left())?;
+            Ok(if gate.is_shut() { Look { earliest_ms: None, ..look } } else { look })
+        })
     }
 
     /// Those of these reservations that are there no longer: their triggers were paused, replaced or deleted.
@@ -50,16 +62,32 @@ impl JobStore {
 
     /// Takes due triggers: those due now are fired, those due within the look-ahead are reserved.
     ///
-    /// One transaction under `TRIGGER_ACCESS`. It draws its fences only if `owner` is still registered, so that a node
-    /// that was declared dead cannot take anything. If the commit's answer is lost, the fired rows tell.
+    /// One transaction under `TRIGGER_ACCESS`, unless the [`PollingStrategy`] is another than the default. It draws its
+    /// fences only if `owner` is still registered, so that a node that was declared dead cannot take anything. If the
+    /// commit's answer is lost, the fired rows tell.
     ///
     /// # Errors
     /// [`Error::Fenced`] if `owner` is not registered under this incarnation: it was declared dead.
     pub fn acquire(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
+        // If the database does not say what it can do, the lock is right on any of them.
+        match self.polling_strategy().unwrap_or_default() {
+            PollingStrategy::Lock => self.take(owner, request, None),
+            PollingStrategy::Fetch => self.fetch(owner, request, false),
+            PollingStrategy::LockAndFetch => self.fetch(owner, request, true),
+        }
+    }
+
+    /// Takes due triggers under the lock; of those that were seen before, if that was looked for.
+    pub(super) fn take(
+        &self,
+        owner: &Owner,
+        request: &AcquireRequest<'_>,
+        seen: Option<&Again<'_>>,
+    ) -> Result<Acquisition> {
         self.retrying(
             "acquire triggers",
-            Begin::Locking(Lock::TriggerAccess),
-            |s| self.acquire_in(s, owner, request),
+            Begin::BesideClaims,
+            |s| self.acquire_in(s, owner, request, seen),
             &mut |s, acquisition| {
                 let id =
                     acquisition.fired.first().map(|f| &f.fire_id).or(acquisition.reserved.first().map(|r| &r.fire_id));
@@ -71,10 +99,21 @@ impl JobStore {
         )
     }
 
-    fn acquire_in(&self, s: &mut dyn Session, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
+    fn acquire_in(
+        &self,
+        s: &mut dyn Session,
+        owner: &Owner,
+        request: &AcquireRequest<'_>,
+        seen: Option<&Again<'_>>,
+    ) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
-        let (chosen, passed) = self.choose(s, now_ms, request, &mut acquisition)?;
+        let mut gate = self.gate(s, &owner.instance, now_ms)?;
+        if gate.is_shut() {
+            return Ok(acquisition);
+        }
+        let among = seen.map(|again| again.keys(s)).transpose()?;
+        let (chosen, passed) = self.choose(s, &mut gate, now_ms, request, among.as_deref(), &mut acquisition)?;
         let mut taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;
         if taken.is_empty() && passed.is_empty() {
@@ -147,7 +186,8 @@ impl JobStore {
         let keys: Vec<_> = chosen.iter().filter(|one| later(one)).map(|one| one.trigger.key.clone()).collect();
         let held: BTreeSet<TriggerKey> = s.foreign_reservations(&keys)?.into_iter().collect();
         let left = |one: &Firable| later(one) && held.contains(&one.trigger.key);
-        acquisition.unreserved_ms = chosen.iter().filter(|one| left(one)).filter_map(|one| one.trigger.next_ms).min();
+        let earliest_ms = chosen.iter().filter(|one| left(one)).filter_map(|one| one.trigger.next_ms).min();
+        acquisition.unreserved_ms = earliest_ms.into_iter().chain(acquisition.unreserved_ms).min();
         chosen.retain(|one| !left(one));
         Ok(chosen)
     }
@@ -155,42 +195,60 @@ impl JobStore {
     /// Reads candidates page by page until the batch is full: a page may hold nothing but triggers of one job that may
     /// run only once at a time, or triggers that nobody can read. What is due and may not fire by a policy of its own is
     /// passed over.
-    fn choose(
+    pub(super) fn choose(
         &self,
         s: &mut dyn Session,
+        gate: &mut Gate<'_>,
         now_ms: i64,
         request: &AcquireRequest<'_>,
+        among: Option<&[TriggerKey]>,
         acquisition: &mut Acquisition,
     ) -> Result<(Vec<Firable>, Vec<Passed>)> {
         let mut calendars = Calendars::default();
         let mut batch = Batch::new(request.max, request.quarantined);
         let (mut taken, mut passed) = (Vec::new(), Vec::new());
-        let limit = request.max.max(1);
+        let limit = among.map_or(request.max, <[_]>::len).max(1);
         let reader = self.reader();
-        for page in 0..MAX_PAGES {
+        let mut seen = 0;
+        for _ in 0..among.map_or(MAX_PAGES, |_| 1) {
             if batch.is_full() {
                 break;
             }
-            let candidates = s.due(&DueQuery {
+            let mut candidates = s.due(&DueQuery {
+                among,
                 order: self.settings.trigger_order,
                 now_ms,
                 no_later_than_ms: now_ms.saturating_add(request.look_ahead_ms.max(request.fire_ahead_ms)),
                 misfired_before_ms: self.misfired_before(now_ms),
                 job_types: request.job_types,
                 versions: &reader.versions,
+                left: gate.left(),
                 limit,
-                offset: page * limit,
+                offset: seen - gate.hidden().min(seen),
             })?;
             let found = candidates.len();
+            seen += found;
+            // Among equals a database has an order of its own.
+            candidates.sort_by(|a, b| order(self.settings.trigger_order, now_ms, &a.trigger, &b.trigger));
             let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
             self.read_calendars(s, &mut calendars, names)?;
             for candidate in candidates {
                 let key = candidate.trigger.key.clone();
+                gate.sees(candidate.job.key.group());
                 match self.firable(candidate, &calendars) {
                     Ok(firable) => {
-                        if let Some(one) = pass(&firable, now_ms, now_ms) {
+                        let due_ms = firable.trigger.next_ms.unwrap_or(now_ms);
+                        if !gate.admits(&firable.job, firable.candidate.job.policy.as_deref(), due_ms) {
+                            continue;
+                        }
+                        let group = firable.job.key.group();
+                        if due_ms > now_ms.saturating_add(request.fire_ahead_ms) && gate.is_limited(group) {
+                            acquisition.unreserved_ms =
+                                acquisition.unreserved_ms.map_or(Some(due_ms), |ms| Some(ms.min(due_ms)));
+                        } else if let Some(one) = pass(&firable, now_ms, now_ms) {
                             passed.push(one);
                         } else if batch.takes(&firable.candidate) {
+                            gate.begins(group);
                             taken.push(firable);
                         }
                     }

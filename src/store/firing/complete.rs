@@ -2,13 +2,15 @@
 
 use super::{Completion, CompletionInstruction, CompletionOutcome, Ended, Recorded};
 use crate::error::Result;
+use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::job_types::take_back_reservations;
-use crate::store::row::{EndRow, JobVersionRow, News, Selection, TriggerRow};
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::row::{EndRow, JobVersionRow, LogRow, News, Selection, TriggerRow};
+use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 impl JobStore {
     /// Records the ends of fires, all in one transaction; the answer is in the order of `completions`.
@@ -36,7 +38,7 @@ impl JobStore {
         let over: Vec<_> = completions.iter().filter(|c| c.rerun.is_none()).map(|c| c.fire_id.clone()).collect();
         self.retrying(
             "complete fires",
-            Begin::Locking(Lock::TriggerAccess),
+            Begin::BesideClaims,
             |s| self.complete_in(s, completions),
             // Rows of a registered owner are deleted by nobody else, but for fires that fell silent: if they are gone, and
             // nobody has recovered one of them, it was this transaction.
@@ -53,6 +55,7 @@ impl JobStore {
         let held: BTreeSet<String> = s.end_fired(&ids, &ends)?.into_iter().collect();
         let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();
 
+        self.write_logs(s, &recorded)?;
         self.write_job_data(s, &recorded)?;
         let checkpoints: Vec<String> =
             recorded.iter().filter(|c| c.rerun.is_none()).filter_map(|c| c.checkpoint.clone()).collect();
@@ -68,8 +71,9 @@ impl JobStore {
         if !beaten.is_empty() {
             s.delete_beats(&beaten)?;
         }
-        if recorded.iter().any(|c| c.rerun.is_some()) {
-            self.schedule_reruns(s, &recorded)?;
+        self.schedule_reruns(s, &recorded)?;
+        let following = self.follow_ends(s, &recorded)?;
+        if !following.is_empty() || recorded.iter().any(|c| c.rerun.is_some()) {
             s.announce(News::Change)?;
         }
         let mut finished = apply_instructions(s, &recorded)?;
@@ -116,6 +120,7 @@ impl JobStore {
             paused: ends.paused,
             skipped: ends.skipped,
             let_go: ends.let_go,
+            following,
             finalized: ends.finalized.into_iter().map(|(trigger, _)| trigger).collect(),
         })
     }
@@ -141,6 +146,18 @@ impl JobStore {
             result: c.ending.result.clone(),
         };
         Ok(recorded.iter().map(end).collect())
+    }
+
+    /// Keeps what those runs have logged that the history has a row of.
+    fn write_logs(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
+        let with: Vec<_> = recorded.iter().filter(|c| !c.log.is_empty() && self.records(c.ending.outcome)).collect();
+        if with.is_empty() {
+            return Ok(());
+        }
+        let (now_ms, now) = (s.now_ms()?, self.clock.ticks());
+        let at_ms = |at: Duration| now_ms - millis(now.saturating_sub(at));
+        let row = |c: &&&Completion| LogRow { fire_id: c.fire_id.clone(), lines: encode_lines(&c.log, at_ms) };
+        s.insert_logs(&with.iter().map(row).collect::<Vec<_>>())
     }
 
     fn write_job_data(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::store::row::{Advance, Candidate, FiredRow, FiredState, Selection};
 use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::upkeep::recovery_keys;
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl JobStore {
         }
         self.retrying(
             "fire triggers",
-            Begin::Locking(Lock::TriggerAccess),
+            Begin::BesideClaims,
             |s| self.fire_in(s, owner, reservations),
             &mut |s, brought| match brought.fired.first() {
                 Some(bundle) => Ok(!s.existing_fired(std::slice::from_ref(&bundle.fire_id))?.is_empty()),
@@ -71,6 +71,7 @@ impl JobStore {
         // A job may have been replaced by one of a type that this node does not have.
         let reader = self.reader();
         let mut firing = Firing::new(owner, now_ms, beside_quartz);
+        let mut gate = self.gate(s, &owner.instance, now_ms)?;
         let mut begun = Vec::new();
         let mut given_back = Vec::new();
         let mut yielded = Vec::new();
@@ -83,13 +84,18 @@ impl JobStore {
                     && c.trigger.next_ms == Some(reservation.scheduled_ms)
             });
             let startable = candidate.filter(|c| firing.may_start(c));
-            match startable.and_then(|candidate| self.firable(candidate, &calendars).ok()) {
+            let firable = startable.and_then(|candidate| self.firable(candidate, &calendars).ok());
+            let admitted = firable.filter(|firable| {
+                gate.admits(&firable.job, firable.candidate.job.policy.as_deref(), reservation.scheduled_ms)
+            });
+            match admitted {
                 Some(firable) => match pass(&firable, now_ms, now_ms.max(reservation.scheduled_ms)) {
                     Some(passed) => {
                         firing.pass(passed);
                         yielded.push(reservation.fire_id.clone());
                     }
                     None => {
+                        gate.begins(firable.job.key.group());
                         firing.fire(firable, fence);
                         begun.push(reservation.fire_id.clone());
                     }
@@ -140,6 +146,11 @@ pub(super) fn fire_id(owner: &Owner, fence: i64) -> String {
     // FNV-1a: for people who look for all fires of one instance, not for safety.
     let hash = owner.instance.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
     format!("{hash:08x}-{}-{fence}", owner.incarnation)
+}
+
+/// The fence in a fire's id; none if it is not one of ours.
+pub(super) fn fence_of(fire_id: &str) -> Option<i64> {
+    fire_id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok())
 }
 
 /// A trigger that can be fired, and what that takes.
@@ -255,6 +266,7 @@ impl<'a> Firing<'a> {
             fire_id,
             fence,
             removed,
+            followed: candidate.job_is_followed,
             rerun: Rerun::of(&candidate, recovering.as_ref()),
             recovering,
             job,

@@ -2,8 +2,11 @@
 
 mod acquire;
 mod checkpoint;
+mod claim;
 mod complete;
+mod fail;
 mod fire;
+mod following;
 mod overlap;
 mod release;
 mod rerun;
@@ -11,6 +14,7 @@ mod rerun;
 mod within;
 
 pub use checkpoint::MAX_CHECKPOINT_BYTES;
+pub use fail::FailedFire;
 pub use rerun::{Rerun, RerunOrder, RerunReason};
 
 pub(in crate::store) use acquire::fenced;
@@ -18,7 +22,7 @@ pub(in crate::store) use overlap::Ended;
 
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
-use crate::job::{FireOutcome, JobDetail};
+use crate::job::{CapturedLine, FireOutcome, JobDetail};
 use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
 use crate::trigger::Trigger;
 use std::sync::Arc;
@@ -50,8 +54,8 @@ pub struct Acquisition {
     pub reserved: Vec<Reservation>,
     /// Triggers that could not be read, with the reason: leave them alone and name them.
     pub unreadable: Vec<(TriggerKey, String)>,
-    /// The earliest time of those that a node of Quartz has reserved and lost: they are fired when they are due, and not
-    /// reserved before. Epoch milliseconds.
+    /// The earliest time of those that are fired when they are due, and not reserved before: a node of Quartz has reserved
+    /// and lost them, or there is a limit for their group. Epoch milliseconds.
     pub unreserved_ms: Option<i64>,
     /// Times that were left out.
     pub skipped: Vec<SkippedFires>,
@@ -61,6 +65,12 @@ pub struct Acquisition {
     pub waiting: Vec<TriggerKey>,
     /// Executing fires that are to be asked to stop, on whichever node they are.
     pub cancelled: Vec<String>,
+    /// Whether a part of it failed: fires may have begun of which this does not tell. See [`JobStore::recover_forgotten`].
+    ///
+    /// [`JobStore::recover_forgotten`]: crate::store::JobStore::recover_forgotten
+    pub is_in_doubt: bool,
+    /// How many triggers that were seen to be due another node was faster to take. There may be more.
+    pub overtaken: usize,
     /// Triggers that will not fire again, since their last times were left out.
     pub finalized: Vec<TriggerKey>,
 }
@@ -133,6 +143,8 @@ pub struct FireBundle {
     pub previous_ms: Option<i64>,
     /// Whether the trigger's row went with this fire: it was the last one and nobody needs the row.
     pub removed: bool,
+    /// Whether other jobs follow the runs of the job.
+    pub followed: bool,
     /// Present if this runs the work of a failed instance again.
     pub recovering: Option<Recovering>,
     /// Present if this runs work again, for whatever reason.
@@ -150,6 +162,7 @@ impl FireBundle {
             durable: self.job.durable,
             last: self.trigger.next_ms.is_none(),
             removed: self.removed,
+            followed: self.followed,
             instruction,
             job_data,
             data_version: None,
@@ -162,6 +175,7 @@ impl FireBundle {
             attempt: self.rerun.as_ref().map_or(0, |rerun| rerun.attempt),
             root_fire_id: self.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.clone()),
             ending: Ending::default(),
+            log: Vec::new(),
             rerun: None,
         }
     }
@@ -232,6 +246,8 @@ pub struct Completion {
     pub last: bool,
     /// Whether the trigger's row went with the fire.
     pub removed: bool,
+    /// Whether other jobs follow the runs of the job.
+    pub followed: bool,
     /// What becomes of the trigger.
     pub instruction: CompletionInstruction,
     /// The job's data to store, if it persists its data and changed it.
@@ -256,6 +272,8 @@ pub struct Completion {
     pub root_fire_id: Option<String>,
     /// How its job ended, for the history.
     pub ending: Ending,
+    /// What it has logged, as far as it is kept.
+    pub log: Vec<CapturedLine>,
     /// Whether its work goes on in another fire.
     pub rerun: Option<RerunOrder>,
 }
@@ -286,6 +304,8 @@ pub struct Recorded {
     pub skipped: Vec<SkippedFires>,
     /// Triggers whose fire has waited and may begin now.
     pub let_go: Vec<TriggerKey>,
+    /// Triggers of jobs that follow these runs; they are due.
+    pub following: Vec<TriggerKey>,
     /// Triggers that will not fire again, since their last times were left out.
     pub finalized: Vec<TriggerKey>,
 }

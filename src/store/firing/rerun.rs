@@ -177,16 +177,11 @@ impl JobStore {
     /// began, or is going to be run again anyway.
     pub fn retry_fire(&self, fire_id: &str) -> Result<TriggerKey> {
         self.write("run a fire again", |s| {
-            let filter = HistoryFilter {
-                fire_id: Some(fire_id),
-                job: None,
-                trigger: None,
-                outcomes: &[],
-                since_ms: i64::MIN,
-                limit: 1,
-            };
             let not_found = |what, key: String| Error::NotFound { what, key, hint: "" };
-            let fire = s.history(&filter)?.pop().ok_or_else(|| not_found("fire of the history", fire_id.to_owned()))?;
+            let fire = s
+                .history(&HistoryFilter::fire(fire_id))?
+                .pop()
+                .ok_or_else(|| not_found("fire of the history", fire_id.to_owned()))?;
             if matches!(fire.outcome, FireOutcome::Succeeded | FireOutcome::Vetoed | FireOutcome::Misfired) {
                 return Err(Error::Refused(format!(
                     "fire `{fire_id}` has {}: only one that failed, was lost or was stopped is run again",

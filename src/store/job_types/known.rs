@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
+use crate::node::NodeRole;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::row::{InstanceRow, JobTypeRow, JobVersionRow, TypeVersions};
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
@@ -57,9 +58,9 @@ impl Reader {
 }
 
 impl JobStore {
-    /// The same store for a node of its own, which has not said yet what it can run.
+    /// The same store for a node of its own, which has not said yet what it can run and counts for itself.
     pub(crate) fn of_node(self) -> Self {
-        Self { known: Arc::default(), ..self }
+        Self { known: Arc::default(), meters: Arc::default(), placed: Arc::default(), ..self }
     }
 
     /// Says what the node of this store can run: its next check-in publishes it.
@@ -140,10 +141,13 @@ impl JobStore {
 
     /// Publishes what the node has said, within its registration; returns which generation of it.
     pub(in crate::store) fn publish_in(&self, s: &mut dyn Session, instance: &str) -> Result<u64> {
-        let (rows, generation) = {
+        let (mut rows, generation) = {
             let known = self.known.read();
             (known.types.values().map(|info| row(instance, info)).collect::<Vec<_>>(), known.generation)
         };
+        if self.identity(instance).role == NodeRole::Observer {
+            rows.clear(); // whatever it has, it runs none of it
+        }
         match (generation, rows.as_slice()) {
             (0, _) => {}
             // Nothing is something too: silence would mean "anything".

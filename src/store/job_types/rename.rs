@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
+use crate::store::continuations::{continuations_of, rename_continuations};
 use crate::store::row::{JobVersionRow, Selection};
 use crate::store::{JobStore, Session};
 use crate::trigger::Transition;
@@ -36,7 +37,9 @@ impl JobStore {
             s.insert_jobs(&[crate::store::row::JobRow { key: new.clone(), ..row }])?;
             s.give_triggers(old, new)?;
             s.rename_in_requests(old, new)?;
+            let continuations = continuations_of(s, old)?;
             s.delete_jobs(std::slice::from_ref(old))?;
+            rename_continuations(s, continuations, old, new)?;
             let versions: Vec<_> = versions.into_iter().map(|row| JobVersionRow { job: new.clone(), ..row }).collect();
             if !versions.is_empty() {
                 s.put_job_versions(&versions)?;

@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::store::database::{ChangeRows, ClusterRows, FiredRows, Session};
-use crate::store::row::{ClusterLook, LAST_COUNT, Look, News, TypeVersions};
+use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, News, TypeVersions};
 
 impl ChangeRows for MemorySession<'_> {
     fn announce(&mut self, news: News) -> Result<()> {
@@ -22,12 +22,18 @@ impl ChangeRows for MemorySession<'_> {
         Ok(())
     }
 
-    fn look(&mut self, misfire_threshold_ms: i64, job_types: &[String], versions: &TypeVersions) -> Result<Look> {
+    fn look(
+        &mut self,
+        misfire_threshold_ms: i64,
+        job_types: &[String],
+        versions: &TypeVersions,
+        left: &LeftAlone,
+    ) -> Result<Look> {
         self.reads()?;
         let now_ms = self.now_ms()?;
         let misfired_before_ms = now_ms.saturating_sub(misfire_threshold_ms);
         let (changes, cancels) = self.tables.changes.get(&()).copied().unwrap_or_default();
-        let waiting = self.waiting(i64::MAX, misfired_before_ms, job_types, versions);
+        let waiting = self.waiting(i64::MAX, misfired_before_ms, job_types, versions, left);
         let earliest_ms = waiting.first().and_then(|trigger| trigger.next_ms);
         Ok(Look { now_ms, earliest_ms, changes, cancels })
     }

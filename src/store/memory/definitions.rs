@@ -2,11 +2,12 @@
 
 use super::MemorySession;
 use crate::error::Result;
+use crate::job::{JobFilter, JobMarks};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{JobRows, TriggerRows};
 use crate::store::row::{
-    Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, PolicyRow, ScheduleRow, Selection, TriggerRow,
-    TypeVersions,
+    Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, PolicyRow, ScheduleRow, Selection,
+    TriggerRow, TypeVersions,
 };
 use crate::trigger::TriggerOrder;
 use crate::trigger::{Schedule, TriggerState};
@@ -32,6 +33,14 @@ impl JobRows for MemorySession<'_> {
             policy: job.policy.clone(),
         };
         Ok(keys.iter().filter_map(|key| self.tables.jobs.get(key)).map(row).collect())
+    }
+
+    fn marked_jobs(&mut self, filter: &JobFilter) -> Result<Vec<JobRow>> {
+        let marked = |job: &JobRow| {
+            let marks = job.marks.as_deref().and_then(|text| JobMarks::decode(text).ok());
+            marks.is_some_and(|marks| filter.takes_marks(&marks))
+        };
+        Ok(self.jobs()?.into_iter().filter(marked).collect())
     }
 
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()> {
@@ -89,6 +98,7 @@ impl JobRows for MemorySession<'_> {
 
 impl MemorySession<'_> {
     fn remove_job(&mut self, key: &JobKey) -> bool {
+        self.tables.continuations.remove_if(|(parent, child), _| parent == key || child == key);
         self.tables.job_versions.remove(key);
         self.tables.orphans.remove(key);
         self.tables.jobs.remove(key).is_some()
@@ -110,7 +120,7 @@ impl MemorySession<'_> {
         rows
     }
 
-    fn is_executing(&self, job: &JobKey) -> bool {
+    pub(super) fn is_executing(&self, job: &JobKey) -> bool {
         self.tables.fired.values().any(|f| f.state == FiredState::Executing && f.job.as_ref() == Some(job))
     }
 
@@ -121,10 +131,11 @@ impl MemorySession<'_> {
         };
         Some(Candidate {
             trigger_is_executing: trigger.options.is_some() && self.tables.fired.values().any(executes),
+            job_is_followed: self.tables.continuations.keys().any(|(parent, _)| parent == &job.key),
             job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
             recovery: self.tables.recoveries.values().find(|r| r.trigger == trigger.key).cloned(),
             trigger: self.read(trigger),
-            job,
+            job: JobRow { marks: None, ..job },
         })
     }
 
@@ -134,6 +145,7 @@ impl MemorySession<'_> {
         misfired_before_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
+        left: &LeftAlone,
     ) -> Vec<&TriggerRow> {
         let due = |t: &&TriggerRow| {
             t.state == TriggerState::Waiting.name()
@@ -142,6 +154,7 @@ impl MemorySession<'_> {
                     .is_some_and(|next| next <= no_later_than_ms && (t.misfire == -1 || next >= misfired_before_ms))
                 && self.tables.jobs.get(&t.job).is_some_and(|job| job_types.contains(&job.job_type))
                 && self.is_read_by(&t.job, versions)
+                && !self.is_left(t, left)
         };
         let mut rows: Vec<&TriggerRow> = self.tables.triggers.values().filter(due).collect();
         rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority)));
@@ -283,12 +296,23 @@ impl TriggerRows for MemorySession<'_> {
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         self.reads()?;
-        let mut rows = self.waiting(query.no_later_than_ms, query.misfired_before_ms, query.job_types, query.versions);
+        let (no_later_than_ms, misfired_before_ms) = (query.no_later_than_ms, query.misfired_before_ms);
+        let mut rows = self.waiting(no_later_than_ms, misfired_before_ms, query.job_types, query.versions, query.left);
+        rows.retain(|t| query.among.is_none_or(|keys| keys.contains(&t.key)));
         if query.order == TriggerOrder::PriorityThenTime {
             // They are in order of time.
             rows.sort_by_key(|t| (t.next_ms > Some(query.now_ms), Reverse(t.priority)));
         }
         Ok(rows.into_iter().skip(query.offset).take(query.limit).filter_map(|t| self.candidate(t)).collect())
+    }
+
+    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {
+        self.reads()?;
+        let waits = |(key, next_ms): &&(TriggerKey, i64)| {
+            let row = self.tables.triggers.get(key);
+            row.is_some_and(|t| t.state == TriggerState::Waiting.name() && t.next_ms == Some(*next_ms))
+        };
+        Ok(triggers.iter().filter(waits).map(|(key, _)| key.clone()).collect())
     }
 
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
@@ -342,6 +366,7 @@ impl TriggerRows for MemorySession<'_> {
         self.tables.jobs.remove_if(|_, _| true);
         self.tables.paused_groups.remove_if(|_, ()| true);
         self.tables.calendars.remove_if(|_, _| true);
+        self.tables.continuations.remove_if(|_, _| true);
         self.tables.job_versions.remove_if(|_, _| true);
         self.tables.orphans.remove_if(|_, _| true);
         Ok(())

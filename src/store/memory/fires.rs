@@ -173,6 +173,7 @@ impl ClusterRows for MemorySession<'_> {
 
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {
         self.reads()?;
+        self.tables.nodes.remove(&row.name);
         self.tables.instances.put(row.name.clone(), row.clone());
         Ok(())
     }
@@ -184,7 +185,7 @@ impl ClusterRows for MemorySession<'_> {
         let checkpoints = self.tables.checkpoints.values().filter(|c| !self.is_underway(&c.root_fire_id));
         let fired = |id: &&String| self.tables.fired.get(*id).is_none();
         let executions = self.tables.beats.keys().chain(self.tables.cancels.keys()).filter(fired);
-        // Types go with their instance, and versions and orphans with their job: here nobody else deletes those.
+        // Nodes and types go with their instance, and versions and orphans with their job: here nobody else deletes those.
         Ok(recoveries.count() + checkpoints.count() + executions.count())
     }
 
@@ -212,6 +213,7 @@ impl ClusterRows for MemorySession<'_> {
         if seen_ms.is_some() && row.map(|i| i.last_checkin_ms) != seen_ms {
             return Ok(false);
         }
+        self.tables.nodes.remove(name);
         self.tables.job_types.remove(name);
         Ok(self.tables.instances.remove(name).is_some())
     }

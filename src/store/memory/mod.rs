@@ -2,6 +2,7 @@
 
 mod calendars;
 mod changes;
+mod continuations;
 mod defined;
 mod definitions;
 mod executions;
@@ -9,13 +10,17 @@ mod fires;
 mod history;
 mod journal;
 mod locks;
+mod monitor;
+mod nodes;
+mod placement;
 mod types;
 mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BeatRow, CalendarRow, CancelRow, CheckpointRow, DefinitionRow, FiredRow, HistoryRow, InstanceRow, JobRow,
-    JobTypeRow, JobVersionRow, LockRow, News, OrphanRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow, FiredRow,
+    HistoryRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, LimitRow, LockRow, LogRow, News, NodeRow, OrphanRow,
+    RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -45,18 +50,23 @@ struct Tables {
     fired: Journaled<String, FiredRow>,
     recoveries: Journaled<String, RecoveryRow>,
     instances: Journaled<String, InstanceRow>,
+    nodes: Journaled<String, NodeRow>,
     paused_groups: Journaled<String, ()>,
     calendars: Journaled<String, CalendarRow>,
     checkpoints: Journaled<String, CheckpointRow>,
     requests: Journaled<String, (RequestRow, i64)>,
     history: Journaled<String, HistoryRow>,
+    history_log: Journaled<String, LogRow>,
     beats: Journaled<String, BeatRow>,
     cancels: Journaled<String, CancelRow>,
+    continuations: Journaled<(JobKey, JobKey), ContinuationRow>,
     job_types: Journaled<String, Vec<JobTypeRow>>,
     job_versions: Journaled<JobKey, JobVersionRow>,
     orphans: Journaled<JobKey, OrphanRow>,
     locks: Journaled<String, LockRow>,
     changes: Journaled<(), (i64, i64)>,
+    bars: Journaled<(String, BarKind), BarRow>,
+    limits: Journaled<String, LimitRow>,
     defined: Journaled<JobKey, DefinitionRow>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
@@ -69,18 +79,23 @@ impl Tables {
         self.fired.commit();
         self.recoveries.commit();
         self.instances.commit();
+        self.nodes.commit();
         self.paused_groups.commit();
         self.calendars.commit();
         self.checkpoints.commit();
         self.requests.commit();
         self.history.commit();
+        self.history_log.commit();
         self.beats.commit();
         self.cancels.commit();
+        self.continuations.commit();
         self.job_types.commit();
         self.job_versions.commit();
         self.orphans.commit();
         self.locks.commit();
         self.changes.commit();
+        self.bars.commit();
+        self.limits.commit();
         self.defined.commit();
         self.commits.commit();
         self.fence.commit();
@@ -92,18 +107,23 @@ impl Tables {
         self.fired.roll_back();
         self.recoveries.roll_back();
         self.instances.roll_back();
+        self.nodes.roll_back();
         self.paused_groups.roll_back();
         self.calendars.roll_back();
         self.checkpoints.roll_back();
         self.requests.roll_back();
         self.history.roll_back();
+        self.history_log.roll_back();
         self.beats.roll_back();
         self.cancels.roll_back();
+        self.continuations.roll_back();
         self.job_types.roll_back();
         self.job_versions.roll_back();
         self.orphans.roll_back();
         self.locks.roll_back();
         self.changes.roll_back();
+        self.bars.roll_back();
+        self.limits.roll_back();
         self.defined.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
@@ -140,10 +160,7 @@ impl Database for MemoryDatabase {
         let mut tables = self.tables.lock();
         // What a transaction that panicked has left behind.
         tables.roll_back();
-        let held = match begin {
-            Begin::Locking(lock) => Some(lock),
-            _ => None,
-        };
+        let held = begin.lock();
         let announced = Vec::new();
         let mut session = MemorySession { database: self, tables: &mut tables, purpose, now_ms: None, held, announced };
         let worked = work(&mut session);

@@ -59,19 +59,87 @@ pub struct EndRow {
     pub result: Option<String>,
 }
 
+impl HistoryRow {
+    /// When its job began on its worker; none if nobody could say, or it never did.
+    pub fn started_ms(&self) -> Option<i64> {
+        self.run_ms.map(|run_ms| self.ended_ms.saturating_sub(run_ms))
+    }
+
+    /// Whether the fire has not ended; its `ended_ms` is the moment of the question then.
+    pub fn is_running(&self) -> bool {
+        self.outcome == FireOutcome::Running
+    }
+}
+
+/// A row of `CN_HISTORY_LOG`: what a run has logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogRow {
+    /// The fire.
+    pub fire_id: String,
+    /// Its lines, as JSON.
+    pub lines: String,
+}
+
+/// What a summary needs of a row of the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSample {
+    /// The job.
+    pub job: Option<JobKey>,
+    /// What became of the fire.
+    pub outcome: FireOutcome,
+    /// How long it ran.
+    pub run_ms: Option<i64>,
+}
+
 /// Which rows of the history are asked for; the newest come first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct HistoryFilter<'a> {
     /// Only this fire.
     pub fire_id: Option<&'a str>,
+    /// Only fires of the chain that began with this one.
+    pub chain: Option<&'a str>,
     /// Only this job.
     pub job: Option<&'a JobKey>,
     /// Only this trigger.
     pub trigger: Option<&'a TriggerKey>,
     /// Only these outcomes; all if there is none.
     pub outcomes: &'a [FireOutcome],
+    /// Only those of this instance.
+    pub instance: Option<&'a str>,
+    /// Only those before which so many runs of the same work went.
+    pub attempt: Option<i64>,
+    /// Only those whose error has this text in it, letter by letter.
+    pub error: Option<&'a str>,
     /// Only fires that ended at this time or later.
-    pub since_ms: i64,
+    pub since_ms: Option<i64>,
+    /// Only fires that ended before this time.
+    pub until_ms: Option<i64>,
+    /// Only what comes after this fire, which ended then.
+    pub after: Option<(i64, &'a str)>,
     /// At most so many.
     pub limit: usize,
+}
+
+impl<'a> HistoryFilter<'a> {
+    /// Only this fire.
+    pub fn fire(id: &'a str) -> Self {
+        Self { fire_id: Some(id), limit: 1, ..Self::default() }
+    }
+
+    /// Whether a row is asked for, whatever the limit.
+    pub(in crate::store) fn accepts(&self, row: &HistoryRow) -> bool {
+        let in_chain = |root: &str| row.fire_id == root || row.root_fire_id.as_deref() == Some(root);
+        let has_text = |text: &str| row.error.as_deref().is_some_and(|error| error.contains(text));
+        self.fire_id.is_none_or(|id| row.fire_id == id)
+            && self.chain.is_none_or(in_chain)
+            && self.job.is_none_or(|job| row.job.as_ref() == Some(job))
+            && self.trigger.is_none_or(|trigger| row.trigger == *trigger)
+            && (self.outcomes.is_empty() || self.outcomes.contains(&row.outcome))
+            && self.instance.is_none_or(|instance| row.instance.as_deref() == Some(instance))
+            && self.attempt.is_none_or(|attempt| row.attempt == attempt)
+            && self.error.is_none_or(has_text)
+            && self.since_ms.is_none_or(|since| row.ended_ms >= since)
+            && self.until_ms.is_none_or(|until| row.ended_ms < until)
+            && self.after.is_none_or(|after| (row.ended_ms, row.fire_id.as_str()) < after)
+    }
 }

@@ -234,7 +234,7 @@ impl SqlSession<'_, '_> {
     }
 
     /// A condition that is true for rows of these keys, with its values; more than one if they do not fit into one.
-    fn conditions(&self, keys: &[&str], rows: &[Vec<Value>]) -> Vec<(String, Vec<Value>)> {
+    pub(super) fn conditions(&self, keys: &[&str], rows: &[Vec<Value>]) -> Vec<(String, Vec<Value>)> {
         if rows.is_empty() {
             return Vec::new();
         }

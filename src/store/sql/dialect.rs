@@ -124,19 +124,47 @@ pub(super) fn begin_lent(backend: Backend, begin: Begin) -> &'static str {
     }
 }
 
+/// How the row of a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// By one session alone.
+    Alone,
+    /// By one session, beside those that share it, where the database knows such a hold: PostgreSQL does, and others hold it
+    /// alone.
+    BesideClaims,
+    /// Shared with others that share it.
+    Shared,
+}
+
 /// Takes a row lock and then reads the clock; none where the transaction is the lock.
 ///
 /// The clock is read after the lock was granted: a wait must not make `now` old. MySQL, which cannot return what an
 /// `UPDATE` has written, locks and reads the last fence with `TRIGGER_ACCESS`: the lock's row comes first in the join, so
-/// that nobody holds a fence and waits for the lock.
-pub(super) fn lock(backend: Backend, lock: Lock) -> Option<&'static str> {
+/// that nobody holds a fence and waits for the lock. Who shares the lock draws no fence.
+///
+/// PostgreSQL has row locks of four strengths: a `KEY SHARE` is compatible with `NO KEY UPDATE`, which excludes itself and
+/// `UPDATE`, the lock of Quartz. So claims happen beside acquisitions and completions there, and beside nothing else.
+pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static str> {
+    macro_rules! on_postgres {
+        ($hold:literal) => {
+            Some(concat!(
+                "WITH held AS MATERIALIZED (SELECT lock_name FROM {p}LOCKS WHERE sched_name = ? AND lock_name = ? ",
+                $hold,
+                ") SELECT count(*) AS found, CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms, \
+                 CAST(NULL AS bigint) AS fence FROM held"
+            ))
+        };
+    }
     match (backend, lock) {
         (Backend::Sqlite, _) => None,
-        (Backend::Postgres, _) => Some(
-            "WITH held AS MATERIALIZED \
-             (SELECT lock_name FROM {p}LOCKS WHERE sched_name = ? AND lock_name = ? FOR UPDATE) \
-             SELECT count(*) AS found, CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms, \
-             CAST(NULL AS bigint) AS fence FROM held",
+        (Backend::Postgres, _) => match hold {
+            Hold::Alone => on_postgres!("FOR UPDATE"),
+            Hold::BesideClaims => on_postgres!("FOR NO KEY UPDATE"),
+            Hold::Shared => on_postgres!("FOR KEY SHARE"),
+        },
+        (Backend::Mysql, _) if hold == Hold::Shared => Some(
+            "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms, CAST(NULL AS SIGNED) AS fence \
+             FROM {p}LOCKS WHERE sched_name = ? AND lock_name = ? LOCK IN SHARE MODE",
         ),
         (Backend::Mysql, Lock::StateAccess) => Some(
             "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms, CAST(NULL AS SIGNED) AS fence \
@@ -156,6 +184,39 @@ pub(super) fn share_lock(backend: Backend) -> &'static str {
         Backend::Sqlite => "",
         Backend::Postgres => " FOR SHARE",
         Backend::Mysql => " LOCK IN SHARE MODE",
+    }
+}
+
+/// Holds the rows of a `SELECT` until the transaction ends, and leaves out those that others hold. On SQLite nobody else
+/// can write then.
+pub(super) fn hold_free(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Sqlite => "",
+        Backend::Postgres | Backend::Mysql => " FOR UPDATE SKIP LOCKED",
+    }
+}
+
+/// Asks for the server's version, where [`passes_over_locked`] depends on it.
+pub(super) fn version(backend: Backend) -> Option<&'static str> {
+    match backend {
+        Backend::Sqlite | Backend::Postgres => None,
+        Backend::Mysql => Some("SELECT CAST(VERSION() AS CHAR) AS version"),
+    }
+}
+
+/// Whether there is `SKIP LOCKED`: PostgreSQL has had it since 9.5, MySQL since 8.0, MariaDB since 10.6. SQLite has no
+/// locks of rows.
+pub(super) fn passes_over_locked(backend: Backend, version: &str) -> bool {
+    match backend {
+        Backend::Sqlite => false,
+        Backend::Postgres => true,
+        Backend::Mysql => {
+            // Old replication clients made MariaDB put a `5.5.5-` before its version.
+            let number = version.strip_prefix("5.5.5-").unwrap_or(version);
+            let mut parts = number.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+            let major_minor = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+            if version.to_lowercase().contains("mariadb") { major_minor >= (10, 6) } else { major_minor >= (8, 0) }
+        }
     }
 }
 
@@ -184,6 +245,14 @@ pub(super) fn true_literal(backend: Backend) -> &'static str {
         Backend::Sqlite => "1",
         Backend::Postgres => "TRUE",
         Backend::Mysql => "'1'",
+    }
+}
+
+/// The function that says at which place of a text another is in it, from 1 on; 0 if it is not. Letter by letter.
+pub(super) fn place_of(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Postgres => "strpos",
+        Backend::Mysql | Backend::Sqlite => "instr",
     }
 }
 
@@ -269,5 +338,28 @@ impl Connection<'_> {
     /// The tables' DDL for this database.
     pub(super) fn true_literal(&self) -> &'static str {
         true_literal(self.backend())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skip_locked_is_known_by_the_version() {
+        for (version, has) in [
+            ("10.11.14-MariaDB-0+deb12u2", true),
+            ("5.5.5-10.6.0-MariaDB", true),
+            ("10.5.23-MariaDB", false),
+            ("11.4.2-MariaDB", true),
+            ("8.0.36", true),
+            ("8.4.0-commercial", true),
+            ("5.7.44-log", false),
+            ("", false),
+        ] {
+            assert_eq!(passes_over_locked(Backend::Mysql, version), has, "{version}");
+        }
+        assert!(passes_over_locked(Backend::Postgres, ""));
+        assert!(!passes_over_locked(Backend::Sqlite, ""));
     }
 }

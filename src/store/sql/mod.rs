@@ -24,11 +24,11 @@ use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::settings::DataSourceUrl;
 use connection::Connection;
-use dialect::Failure;
+use dialect::{Failure, Hold};
 use pool::{Connections, Lease};
 use session::SqlSession;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What an [`SqlDatabase`] is opened with.
@@ -67,6 +67,8 @@ pub struct SqlDatabase {
     clock: Arc<dyn Clock>,
     statements: AtomicU64,
     commits: AtomicU64,
+    /// Whether the server can pass over locked rows, once it was asked.
+    passes_over_locked: OnceLock<bool>,
     #[cfg(any(test, feature = "test-util"))]
     faults: super::faults::FaultPlan,
 }
@@ -100,6 +102,7 @@ impl SqlDatabase {
             clock,
             statements: AtomicU64::new(0),
             commits: AtomicU64::new(0),
+            passes_over_locked: OnceLock::new(),
             #[cfg(any(test, feature = "test-util"))]
             faults: super::faults::FaultPlan::default(),
         }
@@ -141,8 +144,12 @@ impl Database for SqlDatabase {
         }
         let mut session = SqlSession::new(self, connection, purpose);
         let worked = match begin {
+            Begin::Reading | Begin::Glancing | Begin::Writing => work(&mut session),
             Begin::Locking(lock) => session.lock(lock).and_then(|()| work(&mut session)),
-            _ => work(&mut session),
+            Begin::BesideClaims => {
+                session.lock_as(Lock::TriggerAccess, Hold::BesideClaims).and_then(|()| work(&mut session))
+            }
+            Begin::Claiming => session.lock_as(Lock::TriggerAccess, Hold::Shared).and_then(|()| work(&mut session)),
         };
         let statements = session.statements();
         self.statements.fetch_add(statements, Ordering::Relaxed);
@@ -225,6 +232,19 @@ impl Database for SqlDatabase {
     fn ear(&self) -> Option<Box<dyn Ear>> {
         let url = self.connections.url().filter(|_| self.backend == Backend::Postgres)?;
         Some(Box::new(ear::PostgresEar::new(url, &self.options)))
+    }
+
+    fn claims_rows(&self) -> Result<bool> {
+        if let Some(known) = self.passes_over_locked.get() {
+            return Ok(*known);
+        }
+        let Some(text) = dialect::version(self.backend) else {
+            return Ok(*self.passes_over_locked.get_or_init(|| dialect::passes_over_locked(self.backend, "")));
+        };
+        let mut lease = self.connection("ask for the version")?;
+        let version = SqlSession::new(self, &mut lease, "ask for the version").server_version(text);
+        let version = version.inspect_err(|_| lease.break_off())?;
+        Ok(*self.passes_over_locked.get_or_init(|| dialect::passes_over_locked(self.backend, &version)))
     }
 
     fn counts(&self) -> StatementCounts {

@@ -1,7 +1,7 @@
 //! `SqlSession`: one transaction on one connection.
 
 use super::connection::{Backend, Connection, Readable};
-use super::dialect;
+use super::dialect::{self, Hold};
 use super::migrations::{QUARTZ_TABLES, SIDE_TABLES};
 use super::statement::{Statement, Value};
 use super::{SqlDatabase, SqlOptions};
@@ -147,6 +147,29 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         channel(&self.database.options)
     }
 
+    /// Takes a lock, perhaps beside others.
+    pub(super) fn lock_as(&mut self, lock: Lock, hold: Hold) -> Result<()> {
+        debug_assert!(self.held < Some(lock), "{}: {lock:?} after {:?}", self.purpose, self.held);
+        self.held = Some(lock);
+        let Some(text) = dialect::lock(self.backend(), lock, hold) else { return Ok(()) };
+        let rows: Vec<Locked> = self.load(text, &[self.name(), lock.name().into()])?;
+        match rows.first() {
+            Some(row) if row.found > 0 => {
+                if self.now_ms.is_none() && !self.database.options.node_clock {
+                    self.now_ms = Some(row.now_ms);
+                }
+                self.fence = row.fence;
+                Ok(())
+            }
+            _ => Err(Error::Schema(format!(
+                "the row `{}` of scheduler `{}` is missing in {}LOCKS: run `carnelian migrate`",
+                lock.name(),
+                self.database.options.scheduler_name,
+                self.database.options.table_prefix
+            ))),
+        }
+    }
+
     /// Law 1: triggers, jobs and fires change under `TRIGGER_ACCESS` only.
     pub(super) fn assert_trigger_access(&self) {
         debug_assert_eq!(self.held, Some(Lock::TriggerAccess), "{}: a change outside TRIGGER_ACCESS", self.purpose);
@@ -180,25 +203,7 @@ impl Session for SqlSession<'_, '_> {
     }
 
     fn lock(&mut self, lock: Lock) -> Result<()> {
-        debug_assert!(self.held < Some(lock), "{}: {lock:?} after {:?}", self.purpose, self.held);
-        self.held = Some(lock);
-        let Some(text) = dialect::lock(self.backend(), lock) else { return Ok(()) };
-        let rows: Vec<Locked> = self.load(text, &[self.name(), lock.name().into()])?;
-        match rows.first() {
-            Some(row) if row.found > 0 => {
-                if self.now_ms.is_none() && !self.database.options.node_clock {
-                    self.now_ms = Some(row.now_ms);
-                }
-                self.fence = row.fence;
-                Ok(())
-            }
-            _ => Err(Error::Schema(format!(
-                "the row `{}` of scheduler `{}` is missing in {}LOCKS: run `carnelian migrate`",
-                lock.name(),
-                self.database.options.scheduler_name,
-                self.database.options.table_prefix
-            ))),
-        }
+        self.lock_as(lock, Hold::Alone)
     }
 
     fn snapshot(&mut self) -> Result<Snapshot> {

@@ -6,15 +6,12 @@ use crate::key::{JobKey, TriggerKey};
 use crate::rules::overlap::may_wait;
 use crate::store::row::{FiredState, News, Selection};
 use crate::store::schedule_row::stored_policies;
-use crate::store::{Begin, JobStore, Lock, Session, locks};
+use crate::store::{Begin, JobStore, Lock, Session};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::BTreeSet;
 
 /// How many triggers of these states one audit looks at.
 const LIMIT: usize = 10_000;
-
-/// How long a request is known after it was taken: a caller that repeats one does so within days.
-const REQUESTS_KEPT_MS: i64 = 7 * 24 * 3_600_000;
 
 impl JobStore {
     /// Everything that an audit does: [`JobStore::mend`] and [`JobStore::tidy`].
@@ -26,19 +23,11 @@ impl JobStore {
         self.mend().map(|found| AuditPass { swept, ..found })
     }
 
-    /// Forgets what is too old (tokens of commits, requests, the history) and deletes side rows that stand for nothing any
-    /// longer; returns how many of these there were.
+    /// Deletes side rows that stand for nothing any longer; returns how many of these there were.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn tidy(&self) -> Result<usize> {
-        self.once("forget old commit tokens and requests", Begin::Writing, &mut |s| {
-            let now = s.now_ms()?;
-            s.forget_commits(now - 3_600_000)?;
-            s.forget_requests(now - REQUESTS_KEPT_MS)?;
-            s.forget_locks(now - locks::REMEMBERED_MS).map(drop)
-        })?;
-        self.forget_history()?;
         self.sweep()
     }
 

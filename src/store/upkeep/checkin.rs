@@ -1,11 +1,13 @@
 //! Check-in: say "I am alive", learn who is not, learn whether we were thought dead.
 
-use super::{Checkin, Membership, Recovered};
+use super::{Checkin, Membership, Recovered, nodes};
 use crate::error::Result;
+use crate::node::NodeReport;
 use crate::rules::failover::{self, Observer, Suspect, millis};
-use crate::store::row::{ClusterLook, FiredState, InstanceRow, News, Selection};
+use crate::rules::placement::{NodeIdentity, takes_any};
+use crate::store::row::{BarRow, ClusterLook, FiredState, InstanceRow, LimitRow, News, Selection};
 use crate::store::transaction::random_hex;
-use crate::store::{Begin, JobStore, Lock, Owner};
+use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::Transition;
 use std::time::Duration;
 
@@ -19,6 +21,7 @@ impl JobStore {
     /// # Errors
     /// What the database reports; nothing has changed then but what a committed transaction changed.
     pub fn check_in(&self, me: &mut Membership) -> Result<Checkin> {
+        self.note_identity(me);
         let begun = self.clock.ticks();
         let gap = me.last_checkin.map_or(Duration::ZERO, |last| begun.saturating_sub(last));
         let mut checkin = Checkin::default();
@@ -26,7 +29,7 @@ impl JobStore {
         let Some(owner) = me.owner() else {
             return self.register(me, begun, checkin);
         };
-        let (registered, seen) = self.heartbeat(&owner)?;
+        let (registered, seen) = self.heartbeat(&owner, me.node.as_ref())?;
         if !registered {
             // H6: somebody convicted us while we lived. What we hold is lost; we come back as another incarnation.
             me.incarnation = None;
@@ -47,11 +50,15 @@ impl JobStore {
     }
 
     /// The short transaction without a lock: everybody's rows, then the own.
-    fn heartbeat(&self, owner: &Owner) -> Result<(bool, ClusterLook)> {
-        let mut answer = (false, ClusterLook::default());
+    fn heartbeat(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, Seen)> {
+        let mut answer = (false, Seen::default());
         self.once("check in", Begin::Writing, &mut |s| {
-            let seen = s.look_at_cluster()?;
-            answer = (s.touch_instance(owner, seen.now_ms)?, seen);
+            let seen = self.look_around(s)?;
+            let registered = s.touch_instance(owner, seen.now_ms)?;
+            if let Some(node) = node.filter(|_| registered) {
+                s.put_node(&nodes::row(&owner.instance, node, seen.now_ms))?;
+            }
+            answer = (registered, seen);
             Ok(())
         })?;
         Ok(answer)
@@ -60,9 +67,9 @@ impl JobStore {
     /// The first check-in, or the first after a conviction: left-overs under our name are recovered, then we register
     /// under a new incarnation. Only then may anything be acquired (H25).
     fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
-        let mut seen = ClusterLook::default();
+        let mut seen = Seen::default();
         self.once("look at the cluster", Begin::Reading, &mut |s| {
-            seen = s.look_at_cluster()?;
+            seen = self.look_around(s)?;
             Ok(())
         })?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
@@ -82,7 +89,7 @@ impl JobStore {
         let mut published = 0;
         self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
             let now_ms = s.now_ms()?;
-            let joined = s.draw_fences(None, 1)?.unwrap_or_default();
+            let joined = nodes::place(me.node.as_ref(), s.draw_fences(None, 1)?.unwrap_or_default());
             s.put_instance(&InstanceRow {
                 name: me.instance.clone(),
                 last_checkin_ms: now_ms,
@@ -90,8 +97,11 @@ impl JobStore {
                 incarnation: Some(incarnation.clone()),
                 joined,
             })?;
+            if let Some(node) = &me.node {
+                s.put_node(&nodes::row(&me.instance, node, now_ms))?;
+            }
             published = self.publish_in(s, &me.instance)?;
-            seen = ClusterLook { now_ms, ..s.look_at_cluster()? };
+            seen = Seen { now_ms, ..self.look_around(s)? };
             Ok(())
         })?;
         me.incarnation = Some(incarnation);
@@ -107,7 +117,7 @@ impl JobStore {
     fn judge(
         &self,
         me: &mut Membership,
-        seen: &ClusterLook,
+        seen: &Seen,
         gap: Duration,
         begun: Duration,
         checkin: &mut Checkin,
@@ -149,6 +159,11 @@ impl JobStore {
         let known = |name: &String| seen.instances.iter().any(|i| &i.name == name);
         suspects.extend(seen.with_fires.iter().filter(|name| !known(name)).map(|name| (name.clone(), None)));
 
+        let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
+        let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
+        self.note_placement(alive, &seen.bars, &seen.limits);
+        checkin.barred = takes_any(&self.identity(&me.instance), &seen.bars, seen.now_ms).err();
+        checkin.is_active = is_active(me, seen, &suspects, checkin.barred.is_some());
         for (name, last_checkin_ms) in suspects {
             checkin.recovered.extend(self.recover_instance(&name, last_checkin_ms)?);
         }
@@ -156,6 +171,19 @@ impl JobStore {
         let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
         checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
         Ok(())
+    }
+
+    /// Everybody's rows, and what keeps nodes from work.
+    fn look_around(&self, s: &mut dyn Session) -> Result<Seen> {
+        let ClusterLook { now_ms, instances, with_fires } = s.look_at_cluster()?;
+        Ok(Seen {
+            now_ms,
+            nodes: self.identities(s, &instances)?,
+            with_fires,
+            bars: s.bars()?,
+            limits: s.limits()?,
+            instances,
+        })
     }
 
     /// Leaves the cluster: gives back what is acquired and deletes the own rows. If fires are still executing, the
@@ -198,6 +226,37 @@ impl JobStore {
     pub(in crate::store) fn tolerance(&self) -> Duration {
         self.settings.checkin_tolerance + self.settings.takeover_delay
     }
+}
+
+/// What one look at the cluster showed.
+#[derive(Default)]
+struct Seen {
+    now_ms: i64,
+    instances: Vec<InstanceRow>,
+    with_fires: Vec<String>,
+    nodes: Vec<NodeIdentity>,
+    bars: Vec<BarRow>,
+    limits: Vec<LimitRow>,
+}
+
+/// Whether this node is the one that fires in active-passive mode: of those that take work the one that has served longest.
+///
+/// Two must not be active at once. Another that takes no work any longer has to know it: it has checked in since. And one
+/// that takes work again leaves its deputy the time of a check-in to learn of it.
+fn is_active(me: &mut Membership, seen: &Seen, suspects: &[(String, Option<i64>)], is_barred: bool) -> bool {
+    let was_barred = std::mem::replace(&mut me.was_barred, is_barred);
+    if is_barred || was_barred {
+        return false;
+    }
+    let fires = |row: &&InstanceRow| {
+        let known = |bar: &&BarRow| bar.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
+        let bars: Vec<BarRow> = seen.bars.iter().filter(known).cloned().collect();
+        let node = seen.nodes.iter().find(|node| node.instance == row.name);
+        row.incarnation.is_some()
+            && !suspects.iter().any(|(name, _)| *name == row.name)
+            && node.is_none_or(|node| takes_any(node, &bars, seen.now_ms).is_ok())
+    };
+    seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
 }
 
 fn suspect(row: &InstanceRow) -> Suspect<'_> {

@@ -4,7 +4,7 @@ use super::{FiredTrigger, Heartbeat, InstanceStatus};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::JobStore;
-use crate::store::row::{BeatRow, FiredState, Snapshot};
+use crate::store::row::{BeatRow, FiredState, NodeRow, Snapshot};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -18,16 +18,28 @@ impl JobStore {
             let now = s.now_ms()?;
             let rows = s.instances()?;
             let fired = s.all_fired()?;
-            let status = |row: &crate::store::row::InstanceRow| InstanceStatus {
+            let mut nodes: BTreeMap<String, NodeRow> =
+                s.nodes()?.into_iter().map(|node| (node.instance.clone(), node)).collect();
+            let mut status = |row: &crate::store::row::InstanceRow| InstanceStatus {
                 alive: !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.tolerance()), now),
                 running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
                 foreign: row.incarnation.is_none(),
                 instance: row.name.clone(),
                 last_checkin_ms: row.last_checkin_ms,
                 checkin_interval_ms: row.checkin_interval_ms,
+                // One beside a node of Quartz was left behind by a node of ours of that name.
+                node: nodes.remove(&row.name).filter(|_| row.incarnation.is_some()),
             };
-            Ok(rows.iter().map(status).collect())
+            Ok(rows.iter().map(&mut status).collect())
         })
+    }
+
+    /// One node of the cluster, by the name of its instance (QZ-49).
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn instance(&self, name: &str) -> Result<Option<InstanceStatus>> {
+        Ok(self.instances()?.into_iter().find(|node| node.instance == name))
     }
 
     /// The fires that are reserved or running in the cluster.

@@ -3,9 +3,10 @@
 
 use super::Recovered;
 use crate::error::{Error, Result};
+use crate::key::JobKey;
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
 use crate::store::firing::fenced;
-use crate::store::row::{BeatRow, CancelRow, FiredState, News, Progress};
+use crate::store::row::{BeatRow, CancelRow, FiredRow, FiredState, News, Progress};
 use crate::store::{Begin, JobStore, Lock, Owner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -38,6 +39,14 @@ pub struct BeatPass {
     pub cancelled: Vec<(String, String)>,
     /// What was done about fires that fell silent, by instance.
     pub recovered: Vec<Recovered>,
+}
+
+/// How orders to stop begin that a pause has given.
+const ORDER_OF_PAUSE: &str = "pause: ";
+
+/// Whether an order to stop was given by a pause.
+pub(crate) fn is_order_of_pause(who: &str) -> bool {
+    who.starts_with(ORDER_OF_PAUSE)
 }
 
 impl JobStore {
@@ -177,6 +186,25 @@ impl JobStore {
                     s.announce(News::Cancel)?;
                 }
                 Ok(noted)
+            },
+            &mut |_, _| Ok(false), // what was noted is not noted again
+        )
+    }
+
+    /// Asks all runs of a job to stop since it is paused, wherever they are; returns how many run and were not asked before.
+    /// To be called when the job is paused, so that nothing of it begins meanwhile.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn stop_runs(&self, job: &JobKey, who: &str) -> Result<usize> {
+        let order = crate::error::storable(&format!("{ORDER_OF_PAUSE}{who}"), 250);
+        self.retrying(
+            "ask runs of a job to stop",
+            Begin::Writing,
+            |s| {
+                let its = |fire: &FiredRow| fire.state == FiredState::Executing && fire.job.as_ref() == Some(job);
+                let ids: Vec<String> = s.all_fired()?.into_iter().filter(its).map(|fire| fire.fire_id).collect();
+                s.request_cancels(&ids, &order)
             },
             &mut |_, _| Ok(false), // what was noted is not noted again
         )

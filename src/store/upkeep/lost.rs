@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::job::FireOutcome;
-use crate::key::{TriggerKey, distinct};
+use crate::key::{JobKey, TriggerKey, distinct};
 use crate::store::row::{FiredRow, HistoryRow, RecoveryRow};
 use crate::store::transaction::random_hex;
 use crate::store::{JobStore, Session};
@@ -19,13 +19,16 @@ impl JobStore {
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
         let chain: BTreeMap<TriggerKey, RecoveryRow> =
             s.recoveries(&keys)?.into_iter().map(|row| (row.trigger.clone(), row)).collect();
+        let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
+        let types: BTreeMap<JobKey, String> =
+            s.job_policies(&jobs)?.into_iter().map(|row| (row.job, row.job_type)).collect();
         let row = |fire: &FiredRow| {
             let before = chain.get(&fire.trigger);
             HistoryRow {
                 fire_id: fire.fire_id.clone(),
                 trigger: fire.trigger.clone(),
                 job: fire.job.clone(),
-                job_type: None,
+                job_type: fire.job.as_ref().and_then(|job| types.get(job)).cloned(),
                 instance: Some(fire.instance.clone()),
                 scheduled_ms: fire.scheduled_ms,
                 fired_ms: Some(fire.fired_ms),

@@ -2,22 +2,27 @@
 
 mod audit;
 mod checkin;
+mod clean_up;
 mod cluster;
 mod dead_fires;
 mod heartbeat;
 mod lost;
 mod misfires;
+mod nodes;
 mod recovery;
 
 pub use dead_fires::{DeadFire, DeadFireDecision, DeadFireHandler};
+pub(crate) use heartbeat::is_order_of_pause;
 pub use heartbeat::{Beat, BeatPass, Heartbeats};
 
 pub(in crate::store) use recovery::recovery_keys;
 
 use super::{Owner, SkippedFires};
 use crate::key::{JobKey, TriggerKey};
+use crate::node::NodeReport;
 use crate::rules::failover::Observations;
-use crate::store::row::{FiredState, Progress};
+use crate::rules::placement::Refusal;
+use crate::store::row::{FiredState, NodeRow, Progress};
 use crate::trigger::Trigger;
 use std::time::Duration;
 
@@ -30,10 +35,14 @@ pub struct Membership {
     pub incarnation: Option<String>,
     /// The clock's ticks when the last committed check-in was begun.
     pub last_checkin: Option<Duration>,
+    /// What the node says of itself, if anything: written with each check-in, in the same transaction.
+    pub node: Option<NodeReport>,
     /// Whether the last incarnation was declared dead by a peer.
     pub(crate) was_failed_out: bool,
     /// Which of the things that the node said of its job types is published; 0 for nothing.
     pub(crate) published: u64,
+    /// Whether the node took no work at its last check-in: see [`Checkin::is_active`].
+    pub(crate) was_barred: bool,
     /// What was seen of the others.
     pub(crate) observations: Observations,
 }
@@ -45,8 +54,10 @@ impl Membership {
             instance: instance.into(),
             incarnation: None,
             last_checkin: None,
+            node: None,
             was_failed_out: false,
             published: 0,
+            was_barred: false,
             observations: Observations::default(),
         }
     }
@@ -67,8 +78,12 @@ pub struct Checkin {
     pub failed_out: bool,
     /// The failed instances whose work was taken over.
     pub recovered: Vec<Recovered>,
-    /// Whether this node is the longest-serving one, the active one in active-passive mode.
+    /// Whether this node is the longest-serving one.
     pub is_longest_serving: bool,
+    /// Whether it is the active one in active-passive mode: the longest-serving of those that take work.
+    pub is_active: bool,
+    /// Why it takes no work; none if it does.
+    pub barred: Option<Refusal>,
     /// When a peer would be declared dead at the earliest, as a time to wait from now.
     pub next_suspicion: Option<Duration>,
     /// The nodes of Quartz that live, each with how far its clock is from the store's at least, in milliseconds,
@@ -129,6 +144,15 @@ pub struct AuditPass {
     pub swept: usize,
 }
 
+/// What a clean-up has forgotten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CleanUpPass {
+    /// Rows of the history.
+    pub history: usize,
+    /// Requests that were taken long ago.
+    pub requests: usize,
+}
+
 /// A fire that is reserved or running somewhere in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FiredTrigger {
@@ -176,4 +200,6 @@ pub struct InstanceStatus {
     pub running: usize,
     /// Whether it is a node of Quartz, not ours.
     pub foreign: bool,
+    /// What it said of itself with its last check-in. None of a node of Quartz, and of one that says nothing.
+    pub node: Option<NodeRow>,
 }

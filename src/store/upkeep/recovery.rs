@@ -86,6 +86,7 @@ impl JobStore {
 
         self.record_lost(s, &executing, now_ms)?;
         let have_options = self.schedule_again(s, name, &executing, &mut done)?;
+        self.follow_lost(s, &executing, &done.lost)?;
 
         let blocked: Vec<JobKey> =
             distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));

@@ -60,7 +60,7 @@ fn a_time_is_stored_once_also_after_it_has_been_fired() {
     // Requests are forgotten after days; what still waits is there.
     cluster.store.pause_trigger_groups(&GroupMatcher::equals(BACKFILL_GROUP)).unwrap();
     cluster.advance(8 * 24 * HOUR);
-    cluster.store.audit().unwrap();
+    cluster.store.clean_up().unwrap();
     let much_later = cluster.store.backfill(&backfill("t", NOW - 3 * HOUR, NOW - 3 * HOUR)).unwrap();
     assert_eq!(hours(&much_later), [(3, false)]);
 }

@@ -226,14 +226,14 @@ fn old_history_is_forgotten() {
         a.complete(&a.fire_one());
         cluster.advance(MINUTE);
     }
-    cluster.store.audit().unwrap();
+    assert_eq!(cluster.store.clean_up().unwrap().history, 2);
     let left: Vec<i64> = all(&cluster).iter().map(|row| row.scheduled_ms).collect();
     assert_eq!(left, [NOW + 3 * MINUTE, NOW + 2 * MINUTE], "no more than the limit");
     cluster.advance(7 * 24 * 60 * MINUTE - 2 * MINUTE);
-    cluster.store.audit().unwrap();
+    assert_eq!(cluster.store.clean_up().unwrap(), Default::default());
     assert_eq!(all(&cluster).len(), 2, "the older is seven days old to the moment");
     cluster.advance(1);
-    cluster.store.audit().unwrap();
+    cluster.store.clean_up().unwrap();
     assert_eq!(all(&cluster).iter().map(|row| row.scheduled_ms).collect::<Vec<_>>(), [NOW + 3 * MINUTE]);
 }
 

@@ -9,25 +9,35 @@ mod beside_quartz;
 mod calendars;
 mod changes;
 mod completion;
+mod continuations;
 mod contract;
 mod definitions;
+mod failing;
 #[cfg(feature = "test-util")]
 mod faults;
 mod fencing;
 mod firing;
 mod heartbeat;
 mod history;
+mod history_of_runs;
+mod history_pruning;
 mod import;
 mod intervals;
+
 mod job_types;
 mod locks;
+mod marks;
 mod membership;
 mod misfires;
+mod monitor;
+mod nodes;
 mod options;
 mod orphans;
 mod overlap;
 mod pausing;
+mod placement;
 mod policies;
+mod polling;
 mod recovery;
 #[cfg(feature = "recurrence")]
 mod recurrences;

@@ -105,7 +105,7 @@ fn a_request_is_taken_once() {
     assert_eq!(cluster.store.taken("order 18").unwrap(), None);
     // For a week.
     cluster.advance(8 * 24 * 60 * MINUTE);
-    cluster.store.audit().unwrap();
+    assert_eq!(cluster.store.clean_up().unwrap().requests, 1);
     assert!(cluster.store.take_requests(&[request(Some("order 17"), "d")]).unwrap()[0].is_new);
 }
 

@@ -1,5 +1,8 @@
 //! What `carnelian schedule` and `carnelian job add` take: the job, its policies, the trigger.
 
+use crate::history::KeepFlags;
+use crate::marks::MarkFlags;
+use crate::placement::PlacementFlags;
 use crate::retry::RetryFlags;
 use crate::schedule::TriggerPolicies;
 use crate::value::{self, Moment};
@@ -109,6 +112,8 @@ pub struct Policy {
     pub on_dead: Option<OnDead>,
     #[command(flatten)]
     pub retry: RetryFlags,
+    #[command(flatten)]
+    pub keep: KeepFlags,
 }
 
 #[derive(Args)]
@@ -138,6 +143,8 @@ pub struct When {
 
 #[derive(Args)]
 pub struct JobFlags {
+    #[command(flatten)]
+    pub marks: MarkFlags,
     /// One entry of the job's data; may be repeated
     #[arg(long, value_name = "K=V", value_parser = value::entry)]
     pub data: Vec<(String, String)>,
@@ -159,7 +166,10 @@ pub struct JobFlags {
     /// The version of the type's data that the data are of [default: the latest that a live node reads]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub data_version: Option<u32>,
-    /// Stores it even if every live node that has the type calls it deprecated
+    #[command(flatten)]
+    pub placement: PlacementFlags,
+    /// Stores it even if every live node that has the type calls it deprecated, or if a node of Quartz does not heed where
+    /// it may run
     #[arg(long)]
     pub force: bool,
 }

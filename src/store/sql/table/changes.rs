@@ -4,7 +4,7 @@ use super::time;
 use super::triggers::waiting;
 use crate::error::Result;
 use crate::store::database::{ChangeRows, Session};
-use crate::store::row::{ClusterLook, InstanceRow, LAST_COUNT, Look, News, TypeVersions};
+use crate::store::row::{ClusterLook, InstanceRow, LAST_COUNT, LeftAlone, Look, News, TypeVersions};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
@@ -101,14 +101,21 @@ impl ChangeRows for SqlSession<'_, '_> {
         self.execute(&text, &[self.name(), channel, column.into()]).map(drop)
     }
 
-    fn look(&mut self, misfire_threshold_ms: i64, job_types: &[String], versions: &TypeVersions) -> Result<Look> {
+    fn look(
+        &mut self,
+        misfire_threshold_ms: i64,
+        job_types: &[String],
+        versions: &TypeVersions,
+        left: &LeftAlone,
+    ) -> Result<Look> {
         let now = self.now_in_statement()?;
         let (of_types, types) = self.of_types(job_types, versions);
+        let (not_left, left) = self.not_left(left);
         let text = format!(
             "SELECT {} AS now_ms, \
              (SELECT c.changes FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS changes, \
              (SELECT c.cancels FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS cancels, \
-             (SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types} \
+             (SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_left} \
              ORDER BY t.next_fire_time ASC LIMIT 1) AS next_fire_time",
             now.shown,
             waiting(&format!("{} - ?", now.text))
@@ -117,6 +124,7 @@ impl ChangeRows for SqlSession<'_, '_> {
         values.extend(now.value.clone());
         values.push(misfire_threshold_ms.into());
         values.extend(types);
+        values.extend(left);
         let rows: Vec<LookRow> = self.load(&text, &values)?;
         let look = |row: LookRow| Look {
             now_ms: now.or(row.now_ms),

@@ -6,9 +6,10 @@ use crate::error::Result;
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, HistoryRows};
-use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow};
+use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, RunSample};
 use crate::store::sql::bulk::{by_primary_key, filled, transpose};
-use crate::store::sql::connection::Backend;
+use crate::store::sql::connection::{Backend, Readable};
+use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::QueryableByName;
@@ -58,9 +59,15 @@ struct IdRow {
 }
 
 #[derive(QueryableByName)]
-struct TimeRow {
-    #[diesel(sql_type = BigInt)]
-    ended_ms: i64,
+struct SampleRow {
+    #[diesel(sql_type = Nullable<Text>)]
+    job_name: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    job_group: Option<String>,
+    #[diesel(sql_type = Text)]
+    outcome: String,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    run_ms: Option<i64>,
 }
 
 impl Row {
@@ -219,6 +226,57 @@ impl SqlSession<'_, '_> {
         Ok(there)
     }
 
+    /// These columns of the rows that are asked for, the newest first.
+    fn load_history<R: Readable>(&mut self, columns: &str, filter: &HistoryFilter<'_>) -> Result<Vec<R>> {
+        let mut text = format!("SELECT {columns} FROM {{p}}CN_HISTORY WHERE sched_name = ?");
+        let mut values = vec![self.name()];
+        let mut and = |condition: &str, further: &[Value]| {
+            text.push_str(" AND ");
+            text.push_str(condition);
+            values.extend_from_slice(further);
+        };
+        if let Some(id) = filter.fire_id {
+            and("fire_id = ?", &[id.into()]);
+        }
+        if let Some(root) = filter.chain {
+            and("(fire_id = ? OR root_fire_id = ?)", &[root.into(), root.into()]);
+        }
+        if let Some(job) = filter.job {
+            and("job_name = ? AND job_group = ?", &[job.name().into(), job.group().into()]);
+        }
+        if let Some(trigger) = filter.trigger {
+            and("trigger_name = ? AND trigger_group = ?", &[trigger.name().into(), trigger.group().into()]);
+        }
+        if let Some(instance) = filter.instance {
+            and("instance_name = ?", &[instance.into()]);
+        }
+        if let Some(attempt) = filter.attempt {
+            and("attempt = ?", &[attempt.into()]);
+        }
+        if !filter.outcomes.is_empty() {
+            // The names are ours: nothing needs quoting.
+            let names: Vec<String> = filter.outcomes.iter().map(|outcome| format!("'{}'", outcome.name())).collect();
+            and(&format!("outcome IN ({})", names.join(", ")), &[]);
+        }
+        if let Some(since_ms) = filter.since_ms {
+            and("ended_ms >= ?", &[since_ms.into()]);
+        }
+        if let Some(until_ms) = filter.until_ms {
+            and("ended_ms < ?", &[until_ms.into()]);
+        }
+        if let Some((ended_ms, fire_id)) = filter.after {
+            // The first of the two lets the index find the place.
+            let further = [ended_ms.into(), ended_ms.into(), fire_id.into()];
+            and("ended_ms <= ? AND (ended_ms < ? OR fire_id < ?)", &further);
+        }
+        if let Some(error) = filter.error {
+            and(&format!("{}(error, ?) > 0", dialect::place_of(self.backend())), &[error.into()]);
+        }
+        text.push_str(" ORDER BY ended_ms DESC, fire_id DESC LIMIT ?");
+        values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
+        self.load(&text, &values)
+    }
+
     fn insert_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
         let columns: Vec<&str> = OF_FIRED.iter().map(|(_, ours)| *ours).chain(OF_END).collect();
         let values = |row: &HistoryRow| -> Vec<Value> {
@@ -267,43 +325,20 @@ impl HistoryRows for SqlSession<'_, '_> {
     fn history(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
         let columns: Vec<String> =
             OF_FIRED.iter().map(|(_, ours)| *ours).chain(OF_END).map(|name| format!("{name} AS {name}")).collect();
-        let mut text = format!("SELECT {} FROM {{p}}CN_HISTORY WHERE sched_name = ?", columns.join(", "));
-        let mut values = vec![self.name()];
-        if let Some(id) = filter.fire_id {
-            text.push_str(" AND fire_id = ?");
-            values.push(id.into());
-        }
-        if let Some(job) = filter.job {
-            text.push_str(" AND job_name = ? AND job_group = ?");
-            values.extend([job.name().into(), job.group().into()]);
-        }
-        if let Some(trigger) = filter.trigger {
-            text.push_str(" AND trigger_name = ? AND trigger_group = ?");
-            values.extend([trigger.name().into(), trigger.group().into()]);
-        }
-        if !filter.outcomes.is_empty() {
-            // The names are ours: nothing needs quoting.
-            let names: Vec<String> = filter.outcomes.iter().map(|outcome| format!("'{}'", outcome.name())).collect();
-            text.push_str(&format!(" AND outcome IN ({})", names.join(", ")));
-        }
-        text.push_str(" AND ended_ms >= ? ORDER BY ended_ms DESC, fire_id DESC LIMIT ?");
-        values.extend([filter.since_ms.into(), i64::try_from(filter.limit).unwrap_or(i64::MAX).into()]);
-        let rows: Vec<Row> = self.load(&text, &values)?;
+        let rows: Vec<Row> = self.load_history(&columns.join(", "), filter)?;
         Ok(rows.into_iter().filter_map(Row::value).collect())
     }
 
-    fn history_end_after(&mut self, newer: u64) -> Result<Option<i64>> {
-        let text = "SELECT ended_ms AS ended_ms FROM {p}CN_HISTORY WHERE sched_name = ? \
-             ORDER BY ended_ms DESC LIMIT 1 OFFSET ?";
-        let rows: Vec<TimeRow> = self.load(text, &[self.name(), i64::try_from(newer).unwrap_or(i64::MAX).into()])?;
-        Ok(rows.first().map(|row| row.ended_ms))
-    }
-
-    fn forget_history(&mut self, before_ms: i64, limit: usize) -> Result<usize> {
-        // In two steps, since MySQL limits no subquery of `IN`.
-        let text = "DELETE FROM {p}CN_HISTORY WHERE sched_name = ? AND fire_id IN (SELECT o.fire_id FROM \
-             (SELECT fire_id FROM {p}CN_HISTORY WHERE sched_name = ? AND ended_ms < ? ORDER BY ended_ms LIMIT ?) o)";
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.execute(text, &[self.name(), self.name(), before_ms.into(), limit.into()])
+    fn run_samples(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<RunSample>> {
+        let columns = "job_name AS job_name, job_group AS job_group, outcome AS outcome, run_ms AS run_ms";
+        let rows: Vec<SampleRow> = self.load_history(columns, filter)?;
+        let sample = |row: SampleRow| {
+            Some(RunSample {
+                outcome: FireOutcome::from_name(&row.outcome)?,
+                job: row.job_name.zip(row.job_group).map(|(name, group)| JobKey::new(group, name)),
+                run_ms: row.run_ms,
+            })
+        };
+        Ok(rows.into_iter().filter_map(sample).collect())
     }
 }

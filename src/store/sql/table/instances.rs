@@ -1,6 +1,7 @@
 //! `SCHEDULER_STATE` and its side table `CN_INSTANCES`.
 
 use super::executions::{STRAY_BEATS, STRAY_CANCELS};
+use super::marks::{STRAY_MARKS, STRAY_TAGS};
 use super::policies::STRAY_POLICIES;
 use super::work::STRAY_CHECKPOINTS;
 use crate::error::Result;
@@ -30,13 +31,17 @@ const STRAY: &[&str] = &[
     STRAY_CANCELS,
     STRAY_CHECKPOINTS,
     STRAY_POLICIES,
+    STRAY_MARKS,
+    STRAY_TAGS,
     "{p}CN_INSTANCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}SCHEDULER_STATE s \
      WHERE s.sched_name = {p}CN_INSTANCES.sched_name AND s.instance_name = {p}CN_INSTANCES.instance_name)",
     "{p}CN_RECOVERIES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
      WHERE t.sched_name = {p}CN_RECOVERIES.sched_name AND t.trigger_name = {p}CN_RECOVERIES.trigger_name \
      AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
+    super::continuations::STRAY,
     super::options::STRAY,
     super::recurrences::STRAY,
+    super::nodes::STRAY,
     super::job_types::STRAY,
     super::job_versions::STRAY,
     super::orphans::STRAY,
@@ -108,6 +113,7 @@ impl ClusterRows for SqlSession<'_, '_> {
         // A left-over side row is nobody's; one beside a row that has changed stays with it.
         if deleted > 0 || seen_ms.is_none() {
             self.execute("DELETE FROM {p}CN_INSTANCES WHERE sched_name = ? AND instance_name = ?", &key)?;
+            self.execute("DELETE FROM {p}CN_NODES WHERE sched_name = ? AND instance_name = ?", &key)?;
             self.execute("DELETE FROM {p}CN_JOB_TYPES WHERE sched_name = ? AND instance_name = ?", &key)?;
         }
         Ok(deleted > 0)

@@ -1,8 +1,11 @@
 //! `JOB_DETAILS`.
 
+use super::continuations::CONTINUATIONS;
+use super::marks::MARKS;
 use super::policies::POLICY;
 use super::{JOB_KEY, job_keys};
 use crate::error::Result;
+use crate::job::JobFilter;
 use crate::key::JobKey;
 use crate::store::database::JobRows;
 use crate::store::row::{JobRow, PolicyRow};
@@ -33,6 +36,8 @@ struct Row {
     job_data: Option<Vec<u8>>,
     #[diesel(sql_type = Nullable<Text>)]
     policy: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    marks: Option<String>,
 }
 
 #[derive(QueryableByName)]
@@ -64,6 +69,7 @@ impl From<Row> for JobRow {
             requests_recovery: row.requests_recovery.into(),
             data: row.job_data,
             policy: row.policy,
+            marks: row.marks,
         }
     }
 }
@@ -86,10 +92,10 @@ fn values(job: &JobRow) -> Vec<Value> {
     ]
 }
 
-/// All columns but the data, of the job `j` with its policy `y`.
+/// All columns but the data, of the job `j` with its policy `y` and its marks `m`.
 const COLUMNS: &str = "j.job_name AS job_name, j.job_group AS job_group, j.description AS description, j.job_class_name \
      AS job_class_name, j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS \
-     is_update_data, j.requests_recovery AS requests_recovery, y.policy AS policy";
+     is_update_data, j.requests_recovery AS requests_recovery, y.policy AS policy, m.marks AS marks";
 
 /// No trigger points to the job and no fire of it is left.
 const IDLE: &str = " AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = {p}JOB_DETAILS.sched_name \
@@ -105,7 +111,28 @@ const VERSIONS: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_VERSIONS v WHERE v.sched
 const POLICIES: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_POLICIES y WHERE y.sched_name = {p}JOB_DETAILS.sched_name \
      AND y.job_name = {p}JOB_DETAILS.job_name AND y.job_group = {p}JOB_DETAILS.job_group)";
 
+/// How many rows the side table of marks has for a job: one at most.
+const MARKED: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_MARKS m WHERE m.sched_name = {p}JOB_DETAILS.sched_name \
+     AND m.job_name = {p}JOB_DETAILS.job_name AND m.job_group = {p}JOB_DETAILS.job_group)";
+
 impl SqlSession<'_, '_> {
+    /// Jobs without their data, in order of their keys, up to further conditions.
+    fn load_jobs(&mut self, conditions: &str, values: &[Value]) -> Result<Vec<JobRow>> {
+        let no_data = match self.backend() {
+            // An untyped NULL is text to PostgreSQL.
+            crate::store::sql::Backend::Postgres => "CAST(NULL AS bytea)",
+            _ => "NULL",
+        };
+        let text = format!(
+            "SELECT {COLUMNS}, {no_data} AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} \
+             WHERE j.sched_name = ?{conditions} ORDER BY j.job_group, j.job_name"
+        );
+        let mut all = vec![self.name()];
+        all.extend(values.iter().cloned());
+        let rows: Vec<Row> = self.load(&text, &all)?;
+        Ok(rows.into_iter().map(JobRow::from).collect())
+    }
+
     /// Deletes jobs that side tables have nothing for.
     fn delete_bare_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
         let head = "DELETE FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
@@ -116,7 +143,7 @@ impl SqlSession<'_, '_> {
 impl JobRows for SqlSession<'_, '_> {
     fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>> {
         let text = format!(
-            "SELECT {COLUMNS}, j.job_data AS job_data FROM {{p}}JOB_DETAILS j{POLICY} \
+            "SELECT {COLUMNS}, j.job_data AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} \
              WHERE j.sched_name = ? AND j.job_name = ? AND j.job_group = ?"
         );
         let rows: Vec<Row> = self.load(&text, &[self.name(), key.name().into(), key.group().into()])?;
@@ -152,11 +179,13 @@ impl JobRows for SqlSession<'_, '_> {
             row
         };
         self.insert_rows("JOB_DETAILS", &columns, &jobs.iter().map(row).collect::<Vec<_>>())?;
+        self.insert_marks(jobs)?;
         self.insert_policies(jobs)
     }
 
     fn update_job(&mut self, job: &JobRow) -> Result<()> {
         self.assert_trigger_access();
+        self.keep_continuations(job)?;
         let text = "UPDATE {p}JOB_DETAILS SET description = ?, job_class_name = ?, is_durable = ?, \
              is_nonconcurrent = ?, is_update_data = ?, requests_recovery = ?, job_data = ? \
              WHERE sched_name = ? AND job_name = ? AND job_group = ?";
@@ -164,7 +193,9 @@ impl JobRows for SqlSession<'_, '_> {
         row.extend([self.name(), job.key.name().into(), job.key.group().into()]);
         self.execute(text, &row)?;
         self.delete_policies(std::slice::from_ref(&job.key))?;
-        self.insert_policies(std::slice::from_ref(job))
+        self.insert_policies(std::slice::from_ref(job))?;
+        self.delete_marks(std::slice::from_ref(&job.key))?;
+        self.insert_marks(std::slice::from_ref(job))
     }
 
     fn write_job_data(&mut self, data: &[(JobKey, Vec<u8>)]) -> Result<()> {
@@ -178,6 +209,8 @@ impl JobRows for SqlSession<'_, '_> {
         self.assert_trigger_access();
         let rows = job_keys(keys);
         self.delete_policies(keys)?;
+        self.delete_marks(keys)?;
+        self.delete_continuations_of(keys)?;
         self.delete_rows("CN_JOB_VERSIONS", &JOB_KEY, &rows, "")?;
         self.delete_rows("CN_ORPHANS", &JOB_KEY, &rows, "")?;
         self.delete_bare_jobs(keys)
@@ -187,7 +220,8 @@ impl JobRows for SqlSession<'_, '_> {
         self.assert_trigger_access();
         let not_durable = format!("NOT is_durable = {}", self.true_literal());
         let select = format!(
-            "SELECT job_name AS job_name, job_group AS job_group, {VERSIONS} + {POLICIES} AS side_rows \
+            "SELECT job_name AS job_name, job_group AS job_group, \
+             {VERSIONS} + {POLICIES} + {MARKED} + {CONTINUATIONS} AS side_rows \
              FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
         );
         let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &job_keys(keys))?;
@@ -203,16 +237,11 @@ impl JobRows for SqlSession<'_, '_> {
     }
 
     fn jobs(&mut self) -> Result<Vec<JobRow>> {
-        let no_data = match self.backend() {
-            // An untyped NULL is text to PostgreSQL.
-            crate::store::sql::Backend::Postgres => "CAST(NULL AS bytea)",
-            _ => "NULL",
-        };
-        let text = format!(
-            "SELECT {COLUMNS}, {no_data} AS job_data FROM {{p}}JOB_DETAILS j{POLICY} \
-             WHERE j.sched_name = ? ORDER BY j.job_group, j.job_name"
-        );
-        let rows: Vec<Row> = self.load(&text, &[self.name()])?;
-        Ok(rows.into_iter().map(JobRow::from).collect())
+        self.load_jobs("", &[])
+    }
+
+    fn marked_jobs(&mut self, filter: &JobFilter) -> Result<Vec<JobRow>> {
+        let (conditions, values) = self.marked(filter);
+        self.load_jobs(&conditions, &values)
     }
 }

@@ -5,18 +5,26 @@
 
 mod calendars;
 mod changes;
+mod claims;
+mod continuations;
 mod definitions;
 mod executions;
 mod fired;
 mod history;
+mod history_log;
+mod history_upkeep;
 mod instances;
 mod job_types;
 mod job_versions;
 mod jobs;
 mod locks;
+mod marks;
+mod monitor;
+mod nodes;
 mod options;
 mod orphans;
 mod paused;
+mod placement;
 mod policies;
 mod recurrences;
 mod schedules;

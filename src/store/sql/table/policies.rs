@@ -4,6 +4,7 @@ use super::job_keys;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::row::{JobRow, PolicyRow};
+use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use diesel::QueryableByName;
 use diesel::sql_types::{Nullable, Text};
@@ -18,6 +19,12 @@ struct Row {
     job_class_name: String,
     #[diesel(sql_type = Nullable<Text>)]
     policy: Option<String>,
+}
+
+impl From<Row> for PolicyRow {
+    fn from(row: Row) -> Self {
+        PolicyRow { job: JobKey::new(row.job_group, row.job_name), job_type: row.job_class_name, policy: row.policy }
+    }
 }
 
 const KEY: [&str; 2] = ["job_name", "job_group"];
@@ -42,12 +49,18 @@ impl SqlSession<'_, '_> {
         );
         let key = ["j.job_name", "j.job_group"];
         let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &job_keys(keys))?;
-        let row = |row: Row| PolicyRow {
-            job: JobKey::new(row.job_group, row.job_name),
-            job_type: row.job_class_name,
-            policy: row.policy,
-        };
-        Ok(rows.into_iter().map(row).collect())
+        Ok(rows.into_iter().map(PolicyRow::from).collect())
+    }
+
+    /// Those of jobs whose policies have this word in them.
+    pub(super) fn load_policies_with(&mut self, word: &str) -> Result<Vec<PolicyRow>> {
+        let text = format!(
+            "SELECT job_name AS job_name, job_group AS job_group, job_type AS job_class_name, policy AS policy \
+             FROM {{p}}CN_JOB_POLICIES WHERE sched_name = ? AND {}(policy, ?) > 0",
+            dialect::place_of(self.backend())
+        );
+        let rows: Vec<Row> = self.load(&text, &[self.name(), word.into()])?;
+        Ok(rows.into_iter().map(PolicyRow::from).collect())
     }
 
     /// Writes the policies of jobs that have one.

@@ -3,9 +3,10 @@
 use super::options::OptionColumns;
 use super::recurrences::{Recurrence, kind_of};
 use super::time;
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
 use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow};
 use crate::store::sql::statement::{Flag, FlagType};
+use crate::trigger::TriggerState;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Binary, Integer, Nullable, SmallInt, Text};
 
@@ -147,6 +148,8 @@ pub(super) struct CandidateRow {
     #[diesel(sql_type = BigInt)]
     executing: i64,
     #[diesel(sql_type = BigInt)]
+    followers: i64,
+    #[diesel(sql_type = BigInt)]
     trigger_executing: i64,
     #[diesel(sql_type = Nullable<Text>)]
     origin_fire_id: Option<String>,
@@ -272,11 +275,23 @@ impl From<CandidateRow> for Candidate {
                 requests_recovery: row.requests_recovery.into(),
                 data: row.job_data,
                 policy: row.policy,
+                marks: None,
             },
             job_is_executing: row.executing > 0,
             trigger_is_executing: row.trigger_executing > 0,
+            job_is_followed: row.followers > 0,
             recovery,
             trigger,
         }
     }
+}
+
+/// Whether a trigger runs work again, and so may have a recovery row.
+pub(super) fn is_rerun(trigger: &TriggerKey) -> bool {
+    [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&trigger.group())
+}
+
+/// States as a list of literals; they are ours, so nothing needs quoting.
+pub(super) fn quoted(states: impl Iterator<Item = TriggerState>) -> String {
+    states.map(|state| format!("'{}'", state.name())).collect::<Vec<_>>().join(", ")
 }

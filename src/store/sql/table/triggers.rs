@@ -1,5 +1,6 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
+use super::continuations::FOLLOWED;
 use super::job_versions::is_read_here;
 use super::options::{EXECUTING, OPTION_COLUMNS, options};
 use super::policies::POLICY;
@@ -7,10 +8,11 @@ use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES, RECURRENCE_COLUMNS, R
 use super::schedules::KIND_TABLES;
 use super::trigger_row::{
     COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KNOWN_KIND, WholeRow, is_of_interval,
+    is_rerun, quoted,
 };
 use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
 use crate::error::Result;
-use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
+use crate::key::{JobKey, TriggerKey};
 use crate::store::database::TriggerRows;
 use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow, TypeVersions};
 use crate::store::sql::connection::Backend;
@@ -59,7 +61,7 @@ pub(super) fn waiting(misfired_before: &str) -> String {
 const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sched_name = t.sched_name \
      AND j.job_name = t.job_name AND j.job_group = t.job_group";
 
-const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
+pub(super) const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 
 impl SqlSession<'_, '_> {
     /// Candidates from `triggers`, which is a table or a query in brackets.
@@ -72,7 +74,7 @@ impl SqlSession<'_, '_> {
              WHERE f.sched_name = t.sched_name AND f.job_name = t.job_name AND f.job_group = t.job_group \
              AND f.state = 'EXECUTING') ELSE 0 END AS executing, \
              r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
-             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt, {EXECUTING}, {OPTION_COLUMNS} \
+             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt, {FOLLOWED}, {EXECUTING}, {OPTION_COLUMNS} \
              FROM {triggers} t{JOB}{POLICY}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
              AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
             self.true_literal(),
@@ -315,6 +317,7 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         let (of_types, types) = self.of_types(query.job_types, query.versions);
+        let (not_left, left) = self.not_left(query.left);
         // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
         // once may begin with the jobs and sort the whole backlog.
         let (order, ordered_by): (_, &[i64]) = match query.order {
@@ -324,19 +327,30 @@ impl TriggerRows for SqlSession<'_, '_> {
                 &[query.now_ms],
             ),
         };
-        let head = format!(
-            "(SELECT * FROM {{p}}TRIGGERS t WHERE {} AND {of_types} ORDER BY {order} LIMIT ? OFFSET ?)",
-            waiting("?")
-        );
-        let text = format!("{} ORDER BY {order}", self.candidates_from(&head));
-        let mut values = vec![self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()];
-        values.extend(types);
-        values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
-        values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
-        values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
-        values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
-        let rows: Vec<CandidateRow> = self.load(&text, &values)?;
+        let mut rows: Vec<CandidateRow> = Vec::new();
+        for (triggers, among, keys) in self.searched(query.among) {
+            let head = format!(
+                "(SELECT t.* FROM {triggers} WHERE {} AND {of_types}{not_left}{among} ORDER BY {order} LIMIT ? OFFSET ?)",
+                waiting("?")
+            );
+            let text = format!("{} ORDER BY {order}", self.candidates_from(&head));
+            let (before, after) = keys;
+            let mut values = before;
+            values.extend([self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()]);
+            values.extend(types.iter().cloned());
+            values.extend(left.iter().cloned());
+            values.extend(after);
+            values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
+            values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
+            values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
+            values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
+            rows.extend(self.load::<CandidateRow>(&text, &values)?);
+        }
         self.with_kinds(rows)
+    }
+
+    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {
+        self.hold_free_rows(triggers)
     }
 
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
@@ -383,6 +397,9 @@ impl TriggerRows for SqlSession<'_, '_> {
             "CN_TRIGGER_OPTIONS",
             "CN_RECURRENCES",
             "CN_JOB_POLICIES",
+            "CN_JOB_MARKS",
+            "CN_TAGS",
+            "CN_CONTINUATIONS",
             "CN_JOB_VERSIONS",
             "CN_ORPHANS",
             "TRIGGERS",
@@ -404,14 +421,4 @@ fn whole_rows() -> String {
          FROM {{p}}TRIGGERS t{KINDS}{INTERVALS}{RECURRENCES}{} WHERE",
         options("t")
     )
-}
-
-/// Whether a trigger runs work again, and so may have a recovery row.
-fn is_rerun(trigger: &TriggerKey) -> bool {
-    [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&trigger.group())
-}
-
-/// States as a list of literals; they are ours, so nothing needs quoting.
-fn quoted(states: impl Iterator<Item = TriggerState>) -> String {
-    states.map(|state| format!("'{}'", state.name())).collect::<Vec<_>>().join(", ")
 }

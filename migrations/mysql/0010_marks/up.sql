@@ -1,0 +1,25 @@
+-- What people and other systems know jobs by (CN_JOB_MARKS), and the tags among it once more (CN_TAGS), to be found by.
+-- The type of the job says which job marks were given to.
+-- {p} is the table prefix, {i} the prefix without a schema.
+
+CREATE TABLE IF NOT EXISTS {p}CN_JOB_MARKS (
+    SCHED_NAME VARCHAR(120) NOT NULL,
+    JOB_NAME VARCHAR(190) NOT NULL,
+    JOB_GROUP VARCHAR(190) NOT NULL,
+    JOB_TYPE VARCHAR(250) NOT NULL,
+    BIZ_KEY VARCHAR(190),
+    OWNER VARCHAR(190),
+    MARKS TEXT NOT NULL,
+    PRIMARY KEY (SCHED_NAME, JOB_NAME, JOB_GROUP),
+    KEY IDX_{i}CN_M_B (SCHED_NAME, BIZ_KEY),
+    KEY IDX_{i}CN_M_O (SCHED_NAME, OWNER)
+) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS {p}CN_TAGS (
+    SCHED_NAME VARCHAR(120) NOT NULL,
+    TAG VARCHAR(100) NOT NULL,
+    JOB_NAME VARCHAR(190) NOT NULL,
+    JOB_GROUP VARCHAR(190) NOT NULL,
+    PRIMARY KEY (SCHED_NAME, TAG, JOB_NAME, JOB_GROUP),
+    KEY IDX_{i}CN_G_J (SCHED_NAME, JOB_NAME, JOB_GROUP)
+) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

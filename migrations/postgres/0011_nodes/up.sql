@@ -1,0 +1,33 @@
+-- What the nodes say of themselves (CN_NODES), written with each check-in: who and where they are, how their machines and
+-- their workers are doing. Loads are thousandths of all processors, memory is in bytes; what is not known is NULL.
+-- {p} is the table prefix, {i} the prefix without a schema.
+
+CREATE TABLE IF NOT EXISTS {p}CN_NODES (
+    SCHED_NAME VARCHAR(120) NOT NULL,
+    INSTANCE_NAME VARCHAR(200) NOT NULL,
+    NODE_NAME VARCHAR(200) NOT NULL,
+    DISPLAY_NAME VARCHAR(200) NOT NULL,
+    APPLICATION VARCHAR(120) NOT NULL,
+    APP_VERSION VARCHAR(120),
+    LIBRARY_VERSION VARCHAR(60) NOT NULL,
+    LABELS TEXT NOT NULL,
+    NODE_ROLE VARCHAR(16) NOT NULL,
+    ACTIVITY VARCHAR(16) NOT NULL,
+    HOST_NAME VARCHAR(255),
+    IP_ADDRESS VARCHAR(60),
+    PID BIGINT NOT NULL,
+    POOL_SIZE BIGINT NOT NULL,
+    FREE_WORKERS BIGINT NOT NULL,
+    RUNNING BIGINT NOT NULL,
+    CORES BIGINT,
+    HOST_CPU BIGINT,
+    PROCESS_CPU BIGINT,
+    MEMORY_TOTAL BIGINT,
+    MEMORY_USED BIGINT,
+    PROCESS_MEMORY BIGINT,
+    MEMORY_LIMIT BIGINT,
+    THREADS BIGINT,
+    STARTED_MS BIGINT NOT NULL,
+    SEEN_MS BIGINT NOT NULL,
+    PRIMARY KEY (SCHED_NAME, INSTANCE_NAME)
+);

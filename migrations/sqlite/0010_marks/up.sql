@@ -1,0 +1,28 @@
+-- What people and other systems know jobs by (CN_JOB_MARKS), and the tags among it once more (CN_TAGS), to be found by.
+-- The type of the job says which job marks were given to.
+-- {p} is the table prefix, {i} the prefix without a schema.
+
+CREATE TABLE IF NOT EXISTS {p}CN_JOB_MARKS (
+    SCHED_NAME TEXT NOT NULL,
+    JOB_NAME TEXT NOT NULL,
+    JOB_GROUP TEXT NOT NULL,
+    JOB_TYPE TEXT NOT NULL,
+    BIZ_KEY TEXT,
+    OWNER TEXT,
+    MARKS TEXT NOT NULL,
+    PRIMARY KEY (SCHED_NAME, JOB_NAME, JOB_GROUP)
+);
+
+CREATE TABLE IF NOT EXISTS {p}CN_TAGS (
+    SCHED_NAME TEXT NOT NULL,
+    TAG TEXT NOT NULL,
+    JOB_NAME TEXT NOT NULL,
+    JOB_GROUP TEXT NOT NULL,
+    PRIMARY KEY (SCHED_NAME, TAG, JOB_NAME, JOB_GROUP)
+);
+
+CREATE INDEX IF NOT EXISTS IDX_{i}CN_M_B ON {p}CN_JOB_MARKS (SCHED_NAME, BIZ_KEY);
+
+CREATE INDEX IF NOT EXISTS IDX_{i}CN_M_O ON {p}CN_JOB_MARKS (SCHED_NAME, OWNER);
+
+CREATE INDEX IF NOT EXISTS IDX_{i}CN_G_J ON {p}CN_TAGS (SCHED_NAME, JOB_NAME, JOB_GROUP);

@@ -1,0 +1,33 @@
+-- What the nodes say of themselves (CN_NODES), written with each check-in: who and where they are, how their machines and
+-- their workers are doing. Loads are thousandths of all processors, memory is in bytes; what is not known is NULL.
+-- {p} is the table prefix, {i} the prefix without a schema.
+
+CREATE TABLE IF NOT EXISTS {p}CN_NODES (
+    SCHED_NAME TEXT NOT NULL,
+    INSTANCE_NAME TEXT NOT NULL,
+    NODE_NAME TEXT NOT NULL,
+    DISPLAY_NAME TEXT NOT NULL,
+    APPLICATION TEXT NOT NULL,
+    APP_VERSION TEXT,
+    LIBRARY_VERSION TEXT NOT NULL,
+    LABELS TEXT NOT NULL,
+    NODE_ROLE TEXT NOT NULL,
+    ACTIVITY TEXT NOT NULL,
+    HOST_NAME TEXT,
+    IP_ADDRESS TEXT,
+    PID INTEGER NOT NULL,
+    POOL_SIZE INTEGER NOT NULL,
+    FREE_WORKERS INTEGER NOT NULL,
+    RUNNING INTEGER NOT NULL,
+    CORES INTEGER,
+    HOST_CPU INTEGER,
+    PROCESS_CPU INTEGER,
+    MEMORY_TOTAL INTEGER,
+    MEMORY_USED INTEGER,
+    PROCESS_MEMORY INTEGER,
+    MEMORY_LIMIT INTEGER,
+    THREADS INTEGER,
+    STARTED_MS INTEGER NOT NULL,
+    SEEN_MS INTEGER NOT NULL,
+    PRIMARY KEY (SCHED_NAME, INSTANCE_NAME)
+);

@@ -1,0 +1,90 @@
+//! `Alarm`: a condition that a person should know of, raised once and cleared once.
+
+use crate::key::JobKey;
+use std::fmt;
+
+/// What an alarm is about. The thresholds are the settings `carnelian.alarm.*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum AlarmKind {
+    /// So many triggers have been overdue for so long: there are too few workers, or nobody fires.
+    OverdueTriggers,
+    /// Runs died with their nodes, or fell silent.
+    DeadExecutions,
+    /// This node's check-ins have failed several times in a row: its peers may soon take it for dead.
+    CheckinFailures,
+    /// The heartbeats of this node's runs have failed several times in a row: its peers may soon take them for dead.
+    HeartbeatFailures,
+    /// Runs of this node make no progress.
+    StuckFires,
+    /// No living node can run some jobs.
+    OrphanedJobs,
+    /// Fewer nodes are alive than there should be.
+    TooFewNodes,
+    /// This node's clock and the database's are too far from each other.
+    ClockSkew,
+}
+
+impl AlarmKind {
+    /// All of them.
+    pub const ALL: [AlarmKind; 8] = [
+        Self::OverdueTriggers,
+        Self::DeadExecutions,
+        Self::CheckinFailures,
+        Self::HeartbeatFailures,
+        Self::StuckFires,
+        Self::OrphanedJobs,
+        Self::TooFewNodes,
+        Self::ClockSkew,
+    ];
+
+    /// The word used in logs, in JSON and as the metric label.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OverdueTriggers => "overdue_triggers",
+            Self::DeadExecutions => "dead_executions",
+            Self::CheckinFailures => "checkin_failures",
+            Self::HeartbeatFailures => "heartbeat_failures",
+            Self::StuckFires => "stuck_fires",
+            Self::OrphanedJobs => "orphaned_jobs",
+            Self::TooFewNodes => "too_few_nodes",
+            Self::ClockSkew => "clock_skew",
+        }
+    }
+}
+
+impl fmt::Display for AlarmKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An alarm that was raised or cleared.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Alarm {
+    /// What it is about.
+    pub kind: AlarmKind,
+    /// Raised, or else cleared.
+    pub is_raised: bool,
+    /// What was measured last: triggers, runs, failures in a row, jobs, nodes, or seconds of skew. None if that is not
+    /// this node's business any longer.
+    pub value: Option<f64>,
+    /// The threshold of the settings, in the same unit; none if the alarm was cleared since there is no threshold any
+    /// longer.
+    pub limit: Option<f64>,
+    /// In words.
+    pub detail: String,
+    /// The jobs that it is about, where that is known; a hundred at most.
+    pub jobs: Vec<AlarmJob>,
+}
+
+/// A job that an alarm is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AlarmJob {
+    /// The job.
+    pub job: JobKey,
+    /// Who is responsible for it, if its definition says so.
+    pub owner: Option<String>,
+}

@@ -1,0 +1,84 @@
+//! `job follow`, `job unfollow`: which jobs follow the runs of others; and how that is shown.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+use crate::{job, value};
+use carnelian::store::JobStore;
+use carnelian::{Continuation, Error, JobKey, On};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::{Value, json};
+
+#[derive(Args)]
+pub struct Follow {
+    /// The job whose runs are followed
+    pub parent: JobKey,
+    /// The job that runs after them; it must be durable
+    pub child: JobKey,
+    /// After which ends; `any` also after a run that was cancelled
+    #[arg(long, value_name = "OUTCOME", default_value = "success", value_parser = outcome())]
+    pub on: On,
+    /// One entry of data for the child's runs after this parent; may be repeated
+    #[arg(long, value_name = "K=V", value_parser = value::entry)]
+    pub data: Vec<(String, String)>,
+    /// Also if the jobs then follow each other in a circle, and may run for ever
+    #[arg(long)]
+    pub allow_cycle: bool,
+}
+
+fn outcome() -> impl TypedValueParser<Value = On> {
+    PossibleValuesParser::new(On::ALL.map(On::name)).map(|name| name.parse().unwrap_or_default())
+}
+
+/// Lets the child follow the parent.
+pub fn follow(store: &JobStore, output: Output, args: &Follow) -> Outcome {
+    let Follow { parent, child, on, data, allow_cycle } = args;
+    let continuation = Continuation::new(parent.clone(), child.clone()).on(*on).data_map(value::data_map(data));
+    store.follow(&continuation.allow_cycle(*allow_cycle))?;
+    output.done(
+        json!({"parent": parent.to_string(), "child": child.to_string(), "on": on.name()}),
+        &format!("{child} follows {parent} on {on}"),
+    )
+}
+
+/// Lets the child follow the parent no longer.
+pub fn unfollow(store: &JobStore, output: Output, parent: &JobKey, child: &JobKey) -> Outcome {
+    if !store.unfollow(parent, child)? {
+        return Err(Failure::Refused(format!("job `{child}` does not follow `{parent}`")));
+    }
+    output.done(
+        json!({"parent": parent.to_string(), "child": child.to_string(), "deleted": true}),
+        &format!("{child} follows {parent} no longer"),
+    )
+}
+
+/// The children of a job; none if they cannot be read, which is said where they are asked for alone.
+pub fn children(store: &JobStore, parent: &JobKey) -> Outcome<Vec<Continuation>> {
+    readable(store.children_of(parent))
+}
+
+/// The parents of a job, likewise.
+pub fn parents(store: &JobStore, child: &JobKey) -> Outcome<Vec<Continuation>> {
+    readable(store.parents_of(child))
+}
+
+/// Which jobs follow which, likewise.
+pub fn all(store: &JobStore) -> Outcome<Vec<Continuation>> {
+    readable(store.continuations())
+}
+
+fn readable(found: carnelian::Result<Vec<Continuation>>) -> Outcome<Vec<Continuation>> {
+    match found {
+        Err(error @ Error::Unreadable { .. }) => {
+            crate::output::complain(&format!("warning: {error}"));
+            Ok(Vec::new())
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Continuations as JSON, each with the key of the job at its other end.
+pub fn as_json<'a>(found: impl Iterator<Item = &'a Continuation>, end: fn(&Continuation) -> &JobKey) -> Value {
+    let one = |c: &Continuation| json!({"job": end(c).to_string(), "on": c.follows_on().name(), "data": job::data(c.passed_data())});
+    Value::Array(found.map(one).collect())
+}

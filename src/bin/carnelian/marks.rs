@@ -1,0 +1,106 @@
+//! What a job is known by on the command line: given to it, looked for by it, shown.
+
+use crate::value;
+use carnelian::{GroupMatcher, JobDetail, JobFilter, JobMarks};
+use clap::Args;
+use serde_json::{Value, json};
+
+// What people and other systems know a job by; as a doc comment it would be the help of the command.
+#[derive(Args)]
+pub struct MarkFlags {
+    /// What the business calls the work, such as the number of an order
+    #[arg(long, value_name = "KEY")]
+    pub biz_key: Option<String>,
+    /// A name for people
+    #[arg(long, value_name = "TEXT")]
+    pub name: Option<String>,
+    /// Who is responsible
+    #[arg(long, value_name = "WHO")]
+    pub owner: Option<String>,
+    /// A word to find the job by; may be repeated
+    #[arg(long, value_name = "TAG")]
+    pub tag: Vec<String>,
+    /// One entry of whatever else is to be known of the job; may be repeated
+    #[arg(long, value_name = "K=V", value_parser = value::entry)]
+    pub meta: Vec<(String, String)>,
+}
+
+impl MarkFlags {
+    pub fn marks(&self) -> JobMarks {
+        let mut marks = JobMarks::new();
+        if let Some(key) = &self.biz_key {
+            marks = marks.biz_key(key);
+        }
+        if let Some(name) = &self.name {
+            marks = marks.name(name);
+        }
+        if let Some(owner) = &self.owner {
+            marks = marks.owner(owner);
+        }
+        marks = self.tag.iter().fold(marks, JobMarks::tag);
+        self.meta.iter().fold(marks, |marks, (key, value)| marks.metadata(key, value))
+    }
+}
+
+// Which are listed; as a doc comment it would be the help of the command.
+#[derive(Args)]
+pub struct Filter {
+    /// Only this group
+    #[arg(long, value_name = "GROUP")]
+    pub group: Option<String>,
+    /// Only of jobs with this business key
+    #[arg(long, value_name = "KEY")]
+    pub biz_key: Option<String>,
+    /// Only of jobs of this owner
+    #[arg(long, value_name = "WHO")]
+    pub owner: Option<String>,
+    /// Only of jobs with this tag; repeated: with all of them
+    #[arg(long, value_name = "TAG")]
+    pub tag: Vec<String>,
+}
+
+impl Filter {
+    pub fn filter(&self) -> JobFilter {
+        let mut filter = JobFilter::new();
+        if let Some(group) = &self.group {
+            filter = filter.groups(GroupMatcher::equals(group));
+        }
+        if let Some(key) = &self.biz_key {
+            filter = filter.biz_key(key);
+        }
+        if let Some(owner) = &self.owner {
+            filter = filter.owner(owner);
+        }
+        self.tag.iter().fold(filter, JobFilter::tag)
+    }
+}
+
+/// The marks as entries of a JSON document.
+pub fn entries(job: &JobDetail) -> [(&'static str, Value); 5] {
+    let marks = job.marks();
+    [
+        ("biz_key", json!(marks.get_biz_key())),
+        ("name", json!(marks.get_name())),
+        ("owner", json!(marks.get_owner())),
+        ("tags", json!(marks.tags().collect::<Vec<_>>())),
+        ("metadata", json!(marks.get_metadata())),
+    ]
+}
+
+/// The marks as lines for people.
+pub fn lines(job: &JobDetail) -> Vec<(&'static str, Option<String>)> {
+    let marks = job.marks();
+    let mut shown = vec![
+        ("name", marks.get_name().map(str::to_owned)),
+        ("business key", marks.get_biz_key().map(str::to_owned)),
+        ("owner", marks.get_owner().map(str::to_owned)),
+        ("tags", Some(tags(job)).filter(|tags| !tags.is_empty())),
+    ];
+    shown.extend(marks.get_metadata().iter().map(|(key, value)| ("metadata", Some(format!("{key} = {value}")))));
+    shown
+}
+
+/// The tags in one cell of a table.
+pub fn tags(job: &JobDetail) -> String {
+    job.marks().tags().collect::<Vec<_>>().join(" ")
+}

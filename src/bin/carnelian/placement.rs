@@ -1,0 +1,237 @@
+//! `drain`, `undrain`, `blacklist`, `limit`: which nodes take no work, and how much of a group runs at a time; and the
+//! options that say where a job may run.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, table, time};
+use crate::value;
+use carnelian::store::row::{BarKind, BarRow, LimitRow};
+use carnelian::store::{BlacklistEntry, JobStore};
+use carnelian::{LabelRule, Placement};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Who did it, if nobody says who.
+const WHO: &str = "carnelian";
+
+// On which nodes a job may run; as a doc comment it would be the help of the command.
+#[derive(Args, Default)]
+pub struct PlacementFlags {
+    /// Runs on this node only, by its instance id or node name; may be repeated. Not beside nodes of Quartz, unless --force
+    #[arg(long, value_name = "NODE")]
+    pub allow_node: Vec<String>,
+    /// Runs only on nodes with this label: `gpu`, `zone=eu`, `!spot`, `!zone=us`; may be repeated. Not beside nodes of
+    /// Quartz, unless --force
+    #[arg(long, value_name = "RULE")]
+    pub require_label: Vec<LabelRule>,
+    /// Runs elsewhere only if this node is not alive or may not run it, or the fire is late. Not beside nodes of Quartz,
+    /// unless --force
+    #[arg(long, value_name = "NODE")]
+    pub prefer_node: Option<String>,
+    /// With --prefer-node: how late [default: one check-in interval]
+    #[arg(long, value_name = "DUR", requires = "prefer_node", value_parser = value::duration)]
+    pub prefer_grace: Option<Duration>,
+}
+
+#[derive(Args)]
+pub struct Drain {
+    /// Its instance id or node name
+    pub node: String,
+    /// What it runs is asked to stop; otherwise it goes on
+    #[arg(long)]
+    pub stop: bool,
+    /// Who does it, for people
+    #[arg(long, value_name = "TEXT", default_value = WHO)]
+    pub who: String,
+}
+
+#[derive(Subcommand)]
+pub enum BlacklistCommand {
+    /// The node takes no work from its next check-in on; what it runs goes on
+    Add {
+        /// Its instance id or node name
+        node: String,
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+        /// For how long [default: until it is removed]
+        #[arg(long = "for", value_name = "DUR", value_parser = value::duration)]
+        lasting: Option<Duration>,
+        /// Who does it, for people
+        #[arg(long, value_name = "TEXT", default_value = WHO)]
+        who: String,
+    },
+    /// The node takes work again; exit code 1 if it is not there
+    Remove { node: String },
+    /// The nodes that take no work: on the blacklist, or drained
+    List,
+}
+
+#[derive(Subcommand)]
+pub enum LimitCommand {
+    /// At most so many runs of the jobs of a group
+    Set {
+        /// The group of the jobs
+        group: String,
+        /// On each node
+        #[arg(long, value_name = "N", required_unless_present = "per_cluster")]
+        per_node: Option<u32>,
+        /// In the cluster
+        #[arg(long, value_name = "N")]
+        per_cluster: Option<u32>,
+        /// Who does it, for people
+        #[arg(long, value_name = "TEXT", default_value = WHO)]
+        who: String,
+    },
+    /// As many runs of the group as there are workers; exit code 1 if there is no limit
+    Remove { group: String },
+    /// All limits
+    List,
+}
+
+/// The placement that the options describe.
+pub fn placement(flags: &PlacementFlags) -> Placement {
+    let mut placement = Placement::new();
+    for node in &flags.allow_node {
+        placement = placement.allow_node(node);
+    }
+    for rule in &flags.require_label {
+        placement = placement.require_label(rule.clone());
+    }
+    if let Some(node) = &flags.prefer_node {
+        placement = placement.prefer_node(node);
+    }
+    match flags.prefer_grace {
+        Some(grace) => placement.prefer_grace(grace),
+        None => placement,
+    }
+}
+
+/// Has a node take no work.
+pub fn drain(store: &JobStore, output: Output, options: &Drain) -> Outcome {
+    let Drain { node, stop, who } = options;
+    store.drain(node, *stop, who)?;
+    let runs = if *stop { "is asked to stop" } else { "goes on" };
+    output.done(
+        json!({"node": node, "drained": true, "stop": stop}),
+        &format!("{node} takes no work from its next check-in on; what it runs {runs}"),
+    )
+}
+
+/// Ends a drain; exit code 1 if there is none.
+pub fn undrain(store: &JobStore, output: Output, node: &str) -> Outcome {
+    let ended = store.undrain(node)?;
+    let text = match ended {
+        true => format!("{node} takes work again from its next check-in on"),
+        false => format!("{node} is not drained"),
+    };
+    answer(output, json!({"node": node, "drained": false, "was_drained": ended}), &text, ended)
+}
+
+/// Runs one of the `blacklist` commands.
+pub fn blacklist(store: &JobStore, output: Output, command: &BlacklistCommand) -> Outcome {
+    match command {
+        BlacklistCommand::Add { node, reason, lasting, who } => {
+            let mut entry = BlacklistEntry::new(node);
+            if let Some(reason) = reason {
+                entry = entry.reason(reason);
+            }
+            if let Some(lasting) = lasting {
+                entry = entry.lasting(*lasting);
+            }
+            store.blacklist(&entry, who)?;
+            let text = format!("{node} is on the blacklist: it takes no work from its next check-in on");
+            output.done(json!({"node": node, "blacklisted": true}), &text)
+        }
+        BlacklistCommand::Remove { node } => {
+            let removed = store.unblacklist(node)?;
+            let text = match removed {
+                true => format!("{node} is off the blacklist: it takes work from its next check-in on"),
+                false => format!("{node} is not on the blacklist"),
+            };
+            answer(output, json!({"node": node, "blacklisted": false, "was_there": removed}), &text, removed)
+        }
+        BlacklistCommand::List => list_bars(store, output),
+    }
+}
+
+/// Runs one of the `limit` commands.
+pub fn limit(store: &JobStore, output: Output, command: &LimitCommand) -> Outcome {
+    match command {
+        LimitCommand::Set { group, per_node, per_cluster, who } => {
+            store.set_group_limit(group, *per_node, *per_cluster, who)?;
+            let text = format!("group {group} is limited, on each node from its next check-in on");
+            output.done(json!({"group": group, "per_node": per_node, "per_cluster": per_cluster}), &text)
+        }
+        LimitCommand::Remove { group } => {
+            let removed = store.remove_group_limit(group)?;
+            let text = match removed {
+                true => format!("group {group} is not limited any longer"),
+                false => format!("group {group} has no limit"),
+            };
+            answer(output, json!({"group": group, "removed": removed}), &text, removed)
+        }
+        LimitCommand::List => list_limits(store, output),
+    }
+}
+
+fn answer(output: Output, document: Value, text: &str, yes: bool) -> Outcome {
+    output.done(document, text)?;
+    if yes { Ok(()) } else { Err(Failure::No) }
+}
+
+fn list_bars(store: &JobStore, output: Output) -> Outcome {
+    let now_ms = store.now_ms()?;
+    let bars = store.bars()?;
+    let is_over = |bar: &BarRow| bar.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
+    let document = bars.iter().map(|bar| {
+        json!({
+            "node": bar.node,
+            "kind": bar.kind.name(),
+            "stop": bar.kind == BarKind::DrainAndStop,
+            "reason": bar.reason,
+            "who": bar.who,
+            "until_ms": bar.until_ms,
+            "made_ms": bar.made_ms,
+            "is_over": is_over(bar),
+        })
+    });
+    output.answer(Value::Array(document.collect()), || {
+        if bars.is_empty() {
+            return "every node takes work\n".to_owned();
+        }
+        let row = |bar: &BarRow| {
+            let until = match bar.until_ms {
+                Some(until_ms) if is_over(bar) => format!("over since {}", time(Some(until_ms))),
+                until_ms => time(until_ms),
+            };
+            let reason = bar.reason.clone().unwrap_or_default();
+            vec![bar.node.clone(), bar.kind.name().to_owned(), bar.who.clone(), time(Some(bar.made_ms)), until, reason]
+        };
+        table(&["NODE", "KIND", "BY", "SINCE", "UNTIL", "REASON"], &bars.iter().map(row).collect::<Vec<_>>())
+    })
+}
+
+fn list_limits(store: &JobStore, output: Output) -> Outcome {
+    let limits = store.group_limits()?;
+    let document = limits.iter().map(|limit| {
+        json!({
+            "group": limit.group,
+            "per_node": limit.per_node,
+            "per_cluster": limit.per_cluster,
+            "who": limit.who,
+            "made_ms": limit.made_ms,
+        })
+    });
+    output.answer(Value::Array(document.collect()), || {
+        if limits.is_empty() {
+            return "no group is limited\n".to_owned();
+        }
+        let number = |number: Option<u32>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        let row = |limit: &LimitRow| {
+            let numbers = (number(limit.per_node), number(limit.per_cluster));
+            vec![limit.group.clone(), numbers.0, numbers.1, limit.who.clone(), time(Some(limit.made_ms))]
+        };
+        table(&["GROUP", "PER NODE", "PER CLUSTER", "BY", "SINCE"], &limits.iter().map(row).collect::<Vec<_>>())
+    })
+}

@@ -1,0 +1,186 @@
+//! `Continuation`: a job that follows the runs of another.
+
+use crate::data_map::{DataValue, JobDataMap};
+use crate::error::{Error, Result};
+use crate::job::FireOutcome;
+use crate::key::JobKey;
+use std::fmt;
+use std::str::FromStr;
+
+/// After which ends of its parent's runs a child runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum On {
+    /// The run has [succeeded](FireOutcome::Succeeded).
+    #[default]
+    Success,
+    /// The run has failed, for good: it [failed](FireOutcome::Failed) or [timed out](FireOutcome::TimedOut) and is not tried
+    /// again, was [interrupted](FireOutcome::Interrupted) and goes on nowhere, or was [lost](FireOutcome::Lost) and is not
+    /// recovered.
+    Failure,
+    /// Either of them, and when somebody has [cancelled](FireOutcome::Cancelled) the run.
+    Any,
+}
+
+impl On {
+    /// All of them.
+    pub const ALL: [On; 3] = [On::Success, On::Failure, On::Any];
+
+    /// The word for it: `success`, `failure`, `any`.
+    pub fn name(self) -> &'static str {
+        match self {
+            On::Success => "success",
+            On::Failure => "failure",
+            On::Any => "any",
+        }
+    }
+}
+
+impl fmt::Display for On {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for On {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|on| on.name() == name);
+        found.ok_or_else(|| Error::invalid("outcome to follow on", name, "expected success, failure or any"))
+    }
+}
+
+/// That a job, the child, runs after runs of another, the parent: once for each that ends so.
+///
+/// Both are stored jobs, and the child is durable. A job has any number of children up to
+/// [`MAX_CHILDREN`](crate::store::MAX_CHILDREN), and any number of parents: it runs after each run of any of them.
+///
+/// ```
+/// use carnelian::{Continuation, JobDetail, JobKey, On, Scheduler};
+///
+/// let scheduler = Scheduler::builder().build()?;
+/// for name in ["import", "report", "alarm"] {
+///     scheduler.add_job(&JobDetail::builder(JobKey::named(name), name).durable(true).build()?, false)?;
+/// }
+/// let import = || JobKey::named("import");
+/// scheduler.follow(&Continuation::new(import(), JobKey::named("report")))?;
+/// scheduler.follow(&Continuation::new(import(), JobKey::named("alarm")).on(On::Failure).data("channel", "ops"))?;
+/// assert_eq!(scheduler.children_of(&import())?.len(), 2);
+/// // A circle is an oversight more often than not.
+/// assert!(scheduler.follow(&Continuation::new(JobKey::named("report"), import())).is_err());
+/// # Ok::<(), carnelian::Error>(())
+/// ```
+#[doc(alias = "JobChainingJobListener")]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Continuation {
+    pub(crate) parent: JobKey,
+    pub(crate) child: JobKey,
+    pub(crate) on: On,
+    pub(crate) data: JobDataMap,
+    pub(crate) allows_cycle: bool,
+}
+
+impl Continuation {
+    /// That `child` runs after each run of `parent` that has succeeded.
+    pub fn new(parent: JobKey, child: JobKey) -> Self {
+        Self { parent, child, on: On::Success, data: JobDataMap::new(), allows_cycle: false }
+    }
+
+    /// After which ends. Default: [`On::Success`].
+    #[must_use]
+    pub fn on(mut self, on: On) -> Self {
+        self.on = on;
+        self
+    }
+
+    /// One entry of data for the child's runs after this parent: as data of a trigger they go over those of the job.
+    #[must_use]
+    pub fn data(mut self, key: impl Into<String>, value: impl Into<DataValue>) -> Self {
+        self.data.put(key, value);
+        self
+    }
+
+    /// The data for the child's runs after this parent. Default: none.
+    #[must_use]
+    pub fn data_map(mut self, data: JobDataMap) -> Self {
+        self.data = data;
+        self
+    }
+
+    /// Whether this may make a job follow itself, at once or through others: it is refused otherwise. Such jobs run for ever,
+    /// or until one of them ends otherwise.
+    #[must_use]
+    pub fn allow_cycle(mut self, yes: bool) -> Self {
+        self.allows_cycle = yes;
+        self
+    }
+
+    /// The job that is followed.
+    pub fn parent(&self) -> &JobKey {
+        &self.parent
+    }
+
+    /// The job that follows.
+    pub fn child(&self) -> &JobKey {
+        &self.child
+    }
+
+    /// After which ends it follows.
+    pub fn follows_on(&self) -> On {
+        self.on
+    }
+
+    /// What is passed on to its runs.
+    pub fn passed_data(&self) -> &JobDataMap {
+        &self.data
+    }
+}
+
+/// The run that a run follows; see [`JobContext::parent`](crate::JobContext::parent).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Parent {
+    /// The fire.
+    pub fire_id: String,
+    /// Its job.
+    pub job: JobKey,
+    /// What became of it.
+    pub outcome: FireOutcome,
+    /// What its job [left as its result](crate::JobContext::set_result).
+    pub result: Option<String>,
+}
+
+impl Parent {
+    /// The key in the trigger's data of [`Parent::fire_id`].
+    pub const FIRE_ID: &'static str = "CARNELIAN_PARENT_FIRE_ID";
+    /// The key in the trigger's data of the name of [`Parent::job`].
+    pub const JOB_NAME: &'static str = "CARNELIAN_PARENT_JOB_NAME";
+    /// The key in the trigger's data of the group of [`Parent::job`].
+    pub const JOB_GROUP: &'static str = "CARNELIAN_PARENT_JOB_GROUP";
+    /// The key in the trigger's data of the name of [`Parent::outcome`].
+    pub const OUTCOME: &'static str = "CARNELIAN_PARENT_OUTCOME";
+    /// The key in the trigger's data of [`Parent::result`]; absent without one.
+    pub const RESULT: &'static str = "CARNELIAN_PARENT_RESULT";
+
+    pub(crate) fn put_into(&self, data: &mut JobDataMap) {
+        data.put(Self::FIRE_ID, self.fire_id.as_str());
+        data.put(Self::JOB_NAME, self.job.name());
+        data.put(Self::JOB_GROUP, self.job.group());
+        data.put(Self::OUTCOME, self.outcome.name());
+        data.remove(Self::RESULT);
+        if let Some(result) = &self.result {
+            data.put(Self::RESULT, result.as_str());
+        }
+    }
+
+    /// The parent that a trigger's data name; none if that trigger was not stored for a child.
+    pub fn of(data: &JobDataMap) -> Option<Self> {
+        Some(Self {
+            fire_id: data.text(Self::FIRE_ID)?.to_owned(),
+            job: JobKey::new(data.text(Self::JOB_GROUP)?, data.text(Self::JOB_NAME)?),
+            outcome: FireOutcome::from_name(data.text(Self::OUTCOME)?)?,
+            result: data.text(Self::RESULT).map(str::to_owned),
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! `JobFilter`: which jobs are looked for, by their groups and by their marks.
+
+use super::marks::JobMarks;
+use crate::matcher::GroupMatcher;
+
+/// Which jobs, triggers or running fires are looked for; all by default. Each thing that is said narrows the search.
+///
+/// Triggers and fires are found by the marks of their jobs; groups are those of whatever is looked for. What is looked for
+/// by marks is found by indexes, without reading the jobs that have none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "it finds nothing by itself"]
+pub struct JobFilter {
+    groups: Option<GroupMatcher>,
+    pub(crate) biz_key: Option<String>,
+    pub(crate) owner: Option<String>,
+    pub(crate) tags: Vec<String>,
+}
+
+impl JobFilter {
+    /// All of them.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Only these groups.
+    pub fn groups(mut self, groups: GroupMatcher) -> Self {
+        self.groups = Some(groups);
+        self
+    }
+
+    /// Only jobs of this business key.
+    pub fn biz_key(mut self, key: impl Into<String>) -> Self {
+        self.biz_key = Some(key.into());
+        self
+    }
+
+    /// Only jobs of this owner.
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = Some(owner.into());
+        self
+    }
+
+    /// Only jobs with this tag; said again: with all of these.
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        let tag = tag.into();
+        if !self.tags.contains(&tag) {
+            self.tags.push(tag);
+        }
+        self
+    }
+
+    /// Whether anything but groups is asked for.
+    pub(crate) fn asks_for_marks(&self) -> bool {
+        self.biz_key.is_some() || self.owner.is_some() || !self.tags.is_empty()
+    }
+
+    pub(crate) fn takes_group(&self, group: &str) -> bool {
+        self.groups.as_ref().is_none_or(|groups| groups.matches(group))
+    }
+
+    /// Whether a job with these marks is looked for.
+    pub(crate) fn takes_marks(&self, marks: &JobMarks) -> bool {
+        self.biz_key.as_deref().is_none_or(|key| marks.get_biz_key() == Some(key))
+            && self.owner.as_deref().is_none_or(|owner| marks.get_owner() == Some(owner))
+            && self.tags.iter().all(|tag| marks.tags().any(|one| one == tag))
+    }
+}

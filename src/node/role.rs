@@ -1,0 +1,103 @@
+//! `NodeRole` and `NodeActivity`: what a node is there for, and what it is doing.
+
+use std::fmt;
+
+/// What a node is there for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeRole {
+    /// It runs jobs (`worker`).
+    #[default]
+    Worker,
+    /// It checks in and looks after the others, but runs no jobs (`observer`).
+    Observer,
+}
+
+impl NodeRole {
+    /// The word that stands for it in settings and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Worker => "worker",
+            Self::Observer => "observer",
+        }
+    }
+
+    /// The role of this word.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Worker, Self::Observer].into_iter().find(|role| role.name() == name)
+    }
+}
+
+impl fmt::Display for NodeRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a node said that it was doing, with its last check-in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeActivity {
+    /// It has registered, and is about to begin (`starting`).
+    #[default]
+    Starting,
+    /// It takes work (`firing`).
+    Firing,
+    /// It was told to stand by (`standby`).
+    Standby,
+    /// Another node fires, in active-passive mode (`passive`).
+    Passive,
+    /// It is an observer (`observing`).
+    Observing,
+    /// It is ending (`stopping`).
+    Stopping,
+}
+
+impl NodeActivity {
+    const ALL: [Self; 6] =
+        [Self::Starting, Self::Firing, Self::Standby, Self::Passive, Self::Observing, Self::Stopping];
+
+    /// The word that stands for it in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Firing => "firing",
+            Self::Standby => "standby",
+            Self::Passive => "passive",
+            Self::Observing => "observing",
+            Self::Stopping => "stopping",
+        }
+    }
+
+    /// The activity of this word.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|activity| activity.name() == name)
+    }
+}
+
+impl fmt::Display for NodeActivity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn activities_are_known_by_their_words() {
+        for activity in NodeActivity::ALL {
+            assert_eq!(NodeActivity::from_name(activity.name()), Some(activity));
+        }
+        assert_eq!(NodeActivity::from_name("asleep"), None);
+    }
+
+    #[test]
+    fn roles_are_known_by_their_words() {
+        for role in [NodeRole::Worker, NodeRole::Observer] {
+            assert_eq!(NodeRole::from_name(role.name()), Some(role));
+        }
+        assert_eq!(NodeRole::from_name("master"), None);
+    }
+}

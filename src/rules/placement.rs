@@ -1,0 +1,383 @@
+//! Placement: whether a node may take a fire of a job now, and why not.
+
+use crate::job::{LabelRule, Placement};
+use crate::node::{Labels, NodeInfo, NodeRole};
+use crate::store::row::{BarKind, BarRow, GroupRuns, LimitRow};
+use std::fmt;
+
+/// What a node says of itself, as far as placement asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeIdentity {
+    /// Its instance id.
+    pub instance: String,
+    /// The name of its machine or place (`carnelian.scheduler.nodeName`), if it is known.
+    pub node_name: Option<String>,
+    /// What sets it apart from others; none if that is not known.
+    pub labels: Option<Labels>,
+    /// Whether it runs jobs at all.
+    pub role: NodeRole,
+}
+
+impl NodeIdentity {
+    /// A node of which nothing but its instance id is known.
+    pub fn of_instance(instance: impl Into<String>) -> Self {
+        Self { instance: instance.into(), ..Self::default() }
+    }
+
+    /// A node that says this of itself.
+    pub fn of_info(instance: impl Into<String>, info: &NodeInfo) -> Self {
+        Self {
+            instance: instance.into(),
+            node_name: Some(info.node_name.clone()),
+            labels: Some(info.labels.clone()),
+            role: info.role,
+        }
+    }
+
+    /// Whether it is meant by this name: its instance id or its node name.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.instance == name || self.node_name.as_deref() == Some(name)
+    }
+}
+
+/// What the cluster was like when it was last looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterView {
+    /// Nodes that take no work.
+    pub bars: Vec<BarRow>,
+    /// How many runs of groups of jobs there may be.
+    pub limits: Vec<LimitRow>,
+    /// The living nodes.
+    pub alive: Vec<NodeIdentity>,
+    /// How long a fire waits for the node that its job prefers, unless the job says otherwise; milliseconds.
+    pub grace_ms: i64,
+}
+
+/// A fire that is to be taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    /// Where its job may run.
+    pub placement: Option<&'a Placement>,
+    /// The group of its job.
+    pub group: &'a str,
+    /// When it is due, epoch milliseconds.
+    pub due_ms: i64,
+}
+
+/// Why a node may not take a fire now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// It is an observer.
+    Observer,
+    /// It is drained.
+    Drained {
+        /// The name it is drained under.
+        node: String,
+        /// Who did it.
+        who: String,
+        /// Whether its runs are stopped too.
+        stops: bool,
+    },
+    /// It is on the blacklist.
+    Blacklisted {
+        /// The name it is there under.
+        node: String,
+        /// Who did it.
+        who: String,
+        /// Why.
+        reason: Option<String>,
+        /// Until when, epoch milliseconds.
+        until_ms: Option<i64>,
+    },
+    /// The job allows others only.
+    NotAllowed {
+        /// Those.
+        allowed: Vec<String>,
+    },
+    /// Something that the job asks of labels is not so, or is not known to be.
+    Label {
+        /// What.
+        rule: LabelRule,
+    },
+    /// The job prefers another, which is alive and may run it.
+    Prefers {
+        /// That.
+        node: String,
+        /// Until when this one waits, epoch milliseconds.
+        until_ms: i64,
+        /// How long a fire waits in all, milliseconds.
+        grace_ms: i64,
+    },
+    /// So many runs of the job's group as there may be on a node are there.
+    NodeFull {
+        /// The group.
+        group: String,
+        /// How many there may be.
+        limit: u32,
+    },
+    /// So many runs of the job's group as there may be in the cluster are there.
+    ClusterFull {
+        /// The group.
+        group: String,
+        /// How many there may be.
+        limit: u32,
+    },
+}
+
+/// Whether a node may take a fire.
+pub type Verdict = Result<(), Refusal>;
+
+/// Whether `node` may take `work` now, while `runs` are running of limited groups (LT-80).
+pub fn decide(work: Work<'_>, node: &NodeIdentity, view: &ClusterView, runs: &[GroupRuns], now_ms: i64) -> Verdict {
+    takes_any(node, &view.bars, now_ms)?;
+    if let Some(placement) = work.placement {
+        may_run(placement, node)?;
+        prefers(placement, work.due_ms, node, view, now_ms)?;
+    }
+    has_room(work.group, &node.instance, &view.limits, runs)
+}
+
+/// Whether `node` takes any work at all.
+pub fn takes_any(node: &NodeIdentity, bars: &[BarRow], now_ms: i64) -> Verdict {
+    if node.role == NodeRole::Observer {
+        return Err(Refusal::Observer);
+    }
+    let in_force = |bar: &&BarRow| node.is_named(&bar.node) && bar.until_ms.is_none_or(|until_ms| now_ms < until_ms);
+    let bars: Vec<&BarRow> = bars.iter().filter(in_force).collect();
+    // What does most comes first: a drain may stop what runs.
+    let order = [BarKind::DrainAndStop, BarKind::Drain, BarKind::Blacklist];
+    match order.iter().find_map(|kind| bars.iter().find(|bar| bar.kind == *kind)) {
+        None => Ok(()),
+        Some(bar) if bar.kind == BarKind::Blacklist => Err(Refusal::Blacklisted {
+            node: bar.node.clone(),
+            who: bar.who.clone(),
+            reason: bar.reason.clone(),
+            until_ms: bar.until_ms,
+        }),
+        Some(bar) => Err(Refusal::Drained {
+            node: bar.node.clone(),
+            who: bar.who.clone(),
+            stops: bar.kind == BarKind::DrainAndStop,
+        }),
+    }
+}
+
+/// Whether the job may run on `node` whatever the time.
+fn may_run(placement: &Placement, node: &NodeIdentity) -> Verdict {
+    if placement.allowed().next().is_some() && !placement.allowed().any(|name| node.is_named(name)) {
+        return Err(Refusal::NotAllowed { allowed: placement.allowed().map(str::to_owned).collect() });
+    }
+    let holds = |rule: &LabelRule| node.labels.as_ref().is_some_and(|labels| rule.holds_for(labels));
+    match placement.labels().find(|rule| !holds(rule)) {
+        Some(rule) => Err(Refusal::Label { rule: rule.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Whether another node goes before `node`.
+fn prefers(placement: &Placement, due_ms: i64, node: &NodeIdentity, view: &ClusterView, now_ms: i64) -> Verdict {
+    let Some(preferred) = placement.preferred().filter(|name| !node.is_named(name)) else { return Ok(()) };
+    let goes_before = |other: &NodeIdentity| {
+        other.is_named(preferred) && takes_any(other, &view.bars, now_ms).is_ok() && may_run(placement, other).is_ok()
+    };
+    let grace_ms =
+        placement.grace().map_or(view.grace_ms, |grace| i64::try_from(grace.as_millis()).unwrap_or(i64::MAX));
+    let until_ms = due_ms.saturating_add(grace_ms);
+    if now_ms < until_ms && view.alive.iter().any(goes_before) {
+        return Err(Refusal::Prefers { node: preferred.to_owned(), until_ms, grace_ms });
+    }
+    Ok(())
+}
+
+/// Whether another run of the group may begin on the node.
+fn has_room(group: &str, instance: &str, limits: &[LimitRow], runs: &[GroupRuns]) -> Verdict {
+    let Some(limits) = limits.iter().find(|limit| limit.group == group) else { return Ok(()) };
+    let running = |takes: &dyn Fn(&GroupRuns) -> bool| {
+        let runs = runs.iter().filter(|runs| runs.group == group && takes(runs));
+        runs.fold(0_u32, |sum, runs| sum.saturating_add(runs.running))
+    };
+    if let Some(limit) = limits.per_node.filter(|limit| running(&|runs| runs.instance == instance) >= *limit) {
+        return Err(Refusal::NodeFull { group: group.to_owned(), limit });
+    }
+    match limits.per_cluster.filter(|limit| running(&|_| true) >= *limit) {
+        Some(limit) => Err(Refusal::ClusterFull { group: group.to_owned(), limit }),
+        None => Ok(()),
+    }
+}
+
+impl Refusal {
+    /// Whether it passes by itself, without somebody changing something.
+    pub fn is_for_now(&self) -> bool {
+        matches!(self, Refusal::Prefers { .. } | Refusal::NodeFull { .. } | Refusal::ClusterFull { .. })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Observer => f.write_str("it is an observer (carnelian.scheduler.role)"),
+            Refusal::Drained { node, who, stops } => {
+                let runs = if *stops { "; what runs there is stopped" } else { "" };
+                write!(f, "`{node}` is drained by {who}{runs}: `carnelian undrain {node}` ends that")
+            }
+            Refusal::Blacklisted { node, who, reason, until_ms } => {
+                write!(f, "`{node}` is on the blacklist by {who}")?;
+                if let Some(until) = until_ms.and_then(chrono::DateTime::from_timestamp_millis) {
+                    write!(f, " until {}", until.to_rfc3339_opts(chrono::SecondsFormat::Millis, true))?;
+                }
+                if let Some(reason) = reason {
+                    write!(f, " ({reason})")?;
+                }
+                Ok(())
+            }
+            Refusal::NotAllowed { allowed } => write!(f, "the job allows {} only", allowed.join(", ")),
+            Refusal::Label { rule } => write!(f, "the job asks for the label `{rule}`"),
+            Refusal::Prefers { node, until_ms, .. } => {
+                let until = chrono::DateTime::from_timestamp_millis(*until_ms).unwrap_or_default();
+                let until = until.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+                write!(f, "the job prefers `{node}`, which is alive; others wait until {until}")
+            }
+            Refusal::NodeFull { group, limit } => {
+                write!(f, "{limit} runs of group `{group}` are on it, as many as there may be on a node")
+            }
+            Refusal::ClusterFull { group, limit } => {
+                write!(f, "{limit} runs of group `{group}` are in the cluster, as many as there may be")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const NOW: i64 = 1_800_000_000_000;
+
+    fn node(instance: &str, name: &str, labels: &str) -> NodeIdentity {
+        let labels = Some(labels.parse().unwrap());
+        NodeIdentity { instance: instance.to_owned(), node_name: Some(name.to_owned()), labels, role: NodeRole::Worker }
+    }
+
+    fn bar(node: &str, kind: BarKind, until_ms: Option<i64>) -> BarRow {
+        let (reason, who) = (Some("disk".to_owned()), "ann".to_owned());
+        BarRow { node: node.to_owned(), kind, reason, who, until_ms, made_ms: NOW }
+    }
+
+    fn view(bars: &[BarRow]) -> ClusterView {
+        let alive = vec![node("i1", "a", "zone=eu,gpu=1"), node("i2", "b", "zone=us")];
+        let limit = |group: &str, per_node, per_cluster| LimitRow {
+            group: group.to_owned(),
+            per_node,
+            per_cluster,
+            who: "ann".to_owned(),
+            made_ms: NOW,
+        };
+        let limits =
+            vec![limit("per-node", Some(2), None), limit("per-cluster", None, Some(3)), limit("shut", None, Some(0))];
+        ClusterView { bars: bars.to_vec(), limits, alive, grace_ms: 15_000 }
+    }
+
+    fn why(
+        placement: &Placement,
+        group: &str,
+        due_ms: i64,
+        of: &NodeIdentity,
+        bars: &[BarRow],
+        runs: &[GroupRuns],
+    ) -> String {
+        let work = Work { placement: Some(placement), group, due_ms };
+        decide(work, of, &view(bars), runs, NOW).map_or_else(|why| why.to_string(), |()| "takes".to_owned())
+    }
+
+    /// LT-17, LT-60, LT-80: one function decides, and says why.
+    #[test]
+    fn who_may_take_what() {
+        let (a, b) = (node("i1", "a", "zone=eu,gpu=1"), node("i2", "b", "zone=us"));
+        let unknown = NodeIdentity::of_instance("i3");
+        let anywhere = Placement::new();
+        let allow = |name: &str| Placement::new().allow_node(name);
+        let label = |rule: &str| Placement::new().require_label(rule.parse().unwrap());
+        let prefer = |name: &str| Placement::new().prefer_node(name);
+        let observer = NodeIdentity { role: NodeRole::Observer, ..a.clone() };
+        for (placement, due_ms, of, bars, expected) in [
+            (anywhere.clone(), NOW, &a, vec![], "takes"),
+            (anywhere.clone(), NOW, &observer, vec![], "observer"),
+            (anywhere.clone(), NOW, &a, vec![bar("a", BarKind::Drain, None)], "`a` is drained by ann: "),
+            (
+                anywhere.clone(),
+                NOW,
+                &a,
+                vec![bar("i1", BarKind::DrainAndStop, None)],
+                "`i1` is drained by ann; what runs",
+            ),
+            (anywhere.clone(), NOW, &a, vec![bar("b", BarKind::Drain, None)], "takes"),
+            (
+                anywhere.clone(),
+                NOW,
+                &a,
+                vec![bar("a", BarKind::Blacklist, None)],
+                "`a` is on the blacklist by ann (disk)",
+            ),
+            (
+                anywhere.clone(),
+                NOW,
+                &a,
+                vec![bar("a", BarKind::Blacklist, Some(NOW + 1))],
+                "until 2027-01-15T08:00:00.001Z",
+            ),
+            (anywhere.clone(), NOW, &a, vec![bar("a", BarKind::Blacklist, Some(NOW))], "takes"),
+            (allow("a"), NOW, &a, vec![], "takes"),
+            (allow("i1"), NOW, &a, vec![], "takes"),
+            (allow("a"), NOW, &b, vec![], "the job allows a only"),
+            (allow("a").allow_node("b"), NOW, &b, vec![], "takes"),
+            (allow("a"), NOW, &unknown, vec![], "the job allows a only"),
+            (label("zone=eu"), NOW, &a, vec![], "takes"),
+            (label("zone=eu"), NOW, &b, vec![], "the job asks for the label `zone=eu`"),
+            (label("gpu"), NOW, &a, vec![], "takes"),
+            (label("!gpu"), NOW, &a, vec![], "`!gpu`"),
+            (label("!gpu"), NOW, &b, vec![], "takes"),
+            (label("!gpu"), NOW, &unknown, vec![], "`!gpu`"),
+            (prefer("a"), NOW, &a, vec![], "takes"),
+            (
+                prefer("a"),
+                NOW,
+                &b,
+                vec![],
+                "the job prefers `a`, which is alive; others wait until 2027-01-15T08:00:15",
+            ),
+            (prefer("i1"), NOW + 60_000, &b, vec![], "prefers `i1`"),
+            (prefer("a"), NOW - 14_999, &b, vec![], "prefers `a`"),
+            (prefer("a"), NOW - 15_000, &b, vec![], "takes"),
+            (prefer("a").prefer_grace(Duration::from_secs(1)), NOW - 1_000, &b, vec![], "takes"),
+            (prefer("gone"), NOW, &b, vec![], "takes"),
+            (prefer("a"), NOW, &b, vec![bar("a", BarKind::Drain, None)], "takes"),
+            (prefer("a").require_label("zone=us".parse().unwrap()), NOW, &b, vec![], "takes"),
+        ] {
+            let said = why(&placement, "g", due_ms, of, &bars, &[]);
+            assert!(said.contains(expected), "{placement}: expected {expected}, got {said}");
+        }
+    }
+
+    #[test]
+    fn groups_have_limits_per_node_and_per_cluster() {
+        let runs = |group: &str, instance: &str, running| GroupRuns {
+            group: group.to_owned(),
+            instance: instance.to_owned(),
+            running,
+        };
+        let a = node("i1", "a", "");
+        for (group, runs, expected) in [
+            ("per-node", vec![runs("per-node", "i1", 1), runs("per-node", "i2", 9)], "takes"),
+            ("per-node", vec![runs("per-node", "i1", 2)], "2 runs of group `per-node` are on it"),
+            ("per-cluster", vec![runs("per-cluster", "i1", 1), runs("per-cluster", "i2", 1)], "takes"),
+            ("per-cluster", vec![runs("per-cluster", "i1", 1), runs("per-cluster", "i2", 2)], "3 runs of group"),
+            ("free", vec![runs("per-cluster", "i1", 100)], "takes"),
+            ("shut", vec![], "0 runs of group `shut` are in the cluster"),
+        ] {
+            let said = why(&Placement::new(), group, NOW, &a, &[], &runs);
+            assert!(said.contains(expected), "{group}: expected {expected}, got {said}");
+        }
+    }
+}

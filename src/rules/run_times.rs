@@ -1,0 +1,96 @@
+//! What the times of many runs come to.
+
+use crate::job::FireOutcome;
+use crate::key::JobKey;
+use std::collections::BTreeMap;
+
+/// How many fires of a job ended so, and how long they ran. Times are milliseconds; none if no run of them is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SummaryRow {
+    /// The job.
+    pub job: Option<JobKey>,
+    /// What became of the fires.
+    pub outcome: FireOutcome,
+    /// How many there are.
+    pub fires: usize,
+    /// The shortest run.
+    pub min_ms: Option<i64>,
+    /// What half of the runs took at most.
+    pub p50_ms: Option<i64>,
+    /// What nine of ten runs took at most.
+    pub p90_ms: Option<i64>,
+    /// What 99 of a hundred runs took at most.
+    pub p99_ms: Option<i64>,
+    /// The longest run.
+    pub max_ms: Option<i64>,
+}
+
+/// Sums up fires of jobs by their outcomes; in order of jobs and outcomes.
+pub(crate) fn summarise(runs: impl Iterator<Item = (Option<JobKey>, FireOutcome, Option<i64>)>) -> Vec<SummaryRow> {
+    let mut groups: BTreeMap<(Option<JobKey>, FireOutcome), (usize, Vec<i64>)> = BTreeMap::new();
+    for (job, outcome, run_ms) in runs {
+        let (fires, times) = groups.entry((job, outcome)).or_default();
+        *fires += 1;
+        times.extend(run_ms);
+    }
+    let row = |((job, outcome), (fires, mut times)): ((Option<JobKey>, FireOutcome), (usize, Vec<i64>))| {
+        times.sort_unstable();
+        SummaryRow {
+            job,
+            outcome,
+            fires,
+            min_ms: times.first().copied(),
+            p50_ms: percentile(&times, 50),
+            p90_ms: percentile(&times, 90),
+            p99_ms: percentile(&times, 99),
+            max_ms: times.last().copied(),
+        }
+    };
+    groups.into_iter().map(row).collect()
+}
+
+/// The least of these sorted times that so many percent of them do not exceed.
+fn percentile(sorted: &[i64], percent: usize) -> Option<i64> {
+    let rank = sorted.len().saturating_mul(percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_a_time_that_was_measured() {
+        let times: Vec<i64> = (1..=100).collect();
+        assert_eq!([1, 50, 90, 99, 100].map(|p| percentile(&times, p)), [1, 50, 90, 99, 100].map(Some));
+        assert_eq!([50, 90, 99].map(|p| percentile(&[7], p)), [Some(7); 3]);
+        assert_eq!([50, 90].map(|p| percentile(&[1, 9], p)), [Some(1), Some(9)]);
+        assert_eq!(percentile(&[], 50), None);
+    }
+
+    #[test]
+    fn fires_are_summed_up_by_job_and_outcome() {
+        let job = |name: &str| Some(JobKey::named(name));
+        let runs = [
+            (job("b"), FireOutcome::Failed, Some(5)),
+            (job("a"), FireOutcome::Succeeded, Some(30)),
+            (job("a"), FireOutcome::Succeeded, Some(10)),
+            (job("a"), FireOutcome::Misfired, None),
+        ];
+        let rows = summarise(runs.into_iter());
+        let shown: Vec<_> = rows
+            .iter()
+            .map(|row| (row.job.as_ref().map(JobKey::name), row.outcome.name(), row.fires, row.min_ms, row.max_ms))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                (Some("a"), "succeeded", 2, Some(10), Some(30)),
+                (Some("a"), "misfired", 1, None, None),
+                (Some("b"), "failed", 1, Some(5), Some(5)),
+            ]
+        );
+        assert_eq!((rows[0].p50_ms, rows[0].p99_ms), (Some(10), Some(30)));
+    }
+}

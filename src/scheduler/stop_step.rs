@@ -1,0 +1,48 @@
+//! `StopStep`: how far a node has come that is ending.
+
+use std::fmt;
+
+/// What a node that is ending is doing; the steps follow each other in this order (LT-87…90).
+///
+/// ```
+/// use carnelian::StopStep;
+///
+/// assert!(StopStep::Acquisition < StopStep::Jobs && StopStep::Jobs < StopStep::Deregistration);
+/// assert_eq!(StopStep::Release.to_string(), "release");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum StopStep {
+    /// It stops looking for work (`acquisition`).
+    Acquisition,
+    /// It gives back the triggers that it has reserved and not fired (`release`).
+    Release,
+    /// It waits for its running jobs, or tells them to stop, as it was asked to (`jobs`).
+    Jobs,
+    /// It records the last ends of its fires (`records`).
+    Records,
+    /// It ends its other services: misfires, clean-up, and the check-in as the last (`services`).
+    Services,
+    /// It deletes its rows, so that nobody waits for it (`deregistration`).
+    Deregistration,
+}
+
+impl StopStep {
+    /// The word for it in logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            StopStep::Acquisition => "acquisition",
+            StopStep::Release => "release",
+            StopStep::Jobs => "jobs",
+            StopStep::Records => "records",
+            StopStep::Services => "services",
+            StopStep::Deregistration => "deregistration",
+        }
+    }
+}
+
+impl fmt::Display for StopStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

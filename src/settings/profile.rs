@@ -1,0 +1,91 @@
+//! Profiles: whose defaults hold for keys that are not given.
+
+use super::reader::Reader;
+
+/// Whose defaults hold for keys that are not given; a key that is given goes before.
+///
+/// `docs/choosing-a-profile.md` has the whole table.
+///
+/// ```
+/// use carnelian::settings::{Profile, Settings};
+/// use std::time::Duration;
+///
+/// let text = "carnelian.profile = logi\njobStore.clusterCheckinMisfireThreshold = 5000";
+/// let settings = Settings::from_text("x.properties", text, |_| None)?;
+/// assert_eq!(settings.profile, Profile::Logi);
+/// assert_eq!(settings.job_store.checkin_interval, Duration::from_secs(10));
+/// assert_eq!(settings.job_store.checkin_misfire_threshold, Duration::from_secs(5));
+/// # Ok::<(), carnelian::settings::SettingsErrors>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Profile {
+    /// Those of this crate, which are Quartz's where nothing speaks against them (`quartz`).
+    #[default]
+    Quartz,
+    /// Those of db-scheduler (`db-scheduler`): a heartbeat every five minutes of which six may be missed, a look for work
+    /// every ten seconds and without the lock, the most important first.
+    DbScheduler,
+    /// Those of LogiCommon's scheduler (`logi`): a check-in every ten seconds, dead after thirty.
+    Logi,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Self; 3] = [Profile::Quartz, Profile::DbScheduler, Profile::Logi];
+
+    /// The word of the property `carnelian.profile`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Quartz => "quartz",
+            Profile::DbScheduler => "db-scheduler",
+            Profile::Logi => "logi",
+        }
+    }
+
+    /// The keys whose defaults are others than in the table of keys, with these defaults; spelt as in
+    /// [`KEYS`](super::keys::KEYS).
+    pub fn defaults(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Profile::Quartz => &[],
+            Profile::DbScheduler => &[
+                ("scheduler.idleWaitTime", "10000"),
+                ("carnelian.scheduler.pollInterval", "10s"),
+                ("carnelian.scheduler.heartbeatInterval", "5m"),
+                ("carnelian.scheduler.missedHeartbeatLimit", "6"),
+                ("carnelian.jobStore.triggerOrder", "priority-then-time"),
+                ("carnelian.jobStore.pollingStrategy", "fetch"),
+            ],
+            Profile::Logi => &[
+                ("jobStore.clusterCheckinInterval", "10000"),
+                ("jobStore.clusterCheckinMisfireThreshold", "20000"),
+                ("scheduler.idleWaitTime", "10000"),
+                ("carnelian.scheduler.heartbeatInterval", "10s"),
+            ],
+        }
+    }
+
+    pub(crate) fn read(reader: &mut Reader) -> Self {
+        let profile =
+            Self::ALL.into_iter().find(|one| reader.chose("carnelian.profile", one.name())).unwrap_or_default();
+        reader.set_defaults(profile.defaults());
+        profile
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::keys::KEYS;
+
+    #[test]
+    fn every_default_of_a_profile_is_a_legal_value_of_a_known_key_and_another_than_the_usual() {
+        for profile in Profile::ALL {
+            for (name, value) in profile.defaults() {
+                let key = KEYS.iter().find(|key| key.name == *name).unwrap_or_else(|| panic!("{name} is no key"));
+                assert_eq!(key.kind.check(value), Ok(()), "{name}");
+                assert_ne!(key.default, crate::settings::keys::DefaultValue::Value(value), "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Fail: somebody outside declares a running fire failed, such as a watchdog that knows better than its node.
+
+use super::rerun::{RerunOrder, RerunReason};
+use super::{Completion, CompletionInstruction, Ending};
+use crate::data_map::JobDataMap;
+use crate::error::{Error, Result, storable};
+use crate::job::{FireOutcome, JobPolicy, RetryHint};
+use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
+use crate::store::row::{FiredRow, FiredState};
+use crate::store::{JobStore, Session};
+use crate::trigger::DEFAULT_PRIORITY;
+use std::time::Duration;
+
+/// The longest reason, in characters.
+const MAX_REASON_CHARS: usize = 2000;
+
+/// A running fire that was declared failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FailedFire {
+    /// The fire.
+    pub fire_id: String,
+    /// Its job.
+    pub job: JobKey,
+    /// Its trigger.
+    pub trigger: TriggerKey,
+    /// The instance it ran on, which learns with its next heartbeat that it holds the fire no longer.
+    pub instance: String,
+    /// After how long its work is tried again, by the job's retry policy; none if it is not.
+    pub retried_after: Option<Duration>,
+    /// Whether its trigger was paused, since it pauses on failure.
+    pub paused: bool,
+}
+
+impl JobStore {
+    /// Declares a running fire failed: it ends in the history with this reason, and its job's retry policy applies, all in
+    /// one transaction (DS-120). None if no such fire runs: then it has ended, or was declared failed before.
+    ///
+    /// Its node cannot write anything for the fire from then on, and learns it with its next heartbeat; code that does not
+    /// stop goes on without the fire. Work that is tried again has the data of its trigger, if that is still there.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a fire of a node of Quartz, which would not learn it; what the database reports.
+    pub fn fail_fire(&self, fire_id: &str, reason: &str) -> Result<Option<FailedFire>> {
+        let reason = storable(reason, MAX_REASON_CHARS);
+        let id = [fire_id.to_owned()];
+        self.write("declare a fire failed", |s| {
+            let running = s.fired_rows(&id)?.into_iter().find(|fire| fire.state == FiredState::Executing);
+            let Some(fire) = running else { return Ok(None) };
+            if s.instances()?.iter().any(|node| node.name == fire.instance && node.incarnation.is_none()) {
+                return Err(Error::Refused(format!(
+                    "fire `{fire_id}` runs on `{}`, a node of Quartz: it would go on, and end the fire once more",
+                    fire.instance
+                )));
+            }
+            let Some(completion) = self.failed(s, &fire, &reason)? else { return Ok(None) };
+            let recorded = self.complete_in(s, std::slice::from_ref(&completion))?;
+            Ok(Some(FailedFire {
+                fire_id: fire.fire_id,
+                job: completion.job,
+                trigger: fire.trigger,
+                instance: fire.instance,
+                retried_after: completion.rerun.map(|rerun| rerun.delay),
+                paused: !recorded.paused.is_empty(),
+            }))
+        })
+    }
+
+    /// The end of a fire as its node would record it had its job failed, from what the rows say of it.
+    fn failed(&self, s: &mut dyn Session, fire: &FiredRow, reason: &str) -> Result<Option<Completion>> {
+        let Some(job) = fire.job.clone() else { return Ok(None) };
+        let key = std::slice::from_ref(&fire.trigger);
+        let definition = s.job(&job)?;
+        let trigger = s.triggers(key)?.into_iter().next();
+        let before = s.recoveries(key)?.into_iter().next();
+        let attempt = before.as_ref().map_or(0, |before| before.attempt);
+        let text = definition.as_ref().and_then(|row| row.policy.as_deref());
+        // One that cannot be read keeps nobody from ending the fire.
+        let policy = text.and_then(|text| JobPolicy::decode(text).ok());
+        let retry = policy.as_ref().and_then(JobPolicy::retry_policy);
+        let delay = retry.and_then(|retry| retry.delay(attempt, &RetryHint::default(), &fire.fire_id));
+        let value = trigger.as_ref().and_then(|row| self.trigger_value(row).ok());
+        let rerun = delay.map(|delay| RerunOrder {
+            reason: RerunReason::Failed,
+            delay,
+            data: value.as_ref().map_or_else(JobDataMap::new, |trigger| trigger.data.clone()),
+            priority: trigger.as_ref().map_or(DEFAULT_PRIORITY, |trigger| trigger.priority),
+            scheduled_ms: fire.scheduled_ms,
+            original_scheduled_ms: before.as_ref().map_or(fire.scheduled_ms, |before| before.original_scheduled_ms),
+        });
+        let run_ms = u64::try_from(s.now_ms()?.saturating_sub(fire.fired_ms)).unwrap_or(0);
+        let root = before.as_ref().map(|before| before.root_fire_id.clone());
+        let is_rerun =
+            [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&fire.trigger.group());
+        Ok(Some(Completion {
+            fire_id: fire.fire_id.clone(),
+            trigger: fire.trigger.clone(),
+            job,
+            nonconcurrent: fire.nonconcurrent,
+            durable: definition.as_ref().is_some_and(|row| row.durable),
+            // Whether it was the last, its trigger's row says, or its absence.
+            last: false,
+            removed: false,
+            instruction: CompletionInstruction::NoInstruction,
+            job_data: None,
+            data_version: None,
+            by_job: false,
+            failed: rerun.is_none(),
+            followed: true, // whether it is, the look at what follows will say
+            log: Vec::new(),
+            revived: before.is_some() && !is_rerun,
+            beaten: true,
+            checkpoint: Some(root.clone().unwrap_or_else(|| fire.fire_id.clone())),
+            job_type: definition.map(|row| row.job_type).unwrap_or_default(),
+            attempt,
+            root_fire_id: root,
+            ending: Ending {
+                outcome: FireOutcome::Failed,
+                error: Some(reason.to_owned()),
+                run_time: Some(Duration::from_millis(run_ms)),
+                ..Ending::default()
+            },
+            rerun,
+        }))
+    }
+}

@@ -1,0 +1,124 @@
+//! Following: children run after a run of their parent; their triggers are stored in the transaction that ends it.
+
+use super::Completion;
+use super::fire::fence_of;
+use crate::data_map::JobDataMap;
+use crate::error::Result;
+use crate::job::{FireOutcome, On, Parent};
+use crate::key::{FOLLOWING_GROUP, JobKey, TriggerKey, distinct};
+use crate::rules::continuation::{follows, is_for};
+use crate::store::row::{ContinuationRow, FiredRow, TriggerRow};
+use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
+use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl JobStore {
+    /// Stores the triggers of the children that follow these ends, whose rows are gone by now; returns their keys. Work
+    /// that goes on in another fire has not ended.
+    pub(super) fn follow_ends(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerKey>> {
+        let ended = recorded.iter().filter(|c| c.followed && c.rerun.is_none());
+        let parent = |c: &&Completion| Parent {
+            fire_id: c.fire_id.clone(),
+            job: c.job.clone(),
+            outcome: c.ending.outcome,
+            result: c.ending.result.clone(),
+        };
+        self.let_follow(s, &ended.map(parent).collect::<Vec<_>>())
+    }
+
+    /// The same for those of these dead fires that are among `lost`: nobody runs their work again.
+    pub(in crate::store) fn follow_lost(&self, s: &mut dyn Session, fires: &[FiredRow], lost: &[String]) -> Result<()> {
+        let lost: BTreeSet<&String> = lost.iter().collect();
+        let parent = |fire: &FiredRow| {
+            let outcome = FireOutcome::Lost;
+            Some(Parent { fire_id: fire.fire_id.clone(), job: fire.job.clone()?, outcome, result: None })
+        };
+        let parents = fires.iter().filter(|fire| lost.contains(&fire.fire_id)).filter_map(parent);
+        self.let_follow(s, &parents.collect::<Vec<_>>()).map(drop)
+    }
+
+    fn let_follow(&self, s: &mut dyn Session, ended: &[Parent]) -> Result<Vec<TriggerKey>> {
+        let parents: Vec<JobKey> = distinct(ended.iter().map(|parent| &parent.job));
+        if parents.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = s.children_of(&parents)?;
+        let mut children: BTreeMap<&JobKey, Vec<&ContinuationRow>> = BTreeMap::new();
+        for row in &rows {
+            children.entry(&row.parent).or_default().push(row);
+        }
+        let mut released: Vec<(&Parent, &ContinuationRow)> = Vec::new();
+        for parent in ended {
+            let fence = fence_of(&parent.fire_id);
+            let its = children.get(&parent.job).into_iter().flatten();
+            released.extend(its.filter(|row| is_released(row, parent, fence)).map(|row| (parent, *row)));
+        }
+        if released.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now_ms = s.now_ms()?;
+        let paused_groups = s.paused_groups()?;
+        let paused = paused_groups.iter().any(|group| group == FOLLOWING_GROUP || group == ALL_GROUPS_PAUSED);
+        let mut triggers = Vec::with_capacity(released.len());
+        for (parent, row) in released {
+            // As any other it waits while its job executes elsewhere (QZ-74), and while it is paused.
+            let state = match (paused, row.child_is_executing) {
+                (true, true) => TriggerState::PausedBlocked,
+                (true, false) => TriggerState::Paused,
+                (false, true) => TriggerState::Blocked,
+                (false, false) => TriggerState::Waiting,
+            };
+            triggers.push(self.following(parent, row, now_ms, state)?);
+        }
+        s.insert_triggers(&triggers)?;
+        Ok(triggers.into_iter().map(|row| row.key).collect())
+    }
+
+    /// The trigger of a child, with what the continuation passes on and what there is to say of the parent.
+    ///
+    /// As with a recovery (H12): data of nobody's keep no work from being done, and no run of the parent from ending.
+    fn following(
+        &self,
+        parent: &Parent,
+        row: &ContinuationRow,
+        now_ms: i64,
+        state: TriggerState,
+    ) -> Result<TriggerRow> {
+        let with = |data: JobDataMap| self.trigger_row(&trigger(parent, row, now_ms, data), state);
+        let passed = self.decode_data(row.data.as_deref());
+        passed.and_then(|data| with(data).map_err(|why| why.to_string())).or_else(|why| {
+            log::warn!("following without the continuation's data parent={} child={} why={why}", row.parent, row.child);
+            with(JobDataMap::new())
+        })
+    }
+}
+
+/// A one-shot, due now and never too late, of a name that no other run of the parent has and no other child of it.
+fn trigger(parent: &Parent, row: &ContinuationRow, now_ms: i64, mut data: JobDataMap) -> Trigger {
+    parent.put_into(&mut data);
+    Trigger {
+        key: TriggerKey::new(FOLLOWING_GROUP, format!("follow_{}_{}", parent.fire_id, row.child_hash)),
+        job_key: row.child.clone(),
+        description: None,
+        calendar_name: None,
+        data,
+        priority: DEFAULT_PRIORITY,
+        misfire: MisfireInstruction::Ignore,
+        start_ms: now_ms,
+        end_ms: None,
+        next_ms: Some(now_ms),
+        previous_ms: None,
+        schedule: Schedule::Simple(SimpleSchedule::once()),
+        policies: Policies::default(),
+    }
+}
+
+fn is_released(row: &ContinuationRow, parent: &Parent, fence: Option<i64>) -> bool {
+    match row.on.parse::<On>() {
+        Ok(on) => is_for(row.since_fence, fence) && follows(on, parent.outcome),
+        Err(why) => {
+            log::warn!("nobody knows when to follow parent={} child={} why={why}", row.parent, row.child);
+            false
+        }
+    }
+}

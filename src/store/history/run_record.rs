@@ -1,0 +1,82 @@
+//! `RunRecord`: all that is known of one run.
+
+use super::running;
+use crate::error::{Error, Result};
+use crate::job::{LogLine, decode_lines};
+use crate::key::TriggerKey;
+use crate::store::JobStore;
+use crate::store::row::{HistoryFilter, HistoryRow};
+
+/// The longest chain of runs that is shown.
+const LONGEST_CHAIN: usize = 1_000;
+
+/// All that is known of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunRecord {
+    /// The run itself.
+    pub run: HistoryRow,
+    /// The note for people of its job, as it is now.
+    pub description: Option<String>,
+    /// Every run of the same work, the first one first: this one, those it runs again, those that ran it again.
+    pub chain: Vec<HistoryRow>,
+    /// The triggers that will run the work once more, each with its next fire time in epoch milliseconds.
+    pub waiting: Vec<(TriggerKey, Option<i64>)>,
+    /// What it has logged, as far as it was kept.
+    pub log: Vec<LogLine>,
+}
+
+impl JobStore {
+    /// All that is known of one run, whether it has ended or not; none if nothing is.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries; [`Error::Unreadable`] if its lines cannot be read.
+    pub fn run_record(&self, fire_id: &str) -> Result<Option<RunRecord>> {
+        self.read("read a run", |s| {
+            let mut now_running = running(s, &HistoryFilter { limit: usize::MAX, ..HistoryFilter::default() })?;
+            let mut found = s.history(&HistoryFilter::fire(fire_id))?;
+            let Some(run) = found.pop().or_else(|| now_running.iter().find(|row| row.fire_id == fire_id).cloned())
+            else {
+                return Ok(None);
+            };
+            let root = run.root_fire_id.clone().unwrap_or_else(|| run.fire_id.clone());
+            // The work is that of one job, by which rows are found.
+            let filter = HistoryFilter {
+                chain: Some(&root),
+                job: run.job.as_ref(),
+                limit: LONGEST_CHAIN,
+                ..HistoryFilter::default()
+            };
+            let mut chain = s.history(&filter)?;
+            now_running.retain(|row| filter.accepts(row) && !chain.iter().any(|ended| ended.fire_id == row.fire_id));
+            chain.append(&mut now_running);
+            chain.sort_by_key(|row| (row.fired_ms.unwrap_or(row.ended_ms), row.attempt));
+
+            let mut waiting = Vec::new();
+            let mut description = None;
+            if let Some(job) = &run.job {
+                description = s.job(job)?.and_then(|job| job.description);
+                let triggers = s.triggers_of_job(job)?;
+                let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
+                let its: Vec<TriggerKey> = s
+                    .recoveries(&keys)?
+                    .into_iter()
+                    .filter(|row| row.root_fire_id == root)
+                    .map(|row| row.trigger)
+                    .collect();
+                let next =
+                    triggers.into_iter().filter(|trigger| trigger.next_ms.is_some() && its.contains(&trigger.key));
+                waiting.extend(next.map(|trigger| (trigger.key, trigger.next_ms)));
+            }
+            let log = match s.log_of(fire_id)? {
+                Some(row) => decode_lines(&row.lines).map_err(|reason| Error::Unreadable {
+                    table: "CN_HISTORY_LOG",
+                    key: row.fire_id,
+                    reason,
+                })?,
+                None => Vec::new(),
+            };
+            Ok(Some(RunRecord { run, description, chain, waiting, log }))
+        })
+    }
+}

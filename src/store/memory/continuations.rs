@@ -1,0 +1,49 @@
+//! Continuations in a map.
+
+use super::MemorySession;
+use crate::error::Result;
+use crate::key::JobKey;
+use crate::store::database::ContinuationRows;
+use crate::store::row::ContinuationRow;
+
+impl MemorySession<'_> {
+    fn chosen(&self, takes: impl Fn(&ContinuationRow) -> bool) -> Vec<ContinuationRow> {
+        let filled = |row: &ContinuationRow| {
+            let nonconcurrent = self.tables.jobs.get(&row.child).is_some_and(|child| child.nonconcurrent);
+            ContinuationRow {
+                child_nonconcurrent: nonconcurrent,
+                child_is_executing: nonconcurrent && self.is_executing(&row.child),
+                ..row.clone()
+            }
+        };
+        self.tables.continuations.values().filter(|row| takes(row)).map(filled).collect()
+    }
+}
+
+impl ContinuationRows for MemorySession<'_> {
+    fn children_of(&mut self, parents: &[JobKey]) -> Result<Vec<ContinuationRow>> {
+        self.reads()?;
+        Ok(self.chosen(|row| parents.contains(&row.parent)))
+    }
+
+    fn parents_of(&mut self, children: &[JobKey]) -> Result<Vec<ContinuationRow>> {
+        self.reads()?;
+        Ok(self.chosen(|row| children.contains(&row.child)))
+    }
+
+    fn all_continuations(&mut self) -> Result<Vec<ContinuationRow>> {
+        self.reads()?;
+        Ok(self.chosen(|_| true))
+    }
+
+    fn put_continuation(&mut self, row: &ContinuationRow) -> Result<()> {
+        self.changes()?;
+        self.tables.continuations.put((row.parent.clone(), row.child.clone()), row.clone());
+        Ok(())
+    }
+
+    fn delete_continuation(&mut self, parent: &JobKey, child: &JobKey) -> Result<bool> {
+        self.changes()?;
+        Ok(self.tables.continuations.remove(&(parent.clone(), child.clone())).is_some())
+    }
+}

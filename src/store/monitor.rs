@@ -1,0 +1,94 @@
+//! What a monitor wants to know of a cluster, in few statements whose cost has a bound.
+
+use super::{Begin, InstanceStatus, JobStore};
+use crate::error::Result;
+use crate::rules::failover::{is_dead, millis};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The load of a cluster at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClusterLoad {
+    /// The store's time, epoch milliseconds.
+    pub now_ms: i64,
+    /// Triggers that should have fired by now: they wait although their time has come, or are reserved by a node that does
+    /// not fire them. Paused and blocked ones do not count. No more are counted than was asked for.
+    pub overdue: usize,
+    /// The time of the oldest of those that wait, epoch milliseconds.
+    pub oldest_overdue_ms: Option<i64>,
+    /// The nodes, in order of their names.
+    pub instances: Vec<InstanceStatus>,
+    /// The living node of ours that joined first.
+    pub longest_serving: Option<String>,
+}
+
+impl JobStore {
+    /// The nodes, and how many triggers are later than `after`; counts at most `most` of them, however many there are.
+    ///
+    /// ```
+    /// use carnelian::Scheduler;
+    /// use std::time::Duration;
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let load = scheduler.store().cluster_load(Duration::from_secs(5), 10_000)?;
+    /// assert_eq!((load.overdue, load.instances.len()), (0, 0));
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn cluster_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
+        self.read("look at the load", |s| self.load_in(s, after, most))
+    }
+
+    /// The same, tried once: the caller decides when to try again.
+    pub(crate) fn look_at_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
+        let mut load = None;
+        self.once("look at the load", Begin::Reading, &mut |s| {
+            load = Some(self.load_in(s, after, most)?);
+            Ok(())
+        })?;
+        load.ok_or_else(|| crate::Error::Refused("look at the load: the transaction did not run".to_owned()))
+    }
+
+    fn load_in(&self, s: &mut dyn super::Session, after: Duration, most: usize) -> Result<ClusterLoad> {
+        let now_ms = s.now_ms()?;
+        let row = s.load(now_ms.saturating_sub(millis(after)), most)?;
+        let tolerance = millis(self.tolerance());
+        let mut longest_serving: Option<(i64, String)> = None;
+        let mut instances = Vec::with_capacity(row.instances.len());
+        for (instance, running) in row.instances {
+            let alive = !is_dead(instance.last_checkin_ms, instance.checkin_interval_ms, 0, tolerance, now_ms);
+            let joined = longest_serving.as_ref().map_or(i64::MAX, |(joined, _)| *joined);
+            if alive && instance.incarnation.is_some() && instance.joined < joined {
+                longest_serving = Some((instance.joined, instance.name.clone()));
+            }
+            instances.push(InstanceStatus {
+                alive,
+                running,
+                foreign: instance.incarnation.is_none(),
+                instance: instance.name,
+                last_checkin_ms: instance.last_checkin_ms,
+                checkin_interval_ms: instance.checkin_interval_ms,
+                node: None,
+            });
+        }
+        let overdue = row.overdue.min(most);
+        let longest_serving = longest_serving.map(|(_, name)| name);
+        Ok(ClusterLoad { now_ms, overdue, oldest_overdue_ms: row.oldest_overdue_ms, instances, longest_serving })
+    }
+
+    /// How many triggers are in which state. Reads all triggers: not for often.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn trigger_states(&self) -> Result<BTreeMap<String, usize>> {
+        let mut states = BTreeMap::new();
+        self.once("count triggers", Begin::Reading, &mut |s| {
+            states = s.count_states()?.into_iter().collect();
+            Ok(())
+        })?;
+        Ok(states)
+    }
+}

@@ -1,0 +1,218 @@
+//! Placement: what a store's node knows of where work may run, and the gate that each acquisition goes through.
+//!
+//! Nodes that take no work and limits are read with each check-in, so that a change has effect within one check-in interval
+//! and acquisition asks for none of it. Where a job may run comes with the job. What was refused once for the sake of its
+//! placement is left out by the database from then on, as long as it would be refused: it cannot stand in the way of what
+//! is due behind it.
+
+mod orders;
+mod whereabouts;
+
+pub use orders::BlacklistEntry;
+pub use whereabouts::{Homeless, MayRun};
+
+use crate::error::Result;
+use crate::job::{JobDetail, Placement};
+use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide, takes_any};
+use crate::store::row::{BarRow, GroupRuns, LeftAlone, LimitRow};
+use crate::store::{JobStore, Membership, Session};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How many placements that are refused here are left to the database to leave out; the others are looked at and left.
+const MOST_LEFT: usize = 64;
+
+/// What a node knows of placement.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Placed {
+    /// The node of this store, once it has tried to check in.
+    me: Option<Arc<NodeIdentity>>,
+    /// The cluster at the last check-in.
+    view: Arc<ClusterView>,
+    /// Policies with placements that were refused here, as they are stored.
+    refused: BTreeMap<String, Arc<Placement>>,
+}
+
+impl JobStore {
+    /// Notes who the node of this store is: what it says of itself with its check-in.
+    pub(in crate::store) fn note_identity(&self, me: &Membership) {
+        let identity = match &me.node {
+            Some(report) => NodeIdentity::of_info(&me.instance, &report.info),
+            None => NodeIdentity::of_instance(&me.instance),
+        };
+        let mut placed = self.placed.write();
+        if placed.me.as_deref() != Some(&identity) {
+            placed.me = Some(Arc::new(identity));
+        }
+    }
+
+    /// The node of this store; one that said nothing of itself has this instance id.
+    pub(in crate::store) fn identity(&self, instance: &str) -> Arc<NodeIdentity> {
+        let said = self.placed.read().me.clone();
+        said.unwrap_or_else(|| Arc::new(NodeIdentity::of_instance(instance)))
+    }
+
+    /// Notes what a check-in has read.
+    pub(in crate::store) fn note_placement(&self, alive: Vec<NodeIdentity>, bars: &[BarRow], limits: &[LimitRow]) {
+        let grace_ms = i64::try_from(self.settings.checkin_interval.as_millis()).unwrap_or(i64::MAX);
+        let view = ClusterView { bars: bars.to_vec(), limits: limits.to_vec(), alive, grace_ms };
+        self.placed.write().view = Arc::new(view);
+    }
+
+    /// Whether there is a limit for the group.
+    pub(in crate::store) fn has_limit(&self, group: &str) -> bool {
+        self.placed.read().view.limits.iter().any(|limit| limit.group == group)
+    }
+
+    /// Whether nothing keeps this node from any work, as far as it knows.
+    pub(in crate::store) fn is_open(&self) -> bool {
+        if takes_any(&self.identity(""), &[], 0).is_err() {
+            return false;
+        }
+        let placed = self.placed.read();
+        placed.view.bars.is_empty() && placed.view.limits.is_empty() && placed.refused.is_empty()
+    }
+
+    /// The gate for one transaction. Asks the store for something only if there are limits.
+    pub(in crate::store) fn gate(&self, s: &mut dyn Session, instance: &str, now_ms: i64) -> Result<Gate<'_>> {
+        let me = self.identity(instance);
+        let (view, refused) = {
+            let placed = self.placed.read();
+            (Arc::clone(&placed.view), placed.refused.clone())
+        };
+        let is_shut = takes_any(&me, &view.bars, now_ms).is_err();
+        let groups: Vec<String> = view.limits.iter().map(|limit| limit.group.clone()).collect();
+        let runs = if groups.is_empty() || is_shut { Vec::new() } else { s.runs_of_groups(&groups)? };
+        let mut gate = Gate {
+            store: self,
+            me,
+            view,
+            runs,
+            now_ms,
+            is_shut,
+            left: LeftAlone::default(),
+            seen: BTreeMap::new(),
+            hidden: 0,
+        };
+        for (policy, placement) in refused {
+            if let Err(refusal) = gate.verdict(Some(&placement), "", now_ms) {
+                gate.leave_policy(&policy, &refusal);
+            }
+        }
+        gate.left.groups = groups.into_iter().filter(|group| gate.verdict(None, group, now_ms).is_err()).collect();
+        Ok(gate)
+    }
+}
+
+/// Decides in one transaction what this node may take, and keeps count.
+pub(in crate::store) struct Gate<'a> {
+    store: &'a JobStore,
+    me: Arc<NodeIdentity>,
+    view: Arc<ClusterView>,
+    runs: Vec<GroupRuns>,
+    now_ms: i64,
+    is_shut: bool,
+    left: LeftAlone,
+    /// How many candidates of limited groups were seen.
+    seen: BTreeMap<String, usize>,
+    /// How many of the candidates that were seen are left out of the next page.
+    hidden: usize,
+}
+
+impl Gate<'_> {
+    /// Whether nothing may be taken.
+    pub(in crate::store) fn is_shut(&self) -> bool {
+        self.is_shut
+    }
+
+    /// What is left alone, as far as it is known by now.
+    pub(in crate::store) fn left(&self) -> &LeftAlone {
+        &self.left
+    }
+
+    /// How many of the candidates that were seen are left out of the next page.
+    pub(in crate::store) fn hidden(&self) -> usize {
+        self.hidden
+    }
+
+    /// Whether there is a limit for the group: its fires are counted when they begin, so none is reserved before.
+    pub(in crate::store) fn is_limited(&self, group: &str) -> bool {
+        self.view.limits.iter().any(|limit| limit.group == group)
+    }
+
+    /// Notes that a candidate came with a page.
+    pub(in crate::store) fn sees(&mut self, group: &str) {
+        if self.is_limited(group) {
+            *self.seen.entry(group.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Whether the fire may be taken. One that may not is left out of the next page, and its like with it.
+    pub(in crate::store) fn admits(&mut self, job: &JobDetail, policy: Option<&str>, due_ms: i64) -> bool {
+        let placement = job.policy().placed();
+        if placement.is_none() && self.view.limits.is_empty() && !self.is_shut {
+            return true;
+        }
+        let group = job.key().group();
+        let Err(refusal) = self.verdict(placement, group, due_ms) else { return true };
+        if matches!(refusal, Refusal::NodeFull { .. } | Refusal::ClusterFull { .. }) {
+            if self.left.groups.iter().any(|one| one == group) {
+                self.hidden += 1;
+            } else {
+                self.left.groups.push(group.to_owned());
+                self.hidden += self.seen.get(group).copied().unwrap_or(0);
+            }
+        } else if let Some((policy, placement)) = policy.zip(placement).filter(|_| !self.is_shut)
+            && self.leave_policy(policy, &refusal)
+        {
+            self.hidden += 1;
+            self.remember(policy, placement);
+        }
+        false
+    }
+
+    /// Notes that a fire of the group begins here.
+    pub(in crate::store) fn begins(&mut self, group: &str) {
+        if !self.is_limited(group) {
+            return;
+        }
+        let instance = &self.me.instance;
+        match self.runs.iter_mut().find(|runs| runs.group == group && runs.instance == *instance) {
+            Some(runs) => runs.running = runs.running.saturating_add(1),
+            None => {
+                let (group, instance) = (group.to_owned(), instance.clone());
+                self.runs.push(GroupRuns { group, instance, running: 1 });
+            }
+        }
+    }
+
+    fn verdict(&self, placement: Option<&Placement>, group: &str, due_ms: i64) -> Verdict {
+        decide(Work { placement, group, due_ms }, &self.me, &self.view, &self.runs, self.now_ms)
+    }
+
+    /// Leaves out the fires of jobs with this policy; false if there are too many of the kind.
+    fn leave_policy(&mut self, policy: &str, refusal: &Refusal) -> bool {
+        if self.left.policies.iter().any(|(one, _)| one == policy) {
+            return true;
+        }
+        if self.left.policies.len() >= MOST_LEFT {
+            return false;
+        }
+        let after_ms = match refusal {
+            // What has been due for longer than the grace is not refused.
+            Refusal::Prefers { grace_ms, .. } => self.now_ms.saturating_sub(*grace_ms),
+            _ => i64::MIN,
+        };
+        self.left.policies.push((policy.to_owned(), after_ms));
+        true
+    }
+
+    fn remember(&self, policy: &str, placement: &Placement) {
+        let mut placed = self.store.placed.write();
+        // Some may be of jobs that are gone: what is still refused is learned again.
+        if placed.refused.len() >= MOST_LEFT && !placed.refused.contains_key(policy) {
+            placed.refused.clear();
+        }
+        placed.refused.entry(policy.to_owned()).or_insert_with(|| Arc::new(placement.clone()));
+    }
+}

@@ -1,0 +1,157 @@
+//! What operators say of nodes and groups: drain, blacklist, limits.
+
+use crate::error::{Error, Result};
+use crate::key::{check_name, check_text};
+use crate::store::JobStore;
+use crate::store::row::{BarKind, BarRow, LimitRow};
+use std::time::Duration;
+
+/// The most characters of a reason and of a name of a person.
+const MOST_CHARS: usize = 250;
+/// The most nodes that take no work, and the most limits: each check-in reads them all.
+const MOST: usize = 1000;
+
+/// A node for the blacklist: it takes no work, what it runs goes on.
+///
+/// ```
+/// use carnelian::store::BlacklistEntry;
+/// use std::time::Duration;
+///
+/// let entry = BlacklistEntry::new("rack7-a").reason("its disk is full").lasting(Duration::from_secs(3600));
+/// assert_eq!(entry.node(), "rack7-a");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "it does nothing until it is given to a scheduler or a store"]
+pub struct BlacklistEntry {
+    node: String,
+    reason: Option<String>,
+    lasting: Option<Duration>,
+}
+
+impl BlacklistEntry {
+    /// This node, by its instance id or its node name, for good.
+    pub fn new(node: impl Into<String>) -> Self {
+        Self { node: node.into(), reason: None, lasting: None }
+    }
+
+    /// Why; at most 250 characters.
+    pub fn reason(mut self, text: impl Into<String>) -> Self {
+        self.reason = Some(text.into());
+        self
+    }
+
+    /// For how long from now. Default: until somebody removes it.
+    pub fn lasting(mut self, time: Duration) -> Self {
+        self.lasting = Some(time);
+        self
+    }
+
+    /// The node.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+}
+
+/// They are heeded by each node with its next check-in. Besides what they say, each may fail with what the database
+/// reports after the bounded retries.
+impl JobStore {
+    /// Puts a node on the blacklist, in the place of what was there of it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for texts that cannot be stored; [`Error::Refused`] if there are a thousand entries.
+    pub fn blacklist(&self, entry: &BlacklistEntry, who: &str) -> Result<()> {
+        if let Some(reason) = &entry.reason {
+            check_text("reason", reason, MOST_CHARS)?;
+        }
+        let lasting_ms = entry.lasting.map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+        self.put_bar(&entry.node, BarKind::Blacklist, entry.reason.as_deref(), who, lasting_ms)
+    }
+
+    /// Takes a node off the blacklist; false if it is not there.
+    pub fn unblacklist(&self, node: &str) -> Result<bool> {
+        self.write("take a node off the blacklist", |s| Ok(s.delete_bars(node, BarKind::Blacklist.replaces())? > 0))
+    }
+
+    /// Has a node, by its instance id or node name, take no work until [`JobStore::undrain`]. What it runs goes on, or is
+    /// asked to stop; the work of a run that was stopped so goes on elsewhere if its job requests recovery or has a retry
+    /// policy.
+    ///
+    /// # Errors
+    /// As [`JobStore::blacklist`].
+    pub fn drain(&self, node: &str, stops: bool, who: &str) -> Result<()> {
+        self.put_bar(node, if stops { BarKind::DrainAndStop } else { BarKind::Drain }, None, who, None)
+    }
+
+    /// Ends a drain; false if there is none of this name.
+    pub fn undrain(&self, node: &str) -> Result<bool> {
+        self.write("end a drain", |s| Ok(s.delete_bars(node, BarKind::Drain.replaces())? > 0))
+    }
+
+    /// The nodes that take no work: drained, or on the blacklist; also what has run out since somebody changed one last.
+    pub fn bars(&self) -> Result<Vec<BarRow>> {
+        self.read("list nodes that take no work", |s| s.bars())
+    }
+
+    /// Sets how many runs of the jobs of a group there may be on each node, and in the cluster. Runs of nodes of Quartz
+    /// count, but those heed no limit.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a group that cannot be, or neither number; [`Error::Refused`] if there are a thousand limits.
+    pub fn set_group_limit(
+        &self,
+        group: &str,
+        per_node: Option<u32>,
+        per_cluster: Option<u32>,
+        who: &str,
+    ) -> Result<()> {
+        check_name("job group", group)?;
+        check_text("who", who, MOST_CHARS)?;
+        if per_node.is_none() && per_cluster.is_none() {
+            return Err(Error::invalid("limit", group, "expected a number per node, per cluster, or both"));
+        }
+        self.write("set a limit", |s| {
+            if s.limits()?.iter().filter(|limit| limit.group != group).count() >= MOST {
+                return Err(Error::Refused(format!("limit of `{group}`: there are {MOST} already: remove some")));
+            }
+            let made_ms = s.now_ms()?;
+            s.put_limit(&LimitRow { group: group.to_owned(), per_node, per_cluster, who: who.to_owned(), made_ms })
+        })
+    }
+
+    /// Removes the limit of a group; false if there is none.
+    pub fn remove_group_limit(&self, group: &str) -> Result<bool> {
+        self.write("remove a limit", |s| s.delete_limit(group))
+    }
+
+    /// The limits of groups.
+    pub fn group_limits(&self) -> Result<Vec<LimitRow>> {
+        self.read("list limits", |s| s.limits())
+    }
+
+    fn put_bar(
+        &self,
+        node: &str,
+        kind: BarKind,
+        reason: Option<&str>,
+        who: &str,
+        lasting_ms: Option<i64>,
+    ) -> Result<()> {
+        check_name("node", node)?;
+        check_text("who", who, MOST_CHARS)?;
+        self.write("keep a node from work", |s| {
+            let made_ms = s.now_ms()?;
+            s.forget_bars(made_ms)?;
+            if s.bars()?.len() >= MOST {
+                return Err(Error::Refused(format!("`{node}`: {MOST} nodes take no work already: remove some")));
+            }
+            s.put_bar(&BarRow {
+                node: node.to_owned(),
+                kind,
+                reason: reason.map(str::to_owned),
+                who: who.to_owned(),
+                until_ms: lasting_ms.map(|lasting_ms| made_ms.saturating_add(lasting_ms)),
+                made_ms,
+            })
+        })
+    }
+}

@@ -1,0 +1,15 @@
+//! What one look at the load of a cluster brings.
+
+use super::InstanceRow;
+
+/// The load of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadRow {
+    /// Triggers that wait although they were due before the time asked for, up to the limit asked for; and fires that
+    /// are reserved for such a time.
+    pub overdue: usize,
+    /// The earliest time of those triggers.
+    pub oldest_overdue_ms: Option<i64>,
+    /// Every instance with the number of its executing fires, in order of their names.
+    pub instances: Vec<(InstanceRow, usize)>,
+}

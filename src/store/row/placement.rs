@@ -1,0 +1,106 @@
+//! Rows about where work may run: nodes that take none, limits of groups, and what due triggers are left alone.
+
+/// A row of `CN_BLACKLIST`: a node that takes no work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BarRow {
+    /// Its instance id or node name.
+    pub node: String,
+    /// What is meant.
+    pub kind: BarKind,
+    /// Why.
+    pub reason: Option<String>,
+    /// Who did it.
+    pub who: String,
+    /// Until when, epoch milliseconds; for good if none.
+    pub until_ms: Option<i64>,
+    /// When it was done, epoch milliseconds.
+    pub made_ms: i64,
+}
+
+/// Why a node takes no work, and what becomes of what it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BarKind {
+    /// It is on the blacklist; what it runs goes on.
+    Blacklist,
+    /// It is drained; what it runs goes on.
+    Drain,
+    /// It is drained, and what it runs is asked to stop.
+    DrainAndStop,
+}
+
+impl BarKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [BarKind::Blacklist, BarKind::Drain, BarKind::DrainAndStop];
+
+    /// The text in `KIND`.
+    pub fn name(self) -> &'static str {
+        match self {
+            BarKind::Blacklist => "blacklist",
+            BarKind::Drain => "drain",
+            BarKind::DrainAndStop => "drain-stop",
+        }
+    }
+
+    /// The kind of this text.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The kinds that this one takes the place of.
+    pub fn replaces(self) -> &'static [Self] {
+        match self {
+            BarKind::Blacklist => &[BarKind::Blacklist],
+            BarKind::Drain | BarKind::DrainAndStop => &[BarKind::Drain, BarKind::DrainAndStop],
+        }
+    }
+}
+
+/// A row of `CN_GROUP_LIMITS`: how many runs of a group of jobs there may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitRow {
+    /// The group.
+    pub group: String,
+    /// On each node.
+    pub per_node: Option<u32>,
+    /// In the cluster.
+    pub per_cluster: Option<u32>,
+    /// Who said so.
+    pub who: String,
+    /// When, epoch milliseconds.
+    pub made_ms: i64,
+}
+
+/// How many runs of a group of jobs an instance has, from `FIRED_TRIGGERS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupRuns {
+    /// The group.
+    pub group: String,
+    /// The instance.
+    pub instance: String,
+    /// How many.
+    pub running: u32,
+}
+
+/// Which due triggers a node leaves to others for now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftAlone {
+    /// Those of jobs of these groups.
+    pub groups: Vec<String>,
+    /// Those of jobs with these policies that are due after a moment, epoch milliseconds.
+    pub policies: Vec<(String, i64)>,
+}
+
+impl LeftAlone {
+    /// Whether nothing is left alone.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.policies.is_empty()
+    }
+
+    /// Whether a trigger is left alone: by the group and the policy of its job, and the time it is due.
+    pub fn leaves(&self, group: &str, policy: Option<&str>, next_ms: Option<i64>) -> bool {
+        let by_policy = |(text, after_ms): &(String, i64)| {
+            policy == Some(text) && next_ms.is_some_and(|next_ms| next_ms > *after_ms)
+        };
+        self.groups.iter().any(|one| one == group) || self.policies.iter().any(by_policy)
+    }
+}

@@ -1,0 +1,87 @@
+//! The load of a cluster: `TRIGGERS`, `FIRED_TRIGGERS` and `SCHEDULER_STATE` in one statement.
+
+use super::time;
+use crate::error::Result;
+use crate::store::database::MonitorRows;
+use crate::store::row::{InstanceRow, LoadRow};
+use crate::store::sql::session::SqlSession;
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Nullable, Text};
+
+#[derive(QueryableByName)]
+struct Load {
+    #[diesel(sql_type = BigInt)]
+    overdue: i64,
+    #[diesel(sql_type = BigInt)]
+    held: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    oldest: Option<i64>,
+    #[diesel(sql_type = Nullable<Text>)]
+    instance_name: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    last_checkin_time: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    checkin_interval: Option<i64>,
+    #[diesel(sql_type = Nullable<Text>)]
+    incarnation: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    joined: Option<i64>,
+    #[diesel(sql_type = BigInt)]
+    running: i64,
+}
+
+#[derive(QueryableByName)]
+struct State {
+    #[diesel(sql_type = Text)]
+    trigger_state: String,
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+/// One row at least, also without an instance. The innermost select walks the index of due triggers, up to its limit.
+const LOAD: &str = "SELECT o.overdue AS overdue, o.oldest AS oldest, h.held AS held, s.instance_name AS instance_name, \
+     s.last_checkin_time AS last_checkin_time, s.checkin_interval AS checkin_interval, i.incarnation AS incarnation, \
+     i.joined AS joined, (SELECT COUNT(*) FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = s.sched_name \
+     AND f.instance_name = s.instance_name AND f.state = 'EXECUTING') AS running \
+     FROM (SELECT COUNT(*) AS overdue, MIN(d.next_fire_time) AS oldest FROM (SELECT t.next_fire_time AS next_fire_time \
+     FROM {p}TRIGGERS t WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time > 0 \
+     AND t.next_fire_time < ? ORDER BY t.next_fire_time LIMIT ?) d) o \
+     CROSS JOIN (SELECT COUNT(*) AS held FROM {p}FIRED_TRIGGERS a WHERE a.sched_name = ? AND a.state = 'ACQUIRED' \
+     AND a.sched_time < ?) h \
+     LEFT JOIN {p}SCHEDULER_STATE s ON s.sched_name = ? \
+     LEFT JOIN {p}CN_INSTANCES i ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name \
+     ORDER BY s.instance_name";
+
+impl MonitorRows for SqlSession<'_, '_> {
+    fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let name = self.name();
+        let values = [name.clone(), before_ms.into(), most.into(), name.clone(), before_ms.into(), name];
+        let rows: Vec<Load> = SqlSession::load(self, LOAD, &values)?;
+        let count = |n: i64| usize::try_from(n).unwrap_or(0);
+        let mut load = LoadRow::default();
+        if let Some(first) = rows.first() {
+            load.overdue = count(first.overdue.saturating_add(first.held));
+            load.oldest_overdue_ms = time(first.oldest);
+        }
+        for row in rows {
+            let Some(instance) = row.instance_name else { continue };
+            let instance = InstanceRow {
+                name: instance,
+                last_checkin_ms: row.last_checkin_time.unwrap_or_default(),
+                checkin_interval_ms: row.checkin_interval.unwrap_or_default(),
+                incarnation: row.incarnation,
+                joined: row.joined.unwrap_or_default(),
+            };
+            load.instances.push((instance, count(row.running)));
+        }
+        Ok(load)
+    }
+
+    fn count_states(&mut self) -> Result<Vec<(String, usize)>> {
+        let text = "SELECT trigger_state AS trigger_state, COUNT(*) AS n FROM {p}TRIGGERS WHERE sched_name = ? \
+             GROUP BY trigger_state";
+        let rows: Vec<State> = SqlSession::load(self, text, &[self.name()])?;
+        Ok(rows.into_iter().map(|row| (row.trigger_state, usize::try_from(row.n).unwrap_or(0))).collect())
+    }
+}

@@ -1,0 +1,199 @@
+//! `CN_BLACKLIST` and `CN_GROUP_LIMITS`, the runs that count against limits, and what is left alone when work is sought.
+
+use super::texts;
+use crate::error::Result;
+use crate::store::database::PlacementRows;
+use crate::store::row::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow};
+use crate::store::sql::connection::Backend;
+use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::Value;
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Nullable, Text};
+
+#[derive(QueryableByName)]
+struct Bar {
+    #[diesel(sql_type = Text)]
+    node_name: String,
+    #[diesel(sql_type = Text)]
+    kind: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    reason: Option<String>,
+    #[diesel(sql_type = Text)]
+    who: String,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    until_ms: Option<i64>,
+    #[diesel(sql_type = BigInt)]
+    made_ms: i64,
+}
+
+#[derive(QueryableByName)]
+struct Limit {
+    #[diesel(sql_type = Text)]
+    job_group: String,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    per_node: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    per_cluster: Option<i64>,
+    #[diesel(sql_type = Text)]
+    who: String,
+    #[diesel(sql_type = BigInt)]
+    made_ms: i64,
+}
+
+#[derive(QueryableByName)]
+struct Runs {
+    #[diesel(sql_type = Text)]
+    job_group: String,
+    #[diesel(sql_type = Text)]
+    instance_name: String,
+}
+
+/// How many are told by one condition; a list is filled up to one of these sizes, so that few statements are prepared.
+const SIZES: [usize; 4] = [1, 4, 16, 64];
+
+/// The type of a trigger's job.
+const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sched_name = t.sched_name \
+     AND j.job_name = t.job_name AND j.job_group = t.job_group";
+
+impl SqlSession<'_, '_> {
+    /// The condition, after others, that a trigger `t` is not left alone, with its values.
+    pub(super) fn not_left(&self, left: &LeftAlone) -> (String, Vec<Value>) {
+        let (mut text, mut values) = (String::new(), Vec::new());
+        let lists = self.backend() == Backend::Postgres;
+        if !left.groups.is_empty() {
+            if lists {
+                text.push_str(" AND NOT t.job_group = ANY(?)");
+                values.push(Value::Texts(left.groups.iter().cloned().map(Some).collect()));
+            } else {
+                let groups = filled_up(&left.groups);
+                text.push_str(&format!(" AND t.job_group NOT IN ({})", vec!["?"; groups.len()].join(", ")));
+                values.extend(groups.into_iter().map(Value::from));
+            }
+        }
+        if left.policies.is_empty() {
+            return (text, values);
+        }
+        // The policy of a job that another program has replaced is not that of the job.
+        let of_job = format!(
+            "y.sched_name = t.sched_name AND y.job_name = t.job_name AND y.job_group = t.job_group \
+             AND y.job_type = ({JOB_TYPE})"
+        );
+        if lists {
+            text.push_str(&format!(
+                " AND NOT EXISTS (SELECT 1 FROM {{p}}CN_JOB_POLICIES y JOIN unnest(?, ?) AS l(policy, after_ms) \
+                 ON l.policy = y.policy WHERE {of_job} AND t.next_fire_time > l.after_ms)"
+            ));
+            values.push(Value::Texts(left.policies.iter().map(|(policy, _)| Some(policy.clone())).collect()));
+            values.push(Value::Ints(left.policies.iter().map(|(_, after_ms)| Some(*after_ms)).collect()));
+        } else {
+            let policies = filled_up(&left.policies);
+            let one = "(y.policy = ? AND t.next_fire_time > ?)";
+            text.push_str(&format!(
+                " AND NOT EXISTS (SELECT 1 FROM {{p}}CN_JOB_POLICIES y WHERE {of_job} AND ({}))",
+                vec![one; policies.len()].join(" OR ")
+            ));
+            values.extend(policies.into_iter().flat_map(|(policy, after_ms)| [policy.into(), (*after_ms).into()]));
+        }
+        (text, values)
+    }
+}
+
+/// The same things, the last again and again, up to one of a few sizes.
+fn filled_up<T>(things: &[T]) -> Vec<&T> {
+    let size = SIZES.iter().find(|size| **size >= things.len()).copied().unwrap_or(things.len());
+    things.iter().chain(things.last().into_iter().cycle()).take(size).collect()
+}
+
+fn count(number: Option<i64>) -> Option<u32> {
+    number.map(|number| u32::try_from(number).unwrap_or(0))
+}
+
+impl PlacementRows for SqlSession<'_, '_> {
+    fn bars(&mut self) -> Result<Vec<BarRow>> {
+        let text = "SELECT node_name AS node_name, kind AS kind, reason AS reason, who AS who, until_ms AS until_ms, \
+             made_ms AS made_ms FROM {p}CN_BLACKLIST WHERE sched_name = ? ORDER BY node_name, kind";
+        let rows: Vec<Bar> = self.load(text, &[self.name()])?;
+        let bar = |row: Bar| BarRow {
+            node: row.node_name,
+            // What a later version adds keeps a node from work too.
+            kind: BarKind::from_name(&row.kind).unwrap_or(BarKind::Blacklist),
+            reason: row.reason,
+            who: row.who,
+            until_ms: row.until_ms,
+            made_ms: row.made_ms,
+        };
+        Ok(rows.into_iter().map(bar).collect())
+    }
+
+    fn put_bar(&mut self, row: &BarRow) -> Result<()> {
+        self.delete_bars(&row.node, row.kind.replaces())?;
+        let columns = ["node_name", "kind", "reason", "who", "until_ms", "made_ms"];
+        let values = vec![
+            (&row.node).into(),
+            row.kind.name().into(),
+            row.reason.as_deref().into(),
+            (&row.who).into(),
+            row.until_ms.into(),
+            row.made_ms.into(),
+        ];
+        self.insert_rows("CN_BLACKLIST", &columns, &[values])
+    }
+
+    fn delete_bars(&mut self, node: &str, kinds: &[BarKind]) -> Result<usize> {
+        let rows: Vec<_> = kinds.iter().map(|kind| vec![node.into(), kind.name().into()]).collect();
+        self.delete_rows("CN_BLACKLIST", &["node_name", "kind"], &rows, "")
+    }
+
+    fn forget_bars(&mut self, before_ms: i64) -> Result<usize> {
+        let text = "DELETE FROM {p}CN_BLACKLIST WHERE sched_name = ? AND until_ms <= ?";
+        self.execute(text, &[self.name(), before_ms.into()])
+    }
+
+    fn limits(&mut self) -> Result<Vec<LimitRow>> {
+        let text = "SELECT job_group AS job_group, per_node AS per_node, per_cluster AS per_cluster, who AS who, made_ms \
+             AS made_ms FROM {p}CN_GROUP_LIMITS WHERE sched_name = ? ORDER BY job_group";
+        let rows: Vec<Limit> = self.load(text, &[self.name()])?;
+        let limit = |row: Limit| LimitRow {
+            group: row.job_group,
+            per_node: count(row.per_node),
+            per_cluster: count(row.per_cluster),
+            who: row.who,
+            made_ms: row.made_ms,
+        };
+        Ok(rows.into_iter().map(limit).collect())
+    }
+
+    fn put_limit(&mut self, row: &LimitRow) -> Result<()> {
+        self.delete_limit(&row.group)?;
+        let columns = ["job_group", "per_node", "per_cluster", "who", "made_ms"];
+        let values = vec![
+            (&row.group).into(),
+            row.per_node.map(i64::from).into(),
+            row.per_cluster.map(i64::from).into(),
+            (&row.who).into(),
+            row.made_ms.into(),
+        ];
+        self.insert_rows("CN_GROUP_LIMITS", &columns, &[values])
+    }
+
+    fn delete_limit(&mut self, group: &str) -> Result<bool> {
+        Ok(self.delete_rows("CN_GROUP_LIMITS", &["job_group"], &[vec![group.into()]], "")? > 0)
+    }
+
+    fn runs_of_groups(&mut self, groups: &[String]) -> Result<Vec<GroupRuns>> {
+        let mut runs: Vec<GroupRuns> = Vec::new();
+        // Counted here: few runs are of limited groups, and a batch of keys takes no GROUP BY.
+        let head = "SELECT f.job_group AS job_group, f.instance_name AS instance_name \
+             FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.state = 'EXECUTING' AND";
+        let rows: Vec<Runs> = self.load_for_keys(head, &[self.name()], &["f.job_group"], &texts(groups))?;
+        for row in rows {
+            match runs.iter_mut().find(|one| one.group == row.job_group && one.instance == row.instance_name) {
+                Some(one) => one.running += 1,
+                None => {
+                    runs.push(GroupRuns { group: row.job_group, instance: row.instance_name, running: 1 });
+                }
+            }
+        }
+        Ok(runs)
+    }
+}

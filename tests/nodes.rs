@@ -1,0 +1,342 @@
+//! Nodes as they show themselves, their activities and how they stop, with real schedulers on all four stores.
+#![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use carnelian::clock::{Clock, SystemClock};
+use carnelian::machine::{Machine, MachineReading};
+use carnelian::settings::Settings;
+use carnelian::store::row::FiredState;
+use carnelian::store::{Database, JobStore, MemoryDatabase, StoreSettings, violations};
+use carnelian::{
+    HistoryQuery, JobContext, JobDetail, JobKey, NodeActivity, NodeRole, Scheduler, SchedulerBuilder, ServiceState,
+    StopStep, Trigger, TriggerKey, TriggerState,
+};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use parking_lot::Mutex;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
+use std::time::Duration;
+use support::wait_until;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// A machine that is half busy, a fifth of it with this process, from each reading to the next.
+#[derive(Debug, Default)]
+struct Lab(AtomicU64);
+
+impl Machine for Lab {
+    fn read(&self) -> MachineReading {
+        let reading = self.0.fetch_add(1, Ordering::SeqCst);
+        MachineReading {
+            cores: Some(64),
+            host_busy_ticks: Some(reading * 500),
+            host_all_ticks: Some(reading * 1000),
+            process_ticks: Some(reading * 200),
+            memory_total: Some(1 << 30),
+            memory_available: Some(1 << 29),
+            process_memory: Some(1 << 20),
+            memory_limit: Some(1 << 28),
+            threads: Some(9),
+        }
+    }
+    fn host(&self) -> Option<String> {
+        Some("lab".to_owned())
+    }
+    fn address(&self) -> Option<IpAddr> {
+        "192.0.2.7".parse().ok()
+    }
+}
+
+/// A scheduler name on a store.
+struct Cluster {
+    name: String,
+    /// None for memory.
+    url: Option<String>,
+    memory: Arc<MemoryDatabase>,
+    clock: Arc<dyn Clock>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Cluster {
+    fn new(url: Option<String>, folder: Option<tempfile::TempDir>) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let memory = Arc::new(MemoryDatabase::new(Arc::clone(&clock)));
+        Self { name: support::fresh_name("nodes"), url, memory, clock, _folder: folder }
+    }
+
+    fn node(&self, name: &str, more: &str, build: impl FnOnce(SchedulerBuilder) -> SchedulerBuilder) -> Scheduler {
+        let store = match &self.url {
+            Some(url) => format!(
+                "jobStore.class = JobStoreTX\njobStore.isClustered = true\njobStore.dataSource = db\ndataSource.db.URL = {url}\n"
+            ),
+            None => String::new(),
+        };
+        let text = format!(
+            "scheduler.instanceName = {}\nscheduler.instanceId = {name}\nthreadPool.threadCount = 2\n\
+             jobStore.clusterCheckinInterval = 200\n\
+             jobStore.clusterCheckinMisfireThreshold = 20000\ncarnelian.scheduler.pollInterval = 50ms\n\
+             carnelian.scheduler.heartbeatInterval = 200ms\njobStore.misfireThreshold = 1000\n\
+             carnelian.history.maxRows = 1\ncarnelian.history.cleanUpInterval = 100ms\n{store}{more}\n",
+            self.name
+        );
+        let settings = Settings::from_text("test", &text, |_| None).unwrap();
+        let builder = Scheduler::builder().machine(Arc::new(Lab::default())).clock(Arc::clone(&self.clock));
+        let builder = match self.url {
+            Some(_) => builder.settings(settings),
+            None => {
+                let store = StoreSettings {
+                    scheduler_name: self.name.clone(),
+                    checkin_interval: settings.job_store.checkin_interval,
+                    checkin_tolerance: settings.job_store.checkin_misfire_threshold,
+                    misfire_threshold: settings.job_store.misfire_threshold,
+                    history_max_rows: settings.history.max_rows,
+                    ..StoreSettings::default()
+                };
+                let memory = Arc::clone(&self.memory) as Arc<dyn Database>;
+                builder.settings(settings).store(JobStore::new(memory, Arc::clone(&self.clock), store))
+            }
+        };
+        let scheduler = build(builder).build().unwrap();
+        scheduler.migrate().unwrap();
+        scheduler
+    }
+}
+
+/// Tells the story on every store, and checks the invariants after it.
+fn everywhere(story: fn(&Cluster)) {
+    let folder = tempfile::tempdir().unwrap();
+    let sqlite = format!("sqlite:{}", folder.path().join("jobs.db").display());
+    for cluster in [
+        Cluster::new(None, None),
+        Cluster::new(Some(sqlite), Some(folder)),
+        Cluster::new(Some(support::postgres_url()), None),
+        Cluster::new(Some(support::mysql_url()), None),
+    ] {
+        println!("on {}", cluster.url.as_deref().and_then(|url| url.split(':').next()).unwrap_or("memory"));
+        story(&cluster);
+        let judge = cluster.node("judge", "", |builder| builder);
+        assert_eq!(violations(&judge.store().snapshot().unwrap()), []);
+        judge.store().database().forget_scheduler().unwrap();
+    }
+}
+
+/// Stores a job that fires after a while.
+fn schedule(scheduler: &Scheduler, name: &str, job_type: &str, after: Duration) {
+    let job = JobDetail::builder(JobKey::named(name), job_type).build().unwrap();
+    let at = chrono::DateTime::from_timestamp_millis(scheduler.store().now_ms().unwrap()).unwrap() + after;
+    let trigger = Trigger::builder(TriggerKey::named(name), job.key().clone()).start_at(at).build().unwrap();
+    scheduler.schedule_job(job, trigger).unwrap();
+}
+
+/// A job that says that it has begun and waits until it is let go.
+fn gated() -> (impl Fn(&mut JobContext) -> Result<(), carnelian::JobError> + Send + Sync, Receiver<()>, Sender<()>) {
+    let (begun, begins) = unbounded();
+    let (go, gate) = bounded::<()>(1);
+    let job = move |_: &mut JobContext| {
+        begun.send(())?;
+        Ok(gate.recv()?)
+    };
+    (job, begins, go)
+}
+
+/// LT-30…37, QZ-49, DS-05, DS-71, DS-119: what a node says of itself is seen by others, follows what it does, and goes when
+/// it leaves (LT-73, LT-88).
+#[test]
+fn nodes_show_themselves_to_each_other() {
+    everywhere(|cluster| {
+        let (job, begins, go) = gated();
+        let about = "carnelian.node.labels = zone=eu, gpu=yes\ncarnelian.node.displayName = Billing A\n\
+                     carnelian.application.version = 3.1.4";
+        let a = cluster.node("a", about, |b| b.job_fn("gated", job));
+        let b = cluster.node("b", "carnelian.scheduler.nodeName = rack8", |b| b);
+        a.start().unwrap();
+        b.start().unwrap();
+        let seen = |name: &str| b.instance(name).unwrap().unwrap();
+        let first = seen("a").node.expect("it is there with the registration");
+        assert_eq!((first.info.node_name.as_str(), first.info.display_name.as_str()), ("192.0.2.7_lab", "Billing A"));
+        assert_eq!((first.info.host.as_deref(), first.info.ip.as_deref()), (Some("lab"), Some("192.0.2.7")));
+        assert_eq!(first.info.labels.to_string(), "gpu=yes, zone=eu");
+        assert_eq!(first.info.application, cluster.name);
+        assert_eq!(first.info.application_version.as_deref(), Some("3.1.4"));
+        assert_eq!(first.info.library_version, env!("CARGO_PKG_VERSION"));
+        assert_eq!((first.info.pid, first.info.role), (std::process::id(), NodeRole::Worker));
+        assert_eq!(seen("b").node.unwrap().info.node_name, "rack8");
+        assert_eq!(b.instances().unwrap().len(), 2);
+
+        schedule(&a, "j", "gated", Duration::ZERO);
+        begins.recv_timeout(LONG).unwrap();
+        wait_until("the run is seen", LONG, || seen("a").node.is_some_and(|row| row.info.running == 1));
+        let row = seen("a").node.unwrap();
+        assert_eq!((row.info.pool_size, row.info.free_workers, row.info.busy_workers()), (2, 1, 1));
+        assert_eq!((row.info.activity, seen("a").running), (NodeActivity::Firing, 1));
+        let load = row.info.load;
+        assert_eq!((load.cores, load.threads), (Some(64), Some(9)));
+        assert_eq!((load.host_cpu_permille, load.process_cpu_permille), (Some(500), Some(200)));
+        assert_eq!((load.memory_total, load.memory_used), (Some(1 << 30), Some(1 << 29)));
+        assert_eq!((load.process_memory, load.memory_limit), (Some(1 << 20), Some(1 << 28)));
+        assert!(row.seen_ms >= first.seen_ms && row.started_ms == first.started_ms);
+        assert!(row.seen_ms <= seen("a").last_checkin_ms, "it came with a check-in");
+
+        a.standby();
+        wait_until("it stands by", LONG, || {
+            seen("a").node.is_some_and(|row| row.info.activity == NodeActivity::Standby)
+        });
+        go.send(()).unwrap();
+        assert!(a.shutdown(true).is_clean());
+        assert_eq!(b.instance("a").unwrap(), None);
+        assert!(b.shutdown(true).is_clean());
+    });
+}
+
+/// The role: an observer checks in and runs nothing, also where only one node fires.
+#[test]
+fn an_observer_runs_nothing() {
+    everywhere(|cluster| {
+        let (ran, runs) = unbounded();
+        let note = |who: &'static str| {
+            let ran = ran.clone();
+            move |_: &mut JobContext| Ok::<_, carnelian::JobError>(ran.send(who)?)
+        };
+        let mode = "carnelian.cluster.mode = active-passive";
+        let observer = format!("{mode}\ncarnelian.scheduler.role = observer");
+        let observer = cluster.node("a", &observer, |b| b.job_fn("note", note("observer")));
+        let worker = cluster.node("b", mode, |b| b.job_fn("note", note("worker")));
+        observer.start().unwrap();
+        schedule(&observer, "j", "note", Duration::ZERO);
+        let looks = || observer.health().services.iter().find(|s| s.name == "cluster").unwrap().runs;
+        wait_until("it has checked in for some time", LONG, || looks() > 4);
+        assert!(!observer.health().is_firing);
+        worker.start().unwrap();
+        assert_eq!(runs.recv_timeout(LONG).unwrap(), "worker");
+        wait_until("it says so", LONG, || {
+            let row = worker.instance("a").unwrap().unwrap().node.unwrap();
+            (row.info.role, row.info.activity) == (NodeRole::Observer, NodeActivity::Observing)
+        });
+        assert!(worker.shutdown(true).is_clean() && observer.shutdown(true).is_clean());
+        assert!(runs.is_empty());
+    });
+}
+
+/// LT-70…86: the activities with their names, when they ran, how long they took, what went wrong.
+#[test]
+fn the_activities_show_when_they_ran_and_how_long() {
+    everywhere(|cluster| {
+        let node = cluster.node("a", "", |b| b.job_fn("none", |_: &mut JobContext| Ok(())));
+        assert!(node.health().services.iter().all(|s| s.state == ServiceState::NotStarted && s.last_pass.is_none()));
+        node.start().unwrap();
+        let names = ["acquirer", "misfire", "cluster", "completer", "heartbeat", "clean-up"];
+        assert_eq!(node.health().services.iter().map(|s| s.name).collect::<Vec<_>>(), names);
+        schedule(&node, "j", "none", Duration::ZERO);
+        wait_until("all have run, and one not for the first time", LONG, || {
+            node.health().services.iter().all(|s| s.last_duration.is_some() && (s.runs > 1 || s.name == "misfire"))
+        });
+        for service in node.health().services {
+            assert!(service.longest_duration >= service.last_duration, "{service:?}");
+            assert!(service.longest_duration.is_some_and(|longest| longest < LONG), "{service:?}");
+            assert!(service.since_last_pass.is_some_and(|since| since < LONG), "{service:?}");
+            assert_eq!((service.errors, service.panics), (0, 0), "{service:?}");
+        }
+        assert!(node.shutdown(true).is_clean());
+    });
+}
+
+/// LT-86: one node forgets the history for all, and says how much; when it has gone the next one does.
+#[test]
+fn one_node_cleans_up_for_all() {
+    everywhere(|cluster| {
+        let build = |b: SchedulerBuilder| b.job_fn("none", |_: &mut JobContext| Ok(()));
+        let (a, b) = (cluster.node("a", "", build), cluster.node("b", "", build));
+        a.start().unwrap();
+        b.start().unwrap();
+        let rows = |node: &Scheduler| node.health().services.iter().find(|s| s.name == "clean-up").unwrap().last_rows;
+        let forgotten = |node: &Scheduler| node.health().counters.forgotten_history;
+        wait_until("it has looked", LONG, || rows(&a).is_some());
+        for n in 0..5 {
+            schedule(&a, &format!("j{n}"), "none", Duration::ZERO);
+        }
+        let left = || b.history(&HistoryQuery::new()).unwrap().len();
+        let ended = || a.health().counters.succeeded + b.health().counters.succeeded;
+        // Those that ended in the same millisecond as the first that is too many go with it.
+        wait_until("the history is short", LONG, || ended() == 5 && left() <= 1 && forgotten(&a) >= 4);
+        assert_eq!((forgotten(&b), rows(&b)), (0, None), "it leaves that to the other");
+        assert!(a.shutdown(true).is_clean());
+        wait_until("the other does it", LONG, || rows(&b).is_some());
+        assert!(b.shutdown(true).is_clean());
+    });
+}
+
+/// Every line that is logged in this process.
+static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+struct Log;
+
+impl log::Log for Log {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+    fn log(&self, record: &log::Record<'_>) {
+        if record.target().starts_with("carnelian") {
+            LINES.lock().push(record.args().to_string());
+        }
+    }
+    fn flush(&self) {}
+}
+
+fn listen_to_the_log() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        log::set_boxed_logger(Box::new(Log)).expect("the only logger");
+        log::set_max_level(log::LevelFilter::Info);
+    });
+}
+
+/// LT-87…90: nothing new is acquired, what was reserved is given back, running jobs are waited for, and only then the node
+/// goes; each step is seen in the health while it lasts, and logged once.
+#[test]
+fn a_stop_goes_through_its_steps() {
+    listen_to_the_log();
+    everywhere(|cluster| {
+        LINES.lock().clear();
+        let (job, begins, go) = gated();
+        let node = cluster.node("a", "carnelian.shutdown.deadline = 60s", |b| b.job_fn("gated", job));
+        node.start().unwrap();
+        assert_eq!(node.health().stopping, None);
+        schedule(&node, "runs", "gated", Duration::ZERO);
+        begins.recv_timeout(LONG).unwrap();
+        // Reserved for its time, which does not come: the stop is sooner, or it has fired and is waited for as well.
+        let reserved = |name: &str| {
+            let fires = node.store().fired_triggers().unwrap();
+            fires.iter().any(|fire| fire.trigger.name() == name && fire.state == FiredState::Acquired)
+        };
+        schedule(&node, "soon", "gated", Duration::from_millis(1900));
+        wait_until("it is reserved", LONG, || reserved("soon") || !begins.is_empty());
+
+        let other = node.clone();
+        let ending = std::thread::spawn(move || other.shutdown(true));
+        wait_until("it waits for its jobs", LONG, || node.health().stopping == Some(StopStep::Jobs));
+        let health = node.health();
+        assert!(!health.is_firing && health.reserved == 0 && health.running >= 1, "{health:?}");
+        assert_eq!(health.services[0].state, ServiceState::Stopped, "nothing is acquired any more");
+        assert!(!reserved("soon"), "it was given back");
+        if begins.is_empty() {
+            let state = node.store().trigger_state(&TriggerKey::named("soon")).unwrap();
+            assert_eq!(state, Some(TriggerState::Waiting));
+        }
+        // It is a member as long as its jobs run, and says what it does.
+        wait_until("others see it stop", LONG, || {
+            let row = node.store().instance("a").unwrap().unwrap().node.unwrap();
+            row.info.activity == NodeActivity::Stopping
+        });
+        go.send(()).unwrap();
+        drop(go);
+        let report = ending.join().unwrap();
+        assert!(report.is_clean(), "{report:?}");
+        assert_eq!((node.health().stopping, node.store().instance("a").unwrap()), (None, None));
+        let lines = LINES.lock().clone();
+        let steps: Vec<&str> = lines.iter().filter_map(|l| l.strip_prefix("stopping instance=a step=")).collect();
+        assert_eq!(steps, ["acquisition", "release", "jobs", "records", "services", "deregistration"]);
+    });
+}

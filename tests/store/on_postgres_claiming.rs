@@ -1,0 +1,6 @@
+//! What touches the taking of triggers, on this database, where due triggers are taken by locking their rows.
+
+use super::databases::postgres_claiming as open;
+
+#[path = "taking.rs"]
+mod suite;

@@ -1,0 +1,460 @@
+//! Continuations: jobs follow the runs of others, once for each run that ends as they ask (LT-12, LT-81).
+
+use super::*;
+use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle, RerunReason};
+use carnelian::{Continuation, FOLLOWING_GROUP, FireOutcome, JobKey, On, Parent, Trigger};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+fn ended(bundle: &FireBundle, outcome: FireOutcome) -> Completion {
+    let ending = Ending { outcome, ..Ending::default() };
+    Completion { ending, ..bundle.completion(CompletionInstruction::NoInstruction, None) }
+}
+
+fn link(parent: &str, child: &str, on: On) -> Continuation {
+    Continuation::new(job_key(parent), job_key(child)).on(on)
+}
+
+/// Jobs `a`, which is to be scheduled by the test, and `good`, `bad` and `both`, which follow it.
+fn family(cluster: &Cluster) {
+    cluster.store.add_job(&job("a").durable(true).build().unwrap(), false).unwrap();
+    for (child, on) in [("good", On::Success), ("bad", On::Failure), ("both", On::Any)] {
+        cluster.store.add_job(&job(child).durable(true).build().unwrap(), false).unwrap();
+        cluster.store.follow(&link("a", child, on)).unwrap();
+    }
+}
+
+fn run_of(cluster: &Cluster, node: &Node, name: &str) -> FireBundle {
+    let trigger = once(&format!("t{}", cluster.now()), name, cluster.now()).build().unwrap();
+    cluster.store.add_trigger(trigger, false).unwrap();
+    node.fire_one()
+}
+
+/// Runs what is due to a good end; returns how much that was.
+fn run_due(node: &Node) -> usize {
+    let fired = node.acquire().fired;
+    fired.iter().filter(|fire| node.complete(fire) == CompletionOutcome::Recorded).count()
+}
+
+/// The triggers that were released, in order of their jobs.
+fn released(cluster: &Cluster) -> Vec<Trigger> {
+    let keys = cluster.snapshot().triggers.into_iter().map(|row| row.key).filter(|key| key.group() == FOLLOWING_GROUP);
+    let mut triggers: Vec<Trigger> = keys.map(|key| cluster.store.trigger(&key).unwrap().unwrap()).collect();
+    triggers.sort_by(|a, b| (a.job_key(), a.key()).cmp(&(b.job_key(), b.key())));
+    triggers
+}
+
+fn followed(cluster: &Cluster) -> Vec<String> {
+    released(cluster).iter().map(|trigger| trigger.job_key().name().to_owned()).collect()
+}
+
+/// LT-12: every outcome of a run, and who follows it.
+#[test]
+fn each_outcome_is_followed_by_those_who_ask_for_it() {
+    use FireOutcome::*;
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    family(&cluster);
+    for (outcome, children) in [
+        (Succeeded, vec!["both", "good"]),
+        (Failed, vec!["bad", "both"]),
+        (TimedOut, vec!["bad", "both"]),
+        (Interrupted, vec!["bad", "both"]),
+        (Cancelled, vec!["both"]),
+        (Vetoed, vec![]),
+    ] {
+        let run = run_of(&cluster, &a, "a");
+        assert!(run.followed);
+        assert_eq!(a.complete_all(&[ended(&run, outcome)]), [CompletionOutcome::Recorded]);
+        assert_eq!(followed(&cluster), children, "{outcome}");
+        cluster.check();
+        assert_eq!(run_due(&a), children.len(), "{outcome}");
+        assert!(released(&cluster).is_empty() && cluster.has_job("both"), "{outcome}");
+        cluster.advance(SECOND);
+    }
+}
+
+/// LT-12: what a child sees of its parent, and what it was given.
+#[test]
+fn a_child_sees_its_parent() {
+    for use_properties in [false, true] {
+        let cluster = Cluster::with(open, |settings| settings.use_properties = use_properties);
+        let a = cluster.node("A");
+        family(&cluster);
+        cluster.store.follow(&link("a", "good", On::Success).data("to", "Zoë").data(Parent::RESULT, "no")).unwrap();
+        let run = run_of(&cluster, &a, "a");
+        let ending = Ending { result: Some("42 rows".to_owned()), ..Ending::default() };
+        let end = Completion { ending, ..run.completion(CompletionInstruction::NoInstruction, None) };
+        let recorded = a.store.record(&a.owner(), &[end]).unwrap();
+        assert_eq!(recorded.following.len(), 2);
+        let triggers = released(&cluster);
+        let child = triggers.iter().find(|trigger| trigger.job_key().name() == "good").unwrap();
+        let text = |key: &str| child.data().text(key);
+        assert_eq!((text("to"), text("CARNELIAN_PARENT_FIRE_ID")), (Some("Zoë"), Some(run.fire_id.as_str())));
+        assert_eq!((text("CARNELIAN_PARENT_JOB_GROUP"), text("CARNELIAN_PARENT_JOB_NAME")), (Some("jobs"), Some("a")));
+        assert_eq!(text("CARNELIAN_PARENT_OUTCOME"), Some("succeeded"));
+        assert_eq!(text("CARNELIAN_PARENT_RESULT"), Some("42 rows"));
+        assert!(child.key().name().starts_with(&format!("follow_{}_", run.fire_id)));
+        let both = triggers.iter().find(|trigger| trigger.job_key().name() == "both").unwrap();
+        assert_eq!(both.data().text("to"), None);
+        // A run that leaves none has none, whatever the continuation says.
+        run_due(&a);
+        cluster.advance(SECOND);
+        let run = run_of(&cluster, &a, "a");
+        a.complete(&run);
+        let triggers = released(&cluster);
+        assert!(triggers.iter().all(|trigger| trigger.data().text(Parent::RESULT).is_none()));
+    }
+}
+
+/// A run that is tried again has not failed yet, and one that goes on has not ended: only the last is followed.
+#[test]
+fn only_the_last_run_of_a_work_is_followed() {
+    for (reason, outcome) in [
+        (RerunReason::Failed, FireOutcome::Failed),
+        (RerunReason::Interrupted, FireOutcome::Interrupted),
+        (RerunReason::Continued, FireOutcome::Succeeded),
+    ] {
+        let cluster = Cluster::new(open);
+        let (a, b) = (cluster.node("A"), cluster.node("B"));
+        family(&cluster);
+        let first = run_of(&cluster, &a, "a");
+        let rerun = Some(first.rerun_order(reason, Duration::ZERO));
+        a.complete_all(&[Completion { rerun, ..ended(&first, outcome) }]);
+        assert!(released(&cluster).is_empty(), "{reason:?}");
+        let second = b.fire_one();
+        b.complete_all(&[ended(&second, FireOutcome::Failed)]);
+        assert_eq!(followed(&cluster), ["bad", "both"], "{reason:?}");
+        assert!(released(&cluster).iter().all(|t| t.data().text(Parent::FIRE_ID) == Some(second.fire_id.as_str())));
+    }
+}
+
+/// A run that died and is recovered has not ended; its recovery is followed, once.
+#[test]
+fn a_recovered_run_is_followed_when_its_recovery_has_ended() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    family(&cluster);
+    cluster.store.add_job(&job("a").durable(true).requests_recovery(true).build().unwrap(), true).unwrap();
+    let run = run_of(&cluster, &a, "a");
+    cluster.advance(WINDOW + SECOND);
+    let b = cluster.node("B");
+    assert!(released(&cluster).is_empty());
+    // The dead comes back late, and says nothing.
+    assert_eq!(a.complete_all(&[ended(&run, FireOutcome::Succeeded)]), [CompletionOutcome::Fenced]);
+    assert!(released(&cluster).is_empty());
+    let again = b.fire_one();
+    assert!(again.recovering.is_some());
+    b.complete(&again);
+    assert_eq!(followed(&cluster), ["both", "good"]);
+}
+
+/// A run that died and that nobody asked to recover is over: `failure` and `any` follow, in the recovery's transaction.
+#[test]
+fn a_lost_run_is_followed_as_a_failure_once() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    family(&cluster);
+    let run = run_of(&cluster, &a, "a");
+    cluster.advance(WINDOW + SECOND);
+    let mut b = cluster.node("B");
+    assert_eq!(followed(&cluster), ["bad", "both"]);
+    assert_eq!(released(&cluster)[0].data().text(Parent::OUTCOME), Some("lost"));
+    let _c = cluster.node("C");
+    b.check_in();
+    assert_eq!(a.complete_all(&[ended(&run, FireOutcome::Succeeded)]), [CompletionOutcome::Fenced]);
+    assert_eq!(followed(&cluster), ["bad", "both"]);
+    assert_eq!(run_due(&b), 2);
+    assert!(released(&cluster).is_empty());
+}
+
+/// LT-12: a batch that ends runs of many parents, with children of their own and shared ones.
+#[test]
+fn many_parents_end_in_one_transaction() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    for name in ["x", "y"] {
+        cluster.store.add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
+    }
+    for i in 0..30 {
+        let parent = format!("p{i}");
+        cluster.schedule(job(&parent), [once(&format!("t{i}"), &parent, NOW)]);
+        cluster.store.follow(&link(&parent, "x", On::Success)).unwrap();
+        if i % 2 == 0 {
+            cluster.store.follow(&link(&parent, "y", On::Failure)).unwrap();
+        }
+    }
+    let fired = a.acquire().fired;
+    assert_eq!(fired.len(), 30);
+    let outcome = |i: usize| if i < 10 { FireOutcome::Failed } else { FireOutcome::Succeeded };
+    let ends: Vec<Completion> = fired.iter().enumerate().map(|(i, fire)| ended(fire, outcome(i))).collect();
+    let expected = fired.iter().enumerate().map(|(i, fire)| match i < 10 {
+        true => usize::from(fire.job.key().name()[1..].parse::<u32>().unwrap().is_multiple_of(2)),
+        false => 1,
+    });
+    let expected: usize = expected.sum();
+    let recorded = a.store.record(&a.owner(), &ends).unwrap();
+    assert_eq!(recorded.following.len(), expected);
+    assert_eq!(released(&cluster).len(), expected);
+    let mut per_parent: BTreeMap<String, usize> = BTreeMap::new();
+    for trigger in released(&cluster) {
+        *per_parent.entry(trigger.data().text(Parent::FIRE_ID).unwrap().to_owned()).or_default() += 1;
+    }
+    assert!(per_parent.values().all(|n| *n == 1));
+    // The parents were not durable: they are gone, and what they had goes with them.
+    assert!(!cluster.has_job("p0"));
+    assert_eq!(cluster.store.continuations().unwrap(), []);
+}
+
+/// A child that runs once at a time waits its turn; while everything is paused it waits too.
+#[test]
+fn a_child_waits_as_any_other_trigger() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.store.add_job(&job("a").durable(true).build().unwrap(), false).unwrap();
+    cluster.store.add_job(&lone_job("lone").durable(true).build().unwrap(), false).unwrap();
+    cluster.store.follow(&link("a", "lone", On::Success)).unwrap();
+    let first = run_of(&cluster, &a, "a");
+    a.complete(&first);
+    let child = a.fire_one();
+    cluster.advance(SECOND);
+    let second = run_of(&cluster, &a, "a");
+    a.complete(&second);
+    let waiting = released(&cluster).pop().unwrap();
+    assert_eq!(cluster.state_of(waiting.key()), "BLOCKED");
+    a.complete(&child);
+    assert_eq!(cluster.state_of(waiting.key()), "WAITING");
+    a.complete(&a.fire_one());
+    cluster.advance(SECOND);
+    let third = run_of(&cluster, &a, "a");
+    cluster.store.pause_all().unwrap();
+    a.complete(&third);
+    let waiting = released(&cluster).pop().unwrap();
+    assert_eq!(cluster.state_of(waiting.key()), "PAUSED");
+    // However late: it is no misfire.
+    cluster.advance(60 * MINUTE);
+    cluster.store.handle_misfires().unwrap();
+    cluster.store.resume_all(true).unwrap();
+    assert_eq!(a.fire_one().trigger.key(), waiting.key());
+    assert!(cluster.store.paused_groups().unwrap().is_empty());
+}
+
+/// A run is followed by those that were there when it began.
+#[test]
+fn a_continuation_is_for_runs_that_begin_after_it() {
+    for (first_link, children) in [(false, vec![]), (true, vec!["x"])] {
+        let cluster = Cluster::new(open);
+        let a = cluster.node("A");
+        for name in ["a", "x", "y"] {
+            cluster.store.add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
+        }
+        if first_link {
+            cluster.store.follow(&link("a", "x", On::Failure)).unwrap();
+        }
+        let run = run_of(&cluster, &a, "a");
+        assert_eq!(run.followed, first_link);
+        cluster.store.follow(&link("a", "y", On::Success)).unwrap();
+        if first_link {
+            // What is changed is changed for this run as well.
+            cluster.store.follow(&link("a", "x", On::Success)).unwrap();
+        }
+        a.complete(&run);
+        assert_eq!(followed(&cluster), children);
+        run_due(&a);
+        cluster.advance(SECOND);
+        let next = run_of(&cluster, &a, "a");
+        assert!(cluster.store.unfollow(&job_key("a"), &job_key("x")).unwrap() == first_link);
+        a.complete(&next);
+        assert_eq!(followed(&cluster), ["y"]);
+    }
+}
+
+/// A trigger that was reserved ahead of its time is followed as well.
+#[test]
+fn a_reserved_fire_is_followed() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    family(&cluster);
+    cluster.store.add_trigger(once("t", "a", NOW + 10 * SECOND).build().unwrap(), false).unwrap();
+    let reserved = a.reserve_one();
+    cluster.advance(10 * SECOND);
+    let run = a.fire(&[reserved]).pop().unwrap();
+    a.complete(&run);
+    assert_eq!(followed(&cluster), ["both", "good"]);
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused() {
+    let cluster = Cluster::new(open);
+    for name in ["a", "b", "c"] {
+        cluster.store.add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
+    }
+    cluster.schedule(job("mortal"), [once("t", "mortal", NOW + MINUTE)]);
+    let refused = |link: &Continuation| cluster.store.follow(link).unwrap_err().to_string();
+    assert!(cluster.store.follow(&link("nobody", "a", On::Any)).unwrap_err().is_not_found());
+    assert!(cluster.store.follow(&link("a", "nobody", On::Any)).unwrap_err().is_not_found());
+    assert!(refused(&link("a", "mortal", On::Any)).contains("not durable"));
+    assert!(refused(&link("a", "a", On::Any)).contains("would follow itself"));
+    cluster.store.follow(&link("a", "b", On::Success)).unwrap();
+    cluster.store.follow(&link("b", "c", On::Success)).unwrap();
+    assert!(refused(&link("c", "a", On::Failure)).contains("would follow itself"));
+    assert_eq!(cluster.store.continuations().unwrap().len(), 2);
+    cluster.store.follow(&link("c", "a", On::Failure).allow_cycle(true)).unwrap();
+    // What is there may be said again, at the next start of a program.
+    cluster.store.follow(&link("a", "b", On::Success)).unwrap();
+    cluster.store.follow(&link("b", "c", On::Any)).unwrap();
+    // A parent needs not be durable, and a circle elsewhere is no circle here.
+    cluster.store.follow(&link("mortal", "a", On::Any)).unwrap();
+    assert!(cluster.store.unfollow(&job_key("mortal"), &job_key("a")).unwrap());
+    assert!(!cluster.store.unfollow(&job_key("mortal"), &job_key("a")).unwrap());
+    cluster.store.delete_jobs(&[job_key("mortal")]).unwrap();
+}
+
+/// A job that follows itself runs again and again, one run at a time.
+#[test]
+fn a_job_that_may_follow_itself_does() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.store.add_job(&lone_job("a").durable(true).build().unwrap(), false).unwrap();
+    cluster.store.follow(&link("a", "a", On::Success).allow_cycle(true)).unwrap();
+    let mut run = run_of(&cluster, &a, "a");
+    for _ in 0..3 {
+        a.complete(&run);
+        let next = a.fire_one();
+        assert_eq!(next.trigger.data().text(Parent::FIRE_ID), Some(run.fire_id.as_str()));
+        run = next;
+    }
+    a.complete_all(&[ended(&run, FireOutcome::Failed)]);
+    assert!(released(&cluster).is_empty());
+}
+
+/// Continuations go with their jobs, follow a new name, and stay when a job is replaced, by one of another type too.
+#[test]
+fn continuations_are_bound_to_their_jobs() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    family(&cluster);
+    let keys = |found: Vec<Continuation>| -> Vec<(String, String, On)> {
+        let name = |key: &JobKey| key.name().to_owned();
+        found.iter().map(|link| (name(link.parent()), name(link.child()), link.follows_on())).collect()
+    };
+    let of = |parent: &str, child: &str, on| (parent.to_owned(), child.to_owned(), on);
+    cluster.store.add_job(&job("z").durable(true).build().unwrap(), false).unwrap();
+    cluster.store.follow(&link("z", "a", On::Any).data("k", "v")).unwrap();
+    cluster.store.rename_job(&job_key("a"), &job_key("renamed"), false).unwrap();
+    let expected =
+        [of("renamed", "bad", On::Failure), of("renamed", "both", On::Any), of("renamed", "good", On::Success)];
+    assert_eq!(keys(cluster.store.children_of(&job_key("renamed")).unwrap()), expected);
+    let parents = cluster.store.parents_of(&job_key("renamed")).unwrap();
+    assert_eq!(keys(parents.clone()), [of("z", "renamed", On::Any)]);
+    assert_eq!(parents[0].passed_data().text("k"), Some("v"));
+
+    let other = carnelian::JobDetail::builder(job_key("renamed"), "other").durable(true).build().unwrap();
+    cluster.store.add_job(&other, true).unwrap();
+    assert_eq!(keys(cluster.store.children_of(&job_key("renamed")).unwrap()), expected);
+    cluster.store.migrate_jobs("other", "work", None, false).unwrap();
+    assert_eq!(keys(cluster.store.children_of(&job_key("renamed")).unwrap()), expected);
+    let run = run_of(&cluster, &a, "renamed");
+    a.complete(&run);
+    assert_eq!(followed(&cluster), ["both", "good"]);
+
+    cluster.store.delete_jobs(&[job_key("good")]).unwrap();
+    assert_eq!(followed(&cluster), ["both"], "the trigger of a child goes with it");
+    assert_eq!(cluster.store.continuations().unwrap().len(), 3);
+    cluster.store.delete_jobs(&[job_key("renamed")]).unwrap();
+    assert_eq!(cluster.store.continuations().unwrap(), []);
+    cluster.store.follow(&link("z", "both", On::Any)).unwrap();
+    cluster.store.clear().unwrap();
+    assert_eq!(cluster.store.continuations().unwrap(), []);
+}
+
+/// A program that knows nothing of continuations deletes a child: the end of a run of the parent does not mind.
+#[test]
+fn a_child_that_is_gone_is_passed_over() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    family(&cluster);
+    let run = run_of(&cluster, &a, "a");
+    cluster.tamper(|s| s.delete_jobs(&[job_key("good")]).map(drop));
+    a.complete(&run);
+    assert_eq!(followed(&cluster), ["both"]);
+}
+
+/// A row of a later version, or with data of nobody's, keeps neither the run from ending nor the others from following.
+#[test]
+fn a_row_that_nobody_understands_holds_nothing_up() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    family(&cluster);
+    cluster.tamper(|s| {
+        for mut row in s.all_continuations()? {
+            match row.child.name() {
+                "good" => row.on = "full moon".to_owned(),
+                _ => row.data = Some(b"\xff\xfe nobody's".to_vec()),
+            }
+            s.put_continuation(&row)?;
+        }
+        Ok(())
+    });
+    let run = run_of(&cluster, &a, "a");
+    a.complete(&run);
+    assert_eq!(followed(&cluster), ["both"]);
+    let unreadable = cluster.store.children_of(&job_key("a")).unwrap_err().to_string();
+    assert!(unreadable.contains("CN_CONTINUATIONS"), "{unreadable}");
+}
+
+/// Data always leave room for what there is to say of the parent: no run is kept from ending by them.
+#[test]
+fn large_data_hold_nothing_up() {
+    for use_properties in [false, true] {
+        let cluster = Cluster::with(open, |settings| settings.use_properties = use_properties);
+        let a = cluster.node("A");
+        family(&cluster);
+        let good = |text: String| link("a", "good", On::Success).data("text", text);
+        let error = cluster.store.follow(&good("x".repeat(41_000))).unwrap_err().to_string();
+        assert!(error.contains("at most 40960"), "{error}");
+        cluster.store.follow(&good("x".repeat(40_000))).unwrap();
+        let run = run_of(&cluster, &a, "a");
+        let ending = Ending { result: Some("\u{1F480}".repeat(1000)), ..Ending::default() };
+        a.complete_all(&[Completion { ending, ..run.completion(CompletionInstruction::NoInstruction, None) }]);
+        let triggers = released(&cluster);
+        let texts: Vec<_> = triggers.iter().filter_map(|trigger| trigger.data().text("text")).map(str::len).collect();
+        assert_eq!((triggers.len(), texts), (2, vec![40_000]));
+        assert!(triggers.iter().all(|trigger| trigger.data().text(Parent::RESULT).is_some_and(|r| r.len() == 4000)));
+        run_due(&a);
+
+        // More than there can be, by somebody's hand.
+        let data: carnelian::JobDataMap =
+            [("text", "x".repeat(if use_properties { 65_450 } else { 65_150 }))].into_iter().collect();
+        let bytes = if use_properties { data.to_properties_text() } else { data.to_java_bytes() }.unwrap();
+        cluster.tamper(|s| {
+            for mut row in s.all_continuations()? {
+                row.data = Some(bytes.clone());
+                s.put_continuation(&row)?;
+            }
+            Ok(())
+        });
+        cluster.advance(SECOND);
+        let run = run_of(&cluster, &a, "a");
+        assert_eq!(a.complete(&run), CompletionOutcome::Recorded);
+        let triggers = released(&cluster);
+        assert_eq!(followed(&cluster), ["both", "good"]);
+        assert!(triggers.iter().all(|t| t.data().text("text").is_none() && Parent::of(t.data()).is_some()));
+    }
+}
+
+/// An end whose answer was lost is recorded once, and followed once (S7).
+#[cfg(feature = "test-util")]
+#[test]
+fn an_end_whose_answer_was_lost_is_followed_once() {
+    use carnelian::store::faults::Fault;
+    for fault in [Fault::CommitLostApplied, Fault::CommitLostNotApplied] {
+        let cluster = Cluster::new(open);
+        let a = cluster.node("A");
+        family(&cluster);
+        let run = run_of(&cluster, &a, "a");
+        cluster.opened.database.plan().plan(1, fault);
+        assert_eq!(a.complete_all(&[ended(&run, FireOutcome::Succeeded)]), [CompletionOutcome::Recorded], "{fault:?}");
+        assert_eq!(followed(&cluster), ["both", "good"], "{fault:?}");
+    }
+}

@@ -1,0 +1,120 @@
+//! The history is forgotten: by age, by number, by job, in small batches, with what the runs have logged (LT-86).
+
+use super::*;
+use carnelian::store::row::{HistoryRow, LogRow};
+use carnelian::{FireOutcome, HistoryPruning, HistoryQuery, JobPolicy};
+use std::time::Duration;
+
+/// Rows of a job that ended in these milliseconds after the start, each with a log.
+fn put(cluster: &Cluster, name: &str, ends: impl Iterator<Item = i64>) {
+    let row = |ended: i64| HistoryRow {
+        fire_id: format!("{name}-{ended}"),
+        trigger: trigger_key("t"),
+        job: Some(job_key(name)),
+        job_type: Some("work".to_owned()),
+        instance: Some("A".to_owned()),
+        scheduled_ms: NOW,
+        fired_ms: Some(NOW),
+        ended_ms: NOW + ended,
+        run_ms: Some(1),
+        outcome: FireOutcome::Succeeded,
+        attempt: 0,
+        root_fire_id: None,
+        error: None,
+        result: None,
+    };
+    let rows: Vec<HistoryRow> = ends.map(row).collect();
+    let log = |row: &HistoryRow| LogRow { fire_id: row.fire_id.clone(), lines: "[]".to_owned() };
+    let logs: Vec<LogRow> = rows.iter().map(log).collect();
+    cluster.tamper(|s| {
+        s.put_history(&rows)?;
+        s.insert_logs(&logs)
+    });
+}
+
+/// What is left of a job: the milliseconds in which its rows ended, the oldest first.
+fn left(cluster: &Cluster, name: &str) -> Vec<i64> {
+    let query = HistoryQuery::new().job(job_key(name)).limit(10_000);
+    let mut ends: Vec<i64> = cluster.store.history(&query).unwrap().iter().map(|row| row.ended_ms - NOW).collect();
+    ends.sort_unstable();
+    let mut logs = 0;
+    cluster.tamper(|s| {
+        logs = 0;
+        for i in 0..2_000 {
+            logs += usize::from(i < 50 && s.log_of(&format!("{name}-{i}"))?.is_some());
+        }
+        Ok(())
+    });
+    assert_eq!(logs, ends.iter().filter(|end| **end < 50).count(), "a log goes with its row");
+    ends
+}
+
+/// Counts first, as `--dry-run` does; then prunes.
+fn prune(cluster: &Cluster, pruning: &HistoryPruning) -> u64 {
+    let counted = cluster.store.count_prunable(pruning).unwrap();
+    assert_eq!(cluster.store.prune_history(pruning).unwrap(), counted, "as was said before");
+    assert_eq!(cluster.store.count_prunable(pruning).unwrap(), 0);
+    counted
+}
+
+#[test]
+fn a_job_keeps_so_many_rows_and_another_its_own_number() {
+    let cluster = Cluster::with(open, |settings| settings.history_max_rows_per_job = 3);
+    let own = job("own").durable(true).policy(JobPolicy::new().keep_history(2));
+    let much = job("much").durable(true).policy(JobPolicy::new().keep_history(100));
+    for detail in [own, much, job("other").durable(true)] {
+        cluster.store.add_job(&detail.build().unwrap(), false).unwrap();
+    }
+    for name in ["own", "much", "other", "deleted"] {
+        put(&cluster, name, 0..5);
+    }
+    assert_eq!(prune(&cluster, &HistoryPruning::new().job(job_key("other"))), 2);
+    assert_eq!(left(&cluster, "own").len(), 5, "not asked for");
+    assert_eq!(prune(&cluster, &HistoryPruning::new()), 5);
+    assert_eq!(left(&cluster, "own"), [3, 4]);
+    assert_eq!(left(&cluster, "much"), [0, 1, 2, 3, 4]);
+    assert_eq!(left(&cluster, "other"), [2, 3, 4]);
+    assert_eq!(left(&cluster, "deleted"), [2, 3, 4]);
+}
+
+/// One that has a number of its own needs none of all.
+#[test]
+fn without_a_number_for_all_only_policies_count() {
+    let cluster = Cluster::new(open);
+    let own = job("own").durable(true).policy(JobPolicy::new().keep_history(1));
+    cluster.store.add_job(&own.build().unwrap(), false).unwrap();
+    put(&cluster, "own", 0..4);
+    put(&cluster, "other", 0..4);
+    assert_eq!(prune(&cluster, &HistoryPruning::new()), 3);
+    assert_eq!((left(&cluster, "own"), left(&cluster, "other").len()), (vec![3], 4));
+}
+
+#[test]
+fn age_and_number_count_together_and_age_alone_if_it_is_given() {
+    let cluster = Cluster::with(open, |settings| {
+        settings.history_retention = Duration::from_secs(60);
+        settings.history_max_rows_per_job = 4;
+    });
+    put(&cluster, "a", 0..6);
+    cluster.advance(MINUTE + 1);
+    // 0 is too old; of the five others one is too many.
+    assert_eq!(prune(&cluster, &HistoryPruning::new()), 2);
+    assert_eq!(left(&cluster, "a"), [2, 3, 4, 5]);
+    put(&cluster, "b", 0..6);
+    let older = HistoryPruning::new().job(job_key("a")).older_than(Duration::from_millis(59_997));
+    assert_eq!(prune(&cluster, &older), 2, "what ended in 2 and 3");
+    assert_eq!((left(&cluster, "a"), left(&cluster, "b").len()), (vec![4, 5], 6));
+    assert_eq!(prune(&cluster, &HistoryPruning::new().older_than(Duration::ZERO)), 8);
+}
+
+/// More than one transaction deletes.
+#[test]
+fn much_is_forgotten_in_small_batches() {
+    let cluster = Cluster::with(open, |settings| settings.history_max_rows_per_job = 10);
+    put(&cluster, "a", 0..1_200);
+    let before = cluster.opened.database.counts().commits;
+    assert_eq!(prune(&cluster, &HistoryPruning::new()), 1_190);
+    let commits = cluster.opened.database.counts().commits - before;
+    assert!(commits >= 3, "{commits}");
+    assert_eq!(left(&cluster, "a"), (1_190..1_200).collect::<Vec<_>>());
+}

@@ -1,0 +1,357 @@
+//! Placement: nodes that take no work, where jobs may run, limits of groups (LT-17, LT-60, LT-61, LT-80).
+
+use super::beside_quartz::java_joins;
+use super::*;
+use carnelian::store::{BlacklistEntry, CompletionOutcome, Refusal};
+use carnelian::{Error, JobDetail, JobDetailBuilder, JobPolicy, NodeReport, NodeRole, Placement};
+use std::time::Duration;
+
+fn says(name: &str, labels: &str, role: NodeRole) -> NodeReport {
+    let mut report = NodeReport::default();
+    report.info.node_name = name.to_owned();
+    report.info.labels = labels.parse().unwrap();
+    report.info.role = role;
+    report
+}
+
+/// A node that says who it is, and has checked in.
+fn placed_node(cluster: &Cluster, instance: &str, name: &str, labels: &str) -> Node {
+    let mut node = cluster.stranger(instance);
+    node.me.node = Some(says(name, labels, NodeRole::Worker));
+    assert!(node.check_in().registered, "{instance}");
+    node
+}
+
+fn placed(name: &str, placement: Placement) -> JobDetailBuilder {
+    job(name).policy(JobPolicy::new().placement(placement))
+}
+
+fn only(node: &str) -> Placement {
+    Placement::new().allow_node(node)
+}
+
+fn of_group(group: &str, name: &str) -> JobDetail {
+    JobDetail::builder(carnelian::JobKey::new(group, name), "work").build().unwrap()
+}
+
+fn due_of_group(cluster: &Cluster, group: &str, name: &str, at_ms: i64) {
+    let detail = of_group(group, name);
+    let trigger = carnelian::Trigger::builder(trigger_key(name), detail.key().clone()).start_at(at(at_ms));
+    cluster.store.schedule(vec![(detail, vec![trigger.build().unwrap()])], false).unwrap();
+}
+
+fn earliest(node: &Node) -> Option<i64> {
+    node.store.earliest_due(&["work".to_owned()]).unwrap().1
+}
+
+fn takes(node: &Node) -> Vec<String> {
+    let mut fired: Vec<String> = names(&node.acquire().fired).into_iter().map(str::to_owned).collect();
+    fired.sort();
+    fired
+}
+
+/// LT-60, LT-61.
+#[test]
+fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_runs() {
+    let cluster = Cluster::new(open);
+    let (mut a, b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("j").durable(true), [once("t1", "j", NOW)]);
+    let running = a.fire_one();
+    let entry = BlacklistEntry::new("A").reason("disk full").lasting(Duration::from_secs(60));
+    cluster.store.blacklist(&entry, "ann").unwrap();
+    cluster.store.add_trigger(once("t2", "j", NOW).build().unwrap(), false).unwrap();
+    let checkin = a.check_in();
+    let barred = checkin.barred.unwrap();
+    assert_eq!(barred.to_string(), "`A` is on the blacklist by ann until 2027-01-15T08:01:00.000Z (disk full)");
+    assert_eq!((takes(&a), earliest(&a)), (vec![], None));
+    assert_eq!(cluster.fires(), ["t1/EXECUTING@A"]);
+    assert_eq!(a.complete(&running), CompletionOutcome::Recorded);
+    assert_eq!(takes(&b), ["t2"]);
+
+    // It runs out by itself.
+    let bars = cluster.store.bars().unwrap();
+    assert_eq!((bars.len(), bars[0].made_ms, bars[0].until_ms), (1, NOW, Some(NOW + MINUTE)));
+    cluster.store.add_trigger(once("t3", "j", NOW).build().unwrap(), false).unwrap();
+    for _ in 0..3 {
+        cluster.advance(20 * SECOND);
+        a.check_in();
+    }
+    assert_eq!(takes(&a), ["t3"]);
+    assert!(cluster.store.unblacklist("A").unwrap());
+    assert!(!cluster.store.unblacklist("A").unwrap());
+    // What has run out goes with the next change.
+    cluster.store.blacklist(&entry, "ann").unwrap();
+    cluster.advance(2 * MINUTE);
+    cluster.store.drain("Z", false, "ann").unwrap();
+    assert_eq!(cluster.store.bars().unwrap().iter().map(|bar| bar.node.as_str()).collect::<Vec<_>>(), ["Z"]);
+}
+
+#[test]
+fn a_node_is_drained_by_its_node_name_until_that_is_ended() {
+    let cluster = Cluster::new(open);
+    let mut a = placed_node(&cluster, "A", "rack7", "");
+    cluster.schedule(job("j"), [once("t1", "j", NOW), once("t2", "j", NOW + SECOND)]);
+    let taken = a.acquire();
+    assert_eq!((taken.fired.len(), taken.reserved.len()), (1, 1));
+    cluster.store.drain("rack7", false, "ann").unwrap();
+    cluster.store.drain("rack7", true, "bob").unwrap();
+    assert_eq!(cluster.store.bars().unwrap().len(), 1, "one drain takes the place of the other");
+    let expected = Refusal::Drained { node: "rack7".to_owned(), who: "bob".to_owned(), stops: true };
+    assert_eq!(a.check_in().barred, Some(expected));
+    // What it had reserved is given back.
+    cluster.advance(SECOND);
+    assert_eq!(a.fire(&taken.reserved).len(), 0);
+    assert_eq!((cluster.state("t2"), cluster.fires()), ("WAITING".to_owned(), vec!["t1/EXECUTING@A".to_owned()]));
+    assert!(cluster.store.undrain("rack7").unwrap());
+    assert!(!cluster.store.undrain("rack7").unwrap());
+    assert_eq!((a.check_in().barred, takes(&a)), (None, vec!["t2".to_owned()]));
+}
+
+#[test]
+fn what_operators_say_is_checked() {
+    let cluster = Cluster::new(open);
+    let invalid = |result: carnelian::Result<()>| assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
+    invalid(cluster.store.drain("", false, "ann"));
+    invalid(cluster.store.blacklist(&BlacklistEntry::new("A").reason("x".repeat(251)), "ann"));
+    invalid(cluster.store.blacklist(&BlacklistEntry::new("A"), &"x".repeat(251)));
+    invalid(cluster.store.set_group_limit("g", None, None, "ann"));
+    invalid(cluster.store.set_group_limit("", Some(1), None, "ann"));
+    assert_eq!((cluster.store.bars().unwrap(), cluster.store.group_limits().unwrap()), (vec![], vec![]));
+}
+
+/// LT-17: only the nodes that the job allows; by instance id or node name.
+#[test]
+fn a_job_runs_only_on_nodes_that_it_allows_and_with_its_labels() {
+    let cluster = Cluster::new(open);
+    let a = placed_node(&cluster, "A", "rack7", "zone=eu");
+    let b = placed_node(&cluster, "B", "rack8", "zone=us,spot=yes");
+    let label = |rule: &str| Placement::new().require_label(rule.parse().unwrap());
+    cluster.schedule(placed("by-name", only("rack7")), [once("t1", "by-name", NOW)]);
+    cluster.schedule(placed("by-id", only("B").allow_node("C")), [once("t2", "by-id", NOW)]);
+    cluster.schedule(placed("eu", label("zone=eu")), [once("t3", "eu", NOW)]);
+    cluster.schedule(placed("no-spot", label("!spot")), [once("t4", "no-spot", NOW)]);
+    cluster.schedule(placed("nowhere", only("C")), [once("t5", "nowhere", NOW)]);
+    assert_eq!(takes(&b), ["t2"]);
+    assert_eq!(takes(&a), ["t1", "t3", "t4"]);
+    for node in [&a, &b] {
+        assert_eq!((takes(node), earliest(node)), (vec![], None), "what is refused is not due");
+    }
+    let homeless: Vec<_> = cluster.store.homeless_jobs().unwrap().into_iter().map(|one| one.job).collect();
+    assert_eq!(homeless, [job_key("nowhere")]);
+    let nowhere = cluster.store.job(&job_key("nowhere")).unwrap().unwrap();
+    let may: Vec<String> = a
+        .store
+        .who_may_run(&nowhere, NOW)
+        .unwrap()
+        .into_iter()
+        .map(|node| format!("{}: {}", node.instance, node.refusal.map_or("may".to_owned(), |why| why.to_string())))
+        .collect();
+    assert_eq!(may, ["A: the job allows C only", "B: the job allows C only"]);
+}
+
+/// Those that may not run here do not stand in the way of those behind them, however many there are, and a node does not
+/// spin on them.
+#[test]
+fn refused_work_starves_nothing() {
+    let cluster = Cluster::new(open);
+    let a = placed_node(&cluster, "A", "rack7", "");
+    let many = (0..60).map(|n| once(&format!("r{n:02}"), "refused", NOW - 100 + n).build().unwrap()).collect();
+    let refused = placed("refused", only("B")).build().unwrap();
+    cluster.store.schedule(vec![(refused, many)], false).unwrap();
+    cluster.schedule(job("mine"), [once("t1", "mine", NOW), once("t2", "mine", NOW + 10 * MINUTE)]);
+    let taken = a.try_acquire(1).unwrap();
+    assert_eq!(names(&taken.fired), ["t1"], "with pages of one");
+    assert_eq!(earliest(&a), Some(NOW + 10 * MINUTE));
+    assert_eq!(a.acquire().fired.len(), 0);
+
+    // The same with more placements than are remembered: at last all of them are looked at.
+    for n in 0..70 {
+        let name = format!("p{n}");
+        cluster.schedule(placed(&name, only(&format!("C{n}"))), [once(&name, &name, NOW)]);
+    }
+    cluster.schedule(job("last"), [once("last", "last", NOW)]);
+    assert_eq!(names(&a.acquire().fired), ["last"]);
+    assert_eq!(a.acquire().fired.len(), 0);
+
+    // And what is changed so that it may run here does.
+    let detail = placed("p3", only("A")).build().unwrap();
+    cluster.store.schedule(vec![(detail, vec![once("p3", "p3", NOW).build().unwrap()])], true).unwrap();
+    assert_eq!(takes(&a), ["p3"]);
+}
+
+#[test]
+fn others_take_the_work_of_a_preferred_node_that_is_late_or_dead_or_takes_none() {
+    let cluster = Cluster::new(open);
+    let mut a = placed_node(&cluster, "A", "rack7", "");
+    let mut b = placed_node(&cluster, "B", "rack8", "");
+    a.check_in();
+    cluster.schedule(placed("j", Placement::new().prefer_node("A")).durable(true), [once("t1", "j", NOW)]);
+    assert_eq!((takes(&b), earliest(&b)), (vec![], None), "A is alive");
+    assert_eq!(takes(&a), ["t1"]);
+
+    // Late by one check-in interval.
+    let add =
+        |name: &str, at_ms: i64| cluster.store.add_trigger(once(name, "j", at_ms).build().unwrap(), false).unwrap();
+    add("t2", cluster.now());
+    cluster.advance(15 * SECOND - 1);
+    a.check_in();
+    b.check_in();
+    assert_eq!(takes(&b), Vec::<String>::new());
+    cluster.advance(1);
+    assert_eq!(earliest(&b), Some(NOW));
+    assert_eq!(takes(&b), ["t2"]);
+
+    // Drained: at once, as soon as B knows.
+    add("t3", cluster.now());
+    assert_eq!(takes(&b), Vec::<String>::new());
+    cluster.store.drain("A", false, "ann").unwrap();
+    b.check_in();
+    assert_eq!(takes(&b), ["t3"]);
+    cluster.store.undrain("A").unwrap();
+    b.check_in();
+
+    // Dead: at once, as soon as B knows.
+    cluster.advance(WINDOW);
+    b.check_in();
+    cluster.advance(SECOND);
+    assert_eq!(b.recovers().len(), 1, "A is declared dead");
+    add("t4", cluster.now());
+    assert_eq!(takes(&b), ["t4"]);
+}
+
+#[test]
+fn limits_of_groups_hold_on_each_node_and_in_the_cluster() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.store.set_group_limit("g", Some(2), Some(3), "ann").unwrap();
+    a.check_in();
+    b.check_in();
+    for n in 0..8 {
+        due_of_group(&cluster, "g", &format!("g{n}"), NOW - 10 + n);
+    }
+    cluster.schedule(job("free"), [once("free", "free", NOW)]);
+    let first = a.acquire().fired;
+    assert_eq!(names(&first), ["g0", "g1", "free"], "a full group does not stand in the way of others");
+    assert_eq!(earliest(&a), None, "and nothing of it is due here");
+    let taken = b.acquire();
+    let second = taken.fired;
+    assert_eq!(names(&second), ["g2"], "three in the cluster");
+    assert_eq!((a.acquire().fired.len(), b.acquire().fired.len()), (0, 0));
+    a.complete(&first[0]);
+    assert_eq!(earliest(&b), Some(NOW - 7));
+    assert_eq!(names(&b.acquire().fired), ["g3"]);
+    b.complete(&second[0]);
+    assert_eq!(names(&b.try_acquire(1).unwrap().fired), ["g4"]);
+    assert!(cluster.store.remove_group_limit("g").unwrap());
+    assert!(!cluster.store.remove_group_limit("g").unwrap());
+    a.check_in();
+    assert_eq!(takes(&a), ["g5", "g6", "g7"]);
+}
+
+/// A fire counts when it begins: what was reserved before the limit was set is given back, and nothing is reserved ahead.
+#[test]
+fn fires_of_a_limited_group_begin_only_if_there_is_room() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    for n in 0..3 {
+        due_of_group(&cluster, "g", &format!("g{n}"), NOW + SECOND);
+    }
+    let reserved = a.acquire().reserved;
+    assert_eq!(reserved.len(), 3);
+    cluster.store.set_group_limit("g", None, Some(1), "ann").unwrap();
+    a.check_in();
+    cluster.advance(SECOND);
+    let fired = a.fire(&reserved);
+    assert_eq!(fired.len(), 1);
+    assert_eq!(cluster.fires().len(), 1, "the others are given back");
+    a.complete(&fired[0]);
+
+    due_of_group(&cluster, "h", "later", NOW + 3 * SECOND);
+    cluster.store.set_group_limit("h", Some(1), None, "ann").unwrap();
+    a.check_in();
+    let taken = a.acquire();
+    assert_eq!((taken.reserved.len(), taken.unreserved_ms), (0, Some(NOW + 3 * SECOND)));
+    assert_eq!(taken.fired.len(), 1, "one of group g");
+}
+
+#[test]
+fn recoveries_obey_the_placement_of_their_job() {
+    let cluster = Cluster::new(open);
+    let a = placed_node(&cluster, "A", "rack7", "zone=eu");
+    let mut b = placed_node(&cluster, "B", "rack8", "zone=us");
+    let eu = Placement::new().require_label("zone=eu".parse().unwrap());
+    cluster.schedule(placed("j", eu).requests_recovery(true), [once("t", "j", NOW)]);
+    assert_eq!(takes(&a), ["t"]);
+    cluster.advance(WINDOW);
+    b.check_in();
+    cluster.advance(SECOND);
+    assert_eq!(b.recovers().len(), 1);
+    assert_eq!(cluster.recovery_triggers().len(), 1);
+    assert_eq!(takes(&b), Vec::<String>::new());
+    let c = placed_node(&cluster, "C", "rack9", "zone=eu");
+    assert_eq!(c.acquire().fired.len(), 1);
+}
+
+#[test]
+fn beside_quartz_a_placement_is_refused_unless_it_is_forced() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    java_joins(&cluster, &mut a);
+    let typed = |job: JobDetailBuilder| job.job_type("com.acme.Work");
+    let refused = cluster.try_schedule(typed(placed("j", only("A"))), [once("t", "j", NOW)]).unwrap_err();
+    let text = refused.to_string();
+    assert!(matches!(refused, Error::Refused(_)) && text.contains("(only A)") && text.contains("java"), "{text}");
+    cluster.try_schedule(typed(placed("j", only("A")).even_beside_quartz()), [once("t", "j", NOW)]).unwrap();
+    cluster.try_schedule(typed(job("k")), [once("u", "k", NOW)]).unwrap();
+}
+
+/// DS-86: an observer checks in and takes over the work of the dead, but runs nothing.
+#[test]
+fn an_observer_mends_and_runs_nothing() {
+    let cluster = Cluster::new(open);
+    let mut observer = cluster.stranger("admin");
+    observer.me.node = Some(says("admin", "", NodeRole::Observer));
+    let checkin = observer.check_in();
+    assert!(checkin.registered && !checkin.is_active, "an observer is never the active node");
+    assert_eq!(checkin.barred, Some(Refusal::Observer));
+    let mut a = cluster.node("A");
+    assert!(a.check_in().is_active, "although the observer was first");
+    cluster.schedule(job("j").requests_recovery(true), [once("t", "j", NOW)]);
+    assert_eq!((takes(&observer), earliest(&observer)), (vec![], None));
+    assert_eq!(takes(&a), ["t"]);
+    cluster.advance(WINDOW);
+    observer.check_in();
+    cluster.advance(SECOND);
+    assert_eq!(observer.recovers().len(), 1);
+    assert_eq!(cluster.recovery_triggers().len(), 1);
+    assert_eq!(takes(&observer), Vec::<String>::new());
+}
+
+/// QZ-22: in active-passive mode the one that has served longest of those that take work is active, and never two.
+#[test]
+fn a_drained_node_hands_over_and_takes_back_without_two_being_active() {
+    let cluster = Cluster::new(open);
+    let mut a = placed_node(&cluster, "A", "rack7", "");
+    let mut b = placed_node(&cluster, "B", "rack8", "");
+    let mut turn = |expected: (bool, bool)| {
+        cluster.advance(15 * SECOND);
+        let seen = (a.check_in().is_active, b.check_in().is_active);
+        assert_eq!(seen, expected);
+    };
+    turn((true, false));
+    cluster.store.drain("rack7", false, "ann").unwrap();
+    turn((false, true));
+    turn((false, true));
+    cluster.store.undrain("rack7").unwrap();
+    // B learns of it before A begins.
+    turn((false, false));
+    turn((true, false));
+
+    // The deputy that looks first waits until the other must know.
+    cluster.store.drain("rack7", false, "ann").unwrap();
+    assert!(!b.check_in().is_active);
+    assert!(!a.check_in().is_active);
+    cluster.advance(15 * SECOND);
+    a.check_in();
+    assert!(b.check_in().is_active);
+}
