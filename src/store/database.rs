@@ -6,15 +6,23 @@
 
 mod continuations;
 mod definitions;
+mod executions;
+mod history;
 mod news;
 mod nodes;
 mod placement;
+mod types;
+mod work;
 
 pub use continuations::ContinuationRows;
 pub use definitions::DefinitionRows;
+pub use executions::ExecutionRows;
+pub use history::{HistoryLogRows, HistoryRows, HistoryUpkeepRows};
 pub use news::{ChangeRows, Ear, LockRows};
 pub use nodes::NodeRows;
 pub use placement::PlacementRows;
+pub use types::{OrphanRows, TypeRows, VersionRows};
+pub use work::WorkRows;
 
 use super::row::*;
 use crate::error::Result;
@@ -357,116 +365,6 @@ pub trait FiredRows {
     fn delete_recoveries(&mut self, triggers: &[TriggerKey]) -> Result<()>;
     /// Writes recovery rows.
     fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()>;
-}
-
-/// Rows of our side table of the history.
-pub trait HistoryRows {
-    /// Deletes fired rows, as [`FiredRows::delete_fired`], and writes into the history what became of those that were
-    /// there and are among `ends`.
-    fn end_fired(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>>;
-    /// Writes rows of the history, in the place of those of the same fires.
-    fn put_history(&mut self, rows: &[HistoryRow]) -> Result<()>;
-    /// Rows of the history, the newest first.
-    fn history(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>>;
-    /// As [`HistoryRows::history`], what a summary needs of them.
-    fn run_samples(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<RunSample>>;
-}
-
-/// Rows of our side table of what runs have logged. They go with the rows of the history.
-pub trait HistoryLogRows {
-    /// Writes what runs have logged.
-    fn insert_logs(&mut self, rows: &[LogRow]) -> Result<()>;
-    /// What a run has logged.
-    fn log_of(&mut self, fire_id: &str) -> Result<Option<LogRow>>;
-}
-
-/// What it takes to forget the history.
-pub trait HistoryUpkeepRows {
-    /// When the fire ended that has `newer` newer ones in the history; none if there are not so many.
-    fn history_end_after(&mut self, newer: u64) -> Result<Option<i64>>;
-    /// How many rows ended before `before_ms`, of one job or of all.
-    fn history_before(&mut self, job: Option<&JobKey>, before_ms: i64) -> Result<u64>;
-    /// The jobs of which more than `more_than` rows ended at `since_ms` or later, with how many; those with most first, at
-    /// most `limit`.
-    fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>>;
-    /// The fires of the oldest rows that ended before `before_ms`, of one job or of all, at most `limit`.
-    fn oldest_history(&mut self, job: Option<&JobKey>, before_ms: i64, limit: usize) -> Result<Vec<String>>;
-    /// The fires of rows of a job that have `newer` newer ones, at most `limit`.
-    fn surplus_history(&mut self, job: &JobKey, newer: u64, limit: usize) -> Result<Vec<String>>;
-    /// Deletes rows, with what their runs have logged; returns how many there were.
-    fn delete_history(&mut self, fire_ids: &[String]) -> Result<usize>;
-    /// The jobs whose policies have this word in them.
-    fn policies_with(&mut self, word: &str) -> Result<Vec<PolicyRow>>;
-}
-
-/// Rows of our side tables of heartbeats and of orders to stop.
-///
-/// They are written without the scheduler's lock: what they say of a fire that is no longer there means nothing, and is
-/// swept.
-pub trait ExecutionRows {
-    /// Writes signs of life of those of these fires that are executing.
-    fn put_beats(&mut self, rows: &[BeatRow]) -> Result<()>;
-    /// The beats of an instance of this moment, and those of whatever instance that are overdue at it or come from a
-    /// moment after `future_ms`.
-    fn notable_beats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<BeatRow>>;
-    /// Those of these fires' beats that are there.
-    fn beats_of(&mut self, fire_ids: &[String]) -> Result<Vec<BeatRow>>;
-    /// Every beat.
-    fn all_beats(&mut self) -> Result<Vec<BeatRow>>;
-    /// Deletes beats.
-    fn delete_beats(&mut self, fire_ids: &[String]) -> Result<()>;
-    /// Notes that these fires are to stop; returns how many of them are executing and were not noted before.
-    fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize>;
-    /// The orders to stop for the fires of an instance.
-    fn cancels_for(&mut self, instance: &str) -> Result<Vec<CancelRow>>;
-}
-
-/// Rows of our side tables of checkpoints and requests.
-pub trait WorkRows {
-    /// How far the work has come that began with this fire.
-    fn checkpoint(&mut self, root_fire_id: &str) -> Result<Option<CheckpointRow>>;
-    /// Writes a checkpoint in the place of the last; false, and nothing is written, if a later fire has written one.
-    fn put_checkpoint(&mut self, row: &CheckpointRow) -> Result<bool>;
-    /// Deletes checkpoints; those that are not there are ignored.
-    fn delete_checkpoints(&mut self, root_fire_ids: &[String]) -> Result<()>;
-    /// Those of these requests that were taken before.
-    fn requests(&mut self, request_ids: &[String]) -> Result<Vec<RequestRow>>;
-    /// Notes that requests were taken.
-    fn insert_requests(&mut self, requests: &[RequestRow]) -> Result<()>;
-    /// Forgets requests taken before `before_ms`; returns how many there were.
-    fn forget_requests(&mut self, before_ms: i64) -> Result<usize>;
-    /// Requests that a job stands for get another in its place.
-    fn rename_in_requests(&mut self, from: &JobKey, to: &JobKey) -> Result<()>;
-}
-
-/// Rows of our side table of job types.
-pub trait TypeRows {
-    /// What the instances can run, in order of their names and then as they gave it.
-    fn job_types(&mut self) -> Result<Vec<JobTypeRow>>;
-    /// Notes what an instance can run in the place of what was noted before; these rows are all its own.
-    fn put_job_types(&mut self, instance: &str, types: &[JobTypeRow]) -> Result<()>;
-}
-
-/// Rows of our side table of versions.
-pub trait VersionRows {
-    /// Those of these jobs whose data are of a later version than the first.
-    fn job_versions(&mut self, jobs: &[JobKey]) -> Result<Vec<JobVersionRow>>;
-    /// Notes versions in the place of those noted before; the first version is not noted.
-    fn put_job_versions(&mut self, rows: &[JobVersionRow]) -> Result<()>;
-}
-
-/// Rows of our side table of orphans, and the search for such jobs.
-pub trait OrphanRows {
-    /// At most `limit` jobs that are of none of these types, or have data of a later version, in order of their keys.
-    fn unknown_jobs(&mut self, known: &TypeVersions, limit: usize) -> Result<Vec<UnknownJobRow>>;
-    /// At most `limit` of the same that have a waiting trigger due up to `before_ms`: reads the due triggers only.
-    fn unknown_due_jobs(&mut self, known: &TypeVersions, before_ms: i64, limit: usize) -> Result<Vec<JobKey>>;
-    /// Every orphan that was noted.
-    fn orphans(&mut self) -> Result<Vec<OrphanRow>>;
-    /// Notes new orphans.
-    fn insert_orphans(&mut self, rows: &[OrphanRow]) -> Result<()>;
-    /// Forgets that jobs were orphans.
-    fn delete_orphans(&mut self, jobs: &[JobKey]) -> Result<()>;
 }
 
 /// Rows of `SCHEDULER_STATE` and our side table of instances.

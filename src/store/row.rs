@@ -3,23 +3,29 @@
 mod changes;
 mod continuation;
 mod definition;
+mod executions;
 mod history;
 mod locks;
 mod monitor;
 mod node;
 mod placement;
 mod snapshot;
+mod types;
+mod work;
 
 pub(in crate::store) use changes::LAST_COUNT;
 pub use changes::{ClusterLook, Heard, Look, News};
 pub use continuation::ContinuationRow;
 pub use definition::DefinitionRow;
+pub use executions::{BeatRow, CancelRow, Progress};
 pub use history::{EndRow, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use locks::LockRow;
 pub use monitor::LoadRow;
 pub use node::NodeRow;
 pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow};
 pub use snapshot::Snapshot;
+pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};
+pub use work::{CheckpointRow, RequestRow};
 
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::TriggerOrder;
@@ -256,65 +262,6 @@ pub struct RecoveryRow {
     pub attempt: i64,
 }
 
-/// A row of `CN_CHECKPOINTS`: how far a piece of work has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckpointRow {
-    /// The first fire of the chain of recoveries, under which all of them find it.
-    pub root_fire_id: String,
-    /// Counts the checkpoints of the work, from 1.
-    pub version: i64,
-    /// That of the fire that wrote it.
-    pub fence: i64,
-    /// What the job wrote.
-    pub data: Vec<u8>,
-}
-
-/// A row of `CN_REQUESTS`: a request that was taken, and what was stored for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestRow {
-    /// The caller's name for it.
-    pub request_id: String,
-    /// The trigger that was stored for it.
-    pub trigger: TriggerKey,
-    /// The job that was stored for it.
-    pub job: JobKey,
-}
-
-/// A row of `CN_BEATS`: the last sign of life of a running fire.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BeatRow {
-    /// The fire.
-    pub fire_id: String,
-    /// The instance it runs on.
-    pub instance: String,
-    /// When it was last known to be alive, epoch milliseconds by the store's clock.
-    pub beat_ms: i64,
-    /// How long it may be silent, in milliseconds.
-    pub limit_ms: i64,
-    /// How far its job has come.
-    pub progress: Option<Progress>,
-}
-
-/// How far a run has come, in whatever its job counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// What is done.
-    pub done: i64,
-    /// Of how much, if that is known.
-    pub total: Option<i64>,
-    /// A word on it, at most 250 characters.
-    pub note: Option<String>,
-}
-
-/// A row of `CN_CANCELS`: somebody wants a run to stop.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CancelRow {
-    /// The fire.
-    pub fire_id: String,
-    /// Who wants it.
-    pub who: String,
-}
-
 /// A job that is there, and its policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyRow {
@@ -325,61 +272,6 @@ pub struct PolicyRow {
     /// Its row in `CN_JOB_POLICIES`.
     pub policy: Option<String>,
 }
-
-/// A row of `CN_JOB_TYPES`: a name under which an instance can run jobs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobTypeRow {
-    /// The instance.
-    pub instance: String,
-    /// The name; empty in the one row of an instance that has none.
-    pub job_type: String,
-    /// The version of the data that its code reads.
-    pub version: i64,
-    /// The type that the name stands for, if it is another's old name.
-    pub alias_of: Option<String>,
-    /// What to use instead, if nothing new is to be stored with it.
-    pub deprecated: Option<String>,
-}
-
-/// A row of `CN_JOB_VERSIONS`: a job whose data are of a later version than the first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobVersionRow {
-    /// The job.
-    pub job: JobKey,
-    /// The type that it had then: another program may have replaced it since.
-    pub job_type: String,
-    /// The version of its data.
-    pub version: i64,
-}
-
-/// A job that no known type can run, from several tables.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownJobRow {
-    /// The job.
-    pub job: JobKey,
-    /// `JOB_CLASS_NAME`.
-    pub job_type: String,
-    /// The version of its data.
-    pub version: i64,
-    /// How many triggers it has.
-    pub triggers: i64,
-    /// The earliest time of those.
-    pub next_ms: Option<i64>,
-}
-
-/// A row of `CN_ORPHANS`: since when no live node can run a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OrphanRow {
-    /// The job.
-    pub job: JobKey,
-    /// The type that it had then.
-    pub job_type: String,
-    /// When that was first seen.
-    pub since_ms: i64,
-}
-
-/// Which jobs can be run: names of types, each with the latest version of data that its code reads.
-pub type TypeVersions = std::collections::BTreeMap<String, i64>;
 
 /// What changes in a trigger's row when it fires, misfires or is resumed.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,58 @@
+//! The rows of job types, versions of data and orphans.
+
+use crate::key::JobKey;
+
+/// A row of `CN_JOB_TYPES`: a name under which an instance can run jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobTypeRow {
+    /// The instance.
+    pub instance: String,
+    /// The name; empty in the one row of an instance that has none.
+    pub job_type: String,
+    /// The version of the data that its code reads.
+    pub version: i64,
+    /// The type that the name stands for, if it is another's old name.
+    pub alias_of: Option<String>,
+    /// What to use instead, if nothing new is to be stored with it.
+    pub deprecated: Option<String>,
+}
+
+/// A row of `CN_JOB_VERSIONS`: a job whose data are of a later version than the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobVersionRow {
+    /// The job.
+    pub job: JobKey,
+    /// The type that it had then: another program may have replaced it since.
+    pub job_type: String,
+    /// The version of its data.
+    pub version: i64,
+}
+
+/// A job that no known type can run, from several tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownJobRow {
+    /// The job.
+    pub job: JobKey,
+    /// `JOB_CLASS_NAME`.
+    pub job_type: String,
+    /// The version of its data.
+    pub version: i64,
+    /// How many triggers it has.
+    pub triggers: i64,
+    /// The earliest time of those.
+    pub next_ms: Option<i64>,
+}
+
+/// A row of `CN_ORPHANS`: since when no live node can run a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrphanRow {
+    /// The job.
+    pub job: JobKey,
+    /// The type that it had then.
+    pub job_type: String,
+    /// When that was first seen.
+    pub since_ms: i64,
+}
+
+/// Which jobs can be run: names of types, each with the latest version of data that its code reads.
+pub type TypeVersions = std::collections::BTreeMap<String, i64>;
