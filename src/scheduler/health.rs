@@ -99,6 +99,10 @@ impl ServiceRecord {
         health.longest_duration = health.longest_duration.max(took);
     }
 
+    pub(crate) fn is_started(&self) -> bool {
+        self.health.lock().state != ServiceState::NotStarted
+    }
+
     pub(crate) fn enter(&self, state: ServiceState) {
         self.health.lock().state = state;
     }

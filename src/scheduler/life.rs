@@ -45,7 +45,7 @@ pub(super) struct Life {
 enum Phase {
     #[default]
     Built,
-    Started(Threads),
+    Started(Box<Threads>),
     Ended(ShutdownReport),
 }
 
@@ -192,7 +192,7 @@ impl Inner {
             node.settings.unsafe_intervals().iter().for_each(|warning| log::unsafe_intervals(&warning.to_string()));
             log::starting(&node.name, &node.instance, workers, &node.store.database().describe());
             match launch(node, workers) {
-                Ok(threads) => *phase = Phase::Started(threads),
+                Ok(threads) => *phase = Phase::Started(Box::new(threads)),
                 Err(error) => {
                     if node.completer.signal.is_stopped() {
                         // Some threads were had and told to end: this node cannot be started any more.
@@ -216,7 +216,7 @@ impl Inner {
                 *phase = Phase::Ended(report.clone());
                 return report;
             }
-            Phase::Started(threads) => Some(threads),
+            Phase::Started(threads) => Some(*threads),
             Phase::Built => None,
         };
         let report = shut_down(&self.node, threads, wait_for_jobs, limit);

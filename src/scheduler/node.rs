@@ -240,7 +240,9 @@ impl Node {
             &self.monitor,
             &self.clean_up,
         ];
-        always.into_iter().chain(Some(&self.job_files).filter(|_| !self.settings.plugins.job_files.is_empty()))
+        let ear = Some(&self.ear).filter(|ear| ear.record.is_started());
+        let job_files = Some(&self.job_files).filter(|_| !self.settings.plugins.job_files.is_empty());
+        always.into_iter().chain(ear).chain(job_files)
     }
 
     /// Whether this node takes work at all: a worker, started, not standing by, not the passive one, and not kept from it.

@@ -158,7 +158,7 @@ pub enum JobCommand {
         #[arg(long = "type", value_name = "TYPE")]
         job_type: String,
         #[command(flatten)]
-        flags: JobFlags,
+        flags: Box<JobFlags>,
         /// Replaces the job if it exists
         #[arg(long)]
         replace: bool,
