@@ -22,7 +22,7 @@ use crate::alarm::Alarm;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
-use crate::store::{CompletionInstruction, Orphan, Recovered, SkippedFires};
+use crate::store::{CompletionInstruction, Orphan, Outage, Recovered, SkippedFires};
 use crate::trigger::Trigger;
 use std::time::Duration;
 
@@ -156,6 +156,12 @@ pub trait SchedulerListener: Send + Sync + 'static {
     fn instance_recovered(&self, recovered: &Recovered) {}
     /// This node was declared dead while it lived; so many of its fires are lost.
     fn ownership_lost(&self, lost_fires: usize) {}
+    /// No node ran for a while; this one was the first after it. See `outages.md`.
+    fn outage_ended(&self, outage: &Outage) {}
+    /// This node drains a backlog from now on: the cluster is in recovery mode.
+    fn recovery_started(&self) {}
+    /// The backlog is drained, or somebody has ended the recovery mode: everything is as before on this node.
+    fn recovery_ended(&self) {}
     /// An alarm was raised or cleared, by the thresholds `carnelian.alarm.*`; once each.
     fn alarm(&self, alarm: &Alarm) {}
     /// No living node can run these jobs. Told by the longest-serving node only: of a job that is due within the hour, once,

@@ -11,6 +11,7 @@ pub(crate) mod import;
 pub(crate) mod invariants;
 pub(crate) mod misfire;
 pub(crate) mod new_calendar;
+pub(crate) mod outages;
 pub(crate) mod overlap;
 pub(crate) mod passing_over;
 pub(crate) mod placement;

@@ -25,6 +25,7 @@ mod problem;
 mod profile;
 mod properties;
 mod reader;
+mod recovery;
 mod redact;
 mod scheduler;
 mod secret;
@@ -55,6 +56,7 @@ pub use plugin::{
 pub use polling::PollingStrategy;
 pub use problem::{SettingsError, SettingsErrorKind, SettingsErrors, SettingsWarning};
 pub use profile::Profile;
+pub use recovery::RecoverySettings;
 pub use scheduler::{InstanceIdSetting, SchedulerSettings};
 pub use secret::Secret;
 pub use thread_pool::ThreadPoolSettings;
@@ -92,6 +94,8 @@ pub struct Settings {
     pub executions: ExecutionSettings,
     /// How the load is looked at, what metrics say, and when alarms are raised.
     pub monitor: MonitorSettings,
+    /// How a backlog is drained.
+    pub recovery: RecoverySettings,
     /// How a node ends.
     pub shutdown: ShutdownSettings,
     /// Quartz's own plugins.
@@ -174,6 +178,7 @@ impl Settings {
             definitions: DefinitionSettings::read(reader),
             executions: ExecutionSettings::read(reader),
             monitor: MonitorSettings::read(reader),
+            recovery: RecoverySettings::read(reader),
             shutdown: ShutdownSettings::read(reader),
             plugins: PluginSettings::read(reader),
             extra: reader.free(),
@@ -205,6 +210,7 @@ impl fmt::Debug for Settings {
             .field("definitions", &self.definitions)
             .field("executions", &self.executions)
             .field("monitor", &self.monitor)
+            .field("recovery", &self.recovery)
             .field("shutdown", &self.shutdown)
             .field("plugins", &self.plugins)
             .field("extra", &RedactedMap(&self.extra))

@@ -10,6 +10,7 @@ mod executions;
 mod history;
 mod news;
 mod nodes;
+mod outages;
 mod placement;
 mod types;
 mod work;
@@ -20,6 +21,7 @@ pub use executions::ExecutionRows;
 pub use history::{HistoryLogRows, HistoryRows, HistoryUpkeepRows};
 pub use news::{ChangeRows, Ear, LockRows};
 pub use nodes::NodeRows;
+pub use outages::OutageRows;
 pub use placement::PlacementRows;
 pub use types::{OrphanRows, TypeRows, VersionRows};
 pub use work::WorkRows;
@@ -28,7 +30,7 @@ use super::row::*;
 use crate::error::Result;
 use crate::job::JobFilter;
 use crate::key::{JobKey, TriggerKey};
-use crate::trigger::TriggerState;
+use crate::trigger::{TriggerOrder, TriggerState};
 
 /// The two locks of a cluster, rows of the `LOCKS` table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -199,6 +201,7 @@ pub trait Session:
     + MonitorRows
     + ChangeRows
     + LockRows
+    + OutageRows
 {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's, as set).
     fn now_ms(&mut self) -> Result<i64>;
@@ -294,7 +297,8 @@ pub trait TriggerRows {
     fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>>;
     /// Triggers in state `WAITING`, due before `before_ms`, that do not ignore misfires, earliest first. One that waits
     /// without a time, since a new calendar left it none, waits for another calendar.
-    fn misfired(&mut self, before_ms: i64, limit: usize, offset: usize) -> Result<Vec<TriggerRow>>;
+    fn misfired(&mut self, before_ms: i64, order: TriggerOrder, limit: usize, offset: usize)
+    -> Result<Vec<TriggerRow>>;
 
     /// The paused groups, with the marker for all.
     fn paused_groups(&mut self) -> Result<Vec<String>>;

@@ -17,6 +17,7 @@ mod memory;
 pub(crate) mod meters;
 mod monitor;
 mod open;
+mod outages;
 mod placement;
 pub mod row;
 mod schedule_row;
@@ -30,7 +31,8 @@ pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
     Begin, CalendarRows, ChangeRows, ClusterRows, ContinuationRows, Database, DefinitionRows, Ear, ExecutionRows,
     FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, MonitorRows, NodeRows,
-    OrphanRows, Owner, PlacementRows, Session, StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    OrphanRows, OutageRows, Owner, PlacementRows, Session, StatementCounts, TriggerRows, TypeRows, VersionRows,
+    WorkRows,
 };
 pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
@@ -47,6 +49,7 @@ pub use memory::MemoryDatabase;
 pub use monitor::ClusterLoad;
 pub use open::open;
 pub use placement::{BlacklistEntry, Homeless, MayRun};
+pub use row::{Outage, RecoveryModeRow};
 pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{
     AuditPass, Beat, BeatPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger,
@@ -70,7 +73,7 @@ use crate::settings::{HistoryRecord, PollingStrategy};
 use crate::trigger::TriggerOrder;
 use chrono_tz::Tz;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// The marker in `PAUSED_TRIGGER_GRPS` that pauses every group, also those to come.
@@ -112,6 +115,8 @@ pub struct StoreSettings {
     pub history_max_rows_per_job: u32,
     /// `carnelian.history.misfires`: whether misfires are written into the history. Default true.
     pub history_misfires: bool,
+    /// `carnelian.recovery.threshold`: from how many overdue triggers on the recovery mode begins by itself; 0 for never. Default 1000.
+    pub recovery_threshold: u32,
 }
 
 impl Default for StoreSettings {
@@ -133,6 +138,7 @@ impl Default for StoreSettings {
             history_max_rows: 100_000,
             history_max_rows_per_job: 0,
             history_misfires: true,
+            recovery_threshold: 1_000,
         }
     }
 }
@@ -150,6 +156,8 @@ pub struct JobStore {
     dead_fires: Option<Arc<dyn DeadFireHandler>>,
     /// Whether a node of Quartz was registered at the last look.
     beside_quartz: Arc<AtomicBool>,
+    /// Since when the recovery mode is on, as far as it was seen; 0 if it is not.
+    recovering: Arc<AtomicI64>,
     /// How many claims of due triggers there have been.
     claims: Arc<AtomicU32>,
     /// What is known of job types, by the node that this is the store of.
@@ -169,6 +177,7 @@ impl JobStore {
             decoded_calendars: Arc::default(),
             dead_fires: None,
             beside_quartz: Arc::default(),
+            recovering: Arc::default(),
             claims: Arc::default(),
             known: Arc::default(),
             meters: Arc::default(),

@@ -17,6 +17,8 @@ pub struct ClusterLoad {
     pub overdue: usize,
     /// The time of the oldest of those that wait, epoch milliseconds.
     pub oldest_overdue_ms: Option<i64>,
+    /// Since when the cluster drains a backlog in recovery mode, epoch milliseconds; none if it does not.
+    pub recovery_since_ms: Option<i64>,
     /// The nodes, in order of their names.
     pub instances: Vec<InstanceStatus>,
     /// The living node of ours that joined first.
@@ -76,7 +78,14 @@ impl JobStore {
         }
         let overdue = row.overdue.min(most);
         let longest_serving = longest_serving.map(|(_, name)| name);
-        Ok(ClusterLoad { now_ms, overdue, oldest_overdue_ms: row.oldest_overdue_ms, instances, longest_serving })
+        Ok(ClusterLoad {
+            now_ms,
+            overdue,
+            oldest_overdue_ms: row.oldest_overdue_ms,
+            recovery_since_ms: row.recovery_since_ms,
+            instances,
+            longest_serving,
+        })
     }
 
     /// How many triggers are in which state. Reads all triggers: not for often.

@@ -216,7 +216,7 @@ impl JobStore {
             }
             let mut candidates = s.due(&DueQuery {
                 among,
-                order: self.settings.trigger_order,
+                order: self.trigger_order(),
                 now_ms,
                 no_later_than_ms: now_ms.saturating_add(request.look_ahead_ms.max(request.fire_ahead_ms)),
                 misfired_before_ms: self.misfired_before(now_ms),
@@ -229,7 +229,7 @@ impl JobStore {
             let found = candidates.len();
             seen += found;
             // Among equals a database has an order of its own.
-            candidates.sort_by(|a, b| order(self.settings.trigger_order, now_ms, &a.trigger, &b.trigger));
+            candidates.sort_by(|a, b| order(self.trigger_order(), now_ms, &a.trigger, &b.trigger));
             let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
             self.read_calendars(s, &mut calendars, names)?;
             for candidate in candidates {

@@ -326,7 +326,13 @@ impl TriggerRows for MemorySession<'_> {
         Ok(keys.iter().filter_map(|key| self.candidate(self.tables.triggers.get(key)?)).collect())
     }
 
-    fn misfired(&mut self, before_ms: i64, limit: usize, offset: usize) -> Result<Vec<TriggerRow>> {
+    fn misfired(
+        &mut self,
+        before_ms: i64,
+        order: TriggerOrder,
+        limit: usize,
+        offset: usize,
+    ) -> Result<Vec<TriggerRow>> {
         self.reads()?;
         let mut rows = self.select(|t| {
             t.state == TriggerState::Waiting.name()
@@ -334,7 +340,10 @@ impl TriggerRows for MemorySession<'_> {
                 && t.misfire != -1
                 && t.next_ms.is_some_and(|next| next < before_ms)
         });
-        rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority)));
+        match order {
+            TriggerOrder::TimeThenPriority => rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority))),
+            TriggerOrder::PriorityThenTime => rows.sort_by_key(|t| (Reverse(t.priority), t.next_ms)),
+        }
         Ok(rows.into_iter().skip(offset).take(limit).collect())
     }
 

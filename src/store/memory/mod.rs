@@ -12,6 +12,7 @@ mod journal;
 mod locks;
 mod monitor;
 mod nodes;
+mod outages;
 mod placement;
 mod types;
 mod work;
@@ -20,7 +21,7 @@ use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
     BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow, FiredRow,
     HistoryRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, LimitRow, LockRow, LogRow, News, NodeRow, OrphanRow,
-    RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    Outage, RecoveryModeRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -64,6 +65,8 @@ struct Tables {
     job_versions: Journaled<JobKey, JobVersionRow>,
     orphans: Journaled<JobKey, OrphanRow>,
     locks: Journaled<String, LockRow>,
+    outages: Journaled<i64, Outage>,
+    recovery_mode: Journaled<(), RecoveryModeRow>,
     changes: Journaled<(), (i64, i64)>,
     bars: Journaled<(String, BarKind), BarRow>,
     limits: Journaled<String, LimitRow>,
@@ -93,6 +96,8 @@ impl Tables {
         self.job_versions.commit();
         self.orphans.commit();
         self.locks.commit();
+        self.outages.commit();
+        self.recovery_mode.commit();
         self.changes.commit();
         self.bars.commit();
         self.limits.commit();
@@ -121,6 +126,8 @@ impl Tables {
         self.job_versions.roll_back();
         self.orphans.roll_back();
         self.locks.roll_back();
+        self.outages.roll_back();
+        self.recovery_mode.roll_back();
         self.changes.roll_back();
         self.bars.roll_back();
         self.limits.roll_back();

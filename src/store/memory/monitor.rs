@@ -23,6 +23,7 @@ impl MonitorRows for MemorySession<'_> {
         Ok(LoadRow {
             overdue: overdue.len().min(most) + tables.fired.values().filter(held).count(),
             oldest_overdue_ms: overdue.first().copied(),
+            recovery_since_ms: tables.recovery_mode.get(&()).and_then(|row| row.since_ms),
             instances: tables.instances.values().map(|row| (row.clone(), running(&row.name))).collect(),
         })
     }

@@ -10,6 +10,8 @@ pub struct LoadRow {
     pub overdue: usize,
     /// The earliest time of those triggers.
     pub oldest_overdue_ms: Option<i64>,
+    /// Since when the recovery mode is on.
+    pub recovery_since_ms: Option<i64>,
     /// Every instance with the number of its executing fires, in order of their names.
     pub instances: Vec<(InstanceRow, usize)>,
 }

@@ -127,6 +127,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0017_definitions/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0017_definitions/up.sql"),
     },
+    Script {
+        version: "0019_outages",
+        makes: "the side tables of outages and of the recovery mode",
+        sqlite: include_str!("../../../migrations/sqlite/0019_outages/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0019_outages/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0019_outages/up.sql"),
+    },
 ];
 
 struct Script {
@@ -167,6 +174,8 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_FENCES",
     "CN_CHANGES",
     "CN_LOCKS",
+    "CN_RECOVERY_MODE",
+    "CN_OUTAGES",
     "CN_INSTANCES",
     "CN_NODES",
     "CN_RECOVERIES",

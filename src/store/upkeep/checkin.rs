@@ -86,9 +86,17 @@ impl JobStore {
             checkin.recovered.extend(self.recover_instance(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
         }
         let incarnation = random_hex()?;
-        let mut published = 0;
+        let (mut published, mut outage, mut recovering) = (0, None, None);
         self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
             let now_ms = s.now_ms()?;
+            (outage, recovering) = match me.was_failed_out {
+                // Whoever declared us dead was there.
+                true => (None, s.recovery_mode()?.and_then(|row| row.since_ms)),
+                false => {
+                    let instances = s.instances()?;
+                    self.look_for_outage(s, &me.instance, &instances, &checkin.recovered)?
+                }
+            };
             let joined = nodes::place(me.node.as_ref(), s.draw_fences(None, 1)?.unwrap_or_default());
             s.put_instance(&InstanceRow {
                 name: me.instance.clone(),
@@ -105,6 +113,8 @@ impl JobStore {
             Ok(())
         })?;
         me.incarnation = Some(incarnation);
+        self.note_recovery(recovering);
+        checkin.outage = outage;
         me.published = published;
         me.was_failed_out = false;
         me.last_checkin = Some(begun);
@@ -211,6 +221,8 @@ impl JobStore {
                 s.announce(News::Change)?;
                 if executing.is_empty() {
                     s.delete_instance(&owner.instance, None)?;
+                    let now_ms = s.now_ms()?;
+                    s.note_seen(now_ms)?;
                 }
                 Ok(executing.len())
             },

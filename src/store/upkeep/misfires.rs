@@ -9,7 +9,7 @@ use crate::store::row::{Advance, News, TriggerRow};
 use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Lock, Session, SkipReason, SkippedFires};
-use crate::trigger::{Trigger, TriggerState};
+use crate::trigger::{Trigger, TriggerOrder, TriggerState};
 
 impl JobStore {
     /// Applies the misfire instruction of at most `max_misfires_at_a_time` late triggers.
@@ -21,7 +21,7 @@ impl JobStore {
     pub fn handle_misfires(&self) -> Result<MisfirePass> {
         let late = self.glance("look for misfires", |s| {
             let before = s.now_ms().map(|now| self.misfired_before(now))?;
-            Ok(!s.misfired(before, 1, 0)?.is_empty())
+            Ok(!s.misfired(before, TriggerOrder::TimeThenPriority, 1, 0)?.is_empty())
         })?;
         if !late {
             return Ok(MisfirePass::default());
@@ -45,7 +45,7 @@ impl JobStore {
         let mut calendars = Calendars::default();
         // Rows that cannot be read stay where they are, at the head of every page: look past them (H12).
         while late.len() < wanted && pass.unreadable.len() < 1000 {
-            let page = s.misfired(before, wanted + 1, offset)?;
+            let page = s.misfired(before, self.trigger_order(), wanted + 1, offset)?;
             let (found, room) = (page.len(), wanted - late.len());
             self.read_calendars(s, &mut calendars, page.iter().filter_map(|row| row.calendar.as_deref()))?;
             for row in page {

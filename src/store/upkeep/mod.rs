@@ -22,7 +22,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::node::NodeReport;
 use crate::rules::failover::Observations;
 use crate::rules::placement::Refusal;
-use crate::store::row::{FiredState, NodeRow, Progress};
+use crate::store::row::{FiredState, NodeRow, Outage, Progress};
 use crate::trigger::Trigger;
 use std::time::Duration;
 
@@ -91,6 +91,8 @@ pub struct Checkin {
     pub foreign_clocks: Vec<(String, i64)>,
     /// Another living node uses our name: registration is refused until it is gone.
     pub twin: bool,
+    /// The total outage that ended with this registration.
+    pub outage: Option<Outage>,
 }
 
 /// What was done for one failed instance.

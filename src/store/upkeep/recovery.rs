@@ -37,6 +37,9 @@ impl JobStore {
             if seen_ms.is_some() && !s.delete_instance(name, seen_ms)? {
                 return Ok(());
             }
+            if let Some(seen_ms) = seen_ms {
+                s.note_seen(seen_ms)?;
+            }
             let fires = s.fired_of_instance(name)?;
             let mut done = self.recover_fires(s, name, fires)?;
             done.last_checkin_ms = seen_ms;

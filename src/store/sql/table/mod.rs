@@ -23,6 +23,7 @@ mod monitor;
 mod nodes;
 mod options;
 mod orphans;
+mod outages;
 mod paused;
 mod placement;
 mod policies;

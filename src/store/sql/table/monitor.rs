@@ -28,6 +28,8 @@ struct Load {
     joined: Option<i64>,
     #[diesel(sql_type = BigInt)]
     running: i64,
+    #[diesel(sql_type = BigInt)]
+    recovery_since: i64,
 }
 
 #[derive(QueryableByName)]
@@ -42,7 +44,8 @@ struct State {
 const LOAD: &str = "SELECT o.overdue AS overdue, o.oldest AS oldest, h.held AS held, s.instance_name AS instance_name, \
      s.last_checkin_time AS last_checkin_time, s.checkin_interval AS checkin_interval, i.incarnation AS incarnation, \
      i.joined AS joined, (SELECT COUNT(*) FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = s.sched_name \
-     AND f.instance_name = s.instance_name AND f.state = 'EXECUTING') AS running \
+     AND f.instance_name = s.instance_name AND f.state = 'EXECUTING') AS running, \
+     COALESCE((SELECT m.since_ms FROM {p}CN_RECOVERY_MODE m WHERE m.sched_name = ?), 0) AS recovery_since \
      FROM (SELECT COUNT(*) AS overdue, MIN(d.next_fire_time) AS oldest FROM (SELECT t.next_fire_time AS next_fire_time \
      FROM {p}TRIGGERS t WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time > 0 \
      AND t.next_fire_time < ? ORDER BY t.next_fire_time LIMIT ?) d) o \
@@ -56,13 +59,14 @@ impl MonitorRows for SqlSession<'_, '_> {
     fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let name = self.name();
-        let values = [name.clone(), before_ms.into(), most.into(), name.clone(), before_ms.into(), name];
+        let values = [name.clone(), name.clone(), before_ms.into(), most.into(), name.clone(), before_ms.into(), name];
         let rows: Vec<Load> = SqlSession::load(self, LOAD, &values)?;
         let count = |n: i64| usize::try_from(n).unwrap_or(0);
         let mut load = LoadRow::default();
         if let Some(first) = rows.first() {
             load.overdue = count(first.overdue.saturating_add(first.held));
             load.oldest_overdue_ms = time(first.oldest);
+            load.recovery_since_ms = time(Some(first.recovery_since));
         }
         for row in rows {
             let Some(instance) = row.instance_name else { continue };

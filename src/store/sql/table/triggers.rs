@@ -367,12 +367,22 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.with_kinds(rows)
     }
 
-    fn misfired(&mut self, before_ms: i64, limit: usize, offset: usize) -> Result<Vec<TriggerRow>> {
+    fn misfired(
+        &mut self,
+        before_ms: i64,
+        order: TriggerOrder,
+        limit: usize,
+        offset: usize,
+    ) -> Result<Vec<TriggerRow>> {
         let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let values = [self.name(), before_ms.into(), number(limit).into(), number(offset).into()];
+        let order = match order {
+            TriggerOrder::TimeThenPriority => "t.next_fire_time ASC, t.priority DESC",
+            TriggerOrder::PriorityThenTime => "t.priority DESC, t.next_fire_time ASC",
+        };
         let condition = format!(
             "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time < ? AND t.next_fire_time > 0 \
-             AND {HEEDS_MISFIRES} AND {KNOWN_KIND} ORDER BY t.next_fire_time ASC, t.priority DESC LIMIT ? OFFSET ?"
+             AND {HEEDS_MISFIRES} AND {KNOWN_KIND} ORDER BY {order} LIMIT ? OFFSET ?"
         );
         self.load_triggers(&condition, &values)
     }

@@ -1,0 +1,5 @@
+-- Drops what up.sql made.
+-- {p} is the table prefix, {i} the prefix without a schema.
+
+DROP TABLE IF EXISTS {p}CN_OUTAGES;
+DROP TABLE IF EXISTS {p}CN_RECOVERY_MODE;

@@ -1,0 +1,28 @@
+//! Recovery settings: how a backlog is drained.
+
+use super::reader::Reader;
+
+/// How a backlog is drained, after an outage above all (`carnelian.recovery.*`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecoverySettings {
+    /// From how many overdue triggers on the recovery mode begins by itself; 0 for never. 1000.
+    /// Property `carnelian.recovery.threshold`.
+    pub threshold: u32,
+    /// Most triggers acquired in one transaction while it lasts, as far as there are free workers; 100.
+    /// Property `carnelian.recovery.batch`.
+    pub batch: u32,
+    /// How many fires this node begins in a second at most while it lasts; 0 for as many as it can. 0.
+    /// Property `carnelian.recovery.rate`.
+    pub rate: u32,
+}
+
+impl RecoverySettings {
+    pub(crate) fn read(reader: &Reader) -> Self {
+        Self {
+            threshold: reader.count("carnelian.recovery.threshold").unwrap_or(1_000),
+            batch: reader.count("carnelian.recovery.batch").unwrap_or(100),
+            rate: reader.count("carnelian.recovery.rate").unwrap_or(0),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Total outages and the recovery mode: what was missed while nobody ran, and how the backlog is drained.
+
+use super::calendars::Calendars;
+use super::row::{FiredState, InstanceRow, Outage, RecoveryModeRow, TriggerRow};
+use super::{Begin, JobStore, Lock, Recovered, Session};
+use crate::error::Result;
+use crate::key::TriggerKey;
+use crate::rules::failover::{is_dead, millis};
+use crate::rules::outages::{self, Fate};
+use crate::trigger::TriggerOrder;
+use std::sync::atomic::Ordering;
+
+/// Overdue triggers beyond so many are not counted.
+const MOST_COUNTED: usize = 10_000;
+
+/// How many are read at a time.
+const PAGE: usize = 1_000;
+
+/// So many outages are remembered.
+const MOST_OUTAGES: usize = 100;
+
+impl JobStore {
+    /// Has the cluster drain its backlog: the most important first, then the longest delayed, in larger batches. Nodes learn it
+    /// with their next look; it ends by itself when nothing is overdue. If it is on already, it stays as it was begun.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn start_recovery(&self, begun_by: &str) -> Result<RecoveryModeRow> {
+        crate::key::check_name("who begins the recovery mode", begun_by)?;
+        let row = self.retrying(
+            "start the recovery mode",
+            Begin::Locking(Lock::StateAccess),
+            |s| {
+                let before = s.recovery_mode()?.unwrap_or_default();
+                match before.since_ms {
+                    Some(_) => Ok(before),
+                    None => self.begin_recovery_in(s, before.last_seen_ms, begun_by),
+                }
+            },
+            &mut |s, row: &RecoveryModeRow| Ok(s.recovery_mode()?.is_some_and(|now| now.since_ms == row.since_ms)),
+        )?;
+        self.note_recovery(row.since_ms);
+        Ok(row)
+    }
+
+    fn begin_recovery_in(&self, s: &mut dyn Session, last_seen_ms: i64, by: &str) -> Result<RecoveryModeRow> {
+        let now_ms = s.now_ms()?;
+        let backlog = i64::try_from(s.load(now_ms, MOST_COUNTED)?.overdue).unwrap_or(i64::MAX);
+        let row = RecoveryModeRow { last_seen_ms, since_ms: Some(now_ms), begun_by: by.to_owned(), backlog };
+        s.put_recovery_mode(&row)?;
+        Ok(row)
+    }
+
+    /// Ends the recovery mode, or only the one that began at `since_ms`; false if it was not on.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn stop_recovery(&self, since_ms: Option<i64>) -> Result<bool> {
+        let stopped = self.retrying(
+            "stop the recovery mode",
+            Begin::Locking(Lock::StateAccess),
+            |s| {
+                let Some(row) = s.recovery_mode()? else { return Ok(false) };
+                if row.since_ms.is_none() || since_ms.is_some_and(|since_ms| row.since_ms != Some(since_ms)) {
+                    return Ok(false);
+                }
+                let last_seen_ms = row.last_seen_ms;
+                s.put_recovery_mode(&RecoveryModeRow { last_seen_ms, ..RecoveryModeRow::default() })?;
+                Ok(true)
+            },
+            &mut |s, _| Ok(s.recovery_mode()?.is_none_or(|row| row.since_ms.is_none())),
+        )?;
+        if stopped {
+            self.note_recovery(None);
+        }
+        Ok(stopped)
+    }
+
+    /// The recovery mode, if it is on.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn recovery_mode(&self) -> Result<Option<RecoveryModeRow>> {
+        let row = self.glance("look at the recovery mode", |s| s.recovery_mode())?;
+        Ok(row.filter(|row| row.since_ms.is_some()))
+    }
+
+    /// The last total outages, the latest first; the last hundred are remembered.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn outages(&self) -> Result<Vec<Outage>> {
+        self.glance("list the outages", |s| s.outages(MOST_OUTAGES))
+    }
+
+    /// Whether this store takes due triggers as the recovery mode wants it.
+    pub fn is_in_recovery(&self) -> bool {
+        self.recovering.load(Ordering::Relaxed) > 0
+    }
+
+    /// What was seen of the recovery mode.
+    pub(crate) fn note_recovery(&self, since_ms: Option<i64>) {
+        self.recovering.store(since_ms.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Which of the due triggers come first at present.
+    pub(in crate::store) fn trigger_order(&self) -> TriggerOrder {
+        if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { self.settings.trigger_order }
+    }
+
+    /// In the transaction of a registration, before its row is written: was there nobody, since when, and what was missed?
+    /// Gives the outage that has ended, if any, and since when the recovery mode is on.
+    pub(in crate::store) fn look_for_outage(
+        &self,
+        s: &mut dyn Session,
+        instance: &str,
+        instances: &[InstanceRow],
+        own: &[Recovered],
+    ) -> Result<(Option<Outage>, Option<i64>)> {
+        let now_ms = s.now_ms()?;
+        let before = s.recovery_mode()?;
+        let mode = before.clone().unwrap_or_default();
+        let tolerance_ms = millis(self.tolerance());
+        let lives = |row: &&InstanceRow| {
+            row.name != instance && !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, tolerance_ms, now_ms)
+        };
+        let seen = instances.iter().map(|row| row.last_checkin_ms.min(now_ms));
+        let last_seen_ms = seen.chain(before.iter().map(|row| row.last_seen_ms)).max();
+        let window_ms = millis(self.settings.checkin_interval).saturating_add(tolerance_ms);
+        let began = outages::began(last_seen_ms, now_ms, window_ms);
+        let Some(began_ms) = began.filter(|_| !instances.iter().any(|row| lives(&row))) else {
+            if before.is_none() {
+                s.put_recovery_mode(&mode)?;
+            }
+            return Ok((None, mode.since_ms));
+        };
+        let mut outage = Outage { began_ms, ended_ms: now_ms, instance: instance.to_owned(), ..Outage::default() };
+        let died = |r: &Recovered| r.recovery_triggers.len() + r.revived.len() + r.lost.len() + r.other;
+        outage.interrupted = own.iter().map(died).sum::<usize>() as i64;
+        self.count_missed(s, &mut outage)?;
+        s.insert_outage(&outage)?;
+        if let Some(oldest) = s.outages(MOST_OUTAGES)?.get(MOST_OUTAGES - 1) {
+            s.forget_outages(oldest.ended_ms)?;
+        }
+        let overdue = usize::try_from(outage.overdue).unwrap_or(0);
+        let mode = match mode.since_ms {
+            None if outages::asks_for_recovery(overdue, self.settings.recovery_threshold) => {
+                self.begin_recovery_in(s, mode.last_seen_ms, instance)?
+            }
+            _ if before.is_none() => {
+                s.put_recovery_mode(&mode)?;
+                mode
+            }
+            _ => mode,
+        };
+        Ok((Some(outage), mode.since_ms))
+    }
+
+    /// Counts what is overdue by what its policies decide about it. Rows that a dead node holds count as what they were.
+    fn count_missed(&self, s: &mut dyn Session, outage: &mut Outage) -> Result<()> {
+        let now_ms = outage.ended_ms;
+        let fired = s.all_fired()?;
+        let running = fired.iter().filter(|fire| fire.state == FiredState::Executing).count();
+        outage.interrupted = outage.interrupted.saturating_add(count(running));
+        let held = fired.iter().filter(|fire| fire.state == FiredState::Acquired && fire.scheduled_ms < now_ms);
+        let held: Vec<TriggerKey> = held.map(|fire| fire.trigger.clone()).take(MOST_COUNTED).collect();
+        let all = s.load(now_ms, MOST_COUNTED + 1)?.overdue;
+        outage.uncounted = all > MOST_COUNTED;
+        outage.overdue = count(all.min(MOST_COUNTED));
+
+        let mut rows = if held.is_empty() { Vec::new() } else { s.triggers(&held)? };
+        let mut offset = 0;
+        loop {
+            // The last of them, held or not, are as many as there are overdue triggers in all.
+            let room = MOST_COUNTED.saturating_sub(offset + held.len()).min(PAGE);
+            self.judge_missed(s, &rows, outage)?;
+            rows = match room {
+                0 => Vec::new(),
+                room => s.misfired(now_ms, TriggerOrder::TimeThenPriority, room, offset)?,
+            };
+            if rows.is_empty() {
+                break;
+            }
+            offset += rows.len();
+        }
+        // Those that heed no misfire instruction.
+        let told = outage.fire_now + outage.fire_each + outage.skipped + outage.unreadable;
+        outage.fire_each += outage.overdue.saturating_sub(told).max(0);
+        Ok(())
+    }
+
+    fn judge_missed(&self, s: &mut dyn Session, rows: &[TriggerRow], outage: &mut Outage) -> Result<()> {
+        let now_ms = outage.ended_ms;
+        let threshold_ms = now_ms - self.misfired_before(now_ms);
+        let mut calendars = Calendars::default();
+        self.read_calendars(s, &mut calendars, rows.iter().filter_map(|row| row.calendar.as_deref()))?;
+        for row in rows {
+            let fate = calendars.of(row).and_then(|calendar| {
+                Ok(outages::fate(self.trigger_value(row)?, calendar.as_deref(), now_ms, threshold_ms))
+            });
+            match fate {
+                Ok(Fate::FireNow) => outage.fire_now += 1,
+                Ok(Fate::FireEach) => outage.fire_each += 1,
+                Ok(Fate::Skip) => outage.skipped += 1,
+                Err(_) => outage.unreadable += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn count(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
