@@ -50,7 +50,7 @@ pub use scheduler::{
 pub use signal::{Signal, Woken};
 pub use store::row::HistoryRow;
 pub use store::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryPruning, HistoryQuery, HistorySummary, Rerun,
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryPruning, HistoryQuery, HistorySummary, Outage, Rerun,
     RerunReason, RunRecord, SkipReason, SkippedFires, SummaryRow,
 };
 pub use trigger::{

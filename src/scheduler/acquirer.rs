@@ -12,6 +12,7 @@ use super::stop_step::StopStep;
 use super::worker_pool::WorkerPool;
 use crate::error::{Error, Result};
 use crate::listener::log;
+use crate::rules::outages::Pace;
 use crate::store::row::Look;
 use crate::store::{AcquireRequest, Acquisition, FireBundle, Owner, Reservation};
 use std::collections::VecDeque;
@@ -49,6 +50,8 @@ pub(crate) struct Acquirer {
     seen: Option<(i64, i64)>,
     /// When that was, in ticks.
     last_look: Duration,
+    /// How fast the recovery mode lets it go.
+    pace: Pace,
 }
 
 /// A reservation and the ticks at which it is due.
@@ -80,6 +83,7 @@ impl Acquirer {
             polls: 0,
             seen: None,
             last_look: Duration::ZERO,
+            pace: Pace::default(),
         }
     }
 
@@ -139,10 +143,6 @@ impl Acquirer {
             return None;
         }
         Some(until)
-    }
-
-    fn batch_limit(&self) -> usize {
-        usize::try_from(self.node.settings.scheduler.batch_max_count).unwrap_or(1).max(1)
     }
 
     /// After a conviction everything that was taken belongs to others.
@@ -243,7 +243,10 @@ impl Acquirer {
                 None => return Ok(Found::Nothing(node.clock.ticks().saturating_add(poll))),
             }
         }
-        let max = room.min(self.batch_limit()).max(1);
+        let mut max = room.min(self.batch_limit()).max(1);
+        if let Some(until) = self.keep_pace(&mut max) {
+            return Ok(Found::Nothing(until));
+        }
         let quarantined = node.quarantine.keys(node.clock.ticks());
         let request = AcquireRequest {
             max,
@@ -262,6 +265,7 @@ impl Acquirer {
         let passed = self.tell_passed(&brought);
         node.quarantine.add(brought.unreadable, now);
         let count = brought.fired.len() + brought.reserved.len();
+        self.pace.spend(count);
         for reservation in brought.reserved {
             let wait_ms = u64::try_from(reservation.scheduled_ms.saturating_sub(brought.now_ms)).unwrap_or(0);
             self.reserved.push(Held { reservation, due: now.saturating_add(Duration::from_millis(wait_ms)) });

@@ -119,6 +119,9 @@ impl ClusterManager {
         for recovered in &checkin.recovered {
             note_recovered(&node, recovered);
         }
+        if let Some(outage) = &checkin.outage {
+            node.tell_outage(outage);
+        }
         if !checkin.recovered.is_empty() {
             node.acquirer.signal.raise();
         }

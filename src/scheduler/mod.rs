@@ -36,6 +36,7 @@ mod orphan_watch;
 mod pausing;
 mod placing;
 mod quarantine;
+mod recovery_mode;
 mod registry;
 mod reporter;
 mod run_shell;

@@ -2,6 +2,7 @@
 
 use super::alarms::Board;
 use super::node::Node;
+use super::recovery_mode::RecoveryWatch;
 use super::running::FireTask;
 use super::service::{Next, Service};
 use super::worker_pool::WorkerPool;
@@ -26,6 +27,7 @@ const WITHOUT_LOOKS: Duration = Duration::from_secs(15);
 pub(crate) struct Monitor {
     node: Arc<Node>,
     board: Board,
+    recovery: RecoveryWatch,
     /// When the next look at the cluster is due, in ticks.
     next_look: Duration,
     /// When triggers are to be counted again.
@@ -41,6 +43,7 @@ impl Monitor {
         Self {
             node,
             board: Board::default(),
+            recovery: RecoveryWatch::default(),
             next_look: Duration::ZERO,
             next_count: Duration::ZERO,
             #[cfg(feature = "metrics")]
@@ -52,12 +55,14 @@ impl Monitor {
     fn look(&mut self) -> Result<()> {
         let node = &*self.node;
         let settings = &node.settings.monitor;
-        let wanted = usize::try_from(settings.alarms.overdue_triggers).unwrap_or(0);
+        let wanted = settings.alarms.overdue_triggers.max(node.store.settings().recovery_threshold);
+        let wanted = usize::try_from(wanted).unwrap_or(0);
         let before_ms = node.clock.wall_ms();
         let load = node.store.look_at_load(settings.overdue_after, MOST_OVERDUE.max(wanted))?;
         let (now, now_ms) = (node.clock.ticks(), load.now_ms);
         let skew = skew(before_ms, now_ms, node.clock.wall_ms());
         let living = load.instances.iter().filter(|instance| instance.alive).count();
+        let recovered = self.recovery.look(node, &load);
         {
             let mut view = node.metrics.view.lock();
             view.skew = Some(skew);
@@ -77,7 +82,7 @@ impl Monitor {
                 Err(error) => log::count_failed(&error.to_string()),
             }
         }
-        Ok(())
+        recovered
     }
 
     #[cfg(feature = "metrics")]

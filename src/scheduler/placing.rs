@@ -87,7 +87,7 @@ impl Scheduler {
         self.store().homeless_jobs()
     }
 
-    fn who(&self) -> String {
+    pub(super) fn who(&self) -> String {
         format!("instance {}", self.instance_id())
     }
 

@@ -102,6 +102,11 @@ pub enum Command {
         #[arg(long)]
         invariants: bool,
     },
+    /// The times in which no node ran, and what was missed
+    Outages,
+    /// The recovery mode: a backlog is drained by priority, in larger batches
+    #[command(subcommand)]
+    Recovery(crate::outages::RecoveryCommand),
     /// Has a node take no work, until `undrain`
     Drain(Drain),
     /// Has a drained node take work again; exit code 1 if it is not drained

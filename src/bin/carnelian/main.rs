@@ -24,6 +24,7 @@ mod marks;
 mod node;
 mod nodes;
 mod orphans;
+mod outages;
 mod output;
 mod pausing;
 mod placement;
@@ -86,6 +87,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Limit(command) => placement::limit(&config.open()?, output, command),
         Command::Check(bounds) => check::run(&config.open()?, output, bounds),
         Command::Node => node::run(config),
+        Command::Outages => outages::list(&config.open()?, output),
+        Command::Recovery(command) => outages::recovery(&config.open()?, output, command),
         Command::Bench(options) => bench::run(&config, output, options),
     }
 }

@@ -32,6 +32,27 @@ impl Acquirer {
         Ok(look)
     }
 
+    /// Most triggers in one acquisition.
+    pub(super) fn batch_limit(&self) -> usize {
+        let mut most = self.node.settings.scheduler.batch_max_count;
+        if self.node.store.is_in_recovery() {
+            most = most.max(self.node.settings.recovery.batch);
+        }
+        usize::try_from(most).unwrap_or(1).max(1)
+    }
+
+    /// Takes no more than the rate of the recovery mode allows; if that is nothing, until when to wait, in ticks.
+    pub(super) fn keep_pace(&mut self, max: &mut usize) -> Option<Duration> {
+        let rate = self.node.settings.recovery.rate;
+        if rate == 0 || !self.node.store.is_in_recovery() {
+            return None;
+        }
+        let now = self.node.clock.ticks();
+        let allowed = self.pace.allows(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), rate);
+        *max = (*max).min(allowed);
+        (*max == 0).then(|| now.saturating_add(Duration::from_millis(self.pace.wait_ms(rate))))
+    }
+
     pub(super) fn is_time_to_look(&self) -> bool {
         self.node.clock.ticks() >= self.last_look.saturating_add(self.node.poll_interval())
     }

@@ -202,6 +202,12 @@ impl List {
             let samples = states.map(|(state, n)| (label("state", state), Value::Gauge(f64::from(n))));
             self.add("carnelian_instances", "Nodes: alive, alive and of Quartz, silent.", samples);
             self.gauge("carnelian_overdue_triggers", "Triggers that should have fired.", load.overdue as f64);
+            let backlog = load.recovery_since_ms.map_or(0, |_| load.overdue);
+            self.gauge(
+                "carnelian_recovery_backlog",
+                "Overdue triggers while they are drained in recovery mode.",
+                backlog as f64,
+            );
             let age_ms = load.oldest_overdue_ms.map_or(0, |oldest_ms| load.now_ms.saturating_sub(oldest_ms));
             self.gauge("carnelian_oldest_overdue_seconds", "How late the latest of them is.", age_ms as f64 / 1000.0);
             let age = node.clock.ticks().saturating_sub(*seen).as_secs_f64();

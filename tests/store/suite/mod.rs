@@ -33,6 +33,7 @@ mod monitor;
 mod nodes;
 mod options;
 mod orphans;
+mod outages;
 mod overlap;
 mod pausing;
 mod placement;

@@ -1,0 +1,96 @@
+//! `outages` and `recovery`: times in which no node ran, and how the backlog after them is drained.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, fields, span, table, time};
+use carnelian::store::row::RecoveryModeRow;
+use carnelian::store::{JobStore, Outage};
+use clap::Subcommand;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Overdue triggers beyond so many are not counted.
+const MOST_COUNTED: usize = 10_000;
+
+#[derive(Subcommand)]
+pub enum RecoveryCommand {
+    /// Has the cluster drain its backlog; ends by itself when nothing is overdue
+    Start,
+    /// Ends it; exit code 1 if it is not on
+    Stop,
+    /// Whether it is on, since when, and how much is left
+    Show,
+}
+
+/// Lists the outages.
+pub fn list(store: &JobStore, output: Output) -> Outcome {
+    let outages = store.outages()?;
+    let document = outages.iter().map(|outage| {
+        json!({
+            "began_ms": outage.began_ms,
+            "ended_ms": outage.ended_ms,
+            "instance": outage.instance,
+            "overdue": outage.overdue,
+            "uncounted": outage.uncounted,
+            "fire_now": outage.fire_now,
+            "fire_each": outage.fire_each,
+            "skipped": outage.skipped,
+            "unreadable": outage.unreadable,
+            "interrupted": outage.interrupted,
+        })
+    });
+    output.answer(Value::Array(document.collect()), || {
+        if outages.is_empty() {
+            return "no total outage is known\n".to_owned();
+        }
+        let row = |outage: &Outage| {
+            vec![
+                time(Some(outage.began_ms)),
+                time(Some(outage.ended_ms)),
+                span(outage.ended_ms - outage.began_ms),
+                outage.instance.clone(),
+                format!("{}{}", outage.overdue, if outage.uncounted { "+" } else { "" }),
+                outage.fire_now.to_string(),
+                outage.fire_each.to_string(),
+                outage.skipped.to_string(),
+                outage.interrupted.to_string(),
+            ]
+        };
+        table(
+            &["FROM", "TO", "FOR", "ENDED BY", "OVERDUE", "FIRE NOW", "FIRE EACH", "SKIPPED", "INTERRUPTED"],
+            &outages.iter().map(row).collect::<Vec<_>>(),
+        )
+    })
+}
+
+/// Begins, ends or shows the recovery mode.
+pub fn recovery(store: &JobStore, output: Output, command: &RecoveryCommand) -> Outcome {
+    match command {
+        RecoveryCommand::Start => show(store, output, Some(store.start_recovery("carnelian recovery")?)),
+        RecoveryCommand::Stop if store.stop_recovery(None)? => {
+            output.done(json!({"stopped": true}), "the recovery mode is ended")
+        }
+        RecoveryCommand::Stop => {
+            Err(Failure::Refused("the cluster is not in recovery mode: see `carnelian recovery show`".to_owned()))
+        }
+        RecoveryCommand::Show => show(store, output, store.recovery_mode()?),
+    }
+}
+
+fn show(store: &JobStore, output: Output, mode: Option<RecoveryModeRow>) -> Outcome {
+    let overdue = store.cluster_load(Duration::ZERO, MOST_COUNTED)?.overdue;
+    let document = json!({
+        "since_ms": mode.as_ref().and_then(|mode| mode.since_ms),
+        "begun_by": mode.as_ref().map(|mode| &mode.begun_by),
+        "backlog": mode.as_ref().map(|mode| mode.backlog),
+        "overdue": overdue,
+    });
+    output.answer(document, || {
+        fields(&[
+            ("recovery mode", Some(if mode.is_some() { "on" } else { "off" }.to_owned())),
+            ("since", mode.as_ref().map(|mode| time(mode.since_ms))),
+            ("begun by", mode.as_ref().map(|mode| mode.begun_by.clone())),
+            ("overdue then", mode.as_ref().map(|mode| mode.backlog.to_string())),
+            ("overdue now", Some(overdue.to_string())),
+        ])
+    })
+}

@@ -1,0 +1,178 @@
+//! Total outages and the recovery mode: what is told of a time without nodes, and in which order its backlog is drained.
+
+use super::*;
+use carnelian::MisfireInstruction;
+use carnelian::settings::TriggerOrder;
+use carnelian::store::Outage;
+use std::time::Duration;
+
+/// Five that are late by an hour, each with another way to deal with it.
+fn missed(cluster: &Cluster) {
+    let late = cluster.now() + SECOND;
+    let ignores = minutely("ignores", "j", late).misfire(MisfireInstruction::Ignore);
+    let waits = minutely("waits", "j", late).misfire(MisfireInstruction::RescheduleNextWithRemainingCount);
+    let now = minutely("now", "j", late).misfire(MisfireInstruction::RescheduleNowWithRemainingCount);
+    cluster.schedule(
+        job("j").durable(true),
+        [
+            ignores,
+            waits,
+            now,
+            once("once", "j", late),
+            minutely("young", "j", late + 3_540 * SECOND),
+            once("to come", "j", late + 7_200 * SECOND),
+        ],
+    );
+}
+
+fn told(outage: &Outage) -> [i64; 5] {
+    [outage.overdue, outage.fire_now, outage.fire_each, outage.skipped, outage.interrupted]
+}
+
+/// DS-80, scenario 10: after all were killed the first says from when to when nobody ran, and what the policies decide.
+#[test]
+fn the_first_after_a_total_outage_reports_it_and_the_second_does_not() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    cluster.schedule(job("held").requests_recovery(true), [once("runs", "held", NOW)]);
+    assert_eq!(names(&a.acquire().fired), ["runs"]);
+    cluster.advance(5 * SECOND);
+    let mut b = cluster.stranger("B");
+    assert_eq!(b.check_in().outage, None, "somebody lives");
+    a.check_in();
+    missed(&cluster);
+    cluster.advance(3_600 * SECOND);
+
+    let mut c = cluster.stranger("C");
+    let checkin = c.check_in();
+    let outage = checkin.outage.unwrap();
+    assert_eq!((outage.began_ms, outage.ended_ms), (NOW + 5 * SECOND, NOW + 3_605 * SECOND));
+    assert_eq!((outage.instance.as_str(), outage.uncounted, outage.unreadable), ("C", false, 0));
+    // `once`, `now` and `young` fire now, `ignores` for each time, `waits` not; `runs` was under way.
+    assert_eq!(told(&outage), [5, 3, 1, 1, 1]);
+    assert_eq!(checkin.recovered.len(), 2);
+    assert_eq!(cluster.store.outages().unwrap(), std::slice::from_ref(&outage));
+
+    assert_eq!(c.check_in().outage, None);
+    assert_eq!(cluster.stranger("D").check_in().outage, None);
+    assert_eq!(cluster.store.outages().unwrap().len(), 1);
+    assert!(!c.store.is_in_recovery(), "so few are no backlog");
+
+    // The policies do what the report says.
+    let pass = c.store.handle_misfires().unwrap();
+    assert_eq!(pass.handled.len(), 3);
+    assert!(cluster.next("waits") > Some(cluster.now()));
+    assert_eq!(cluster.next("now"), Some(cluster.now()));
+}
+
+/// DS-80: those that left cleanly are remembered as well, and those that were declared dead by one that left then.
+#[test]
+fn an_outage_is_told_of_after_clean_leaves_and_convictions() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let _dies = cluster.node("B");
+    cluster.advance(WINDOW + SECOND);
+    let mut c = cluster.stranger("C");
+    assert!(c.check_in().outage.is_some(), "nobody has checked in since");
+    cluster.advance(SECOND);
+    assert_eq!(c.store.leave(&c.owner()).unwrap(), 0);
+    drop(a);
+    cluster.advance(WINDOW);
+    assert_eq!(cluster.stranger("E").check_in().outage, None, "a restart is no outage");
+    cluster.advance(60 * SECOND);
+    let outage = cluster.stranger("C").check_in().outage.unwrap();
+    assert_eq!(outage.ended_ms - outage.began_ms, 60 * SECOND, "since the check-in of E");
+    assert_eq!(told(&outage), [0; 5]);
+}
+
+/// DS-80: a node that died and starts again under its own name.
+#[test]
+fn a_node_alone_reports_its_own_outage() {
+    let cluster = Cluster::new(open);
+    cluster.schedule(job("held").requests_recovery(true), [once("runs", "held", NOW)]);
+    let a = cluster.node("A");
+    assert_eq!(a.acquire().fired.len(), 1);
+    cluster.advance(WINDOW + SECOND);
+    let outage = cluster.stranger("A").check_in().outage.unwrap();
+    assert_eq!((outage.began_ms, outage.interrupted), (NOW, 1));
+    // The recovery trigger of the interrupted fire is due.
+    assert_eq!(told(&outage), [1, 0, 1, 0, 1]);
+}
+
+/// The last hundred are remembered.
+#[test]
+fn a_hundred_outages_are_remembered() {
+    let cluster = Cluster::new(open);
+    for _ in 0..103 {
+        let node = cluster.node("A");
+        node.store.leave(&node.owner()).unwrap();
+        cluster.advance(WINDOW + SECOND);
+    }
+    let outages = cluster.store.outages().unwrap();
+    assert_eq!(outages.len(), 100);
+    assert!(
+        outages.windows(2).all(|two| two[0].began_ms == two[1].ended_ms),
+        "each began when the one before it had ended"
+    );
+}
+
+/// DS-82, DS-83: above the threshold the first node begins the recovery mode; then the most important is first, and of
+/// those the longest delayed, also among what the misfire handler brings.
+#[test]
+fn a_backlog_is_drained_by_priority_and_then_by_delay() {
+    let cluster = Cluster::with(open, |settings| {
+        settings.recovery_threshold = 4;
+        settings.max_misfires_at_a_time = 2;
+    });
+    let gone = cluster.node("A");
+    let late = |name: &str, ms: i64, priority: i32| once(name, "j", NOW + ms).priority(priority);
+    cluster
+        .schedule(job("j").durable(true), [late("low", 1, 1), late("old", 2, 5), late("new", 3, 5), late("top", 4, 9)]);
+    drop(gone);
+    cluster.advance(3_600 * SECOND);
+    let mut b = cluster.stranger("B");
+    let checkin = b.check_in();
+    assert_eq!(checkin.outage.map(|outage| outage.overdue), Some(4));
+    let mode = cluster.store.recovery_mode().unwrap().unwrap();
+    assert_eq!((mode.since_ms, mode.begun_by.as_str(), mode.backlog), (Some(cluster.now()), "B", 4));
+    assert!(b.store.is_in_recovery());
+
+    let handled = |node: &Node| -> Vec<String> {
+        let pass = node.store.handle_misfires().unwrap();
+        pass.handled.iter().map(|trigger| trigger.key().name().to_owned()).collect()
+    };
+    assert_eq!(handled(&b), ["top", "old"]);
+    assert_eq!(names(&b.try_acquire(1).unwrap().fired), ["top"]);
+    assert_eq!(handled(&b), ["new", "low"]);
+    assert_eq!(names(&b.acquire().fired), ["new", "old", "low"], "all are due now, in order of their names");
+    assert_eq!(b.store.cluster_load(Duration::ZERO, 100).unwrap().recovery_since_ms, mode.since_ms);
+
+    // A node that begins later learns it with its registration.
+    let c = cluster.node("C");
+    assert!(c.store.is_in_recovery());
+    assert!(!b.store.stop_recovery(Some(1)).unwrap(), "that was another");
+    assert!(b.store.stop_recovery(mode.since_ms).unwrap());
+    assert!(!b.store.stop_recovery(None).unwrap());
+    assert_eq!(cluster.store.recovery_mode().unwrap(), None);
+}
+
+/// DS-82: by command, at any time; the order is back to what it was when it ends.
+#[test]
+fn the_recovery_mode_begins_and_ends_by_command() {
+    let cluster = Cluster::with(open, |settings| settings.misfire_threshold = Duration::from_secs(3_600));
+    let a = cluster.node("A");
+    let due = |name: &str, ms: i64, priority: i32| once(name, "j", NOW - ms).priority(priority);
+    cluster.schedule(
+        job("j").durable(true),
+        [due("old", 30, 1), due("older", 40, 2), due("top", 10, 9), due("oldest", 50, 2)],
+    );
+    let mode = a.store.start_recovery("ann").unwrap();
+    assert_eq!((mode.begun_by.as_str(), mode.backlog), ("ann", 4));
+    assert_eq!(cluster.store.start_recovery("bob").unwrap(), mode, "it is on already");
+    assert_eq!(names(&a.try_acquire(1).unwrap().fired), ["top"]);
+    assert_eq!(names(&a.try_acquire(1).unwrap().fired), ["oldest"]);
+    assert!(a.store.stop_recovery(None).unwrap());
+    assert_eq!(a.store.settings().trigger_order, TriggerOrder::TimeThenPriority);
+    assert_eq!(names(&a.acquire().fired), ["older", "old"]);
+    assert!(a.store.start_recovery("").is_err());
+}
