@@ -13,6 +13,8 @@
 
 #[path = "faults/kit.rs"]
 mod kit;
+#[path = "faults/outages.rs"]
+mod outages;
 #[path = "faults/placement.rs"]
 mod placement;
 
@@ -601,7 +603,7 @@ fn enumerate(server: Server, faults: &[Fault], step: usize, floor: usize) {
     let (step, floor) = (step.max(every), floor / every.div_ceil(step));
     let place = Place::new(server);
     let mut cases = 0;
-    for operation in operations().into_iter().chain(placement::operations()) {
+    for operation in operations().into_iter().chain(placement::operations()).chain(outages::operations()) {
         let (c, mut w) = prepared(&place, &operation);
         (operation.act)(&c, &mut w).unwrap();
         let clean = shape(&c);

@@ -36,3 +36,6 @@ mod sqlite;
 #[path = "scheduler/stories.rs"]
 mod stories;
 mod support;
+#[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+#[path = "scheduler/total_outage.rs"]
+mod total_outage;

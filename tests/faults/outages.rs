@@ -1,0 +1,39 @@
+//! The end of a total outage, and the recovery mode.
+
+use super::*;
+
+/// Both nodes fall silent, for so long that what they held is overdue; then A is started again.
+fn silent(c: &Cluster, w: &mut World) {
+    c.clock.advance(WINDOW + MINUTE);
+    w.a = c.stranger("A");
+}
+
+pub fn operations() -> Vec<Operation> {
+    let usual = |name, act| Operation { name, holding: true, retried: true, whole: true, prepare: nothing, act };
+    vec![
+        usual("start_recovery", |c, _| {
+            let mode = c.start_recovery("ann")?;
+            assert_eq!(c.recovery_mode()?, Some(mode));
+            Ok(())
+        }),
+        Operation {
+            prepare: |c, _| drop(c.start_recovery("ann").unwrap()),
+            ..usual("stop_recovery", |c, _| {
+                assert!(c.stop_recovery(None)?);
+                assert_eq!(c.recovery_mode()?, None);
+                Ok(())
+            })
+        },
+        // What a check-in could not do the next one does: the report is told of once, whenever that is.
+        Operation {
+            retried: false,
+            whole: false,
+            prepare: silent,
+            ..usual("register after a total outage", |c, w| {
+                w.a.try_check_in()?;
+                assert_eq!(c.outages()?.len(), 1);
+                Ok(())
+            })
+        },
+    ]
+}
