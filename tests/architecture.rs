@@ -1,6 +1,8 @@
 //! The order of the house: who may import whom, who may name a database library, and what stands nowhere in the tree.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+#[path = "architecture/documentation.rs"]
+mod documentation;
 #[path = "architecture/imports.rs"]
 mod imports;
 
@@ -104,23 +106,6 @@ fn the_tree_names_no_machine_and_no_registry() {
     let mut files = read("");
     files.retain(|(file, _)| file != "Cargo.lock"); // written by Cargo, which names the registry
     none("paths of a machine or hosts of a registry", &lines_with(&files, &words));
-}
-
-#[test]
-fn tests_that_the_documentation_names_exist() {
-    let files = read("");
-    let known: String = files.iter().filter(|(file, _)| file.ends_with(".rs")).map(|(_, text)| text.as_str()).collect();
-    let (_, page) = files.iter().find(|(file, _)| file == "docs/testing.md").expect("docs/testing.md");
-    let code = page.split('`').skip(1).step_by(2);
-    let names =
-        code.filter(|code| code.matches('_').count() > 2 && code.bytes().all(|b| b == b'_' || b.is_ascii_lowercase()));
-    let names: Vec<&str> = names.collect();
-    assert!(names.len() >= 25, "{names:?}");
-    let missing = names.iter().filter(|name| !known.contains(&format!("fn {name}("))).map(|name| (*name).to_owned());
-    none("tests named in docs/testing.md that do not exist", &missing.collect::<Vec<_>>());
-    for hazard in 1..=25 {
-        assert!(page.contains(&format!("| H{hazard} |")), "H{hazard} has no row in docs/testing.md");
-    }
 }
 
 #[test]

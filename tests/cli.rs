@@ -26,6 +26,8 @@ mod marks;
 mod node;
 #[path = "cli/nodes.rs"]
 mod nodes;
+#[path = "cli/outages.rs"]
+mod outages;
 #[path = "cli/placement.rs"]
 mod placement;
 

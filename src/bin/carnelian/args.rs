@@ -126,6 +126,8 @@ pub enum Command {
     Node,
     /// Measures this database with no-op jobs in a scratch scheduler name; cleans up
     Bench(Bench),
+    /// Kills a whole cluster of scratch nodes, and checks what becomes of its work; exit code 1 if a check fails; cleans up
+    Drill(crate::drill::Drill),
     /// Cron expressions: their next times, their meaning
     #[command(subcommand)]
     Cron(CronCommand),

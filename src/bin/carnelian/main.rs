@@ -12,6 +12,7 @@ mod cron;
 mod defined;
 mod definition;
 mod doctor;
+mod drill;
 mod explain;
 mod fail;
 mod failure;
@@ -89,6 +90,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Node => node::run(config),
         Command::Outages => outages::list(&config.open()?, output),
         Command::Recovery(command) => outages::recovery(&config.open()?, output, command),
+        Command::Drill(options) => drill::run(&config, output, options),
         Command::Bench(options) => bench::run(&config, output, options),
     }
 }

@@ -1,0 +1,95 @@
+//! What the pages name exists: tests, pages, and a line for each thing that was asked for.
+
+use super::{none, read};
+use std::collections::BTreeSet;
+
+/// Texts between backticks that look like the names of tests.
+fn test_names(page: &str) -> Vec<&str> {
+    let code = page.split('`').skip(1).step_by(2);
+    code.filter(|code| {
+        code.matches('_').count() > 2
+            && !code.starts_with("carnelian_")
+            && code.bytes().all(|b| b == b'_' || b.is_ascii_lowercase())
+    })
+    .collect()
+}
+
+fn page(files: &[(String, String)], name: &str) -> String {
+    let found = files.iter().find(|(file, _)| file == name);
+    found.unwrap_or_else(|| panic!("there is no {name}")).1.clone()
+}
+
+/// A macro may make a test for each database: the name then ends with it.
+fn exists(known: &str, name: &str) -> bool {
+    let is_there = |name: &str| known.contains(&format!("fn {name}("));
+    let bare = ["_on_sqlite", "_on_postgres", "_on_mysql", "_on_memory"].iter().find_map(|end| name.strip_suffix(end));
+    is_there(name) || bare.is_some_and(is_there)
+}
+
+fn sources(files: &[(String, String)]) -> String {
+    files.iter().filter(|(file, _)| file.ends_with(".rs")).map(|(_, text)| text.as_str()).collect()
+}
+
+#[test]
+fn tests_that_the_documentation_names_exist() {
+    let files = read("");
+    let known = sources(&files);
+    for (name, least) in [("docs/testing.md", 25), ("docs/requirements.md", 100)] {
+        let text = page(&files, name);
+        let names = test_names(&text);
+        assert!(names.len() >= least, "{name}: {names:?}");
+        let missing = names.iter().filter(|name| !exists(&known, name)).map(|name| (*name).to_owned());
+        none(&format!("tests named in {name} that do not exist"), &missing.collect::<Vec<_>>());
+    }
+    let testing = page(&files, "docs/testing.md");
+    for hazard in 1..=25 {
+        assert!(testing.contains(&format!("| H{hazard} |")), "H{hazard} has no row in docs/testing.md");
+    }
+}
+
+#[test]
+fn every_requirement_has_one_line_that_says_something() {
+    let files = read("");
+    let text = page(&files, "docs/requirements.md");
+    let rows: Vec<Vec<&str>> = text.lines().filter(|line| line.starts_with("| ")).map(cells).collect();
+    let rows: Vec<_> = rows.into_iter().filter(|row| row[0].contains('-') && !row[0].starts_with('-')).collect();
+    let ids: BTreeSet<&str> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!((rows.len(), ids.len()), (268, 268), "each item of the checklist has one line");
+    let silent = rows.iter().filter(|row| row.len() != 4 || (row[2].is_empty() && row[3].is_empty()));
+    none("requirements that are neither shown nor missing", &silent.map(|row| row.join(" | ")).collect::<Vec<_>>());
+}
+
+#[test]
+fn pages_that_are_linked_exist() {
+    let files = read("");
+    let names: BTreeSet<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
+    let mut missing = Vec::new();
+    for (file, text) in files.iter().filter(|(file, _)| file.ends_with(".md")) {
+        let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = link.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") || !target.ends_with(".md") {
+                continue;
+            }
+            let path = if folder.is_empty() { target.to_owned() } else { format!("{folder}/{target}") };
+            let path = path.replace("docs/../", "");
+            if !names.contains(path.as_str()) {
+                missing.push(format!("{file}: {link}"));
+            }
+        }
+    }
+    none("links to pages that do not exist", &missing);
+}
+
+/// The cells of a row, where `\|` is no border.
+fn cells(line: &str) -> Vec<&str> {
+    let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
+    let mut cells = Vec::new();
+    let mut from = 0;
+    for (at, _) in inner.match_indices('|').filter(|(at, _)| !inner[..*at].ends_with('\\')) {
+        cells.push(inner[from..at].trim());
+        from = at + 1;
+    }
+    cells.push(inner[from..].trim());
+    cells
+}
