@@ -3,7 +3,6 @@
 
 use crate::fixture::{Cluster, LONG, job};
 use crate::support::{mysql_url, postgres_url, wait_until};
-use carnelian::clock::Clock;
 use carnelian::store::Membership;
 use carnelian::{JobContext, Outage, SchedulerListener, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
