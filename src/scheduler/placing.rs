@@ -87,7 +87,7 @@ impl Scheduler {
         self.store().homeless_jobs()
     }
 
-    pub(super) fn who(&self) -> String {
+    fn who(&self) -> String {
         format!("instance {}", self.instance_id())
     }
 

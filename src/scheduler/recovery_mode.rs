@@ -13,7 +13,7 @@ impl Scheduler {
     /// `carnelian.recovery.batch` and no faster than `carnelian.recovery.rate`. It ends by itself when nothing is overdue.
     /// Other nodes learn it with their monitor's next look (`carnelian.monitor.interval`), this one at once.
     pub fn start_recovery(&self) -> Result<RecoveryModeRow> {
-        let row = self.open_store()?.start_recovery(&self.who())?;
+        let row = self.open_store()?.start_recovery(self.instance_id())?;
         self.inner.node.recovery_has_changed();
         Ok(row)
     }
