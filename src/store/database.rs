@@ -10,6 +10,7 @@ mod executions;
 mod history;
 mod news;
 mod nodes;
+mod parts;
 mod placement;
 mod types;
 mod work;
@@ -20,6 +21,7 @@ pub use executions::ExecutionRows;
 pub use history::{HistoryLogRows, HistoryRows, HistoryUpkeepRows};
 pub use news::{ChangeRows, Ear, LockRows};
 pub use nodes::NodeRows;
+pub use parts::PartRows;
 pub use placement::PlacementRows;
 pub use types::{OrphanRows, TypeRows, VersionRows};
 pub use work::WorkRows;
@@ -193,6 +195,7 @@ pub trait Session:
     + OrphanRows
     + ContinuationRows
     + PlacementRows
+    + PartRows
     + DefinitionRows
     + ClusterRows
     + NodeRows

@@ -29,6 +29,7 @@ mod pausing;
 mod placement;
 mod retry;
 mod schedule;
+mod strategy;
 mod trigger;
 mod value;
 mod when;

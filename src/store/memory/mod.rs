@@ -12,6 +12,7 @@ mod journal;
 mod locks;
 mod monitor;
 mod nodes;
+mod parts;
 mod placement;
 mod types;
 mod work;

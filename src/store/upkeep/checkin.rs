@@ -38,7 +38,11 @@ impl JobStore {
             return Ok(checkin);
         }
         me.last_checkin = Some(begun);
+        let was_barred = me.was_barred;
         self.judge(me, &seen, gap, begun, &mut checkin)?;
+        if checkin.barred.is_some() && (!was_barred || self.sees_parts()) {
+            self.leave_parts(&me.instance)?;
+        }
         if me.published != self.types_generation() {
             // A type was added since. That it cannot be told is no failure of the check-in: the next one tries again.
             match self.publish(&owner) {
@@ -211,6 +215,7 @@ impl JobStore {
                 s.announce(News::Change)?;
                 if executing.is_empty() {
                     s.delete_instance(&owner.instance, None)?;
+                    self.give_up_parts(s, &owner.instance)?;
                 }
                 Ok(executing.len())
             },

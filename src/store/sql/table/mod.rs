@@ -23,6 +23,7 @@ mod monitor;
 mod nodes;
 mod options;
 mod orphans;
+mod parts;
 mod paused;
 mod placement;
 mod policies;
