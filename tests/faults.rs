@@ -15,6 +15,8 @@
 mod kit;
 #[path = "faults/placement.rs"]
 mod placement;
+#[path = "faults/strategies.rs"]
+mod strategies;
 
 use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::settings::PollingStrategy;

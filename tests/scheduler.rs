@@ -35,4 +35,6 @@ mod running;
 mod sqlite;
 #[path = "scheduler/stories.rs"]
 mod stories;
+#[path = "scheduler/strategies.rs"]
+mod strategies;
 mod support;

@@ -45,4 +45,5 @@ mod renaming;
 mod retry;
 mod scheduling;
 mod states;
+mod strategies;
 mod work;
