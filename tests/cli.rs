@@ -28,6 +28,8 @@ mod node;
 mod nodes;
 #[path = "cli/placement.rs"]
 mod placement;
+#[path = "cli/strategies.rs"]
+mod strategies;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

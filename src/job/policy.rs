@@ -437,10 +437,10 @@ mod tests {
             (JobPolicy::new().log_max_bytes(999), "log max bytes"),
             (JobPolicy::new().keep_history(0), "keep history"),
         ] {
-            let error = policy.check(true).unwrap_err().to_string();
+            let error = policy.check(true, false).unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         }
-        assert!(JobPolicy::new().on_dead(OnDead::Revive).check(false).is_err());
-        assert!(JobPolicy::new().on_dead(OnDead::NextFire).check(false).is_ok());
+        assert!(JobPolicy::new().on_dead(OnDead::Revive).check(false, false).is_err());
+        assert!(JobPolicy::new().on_dead(OnDead::NextFire).check(false, false).is_ok());
     }
 }
