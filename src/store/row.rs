@@ -22,7 +22,7 @@ pub use history::{EndRow, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use locks::LockRow;
 pub use monitor::LoadRow;
 pub use node::NodeRow;
-pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow};
+pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow, NodePlace, Whereabouts};
 pub use snapshot::Snapshot;
 pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};
 pub use work::{CheckpointRow, RequestRow};

@@ -4,7 +4,9 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::rules::strategy::is_for;
 use crate::store::database::PlacementRows;
-use crate::store::row::{BarKind, BarRow, FiredState, GroupRuns, LeftAlone, LimitRow, TriggerRow};
+use crate::store::row::{
+    BarKind, BarRow, FiredState, GroupRuns, LeftAlone, LimitRow, NodePlace, NodeRow, TriggerRow, Whereabouts,
+};
 
 impl MemorySession<'_> {
     pub(super) fn is_left(&self, trigger: &TriggerRow, left: &LeftAlone) -> bool {
@@ -15,6 +17,21 @@ impl MemorySession<'_> {
 }
 
 impl PlacementRows for MemorySession<'_> {
+    fn whereabouts(&mut self) -> Result<Whereabouts> {
+        self.reads()?;
+        let place = |row: &NodeRow| NodePlace {
+            instance: row.instance.clone(),
+            node_name: row.info.node_name.clone(),
+            labels: row.info.labels.clone(),
+            role: row.info.role,
+        };
+        Ok(Whereabouts {
+            nodes: self.tables.nodes.values().map(place).collect(),
+            bars: self.tables.bars.values().cloned().collect(),
+            limits: self.tables.limits.values().cloned().collect(),
+        })
+    }
+
     fn bars(&mut self) -> Result<Vec<BarRow>> {
         self.reads()?;
         Ok(self.tables.bars.values().cloned().collect())

@@ -9,6 +9,7 @@ mod orders;
 mod whereabouts;
 
 pub use orders::BlacklistEntry;
+pub(in crate::store) use whereabouts::identities;
 pub use whereabouts::{Homeless, MayRun};
 
 use crate::error::Result;

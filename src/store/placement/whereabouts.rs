@@ -5,7 +5,7 @@ use crate::job::{JobDetail, Placement};
 use crate::key::JobKey;
 use crate::rules::failover::{is_dead, millis};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
-use crate::store::row::{InstanceRow, NodeRow};
+use crate::store::row::{InstanceRow, NodePlace};
 use crate::store::{JobStore, Session};
 use std::collections::BTreeMap;
 
@@ -83,28 +83,30 @@ impl JobStore {
             !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.tolerance()), now_ms)
         };
         let instances: Vec<InstanceRow> = s.instances()?.into_iter().filter(lives).collect();
+        let found = s.whereabouts()?;
+        let nodes = identities(found.nodes, &instances).into_iter();
         Ok(ClusterView {
-            alive: self.identities(s, &instances)?.into_iter().filter(|node| !is_of_quartz(node, &instances)).collect(),
-            bars: s.bars()?,
-            limits: s.limits()?,
+            alive: nodes.filter(|node| !is_of_quartz(node, &instances)).collect(),
+            bars: found.bars,
+            limits: found.limits,
             grace_ms: millis(self.settings.checkin_interval),
         })
     }
+}
 
-    /// What these instances say of themselves.
-    pub(in crate::store) fn identities(
-        &self,
-        s: &mut dyn Session,
-        instances: &[InstanceRow],
-    ) -> Result<Vec<NodeIdentity>> {
-        let said: BTreeMap<String, NodeRow> =
-            s.nodes()?.into_iter().map(|node| (node.instance.clone(), node)).collect();
-        let identity = |row: &InstanceRow| match said.get(&row.name).filter(|_| row.incarnation.is_some()) {
-            Some(node) => NodeIdentity::of_info(&row.name, &node.info),
-            None => NodeIdentity::of_instance(&row.name),
-        };
-        Ok(instances.iter().map(identity).collect())
-    }
+/// What these instances say of themselves.
+pub(in crate::store) fn identities(said: Vec<NodePlace>, instances: &[InstanceRow]) -> Vec<NodeIdentity> {
+    let mut said: BTreeMap<String, NodePlace> = said.into_iter().map(|place| (place.instance.clone(), place)).collect();
+    let identity = |row: &InstanceRow| match said.remove(&row.name).filter(|_| row.incarnation.is_some()) {
+        Some(place) => NodeIdentity {
+            instance: place.instance,
+            node_name: Some(place.node_name),
+            labels: Some(place.labels),
+            role: place.role,
+        },
+        None => NodeIdentity::of_instance(&row.name),
+    };
+    instances.iter().map(identity).collect()
 }
 
 fn is_of_quartz(node: &NodeIdentity, instances: &[InstanceRow]) -> bool {

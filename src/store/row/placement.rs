@@ -1,5 +1,31 @@
 //! Rows about where work may run: nodes that take none, limits of groups, and what due triggers are left alone.
 
+use crate::node::{Labels, NodeRole};
+
+/// Who the nodes are, which of them take no work, and what is limited: what a check-in reads of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// What the nodes say of themselves, as far as it says where they are.
+    pub nodes: Vec<NodePlace>,
+    /// The nodes that take no work.
+    pub bars: Vec<BarRow>,
+    /// The limits of groups.
+    pub limits: Vec<LimitRow>,
+}
+
+/// What a node says of where it is and what it is for: a part of its row of `CN_NODES`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePlace {
+    /// The instance's name.
+    pub instance: String,
+    /// The name of its machine or place.
+    pub node_name: String,
+    /// What sets it apart from others.
+    pub labels: Labels,
+    /// Whether it runs jobs at all.
+    pub role: NodeRole,
+}
+
 /// A row of `CN_BLACKLIST`: a node that takes no work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BarRow {

@@ -72,7 +72,11 @@ impl CallersPool {
 /// Where connections come from.
 pub(super) enum Connections {
     /// With the URL that its connections are made by.
-    Own(r2d2::Pool<Manager>, DataSourceUrl),
+    Own(
+        r2d2::Pool<Manager>,
+        #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL is listened to"))]
+        DataSourceUrl,
+    ),
     Callers(CallersPool),
 }
 

@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::node::NodeReport;
 use crate::rules::failover::{self, Observer, Suspect, millis};
 use crate::rules::placement::{NodeIdentity, takes_any};
-use crate::store::row::{BarRow, ClusterLook, FiredState, InstanceRow, LimitRow, News, Selection};
+use crate::store::placement::identities;
+use crate::store::row::{BarRow, ClusterLook, FiredState, InstanceRow, LimitRow, News, Selection, Whereabouts};
 use crate::store::transaction::random_hex;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::Transition;
@@ -180,14 +181,8 @@ impl JobStore {
     /// Everybody's rows, and what keeps nodes from work.
     fn look_around(&self, s: &mut dyn Session) -> Result<Seen> {
         let ClusterLook { now_ms, instances, with_fires } = s.look_at_cluster()?;
-        Ok(Seen {
-            now_ms,
-            nodes: self.identities(s, &instances)?,
-            with_fires,
-            bars: s.bars()?,
-            limits: s.limits()?,
-            instances,
-        })
+        let Whereabouts { nodes, bars, limits } = s.whereabouts()?;
+        Ok(Seen { now_ms, nodes: identities(nodes, &instances), with_fires, bars, limits, instances })
     }
 
     /// Leaves the cluster: gives back what is acquired and deletes the own rows. If fires are still executing, the

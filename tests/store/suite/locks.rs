@@ -75,7 +75,7 @@ fn locks_are_forgotten_a_day_after_their_time() {
         names
     };
     assert_eq!(names(), ["new", "old"]);
-    cluster.store.tidy().unwrap();
+    cluster.store.clean_up().unwrap();
     cluster.store.clear().unwrap();
     assert_eq!(names(), ["new"]);
 }

@@ -3,9 +3,10 @@
 use super::texts;
 use crate::error::Result;
 use crate::key::BROADCAST_GROUP;
+use crate::node::{Labels, NodeRole};
 use crate::rules::strategy::FOR_ANY;
 use crate::store::database::PlacementRows;
-use crate::store::row::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow};
+use crate::store::row::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow, NodePlace, Whereabouts};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -38,6 +39,27 @@ struct Limit {
     per_cluster: Option<i64>,
     #[diesel(sql_type = Text)]
     who: String,
+    #[diesel(sql_type = BigInt)]
+    made_ms: i64,
+}
+
+/// A row of one of three tables; each uses the columns in its own way.
+#[derive(QueryableByName)]
+struct OfThree {
+    #[diesel(sql_type = Text)]
+    what: String,
+    #[diesel(sql_type = Text)]
+    name: String,
+    #[diesel(sql_type = Text)]
+    first: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    second: Option<String>,
+    #[diesel(sql_type = Text)]
+    third: String,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    one: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    two: Option<i64>,
     #[diesel(sql_type = BigInt)]
     made_ms: i64,
 }
@@ -115,6 +137,48 @@ fn count(number: Option<i64>) -> Option<u32> {
 }
 
 impl PlacementRows for SqlSession<'_, '_> {
+    fn whereabouts(&mut self) -> Result<Whereabouts> {
+        // The first says which type each column has.
+        let text = "SELECT 'bar' AS what, b.node_name AS name, b.kind AS first, b.reason AS second, b.who AS third, \
+             b.until_ms AS one, b.until_ms AS two, b.made_ms AS made_ms \
+             FROM {p}CN_BLACKLIST b WHERE b.sched_name = ? \
+             UNION ALL SELECT 'limit', l.job_group, '', NULL, l.who, l.per_node, l.per_cluster, l.made_ms \
+             FROM {p}CN_GROUP_LIMITS l WHERE l.sched_name = ? \
+             UNION ALL SELECT 'node', n.instance_name, n.node_name, n.labels, n.node_role, NULL, NULL, 0 \
+             FROM {p}CN_NODES n WHERE n.sched_name = ?";
+        let rows: Vec<OfThree> = self.load(text, &[self.name(), self.name(), self.name()])?;
+        let mut found = Whereabouts::default();
+        for row in rows {
+            match row.what.as_str() {
+                "node" => found.nodes.push(NodePlace {
+                    instance: row.name,
+                    node_name: row.first,
+                    labels: row.second.and_then(|labels| labels.parse::<Labels>().ok()).unwrap_or_default(),
+                    role: NodeRole::from_name(&row.third).unwrap_or_default(),
+                }),
+                "limit" => found.limits.push(LimitRow {
+                    group: row.name,
+                    per_node: count(row.one),
+                    per_cluster: count(row.two),
+                    who: row.third,
+                    made_ms: row.made_ms,
+                }),
+                _ => found.bars.push(BarRow {
+                    node: row.name,
+                    // What a later version adds keeps a node from work too.
+                    kind: BarKind::from_name(&row.first).unwrap_or(BarKind::Blacklist),
+                    reason: row.second,
+                    who: row.third,
+                    until_ms: row.one,
+                    made_ms: row.made_ms,
+                }),
+            }
+        }
+        found.bars.sort_by(|a, b| (&a.node, a.kind).cmp(&(&b.node, b.kind)));
+        found.limits.sort_by(|a, b| a.group.cmp(&b.group));
+        Ok(found)
+    }
+
     fn bars(&mut self) -> Result<Vec<BarRow>> {
         let text = "SELECT node_name AS node_name, kind AS kind, reason AS reason, who AS who, until_ms AS until_ms, \
              made_ms AS made_ms FROM {p}CN_BLACKLIST WHERE sched_name = ? ORDER BY node_name, kind";
