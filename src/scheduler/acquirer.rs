@@ -45,6 +45,8 @@ pub(crate) struct Acquirer {
     is_in_doubt: bool,
     /// How many times a wait for the next look was asked for.
     polls: u64,
+    /// What was seen to be due the last time that reservations were let go for it in vain, and whether it was due then.
+    fruitless: Option<(i64, bool)>,
     /// The counters of changes and of orders to stop at the last look.
     seen: Option<(i64, i64)>,
     /// When that was, in ticks.
@@ -75,6 +77,7 @@ impl Acquirer {
             unwanted: Vec::new(),
             handover: VecDeque::new(),
             is_more: false,
+            fruitless: None,
             lingering: None,
             is_in_doubt: false,
             polls: 0,
@@ -209,7 +212,7 @@ impl Acquirer {
         if self.reserved.is_empty() {
             return self.look_after_runs();
         }
-        let earliest = self.look(job_types)?.earliest_ms;
+        let Look { now_ms, earliest_ms: earliest, .. } = self.look(job_types)?;
         let poll = self.poll_interval();
         let next_look = self.before(i64::MAX, poll);
         // Those that others have taken back are gone by now.
@@ -218,12 +221,23 @@ impl Acquirer {
         let Some(earliest) = earliest.filter(|earliest| *earliest < bound) else {
             return Ok(self.next_at(Some(next_look)));
         };
+        // What is seen and cannot be taken, such as a trigger of a group that is full, is no reason to let go again and again
+        // what would be reserved anew: once before its time, and once at it.
+        let reason = (earliest, earliest <= now_ms);
+        if self.fruitless == Some(reason) {
+            return Ok(self.next_at(Some(next_look)));
+        }
+        let running = self.node.standing.running();
         let later = self.reserved.partition_point(|held| held.reservation.scheduled_ms <= earliest);
         self.unwanted.extend(self.reserved.drain(later..).map(|held| held.reservation));
         self.count_reserved();
         self.release_unwanted()?;
         let room = self.room();
-        match self.acquire(owner, job_types, room)? {
+        let found = self.acquire(owner, job_types, room)?;
+        let has_earlier = self.reserved.iter().any(|held| held.reservation.scheduled_ms <= earliest);
+        let is_fruitless = !has_earlier && self.node.standing.running() <= running;
+        self.fruitless = is_fruitless.then_some(reason);
+        match found {
             Found::Something => Ok(self.next_at(Some(next_look))),
             Found::Nothing(again) => Ok(self.next_at(Some(again))),
         }

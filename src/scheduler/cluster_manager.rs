@@ -223,7 +223,9 @@ impl ClusterManager {
             Err(error) => log::audit_failed(&error.to_string()),
         }
         let changes = self.node.changes.load(Ordering::Relaxed);
-        if is_longest_serving && !everything && changes == self.changes && !self.orphan_watch.is_due(&self.node) {
+        // A node that takes no work does not look for changes either.
+        let is_unchanged = self.node.is_firing() && changes == self.changes;
+        if is_longest_serving && !everything && is_unchanged && !self.orphan_watch.is_due(&self.node) {
             return;
         }
         self.changes = changes;

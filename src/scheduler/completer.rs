@@ -12,6 +12,9 @@ use std::time::Duration;
 /// Most completions in one transaction.
 const BATCH: usize = 1000;
 
+/// The most ends of one transaction that are followed by other jobs: each may have a thousand children.
+const MOST_FOLLOWED: usize = 50;
+
 /// While most fires are still running, how long the first that ended waits for others, so that one transaction records
 /// them.
 const LINGER: Duration = Duration::from_millis(1);
@@ -60,13 +63,15 @@ impl Completer {
 
     /// Fills the batch with what has ended, up to the first fire of another incarnation.
     fn gather(&mut self) {
-        while self.batch.len() < BATCH {
+        let mut followed = self.batch.iter().filter(|completion| completion.followed).count();
+        while self.batch.len() < BATCH && followed < MOST_FOLLOWED {
             let Some(ended) = self.next.take().or_else(|| self.ended.try_recv().ok()) else { return };
             if self.batch_owner.as_ref().is_some_and(|owner| *owner != ended.owner) {
                 self.next = Some(ended);
                 return;
             }
             self.batch_owner = Some(ended.owner);
+            followed += usize::from(ended.completion.followed);
             self.batch.push(ended.completion);
         }
     }

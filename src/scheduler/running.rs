@@ -140,6 +140,10 @@ impl RunHandle {
         self.touch(ticks);
         let mut activity = self.activity.lock();
         activity.begun = Some(ticks);
+        // One that was asked to stop before it began has its time from now on.
+        if let Some(asked) = &mut activity.asked {
+            *asked = (ticks, 1);
+        }
         activity.worker = Some(std::thread::current().id());
     }
 

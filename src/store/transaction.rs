@@ -91,7 +91,7 @@ impl JobStore {
         begin: Begin,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        let Begin::Locking(lock) = begin else { return self.database.transact(purpose, begin, work) };
+        let Some(lock) = begin.lock() else { return self.database.transact(purpose, begin, work) };
         let asked = self.clock.ticks();
         self.database.transact(purpose, begin, &mut |s| {
             self.meters.lock_wait(lock).observe(self.clock.ticks().saturating_sub(asked));

@@ -88,7 +88,11 @@ pub enum Command {
     #[command(subcommand)]
     Lock(crate::lock::LockCommand),
     /// The jobs that programs have defined in code, and which program has defined each
-    Definitions,
+    Definitions {
+        /// Forgets the definition of this job, which stays: another program may define it then; may be repeated
+        #[arg(long, value_name = "G.N")]
+        forget: Vec<JobKey>,
+    },
     /// Jobs that no live node can run, since when, and why; exit code 1 if it cannot be told
     Orphans(Orphans),
     /// Why a trigger is not running right now, or when it will

@@ -1,13 +1,19 @@
 //! `definitions`: the jobs that programs have defined in code.
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::{Output, table, time};
+use carnelian::JobKey;
 use carnelian::store::JobStore;
 use carnelian::store::row::DefinitionRow;
 use serde_json::{Value, json};
 
-/// Lists them, with who has defined them and when they were last stored.
-pub fn run(store: &JobStore, output: Output) -> Outcome {
+/// Lists them, with who has defined them and when they were last stored; or forgets some.
+pub fn run(store: &JobStore, output: Output, forget: &[JobKey]) -> Outcome {
+    if !forget.is_empty() {
+        let forgotten = store.forget_definitions(forget)?;
+        output.done(json!({"forgotten": forgotten}), &format!("forgot the definitions of {forgotten} jobs"))?;
+        return if forgotten == forget.len() { Ok(()) } else { Err(Failure::No) };
+    }
     let rows = store.definitions()?;
     let triggers = |row: &DefinitionRow| row.triggers.iter().map(ToString::to_string).collect::<Vec<_>>();
     let document = rows.iter().map(|row| {

@@ -77,7 +77,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Fail(options) => fail::run(&config.open()?, output, options),
         Command::Cluster(which) => nodes::cluster(&config.open()?, output, which),
         Command::Lock(command) => lock::run(&config.open()?, output, command),
-        Command::Definitions => defined::run(&config.open()?, output),
+        Command::Definitions { forget } => defined::run(&config.open()?, output, forget),
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),

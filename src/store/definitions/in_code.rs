@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::job::JobDefinition;
 use crate::key::{JobKey, TriggerKey, check_name};
 use crate::rules::definitions::{Decision, WhyLeft};
+use crate::store::calendars::Calendars;
 use crate::store::row::{DefinitionRow, Selection, TriggerRow};
 use crate::store::{JobStore, Session};
 use crate::trigger::{Trigger, TriggerState};
@@ -116,6 +117,19 @@ impl JobStore {
         self.read("read definitions", |s| s.definitions())
     }
 
+    /// Forgets what programs have defined, for jobs that are to be somebody else's; the jobs stay. Returns how many of these
+    /// were defined.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn forget_definitions(&self, jobs: &[JobKey]) -> Result<usize> {
+        self.write("forget definitions", |s| {
+            let known = s.definitions()?.into_iter().filter(|row| jobs.contains(&row.job)).count();
+            s.delete_definitions(jobs)?;
+            Ok(known)
+        })
+    }
+
     fn put_definitions_found(
         &self,
         s: &mut dyn Session,
@@ -125,6 +139,12 @@ impl JobStore {
     ) -> Result<()> {
         let now_ms = s.now_ms()?;
         let mut noted = Vec::new();
+        // First, so that a trigger may move from one definition to another, in whichever order they stand.
+        for judged in
+            found.judged.iter().filter(|judged| matches!(judged.decision, Decision::Insert | Decision::Update))
+        {
+            self.remove_undefined_triggers(s, judged.definition, judged.before.as_ref())?;
+        }
         for Judged { definition, decision, before, is_job_same, differing } in &found.judged {
             match decision {
                 Decision::Leave(WhyLeft::NewerStored | WhyLeft::ChangedByHand) => continue,
@@ -134,7 +154,6 @@ impl JobStore {
                     if !is_job_same {
                         self.put_jobs(s, std::iter::once(&definition.job), true)?;
                     }
-                    self.remove_undefined_triggers(s, definition, before.as_ref())?;
                     for trigger in differing {
                         self.put_defined_trigger(s, definition, trigger, report)?;
                     }
@@ -170,14 +189,19 @@ impl JobStore {
                 definition.job.key, trigger.key, other.job
             )));
         }
-        match self.put_trigger(s, trigger.clone(), true) {
-            Ok(_) => {}
+        let mut calendars = Calendars::default();
+        self.read_calendars(s, &mut calendars, trigger.calendar_name.as_deref().into_iter())?;
+        let calendar = trigger.calendar_name.as_deref().map(|name| calendars.named(name)).transpose()?.flatten();
+        let now_ms = s.now_ms()?;
+        // Before anything is deleted: what is stored goes on.
+        match self.set_first_fire_time(&mut trigger.clone(), calendar.as_deref(), now_ms) {
             Err(error @ Error::NeverFires { .. }) => {
                 report.remarks.push(format!("left out: {error}"));
                 return Ok(());
             }
-            Err(error) => return Err(error),
+            other => other?,
         }
+        self.put_trigger(s, trigger.clone(), true)?;
         if before.is_some_and(|row| is_paused(&row)) {
             let moves =
                 [(TriggerState::Waiting, TriggerState::Paused), (TriggerState::Blocked, TriggerState::PausedBlocked)];

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, check_name};
-use crate::store::row::RequestRow;
+use crate::store::row::{News, RequestRow};
 use crate::store::{JobStore, Session};
 use crate::trigger::Trigger;
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ impl JobStore {
         let lock = Some(crate::store::Lock::TriggerAccess);
         self.database.join("take requests", connection.into(), lock, &mut |s| {
             taken = self.take_requests_in(s, &ids, requests)?;
-            Ok(())
+            s.announce(News::Change)
         })?;
         Ok(taken)
     }

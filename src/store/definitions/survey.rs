@@ -51,7 +51,9 @@ impl<'a> Survey<'a> {
             s.triggers(&crate::key::distinct(triggers.iter()))?.into_iter().map(|row| (row.key.clone(), row)).collect();
         let mut judged = Vec::with_capacity(self.definitions.len());
         for definition in self.definitions.iter().filter(|definition| (self.meant)(definition)) {
-            let before = noted.get(&definition.job.key).cloned();
+            // What another program has noted of a job that is gone binds nobody.
+            let is_bound = |row: &&DefinitionRow| row.source == self.source || existing.contains(&row.job);
+            let before = noted.get(&definition.job.key).filter(is_bound).cloned();
             self.check_source(before.as_ref())?;
             judged.push(judge(store, s, definition, before, &existing, &triggers)?);
         }
@@ -66,8 +68,8 @@ impl<'a> Survey<'a> {
             None => Ok(()),
             Some(row) => Err(Error::Refused(format!(
                 "job `{}` is defined by `{}` already, and now by `{}`: choose another key, or one source \
-                 (carnelian.definitions.source)",
-                row.job, row.source, self.source
+                 (carnelian.definitions.source), or forget the first (`carnelian definitions --forget {}`)",
+                row.job, row.source, self.source, row.job
             ))),
         }
     }

@@ -64,7 +64,8 @@ impl JobStore {
         if !others.is_empty() {
             match self.take(owner, request, Some(&Again { seen: others, beside_claims: claims })) {
                 Ok(more) => brought.add(more),
-                Err(error) if brought.fired.is_empty() => return Err(error),
+                // What a node has claimed that was declared dead since is its successor's.
+                Err(error) if brought.fired.is_empty() || error.is_fenced() => return Err(error),
                 // What has begun must run; the next look finds the others again.
                 Err(error) => {
                     log::debug!("acquired a part only error={error}");
@@ -121,6 +122,8 @@ impl JobStore {
             && !job.update_data
             && !is_tick(&firable.job, &trigger.key)
             && trigger.options.is_none()
+            // Its fence would be drawn before it is seen whether the continuation is older.
+            && !firable.candidate.job_is_followed
             && firable.candidate.recovery.is_none()
             && !reruns.contains(&trigger.key.group())
             && !self.reader().versions.contains_key(&job.job_type)

@@ -80,7 +80,10 @@ impl JobStore {
 
         let one_at_a_time: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
         if !one_at_a_time.is_empty() {
-            s.change_states(Selection::Jobs(&one_at_a_time), Transition::Unblock.moves(), true)?;
+            // Another node may have room for them.
+            if s.change_states(Selection::Jobs(&one_at_a_time), Transition::Unblock.moves(), true)? > 0 {
+                s.announce(News::Change)?;
+            }
         }
 
         let going_on = still_stored(s, &recorded)?;

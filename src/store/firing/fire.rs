@@ -225,7 +225,9 @@ impl<'a> Firing<'a> {
         let mut removed = false;
         let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);
         // The recovery row goes with the trigger's, and says where the checkpoint is.
-        let keeps_row = self.keeps_rows || candidate.recovery.is_some();
+        // Who declares a fire failed has nothing but its rows to try it again with.
+        let is_retried = job.policy().retry_policy().is_some();
+        let keeps_row = self.keeps_rows || candidate.recovery.is_some() || is_retried;
         let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, self.now_ms);
         if let Some((first_ms, times)) = left_out {
             self.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));

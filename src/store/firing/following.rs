@@ -12,6 +12,9 @@ use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
 use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How many triggers one statement stores.
+const AT_A_TIME: usize = 1_000;
+
 impl JobStore {
     /// Stores the triggers of the children that follow these ends, whose rows are gone by now; returns their keys. Work
     /// that goes on in another fire has not ended.
@@ -70,7 +73,9 @@ impl JobStore {
             };
             triggers.push(self.following(parent, row, now_ms, state)?);
         }
-        s.insert_triggers(&triggers)?;
+        for some in triggers.chunks(AT_A_TIME) {
+            s.insert_triggers(some)?;
+        }
         Ok(triggers.into_iter().map(|row| row.key).collect())
     }
 

@@ -17,6 +17,16 @@ impl DefinitionRows for MemorySession<'_> {
     fn put_definitions(&mut self, rows: &[DefinitionRow]) -> Result<()> {
         self.changes()?;
         for row in rows {
+            // A trigger may have been another definition's.
+            let others: Vec<DefinitionRow> =
+                self.tables.defined.values().filter(|other| other.job != row.job).cloned().collect();
+            for mut other in others {
+                let count = other.triggers.len();
+                other.triggers.retain(|trigger| !row.triggers.contains(trigger));
+                if other.triggers.len() < count {
+                    self.tables.defined.put(other.job.clone(), other);
+                }
+            }
             self.tables.defined.put(row.job.clone(), row.clone());
         }
         Ok(())

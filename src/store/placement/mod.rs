@@ -110,6 +110,7 @@ impl JobStore {
             left: LeftAlone::default(),
             seen: BTreeMap::new(),
             hidden: 0,
+            hidden_by_policy: BTreeMap::new(),
         };
         gate.left.parts_but = sees_parts.then(|| prefix(&gate.me.instance));
         for (policy, placement) in refused {
@@ -135,6 +136,8 @@ pub(in crate::store) struct Gate<'a> {
     seen: BTreeMap<String, usize>,
     /// How many of the candidates that were seen are left out of the next page.
     hidden: usize,
+    /// How many of those are of limited groups, and left out for their policy.
+    hidden_by_policy: BTreeMap<String, usize>,
 }
 
 impl Gate<'_> {
@@ -191,12 +194,17 @@ impl Gate<'_> {
                 self.hidden += 1;
             } else {
                 self.left.groups.push(group.to_owned());
-                self.hidden += self.seen.get(group).copied().unwrap_or(0);
+                // Some of them may be left out by their policy already.
+                let by_policy = self.hidden_by_policy.get(group).copied().unwrap_or(0);
+                self.hidden += self.seen.get(group).copied().unwrap_or(0).saturating_sub(by_policy);
             }
         } else if let Some((policy, placement)) = policy.zip(placement).filter(|_| !self.is_shut)
             && self.leave_policy(policy, &refusal)
         {
             self.hidden += 1;
+            if self.is_limited(group) {
+                *self.hidden_by_policy.entry(group.to_owned()).or_default() += 1;
+            }
             self.remember(policy, placement);
         }
         false

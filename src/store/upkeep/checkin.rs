@@ -168,7 +168,11 @@ impl JobStore {
         let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
         self.note_placement(alive, &seen.bars, &seen.limits);
         checkin.barred = takes_any(&self.identity(&me.instance), &seen.bars, seen.now_ms).err();
-        checkin.is_active = is_active(me, seen, &suspects, checkin.barred.is_some());
+        if checkin.barred.is_some() {
+            me.barred_at = Some(begun);
+        }
+        let is_late = me.barred_at.is_none_or(|barred| begun.saturating_sub(barred) > self.settings.checkin_interval);
+        checkin.is_active = is_late && is_active(me, seen, &suspects);
         for (name, last_checkin_ms) in suspects {
             checkin.recovered.extend(self.recover_instance(&name, last_checkin_ms)?);
         }
@@ -242,12 +246,8 @@ struct Seen {
 /// Whether this node is the one that fires in active-passive mode: of those that take work the one that has served longest.
 ///
 /// Two must not be active at once. Another that takes no work any longer has to know it: it has checked in since. And one
-/// that takes work again leaves its deputy the time of a check-in to learn of it.
-fn is_active(me: &mut Membership, seen: &Seen, suspects: &[(String, Option<i64>)], is_barred: bool) -> bool {
-    let was_barred = std::mem::replace(&mut me.was_barred, is_barred);
-    if is_barred || was_barred {
-        return false;
-    }
+/// that takes work again leaves its deputy the interval of check-ins to learn of it.
+fn is_active(me: &Membership, seen: &Seen, suspects: &[(String, Option<i64>)]) -> bool {
     let fires = |row: &&InstanceRow| {
         let known = |bar: &&BarRow| bar.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
         let bars: Vec<BarRow> = seen.bars.iter().filter(known).cloned().collect();

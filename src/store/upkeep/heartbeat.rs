@@ -204,7 +204,11 @@ impl JobStore {
             |s| {
                 let its = |fire: &FiredRow| fire.state == FiredState::Executing && fire.job.as_ref() == Some(job);
                 let ids: Vec<String> = s.all_fired()?.into_iter().filter(its).map(|fire| fire.fire_id).collect();
-                s.request_cancels(&ids, &order)
+                let noted = s.request_cancels(&ids, &order)?;
+                if noted > 0 {
+                    s.announce(News::Cancel)?;
+                }
+                Ok(noted)
             },
             &mut |_, _| Ok(false), // what was noted is not noted again
         )

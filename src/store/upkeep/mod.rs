@@ -41,8 +41,8 @@ pub struct Membership {
     pub(crate) was_failed_out: bool,
     /// Which of the things that the node said of its job types is published; 0 for nothing.
     pub(crate) published: u64,
-    /// Whether the node took no work at its last check-in: see [`Checkin::is_active`].
-    pub(crate) was_barred: bool,
+    /// The clock's ticks at the last check-in at which the node took no work: see [`Checkin::is_active`].
+    pub(crate) barred_at: Option<Duration>,
     /// What was seen of the others.
     pub(crate) observations: Observations,
 }
@@ -57,7 +57,7 @@ impl Membership {
             node: None,
             was_failed_out: false,
             published: 0,
-            was_barred: false,
+            barred_at: None,
             observations: Observations::default(),
         }
     }

@@ -195,3 +195,50 @@ fn definitions_that_cannot_be_are_refused_whole() {
     let report = sync(&cluster, &[nightly(2), over]);
     assert!(report.remarks.len() == 1 && report.remarks[0].contains("no fire time"), "{report:?}");
 }
+
+/// A trigger moves from one definition to another, in whichever order they stand; a definition that is stored under another
+/// source is free when its job is gone, or when somebody forgets it. All of these kept a node from starting once.
+#[test]
+fn definitions_move_between_jobs_and_programs() {
+    let cluster = Cluster::new(open);
+    let with = |name: &str, trigger: Option<&str>| {
+        let definition = JobDefinition::new(job(name).build().unwrap());
+        match trigger {
+            Some(trigger) => definition.trigger(minutely(trigger, name, NOW + MINUTE).build().unwrap()),
+            None => definition,
+        }
+    };
+    sync(&cluster, &[with("a", Some("t")), with("b", None)]);
+    let report = sync(&cluster, &[with("b", Some("t")), with("a", None)]);
+    assert_eq!(report.updated, [job_key("b"), job_key("a")]);
+    assert_eq!(cluster.snapshot().triggers[0].job, job_key("b"));
+
+    let error = cluster.store.rename_job(&job_key("b"), &job_key("c"), false).unwrap_err();
+    assert!(
+        matches!(error, Error::Refused(_)) && error.to_string().contains("defined in the code of `billing`"),
+        "{error}"
+    );
+
+    let crm = |definitions: &[JobDefinition]| {
+        cluster.store.sync_definitions("crm", definitions, OrphanedDefinitions::Report, false)
+    };
+    assert!(crm(&[with("b", Some("t"))]).is_err());
+    assert_eq!(cluster.store.forget_definitions(&[job_key("b"), job_key("x")]).unwrap(), 1);
+    assert_eq!(crm(&[with("b", Some("t"))]).unwrap().left, left("b", WhyLeft::Unchanged));
+    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    assert_eq!(crm(&[with("b", None), with("a", Some("t"))]).unwrap().inserted, [job_key("a")]);
+    let noted = cluster.store.definitions().unwrap();
+    let sources: Vec<_> = noted.iter().map(|row| (row.job.name(), row.source.as_str(), row.triggers.len())).collect();
+    assert_eq!(sources, [("a", "crm", 1), ("b", "crm", 0)]);
+}
+
+/// A new form of a trigger that would never fire leaves the old one alone.
+#[test]
+fn a_trigger_is_not_lost_for_one_that_never_fires() {
+    let cluster = Cluster::new(open);
+    sync(&cluster, &[nightly(2)]);
+    let over = JobDefinition::new(job("nightly").build().unwrap()).cron("0 0 0 1 1 ? 2020").unwrap();
+    let report = sync(&cluster, &[over]);
+    assert_eq!(report.remarks.len(), 1);
+    assert_eq!(cluster.state_of(&own("nightly")), "WAITING");
+}

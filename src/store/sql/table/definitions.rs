@@ -1,6 +1,6 @@
 //! `CN_DEFINITIONS` and `CN_DEFINED_TRIGGERS`: what programs have defined in code.
 
-use super::{JOB_KEY, job_keys};
+use super::{BARE_KEY, JOB_KEY, job_keys, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::DefinitionRows;
@@ -69,6 +69,11 @@ impl DefinitionRows for SqlSession<'_, '_> {
         }
         let jobs: Vec<JobKey> = rows.iter().map(|row| row.job.clone()).collect();
         self.delete_definitions(&jobs)?;
+        // A trigger may have been another definition's.
+        let triggers: Vec<TriggerKey> = rows.iter().flat_map(|row| row.triggers.iter().cloned()).collect();
+        if !triggers.is_empty() {
+            self.delete_rows("CN_DEFINED_TRIGGERS", &BARE_KEY, &trigger_keys(&triggers), "")?;
+        }
         let columns = ["job_name", "job_group", "source", "revision", "hash", "made_ms"];
         let row = |row: &DefinitionRow| {
             vec![

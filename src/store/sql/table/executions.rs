@@ -4,6 +4,7 @@ use super::texts;
 use crate::error::Result;
 use crate::store::database::{ExecutionRows, Session};
 use crate::store::row::{BeatRow, CancelRow, Progress};
+use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::QueryableByName;
@@ -107,12 +108,18 @@ impl ExecutionRows for SqlSession<'_, '_> {
     fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize> {
         let now_ms = self.now_ms()?;
         // One at a time: orders are rare, and each must be counted.
-        let text = "INSERT INTO {p}CN_CANCELS (sched_name, entry_id, made_ms, who) SELECT f.sched_name, f.entry_id, ?, ? \
-             FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.entry_id = ? AND f.state = 'EXECUTING' \
-             AND NOT EXISTS (SELECT 1 FROM {p}CN_CANCELS c WHERE c.sched_name = f.sched_name AND c.entry_id = f.entry_id)";
+        // Somebody else may ask for the same at the same time: that is no error.
+        let (insert, end) = match self.backend() {
+            Backend::Mysql => ("INSERT IGNORE INTO", ""),
+            Backend::Postgres | Backend::Sqlite => ("INSERT INTO", " ON CONFLICT DO NOTHING"),
+        };
+        let text = format!(
+            "{insert} {{p}}CN_CANCELS (sched_name, entry_id, made_ms, who) SELECT f.sched_name, f.entry_id, ?, ? \
+             FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.entry_id = ? AND f.state = 'EXECUTING'{end}"
+        );
         let mut noted = 0;
         for fire_id in fire_ids {
-            noted += self.execute(text, &[now_ms.into(), who.into(), self.name(), fire_id.into()])?;
+            noted += self.execute(&text, &[now_ms.into(), who.into(), self.name(), fire_id.into()])?;
         }
         Ok(noted)
     }
