@@ -38,8 +38,8 @@ impl JobStore {
             checkin.failed_out = true;
             return Ok(checkin);
         }
+        let was_barred = me.barred_at.is_some() && me.barred_at == me.last_checkin;
         me.last_checkin = Some(begun);
-        let was_barred = me.was_barred;
         self.judge(me, &seen, gap, begun, &mut checkin)?;
         if checkin.barred.is_some() && (!was_barred || self.sees_parts()) {
             self.leave_parts(&me.instance)?;
