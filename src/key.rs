@@ -23,6 +23,9 @@ pub const CONTINUED_GROUP: &str = "CONTINUED_JOBS";
 /// The group of the one-shot triggers of jobs that follow runs of others.
 pub const FOLLOWING_GROUP: &str = "FOLLOWING_JOBS";
 
+/// The group of the one-shot triggers of single nodes' parts of ticks that several nodes run.
+pub const BROADCAST_GROUP: &str = "BROADCAST_JOBS";
+
 /// The longest name or group, in characters: what fits Quartz's tables on every database.
 pub const MAX_NAME_CHARS: usize = 190;
 

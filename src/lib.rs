@@ -31,12 +31,12 @@ pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{
-    Continuation, FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks, JobPolicy, LabelRule,
-    LogLine, On, OnChange, OnDead, Parent, Placement, RetryPolicy, StuckAction,
+    Continuation, ExecutionStrategy, FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks,
+    JobPolicy, LabelRule, LogLine, On, OnChange, OnDead, Parent, Placement, RetryPolicy, StuckAction,
 };
 pub use key::{
-    CONTINUED_GROUP, DEFAULT_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP,
-    RETRY_GROUP, TriggerKey,
+    BROADCAST_GROUP, CONTINUED_GROUP, DEFAULT_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS,
+    RECOVERY_GROUP, RETRY_GROUP, TriggerKey,
 };
 pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};
@@ -44,7 +44,7 @@ pub use node::{Labels, LabelsError, MachineLoad, NodeActivity, NodeInfo, NodeRep
 pub use scheduler::{
     CaptureLog, CounterValues, Executor, Health, Job, JobContext, JobError, JobType, LockGuard, Outcome, RunningJob,
     SUBMITTED_GROUP, Scheduler, SchedulerBuilder, SchedulerMetadata, SchedulerStatus, ServiceHealth, ServiceState,
-    ShutdownReport, StopReason, StopStep, Submission,
+    Shard, ShutdownReport, StopReason, StopStep, Submission,
 };
 
 pub use signal::{Signal, Woken};

@@ -30,6 +30,8 @@ mod nodes;
 mod outages;
 #[path = "cli/placement.rs"]
 mod placement;
+#[path = "cli/strategies.rs"]
+mod strategies;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -17,6 +17,8 @@ mod kit;
 mod outages;
 #[path = "faults/placement.rs"]
 mod placement;
+#[path = "faults/strategies.rs"]
+mod strategies;
 
 use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::settings::PollingStrategy;

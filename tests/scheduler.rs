@@ -35,6 +35,8 @@ mod running;
 mod sqlite;
 #[path = "scheduler/stories.rs"]
 mod stories;
+#[path = "scheduler/strategies.rs"]
+mod strategies;
 mod support;
 #[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 #[path = "scheduler/total_outage.rs"]

@@ -155,7 +155,7 @@ impl JobDetail {
             check_text("job description", text, 250)?;
         }
         self.marks.as_deref().map_or(Ok(()), JobMarks::check)?;
-        self.policy.check(self.requests_recovery)
+        self.policy.check(self.requests_recovery, self.disallow_concurrent_execution)
     }
 }
 

@@ -10,6 +10,7 @@ mod placement;
 mod policy;
 mod retry;
 mod run_log;
+mod strategy;
 
 pub use continuation::{Continuation, On, Parent};
 pub use definition::{JobDefinition, OnChange};
@@ -21,6 +22,7 @@ pub use placement::{LabelRule, Placement};
 pub use policy::{JobPolicy, OnDead, StuckAction};
 pub use retry::RetryPolicy;
 pub use run_log::{CapturedLine, LogLine};
+pub use strategy::ExecutionStrategy;
 
 pub(crate) use retry::RetryHint;
 pub(crate) use run_log::{RunLog, decode as decode_lines, encode as encode_lines};

@@ -2,6 +2,7 @@
 
 use super::placement::Placement;
 use super::retry::RetryPolicy;
+use super::strategy::ExecutionStrategy;
 use crate::error::{Error, Result};
 use log::LevelFilter;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,8 @@ pub struct JobPolicy {
     keep_history: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     placement: Option<Placement>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strategy: Option<ExecutionStrategy>,
 }
 
 /// When a run counts as stuck, and what is done then.
@@ -223,6 +226,12 @@ impl JobPolicy {
         self
     }
 
+    /// How many nodes run each tick. Default: [`ExecutionStrategy::Preempt`], one.
+    pub fn strategy(mut self, strategy: ExecutionStrategy) -> Self {
+        self.strategy = Some(strategy).filter(|strategy| *strategy != ExecutionStrategy::Preempt);
+        self
+    }
+
     /// How long a run may take.
     pub fn timeout_limit(&self) -> Option<Duration> {
         self.timeout
@@ -273,13 +282,19 @@ impl JobPolicy {
         self.placement.as_ref()
     }
 
+    /// How many nodes run each tick.
+    pub fn execution_strategy(&self) -> ExecutionStrategy {
+        self.strategy.unwrap_or_default()
+    }
+
     /// Whether it says nothing.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Checks that it makes sense for a job that requests recovery, or does not.
-    pub(crate) fn check(&self, requests_recovery: bool) -> Result<()> {
+    /// Checks that it makes sense for a job that requests recovery, and is not concurrent, or otherwise.
+    pub(crate) fn check(&self, requests_recovery: bool, nonconcurrent: bool) -> Result<()> {
+        self.execution_strategy().check(self, requests_recovery, nonconcurrent)?;
         let least = [("timeout", self.timeout), ("stuck after", self.stuck_limit().map(|(after, _)| after))];
         for (what, time) in least.into_iter().chain([("heartbeat only within", self.max_silence)]) {
             if let Some(time) = time.filter(|time| time.as_millis() == 0) {
@@ -422,10 +437,10 @@ mod tests {
             (JobPolicy::new().log_max_bytes(999), "log max bytes"),
             (JobPolicy::new().keep_history(0), "keep history"),
         ] {
-            let error = policy.check(true).unwrap_err().to_string();
+            let error = policy.check(true, false).unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         }
-        assert!(JobPolicy::new().on_dead(OnDead::Revive).check(false).is_err());
-        assert!(JobPolicy::new().on_dead(OnDead::NextFire).check(false).is_ok());
+        assert!(JobPolicy::new().on_dead(OnDead::Revive).check(false, false).is_err());
+        assert!(JobPolicy::new().on_dead(OnDead::NextFire).check(false, false).is_ok());
     }
 }

@@ -26,9 +26,7 @@ pub(crate) fn fire(
     keeps_row: bool,
     now_ms: i64,
 ) -> (AfterFire, Option<(i64, u64)>) {
-    trigger.triggered(calendar, now_ms);
-    let overdue = trigger.next_ms.filter(|next_ms| trigger.policies.overlap != Overlap::AllowAll && *next_ms <= now_ms);
-    let left_out = overdue.map(|first_ms| (first_ms, pass_over(trigger, now_ms.saturating_add(1), calendar, now_ms)));
+    let left_out = move_on(trigger, calendar, now_ms);
     let after = match (trigger.next_ms, job.requests_recovery || keeps_row, job.disallow_concurrent_execution) {
         (None, true, _) => AfterFire::Stays(TriggerState::Complete),
         (None, false, _) => AfterFire::Goes,
@@ -36,4 +34,12 @@ pub(crate) fn fire(
         (Some(_), _, false) => AfterFire::Stays(TriggerState::Waiting),
     };
     (after, left_out)
+}
+
+/// Moves `trigger` on by one fire, past what its calendar excludes, and says which times are left out, as their first and
+/// their number.
+pub(crate) fn move_on(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64) -> Option<(i64, u64)> {
+    trigger.triggered(calendar, now_ms);
+    let overdue = trigger.next_ms.filter(|next_ms| trigger.policies.overlap != Overlap::AllowAll && *next_ms <= now_ms);
+    overdue.map(|first_ms| (first_ms, pass_over(trigger, now_ms.saturating_add(1), calendar, now_ms)))
 }

@@ -16,4 +16,5 @@ pub(crate) mod overlap;
 pub(crate) mod passing_over;
 pub(crate) mod placement;
 pub(crate) mod run_times;
+pub(crate) mod strategy;
 pub(crate) mod watch;

@@ -164,7 +164,7 @@ pub fn takes_any(node: &NodeIdentity, bars: &[BarRow], now_ms: i64) -> Verdict {
 }
 
 /// Whether the job may run on `node` whatever the time.
-fn may_run(placement: &Placement, node: &NodeIdentity) -> Verdict {
+pub(crate) fn may_run(placement: &Placement, node: &NodeIdentity) -> Verdict {
     if placement.allowed().next().is_some() && !placement.allowed().any(|name| node.is_named(name)) {
         return Err(Refusal::NotAllowed { allowed: placement.allowed().map(str::to_owned).collect() });
     }

@@ -289,7 +289,7 @@ impl Acquirer {
         self.take_over(owner, brought.fired);
         self.is_in_doubt = brought.is_in_doubt;
         self.is_more = count + brought.overtaken >= max;
-        if count + passed > 0 {
+        if count + passed + brought.spread > 0 {
             return Ok(Found::Something);
         }
         if brought.overtaken > 0 {

@@ -11,6 +11,7 @@ mod history;
 mod news;
 mod nodes;
 mod outages;
+mod parts;
 mod placement;
 mod types;
 mod work;
@@ -22,6 +23,7 @@ pub use history::{HistoryLogRows, HistoryRows, HistoryUpkeepRows};
 pub use news::{ChangeRows, Ear, LockRows};
 pub use nodes::NodeRows;
 pub use outages::OutageRows;
+pub use parts::PartRows;
 pub use placement::PlacementRows;
 pub use types::{OrphanRows, TypeRows, VersionRows};
 pub use work::WorkRows;
@@ -195,6 +197,7 @@ pub trait Session:
     + OrphanRows
     + ContinuationRows
     + PlacementRows
+    + PartRows
     + DefinitionRows
     + ClusterRows
     + NodeRows

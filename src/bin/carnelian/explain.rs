@@ -3,6 +3,7 @@
 use crate::failure::Outcome;
 use crate::follow;
 use crate::output::{Output, fields, span, time};
+use crate::strategy;
 use crate::trigger::missing;
 use carnelian::store::row::FiredState;
 use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, MayRun, Orphan, TriggerSummary};
@@ -231,6 +232,7 @@ impl Facts {
             reasons.push(format!("nobody will take it: {}", orphan.reason()));
         }
         self.placement(reasons);
+        reasons.extend(self.job.as_ref().and_then(|job| strategy::reason(job.policy().execution_strategy())));
     }
 
     /// Which node may take it, and which may not; nothing where all may.

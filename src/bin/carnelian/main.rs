@@ -31,6 +31,7 @@ mod pausing;
 mod placement;
 mod retry;
 mod schedule;
+mod strategy;
 mod trigger;
 mod value;
 mod when;

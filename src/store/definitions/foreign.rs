@@ -1,7 +1,7 @@
 //! Beside Quartz: what is refused while one of its nodes is a member of the cluster.
 
 use crate::error::{Error, Result};
-use crate::job::JobDetail;
+use crate::job::{ExecutionStrategy, JobDetail};
 use crate::store::row::{JobRow, JobVersionRow};
 use crate::store::{JobStore, Session};
 use crate::trigger::{Policies, Schedule, Trigger};
@@ -38,6 +38,22 @@ impl JobStore {
             "the data of job `{}` would be of version {}, and `{quartz}` is a node of Quartz, which knows nothing of \
              versions and takes every job: wait until no node of Quartz is left, or use another scheduler name",
             row.job, row.version
+        )))
+    }
+
+    /// Refuses jobs that run on several nodes, while there is a node of Quartz, unless it is forced: such a node takes every
+    /// trigger, and runs it alone.
+    pub(in crate::store) fn check_strategies_beside_quartz(s: &mut dyn Session, jobs: &[&JobDetail]) -> Result<()> {
+        let strategy = |job: &JobDetail| job.policy().execution_strategy();
+        let spreads = |job: &&&JobDetail| !job.even_beside_quartz && strategy(job) != ExecutionStrategy::Preempt;
+        let Some(job) = jobs.iter().find(spreads) else { return Ok(()) };
+        let Some(quartz) = node_of_quartz(s)? else { return Ok(()) };
+        Err(Error::Refused(format!(
+            "job `{}` has the strategy {}, which Quartz does not know, and `{quartz}` is a node of Quartz: it would run ticks \
+             and parts of other nodes alone; use preempt, wait until no node of Quartz is left, use another scheduler \
+             name, or force it (JobDetailBuilder::even_beside_quartz, `--force`)",
+            job.key(),
+            strategy(job).name()
         )))
     }
 

@@ -3,7 +3,8 @@
 use super::standing::Standing;
 use crate::error::Result;
 use crate::key::{
-    CONTINUED_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey,
+    BROADCAST_GROUP, CONTINUED_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP,
+    TriggerKey,
 };
 use crate::matcher::GroupMatcher;
 use crate::rules::misfire;
@@ -106,7 +107,8 @@ impl JobStore {
             let mut groups: BTreeSet<String> = keys.iter().map(|key| key.group().to_owned()).collect();
             groups.insert(ALL_GROUPS_PAUSED.to_owned());
             groups.extend(
-                [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP, FOLLOWING_GROUP].map(str::to_owned),
+                [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP, FOLLOWING_GROUP, BROADCAST_GROUP]
+                    .map(str::to_owned),
             );
             s.delete_paused_groups(&groups.into_iter().collect::<Vec<_>>())?;
             self.resume(s, &keys, apply_misfires).map(drop)

@@ -196,6 +196,7 @@ impl JobStore {
         check_distinct("job", &keys)?;
         self.check_types_beside_quartz(s, &rows)?;
         Self::check_placements_beside_quartz(s, &jobs)?;
+        Self::check_strategies_beside_quartz(s, &jobs)?;
         let existing: BTreeSet<JobKey> = s.existing_jobs(&keys)?.into_iter().collect();
         if let (false, Some(key)) = (replace, existing.first()) {
             return Err(Error::AlreadyExists { what: "job", key: key.to_string() });

@@ -9,6 +9,7 @@ use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::acquisition::{Batch, order};
 use crate::rules::failover::millis;
+use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
 use crate::store::placement::Gate;
@@ -114,15 +115,17 @@ impl JobStore {
         }
         let among = seen.map(|again| again.keys(s)).transpose()?;
         let (chosen, passed) = self.choose(s, &mut gate, now_ms, request, among.as_deref(), &mut acquisition)?;
+        let (ticks, chosen): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|one| is_tick(&one.job, &one.trigger.key));
         let mut taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;
-        if taken.is_empty() && passed.is_empty() {
+        if taken.is_empty() && passed.is_empty() && ticks.is_empty() {
             return Ok(acquisition);
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
         let mut firing = Firing::new(owner, now_ms, self.is_beside_quartz());
         passed.into_iter().for_each(|passed| firing.pass(passed));
+        let spread = self.decide_parts(s, &mut firing, ticks, now_ms)?;
         let mut reserved = Vec::new();
         for (fence, firable) in (first_fence..).zip(taken) {
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
@@ -144,6 +147,7 @@ impl JobStore {
             return Err(overtaken("reserve triggers"));
         }
         firing.write_triggers(s)?;
+        acquisition.spread = spread.write(s)?;
         let mut rows = firing.take_rows();
         rows.extend(reserved.iter().map(|(r, priority)| FiredRow {
             fire_id: r.fire_id.clone(),
@@ -235,6 +239,9 @@ impl JobStore {
             for candidate in candidates {
                 let key = candidate.trigger.key.clone();
                 gate.sees(candidate.job.key.group());
+                if !gate.admits_part(&key) {
+                    continue;
+                }
                 match self.firable(candidate, &calendars) {
                     Ok(firable) => {
                         let due_ms = firable.trigger.next_ms.unwrap_or(now_ms);
@@ -242,7 +249,8 @@ impl JobStore {
                             continue;
                         }
                         let group = firable.job.key.group();
-                        if due_ms > now_ms.saturating_add(request.fire_ahead_ms) && gate.is_limited(group) {
+                        let is_unreserved = gate.is_limited(group) || is_tick(&firable.job, &key);
+                        if due_ms > now_ms.saturating_add(request.fire_ahead_ms) && is_unreserved {
                             acquisition.unreserved_ms =
                                 acquisition.unreserved_ms.map_or(Some(due_ms), |ms| Some(ms.min(due_ms)));
                         } else if let Some(one) = pass(&firable, now_ms, now_ms) {

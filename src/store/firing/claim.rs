@@ -5,6 +5,7 @@ use super::fire::{Firable, Firing};
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
 use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
+use crate::rules::strategy::is_tick;
 use crate::store::{Begin, JobStore, Owner, Session};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -74,7 +75,11 @@ impl JobStore {
         }
         let place: BTreeMap<&TriggerKey, usize> = seen.iter().enumerate().map(|(at, one)| (&one.key, at)).collect();
         brought.fired.sort_by_key(|bundle| place.get(&bundle.trigger.key).copied());
-        let taken = brought.fired.len() + brought.reserved.len() + brought.skipped.len() + brought.waiting.len();
+        let taken = brought.fired.len()
+            + brought.reserved.len()
+            + brought.skipped.len()
+            + brought.waiting.len()
+            + brought.spread;
         brought.overtaken = seen.len().saturating_sub(taken + brought.unreadable.len());
         Ok(brought)
     }
@@ -115,6 +120,7 @@ impl JobStore {
         !job.nonconcurrent
             && !self.has_limit(job.key.group())
             && !job.update_data
+            && !is_tick(&firable.job, &trigger.key)
             && trigger.options.is_none()
             // Its fence would be drawn before it is seen whether the continuation is older.
             && !firable.candidate.job_is_followed
@@ -198,6 +204,7 @@ impl Acquisition {
         self.misfired.extend(more.misfired);
         self.waiting.extend(more.waiting);
         self.cancelled.extend(more.cancelled);
+        self.spread += more.spread;
         self.finalized.extend(more.finalized);
     }
 }

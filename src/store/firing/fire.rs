@@ -2,12 +2,14 @@
 
 use super::acquire::fenced;
 use super::overlap::{Passed, is_written, pass, skipped};
+use super::spread::Tick;
 use super::{Acquisition, FireBundle, Recovering, Rerun, Reservation, SkipReason, SkippedFires};
 use crate::calendar::Calendar;
 use crate::error::Result;
 use crate::job::JobDetail;
 use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, RETRY_GROUP, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
+use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, Candidate, FiredRow, FiredState, Selection};
 use crate::store::schedule_row::counts;
@@ -86,7 +88,9 @@ impl JobStore {
             let startable = candidate.filter(|c| firing.may_start(c));
             let firable = startable.and_then(|candidate| self.firable(candidate, &calendars).ok());
             let admitted = firable.filter(|firable| {
-                gate.admits(&firable.job, firable.candidate.job.policy.as_deref(), reservation.scheduled_ms)
+                // Its job may have become one that runs on several nodes.
+                !is_tick(&firable.job, &firable.trigger.key)
+                    && gate.admits(&firable.job, firable.candidate.job.policy.as_deref(), reservation.scheduled_ms)
             });
             match admitted {
                 Some(firable) => match pass(&firable, now_ms, now_ms.max(reservation.scheduled_ms)) {
@@ -278,6 +282,35 @@ impl<'a> Firing<'a> {
             fired_ms: self.now_ms,
             previous_ms,
         });
+    }
+
+    /// Notes a trigger whose fire is spread over several nodes: it moves on as if it fired.
+    pub(super) fn spread(&mut self, firable: Firable) -> Tick {
+        let Firable { candidate, job, mut trigger, calendar } = firable;
+        let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
+        let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);
+        if let Some((first_ms, times)) = firing::move_on(&mut trigger, calendar.as_deref(), self.now_ms) {
+            self.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
+        }
+        let is_last = trigger.next_ms.is_none();
+        if is_last {
+            if candidate.trigger.options.is_some() {
+                self.gone_with_options.push(trigger.key.clone());
+            }
+            self.gone.entry(from).or_default().push(trigger.key.clone());
+        } else {
+            self.advances.push(Advance {
+                key: trigger.key.clone(),
+                expected_state: from,
+                expected_next_ms: Some(scheduled_ms),
+                state: TriggerState::Waiting,
+                next_ms: trigger.next_ms,
+                previous_ms: trigger.previous_ms,
+                start_ms: trigger.start_ms,
+                counts: counts(&trigger.schedule),
+            });
+        }
+        Tick { trigger, job, scheduled_ms, is_last }
     }
 
     /// Writes the triggers: those that stay move on, those that are done go, siblings of one-at-a-time jobs block.

@@ -10,6 +10,7 @@ mod following;
 mod overlap;
 mod release;
 mod rerun;
+mod spread;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
 
@@ -71,6 +72,8 @@ pub struct Acquisition {
     pub is_in_doubt: bool,
     /// How many triggers that were seen to be due another node was faster to take. There may be more.
     pub overtaken: usize,
+    /// How many ticks of jobs that run on several nodes were spread: there may be a part for this one.
+    pub spread: usize,
     /// Triggers that will not fire again, since their last times were left out.
     pub finalized: Vec<TriggerKey>,
 }

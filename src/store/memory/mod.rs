@@ -13,6 +13,7 @@ mod locks;
 mod monitor;
 mod nodes;
 mod outages;
+mod parts;
 mod placement;
 mod types;
 mod work;

@@ -2,6 +2,7 @@
 
 use super::MemorySession;
 use crate::error::Result;
+use crate::rules::strategy::is_for;
 use crate::store::database::PlacementRows;
 use crate::store::row::{
     BarKind, BarRow, FiredState, GroupRuns, LeftAlone, LimitRow, NodePlace, NodeRow, TriggerRow, Whereabouts,
@@ -10,7 +11,8 @@ use crate::store::row::{
 impl MemorySession<'_> {
     pub(super) fn is_left(&self, trigger: &TriggerRow, left: &LeftAlone) -> bool {
         let policy = self.tables.jobs.get(&trigger.job).and_then(|job| job.policy.as_deref());
-        left.leaves(trigger.job.group(), policy, trigger.next_ms)
+        left.parts_but.as_ref().is_some_and(|prefix| !is_for(&trigger.key, prefix))
+            || left.leaves(trigger.job.group(), policy, trigger.next_ms)
     }
 }
 

@@ -14,7 +14,9 @@ pub use whereabouts::{Homeless, MayRun};
 
 use crate::error::Result;
 use crate::job::{JobDetail, Placement};
+use crate::key::{BROADCAST_GROUP, TriggerKey};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide, takes_any};
+use crate::rules::strategy::{is_for, prefix};
 use crate::store::row::{BarRow, GroupRuns, LeftAlone, LimitRow};
 use crate::store::{JobStore, Membership, Session};
 use std::collections::BTreeMap;
@@ -32,6 +34,8 @@ pub(in crate::store) struct Placed {
     view: Arc<ClusterView>,
     /// Policies with placements that were refused here, as they are stored.
     refused: BTreeMap<String, Arc<Placement>>,
+    /// Whether parts of spread ticks were seen: from then on those of others are left out.
+    sees_parts: bool,
 }
 
 impl JobStore {
@@ -60,6 +64,18 @@ impl JobStore {
         self.placed.write().view = Arc::new(view);
     }
 
+    /// Whether there have been parts of spread ticks.
+    pub(in crate::store) fn sees_parts(&self) -> bool {
+        self.placed.read().sees_parts
+    }
+
+    /// Notes that there are parts of spread ticks.
+    pub(in crate::store) fn note_parts(&self) {
+        if !self.sees_parts() {
+            self.placed.write().sees_parts = true;
+        }
+    }
+
     /// Whether there is a limit for the group.
     pub(in crate::store) fn has_limit(&self, group: &str) -> bool {
         self.placed.read().view.limits.iter().any(|limit| limit.group == group)
@@ -71,15 +87,15 @@ impl JobStore {
             return false;
         }
         let placed = self.placed.read();
-        placed.view.bars.is_empty() && placed.view.limits.is_empty() && placed.refused.is_empty()
+        placed.view.bars.is_empty() && placed.view.limits.is_empty() && placed.refused.is_empty() && !placed.sees_parts
     }
 
     /// The gate for one transaction. Asks the store for something only if there are limits.
     pub(in crate::store) fn gate(&self, s: &mut dyn Session, instance: &str, now_ms: i64) -> Result<Gate<'_>> {
         let me = self.identity(instance);
-        let (view, refused) = {
+        let (view, refused, sees_parts) = {
             let placed = self.placed.read();
-            (Arc::clone(&placed.view), placed.refused.clone())
+            (Arc::clone(&placed.view), placed.refused.clone(), placed.sees_parts)
         };
         let is_shut = takes_any(&me, &view.bars, now_ms).is_err();
         let groups: Vec<String> = view.limits.iter().map(|limit| limit.group.clone()).collect();
@@ -96,6 +112,7 @@ impl JobStore {
             hidden: 0,
             hidden_by_policy: BTreeMap::new(),
         };
+        gate.left.parts_but = sees_parts.then(|| prefix(&gate.me.instance));
         for (policy, placement) in refused {
             if let Err(refusal) = gate.verdict(Some(&placement), "", now_ms) {
                 gate.leave_policy(&policy, &refusal);
@@ -149,6 +166,19 @@ impl Gate<'_> {
         if self.is_limited(group) {
             *self.seen.entry(group.to_owned()).or_default() += 1;
         }
+    }
+
+    /// Whether the trigger is no other node's part of a spread tick. One that is, is left out of the next page.
+    pub(in crate::store) fn admits_part(&mut self, trigger: &TriggerKey) -> bool {
+        if trigger.group() != BROADCAST_GROUP {
+            return true;
+        }
+        self.store.note_parts();
+        let prefix = prefix(&self.me.instance);
+        let is_for_me = is_for(trigger, &prefix);
+        self.hidden += usize::from(!is_for_me);
+        self.left.parts_but = Some(prefix);
+        is_for_me
     }
 
     /// Whether the fire may be taken. One that may not is left out of the next page, and its like with it.

@@ -78,7 +78,7 @@ impl JobStore {
     }
 
     /// The cluster as its rows show it now.
-    fn look_at_cluster(&self, s: &mut dyn Session, now_ms: i64) -> Result<ClusterView> {
+    pub(in crate::store) fn look_at_cluster(&self, s: &mut dyn Session, now_ms: i64) -> Result<ClusterView> {
         let lives = |row: &InstanceRow| {
             !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.tolerance()), now_ms)
         };

@@ -114,12 +114,14 @@ pub struct LeftAlone {
     pub groups: Vec<String>,
     /// Those of jobs with these policies that are due after a moment, epoch milliseconds.
     pub policies: Vec<(String, i64)>,
+    /// Parts of spread ticks whose names do not begin so, unless they are for any node; all are seen if none.
+    pub parts_but: Option<String>,
 }
 
 impl LeftAlone {
     /// Whether nothing is left alone.
     pub fn is_empty(&self) -> bool {
-        self.groups.is_empty() && self.policies.is_empty()
+        self.groups.is_empty() && self.policies.is_empty() && self.parts_but.is_none()
     }
 
     /// Whether a trigger is left alone: by the group and the policy of its job, and the time it is due.

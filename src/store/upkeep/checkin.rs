@@ -38,8 +38,12 @@ impl JobStore {
             checkin.failed_out = true;
             return Ok(checkin);
         }
+        let was_barred = me.barred_at.is_some() && me.barred_at == me.last_checkin;
         me.last_checkin = Some(begun);
         self.judge(me, &seen, gap, begun, &mut checkin)?;
+        if checkin.barred.is_some() && (!was_barred || self.sees_parts()) {
+            self.leave_parts(&me.instance)?;
+        }
         if me.published != self.types_generation() {
             // A type was added since. That it cannot be told is no failure of the check-in: the next one tries again.
             match self.publish(&owner) {
@@ -222,6 +226,7 @@ impl JobStore {
                     s.delete_instance(&owner.instance, None)?;
                     let now_ms = s.now_ms()?;
                     s.note_seen(now_ms)?;
+                    self.give_up_parts(s, &owner.instance)?;
                 }
                 Ok(executing.len())
             },

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 impl JobStore {
     /// Writes down that these executing fires were lost with their node, whether they are run again or not. To be done
     /// before their triggers go.
-    pub(super) fn record_lost(&self, s: &mut dyn Session, fires: &[FiredRow], now_ms: i64) -> Result<()> {
+    pub(in crate::store) fn record_lost(&self, s: &mut dyn Session, fires: &[FiredRow], now_ms: i64) -> Result<()> {
         if fires.is_empty() || !self.records(FireOutcome::Lost) {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use super::{DeadFireDecision, Recovered};
 use crate::data_map::JobDataMap;
 use crate::error::Result;
-use crate::key::{JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
+use crate::key::{BROADCAST_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::firing::{Ended, fenced};
 use crate::store::row::{FiredRow, FiredState, News, RecoveryRow, Selection, TriggerRow};
@@ -42,6 +42,7 @@ impl JobStore {
             }
             let fires = s.fired_of_instance(name)?;
             let mut done = self.recover_fires(s, name, fires)?;
+            self.give_up_parts(s, name)?;
             done.last_checkin_ms = seen_ms;
             s.announce(News::Change)?;
             recovered = Some(done).filter(|done| seen_ms.is_some() || !done.is_empty());
@@ -270,7 +271,9 @@ fn can_be_revived(trigger: &TriggerRow) -> bool {
     };
     let is_over = trigger.next_ms.is_none() && trigger.state == TriggerState::Complete.name();
     let has_window = trigger.options.as_ref().is_some_and(|options| options.names.contains("catch-up"));
-    is_over && !has_window && !leaves_out.contains(&trigger.misfire)
+    // The node that a part is for is gone.
+    let is_part = trigger.key.group() == BROADCAST_GROUP;
+    is_over && !is_part && !has_window && !leaves_out.contains(&trigger.misfire)
 }
 
 /// Names for recovery triggers: `recover_<instance>_<n>`, n from the present millisecond, as people search for them.

@@ -46,4 +46,5 @@ mod renaming;
 mod retry;
 mod scheduling;
 mod states;
+mod strategies;
 mod work;

@@ -5,6 +5,7 @@ use crate::marks::MarkFlags;
 use crate::placement::PlacementFlags;
 use crate::retry::RetryFlags;
 use crate::schedule::TriggerPolicies;
+use crate::strategy::StrategyFlags;
 use crate::value::{self, Moment};
 use crate::when::{self, CalendarInterval};
 use carnelian::{JobKey, MisfireInstruction, OnDead, StuckAction, TriggerKey};
@@ -168,6 +169,8 @@ pub struct JobFlags {
     pub data_version: Option<u32>,
     #[command(flatten)]
     pub placement: PlacementFlags,
+    #[command(flatten)]
+    pub strategy: StrategyFlags,
     /// Stores it even if every live node that has the type calls it deprecated, or if a node of Quartz does not heed where
     /// it may run
     #[arg(long)]

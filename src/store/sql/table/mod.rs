@@ -24,6 +24,7 @@ mod nodes;
 mod options;
 mod orphans;
 mod outages;
+mod parts;
 mod paused;
 mod placement;
 mod policies;

@@ -2,7 +2,9 @@
 
 use super::texts;
 use crate::error::Result;
+use crate::key::BROADCAST_GROUP;
 use crate::node::{Labels, NodeRole};
+use crate::rules::strategy::FOR_ANY;
 use crate::store::database::PlacementRows;
 use crate::store::row::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow, NodePlace, Whereabouts};
 use crate::store::sql::connection::Backend;
@@ -81,6 +83,10 @@ impl SqlSession<'_, '_> {
     /// The condition, after others, that a trigger `t` is not left alone, with its values.
     pub(super) fn not_left(&self, left: &LeftAlone) -> (String, Vec<Value>) {
         let (mut text, mut values) = (String::new(), Vec::new());
+        if let Some(prefix) = &left.parts_but {
+            text.push_str(" AND (t.trigger_group <> ? OR t.trigger_name LIKE ? OR t.trigger_name LIKE ?)");
+            values.extend([BROADCAST_GROUP.into(), (&format!("{prefix}%")).into(), (&format!("{FOR_ANY}%")).into()]);
+        }
         let lists = self.backend() == Backend::Postgres;
         if !left.groups.is_empty() {
             if lists {

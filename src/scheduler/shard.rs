@@ -1,0 +1,42 @@
+//! `Shard`: which part of a tick a run has, and its share of the work.
+
+use super::context::JobContext;
+use crate::rules::strategy::told;
+
+/// Which part of its tick a run has.
+///
+/// ```
+/// use carnelian::Shard;
+///
+/// let shard = Shard { index: 1, count: 3 };
+/// assert_eq!(shard.share(["a", "b", "c", "d", "e"]), ["b", "e"]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shard {
+    /// Which, from 0: the place of its node among those that take part, in order of their instance ids.
+    pub index: usize,
+    /// How many there are; fixed when the tick is spread.
+    pub count: usize,
+}
+
+impl Shard {
+    /// This part's share of the items: each item whose place, modulo the count, is its index. The shares of all parts are
+    /// all the items, each once, if all parts see the same items in the same order.
+    pub fn share<T>(&self, items: impl IntoIterator<Item = T>) -> Vec<T> {
+        items.into_iter().skip(self.index).step_by(self.count.max(1)).collect()
+    }
+}
+
+impl JobContext {
+    /// Which part of its tick this run has, by the job's [`ExecutionStrategy`](crate::ExecutionStrategy): the whole, 0 of
+    /// 1, unless that is broadcast or sharded. A share that another node runs again is the same share.
+    pub fn shard(&self) -> Shard {
+        let (index, count) = told(&self.trigger().data);
+        Shard { index, count }
+    }
+
+    /// This run's share of the items, see [`Shard::share`].
+    pub fn my_share<T>(&self, items: impl IntoIterator<Item = T>) -> Vec<T> {
+        self.shard().share(items)
+    }
+}

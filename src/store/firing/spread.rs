@@ -1,0 +1,200 @@
+//! Spread: a tick of a job that runs on all nodes becomes a one-shot trigger for each of them, its part.
+//!
+//! The tick's trigger moves on in the same transaction that makes the parts, as a fire would move it: so a tick is spread
+//! once, however many nodes find it due. A part is named by its node, its trigger and its time, and only its node takes it:
+//! the gate leaves the others to theirs.
+
+use super::fire::{Firable, Firing};
+use crate::error::Result;
+use crate::job::{ExecutionStrategy, JobDetail, JobPolicy};
+use crate::key::{BROADCAST_GROUP, JobKey, TriggerKey, distinct};
+use crate::rules::placement::ClusterView;
+use crate::rules::strategy::{self, Part, eligible, for_any, is_part_of, part_key, parts, prefix};
+use crate::store::row::{FiredRow, FiredState, News, TriggerRow};
+use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
+use crate::trigger::{MisfireInstruction, Overlap, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A tick that is to be spread.
+pub(super) struct Tick {
+    pub(super) trigger: Trigger,
+    pub(super) job: JobDetail,
+    pub(super) scheduled_ms: i64,
+    /// Whether the trigger's row goes.
+    pub(super) is_last: bool,
+}
+
+/// What was decided of a batch of ticks.
+#[derive(Default)]
+pub(super) struct Spread {
+    triggers: Vec<TriggerRow>,
+    /// Jobs that may have nothing left to do.
+    idle: Vec<JobKey>,
+    ticks: usize,
+}
+
+/// The cluster as it is when ticks are spread.
+struct Nodes {
+    view: ClusterView,
+    types: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl JobStore {
+    /// Decides the parts of these ticks, whose triggers move on with what `firing` writes.
+    pub(super) fn decide_parts(
+        &self,
+        s: &mut dyn Session,
+        firing: &mut Firing<'_>,
+        ticks: Vec<Firable>,
+        now_ms: i64,
+    ) -> Result<Spread> {
+        let mut spread = Spread { ticks: ticks.len(), ..Spread::default() };
+        if ticks.is_empty() {
+            return Ok(spread);
+        }
+        self.note_parts();
+        let nodes = self.look_for_parts(s, now_ms)?;
+        let paused_groups = s.paused_groups()?;
+        let paused = paused_groups.iter().any(|group| group == BROADCAST_GROUP || group == ALL_GROUPS_PAUSED);
+        let state = if paused { TriggerState::Paused } else { TriggerState::Waiting };
+        let mut triggers = Vec::new();
+        for firable in ticks {
+            let tick = firing.spread(firable);
+            let mut takers = eligible(&tick.job, &nodes.view, &nodes.types, now_ms);
+            leave_busy(s, &tick, &mut takers)?;
+            if takers.is_empty() {
+                log::info!("no node takes part trigger={} scheduled_ms={}", tick.trigger.key, tick.scheduled_ms);
+                spread.idle.extend(tick.is_last.then(|| tick.job.key.clone()));
+            }
+            triggers.extend(parts(&takers).iter().map(|part| part_trigger(&tick, part)));
+        }
+        // One of the same trigger, node and time is there already if the trigger was stored anew.
+        let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
+        let mut known: BTreeSet<TriggerKey> = match keys.is_empty() {
+            true => BTreeSet::new(),
+            false => s.existing_triggers(&keys)?.into_iter().collect(),
+        };
+        triggers.retain(|trigger| known.insert(trigger.key.clone()));
+        spread.triggers = triggers.iter().map(|one| self.trigger_row(one, state)).collect::<Result<_>>()?;
+        Ok(spread)
+    }
+
+    fn look_for_parts(&self, s: &mut dyn Session, now_ms: i64) -> Result<Nodes> {
+        let view = self.look_at_cluster(s, now_ms)?;
+        let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for row in s.job_types()? {
+            types.entry(row.instance).or_default().insert(row.job_type);
+        }
+        Ok(Nodes { view, types })
+    }
+
+    /// Has a living node that takes no work any longer give up its parts.
+    pub(in crate::store) fn leave_parts(&self, instance: &str) -> Result<()> {
+        let prefix = prefix(instance);
+        if self.glance("look for parts", |s| s.parts(&prefix))?.is_empty() {
+            return Ok(());
+        }
+        self.write("give up parts", |s| self.give_up_parts(s, instance)).map(drop)
+    }
+
+    /// Gives up what a node that takes no work any longer has not begun of its parts: shares of jobs that request recovery
+    /// are for any node from now on, the others are dropped. Returns how many there were.
+    pub(in crate::store) fn give_up_parts(&self, s: &mut dyn Session, instance: &str) -> Result<usize> {
+        let keys = s.parts(&prefix(instance))?;
+        if keys.is_empty() {
+            return Ok(0);
+        }
+        let mut rows = s.triggers(&keys)?;
+        // Those have begun, and wait for their runs.
+        rows.retain(|row| row.state != TriggerState::Complete.name());
+        let mut jobs = BTreeMap::new();
+        for key in distinct(rows.iter().map(|row| &row.job)) {
+            let job = s.job(&key)?;
+            let strategy = job.as_ref().map(|job| match job.policy.as_deref().map(JobPolicy::decode) {
+                Some(Ok(policy)) => policy.execution_strategy(),
+                _ => ExecutionStrategy::Preempt,
+            });
+            jobs.insert(key, (strategy, job.is_some_and(|job| job.requests_recovery)));
+        }
+        let now_ms = s.now_ms()?;
+        let (mut given, mut lost) = (Vec::new(), Vec::new());
+        for row in &rows {
+            match jobs.get(&row.job) {
+                Some((Some(ExecutionStrategy::Sharded), true)) => {
+                    given.push(TriggerRow { key: for_any(&row.key), ..row.clone() });
+                }
+                Some((Some(ExecutionStrategy::Sharded), false)) => lost.push(never_begun(row, instance, now_ms)),
+                _ => {}
+            }
+        }
+        self.record_lost(s, &lost, now_ms)?;
+        s.delete_triggers(&rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>(), None)?;
+        if !given.is_empty() {
+            s.insert_triggers(&given)?;
+        }
+        s.delete_idle_jobs(&distinct(rows.iter().map(|row| &row.job)))?;
+        s.announce(News::Change)?;
+        Ok(rows.len())
+    }
+}
+
+impl Spread {
+    /// Writes the parts, after the ticks' triggers have moved on; returns how many ticks there were.
+    pub(super) fn write(self, s: &mut dyn Session) -> Result<usize> {
+        if !self.triggers.is_empty() {
+            s.insert_triggers(&self.triggers)?;
+            s.announce(News::Change)?;
+        }
+        if !self.idle.is_empty() {
+            s.delete_idle_jobs(&distinct(self.idle.iter()))?;
+        }
+        Ok(self.ticks)
+    }
+}
+
+/// Leaves out the nodes that are still at an earlier tick of a trigger whose fires may not overlap (LT-78).
+fn leave_busy(s: &mut dyn Session, tick: &Tick, takers: &mut Vec<String>) -> Result<()> {
+    if tick.trigger.policies.overlap == Overlap::AllowAll {
+        return Ok(());
+    }
+    let mut held: Vec<TriggerKey> = s.triggers_of_job(&tick.job.key)?.into_iter().map(|row| row.key).collect();
+    held.extend(s.all_fired()?.into_iter().map(|fire| fire.trigger));
+    takers.retain(|node| !held.iter().any(|key| is_part_of(key, node, &tick.trigger.key)));
+    Ok(())
+}
+
+fn part_trigger(tick: &Tick, part: &Part) -> Trigger {
+    let mut data = tick.trigger.data.clone();
+    strategy::tell(&mut data, part, &tick.trigger.key);
+    Trigger {
+        key: part_key(&part.node, &tick.trigger.key, tick.scheduled_ms),
+        job_key: tick.job.key.clone(),
+        description: None,
+        calendar_name: None,
+        data,
+        priority: tick.trigger.priority,
+        misfire: MisfireInstruction::Ignore,
+        start_ms: tick.scheduled_ms,
+        end_ms: None,
+        next_ms: Some(tick.scheduled_ms),
+        previous_ms: None,
+        schedule: Schedule::Simple(SimpleSchedule::once()),
+        policies: Policies::default(),
+    }
+}
+
+/// A share that its node has not begun, as the history is told of it.
+fn never_begun(row: &TriggerRow, instance: &str, now_ms: i64) -> FiredRow {
+    FiredRow {
+        fire_id: format!("part-{}", row.key.name()),
+        trigger: row.key.clone(),
+        instance: instance.to_owned(),
+        fired_ms: now_ms,
+        scheduled_ms: row.next_ms.unwrap_or(now_ms),
+        priority: row.priority,
+        state: FiredState::Executing,
+        job: Some(row.job.clone()),
+        nonconcurrent: false,
+        requests_recovery: false,
+    }
+}

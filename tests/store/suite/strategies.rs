@@ -1,0 +1,243 @@
+//! Strategies: ticks that are spread over the nodes (LT-13, LT-71, LT-78, LT-79, LT-108).
+
+use super::beside_quartz::java_joins;
+use super::*;
+use carnelian::store::{BlacklistEntry, CompletionOutcome, FireBundle};
+use carnelian::{
+    Error, ExecutionStrategy, FireOutcome, HistoryQuery, JobDetailBuilder, JobPolicy, OnDead, Overlap, Placement,
+    RetryPolicy, SimpleSchedule, TriggerBuilder,
+};
+use std::sync::Mutex as Guarded;
+use std::time::Duration;
+
+fn policy(strategy: ExecutionStrategy) -> JobPolicy {
+    JobPolicy::new().strategy(strategy)
+}
+
+fn broadcast(name: &str) -> JobDetailBuilder {
+    job(name).policy(policy(ExecutionStrategy::Broadcast))
+}
+
+fn sharded(name: &str) -> JobDetailBuilder {
+    job(name).policy(policy(ExecutionStrategy::Sharded)).requests_recovery(true)
+}
+
+fn secondly(name: &str, job: &str, from_ms: i64) -> TriggerBuilder {
+    once(name, job, from_ms).schedule(SimpleSchedule::every(Duration::from_secs(1)))
+}
+
+/// Which part of how many a fire is.
+fn part(fire: &FireBundle) -> String {
+    let text = |key: &str| fire.trigger.data().text(key).unwrap_or("-").to_owned();
+    format!("{}/{}", text("CN_PART_INDEX"), text("CN_PART_COUNT"))
+}
+
+fn parts(fires: &[FireBundle]) -> Vec<String> {
+    let mut parts: Vec<String> = fires.iter().map(part).collect();
+    parts.sort();
+    parts
+}
+
+fn earliest(node: &Node) -> Option<i64> {
+    node.store.earliest_due(&["work".to_owned()]).unwrap().1
+}
+
+/// How many parts nobody has begun.
+fn waiting(cluster: &Cluster) -> usize {
+    let is_part = |group: &str| group == carnelian::BROADCAST_GROUP;
+    cluster.snapshot().triggers.iter().filter(|t| is_part(t.key.group()) && t.state == "WAITING").count()
+}
+
+/// LT-13, LT-71, LT-79.
+#[test]
+fn a_tick_is_spread_once_and_each_node_takes_its_own_part_only() {
+    let cluster = Cluster::new(open);
+    let (a, b, c) = (cluster.node("A"), cluster.node("B"), cluster.node("C"));
+    cluster.schedule(broadcast("j"), [secondly("t", "j", NOW)]);
+    let brought = a.acquire();
+    assert_eq!((brought.spread, brought.fired.len(), brought.reserved.len()), (1, 0, 0));
+    assert_eq!((cluster.next("t"), cluster.state("t"), waiting(&cluster)), (Some(NOW + SECOND), "WAITING".into(), 3));
+    for (node, expected) in [(&b, "1/3"), (&a, "0/3"), (&c, "2/3")] {
+        let brought = node.acquire();
+        assert_eq!((brought.spread, parts(&brought.fired)), (0, vec![expected.to_owned()]));
+        assert_eq!((node.acquire().fired.len(), earliest(node)), (0, Some(NOW + SECOND)));
+        assert_eq!(brought.fired[0].scheduled_ms, NOW);
+        assert_eq!(node.complete(&brought.fired[0]), CompletionOutcome::Recorded);
+    }
+    assert_eq!(cluster.snapshot().triggers.len(), 1, "what has run is gone");
+}
+
+/// LT-79: by all nodes at once, tick after tick.
+#[test]
+fn racing_nodes_run_each_tick_once_each() {
+    const TICKS: i64 = 5;
+    let cluster = Cluster::new(open);
+    let nodes = ["A", "B", "C", "D"].map(|name| cluster.node(name));
+    cluster.schedule(broadcast("j"), [secondly("t", "j", NOW)]);
+    let seen = Guarded::new(Vec::new());
+    for tick in 0..TICKS {
+        std::thread::scope(|scope| {
+            for node in &nodes {
+                scope.spawn(|| {
+                    for _ in 0..3 {
+                        let Ok(brought) = node.try_acquire(10) else { continue };
+                        let of = |fire: &FireBundle| (fire.scheduled_ms, node.me.instance.clone());
+                        seen.lock().unwrap().extend(brought.fired.iter().map(of));
+                    }
+                });
+            }
+        });
+        for node in &nodes {
+            let of = |fire: &FireBundle| (fire.scheduled_ms, node.me.instance.clone());
+            seen.lock().unwrap().extend(node.acquire().fired.iter().map(of));
+        }
+        assert_eq!(cluster.next("t"), Some(NOW + (tick + 1) * SECOND));
+        cluster.advance(SECOND);
+    }
+    let mut seen = seen.into_inner().unwrap();
+    seen.sort();
+    let expected: Vec<(i64, String)> =
+        (0..TICKS).flat_map(|tick| ["A", "B", "C", "D"].map(|name| (NOW + tick * SECOND, name.to_owned()))).collect();
+    assert_eq!(seen, expected);
+}
+
+/// LT-13: who may not run the job takes no part, and who joins takes part from the next tick on.
+#[test]
+fn those_take_part_that_may_and_that_are_there_when_the_tick_is_spread() {
+    let cluster = Cluster::new(open);
+    let (a, mut b, c, d) = (cluster.node("A"), cluster.node("B"), cluster.node("C"), cluster.node("D"));
+    b.store.set_job_types(Vec::new());
+    b.check_in();
+    cluster.store.blacklist(&BlacklistEntry::new("C"), "ann").unwrap();
+    let placement = ["A", "B", "C", "E"].into_iter().fold(Placement::new(), Placement::allow_node);
+    let policy = policy(ExecutionStrategy::Broadcast).placement(placement);
+    cluster.schedule(job("j").policy(policy).durable(true), [secondly("t", "j", NOW)]);
+    assert_eq!(d.acquire().spread, 0, "whom the job does not allow does not spread it either");
+    assert_eq!(a.acquire().spread, 1);
+    let e = cluster.node("E");
+    assert_eq!((parts(&a.acquire().fired), waiting(&cluster)), (vec!["0/1".to_owned()], 0));
+
+    cluster.advance(SECOND);
+    assert!(cluster.store.unblacklist("C").unwrap());
+    assert_eq!((e.acquire().spread, d.acquire().fired.len()), (1, 0));
+    let ran = [&a, &c, &e].map(|node| parts(&node.acquire().fired));
+    assert_eq!(ran, [["0/3"], ["1/3"], ["2/3"]]);
+}
+
+/// LT-78: a run belongs to its node, and goes with it.
+#[test]
+fn parts_of_a_dead_node_are_dropped_and_what_had_begun_is_recorded() {
+    let cluster = Cluster::new(open);
+    let (mut a, b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(broadcast("begun"), [once("t1", "begun", NOW)]);
+    assert_eq!(a.acquire().spread, 1);
+    let lost = b.fire_one();
+    let own = a.fire_one();
+    cluster.schedule(broadcast("idle"), [once("t2", "idle", NOW)]);
+    assert_eq!(a.acquire().spread, 1);
+    assert_eq!(waiting(&cluster), 2);
+    cluster.advance(WINDOW / 2);
+    a.check_in();
+    cluster.advance(WINDOW / 2 + SECOND);
+    assert_eq!(a.recovers().len(), 1);
+    assert_eq!((waiting(&cluster), cluster.recovery_triggers().len()), (1, 0));
+    let history = cluster.store.history(&HistoryQuery::new()).unwrap();
+    let lost_ids: Vec<&str> =
+        history.iter().filter(|row| row.outcome == FireOutcome::Lost).map(|row| row.fire_id.as_str()).collect();
+    assert_eq!(lost_ids, [lost.fire_id.as_str()]);
+    let last = a.fire_one();
+    assert_eq!((a.complete(&own), a.complete(&last)), (CompletionOutcome::Recorded, CompletionOutcome::Recorded));
+    assert_eq!(cluster.snapshot().triggers, []);
+    assert!(!cluster.has_job("begun") && !cluster.has_job("idle"), "they went with their last triggers");
+}
+
+/// LT-108: a share is done, by whomever, if the job requests recovery; index and count stay.
+#[test]
+fn shares_of_a_dead_node_are_given_to_another() {
+    let cluster = Cluster::new(open);
+    let (mut a, b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(sharded("j"), [once("t", "j", NOW)]);
+    assert_eq!(a.acquire().spread, 1);
+    let own = a.fire_one();
+    assert_eq!((part(&own), part(&b.fire_one())), ("0/2".to_owned(), "1/2".to_owned()));
+    cluster.schedule(sharded("k"), [once("u", "k", NOW)]);
+    cluster.schedule(sharded("dropped").requests_recovery(false), [once("v", "dropped", NOW)]);
+    assert_eq!(a.acquire().spread, 2);
+    assert_eq!(parts(&a.acquire().fired), ["0/2", "0/2"]);
+    cluster.advance(WINDOW / 2);
+    a.check_in();
+    assert_eq!(a.acquire().fired.len(), 0, "they are for B as long as it lives");
+    cluster.advance(WINDOW / 2 + SECOND);
+    assert_eq!(a.recovers()[0].recovery_triggers.len(), 1);
+    assert_eq!(parts(&a.acquire().fired), ["1/2", "1/2"], "one that had begun and one that had not");
+    let history = cluster.store.history(&HistoryQuery::new()).unwrap();
+    let lost = history.iter().filter(|row| row.outcome == FireOutcome::Lost);
+    assert_eq!(lost.count(), 2, "the run that died, and the share that nobody will do");
+    assert_eq!(waiting(&cluster), 0);
+}
+
+#[test]
+fn a_node_that_leaves_or_is_barred_gives_up_its_parts() {
+    let cluster = Cluster::new(open);
+    let (mut a, b, c) = (cluster.node("A"), cluster.node("B"), cluster.node("C"));
+    cluster.schedule(broadcast("j"), [once("t", "j", NOW)]);
+    cluster.schedule(sharded("k"), [once("u", "k", NOW)]);
+    assert_eq!(c.acquire().spread, 2);
+    assert_eq!(waiting(&cluster), 6);
+    assert_eq!(b.store.leave(&b.owner()).unwrap(), 0);
+    assert_eq!(waiting(&cluster), 5);
+    cluster.store.blacklist(&BlacklistEntry::new("A"), "ann").unwrap();
+    assert!(a.check_in().barred.is_some());
+    assert_eq!(waiting(&cluster), 4);
+    assert_eq!(a.acquire().fired.len(), 0);
+    assert_eq!(parts(&c.acquire().fired), ["0/3", "1/3", "2/3", "2/3"]);
+    assert_eq!(waiting(&cluster), 0);
+}
+
+/// LT-78: with fires that may not overlap, a node that is still at an earlier tick takes no part.
+#[test]
+fn a_busy_node_is_left_out_where_fires_may_not_overlap() {
+    let cluster = Cluster::new(open);
+    let (a, b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(broadcast("j"), [secondly("t", "j", NOW).overlap(Overlap::Skip)]);
+    assert_eq!(a.acquire().spread, 1);
+    let (first, second) = (a.fire_one(), b.fire_one());
+    assert_eq!(b.complete(&second), CompletionOutcome::Recorded);
+    cluster.advance(SECOND);
+    assert_eq!(b.acquire().spread, 1);
+    assert_eq!((parts(&b.acquire().fired), a.acquire().fired.len()), (vec!["0/1".to_owned()], 0));
+    assert_eq!(a.complete(&first), CompletionOutcome::Recorded);
+}
+
+#[test]
+fn what_cannot_be_spread_is_refused() {
+    let lone = |strategy| job("j").policy(policy(strategy)).disallow_concurrent_execution(true).build();
+    let of = |policy: JobPolicy, recovery| job("j").policy(policy).requests_recovery(recovery).build();
+    let both = policy(ExecutionStrategy::Broadcast);
+    let prefers = Placement::new().prefer_node("A");
+    for refused in [
+        lone(ExecutionStrategy::Broadcast),
+        lone(ExecutionStrategy::Sharded),
+        of(both.clone(), true),
+        of(both.clone().placement(prefers), false),
+        of(both.retry(RetryPolicy::fixed(Duration::from_secs(1))), false),
+        of(policy(ExecutionStrategy::Sharded).on_dead(OnDead::Revive), true),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(error.to_string().contains("strategy"), "{error}");
+    }
+    assert!(lone(ExecutionStrategy::Preempt).is_ok());
+}
+
+#[test]
+fn strategies_are_refused_beside_nodes_of_quartz() {
+    let cluster = Cluster::new(open);
+    let mut ours = cluster.node("A");
+    java_joins(&cluster, &mut ours);
+    let add = |builder: JobDetailBuilder| {
+        cluster.store.add_job(&builder.job_type("com.example.Work").durable(true).build().unwrap(), true)
+    };
+    let error = add(broadcast("j")).unwrap_err();
+    assert!(matches!(&error, Error::Refused(why) if why.contains("strategy broadcast")), "{error}");
+    add(broadcast("j").even_beside_quartz()).unwrap();
+}
