@@ -3,7 +3,7 @@
 use super::Scheduler;
 use super::node::Node;
 use crate::error::Result;
-use crate::rules::outages::{Draining, asks_for_recovery};
+use crate::rules::outages::Draining;
 use crate::store::ClusterLoad;
 use crate::store::row::{Outage, RecoveryModeRow};
 
@@ -44,18 +44,14 @@ pub(super) struct RecoveryWatch {
 }
 
 impl RecoveryWatch {
-    /// Takes note of a look at the load: the mode begins with a backlog, and ends when it is drained.
+    /// Takes note of a look at the load: the mode ends when the backlog is drained.
     pub(super) fn look(&mut self, node: &Node, load: &ClusterLoad) -> Result<()> {
         let store = &node.store;
         let threshold = store.settings().recovery_threshold;
         store.note_recovery(load.recovery_since_ms);
         match load.recovery_since_ms {
-            None => {
-                self.draining = Draining::default();
-                if asks_for_recovery(load.overdue, threshold) {
-                    store.start_recovery(&node.instance)?;
-                }
-            }
+            // It begins with the end of an outage, or by command: an ordinary backlog is drained faster in its usual order.
+            None => self.draining = Draining::default(),
             Some(since_ms) => {
                 if self.draining.is_over(load.overdue, threshold) {
                     store.stop_recovery(Some(since_ms))?;

@@ -6,7 +6,8 @@ use super::reader::Reader;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecoverySettings {
-    /// From how many overdue triggers on the recovery mode begins by itself; 0 for never. 1000.
+    /// From how many overdue triggers on the recovery mode begins by itself at the end of a total outage; 0 for never.
+    /// 1000.
     /// Property `carnelian.recovery.threshold`.
     pub threshold: u32,
     /// Most triggers acquired in one transaction while it lasts, as far as there are free workers; 100.

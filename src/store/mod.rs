@@ -115,7 +115,8 @@ pub struct StoreSettings {
     pub history_max_rows_per_job: u32,
     /// `carnelian.history.misfires`: whether misfires are written into the history. Default true.
     pub history_misfires: bool,
-    /// `carnelian.recovery.threshold`: from how many overdue triggers on the recovery mode begins by itself; 0 for never. Default 1000.
+    /// `carnelian.recovery.threshold`: from how many overdue triggers on the recovery mode begins by itself at the end of a
+    /// total outage; 0 for never. Default 1000.
     pub recovery_threshold: u32,
 }
 

@@ -310,7 +310,7 @@ pub const KEYS: &[Key] = &[
     key("carnelian.scheduler.enabled", Kind::Bool, "true",
         "Whether this node does anything at all. If not, starting it does nothing: it does not register, runs no job and stores no definitions. What the program stores, it stores."),
     key("carnelian.recovery.threshold", Kind::Count { least: 0, most: 1_000_000 }, "1000",
-        "From how many overdue triggers on the recovery mode begins by itself; 0 for never."),
+        "From how many overdue triggers on the recovery mode begins by itself at the end of a total outage; 0 for never."),
     key("carnelian.recovery.batch", Kind::Count { least: 1, most: 10_000 }, "100",
         "Most triggers acquired in one transaction in recovery mode, as far as there are free workers."),
     key("carnelian.recovery.rate", Kind::Count { least: 0, most: 1_000_000 }, "0",
