@@ -20,6 +20,9 @@ pub const INTERRUPTED_GROUP: &str = "INTERRUPTED_JOBS";
 /// The group of the one-shot triggers that go on with work that asked for it.
 pub const CONTINUED_GROUP: &str = "CONTINUED_JOBS";
 
+/// The groups of the triggers that run work again, whatever for.
+pub(crate) const RERUN_GROUPS: [&str; 4] = [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP];
+
 /// The group of the one-shot triggers of jobs that follow runs of others.
 pub const FOLLOWING_GROUP: &str = "FOLLOWING_JOBS";
 

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod cron;
 mod data_map;
 mod error;
+mod hash;
 mod java;
 mod job;
 pub mod job_file;

@@ -13,7 +13,7 @@ use std::process::Command;
 /// The floors from the ground up. A module imports from its own floor and from those below. A module belongs to its
 /// longest match; the name stands for what is in it.
 const FLOORS: &[(&str, &[&str])] = &[
-    ("streams", &["java"]),
+    ("streams", &["hash", "java"]),
     ("times", &["cron", "local", "zone"]),
     ("error", &["error", "meter"]),
     (

@@ -2,6 +2,7 @@
 
 use super::policy::whole_millis;
 use crate::error::{Error, Result};
+use crate::hash::fnv1a;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -179,9 +180,8 @@ impl RetryPolicy {
     }
 
     fn shortened(&self, delay: Duration, fire_id: &str) -> Duration {
-        // FNV-1a of the fire's id, mixed, since ids differ in their last digits; then a number from 0 to 1.
-        let hash =
-            fire_id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        // The hash of the fire's id, mixed, since ids differ in their last digits; then a number from 0 to 1.
+        let hash = fnv1a(fire_id.bytes());
         let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
         let hash = hash ^ (hash >> 33);
         let drawn = f64::from(u32::try_from(hash >> 32).unwrap_or(0)) / f64::from(u32::MAX);

@@ -1,8 +1,9 @@
 //! Strategies: which nodes take part in a tick of a job, what part each has, and how that is told by a trigger.
 
 use crate::data_map::JobDataMap;
+use crate::hash::fnv1a;
 use crate::job::{ExecutionStrategy, JobDetail};
-use crate::key::{BROADCAST_GROUP, CONTINUED_GROUP, INTERRUPTED_GROUP, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
+use crate::key::{BROADCAST_GROUP, RERUN_GROUPS, TriggerKey};
 use crate::rules::placement::{ClusterView, may_run, takes_any};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +31,8 @@ pub(crate) struct Part {
 
 /// Whether a fire of the trigger is a tick, which is spread, and not work of one node: a part, or work that runs again.
 pub(crate) fn is_tick(job: &JobDetail, trigger: &TriggerKey) -> bool {
-    let of_one = [BROADCAST_GROUP, RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP];
-    job.policy().execution_strategy() != ExecutionStrategy::Preempt && !of_one.contains(&trigger.group())
+    let is_of_one = trigger.group() == BROADCAST_GROUP || RERUN_GROUPS.contains(&trigger.group());
+    job.policy().execution_strategy() != ExecutionStrategy::Preempt && !is_of_one
 }
 
 /// The living nodes that may run the job now, in order of their instance ids. A node that does not say what types it has
@@ -103,10 +104,8 @@ fn middle(tick: &TriggerKey) -> String {
     format!("{:016x}-", hash(&[tick.group(), tick.name()]))
 }
 
-/// FNV-1a, the same on every node and in every version.
 fn hash(texts: &[&str]) -> u64 {
-    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0xff]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    fnv1a(texts.iter().flat_map(|text| text.bytes().chain([0xff])))
 }
 
 #[cfg(test)]

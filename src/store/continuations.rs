@@ -161,13 +161,12 @@ pub(super) fn rename_continuations(
     })
 }
 
-/// Stands for a job in keys and names that have no room for its own: 64 bits of FNV-1a.
+/// Stands for a job in keys and names that have no room for its own.
 ///
 /// No two children of one parent have the same: it is part of the table's key.
 fn child_hash(job: &JobKey) -> String {
     let bytes = job.group().bytes().chain([0xff]).chain(job.name().bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-    format!("{hash:016x}")
+    format!("{:016x}", crate::hash::fnv1a(bytes))
 }
 
 fn missing(job: &JobKey) -> Error {

@@ -212,8 +212,8 @@ fn name_of(trigger: &TriggerKey, time_ms: i64) -> String {
     if stem.chars().count() <= LONGEST_STEM {
         return format!("{stem}-{time}");
     }
-    // FNV-1a of all of it, for what is cut off.
-    let hash = stem.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    // All of it, for what is cut off.
+    let hash = crate::hash::fnv1a(stem.bytes());
     let begin: String = stem.chars().take(LONGEST_STEM - 17).collect();
     format!("{begin}~{hash:016x}-{time}")
 }

@@ -4,7 +4,7 @@ use super::acquire::fenced;
 use super::fire::{Firable, Firing};
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
-use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
+use crate::key::{RERUN_GROUPS, TriggerKey};
 use crate::rules::strategy::is_tick;
 use crate::store::{Begin, JobStore, Owner, Session};
 use std::collections::BTreeMap;
@@ -115,7 +115,6 @@ impl JobStore {
     /// at the same time.
     fn is_plain(&self, firable: &Firable) -> bool {
         let (trigger, job) = (&firable.candidate.trigger, &firable.candidate.job);
-        let reruns = [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP];
         // Runs of a limited group are counted under the lock.
         !job.nonconcurrent
             && !self.has_limit(job.key.group())
@@ -125,7 +124,7 @@ impl JobStore {
             // Its fence would be drawn before it is seen whether the continuation is older.
             && !firable.candidate.job_is_followed
             && firable.candidate.recovery.is_none()
-            && !reruns.contains(&trigger.key.group())
+            && !RERUN_GROUPS.contains(&trigger.key.group())
             && !self.reader().versions.contains_key(&job.job_type)
     }
 

@@ -5,7 +5,7 @@ use super::{Completion, CompletionInstruction, Ending};
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result, storable};
 use crate::job::{FireOutcome, JobPolicy, RetryHint};
-use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
+use crate::key::{JobKey, RERUN_GROUPS, TriggerKey};
 use crate::store::row::{FiredRow, FiredState};
 use crate::store::{JobStore, Session};
 use crate::trigger::DEFAULT_PRIORITY;
@@ -90,8 +90,7 @@ impl JobStore {
         });
         let run_ms = u64::try_from(s.now_ms()?.saturating_sub(fire.fired_ms)).unwrap_or(0);
         let root = before.as_ref().map(|before| before.root_fire_id.clone());
-        let is_rerun =
-            [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&fire.trigger.group());
+        let is_rerun = RERUN_GROUPS.contains(&fire.trigger.group());
         Ok(Some(Completion {
             fire_id: fire.fire_id.clone(),
             trigger: fire.trigger.clone(),

@@ -6,6 +6,7 @@ use super::migrations::{QUARTZ_TABLES, SIDE_TABLES};
 use super::statement::{Statement, Value};
 use super::{SqlDatabase, SqlOptions};
 use crate::error::{Error, Result};
+use crate::hash::fnv1a;
 use crate::store::database::{Lock, Session};
 use crate::store::row::{News, Snapshot};
 use diesel::QueryableByName;
@@ -176,14 +177,11 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     }
 }
 
-/// One channel for each scheduler and table prefix, a name that every version makes the same (FNV-1a, 64 bits). Schedulers
+/// One channel for each scheduler and table prefix, a name that every version makes the same. Schedulers
 /// whose names meet here wake each other now and then.
 pub(super) fn channel(options: &SqlOptions) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in options.table_prefix.bytes().chain([0]).chain(options.scheduler_name.bytes()) {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-    format!("carnelian_{hash:016x}")
+    let bytes = options.table_prefix.bytes().chain([0]).chain(options.scheduler_name.bytes());
+    format!("carnelian_{:016x}", fnv1a(bytes))
 }
 
 impl Session for SqlSession<'_, '_> {

@@ -3,7 +3,7 @@
 use super::options::OptionColumns;
 use super::recurrences::{Recurrence, kind_of};
 use super::time;
-use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
+use crate::key::{JobKey, RERUN_GROUPS, TriggerKey};
 use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow};
 use crate::store::sql::statement::{Flag, FlagType};
 use crate::trigger::TriggerState;
@@ -288,7 +288,7 @@ impl From<CandidateRow> for Candidate {
 
 /// Whether a trigger runs work again, and so may have a recovery row.
 pub(super) fn is_rerun(trigger: &TriggerKey) -> bool {
-    [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&trigger.group())
+    RERUN_GROUPS.contains(&trigger.group())
 }
 
 /// States as a list of literals; they are ours, so nothing needs quoting.
