@@ -3,6 +3,7 @@
 mod looking;
 
 use super::capture_log::RunLines;
+use super::ends::Ends;
 use super::interrupt_monitor;
 use super::node::{Node, millis};
 use super::running::FireTask;
@@ -14,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::listener::log;
 use crate::rules::outages::Pace;
 use crate::store::row::Look;
-use crate::store::{AcquireRequest, Acquisition, FireBundle, Owner, Reservation};
+use crate::store::{AcquireRequest, Acquisition, Completion, FireBundle, Owner, Reservation};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,13 +24,19 @@ use std::time::Duration;
 /// A reservation gives way only to a trigger that is due this much earlier.
 const WORTH_A_RELEASE_MS: i64 = 100;
 
-/// With a backlog, how long a pass waits for more workers to become free, so that one transaction serves them.
+/// With a backlog, how long a pass waits for half of the workers to become free, so that one transaction serves them.
 const LINGER: Duration = Duration::from_millis(2);
+
+/// How long it waits for all of them: short jobs end together.
+const SHORT_LINGER: Duration = Duration::from_micros(300);
 
 /// The acquisition service. It keeps its reserved batch between passes.
 pub(crate) struct Acquirer {
     node: Arc<Node>,
     pool: Arc<WorkerPool<FireTask>>,
+    ends: Arc<Ends>,
+    /// What is being recorded with an acquisition.
+    turn: Vec<Completion>,
     /// The incarnation under which everything below was taken.
     owner: Option<Owner>,
     /// Reserved for their time, earliest first.
@@ -71,10 +78,12 @@ enum Found {
 }
 
 impl Acquirer {
-    pub(crate) fn new(node: Arc<Node>, pool: Arc<WorkerPool<FireTask>>) -> Self {
+    pub(crate) fn new(node: Arc<Node>, pool: Arc<WorkerPool<FireTask>>, ends: Arc<Ends>) -> Self {
         Self {
             node,
             pool,
+            ends,
+            turn: Vec::new(),
             owner: None,
             reserved: Vec::new(),
             unwanted: Vec::new(),
@@ -91,6 +100,9 @@ impl Acquirer {
     }
 
     fn pass(&mut self) -> Result<Next> {
+        if self.is_in_doubt {
+            self.end_turns();
+        }
         self.forget_if_lost();
         self.hand_over();
         let Some(owner) = self.node.standing.owner_for_new_work() else {
@@ -115,11 +127,13 @@ impl Acquirer {
             return Ok(Next::WhenSignalled);
         }
         let room = self.room();
-        if room == 0 {
-            return self.wait_for_room(&owner, &job_types);
-        }
         if let Some(until) = self.lingers(room) {
             return Ok(self.next_at(Some(until)));
+        }
+        if room == 0 {
+            // These runs take longer: their ends are not to wait for a turn.
+            self.node.take_turns(false);
+            return self.wait_for_room(&owner, &job_types);
         }
         match self.acquire(&owner, &job_types, room)? {
             Found::Something => Ok(Next::Now),
@@ -135,17 +149,49 @@ impl Acquirer {
     /// Until when to wait for more room; none if there is enough, if there is no backlog, or if it was long enough.
     fn lingers(&mut self, room: usize) -> Option<Duration> {
         let wanted = self.batch_limit().min(self.pool.size());
-        if !self.is_more || room.saturating_mul(2) >= wanted {
+        if !self.is_more || room >= wanted {
             self.lingering = None;
             return None;
         }
         let now = self.node.clock.ticks();
-        let until = self.lingering.get_or_insert(now).saturating_add(LINGER);
+        let since = *self.lingering.get_or_insert(now);
+        let is_half = room.saturating_mul(2) >= wanted;
+        let until = since.saturating_add(if is_half { SHORT_LINGER } else { LINGER });
         if now >= until {
             self.lingering = None;
             return None;
         }
         Some(until)
+    }
+
+    /// What was to be recorded with an acquisition, and was not, is the completer's again.
+    fn end_turns(&mut self) {
+        if let Some(owner) = self.owner.as_ref().filter(|_| !self.turn.is_empty()) {
+            self.ends.give_back(&self.node, owner, std::mem::take(&mut self.turn));
+        }
+        self.node.take_turns(false);
+    }
+
+    /// Takes what is due; with a backlog, in one transaction with what has ended.
+    fn take(&mut self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
+        let node = Arc::clone(&self.node);
+        if node.is_taking_turns() {
+            self.turn = self.ends.take(&node, owner);
+        }
+        if self.turn.is_empty() {
+            return node.store.acquire(owner, request);
+        }
+        match node.store.turn(owner, &self.turn, request) {
+            Ok((recorded, acquisition)) => {
+                node.settle(&std::mem::take(&mut self.turn), &recorded);
+                Ok(acquisition)
+            }
+            Err(error) => {
+                self.end_turns();
+                // What cannot be recorded is no reason to take nothing.
+                if error.is_transient() || error.is_fenced() { Err(error) } else { node.store.acquire(owner, request) }
+            }
+        }
     }
 
     /// After a conviction everything that was taken belongs to others.
@@ -272,7 +318,7 @@ impl Acquirer {
         self.is_more = false;
         self.is_in_doubt = true;
         let asked = node.clock.ticks();
-        let brought = node.store.acquire(owner, &request)?;
+        let brought = self.take(owner, &request)?;
         node.counters.overtaken.add(brought.overtaken);
         let now = node.clock.ticks();
         node.metrics.acquire.observe(now.saturating_sub(asked));
@@ -289,6 +335,7 @@ impl Acquirer {
         self.take_over(owner, brought.fired);
         self.is_in_doubt = brought.is_in_doubt;
         self.is_more = count + brought.overtaken >= max;
+        node.take_turns(self.is_more && node.store.takes_turns());
         if count + passed + brought.spread > 0 {
             return Ok(Found::Something);
         }
@@ -379,6 +426,7 @@ impl Acquirer {
     /// After an error nothing is known for sure: reservations go back, which the store does only for our own.
     fn after(&mut self, error: &Error) {
         self.is_more = false;
+        self.end_turns();
         if error.is_fenced() {
             self.reserved.clear();
             self.unwanted.clear();
@@ -403,6 +451,7 @@ impl Service for Acquirer {
     }
 
     fn stopped(&mut self) {
+        self.end_turns();
         if self.node.stopping().is_some() {
             self.node.enter_stop_step(Some(StopStep::Release));
         }

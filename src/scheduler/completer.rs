@@ -1,16 +1,13 @@
 //! `Completer`: records whatever fires have ended since its last pass, in one transaction.
 
+use super::ends::{Ended, Ends, MOST_RECORDED};
 use super::node::Node;
 use super::service::{Next, Service};
 use crate::error::{Error, Result};
 use crate::listener::log;
-use crate::store::{Completion, CompletionInstruction, CompletionOutcome, Owner, Recorded};
-use crossbeam_channel::Receiver;
+use crate::store::{Completion, CompletionOutcome, Owner, Recorded};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Most completions in one transaction.
-const BATCH: usize = 1000;
 
 /// The most ends of one transaction that are followed by other jobs: each may have a thousand children.
 const MOST_FOLLOWED: usize = 50;
@@ -25,17 +22,10 @@ const PARKING_TIME: Duration = Duration::from_secs(60);
 /// Beyond so many parked completions the oldest is given up; its row stays until this node ends.
 const MOST_PARKED: usize = 1000;
 
-/// The end of a fire, on its way to the store.
-pub(crate) struct Ended {
-    /// The incarnation under which the fire was made.
-    pub(crate) owner: Owner,
-    pub(crate) completion: Completion,
-}
-
 /// The completion service.
 pub(crate) struct Completer {
     node: Arc<Node>,
-    ended: Receiver<Ended>,
+    ends: Arc<Ends>,
     /// Taken from the channel, all of one owner, not recorded yet.
     batch: Vec<Completion>,
     batch_owner: Option<Owner>,
@@ -48,10 +38,10 @@ pub(crate) struct Completer {
 }
 
 impl Completer {
-    pub(crate) fn new(node: Arc<Node>, ended: Receiver<Ended>) -> Self {
+    pub(crate) fn new(node: Arc<Node>, ends: Arc<Ends>) -> Self {
         Self {
             node,
-            ended,
+            ends,
             batch: Vec::new(),
             batch_owner: None,
             next: None,
@@ -64,8 +54,8 @@ impl Completer {
     /// Fills the batch with what has ended, up to the first fire of another incarnation.
     fn gather(&mut self) {
         let mut followed = self.batch.iter().filter(|completion| completion.followed).count();
-        while self.batch.len() < BATCH && followed < MOST_FOLLOWED {
-            let Some(ended) = self.next.take().or_else(|| self.ended.try_recv().ok()) else { return };
+        while self.batch.len() < MOST_RECORDED && followed < MOST_FOLLOWED {
+            let Some(ended) = self.next.take().or_else(|| self.ends.next(&self.node)) else { return };
             if self.batch_owner.as_ref().is_some_and(|owner| *owner != ended.owner) {
                 self.next = Some(ended);
                 return;
@@ -87,29 +77,17 @@ impl Completer {
         (now < until).then_some(until)
     }
 
-    /// Whether all workers have ended, so that nothing can come any more.
-    fn has_no_sender(&mut self) -> bool {
-        match self.ended.try_recv() {
-            Ok(ended) => {
-                self.next = Some(ended);
-                self.node.completer.signal.raise();
-                false
-            }
-            Err(why) => why.is_disconnected(),
-        }
-    }
-
     /// Records the batch. A failure that will not pass by itself concerns one of them: they are recorded singly then.
     fn record(&mut self, owner: &Owner) -> Result<()> {
         match self.node.store.record(owner, &self.batch) {
             Ok(recorded) => {
                 let batch = std::mem::take(&mut self.batch);
-                self.settled(&batch, &recorded);
+                self.node.settle(&batch, &recorded);
                 Ok(())
             }
             Err(error) if error.is_fenced() => {
                 let batch = std::mem::take(&mut self.batch);
-                self.settled(&batch, &of_another(batch.len()));
+                self.node.settle(&batch, &of_another(batch.len()));
                 Ok(())
             }
             Err(error) if error.is_transient() => Err(error),
@@ -120,7 +98,7 @@ impl Completer {
     fn record_singly(&mut self, owner: &Owner) -> Result<()> {
         while let Some(completion) = self.batch.pop() {
             match self.record_one(owner, completion.clone()) {
-                Ok(recorded) => self.settled(&[completion], &recorded),
+                Ok(recorded) => self.node.settle(&[completion], &recorded),
                 Err(error) if error.is_transient() => {
                     self.batch.push(completion);
                     return Err(error);
@@ -177,45 +155,9 @@ impl Completer {
     fn retry_parked(&mut self) {
         for ended in std::mem::take(&mut self.parked) {
             match self.record_one(&ended.owner, ended.completion.clone()) {
-                Ok(recorded) => self.settled(&[ended.completion], &recorded),
+                Ok(recorded) => self.node.settle(&[ended.completion], &recorded),
                 Err(_) => self.park(ended),
             }
-        }
-    }
-
-    /// Counts and tells what was committed.
-    fn settled(&self, batch: &[Completion], recorded: &Recorded) {
-        let node = &*self.node;
-        node.unrecorded.remove(batch.iter().map(|completion| completion.fire_id.as_str()));
-        node.recorded.raise();
-        let mut frees = !recorded.let_go.is_empty() || !recorded.following.is_empty();
-        for (completion, outcome) in batch.iter().zip(&recorded.outcomes) {
-            match outcome {
-                // The job has recorded the end of its fire itself.
-                CompletionOutcome::Fenced if completion.by_job => self.ended(completion),
-                CompletionOutcome::Fenced => {
-                    node.counters.fenced_writes.add(1);
-                    log::fenced(&completion.fire_id);
-                }
-                CompletionOutcome::Recorded => {
-                    if completion.by_job {
-                        log::rolled_back(&completion.fire_id);
-                    }
-                    self.ended(completion);
-                }
-            }
-            // What the job has recorded itself may have let a waiting fire go.
-            frees |= completion.by_job || completion.nonconcurrent && *outcome == CompletionOutcome::Recorded;
-        }
-        node.note_skipped(&recorded.skipped);
-        for key in &recorded.paused {
-            node.counters.paused_on_failure.add(1);
-            log::paused_after_failure(key);
-            node.listeners.scheduler("trigger_paused", |listener| listener.trigger_paused(key));
-        }
-        node.note_finalized(&recorded.finalized);
-        if frees {
-            node.acquirer.signal.raise();
         }
     }
 }
@@ -223,15 +165,6 @@ impl Completer {
 /// What there is to say of fires that belonged to another node by then.
 fn of_another(fires: usize) -> Recorded {
     Recorded { outcomes: vec![CompletionOutcome::Fenced; fires], ..Recorded::default() }
-}
-
-impl Completer {
-    fn ended(&self, completion: &Completion) {
-        if completion.last || completion.instruction == CompletionInstruction::SetTriggerComplete {
-            let key = &completion.trigger;
-            self.node.listeners.scheduler("trigger_finalized", |l| l.trigger_finalized(key));
-        }
-    }
 }
 
 impl Service for Completer {
@@ -251,7 +184,7 @@ impl Service for Completer {
             return Ok(Next::Now);
         }
         if self.parked.is_empty() {
-            let is_last = self.node.standing.is_stopping() && self.has_no_sender();
+            let is_last = self.node.standing.is_stopping() && self.ends.is_over(&self.node);
             return Ok(if is_last { Next::Stop } else { Next::WhenSignalled });
         }
         if self.node.clock.ticks() >= self.parked_until {
@@ -268,7 +201,7 @@ impl Service for Completer {
         for fire_id in left.chain(self.parked.iter().map(|ended| &ended.completion.fire_id)) {
             log::completion_abandoned(fire_id);
         }
-        while let Ok(ended) = self.ended.try_recv() {
+        while let Some(ended) = self.ends.next_of_all() {
             log::completion_abandoned(&ended.completion.fire_id);
         }
     }

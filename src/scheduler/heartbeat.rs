@@ -2,8 +2,8 @@
 //! cluster recovered that have fallen silent.
 
 use super::cluster_manager::note_recovered;
-use super::completer::Ended;
 use super::ended::{ending, outcome_of_stop, rerun_in_its_place};
+use super::ends::Ended;
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
 use super::service::{Next, Service};

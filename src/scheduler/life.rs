@@ -5,6 +5,7 @@ use super::clean_up::CleanUp;
 use super::cluster_manager::ClusterManager;
 use super::completer::Completer;
 use super::ear::Listening;
+use super::ends::Ends;
 use super::heartbeat::Heartbeat;
 use super::job_files::JobFiles;
 use super::misfire_handler::MisfireHandler;
@@ -241,6 +242,7 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     cluster.begin()?;
 
     let (sender, receiver) = bounded(workers.saturating_mul(2).clamp(16, 2000));
+    let ends = Arc::new(Ends::new(receiver));
     let shell = RunShell { node: Arc::clone(node), completions: sender.clone() };
     let worker_prefix = match &node.settings.thread_pool.thread_name_prefix {
         Some(prefix) => prefix.clone(),
@@ -251,10 +253,10 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     *node.pool.lock() = Arc::downgrade(&pool);
 
     let mut started = Started { node, pool: Arc::clone(&pool), threads: Vec::new() };
-    let completer = started.spawn(&node.completer, Box::new(Completer::new(Arc::clone(node), receiver)))?;
+    let completer = started.spawn(&node.completer, Box::new(Completer::new(Arc::clone(node), Arc::clone(&ends))))?;
     let misfire = started.spawn(&node.misfire, Box::new(MisfireHandler::new(Arc::clone(node))))?;
     let cluster = started.spawn(&node.cluster, Box::new(cluster))?;
-    let acquirer = started.spawn(&node.acquirer, Box::new(Acquirer::new(Arc::clone(node), Arc::clone(&pool))))?;
+    let acquirer = started.spawn(&node.acquirer, Box::new(Acquirer::new(Arc::clone(node), Arc::clone(&pool), ends)))?;
     let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
     let heartbeat = started.spawn(&node.heartbeat, Box::new(heartbeat))?;
     let clean_up = started.spawn(&node.clean_up, Box::new(CleanUp::new(Arc::clone(node))))?;

@@ -13,6 +13,7 @@ mod continuations;
 mod definitions;
 mod ear;
 mod ended;
+mod ends;
 mod health;
 mod health_report;
 mod heartbeat;

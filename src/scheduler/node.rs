@@ -83,6 +83,8 @@ pub(crate) struct Node {
     pub(crate) reserved: AtomicUsize,
     /// Ended fires not recorded yet.
     pub(crate) unrecorded: Unrecorded,
+    /// The acquirer takes along what has ended.
+    pub(crate) takes_turns: AtomicBool,
     /// There may be rows of this incarnation that nothing in memory stands for: an answer of the store was lost, or a
     /// worker ended without a completion.
     pub(crate) uncertain: AtomicBool,
@@ -196,6 +198,7 @@ impl Node {
             stop_step: Mutex::default(),
             reserved: AtomicUsize::new(0),
             unrecorded: Unrecorded::default(),
+            takes_turns: AtomicBool::new(false),
             uncertain: AtomicBool::new(false),
             recorded: Signal::default(),
             quarantine: super::quarantine::Quarantine::default(),

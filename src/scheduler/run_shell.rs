@@ -2,9 +2,9 @@
 //! listeners, instruction, trigger listeners, and the hand-over to the completer.
 
 use super::capture_log::RunLines;
-use super::completer::Ended;
 use super::context::JobContext;
 use super::ended::{Failure, ending, error_of, outcome, rerun};
+use super::ends::Ended;
 use super::job::{Job, JobError, Outcome};
 use super::node::Node;
 use super::running::{FireTask, RunHandle};
@@ -92,7 +92,9 @@ impl RunShell {
         if let Err(refused) = self.completions.send(ended) {
             log::completion_abandoned(&refused.into_inner().completion.fire_id);
         }
-        node.completer.signal.raise();
+        if !node.is_taking_turns() {
+            node.completer.signal.raise();
+        }
     }
 
     /// Waits while the node suspects itself; then the fire is its own, or it is lost.

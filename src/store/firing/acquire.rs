@@ -89,18 +89,14 @@ impl JobStore {
             "acquire triggers",
             Begin::BesideClaims,
             |s| self.acquire_in(s, owner, request, seen),
-            &mut |s, acquisition| {
-                let id =
-                    acquisition.fired.first().map(|f| &f.fire_id).or(acquisition.reserved.first().map(|r| &r.fire_id));
-                match id {
-                    Some(id) => Ok(!s.existing_fired(std::slice::from_ref(id))?.is_empty()),
-                    None => Ok(is_written(s, acquisition)?.unwrap_or(true)),
-                }
+            &mut |s, acquisition| match acquisition.first_id() {
+                Some(id) => Ok(!s.existing_fired(std::slice::from_ref(id))?.is_empty()),
+                None => Ok(is_written(s, acquisition)?.unwrap_or(true)),
             },
         )
     }
 
-    fn acquire_in(
+    pub(super) fn acquire_in(
         &self,
         s: &mut dyn Session,
         owner: &Owner,

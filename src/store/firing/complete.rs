@@ -33,20 +33,22 @@ impl JobStore {
         if completions.is_empty() {
             return Ok(Recorded::default());
         }
-        let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
-        // Those that nothing but a recovery could be the origin for.
-        let over: Vec<_> = completions.iter().filter(|c| c.rerun.is_none()).map(|c| c.fire_id.clone()).collect();
         self.retrying(
             "complete fires",
             Begin::BesideClaims,
             |s| self.complete_in(s, completions),
-            // Rows of a registered owner are deleted by nobody else, but for fires that fell silent: if they are gone, and
-            // nobody has recovered one of them, it was this transaction.
-            &mut |s, _| {
-                let gone = s.existing_fired(&ids)?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some();
-                Ok(gone && s.recovered_origins(&over)?.is_empty())
-            },
+            &mut |s, _| self.is_recorded(s, owner, completions),
         )
+    }
+
+    /// Whether the transaction that was to record these ends did. Rows of a registered owner are deleted by nobody else, but
+    /// for fires that fell silent: if they are gone, and nobody has recovered one of them, it was that transaction.
+    pub(super) fn is_recorded(&self, s: &mut dyn Session, owner: &Owner, completions: &[Completion]) -> Result<bool> {
+        let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
+        // Those that nothing but a recovery could be the origin for.
+        let over: Vec<_> = completions.iter().filter(|c| c.rerun.is_none()).map(|c| c.fire_id.clone()).collect();
+        let gone = s.existing_fired(&ids)?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some();
+        Ok(gone && s.recovered_origins(&over)?.is_empty())
     }
 
     pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {

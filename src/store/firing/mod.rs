@@ -11,6 +11,7 @@ mod overlap;
 mod release;
 mod rerun;
 mod spread;
+mod turn;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
 
@@ -294,6 +295,13 @@ pub struct Ending {
     pub run_time: Option<Duration>,
     /// When it ended, in ticks of the store's clock; none for when the completion is recorded.
     pub at: Option<Duration>,
+}
+
+impl Acquisition {
+    /// A fire's id of those that were taken, if there are some.
+    fn first_id(&self) -> Option<&String> {
+        self.fired.first().map(|fire| &fire.fire_id).or(self.reserved.first().map(|held| &held.fire_id))
+    }
 }
 
 /// What the ends of fires came to.

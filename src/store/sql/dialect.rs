@@ -77,6 +77,8 @@ pub(super) fn session_setup(backend: Backend) -> &'static [Setup] {
                     must("SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '5s'"),
                     must("SET statement_timeout = '60s'; SET TIME ZONE 'UTC'"),
                     may("SET jit = off"),
+                    // A batch of any size has the same plan; else many a statement is planned each time that it is sent.
+                    may("SET plan_cache_mode = force_generic_plan"),
                     may("SET client_min_messages = warning"),
                 ]
             }

@@ -162,7 +162,7 @@ fn columns_of_end() -> String {
 impl SqlSession<'_, '_> {
     /// One statement: the rows that were deleted go straight into the history.
     fn end_on_postgres(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
-        let found = by_primary_key("FIRED_TRIGGERS", &[&"entry_id"], 1, "");
+        let found = by_primary_key("FIRED_TRIGGERS", &[&"entry_id"], 1);
         let returned: Vec<String> = OF_FIRED.iter().map(|(theirs, _)| format!("t.{theirs}")).collect();
         let width = OF_END.len() + 1;
         let names: Vec<_> = (0..width).map(|i| format!("c{i}")).collect();

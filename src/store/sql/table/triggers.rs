@@ -61,6 +61,12 @@ pub(super) fn waiting(misfired_before: &str) -> String {
 const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sched_name = t.sched_name \
      AND j.job_name = t.job_name AND j.job_group = t.job_group";
 
+/// At least so many rows, as a literal of which there are few: a planner that does not see how few rows are wanted may sort
+/// the whole backlog, and one that is told anew each time plans anew each time.
+fn page_size(limit: usize) -> usize {
+    limit.clamp(1, 1 << 20).next_power_of_two()
+}
+
 pub(super) const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 
 impl SqlSession<'_, '_> {
@@ -330,8 +336,10 @@ impl TriggerRows for SqlSession<'_, '_> {
         let mut rows: Vec<CandidateRow> = Vec::new();
         for (triggers, among, keys) in self.searched(query.among) {
             let head = format!(
-                "(SELECT t.* FROM {triggers} WHERE {} AND {of_types}{not_left}{among} ORDER BY {order} LIMIT ? OFFSET ?)",
-                waiting("?")
+                "(SELECT t.* FROM {triggers} WHERE {} AND {of_types}{not_left}{among} ORDER BY {order} LIMIT {}{})",
+                waiting("?"),
+                page_size(query.limit),
+                if query.offset > 0 { " OFFSET ?" } else { "" }
             );
             let text = format!("{} ORDER BY {order}", self.candidates_from(&head));
             let (before, after) = keys;
@@ -341,10 +349,11 @@ impl TriggerRows for SqlSession<'_, '_> {
             values.extend(left.iter().cloned());
             values.extend(after);
             values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
-            values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
-            values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
+            if query.offset > 0 {
+                values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
+            }
             values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
-            rows.extend(self.load::<CandidateRow>(&text, &values)?);
+            rows.extend(self.load::<CandidateRow>(&text, &values)?.into_iter().take(query.limit));
         }
         self.with_kinds(rows)
     }
