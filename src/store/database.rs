@@ -271,6 +271,9 @@ pub trait TriggerRows {
     /// With `only_in`, a trigger in another state does not count and the caller must roll back: the rows of its kind
     /// are gone by then.
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize>;
+    /// Begins fires of triggers that end with them: as [`TriggerRows::delete_triggers`] with a state, of triggers that were
+    /// just read, and [`FiredRows::insert_fired`]. Returns how many triggers there were.
+    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: &[FiredRow]) -> Result<usize>;
     /// Deletes the options of these triggers, which are of a kind that seldom has some: [`TriggerRows::delete_triggers`]
     /// does not look for them where it is told the state.
     fn delete_options(&mut self, keys: &[TriggerKey]) -> Result<()>;

@@ -142,8 +142,6 @@ impl JobStore {
         {
             return Err(overtaken("reserve triggers"));
         }
-        firing.write_triggers(s)?;
-        acquisition.spread = spread.write(s)?;
         let mut rows = firing.take_rows();
         rows.extend(reserved.iter().map(|(r, priority)| FiredRow {
             fire_id: r.fire_id.clone(),
@@ -157,9 +155,8 @@ impl JobStore {
             nonconcurrent: false,
             requests_recovery: false,
         }));
-        if !rows.is_empty() {
-            s.insert_fired(&rows)?;
-        }
+        firing.write(s, &rows)?;
+        acquisition.spread = spread.write(s)?;
         firing.tell_passed(s, &mut acquisition)?;
 
         acquisition.fired = firing.into_bundles();

@@ -180,11 +180,8 @@ impl JobStore {
         let mut firing = Firing::new(owner, now_ms, self.is_beside_quartz());
         let plain = chosen.into_iter().filter(|one| is_due(one) && self.is_plain(one));
         (first_fence..).zip(plain).for_each(|(fence, firable)| firing.fire(firable, fence));
-        firing.write_triggers(s)?;
         let rows = firing.take_rows();
-        if !rows.is_empty() {
-            s.insert_fired(&rows)?;
-        }
+        firing.write(s, &rows)?;
         firing.tell_passed(s, &mut brought)?;
         brought.fired = firing.into_bundles();
         Ok(brought)

@@ -313,16 +313,39 @@ impl<'a> Firing<'a> {
         Tick { trigger, job, scheduled_ms, is_last }
     }
 
-    /// Writes the triggers: those that stay move on, those that are done go, siblings of one-at-a-time jobs block.
-    pub(super) fn write_triggers(&self, s: &mut dyn Session) -> Result<()> {
-        if !self.advances.is_empty() && s.advance(&self.advances)? != self.advances.len() {
+    /// Writes the triggers, and these rows of fires and reservations.
+    pub(super) fn write(&self, s: &mut dyn Session, rows: &[FiredRow]) -> Result<()> {
+        // Nearly always they come from one state.
+        let Some((from, keys)) = self.gone.first_key_value().filter(|_| self.gone.len() == 1 && !rows.is_empty()) else {
+            self.write_triggers(s)?;
+            return if rows.is_empty() { Ok(()) } else { s.insert_fired(rows) };
+        };
+        self.write_advances(s)?;
+        if s.begin_last_fires(keys, *from, rows)? != keys.len() {
             return Err(overtaken("fire triggers"));
         }
+        self.write_rest(s)
+    }
+
+    /// Writes the triggers: those that stay move on, those that are done go, siblings of one-at-a-time jobs block.
+    pub(super) fn write_triggers(&self, s: &mut dyn Session) -> Result<()> {
+        self.write_advances(s)?;
         for (from, keys) in &self.gone {
             if s.delete_triggers(keys, Some(*from))? != keys.len() {
                 return Err(overtaken("fire triggers"));
             }
         }
+        self.write_rest(s)
+    }
+
+    fn write_advances(&self, s: &mut dyn Session) -> Result<()> {
+        if !self.advances.is_empty() && s.advance(&self.advances)? != self.advances.len() {
+            return Err(overtaken("fire triggers"));
+        }
+        Ok(())
+    }
+
+    fn write_rest(&self, s: &mut dyn Session) -> Result<()> {
         if !self.gone_with_options.is_empty() {
             s.delete_options(&self.gone_with_options)?;
         }

@@ -4,7 +4,7 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::job::{JobFilter, JobMarks};
 use crate::key::{JobKey, TriggerKey};
-use crate::store::database::{JobRows, TriggerRows};
+use crate::store::database::{FiredRows, JobRows, TriggerRows};
 use crate::store::row::{
     Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, PolicyRow, ScheduleRow, Selection,
     TriggerRow, TypeVersions,
@@ -218,6 +218,12 @@ impl TriggerRows for MemorySession<'_> {
                 deleted += 1;
             }
         }
+        Ok(deleted)
+    }
+
+    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: &[FiredRow]) -> Result<usize> {
+        let deleted = self.delete_triggers(keys, Some(in_state))?;
+        self.insert_fired(fired)?;
         Ok(deleted)
     }
 

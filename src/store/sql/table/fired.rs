@@ -118,7 +118,7 @@ pub(super) const COLUMNS: &str = "entry_id AS entry_id, trigger_name AS trigger_
      job_name AS job_name, job_group AS job_group, is_nonconcurrent AS is_nonconcurrent, requests_recovery AS \
      requests_recovery";
 
-const INSERTED: [&str; 12] = [
+pub(super) const INSERTED: [&str; 12] = [
     "entry_id",
     "trigger_name",
     "trigger_group",
@@ -133,7 +133,7 @@ const INSERTED: [&str; 12] = [
     "requests_recovery",
 ];
 
-fn values(row: &FiredRow) -> Vec<Value> {
+pub(super) fn values(row: &FiredRow) -> Vec<Value> {
     vec![
         (&row.fire_id).into(),
         row.trigger.name().into(),

@@ -17,6 +17,7 @@ mod instances;
 mod job_types;
 mod job_versions;
 mod jobs;
+mod last_fires;
 mod locks;
 mod marks;
 mod monitor;

@@ -14,7 +14,7 @@ use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::TriggerRows;
-use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow, TypeVersions};
+use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TypeVersions};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -64,7 +64,8 @@ const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sc
 /// At least so many rows, as a literal of which there are few: a planner that does not see how few rows are wanted may sort
 /// the whole backlog, and one that is told anew each time plans anew each time.
 fn page_size(limit: usize) -> usize {
-    limit.clamp(1, 1 << 20).next_power_of_two()
+    const SIZES: [usize; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+    SIZES.into_iter().find(|size| *size >= limit).unwrap_or_else(|| limit.next_multiple_of(1000))
 }
 
 pub(super) const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
@@ -226,6 +227,10 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "")?;
         let state = only_in.map_or(String::new(), |state| format!(" AND trigger_state = '{}'", state.name()));
         self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
+    }
+
+    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: &[FiredRow]) -> Result<usize> {
+        self.begin_in_place_of(keys, in_state, fired)
     }
 
     fn delete_options(&mut self, keys: &[TriggerKey]) -> Result<()> {
