@@ -320,6 +320,18 @@ fn operations() -> Vec<Operation> {
             |c, _| c.follow(&Continuation::new(JobKey::named("plain"), JobKey::new("G", "g"))).unwrap(),
             |c, _| c.unfollow(&JobKey::named("plain"), &JobKey::new("G", "g")).map(drop),
         ),
+        // What has ended and what comes next are one: neither without the other.
+        Operation {
+            holding: false,
+            prepare: |_, w| w.running = w.a.acquire(2).fired,
+            ..usual("turn", |_, w| {
+                let ended = ends(w, CompletionInstruction::NoInstruction);
+                let (recorded, acquired) = w.a.try_turn(&ended, 20)?;
+                assert!(recorded.outcomes.iter().all(|one| *one == CompletionOutcome::Recorded), "{recorded:?}");
+                (w.running, w.reserved) = (acquired.fired, acquired.reserved);
+                Ok(())
+            })
+        },
         usual("complete triggers", |_, w| complete(w, CompletionInstruction::SetTriggerComplete)),
         usual("complete all triggers", |_, w| complete(w, CompletionInstruction::SetAllJobTriggersComplete)),
         usual("complete in error", |_, w| complete(w, CompletionInstruction::SetTriggerError)),

@@ -7,7 +7,8 @@ use carnelian::store::faults::FaultPlan;
 use carnelian::store::row::{FiredRow, FiredState, Snapshot, TriggerRow};
 use carnelian::store::{
     AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
-    FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, Reservation, Session, StoreSettings, violations,
+    FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, Recorded, Reservation, Session, StoreSettings,
+    violations,
 };
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use carnelian::store::{SqlDatabase, SqlOptions};
@@ -354,6 +355,12 @@ impl Node {
         let (job_types, quarantined) = (&[TYPE.to_owned()][..], &BTreeSet::new());
         let request = AcquireRequest { max, look_ahead_ms: 0, fire_ahead_ms: 0, job_types, quarantined };
         self.store.acquire(&self.owner(), &request)
+    }
+
+    pub fn try_turn(&self, ended: &[Completion], max: usize) -> Result<(Recorded, Acquisition)> {
+        let (job_types, quarantined) = (&[TYPE.to_owned()], &BTreeSet::new());
+        let request = AcquireRequest { max, look_ahead_ms: 30 * SECOND, fire_ahead_ms: 0, job_types, quarantined };
+        self.store.turn(&self.owner(), ended, &request)
     }
 
     pub fn fire(&self, reservations: &[Reservation]) -> Vec<FireBundle> {

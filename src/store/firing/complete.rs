@@ -33,12 +33,9 @@ impl JobStore {
         if completions.is_empty() {
             return Ok(Recorded::default());
         }
-        self.retrying(
-            "complete fires",
-            Begin::BesideClaims,
-            |s| self.complete_in(s, completions),
-            &mut |s, _| self.is_recorded(s, owner, completions),
-        )
+        self.retrying("complete fires", Begin::BesideClaims, |s| self.complete_in(s, completions), &mut |s, _| {
+            self.is_recorded(s, owner, completions)
+        })
     }
 
     /// Whether the transaction that was to record these ends did. Rows of a registered owner are deleted by nobody else, but

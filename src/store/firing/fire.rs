@@ -316,7 +316,8 @@ impl<'a> Firing<'a> {
     /// Writes the triggers, and these rows of fires and reservations.
     pub(super) fn write(&self, s: &mut dyn Session, rows: &[FiredRow]) -> Result<()> {
         // Nearly always they come from one state.
-        let Some((from, keys)) = self.gone.first_key_value().filter(|_| self.gone.len() == 1 && !rows.is_empty()) else {
+        let Some((from, keys)) = self.gone.first_key_value().filter(|_| self.gone.len() == 1 && !rows.is_empty())
+        else {
             self.write_triggers(s)?;
             return if rows.is_empty() { Ok(()) } else { s.insert_fired(rows) };
         };

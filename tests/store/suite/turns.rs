@@ -1,0 +1,75 @@
+//! Turns: what has ended is recorded, and what is due taken, in one transaction.
+
+use super::*;
+use carnelian::store::CompletionInstruction::NoInstruction;
+use carnelian::store::CompletionOutcome::{Fenced, Recorded};
+use carnelian::store::{AcquireRequest, Acquisition, Completion, CompletionOutcome};
+use std::collections::BTreeSet;
+
+fn turn(node: &Node, ended: &[Completion], max: usize) -> carnelian::Result<(Vec<CompletionOutcome>, Acquisition)> {
+    let (types, none) = (vec!["work".to_owned()], BTreeSet::new());
+    let request =
+        AcquireRequest { max, look_ahead_ms: 30 * SECOND, fire_ahead_ms: 0, job_types: &types, quarantined: &none };
+    node.store.turn(&node.owner(), ended, &request).map(|(recorded, taken)| (recorded.outcomes, taken))
+}
+
+#[test]
+fn what_has_ended_is_recorded_and_the_next_begin() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster
+        .schedule(job("a").durable(true), [once("t", "a", NOW), once("u", "a", NOW + 1), once("v", "a", NOW + MINUTE)]);
+    cluster.advance(1);
+    let first = a.try_acquire(1).unwrap().fired;
+    assert_eq!(names(&first), ["t"]);
+    let (outcomes, taken) = turn(&a, &[first[0].completion(NoInstruction, None)], 1).unwrap();
+    assert_eq!((outcomes, names(&taken.fired)), (vec![Recorded], vec!["u"]));
+    let ids: Vec<String> = cluster.store.fired_triggers().unwrap().into_iter().map(|fire| fire.fire_id).collect();
+    assert_eq!(ids, [taken.fired[0].fire_id.clone()], "the one that ended is gone, the one that began is there");
+    a.complete(&taken.fired[0]);
+}
+
+/// The end of a run lets its sibling go, and the same transaction takes it.
+#[test]
+fn a_fire_that_waited_for_the_one_that_has_ended_begins_in_the_same_turn() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(lone_job("a").durable(true), [once("t", "a", NOW), once("u", "a", NOW)]);
+    let first = a.fire_one();
+    let (outcomes, taken) = turn(&a, &[first.completion(NoInstruction, None)], 10).unwrap();
+    assert_eq!((outcomes, taken.fired.len()), (vec![Recorded], 1));
+    a.complete(&taken.fired[0]);
+}
+
+/// H3: what belongs to another node by now is neither recorded nor does it keep the node from anything else.
+#[test]
+fn a_fire_that_is_no_longer_ours_is_fenced_and_the_next_begin() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a").durable(true), [once("t", "a", NOW), once("u", "a", NOW + MINUTE)]);
+    let first = a.fire_one();
+    assert_eq!(a.complete(&first), Recorded);
+    cluster.advance(MINUTE);
+    let (outcomes, taken) = turn(&a, &[first.completion(NoInstruction, None)], 1).unwrap();
+    assert_eq!((outcomes, names(&taken.fired)), (vec![Fenced], vec!["u"]));
+    a.complete(&taken.fired[0]);
+}
+
+/// Law 3: a node that was declared dead takes nothing; and what it would record goes with that.
+#[test]
+fn a_node_that_was_declared_dead_has_no_turn() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("a").requests_recovery(true).durable(true), [once("t", "a", NOW), once("u", "a", NOW + 1)]);
+    let first = a.fire_one();
+    cluster.advance(WINDOW / 2);
+    b.check_in();
+    cluster.advance(WINDOW / 2 + 1);
+    assert_eq!(b.recovers().len(), 1);
+    let refused = turn(&a, &[first.completion(NoInstruction, None)], 10).unwrap_err();
+    assert!(refused.is_fenced(), "{refused}");
+    assert_eq!(cluster.state("u"), "WAITING");
+    for bundle in b.acquire().fired {
+        assert_eq!(b.complete(&bundle), Recorded);
+    }
+}
