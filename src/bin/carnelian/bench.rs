@@ -43,7 +43,7 @@ pub struct Bench {
     /// The time between two fires of a paced trigger
     #[arg(long, value_name = "DUR", default_value = "1s", requires = "repeat", value_parser = value::duration)]
     pub every: Duration,
-    /// Scheduling calls instead of fires: one trigger a call on one thread and on several, and 10,000 a call
+    /// Scheduling calls instead of fires: one trigger a call on one thread and on several, and up to 10,000 a call
     #[arg(long, conflicts_with_all = ["repeat", "latency", "nodes", "batch"])]
     pub schedule: bool,
     /// The time from a scheduling call to the job's start instead, on the same node and stored by another one
