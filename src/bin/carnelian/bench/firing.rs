@@ -175,7 +175,10 @@ fn figures(scratch: &Scratch, options: &Bench, measured: &Measured) -> Figures {
     });
     let mut shares = None;
     if measured.shares.len() > 1 {
-        json["nodes"] = nodes(|(name, fires)| json!({"instance": name, "fires": fires})).into();
+        if let Some(fields) = json.as_object_mut() {
+            let nodes = nodes(|(name, fires)| json!({"instance": name, "fires": fires}));
+            fields.insert("nodes".to_owned(), nodes.into());
+        }
         let texts = measured.shares.iter().map(|(name, fires)| format!("{name} {fires}"));
         shares = Some(texts.collect::<Vec<_>>().join(", "));
     }

@@ -54,11 +54,14 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
     let mut json =
         json!({"calls": calls, "thread_count": threads, "bulk_size": BULK.min(calls), "stored_beside": options.stored});
     for (name, _, rate) in lines {
-        json[name] = json!({
+        let rates = json!({
             "per_second": rate.per_second,
             "statements_per_trigger": rate.statements,
             "commits_per_trigger": rate.commits,
         });
+        if let Some(fields) = json.as_object_mut() {
+            fields.insert(name.to_owned(), rates);
+        }
     }
     let mut text = fields(&[("calls", Some(calls.to_string())), ("threads", Some(threads.to_string()))]);
     text.push_str(&fields(&lines.map(|(_, name, rate)| {
