@@ -42,6 +42,9 @@ pub use key::{
 pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use node::{Labels, LabelsError, MachineLoad, NodeActivity, NodeInfo, NodeReport, NodeRole};
+#[cfg(feature = "test-util")]
+#[doc(hidden)]
+pub use rules::measured;
 pub use scheduler::{
     CaptureLog, CounterValues, Executor, Health, Job, JobContext, JobError, JobType, LockGuard, Outcome, RunningJob,
     SUBMITTED_GROUP, Scheduler, SchedulerBuilder, SchedulerMetadata, SchedulerStatus, ServiceHealth, ServiceState,

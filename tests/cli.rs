@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "tests wait for other processes in real time")]
 
+#[path = "cli/bench.rs"]
+mod bench;
 #[path = "cli/calendars.rs"]
 mod calendars;
 #[path = "cli/check.rs"]

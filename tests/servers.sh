@@ -14,6 +14,10 @@ SERVERS_DIR=
 POSTGRES_PID=
 MARIADB_PID=
 
+# For tests: what a crash of the machine would lose is no loss. benches/run sets these to what a real server has.
+POSTGRES_SETTINGS=(-c fsync=off -c shared_buffers=256MB)
+MARIADB_SETTINGS=(--innodb-flush-log-at-trx-commit=2)
+
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -188,7 +192,7 @@ start_postgres() {
         admin=(env LC_ALL=C psql -X -q -t -A -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$port" -U postgres)
         launch postgres INT "$log" env LC_ALL=C "$bin/postgres" -D "$dir/data" -p "$port" \
             -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
-            -c fsync=off -c max_connections=300 -c shared_buffers=256MB
+            -c max_connections=300 "${POSTGRES_SETTINGS[@]}"
         POSTGRES_PID=$!
         until_ready "$POSTGRES_PID" "${admin[@]}" -d postgres -c 'SELECT 1' && break
         end_server "$POSTGRES_PID" INT QUIT
@@ -226,7 +230,7 @@ start_mariadb() {
         port=$(free_port)
         launch mysql TERM "$log" "$server" --no-defaults --datadir="$dir/data" --tmpdir="$dir/tmp" \
             --socket="$dir/socket" --pid-file="$dir/pid" --port="$port" --skip-networking=0 --bind-address=127.0.0.1 \
-            --innodb-flush-log-at-trx-commit=2 --max-connections=300 --character-set-server=utf8mb4
+            --max-connections=300 --character-set-server=utf8mb4 "${MARIADB_SETTINGS[@]}"
         MARIADB_PID=$!
         until_ready "$MARIADB_PID" "${admin[@]}" -e 'SELECT 1' && break
         end_server "$MARIADB_PID" TERM

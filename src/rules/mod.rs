@@ -9,6 +9,8 @@ pub(crate) mod failover;
 pub(crate) mod firing;
 pub(crate) mod import;
 pub(crate) mod invariants;
+#[cfg(feature = "test-util")]
+pub mod measured;
 pub(crate) mod misfire;
 pub(crate) mod new_calendar;
 pub(crate) mod outages;

@@ -177,6 +177,15 @@ pub trait Database: Send + Sync {
     /// Statements and commits so far.
     fn counts(&self) -> StatementCounts;
 
+    /// How many bytes the database has written into its log so far (PostgreSQL's WAL, whoever wrote them); none where it
+    /// cannot be asked.
+    ///
+    /// # Errors
+    /// What the database reports when it is asked.
+    fn log_position(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// What database this is, without secrets.
     fn describe(&self) -> String;
 }

@@ -208,20 +208,6 @@ fn a_command_that_fails_is_tried_again_by_its_policy_and_by_hand() {
 }
 
 #[test]
-fn the_bench_reports_its_figures_and_leaves_nothing() {
-    let place = Place::new();
-    let figures = place.json("bench --triggers 200 --threads 4 --nodes 2");
-    assert_eq!(figures["fires"], 200);
-    for key in ["seconds", "fires_per_second", "statements_per_fire", "commits_per_fire"] {
-        assert!(figures[key].as_f64().is_some_and(|value| value > 0.0), "{key} in {figures}");
-    }
-    for key in ["p50", "p99", "max"] {
-        assert!(figures["lateness_ms"][key].is_i64(), "{key} in {figures}");
-    }
-    assert_eq!(place.json("job list"), serde_json::json!([]));
-}
-
-#[test]
 fn a_node_loads_its_job_files_and_does_not_wait_for_jobs_if_its_shutdown_hook_says_so() {
     let place = Place::new();
     let plugins = "plugin.files.class = org.quartz.plugins.xml.XMLSchedulingDataProcessorPlugin\n\

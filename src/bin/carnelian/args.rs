@@ -129,7 +129,7 @@ pub enum Command {
     /// Runs a stand-alone node for jobs of type `command`, until SIGTERM or SIGINT
     Node,
     /// Measures this database with no-op jobs in a scratch scheduler name; cleans up
-    Bench(Bench),
+    Bench(crate::bench::Bench),
     /// Kills a whole cluster of scratch nodes, and checks what becomes of its work; exit code 1 if a check fails; cleans up
     Drill(crate::drill::Drill),
     /// Cron expressions: their next times, their meaning
@@ -282,28 +282,6 @@ pub struct Orphans {
     /// Deletes them, with their triggers; those that run stay
     #[arg(long)]
     pub delete: bool,
-}
-
-#[derive(Args)]
-pub struct Bench {
-    /// How many one-shot triggers are drained
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub triggers: u32,
-    /// How many nodes drain them, all in this process
-    #[arg(long, value_name = "K", default_value_t = 1)]
-    pub nodes: u32,
-    /// Worker threads of each node
-    #[arg(long, value_name = "T", default_value_t = 10)]
-    pub threads: u32,
-    /// Most triggers acquired in one transaction [default: as many as threads]
-    #[arg(long, value_name = "B")]
-    pub batch: Option<u32>,
-    /// Paced instead of drained: each trigger fires so many times more after its first
-    #[arg(long, value_name = "N")]
-    pub repeat: Option<u32>,
-    /// The time between two fires of a paced trigger
-    #[arg(long, value_name = "DUR", default_value = "1s", requires = "repeat", value_parser = value::duration)]
-    pub every: Duration,
 }
 
 #[derive(Subcommand)]

@@ -254,6 +254,17 @@ impl Database for SqlDatabase {
         }
     }
 
+    fn log_position(&self) -> Result<Option<u64>> {
+        if self.backend != Backend::Postgres {
+            return Ok(None);
+        }
+        let mut lease = self.connection("ask for the log")?;
+        let text = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint AS n";
+        let bytes = SqlSession::new(self, &mut lease, "ask for the log").count(text, &[]);
+        let bytes = bytes.inspect_err(|_| lease.break_off())?;
+        Ok(u64::try_from(bytes).ok())
+    }
+
     fn describe(&self) -> String {
         format!("{} (tables {}…)", self.backend.name(), self.options.table_prefix)
     }

@@ -1,0 +1,202 @@
+# shellcheck shell=bash
+# The rows of the table that benches/run prints. Sourced by it; a row that cannot be measured ends the run.
+
+# --- the machine ----------------------------------------------------------------------------------------------------
+
+describe() {
+    local cpu memory versions=()
+    cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
+    memory=$(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)
+    [ -z "$POSTGRES_PID" ] || versions+=("PostgreSQL $(pg -c 'SHOW server_version' | cut -d ' ' -f 1)")
+    [ -z "$MARIADB_PID" ] || versions+=("MariaDB $(maria -e 'SELECT VERSION()' | cut -d - -f 1)")
+    printf '%s, %s cores (%s), %s, Linux %s' "$(date -u +%F)" "$(nproc)" "${cpu:-unknown}" "$memory" "$(uname -r)"
+    printf ', %s' ${versions[@]+"${versions[@]}"} "history $HISTORY"
+    [ -z "${CARNELIAN_BENCH_REALTIME-}" ] || printf ', real-time class'
+    [ -z "$smoke" ] || printf ', SMOKE: figures mean nothing'
+    printf '.\n\n'
+}
+
+# --- ours -----------------------------------------------------------------------------------------------------------
+
+# `configure NAME URL [PROPERTY…]`: a properties file, and the tables.
+configure() {
+    local name=$1 url=$2 property
+    shift 2
+    {
+        printf 'org.quartz.scheduler.instanceName = bench\norg.quartz.jobStore.isClustered = true\n'
+        printf 'org.quartz.jobStore.dataSource = main\norg.quartz.dataSource.main.URL = %s\n' "$url"
+        printf 'org.quartz.dataSource.main.maxConnections = 12\n'
+        for property in "$@"; do printf '%s\n' "$property"; done
+    } >"$SERVERS_DIR/$name.properties"
+    "$BINARY" --config "$SERVERS_DIR/$name.properties" migrate >/dev/null || die "$name: the tables cannot be made"
+}
+
+# `ours NAME OPTION…`: runs the bench; its answer is in $SERVERS_DIR/answer.
+ours() {
+    local name=$1
+    shift
+    "$BINARY" --config "$SERVERS_DIR/$name.properties" bench --json --history "$HISTORY" "$@" \
+        >"$SERVERS_DIR/answer" || die "$name: carnelian bench $* failed"
+}
+
+# `answer FIELD` or `answer OBJECT FIELD`: a number of the last answer, which has a field a line.
+answer() {
+    local object= field=$1
+    [ $# = 1 ] || object=$1 field=$2
+    awk -v object="$object" -v field="$field" '
+        object != "" && index($0, "\"" object "\":") { inside = 1 }
+        inside && /}/ { inside = 0 }
+        (object == "" || inside) && match($0, "^ *\"" field "\": *[-0-9.e+]+") {
+            sub(/^[^:]*: */, ""); sub(/,$/, ""); print; found = 1; exit
+        }
+        END { if (!found) exit 1 }' "$SERVERS_DIR/answer" || die "the bench does not say $*: $(cat "$SERVERS_DIR/answer")"
+}
+
+number() { awk -v n="$1" 'BEGIN { printf "%.0f", n }'; }
+digits() { awk -v n="$1" -v d="$2" 'BEGIN { printf "%.*f", d, n }'; }
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b > 0) printf "%.2f", a / b; else print "-" }'; }
+line() { printf '| %s | %s | %s | %s |\n' "$@"; }
+
+DRAIN=(--threads 20)
+OWN_RATE=
+
+# Our figure for a small store on PostgreSQL, which other rows are compared with; measured once.
+own_rate() {
+    [ -z "$OWN_RATE" ] || return 0
+    pg_settle
+    ours postgres "${DRAIN[@]}" --triggers "$DRAINED"
+    OWN_RATE=$(answer fires_per_second)
+}
+
+# --- the rows -------------------------------------------------------------------------------------------------------
+
+row_drain() {
+    local floor small
+    own_rate
+    pg_floor "$DRAINED" "$FLOOR_BATCH" 1 && floor=$FLOOR_RATE
+    line "drain of $DRAINED one-shots, 1 node, 20 workers" "$(number "$OWN_RATE")/s" \
+        "floor, batches of $FLOOR_BATCH, 1 client: $(number "$floor")/s" "$(ratio "$OWN_RATE" "$floor")"
+    pg_floor "$DRAINED" 20 1 && small=$FLOOR_RATE
+    line "the same" "" "floor, batches of 20, 1 client: $(number "$small")/s" "$(ratio "$OWN_RATE" "$small")"
+    pg_floor "$DRAINED" "$FLOOR_BATCH" 4 && floor=$FLOOR_RATE
+    line "the same" "" "floor, batches of $FLOOR_BATCH, 4 clients: $(number "$floor")/s" "$(ratio "$OWN_RATE" "$floor")"
+    line "statements, commits, WAL bytes of a fire" \
+        "$(digits "$(answer statements_per_fire)" 3), $(digits "$(answer commits_per_fire)" 4), $(number "$(answer wal_bytes_per_fire)")" \
+        "WAL of the floor: $(number "$FLOOR_WAL")" "$(ratio "$(answer wal_bytes_per_fire)" "$FLOOR_WAL")"
+}
+
+row_stored() {
+    local rate
+    own_rate
+    pg_settle
+    ours postgres "${DRAIN[@]}" --triggers "$DRAINED" --stored "$STORED"
+    rate=$(answer fires_per_second)
+    line "drain of $DRAINED with $STORED future triggers stored" "$(number "$rate")/s" "none stored: $(number "$OWN_RATE")/s" \
+        "$(ratio "$rate" "$OWN_RATE")"
+}
+
+row_backlog() {
+    local backlog rate
+    own_rate
+    for backlog in "${BACKLOGS[@]}"; do
+        pg_settle
+        ours postgres "${DRAIN[@]}" --triggers "$backlog"
+        rate=$(answer fires_per_second)
+        line "backlog of $backlog due at once" "$(number "$rate")/s" "$DRAINED due: $(number "$OWN_RATE")/s" \
+            "$(ratio "$rate" "$OWN_RATE")"
+    done
+}
+
+row_nodes() {
+    local nodes rate least
+    own_rate
+    for nodes in 2 4; do
+        pg_settle
+        ours postgres "${DRAIN[@]}" --triggers "$DRAINED" --nodes "$nodes"
+        rate=$(answer fires_per_second)
+        least=$(awk -v all="$DRAINED" -v nodes="$nodes" '
+            /"nodes": \[/ { inside = 1 } inside && /"fires":/ { gsub(/[^0-9]/, ""); if (least == "" || $0 + 0 < least) least = $0 + 0 }
+            END { printf "%.2f", least * nodes / all }' "$SERVERS_DIR/answer")
+        line "$nodes nodes; the least that a node got of its share: $least" "$(number "$rate")/s" \
+            "1 node: $(number "$OWN_RATE")/s" "$(ratio "$rate" "$OWN_RATE")"
+    done
+}
+
+row_flush() {
+    local rate
+    own_rate
+    pg -c "ALTER SYSTEM SET commit_delay = 1000" -c "ALTER SYSTEM SET commit_siblings = 0" -c "SELECT pg_reload_conf()" >/dev/null
+    pg_settle
+    ours postgres "${DRAIN[@]}" --triggers "$DRAINED"
+    rate=$(answer fires_per_second)
+    pg -c "ALTER SYSTEM RESET commit_delay" -c "ALTER SYSTEM RESET commit_siblings" -c "SELECT pg_reload_conf()" >/dev/null
+    line "drain of $DRAINED, each flush 1 ms longer" "$(number "$rate")/s" "flush as it is: $(number "$OWN_RATE")/s" \
+        "$(ratio "$rate" "$OWN_RATE")"
+}
+
+row_paced() {
+    local times paced
+    for times in 1 5; do
+        paced=$((PACED * times))
+        pg_settle
+        ours postgres "${DRAIN[@]}" --triggers "$paced" --repeat $((PACES - 1)) --every 1s
+        line "$paced triggers, each every second for $PACES s: $(answer fires) fires, none missing" \
+            "lateness p50 $(answer lateness_ms p50) ms, p99 $(answer lateness_ms p99) ms, max $(answer lateness_ms max) ms" "" ""
+    done
+}
+
+row_latency() {
+    local where name
+    pg_settle
+    ours postgres --latency --triggers "$SAMPLES"
+    for where in same_node_ms other_node_ms; do
+        name='the node that stored it'
+        [ $where = same_node_ms ] || name='another node'
+        line "schedule to start, by $name" \
+            "p50 $(digits "$(answer $where p50)" 1) ms, p99 $(digits "$(answer $where p99)" 1) ms, max $(digits "$(answer $where max)" 1) ms" \
+            "the call alone: p50 $(digits "$(answer $where call_p50)" 1) ms" ""
+    done
+}
+
+row_scheduling() {
+    local one
+    pg_settle
+    ours postgres --schedule --triggers "$CALLS" --threads 8
+    one=$(answer one_thread per_second)
+    line "scheduling calls, a trigger of a stored job, 1 thread" "$(number "$one")/s" "" ""
+    line "the same, 8 threads" "$(number "$(answer threads per_second)")/s" "1 thread: $(number "$one")/s" \
+        "$(ratio "$(answer threads per_second)" "$one")"
+    line "a job and its trigger, 1 thread" "$(number "$(answer job_and_trigger per_second)")/s" "" ""
+    line "10,000 triggers a call" "$(number "$(answer bulk per_second)") triggers/s" "" ""
+}
+
+row_mariadb() {
+    local rate
+    ours mariadb "${DRAIN[@]}" --triggers "$DRAINED"
+    rate=$(answer fires_per_second)
+    maria_floor "$DRAINED" "$FLOOR_BATCH"
+    line "MariaDB: drain of $DRAINED one-shots, 1 node, 20 workers" "$(number "$rate")/s" \
+        "floor, batches of $FLOOR_BATCH, 1 client: $(number "$FLOOR_RATE")/s" "$(ratio "$rate" "$FLOOR_RATE")"
+}
+
+row_sqlite() {
+    local mode properties
+    for mode in full normal; do
+        properties=()
+        [ $mode = full ] || properties=("carnelian.dataSource.synchronous = $mode")
+        # In a part of its own: a version without the setting has no such row, and says why.
+        (FAILED= configure "sqlite-$mode" "sqlite:$SERVERS_DIR/$mode.db" ${properties[@]+"${properties[@]}"}) || {
+            [ $mode = normal ] || die "no tables in SQLite"
+            line "SQLite file, synchronous $mode" "this version has no such setting" "" ""
+            continue
+        }
+        ours "sqlite-$mode" "${DRAIN[@]}" --triggers "$FEW"
+        line "SQLite file, synchronous $mode: drain of $FEW one-shots" "$(number "$(answer fires_per_second)")/s" "" ""
+    done
+}
+
+row_memory() {
+    printf 'org.quartz.jobStore.class = RAMJobStore\n' >"$SERVERS_DIR/memory.properties"
+    ours memory "${DRAIN[@]}" --triggers "$IN_MEMORY"
+    line "store in memory: drain of $IN_MEMORY one-shots, 20 workers" "$(number "$(answer fires_per_second)")/s" "" ""
+}

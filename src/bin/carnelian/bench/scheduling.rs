@@ -1,0 +1,145 @@
+//! Scheduling calls a second: a trigger a call, on one thread and on several, and many in one call.
+
+use super::scratch::{BULK, GROUP, Scratch, TYPE, trigger};
+use super::spread::per_second;
+use super::{Bench, Figures};
+use crate::failure::{Failure, Outcome};
+use crate::output::fields;
+use carnelian::store::StatementCounts;
+use carnelian::{JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule};
+use serde_json::json;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Calls before the first that is measured: connections are made, statements prepared.
+const WARM_UP: u32 = 100;
+const DAY_MS: i64 = 24 * 3_600_000;
+
+/// One node's calls; it is not started, and nothing is due.
+struct Calls<'a> {
+    scratch: &'a Scratch,
+    node: Scheduler,
+    job: JobKey,
+    due_ms: i64,
+}
+
+/// What a way of calling came to.
+struct Rate {
+    per_second: f64,
+    statements: f64,
+    commits: f64,
+}
+
+pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
+    let nothing = |_: &mut JobContext| Ok(());
+    let (calls, threads) = (options.triggers(), options.threads.max(1));
+    let job = scratch.job("scheduled")?;
+    scratch.store.add_job(&job, false)?;
+    let due_ms = scratch.store.now_ms()? + DAY_MS;
+    let caller = Calls { scratch, node: scratch.node("bench-1", nothing)?, job: job.key().clone(), due_ms };
+
+    caller.rate("warm", WARM_UP, threads, |name| caller.trigger(name))?;
+    let one = caller.rate("one", calls, 1, |name| caller.trigger(name))?;
+    let many = caller.rate("many", calls, threads, |name| caller.trigger(name))?;
+    let with_job = caller.rate("pair", calls, 1, |name| caller.job_and_trigger(name))?;
+    let bulk = caller.bulk(calls)?;
+    caller.node.shutdown(true);
+
+    let lines = [
+        ("one_thread", "a trigger a call, 1 thread", &one),
+        ("threads", "a trigger a call, all threads", &many),
+        ("job_and_trigger", "a job and a trigger a call, 1 thread", &with_job),
+        ("bulk", "many triggers a call, by the trigger", &bulk),
+    ];
+    let mut json =
+        json!({"calls": calls, "thread_count": threads, "bulk_size": BULK.min(calls), "stored_beside": options.stored});
+    for (name, _, rate) in lines {
+        let rates = json!({
+            "per_second": rate.per_second,
+            "statements_per_trigger": rate.statements,
+            "commits_per_trigger": rate.commits,
+        });
+        if let Some(fields) = json.as_object_mut() {
+            fields.insert(name.to_owned(), rates);
+        }
+    }
+    let mut text = fields(&[("calls", Some(calls.to_string())), ("threads", Some(threads.to_string()))]);
+    text.push_str(&fields(&lines.map(|(_, name, rate)| {
+        let Rate { per_second, statements, commits } = rate;
+        (name, Some(format!("{per_second:.0} a second, {statements:.3} statements, {commits:.4} commits")))
+    })));
+    Ok(Figures { json, text })
+}
+
+impl Calls<'_> {
+    fn counts(&self) -> StatementCounts {
+        self.node.store().database().counts()
+    }
+
+    fn since(&self, begun: Duration, before: StatementCounts, triggers: u32) -> Rate {
+        let (ended, after) = (self.scratch.now(), self.counts());
+        let per_trigger = |count: u64| count as f64 / f64::from(triggers.max(1));
+        Rate {
+            per_second: per_second(triggers as usize, ended.saturating_sub(begun)),
+            statements: per_trigger(after.statements - before.statements),
+            commits: per_trigger(after.commits - before.commits),
+        }
+    }
+
+    /// A trigger of the job that is stored.
+    fn trigger(&self, name: &str) -> Outcome {
+        let trigger = trigger(name, &self.job, Some(self.due_ms), SimpleSchedule::once())?;
+        self.node.schedule_trigger(trigger)?;
+        Ok(())
+    }
+
+    /// A job of its own, which goes with its trigger.
+    fn job_and_trigger(&self, name: &str) -> Outcome {
+        let job = JobDetail::builder(JobKey::new(GROUP, name), TYPE).build()?;
+        let trigger = trigger(name, job.key(), Some(self.due_ms), SimpleSchedule::once())?;
+        self.node.schedule_job(job, trigger)?;
+        Ok(())
+    }
+
+    /// So many calls, each of which takes the next number, on so many threads.
+    fn rate(&self, name: &str, calls: u32, threads: u32, call: impl Fn(&str) -> Outcome + Sync) -> Outcome<Rate> {
+        let next = AtomicU32::new(0);
+        let work = || -> Outcome {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= calls {
+                    return Ok(());
+                }
+                self.scratch.check_interrupted()?;
+                call(&format!("{name}-{number}"))?;
+            }
+        };
+        let (before, begun) = (self.counts(), self.scratch.now());
+        if threads == 1 {
+            work()?;
+        } else {
+            std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+                threads.into_iter().try_for_each(|thread| {
+                    thread.join().map_err(|_| Failure::Refused("a thread that made calls has panicked".to_owned()))?
+                })
+            })?;
+        }
+        Ok(self.since(begun, before, calls))
+    }
+
+    /// So many triggers, a bulk in each call.
+    fn bulk(&self, triggers: u32) -> Outcome<Rate> {
+        let size = BULK.min(triggers);
+        let bulks = triggers / size;
+        let (before, begun) = (self.counts(), self.scratch.now());
+        for bulk in 0..bulks {
+            self.scratch.check_interrupted()?;
+            let job = self.scratch.job(&format!("bulk-{bulk}"))?;
+            let one = |number| trigger(&format!("bulk-{number}"), job.key(), Some(self.due_ms), SimpleSchedule::once());
+            let triggers = (bulk * size..(bulk + 1) * size).map(one).collect::<Outcome<Vec<_>>>()?;
+            self.node.schedule_jobs(vec![(job, triggers)], false)?;
+        }
+        Ok(self.since(begun, before, bulks * size))
+    }
+}
