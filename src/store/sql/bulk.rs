@@ -225,6 +225,11 @@ impl SqlSession<'_, '_> {
         rows: &[Vec<Value>],
         tail: &str,
     ) -> Result<Vec<R>> {
+        if self.backend() == Backend::Postgres && keys.len() > 1 && !rows.is_empty() {
+            let mut values = transpose(rows, keys.len());
+            values.extend(before.iter().cloned());
+            return self.load(&one_by_one(head, keys, tail), &values);
+        }
         let mut found = Vec::new();
         for (condition, values) in self.conditions(keys, rows) {
             let values: Vec<_> = before.iter().cloned().chain(values).collect();
@@ -273,6 +278,23 @@ pub(super) fn by_primary_key(table: &str, tests: &[&&str], width: usize, guard: 
         "unnest({marks}) AS v({}) CROSS JOIN LATERAL (SELECT k.ctid FROM {{p}}{table} k \
          WHERE k.sched_name = ?{tests}{guard} OFFSET 0) AS k WHERE t.ctid = k.ctid",
         names.join(", ")
+    )
+}
+
+/// A query that ends where the condition on its keys belongs, asked for each key of a batch in turn; its values come
+/// after the columns of the keys.
+///
+/// As in [`by_primary_key`] PostgreSQL must not choose: a plan made while the tables were small stays in use until the
+/// next ANALYZE, and joined the whole scheduler with every batch. A key that is given twice is asked once.
+fn one_by_one(head: &str, keys: &[&str], tail: &str) -> String {
+    let marks = vec!["?"; keys.len()].join(", ");
+    let names: Vec<_> = (0..keys.len()).map(|i| format!("c{i}")).collect();
+    let tests: Vec<_> = keys.iter().enumerate().map(|(i, key)| format!("{key} = asked.c{i}")).collect();
+    format!(
+        "SELECT found.* FROM (SELECT DISTINCT * FROM unnest({marks})) AS asked({}) \
+         CROSS JOIN LATERAL ({head} {}{tail} OFFSET 0) AS found",
+        names.join(", "),
+        tests.join(" AND ")
     )
 }
 

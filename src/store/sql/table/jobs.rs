@@ -135,8 +135,7 @@ impl SqlSession<'_, '_> {
 
     /// Deletes jobs that side tables have nothing for.
     fn delete_bare_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
-        let head = "DELETE FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
-        self.execute_for_keys(head, &[self.name()], &JOB_KEY, &job_keys(keys), "")
+        self.delete_rows("JOB_DETAILS", &JOB_KEY, &job_keys(keys), "")
     }
 }
 
