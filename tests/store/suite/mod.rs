@@ -47,4 +47,5 @@ mod retry;
 mod scheduling;
 mod states;
 mod strategies;
+mod together;
 mod work;
