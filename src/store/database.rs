@@ -13,6 +13,7 @@ mod nodes;
 mod outages;
 mod parts;
 mod placement;
+mod plain;
 mod types;
 mod work;
 
@@ -25,6 +26,7 @@ pub use nodes::NodeRows;
 pub use outages::OutageRows;
 pub use parts::PartRows;
 pub use placement::PlacementRows;
+pub use plain::PlainRows;
 pub use types::{OrphanRows, TypeRows, VersionRows};
 pub use work::WorkRows;
 
@@ -207,6 +209,7 @@ pub trait Session:
     + ContinuationRows
     + PlacementRows
     + PartRows
+    + PlainRows
     + DefinitionRows
     + ClusterRows
     + NodeRows

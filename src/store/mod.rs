@@ -31,8 +31,8 @@ pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
     Begin, CalendarRows, ChangeRows, ClusterRows, ContinuationRows, Database, DefinitionRows, Ear, ExecutionRows,
     FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, MonitorRows, NodeRows,
-    OrphanRows, OutageRows, Owner, PlacementRows, Session, StatementCounts, TriggerRows, TypeRows, VersionRows,
-    WorkRows,
+    OrphanRows, OutageRows, Owner, PlacementRows, PlainRows, Session, StatementCounts, TriggerRows, TypeRows,
+    VersionRows, WorkRows,
 };
 pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
@@ -166,6 +166,8 @@ pub struct JobStore {
     meters: Arc<meters::StoreMeters>,
     /// What is known of where work may run, by the node that this is the store of.
     placed: Arc<parking_lot::RwLock<placement::Placed>>,
+    /// Where threads meet that schedule at the same time.
+    together: Arc<definitions::Together>,
 }
 
 impl JobStore {
@@ -183,6 +185,7 @@ impl JobStore {
             known: Arc::default(),
             meters: Arc::default(),
             placed: Arc::default(),
+            together: Arc::default(),
         }
     }
 

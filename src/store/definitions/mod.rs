@@ -11,11 +11,13 @@ mod requests;
 mod scheduling;
 mod standing;
 mod survey;
+mod together;
 
 pub use backfill::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire};
 pub use import::Imported;
 pub use in_code::{DefinitionReport, OrphanedDefinitions};
 pub use requests::{Request, Taken};
+pub(in crate::store) use together::Together;
 
 use crate::key::{JobKey, TriggerKey};
 

@@ -100,22 +100,39 @@ impl JobStore {
     /// [`Error::NotFound`] if the job or the calendar is not stored; [`Error::Refused`] if the job's type is deprecated on
     /// this node; else as [`JobStore::schedule`].
     pub fn add_trigger(&self, trigger: Trigger, replace: bool) -> Result<Trigger> {
-        self.put_one_trigger(trigger, replace, false)
+        trigger.check()?;
+        if replace {
+            return self.write("schedule a trigger", |s| self.put_one_trigger(s, &trigger, true, false));
+        }
+        self.put_together(trigger, false)
     }
 
-    fn put_one_trigger(&self, trigger: Trigger, replace: bool, even_if_deprecated: bool) -> Result<Trigger> {
-        trigger.check()?;
-        self.write("schedule a trigger", |s| {
-            if !even_if_deprecated && let Some(job) = s.job(&trigger.job_key)? {
-                self.check_not_deprecated(&format!("trigger `{}` of job `{}`", trigger.key, job.key), &job.job_type)?;
-            }
-            if let Some(name) = &trigger.calendar_name
-                && s.calendars(std::slice::from_ref(name))?.is_empty()
-            {
-                return Err(no_calendar(name));
-            }
-            self.put_trigger(s, trigger.clone(), replace)
-        })
+    /// Stores a trigger that must be new.
+    pub(super) fn put_new_trigger(
+        &self,
+        s: &mut dyn Session,
+        trigger: &Trigger,
+        even_if_deprecated: bool,
+    ) -> Result<Trigger> {
+        self.put_one_trigger(s, trigger, false, even_if_deprecated)
+    }
+
+    fn put_one_trigger(
+        &self,
+        s: &mut dyn Session,
+        trigger: &Trigger,
+        replace: bool,
+        even_if_deprecated: bool,
+    ) -> Result<Trigger> {
+        if !even_if_deprecated && let Some(job) = s.job(&trigger.job_key)? {
+            self.check_not_deprecated(&format!("trigger `{}` of job `{}`", trigger.key, job.key), &job.job_type)?;
+        }
+        if let Some(name) = &trigger.calendar_name
+            && s.calendars(std::slice::from_ref(name))?.is_empty()
+        {
+            return Err(no_calendar(name));
+        }
+        self.put_trigger(s, trigger.clone(), replace)
     }
 
     /// Puts `trigger` in the place of the trigger `key`, which may have another name. As in Quartz it is for the job of
@@ -172,7 +189,7 @@ impl JobStore {
         let key = TriggerKey::named(format!("MT_{}", random_hex()?));
         let trigger = Trigger::builder(key, job.clone()).data_map(data).build()?;
         // It runs what is stored.
-        self.put_one_trigger(trigger, false, true).map(|t| t.key)
+        self.put_together(trigger, true).map(|t| t.key)
     }
 
     /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as usual.

@@ -60,7 +60,7 @@ impl Reader {
 impl JobStore {
     /// The same store for a node of its own, which has not said yet what it can run and counts for itself.
     pub(crate) fn of_node(self) -> Self {
-        Self { known: Arc::default(), meters: Arc::default(), placed: Arc::default(), ..self }
+        Self { known: Arc::default(), meters: Arc::default(), placed: Arc::default(), together: Arc::default(), ..self }
     }
 
     /// Says what the node of this store can run: its next check-in publishes it.
@@ -186,6 +186,11 @@ impl JobStore {
     }
 
     /// Refuses a type that is deprecated here.
+    /// Whether any type of this node is deprecated.
+    pub(in crate::store) fn knows_deprecated_types(&self) -> bool {
+        self.known.read().types.values().any(|info| info.deprecated.is_some())
+    }
+
     pub(in crate::store) fn check_not_deprecated(&self, what: &str, job_type: &str) -> Result<()> {
         let known = self.known.read();
         let Some(instead) = known.types.get(job_type).and_then(|info| info.deprecated.as_deref()) else {

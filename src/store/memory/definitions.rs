@@ -4,7 +4,7 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::job::{JobFilter, JobMarks};
 use crate::key::{JobKey, TriggerKey};
-use crate::store::database::{FiredRows, JobRows, TriggerRows};
+use crate::store::database::{FiredRows, JobRows, PlainRows, TriggerRows};
 use crate::store::row::{
     Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, PolicyRow, ScheduleRow, Selection,
     TriggerRow, TypeVersions,
@@ -161,6 +161,8 @@ impl MemorySession<'_> {
         rows
     }
 }
+
+impl PlainRows for MemorySession<'_> {}
 
 impl TriggerRows for MemorySession<'_> {
     fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {

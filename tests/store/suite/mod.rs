@@ -47,5 +47,6 @@ mod retry;
 mod scheduling;
 mod states;
 mod strategies;
+mod together;
 mod turns;
 mod work;

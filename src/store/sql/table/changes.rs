@@ -79,19 +79,31 @@ impl SqlSession<'_, '_> {
     }
 }
 
+impl News {
+    /// The column of its counter, and what PostgreSQL's listeners are told.
+    pub(super) fn column(self) -> &'static str {
+        match self {
+            News::Change => "changes",
+            News::Cancel => "cancels",
+        }
+    }
+
+    /// Moves its counter on; ends with a condition.
+    pub(super) fn bump(self) -> String {
+        let column = self.column();
+        format!(
+            "UPDATE {{p}}CN_CHANGES SET {column} = CASE WHEN {column} >= {LAST_COUNT} THEN 1 ELSE {column} + 1 END \
+             WHERE sched_name = ?"
+        )
+    }
+}
+
 impl ChangeRows for SqlSession<'_, '_> {
     fn announce(&mut self, news: News) -> Result<()> {
         if !self.is_first_announcement(news) {
             return Ok(());
         }
-        let column = match news {
-            News::Change => "changes",
-            News::Cancel => "cancels",
-        };
-        let bump = format!(
-            "UPDATE {{p}}CN_CHANGES SET {column} = CASE WHEN {column} >= {LAST_COUNT} THEN 1 ELSE {column} + 1 END \
-             WHERE sched_name = ?"
-        );
+        let (column, bump) = (news.column(), news.bump());
         if self.backend() != Backend::Postgres {
             return self.execute(&bump, &[self.name()]).map(drop);
         }

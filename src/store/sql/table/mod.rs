@@ -28,6 +28,7 @@ mod outages;
 mod parts;
 mod paused;
 mod placement;
+mod plain;
 mod policies;
 mod recurrences;
 mod schedules;

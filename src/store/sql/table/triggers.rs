@@ -68,6 +68,47 @@ fn page_size(limit: usize) -> usize {
     SIZES.into_iter().find(|size| *size >= limit).unwrap_or_else(|| limit.next_multiple_of(1000))
 }
 
+/// The columns of `TRIGGERS`.
+pub(super) const TRIGGER_COLUMNS: [&str; 15] = [
+    "trigger_name",
+    "trigger_group",
+    "job_name",
+    "job_group",
+    "description",
+    "next_fire_time",
+    "prev_fire_time",
+    "priority",
+    "trigger_state",
+    "trigger_type",
+    "start_time",
+    "end_time",
+    "calendar_name",
+    "misfire_instr",
+    "job_data",
+];
+
+/// The values of these columns for a trigger.
+pub(super) fn trigger_values(t: &TriggerRow) -> Vec<Value> {
+    let (trigger_type, misfire) = type_and_misfire(t);
+    vec![
+        t.key.name().into(),
+        t.key.group().into(),
+        t.job.name().into(),
+        t.job.group().into(),
+        t.description.as_deref().into(),
+        t.next_ms.unwrap_or(NO_TIME).into(),
+        t.previous_ms.unwrap_or(NO_TIME).into(),
+        i64::from(t.priority).into(),
+        (&t.state).into(),
+        trigger_type.into(),
+        t.start_ms.into(),
+        t.end_ms.unwrap_or(0).into(),
+        t.calendar.as_deref().into(),
+        misfire.into(),
+        t.data.as_ref().into(),
+    ]
+}
+
 pub(super) const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 
 impl SqlSession<'_, '_> {
@@ -173,45 +214,7 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()> {
         self.assert_trigger_access();
-        let columns = [
-            "trigger_name",
-            "trigger_group",
-            "job_name",
-            "job_group",
-            "description",
-            "next_fire_time",
-            "prev_fire_time",
-            "priority",
-            "trigger_state",
-            "trigger_type",
-            "start_time",
-            "end_time",
-            "calendar_name",
-            "misfire_instr",
-            "job_data",
-        ];
-        let row = |t: &TriggerRow| {
-            let (trigger_type, misfire) = type_and_misfire(t);
-            vec![
-                t.key.name().into(),
-                t.key.group().into(),
-                t.job.name().into(),
-                t.job.group().into(),
-                t.description.as_deref().into(),
-                t.next_ms.unwrap_or(NO_TIME).into(),
-                t.previous_ms.unwrap_or(NO_TIME).into(),
-                i64::from(t.priority).into(),
-                (&t.state).into(),
-                trigger_type.into(),
-                t.start_ms.into(),
-                t.end_ms.unwrap_or(0).into(),
-                t.calendar.as_deref().into(),
-                misfire.into(),
-                t.data.as_ref().into(),
-            ]
-        };
-        self.insert_rows("TRIGGERS", &columns, &triggers.iter().map(row).collect::<Vec<_>>())?;
-
+        self.insert_rows("TRIGGERS", &TRIGGER_COLUMNS, &triggers.iter().map(trigger_values).collect::<Vec<_>>())?;
         self.insert_schedules(triggers)?;
         self.insert_options(triggers)?;
         self.insert_recurrences(triggers)
