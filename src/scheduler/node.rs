@@ -83,6 +83,8 @@ pub(crate) struct Node {
     pub(crate) reserved: AtomicUsize,
     /// Ended fires not recorded yet.
     pub(crate) unrecorded: Unrecorded,
+    /// How many ended fires on their way to the completer are worth telling it of.
+    pub(crate) awaited_ends: AtomicUsize,
     /// There may be rows of this incarnation that nothing in memory stands for: an answer of the store was lost, or a
     /// worker ended without a completion.
     pub(crate) uncertain: AtomicBool,
@@ -196,6 +198,7 @@ impl Node {
             stop_step: Mutex::default(),
             reserved: AtomicUsize::new(0),
             unrecorded: Unrecorded::default(),
+            awaited_ends: AtomicUsize::new(1),
             uncertain: AtomicBool::new(false),
             recorded: Signal::default(),
             quarantine: super::quarantine::Quarantine::default(),

@@ -92,7 +92,9 @@ impl RunShell {
         if let Err(refused) = self.completions.send(ended) {
             log::completion_abandoned(&refused.into_inner().completion.fire_id);
         }
-        node.completer.signal.raise();
+        if self.completions.len() >= node.awaited_ends.load(Ordering::SeqCst) {
+            node.completer.signal.raise();
+        }
     }
 
     /// Waits while the node suspects itself; then the fire is its own, or it is lost.
@@ -183,7 +185,7 @@ impl RunShell {
             failed,
             ..ctx.completion(end.instruction)
         };
-        Ended { owner: handle.owner.clone(), completion }
+        Ended { owner: Arc::clone(&handle.owner), completion }
     }
 }
 
