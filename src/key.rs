@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// The group of a key that was given none.
 pub const DEFAULT_GROUP: &str = "DEFAULT";
@@ -47,10 +48,12 @@ macro_rules! key {
         /// # Ok::<(), carnelian::Error>(())
         /// ```
         #[doc(alias = $alias)]
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, PartialEq, Eq, Hash)]
         pub struct $name {
-            group: String,
-            name: String,
+            /// The group, and right after it the name: a fire copies its keys often, which is to cost no memory.
+            text: Arc<str>,
+            /// Where the name begins, in bytes.
+            split: usize,
         }
 
         impl $name {
@@ -58,7 +61,10 @@ macro_rules! key {
             ///
             /// Whether the names can be stored is checked when the key is used.
             pub fn new(group: impl Into<String>, name: impl Into<String>) -> Self {
-                Self { group: group.into(), name: name.into() }
+                let mut text: String = group.into();
+                let split = text.len();
+                text.push_str(&name.into());
+                Self { text: text.into(), split }
             }
 
             /// A key in the group `DEFAULT`.
@@ -79,12 +85,12 @@ macro_rules! key {
 
             /// The group.
             pub fn group(&self) -> &str {
-                &self.group
+                self.text.get(..self.split).unwrap_or_default()
             }
 
             /// The name within the group.
             pub fn name(&self) -> &str {
-                &self.name
+                self.text.get(self.split..).unwrap_or_default()
             }
 
             /// Checks that both parts can be stored on every database.
@@ -92,18 +98,23 @@ macro_rules! key {
             /// # Errors
             /// [`Error::Invalid`] if a part is empty, longer than [`MAX_NAME_CHARS`], or has control characters.
             pub fn check(&self) -> Result<()> {
-                check_name(concat!($what, " group"), &self.group)?;
-                check_name(concat!($what, " name"), &self.name)
+                check_name(concat!($what, " group"), self.group())?;
+                check_name(concat!($what, " name"), self.name())
             }
         }
 
         impl Ord for $name {
             fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-                let rank = |k: &Self| k.group != DEFAULT_GROUP;
-                rank(self)
-                    .cmp(&rank(other))
-                    .then_with(|| self.group.cmp(&other.group))
-                    .then_with(|| self.name.cmp(&other.name))
+                if Arc::ptr_eq(&self.text, &other.text) && self.split == other.split {
+                    return std::cmp::Ordering::Equal;
+                }
+                let by_group = match (self.group(), other.group()) {
+                    (a, b) if a == b => std::cmp::Ordering::Equal,
+                    (DEFAULT_GROUP, _) => std::cmp::Ordering::Less,
+                    (_, DEFAULT_GROUP) => std::cmp::Ordering::Greater,
+                    (a, b) => a.cmp(b),
+                };
+                by_group.then_with(|| self.name().cmp(other.name()))
             }
         }
 
@@ -113,9 +124,15 @@ macro_rules! key {
             }
         }
 
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).field("group", &self.group()).field("name", &self.name()).finish()
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}.{}", self.group, self.name)
+                write!(f, "{}.{}", self.group(), self.name())
             }
         }
 

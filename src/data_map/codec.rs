@@ -3,6 +3,7 @@
 use super::{JobDataMap, java, properties};
 use crate::error::{Error, Result};
 use crate::java::{MAX_STREAM_BYTES, is_stream};
+use std::sync::OnceLock;
 
 /// The most that MySQL's `BLOB` holds. Other databases take more, but a scheduler must be able to move.
 pub(crate) const MAX_STORED_BYTES: usize = 65_535;
@@ -48,9 +49,17 @@ impl DataFormat {
                 Err("it is a Java object stream: useProperties was not set when this was stored".to_owned())
             }
             (Self::Properties, Some(bytes)) => properties::decode(bytes),
+            (Self::Java, Some(bytes)) if bytes == empty_stream() => Ok(JobDataMap::new()),
             (Self::Java, Some(bytes)) => java::decode(bytes),
         }
     }
+}
+
+/// What is stored of a job without data: most are, and each of their fires reads it.
+fn empty_stream() -> &'static [u8] {
+    static STREAM: OnceLock<Vec<u8>> = OnceLock::new();
+    // No stream at all is equal to one that cannot be written: it is then read as any other.
+    STREAM.get_or_init(|| java::encode(&JobDataMap::new()).unwrap_or_default())
 }
 
 /// The stored forms, for programs that move data between Quartz and Carnelian.

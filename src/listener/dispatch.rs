@@ -58,6 +58,9 @@ impl Listeners {
 
     /// Tells every scheduler listener.
     pub(crate) fn scheduler(&self, event: &'static str, tell: impl Fn(&dyn SchedulerListener)) {
+        if self.scheduler.is_empty() {
+            return;
+        }
         for entry in self.scheduler.now().iter() {
             let outcome = guarded(|| tell(&*entry.listener));
             // The one listener that cannot be told through `scheduler_error` is the one that just failed there.
@@ -74,6 +77,9 @@ impl Listeners {
     }
 
     fn each_job(&self, fire: &FireEvent<'_>, event: &'static str, mut tell: impl FnMut(&dyn JobListener)) {
+        if self.job.is_empty() {
+            return;
+        }
         let key = fire.job().key();
         for entry in self.job.now().iter().filter(|entry| entry.matcher.matches(key.group(), key.name())) {
             if let Err(panic) = guarded(|| tell(&*entry.listener)) {
@@ -83,6 +89,9 @@ impl Listeners {
     }
 
     fn each_trigger(&self, key: &TriggerKey, event: &'static str, mut tell: impl FnMut(&dyn TriggerListener)) {
+        if self.trigger.is_empty() {
+            return;
+        }
         for entry in self.trigger.now().iter().filter(|entry| entry.matcher.matches(key.group(), key.name())) {
             if let Err(panic) = guarded(|| tell(&*entry.listener)) {
                 self.failed("trigger", &entry.name, event, &panic);

@@ -4,6 +4,7 @@ use super::guarded;
 use crate::matcher::KeyMatcher;
 use parking_lot::RwLock;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A listener and whose events it hears.
 pub(crate) struct Entry<L: ?Sized> {
@@ -17,11 +18,13 @@ pub(crate) struct Entry<L: ?Sized> {
 /// Who is told sees the list as it was: a listener may add and remove listeners.
 pub(crate) struct Roll<L: ?Sized> {
     entries: RwLock<Arc<Vec<Entry<L>>>>,
+    /// How many there are: most schedulers have none, and look no further.
+    count: AtomicUsize,
 }
 
 impl<L: ?Sized> Default for Roll<L> {
     fn default() -> Self {
-        Self { entries: RwLock::default() }
+        Self { entries: RwLock::default(), count: AtomicUsize::new(0) }
     }
 }
 
@@ -32,6 +35,11 @@ impl<L: ?Sized> Clone for Entry<L> {
 }
 
 impl<L: ?Sized> Roll<L> {
+    /// Whether nobody listens.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::SeqCst) == 0
+    }
+
     /// Who is there now.
     pub(crate) fn now(&self) -> Arc<Vec<Entry<L>>> {
         Arc::clone(&self.entries.read())
@@ -81,6 +89,7 @@ impl<L: ?Sized> Roll<L> {
         let mut entries = self.entries.write();
         let mut next = Vec::clone(&entries);
         let answer = change(&mut next);
+        self.count.store(next.len(), Ordering::SeqCst);
         *entries = Arc::new(next);
         answer
     }

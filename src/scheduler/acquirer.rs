@@ -103,6 +103,7 @@ impl Acquirer {
         if self.is_in_doubt {
             self.end_turns();
         }
+        self.pool.await_free(1);
         self.forget_if_lost();
         self.hand_over();
         let Some(owner) = self.node.standing.owner_for_new_work() else {
@@ -161,6 +162,8 @@ impl Acquirer {
             self.lingering = None;
             return None;
         }
+        let enough = if is_half { wanted } else { wanted.div_ceil(2) };
+        self.pool.await_free(enough + self.reserved.len() + self.handover.len());
         Some(until)
     }
 
@@ -393,12 +396,13 @@ impl Acquirer {
         }
         let was_idle = self.node.standing.running() == 0;
         let monitor = self.node.settings.plugins.interrupt_monitor.as_ref();
+        let owner = Arc::new(owner.clone());
         for mut bundle in bundles {
             let late_ms = u64::try_from(bundle.fired_ms.saturating_sub(bundle.scheduled_ms)).unwrap_or(0);
             self.node.metrics.lateness.observe(Duration::from_millis(late_ms));
             interrupt_monitor::limit(&mut bundle, monitor);
             let lines = RunLines::of(&self.node, &bundle);
-            let task = FireTask::new(bundle, owner.clone(), lines);
+            let task = FireTask::new(bundle, Arc::clone(&owner), lines);
             self.node.standing.enter(Arc::clone(&task.handle));
             self.handover.push_back(task);
         }
@@ -411,12 +415,7 @@ impl Acquirer {
 
     /// Gives fires to workers, as far as they are free.
     fn hand_over(&mut self) {
-        while let Some(task) = self.handover.pop_front() {
-            if let Err(task) = self.pool.submit(task) {
-                self.handover.push_front(task);
-                return;
-            }
-        }
+        self.pool.submit(&mut self.handover);
     }
 
     fn count_reserved(&self) {

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::listener::log;
 use crate::store::{Completion, CompletionOutcome, Owner, Recorded};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The most ends of one transaction that are followed by other jobs: each may have a thousand children.
@@ -28,7 +29,7 @@ pub(crate) struct Completer {
     ends: Arc<Ends>,
     /// Taken from the channel, all of one owner, not recorded yet.
     batch: Vec<Completion>,
-    batch_owner: Option<Owner>,
+    batch_owner: Option<Arc<Owner>>,
     /// The first of the next owner's.
     next: Option<Ended>,
     parked: Vec<Ended>,
@@ -74,11 +75,23 @@ impl Completer {
         }
         let now = self.node.clock.ticks();
         let until = self.lingering.get_or_insert(now).saturating_add(LINGER);
-        (now < until).then_some(until)
+        if now >= until {
+            return None;
+        }
+        // Each that ends is one more here and one less there: so many further ends are enough.
+        let missing = standing.running().saturating_sub(self.batch.len().saturating_mul(2)).div_ceil(3);
+        self.node.awaited_ends.store(missing.max(1), Ordering::SeqCst);
+        Some(until)
+    }
+
+    /// From now on the first end is told of; false if some have come before they could be.
+    fn awaits_any(&self) -> bool {
+        self.node.awaited_ends.store(1, Ordering::SeqCst);
+        self.ends.is_empty(&self.node)
     }
 
     /// Records the batch. A failure that will not pass by itself concerns one of them: they are recorded singly then.
-    fn record(&mut self, owner: &Owner) -> Result<()> {
+    fn record(&mut self, owner: &Arc<Owner>) -> Result<()> {
         match self.node.store.record(owner, &self.batch) {
             Ok(recorded) => {
                 let batch = std::mem::take(&mut self.batch);
@@ -95,7 +108,7 @@ impl Completer {
         }
     }
 
-    fn record_singly(&mut self, owner: &Owner) -> Result<()> {
+    fn record_singly(&mut self, owner: &Arc<Owner>) -> Result<()> {
         while let Some(completion) = self.batch.pop() {
             match self.record_one(owner, completion.clone()) {
                 Ok(recorded) => self.node.settle(&[completion], &recorded),
@@ -105,7 +118,7 @@ impl Completer {
                 }
                 Err(error) => {
                     log::completion_refused(&completion.fire_id, &error.to_string());
-                    self.park(Ended { owner: owner.clone(), completion });
+                    self.park(Ended { owner: Arc::clone(owner), completion });
                 }
             }
         }
@@ -181,6 +194,9 @@ impl Service for Completer {
             self.lingering = None;
             self.record(&owner)?;
             self.batch_owner = None;
+            return Ok(Next::Now);
+        }
+        if !self.awaits_any() {
             return Ok(Next::Now);
         }
         if self.parked.is_empty() {

@@ -9,6 +9,7 @@ use crate::store::{Completion, CompletionInstruction, CompletionOutcome, Owner, 
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Most completions in one transaction.
@@ -17,7 +18,7 @@ pub(crate) const MOST_RECORDED: usize = 1000;
 /// The end of a fire, on its way to the store.
 pub(crate) struct Ended {
     /// The incarnation under which the fire was made.
-    pub(crate) owner: Owner,
+    pub(crate) owner: Arc<Owner>,
     pub(crate) completion: Completion,
 }
 
@@ -37,6 +38,11 @@ impl Ends {
     pub(super) fn next(&self, node: &Node) -> Option<Ended> {
         let given_back = self.given_back.lock().pop_front();
         given_back.or_else(|| if node.is_taking_turns() { None } else { self.arrived.try_recv().ok() })
+    }
+
+    /// Whether there is nothing for the completer.
+    pub(super) fn is_empty(&self, node: &Node) -> bool {
+        self.given_back.lock().is_empty() && (node.is_taking_turns() || self.arrived.is_empty())
     }
 
     /// The next, whoever was to take it.
@@ -63,7 +69,7 @@ impl Ends {
         let mut others = Vec::new();
         while taken.len() < MOST_RECORDED {
             match self.arrived.try_recv() {
-                Ok(ended) if ended.owner == *owner && !ended.completion.followed => taken.push(ended.completion),
+                Ok(ended) if *ended.owner == *owner && !ended.completion.followed => taken.push(ended.completion),
                 Ok(ended) => others.push(ended),
                 Err(_) => break,
             }
@@ -76,7 +82,8 @@ impl Ends {
 
     /// Leaves these to the completer.
     pub(super) fn give_back(&self, node: &Node, owner: &Owner, completions: Vec<Completion>) {
-        let ended = |completion| Ended { owner: owner.clone(), completion };
+        let owner = Arc::new(owner.clone());
+        let ended = |completion| Ended { owner: Arc::clone(&owner), completion };
         self.hand_back(node, completions.into_iter().map(ended).collect());
     }
 

@@ -198,7 +198,7 @@ impl Heartbeat {
         completion.ending = ending(end, now);
         node.unrecorded.add(fire.fire_id(), fire.is_beaten());
         node.standing.remove(fire.fire_id());
-        if self.completions.send(Ended { owner: fire.owner.clone(), completion }).is_err() {
+        if self.completions.send(Ended { owner: Arc::clone(&fire.owner), completion }).is_err() {
             log::completion_abandoned(fire.fire_id());
         }
         node.completer.signal.raise();
@@ -232,7 +232,7 @@ impl Heartbeat {
         let Some(owner) = node.standing.owner() else { return Ok(()) };
         let fires = node.standing.fires();
         let mut beats: Vec<Beat> = Vec::new();
-        for fire in fires.iter().filter(|fire| fire.owner == owner && self.is_to_beat(fire, now)) {
+        for fire in fires.iter().filter(|fire| *fire.owner == owner && self.is_to_beat(fire, now)) {
             fire.note_beat();
             beats.push(beat_of(&node, fire));
         }

@@ -49,6 +49,7 @@ mod standing;
 mod stop;
 mod stop_step;
 mod submission;
+mod task_queue;
 mod worker_pool;
 
 pub use builder::SchedulerBuilder;

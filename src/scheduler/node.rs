@@ -85,6 +85,8 @@ pub(crate) struct Node {
     pub(crate) unrecorded: Unrecorded,
     /// The acquirer takes along what has ended.
     pub(crate) takes_turns: AtomicBool,
+    /// How many ended fires on their way to the completer are worth telling it of.
+    pub(crate) awaited_ends: AtomicUsize,
     /// There may be rows of this incarnation that nothing in memory stands for: an answer of the store was lost, or a
     /// worker ended without a completion.
     pub(crate) uncertain: AtomicBool,
@@ -199,6 +201,7 @@ impl Node {
             reserved: AtomicUsize::new(0),
             unrecorded: Unrecorded::default(),
             takes_turns: AtomicBool::new(false),
+            awaited_ends: AtomicUsize::new(1),
             uncertain: AtomicBool::new(false),
             recorded: Signal::default(),
             quarantine: super::quarantine::Quarantine::default(),

@@ -96,8 +96,8 @@ impl Registry {
 
     /// Whether [`Registry::bring_up`] has anything to do.
     pub(crate) fn needs_upgrade(&self, bundle: &FireBundle) -> bool {
-        let current = self.job_type(&bundle.job.job_type).map(|job_type| job_type.version());
-        bundle.job.version.zip(current).is_some_and(|(stored, current)| stored != current)
+        let Some(stored) = bundle.job.version else { return false };
+        self.types.read().named(&bundle.job.job_type).is_some_and(|job_type| job_type.version() != stored)
     }
 
     /// Brings the data of a fire's job to the version that its code reads; says to which if they were of an earlier one.

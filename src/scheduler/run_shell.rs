@@ -92,7 +92,7 @@ impl RunShell {
         if let Err(refused) = self.completions.send(ended) {
             log::completion_abandoned(&refused.into_inner().completion.fire_id);
         }
-        if !node.is_taking_turns() {
+        if !node.is_taking_turns() && self.completions.len() >= node.awaited_ends.load(Ordering::SeqCst) {
             node.completer.signal.raise();
         }
     }
@@ -185,7 +185,7 @@ impl RunShell {
             failed,
             ..ctx.completion(end.instruction)
         };
-        Ended { owner: handle.owner.clone(), completion }
+        Ended { owner: Arc::clone(&handle.owner), completion }
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct FireTask {
 }
 
 impl FireTask {
-    pub(crate) fn new(bundle: FireBundle, owner: Owner, lines: Option<Arc<RunLines>>) -> Self {
+    pub(crate) fn new(bundle: FireBundle, owner: Arc<Owner>, lines: Option<Arc<RunLines>>) -> Self {
         let bundle = Arc::new(bundle);
         let handle = RunHandle {
             fire_id: bundle.fire_id.clone(),
@@ -56,7 +56,7 @@ pub(crate) struct RunHandle {
     scheduled_ms: i64,
     fired_ms: i64,
     /// Under which incarnation it was fired.
-    pub(crate) owner: Owner,
+    pub(crate) owner: Arc<Owner>,
     /// Raised when there is news for the job.
     pub(crate) signal: Signal,
     stop: Mutex<Option<StopReason>>,
@@ -318,7 +318,7 @@ pub(crate) mod tests {
             trigger: TriggerKey::named("t"),
             scheduled_ms: 0,
             fired_ms: 0,
-            owner,
+            owner: Arc::new(owner),
             signal: Signal::default(),
             stop: Mutex::new(None),
             lost: AtomicBool::new(false),

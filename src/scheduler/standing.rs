@@ -110,7 +110,7 @@ impl Standing {
     pub(crate) fn enter(&self, fire: Arc<RunHandle>) {
         let mut fires = self.fires.lock();
         // A conviction between the acquisition and here found the table without this fire.
-        if self.state.lock().owner.as_ref() != Some(&fire.owner) {
+        if self.state.lock().owner.as_ref() != Some(&*fire.owner) {
             fire.lose();
         }
         fires.insert(fire.fire_id().to_owned(), fire);

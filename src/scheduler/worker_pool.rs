@@ -1,12 +1,12 @@
 //! `WorkerPool`: a fixed number of threads, each running one fire at a time.
 
+use super::task_queue::TaskQueue;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::listener::{guarded, log};
 use crate::signal::{Signal, Woken};
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use parking_lot::Mutex;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Threads that run tasks of type `T`; there is room for as many tasks as there are threads.
 pub(crate) struct WorkerPool<T> {
-    tasks: Mutex<Option<Sender<T>>>,
+    tasks: Arc<TaskQueue<T>>,
     load: Arc<Load>,
     crew: Mutex<Crew>,
     /// Starts one more worker of this number; none once the pool is closed.
@@ -57,17 +57,24 @@ struct Load {
     given_up: Mutex<HashSet<ThreadId>>,
     /// How many those are.
     strays: AtomicUsize,
-    /// Raised when a worker becomes free.
+    /// Raised when a worker becomes free, if as many are as are waited for.
     freed: Arc<Signal>,
+    /// How many free workers are worth telling of.
+    awaited: AtomicUsize,
     /// Raised with it, for whoever waits for the end.
     idle: Signal,
 }
 
 impl Load {
     fn free_one(&self) {
-        self.busy.fetch_sub(1, Ordering::SeqCst);
-        self.freed.raise();
-        self.idle.raise();
+        let busy = self.busy.fetch_sub(1, Ordering::SeqCst) - 1;
+        // After the count: whoever waits for more than one has looked at the count after it has said so.
+        if self.size.saturating_sub(busy) >= self.awaited.load(Ordering::SeqCst) {
+            self.freed.raise();
+        }
+        if busy == 0 {
+            self.idle.raise();
+        }
     }
 }
 
@@ -79,7 +86,7 @@ impl<T: Send + 'static> WorkerPool<T> {
         freed: Arc<Signal>,
         work: impl Fn(T) + Send + Sync + 'static,
     ) -> Result<Self> {
-        let (sender, receiver) = bounded(size);
+        let tasks = Arc::new(TaskQueue::new());
         let load = Load {
             size,
             busy: AtomicUsize::new(0),
@@ -87,29 +94,25 @@ impl<T: Send + 'static> WorkerPool<T> {
             given_up: Mutex::default(),
             strays: AtomicUsize::new(0),
             freed,
+            awaited: AtomicUsize::new(1),
             idle: Signal::default(),
         };
         let load = Arc::new(load);
         let work: Arc<dyn Fn(T) + Send + Sync> = Arc::new(work);
-        let (prefix, shared) = (prefix.to_owned(), Arc::clone(&load));
+        let (prefix, shared, queue) = (prefix.to_owned(), Arc::clone(&load), Arc::clone(&tasks));
         let hire = move |number| {
-            let (receiver, load, work) = (receiver.clone(), Arc::clone(&shared), Arc::clone(&work));
+            let (tasks, load, work) = (Arc::clone(&queue), Arc::clone(&shared), Arc::clone(&work));
             let task: Arc<OnceLock<PathBuf>> = Arc::default();
             let own = Arc::clone(&task);
             let thread = std::thread::Builder::new().name(format!("{prefix}-{number}")).spawn(move || {
                 if let Some(path) = own_task() {
                     let _ = own.set(path);
                 }
-                labour(&receiver, &load, &*work);
+                labour(&tasks, &load, &*work);
             })?;
             Ok(Worker { thread, task })
         };
-        let pool = Self {
-            tasks: Mutex::new(Some(sender)),
-            load,
-            crew: Mutex::default(),
-            hire: Mutex::new(Some(Box::new(hire))),
-        };
+        let pool = Self { tasks, load, crew: Mutex::default(), hire: Mutex::new(Some(Box::new(hire))) };
         for _ in 0..size {
             if let Err(why) = pool.hire_one() {
                 pool.close();
@@ -176,11 +179,12 @@ impl<T: Send + 'static> WorkerPool<T> {
         self.crew.lock().workers.retain(|one| one.id() != worker);
         self.load.alive.fetch_sub(1, Ordering::SeqCst);
         self.load.free_one();
+        self.load.idle.raise();
     }
 
     /// Workers whose threads are gone.
     pub(crate) fn dead(&self) -> Vec<ThreadId> {
-        if self.tasks.lock().is_none() {
+        if self.tasks.is_closed() {
             return Vec::new(); // closed: they end as they should
         }
         self.crew.lock().workers.iter().filter(|worker| worker.is_dead()).map(Worker::id).collect()
@@ -201,25 +205,27 @@ impl<T: Send + 'static> WorkerPool<T> {
         self.load.size.saturating_sub(self.load.busy.load(Ordering::SeqCst))
     }
 
-    /// Hands a task to a free worker; gives it back if there is none, or if the pool is closed. Never waits.
-    pub(crate) fn submit(&self, task: T) -> std::result::Result<(), T> {
-        let tasks = self.tasks.lock();
-        let Some(sender) = &*tasks else { return Err(task) };
-        if self.free() == 0 {
-            return Err(task);
+    /// Hands tasks to free workers, in their order; those for which there is none stay, and all of them if the pool is
+    /// closed. Never waits.
+    pub(crate) fn submit(&self, tasks: &mut VecDeque<T>) {
+        let count = self.free().min(tasks.len());
+        if count == 0 {
+            return;
         }
-        self.load.busy.fetch_add(1, Ordering::SeqCst);
-        sender.try_send(task).map_err(|refused| {
-            self.load.busy.fetch_sub(1, Ordering::SeqCst);
-            match refused {
-                TrySendError::Full(task) | TrySendError::Disconnected(task) => task,
-            }
-        })
+        // Before they are there: a worker that is done with one counts itself out.
+        self.load.busy.fetch_add(count, Ordering::SeqCst);
+        let taken = self.tasks.put(tasks, count);
+        self.load.busy.fetch_sub(count - taken, Ordering::SeqCst);
+    }
+
+    /// From now on whoever waits for free workers is told when so many are, and not of each before.
+    pub(crate) fn await_free(&self, count: usize) {
+        self.load.awaited.store(count, Ordering::SeqCst);
     }
 
     /// Takes no more tasks; the threads end after those they have.
     pub(crate) fn close(&self) {
-        drop(self.tasks.lock().take());
+        self.tasks.close();
         drop(self.hire.lock().take());
     }
 
@@ -256,8 +262,8 @@ fn own_task() -> Option<PathBuf> {
 }
 
 /// What a worker does until the pool is closed. Nothing that happens in a task ends it.
-fn labour<T>(tasks: &Receiver<T>, load: &Load, work: &(dyn Fn(T) + Send + Sync)) {
-    while let Ok(task) = tasks.recv() {
+fn labour<T>(tasks: &TaskQueue<T>, load: &Load, work: &(dyn Fn(T) + Send + Sync)) {
+    while let Some(task) = tasks.take() {
         if let Err(panic) = guarded(|| work(task)) {
             log::service_panicked("worker", &panic);
         }
@@ -276,9 +282,16 @@ fn labour<T>(tasks: &Receiver<T>, load: &Load, work: &(dyn Fn(T) + Send + Sync))
 mod tests {
     use super::*;
     use crate::clock::{ManualClock, SystemClock};
-    use crossbeam_channel::unbounded;
+    use crossbeam_channel::{bounded, unbounded};
 
     const LONG: Duration = Duration::from_secs(60);
+
+    /// Gives the task back if nobody takes it.
+    fn submit<T: Send + 'static>(pool: &WorkerPool<T>, task: T) -> std::result::Result<(), T> {
+        let mut tasks = VecDeque::from([task]);
+        pool.submit(&mut tasks);
+        tasks.pop_front().map_or(Ok(()), Err)
+    }
 
     #[test]
     fn a_worker_survives_any_panic_and_says_when_it_is_free() {
@@ -302,7 +315,7 @@ mod tests {
         .expect("threads");
         let mut threads = std::collections::HashSet::new();
         for task in 0..4 {
-            assert_eq!(pool.submit(task), Ok(()));
+            assert_eq!(submit(&pool, task), Ok(()));
             let (ran, thread) = results.recv().expect("a result");
             assert_eq!(ran, task);
             threads.insert(thread);
@@ -312,7 +325,7 @@ mod tests {
         assert_eq!(threads.len(), 1);
         pool.close();
         assert!(pool.wait_ended(&clock, LONG));
-        assert_eq!(pool.submit(9), Err(9));
+        assert_eq!(submit(&pool, 9), Err(9));
     }
 
     #[test]
@@ -323,9 +336,9 @@ mod tests {
         })
         .expect("threads");
         assert_eq!((pool.size(), pool.free()), (2, 2));
-        assert_eq!(pool.submit(()), Ok(()));
-        assert_eq!(pool.submit(()), Ok(()));
-        assert_eq!((pool.submit(()), pool.free()), (Err(()), 0));
+        assert_eq!(submit(&pool, ()), Ok(()));
+        assert_eq!(submit(&pool, ()), Ok(()));
+        assert_eq!((submit(&pool, ()), pool.free()), (Err(()), 0));
         let still = ManualClock::at(0);
         assert!(!pool.wait_idle(&still, Duration::ZERO));
         drop(go);
@@ -344,11 +357,11 @@ mod tests {
             }
         })
         .expect("threads");
-        assert_eq!(pool.submit(true), Ok(()));
+        assert_eq!(submit(&pool, true), Ok(()));
         let stray = results.recv().expect("a result");
         assert_eq!((pool.free(), pool.give_up(stray, || true)), (0, true));
         assert_eq!((pool.free(), pool.size(), pool.strays()), (1, 1, 1));
-        assert_eq!(pool.submit(true), Ok(()));
+        assert_eq!(submit(&pool, true), Ok(()));
         let other = results.recv().expect("a result");
         assert_ne!(other, stray);
         assert!(!pool.give_up(other, || false), "its task is not given up");
@@ -375,7 +388,7 @@ mod tests {
             let _ = gate.recv();
         })
         .expect("threads");
-        assert_eq!(pool.submit(()), Ok(()));
+        assert_eq!(submit(&pool, ()), Ok(()));
         assert!(pool.give_up(results.recv().expect("a result"), || true));
         pool.close();
         assert!(pool.wait_idle(&SystemClock::default(), LONG));
@@ -385,7 +398,7 @@ mod tests {
     #[test]
     fn a_pool_of_no_threads_takes_nothing() {
         let pool = WorkerPool::start(0, "test-worker", Arc::default(), |(): ()| ()).expect("no threads");
-        assert_eq!((pool.free(), pool.submit(())), (0, Err(())));
+        assert_eq!((pool.free(), submit(&pool, ())), (0, Err(())));
         assert!(pool.wait_idle(&ManualClock::at(0), Duration::ZERO));
         pool.close();
         assert!(pool.wait_ended(&ManualClock::at(0), Duration::ZERO));

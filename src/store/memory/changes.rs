@@ -33,8 +33,9 @@ impl ChangeRows for MemorySession<'_> {
         let now_ms = self.now_ms()?;
         let misfired_before_ms = now_ms.saturating_sub(misfire_threshold_ms);
         let (changes, cancels) = self.tables.changes.get(&()).copied().unwrap_or_default();
-        let waiting = self.waiting(i64::MAX, misfired_before_ms, job_types, versions, left);
-        let earliest_ms = waiting.first().and_then(|trigger| trigger.next_ms);
+        let mut waiting = self.waiting(i64::MAX, misfired_before_ms, job_types, versions, left);
+        let earliest_ms = waiting.next().and_then(|trigger| trigger.next_ms);
+        drop(waiting);
         Ok(Look { now_ms, earliest_ms, changes, cancels })
     }
 

@@ -11,7 +11,7 @@ use crate::store::row::{
 };
 use crate::trigger::TriggerOrder;
 use crate::trigger::{Schedule, TriggerState};
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
 impl JobRows for MemorySession<'_> {
@@ -78,8 +78,8 @@ impl JobRows for MemorySession<'_> {
         let tables = &self.tables;
         let idle = |key: &&JobKey| {
             tables.jobs.get(*key).is_some_and(|job| !job.durable)
-                && !tables.triggers.values().any(|t| &t.job == *key)
-                && !tables.fired.values().any(|f| f.job.as_ref() == Some(*key))
+                && !tables.triggers.index().has_job(key)
+                && !tables.fired.index().has_job(key)
         };
         let idle: BTreeSet<JobKey> = keys.iter().filter(idle).cloned().collect();
         for key in &idle {
@@ -116,49 +116,71 @@ impl MemorySession<'_> {
     pub(super) fn select(&self, takes: impl Fn(&TriggerRow) -> bool) -> Vec<TriggerRow> {
         let chosen = self.tables.triggers.values().filter(|t| takes(t));
         let mut rows: Vec<TriggerRow> = chosen.map(|t| self.read(t)).collect();
-        rows.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
+        rows.sort_by(by_key);
         rows
+    }
+
+    /// The stored triggers that are meant, each once, in order of group and name.
+    fn selected(&self, which: Selection<'_>) -> Vec<&TriggerRow> {
+        let triggers = &self.tables.triggers;
+        let mut rows: Vec<&TriggerRow> = match which {
+            Selection::Triggers(keys) => keys.iter().filter_map(|key| triggers.get(key)).collect(),
+            Selection::Jobs(jobs) => jobs.iter().flat_map(|job| self.of_job(job)).collect(),
+            Selection::Groups(groups) => {
+                triggers.values().filter(|t| groups.iter().any(|group| group == t.key.group())).collect()
+            }
+        };
+        rows.sort_by(|a, b| by_key(a, b));
+        rows.dedup_by(|a, b| a.key == b.key);
+        rows
+    }
+
+    pub(super) fn of_job(&self, job: &JobKey) -> impl Iterator<Item = &TriggerRow> {
+        self.tables.triggers.index().of_job(job).filter_map(|key| self.tables.triggers.get(key))
     }
 
     pub(super) fn is_executing(&self, job: &JobKey) -> bool {
-        self.tables.fired.values().any(|f| f.state == FiredState::Executing && f.job.as_ref() == Some(job))
+        self.tables.fired.index().is_executing(job)
     }
 
     fn candidate(&self, trigger: &TriggerRow) -> Option<Candidate> {
-        let job = self.tables.jobs.get(&trigger.job)?.clone();
-        let executes = |f: &FiredRow| {
-            f.state == FiredState::Executing && f.trigger == trigger.key && f.job.as_ref() == Some(&trigger.job)
-        };
+        let job = self.tables.jobs.get(&trigger.job)?;
+        let executes = |f: &FiredRow| f.state == FiredState::Executing && f.job.as_ref() == Some(&trigger.job);
+        let mut its_fires = self.tables.fired.index().of_trigger(&trigger.key);
         Some(Candidate {
-            trigger_is_executing: trigger.options.is_some() && self.tables.fired.values().any(executes),
+            trigger_is_executing: trigger.options.is_some() && its_fires.any(executes),
             job_is_followed: self.tables.continuations.keys().any(|(parent, _)| parent == &job.key),
             job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
-            recovery: self.tables.recoveries.values().find(|r| r.trigger == trigger.key).cloned(),
+            recovery: self.tables.recoveries.index().of_trigger(&trigger.key).next().cloned(),
             trigger: self.read(trigger),
-            job: JobRow { marks: None, ..job },
+            job: JobRow {
+                key: job.key.clone(),
+                description: job.description.clone(),
+                job_type: job.job_type.clone(),
+                data: job.data.clone(),
+                policy: job.policy.clone(),
+                marks: None,
+                ..*job
+            },
         })
     }
 
-    pub(super) fn waiting(
-        &self,
+    /// Those that wait and may be taken, in the order of their times.
+    pub(super) fn waiting<'s>(
+        &'s self,
         no_later_than_ms: i64,
         misfired_before_ms: i64,
-        job_types: &[String],
-        versions: &TypeVersions,
-        left: &LeftAlone,
-    ) -> Vec<&TriggerRow> {
-        let due = |t: &&TriggerRow| {
-            t.state == TriggerState::Waiting.name()
-                && is_fired_here(t)
-                && t.next_ms
-                    .is_some_and(|next| next <= no_later_than_ms && (t.misfire == -1 || next >= misfired_before_ms))
+        job_types: &'s [String],
+        versions: &'s TypeVersions,
+        left: &'s LeftAlone,
+    ) -> impl Iterator<Item = &'s TriggerRow> {
+        let may_be_taken = move |t: &&TriggerRow| {
+            is_fired_here(t)
                 && self.tables.jobs.get(&t.job).is_some_and(|job| job_types.contains(&job.job_type))
                 && self.is_read_by(&t.job, versions)
-                && !self.is_left(t, left)
+                && (left.is_empty() || !self.is_left(t, left))
         };
-        let mut rows: Vec<&TriggerRow> = self.tables.triggers.values().filter(due).collect();
-        rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority)));
-        rows
+        self.tables.triggers.index().waiting(no_later_than_ms, misfired_before_ms).filter(may_be_taken)
     }
 }
 
@@ -177,7 +199,9 @@ impl TriggerRows for MemorySession<'_> {
 
     fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>> {
         self.reads()?;
-        Ok(self.select(|t| &t.job == job))
+        let mut rows: Vec<TriggerRow> = self.of_job(job).map(|t| self.read(t)).collect();
+        rows.sort_by(by_key);
+        Ok(rows)
     }
 
     fn all_triggers(&mut self) -> Result<Vec<TriggerRow>> {
@@ -216,7 +240,7 @@ impl TriggerRows for MemorySession<'_> {
             let fits = |t: &TriggerRow| only_in.is_none_or(|state| state.name() == t.state);
             if self.tables.triggers.get(key).is_some_and(fits) {
                 self.tables.triggers.remove(key);
-                self.tables.recoveries.remove_if(|_, r| &r.trigger == key);
+                self.forget_recoveries(key);
                 deleted += 1;
             }
         }
@@ -241,7 +265,7 @@ impl TriggerRows for MemorySession<'_> {
         let tables = &self.tables;
         let finished = |key: &&TriggerKey| {
             tables.triggers.get(*key).is_some_and(|t| t.state == TriggerState::Complete.name())
-                && !tables.fired.values().any(|f| &f.trigger == *key)
+                && tables.fired.index().of_trigger(key).next().is_none()
         };
         let finished: Vec<TriggerKey> = keys.iter().filter(finished).cloned().collect();
         self.delete_triggers(&finished, None)?;
@@ -255,20 +279,17 @@ impl TriggerRows for MemorySession<'_> {
         unless_executing: bool,
     ) -> Result<usize> {
         self.changes()?;
-        let chosen = |t: &TriggerRow| match which {
-            Selection::Triggers(keys) => keys.contains(&t.key),
-            Selection::Jobs(keys) => keys.contains(&t.job),
-            Selection::Groups(groups) => groups.iter().any(|g| g == t.key.group()),
-        };
-        let rows = self.select(|t| chosen(t) && !(unless_executing && self.is_executing(&t.job)));
-        let mut changed = 0;
-        for row in rows {
-            if let Some((_, to)) = moves.iter().find(|(from, _)| from.name() == row.state) {
-                self.tables.triggers.change(&row.key, |t| t.state = to.name().to_owned());
-                changed += 1;
+        let moved = |state: &str| moves.iter().find(|(from, _)| from.name() == state).map(|(_, to)| *to);
+        let mut changes = Vec::new();
+        for row in self.selected(which) {
+            if let Some(to) = moved(&row.state).filter(|_| !(unless_executing && self.is_executing(&row.job))) {
+                changes.push((row.key.clone(), to));
             }
         }
-        Ok(changed)
+        for (key, to) in &changes {
+            self.tables.triggers.change(key, |t| t.state = to.name().to_owned());
+        }
+        Ok(changes.len())
     }
 
     fn advance(&mut self, advances: &[Advance]) -> Result<usize> {
@@ -305,13 +326,20 @@ impl TriggerRows for MemorySession<'_> {
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         self.reads()?;
         let (no_later_than_ms, misfired_before_ms) = (query.no_later_than_ms, query.misfired_before_ms);
-        let mut rows = self.waiting(no_later_than_ms, misfired_before_ms, query.job_types, query.versions, query.left);
-        rows.retain(|t| query.among.is_none_or(|keys| keys.contains(&t.key)));
-        if query.order == TriggerOrder::PriorityThenTime {
-            // They are in order of time.
-            rows.sort_by_key(|t| (t.next_ms > Some(query.now_ms), Reverse(t.priority)));
-        }
-        Ok(rows.into_iter().skip(query.offset).take(query.limit).filter_map(|t| self.candidate(t)).collect())
+        let among: Option<BTreeSet<&TriggerKey>> = query.among.map(|keys| keys.iter().collect());
+        let waiting = self
+            .waiting(no_later_than_ms, misfired_before_ms, query.job_types, query.versions, query.left)
+            .filter(|t| among.as_ref().is_none_or(|keys| keys.contains(&t.key)));
+        let page: Vec<&TriggerRow> = match query.order {
+            TriggerOrder::TimeThenPriority => waiting.skip(query.offset).take(query.limit).collect(),
+            TriggerOrder::PriorityThenTime => {
+                // They are in order of time.
+                let mut rows: Vec<&TriggerRow> = waiting.collect();
+                rows.sort_by_key(|t| (t.next_ms > Some(query.now_ms), Reverse(t.priority)));
+                rows.into_iter().skip(query.offset).take(query.limit).collect()
+            }
+        };
+        Ok(page.into_iter().filter_map(|t| self.candidate(t)).collect())
     }
 
     fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {
@@ -325,7 +353,7 @@ impl TriggerRows for MemorySession<'_> {
 
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
         self.changes()?;
-        let keys: Vec<TriggerKey> = self.select(|t| t.job == *from).into_iter().map(|t| t.key).collect();
+        let keys: Vec<TriggerKey> = self.tables.triggers.index().of_job(from).cloned().collect();
         Ok(keys.iter().filter(|key| self.tables.triggers.change(*key, |t| t.job = to.clone())).count())
     }
 
@@ -342,17 +370,22 @@ impl TriggerRows for MemorySession<'_> {
         offset: usize,
     ) -> Result<Vec<TriggerRow>> {
         self.reads()?;
-        let mut rows = self.select(|t| {
-            t.state == TriggerState::Waiting.name()
-                && is_fired_here(t)
-                && t.misfire != -1
-                && t.next_ms.is_some_and(|next| next < before_ms)
-        });
+        let wanted = offset.saturating_add(limit);
+        let mut rows: Vec<&TriggerRow> = Vec::new();
+        for row in self.tables.triggers.index().misfired(before_ms).filter(|t| is_fired_here(t)) {
+            // All that are equal to the last of those that are wanted: their order is another one than the index's.
+            let is_beyond = |last: &&TriggerRow| (last.next_ms, last.priority) != (row.next_ms, row.priority);
+            if order == TriggerOrder::TimeThenPriority && rows.len() >= wanted && rows.last().is_some_and(is_beyond) {
+                break;
+            }
+            rows.push(row);
+        }
+        rows.sort_by(|a, b| by_key(a, b));
         match order {
             TriggerOrder::TimeThenPriority => rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority))),
             TriggerOrder::PriorityThenTime => rows.sort_by_key(|t| (Reverse(t.priority), t.next_ms)),
         }
-        Ok(rows.into_iter().skip(offset).take(limit).collect())
+        Ok(rows.into_iter().skip(offset).take(limit).map(|row| self.read(row)).collect())
     }
 
     fn paused_groups(&mut self) -> Result<Vec<String>> {
@@ -388,6 +421,11 @@ impl TriggerRows for MemorySession<'_> {
         self.tables.orphans.remove_if(|_, _| true);
         Ok(())
     }
+}
+
+/// The order of group and name, as a database has it.
+fn by_key(a: &TriggerRow, b: &TriggerRow) -> Ordering {
+    (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name()))
 }
 
 /// Triggers of other kinds are left to nodes that know them.

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{ClusterRows, FiredRows, Owner};
 use crate::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl FiredRows for MemorySession<'_> {
     fn insert_fired(&mut self, rows: &[FiredRow]) -> Result<()> {
@@ -40,18 +40,17 @@ impl FiredRows for MemorySession<'_> {
     fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize> {
         self.changes()?;
         let ours = self.our_instances();
-        let reserved = |_: &String, f: &FiredRow| {
-            f.state == FiredState::Acquired && triggers.contains(&f.trigger) && ours.contains(&f.instance)
-        };
-        Ok(self.tables.fired.remove_if(reserved))
+        let reserved = |f: &&FiredRow| f.state == FiredState::Acquired && ours.contains(&f.instance);
+        let ids: BTreeSet<String> = self.of_triggers(triggers).filter(reserved).map(|f| f.fire_id.clone()).collect();
+        Ok(ids.iter().filter(|id| self.tables.fired.remove(*id).is_some()).count())
     }
 
     fn foreign_reservations(&mut self, triggers: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
         self.reads()?;
         let ours = self.our_instances();
         let foreign = |f: &&FiredRow| f.state == FiredState::Acquired && !ours.contains(&f.instance);
-        let reserved: BTreeSet<&TriggerKey> = self.tables.fired.values().filter(foreign).map(|f| &f.trigger).collect();
-        Ok(triggers.iter().filter(|key| reserved.contains(key)).cloned().collect())
+        let is_reserved = |key: &&TriggerKey| self.tables.fired.index().of_trigger(key).any(|f| foreign(&f));
+        Ok(triggers.iter().filter(is_reserved).cloned().collect())
     }
 
     fn hold_fired(&mut self, id: &str) -> Result<Option<FiredState>> {
@@ -85,12 +84,13 @@ impl FiredRows for MemorySession<'_> {
 
     fn fired_of_triggers(&mut self, triggers: &[TriggerKey]) -> Result<Vec<FiredRow>> {
         self.reads()?;
-        Ok(self.tables.fired.values().filter(|f| triggers.contains(&f.trigger)).cloned().collect())
+        let rows: BTreeMap<&String, &FiredRow> = self.of_triggers(triggers).map(|f| (&f.fire_id, f)).collect();
+        Ok(rows.into_values().cloned().collect())
     }
 
     fn job_is_executing(&mut self, job: &JobKey) -> Result<bool> {
         self.reads()?;
-        Ok(self.tables.fired.values().any(|f| f.state == FiredState::Executing && f.job.as_ref() == Some(job)))
+        Ok(self.is_executing(job))
     }
 
     fn instances_with_fires(&mut self) -> Result<Vec<String>> {
@@ -128,12 +128,14 @@ impl FiredRows for MemorySession<'_> {
 
     fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>> {
         self.reads()?;
-        Ok(self.tables.recoveries.values().filter(|r| triggers.contains(&r.trigger)).cloned().collect())
+        let rows = triggers.iter().flat_map(|key| self.tables.recoveries.index().of_trigger(key));
+        let rows: BTreeMap<&String, &RecoveryRow> = rows.map(|row| (&row.origin_fire_id, row)).collect();
+        Ok(rows.into_values().cloned().collect())
     }
 
     fn delete_recoveries(&mut self, triggers: &[TriggerKey]) -> Result<()> {
         self.changes()?;
-        self.tables.recoveries.remove_if(|_, r| triggers.contains(&r.trigger));
+        triggers.iter().for_each(|key| self.forget_recoveries(key));
         Ok(())
     }
 
@@ -150,6 +152,20 @@ impl FiredRows for MemorySession<'_> {
 }
 
 impl MemorySession<'_> {
+    /// Forgets what a trigger stands for.
+    pub(super) fn forget_recoveries(&mut self, trigger: &TriggerKey) {
+        let its = self.tables.recoveries.index().of_trigger(trigger);
+        let origins: Vec<String> = its.map(|row| row.origin_fire_id.clone()).collect();
+        for origin in origins {
+            self.tables.recoveries.remove(&origin);
+        }
+    }
+
+    /// The fired rows of these triggers, more than once for a trigger that is named so.
+    fn of_triggers<'s>(&'s self, triggers: &'s [TriggerKey]) -> impl Iterator<Item = &'s FiredRow> {
+        triggers.iter().flat_map(|key| self.tables.fired.index().of_trigger(key))
+    }
+
     fn our_instances(&self) -> BTreeSet<String> {
         let ours = self.tables.instances.values().filter(|i| i.incarnation.is_some());
         ours.map(|i| i.name.clone()).collect()

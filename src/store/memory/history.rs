@@ -16,7 +16,7 @@ impl HistoryRows for MemorySession<'_> {
         for id in ids {
             let Some(fired) = self.tables.fired.remove(id) else { continue };
             if let Some(end) = ends.remove(id.as_str()) {
-                self.tables.history.put(id.clone(), row(fired, end.clone()));
+                self.tables.history.put(id.clone(), row(&fired, end.clone()));
             }
             there.push(id.clone());
         }
@@ -136,13 +136,13 @@ impl MemorySession<'_> {
     }
 }
 
-fn row(fired: FiredRow, end: EndRow) -> HistoryRow {
+fn row(fired: &FiredRow, end: EndRow) -> HistoryRow {
     HistoryRow {
-        fire_id: fired.fire_id,
-        trigger: fired.trigger,
-        job: fired.job,
+        fire_id: fired.fire_id.clone(),
+        trigger: fired.trigger.clone(),
+        job: fired.job.clone(),
         job_type: end.job_type,
-        instance: Some(fired.instance),
+        instance: Some(fired.instance.clone()),
         scheduled_ms: fired.scheduled_ms,
         fired_ms: Some(fired.fired_ms),
         ended_ms: end.ended_ms,

@@ -8,6 +8,7 @@ mod definitions;
 mod executions;
 mod fires;
 mod history;
+mod indexes;
 mod journal;
 mod locks;
 mod monitor;
@@ -27,6 +28,7 @@ use super::row::{
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::key::{JobKey, TriggerKey};
+use indexes::{FiredIndex, RecoveryIndex, TriggerIndex};
 use journal::Journaled;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -48,9 +50,9 @@ pub struct MemoryDatabase {
 #[derive(Default)]
 struct Tables {
     jobs: Journaled<JobKey, JobRow>,
-    triggers: Journaled<TriggerKey, TriggerRow>,
-    fired: Journaled<String, FiredRow>,
-    recoveries: Journaled<String, RecoveryRow>,
+    triggers: Journaled<TriggerKey, TriggerRow, TriggerIndex>,
+    fired: Journaled<String, FiredRow, FiredIndex>,
+    recoveries: Journaled<String, RecoveryRow, RecoveryIndex>,
     instances: Journaled<String, InstanceRow>,
     nodes: Journaled<String, NodeRow>,
     paused_groups: Journaled<String, ()>,

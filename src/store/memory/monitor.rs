@@ -4,16 +4,16 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::store::database::MonitorRows;
 use crate::store::row::{FiredState, LoadRow};
-use crate::trigger::TriggerState;
 use std::collections::BTreeMap;
 
 impl MonitorRows for MemorySession<'_> {
     fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow> {
         self.reads()?;
         let tables = &*self.tables;
-        let waiting = tables.triggers.values().filter(|trigger| trigger.state == TriggerState::Waiting.name());
-        let mut overdue: Vec<i64> = waiting.filter_map(|t| t.next_ms).filter(|next| *next < before_ms).collect();
-        overdue.sort_unstable();
+        let index = tables.triggers.index();
+        let mut overdue = index.waiting(before_ms.saturating_sub(1), i64::MIN).filter_map(|trigger| trigger.next_ms);
+        let oldest_overdue_ms = overdue.next();
+        let counted = usize::from(oldest_overdue_ms.is_some()) + overdue.take(most).count();
         let held =
             |fire: &&crate::store::row::FiredRow| fire.state == FiredState::Acquired && fire.scheduled_ms < before_ms;
         let running = |name: &str| {
@@ -21,8 +21,8 @@ impl MonitorRows for MemorySession<'_> {
             its.count()
         };
         Ok(LoadRow {
-            overdue: overdue.len().min(most) + tables.fired.values().filter(held).count(),
-            oldest_overdue_ms: overdue.first().copied(),
+            overdue: counted.min(most) + tables.fired.values().filter(held).count(),
+            oldest_overdue_ms,
             recovery_since_ms: tables.recovery_mode.get(&()).and_then(|row| row.since_ms),
             instances: tables.instances.values().map(|row| (row.clone(), running(&row.name))).collect(),
         })
@@ -30,13 +30,8 @@ impl MonitorRows for MemorySession<'_> {
 
     fn count_states(&mut self) -> Result<Vec<(String, usize)>> {
         self.reads()?;
-        let mut states: BTreeMap<String, usize> = BTreeMap::new();
-        for trigger in self.tables.triggers.values() {
-            match states.get_mut(&trigger.state) {
-                Some(count) => *count += 1,
-                None => drop(states.insert(trigger.state.clone(), 1)),
-            }
-        }
+        let states: BTreeMap<String, usize> =
+            self.tables.triggers.index().states().map(|(state, count)| (state.to_owned(), count)).collect();
         Ok(states.into_iter().collect())
     }
 }

@@ -5,7 +5,6 @@ use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::{OrphanRows, TypeRows, VersionRows};
 use crate::store::row::{JobRow, JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};
-use crate::trigger::TriggerState;
 use std::collections::BTreeSet;
 
 impl TypeRows for MemorySession<'_> {
@@ -61,7 +60,7 @@ impl OrphanRows for MemorySession<'_> {
         let mut jobs: Vec<&JobRow> = self.tables.jobs.values().filter(|job| !self.is_known(job, known)).collect();
         jobs.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
         let row = |job: &JobRow| {
-            let triggers: Vec<_> = self.tables.triggers.values().filter(|t| t.job == job.key).collect();
+            let triggers: Vec<_> = self.of_job(&job.key).collect();
             UnknownJobRow {
                 job: job.key.clone(),
                 job_type: job.job_type.clone(),
@@ -75,9 +74,7 @@ impl OrphanRows for MemorySession<'_> {
 
     fn unknown_due_jobs(&mut self, known: &TypeVersions, before_ms: i64, limit: usize) -> Result<Vec<JobKey>> {
         self.reads()?;
-        let due = self.tables.triggers.values().filter(|t| {
-            t.state == TriggerState::Waiting.name() && t.next_ms.is_some_and(|next_ms| next_ms <= before_ms)
-        });
+        let due = self.tables.triggers.index().waiting(before_ms, i64::MIN);
         let jobs = due.filter_map(|t| self.tables.jobs.get(&t.job)).filter(|job| !self.is_known(job, known));
         let keys: BTreeSet<JobKey> = jobs.map(|job| job.key.clone()).collect();
         Ok(keys.into_iter().take(limit).collect())
