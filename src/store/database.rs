@@ -302,6 +302,10 @@ pub trait TriggerRows {
     /// without a time, since a new calendar left it none, waits for another calendar.
     fn misfired(&mut self, before_ms: i64, order: TriggerOrder, limit: usize, offset: usize)
     -> Result<Vec<TriggerRow>>;
+    /// The keys of the first of these, in this order.
+    fn misfired_keys(&mut self, before_ms: i64, order: TriggerOrder, limit: usize) -> Result<Vec<TriggerKey>>;
+    /// Whether there is one that was due more than `threshold_ms` ago; in one statement.
+    fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool>;
 
     /// The paused groups, with the marker for all.
     fn paused_groups(&mut self) -> Result<Vec<String>>;
@@ -397,6 +401,8 @@ pub trait MonitorRows {
     /// Every instance with its executing fires, and the triggers that wait although they were due before `before_ms`,
     /// of which at most `most` are looked at.
     fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow>;
+    /// The same of triggers that were due more than `after_ms` ago, and the time; in one statement.
+    fn load_now(&mut self, after_ms: i64, most: usize) -> Result<(i64, LoadRow)>;
     /// How many triggers are in which state; reads all triggers.
     fn count_states(&mut self) -> Result<Vec<(String, usize)>>;
 }

@@ -53,7 +53,7 @@ pub use row::{Outage, RecoveryModeRow};
 pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{
     AuditPass, Beat, BeatPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger,
-    Heartbeat, Heartbeats, InstanceStatus, Membership, MisfirePass, Recovered,
+    Heartbeat, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass, Recovered,
 };
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
