@@ -306,6 +306,8 @@ pub trait TriggerRows {
     fn misfired_keys(&mut self, before_ms: i64, order: TriggerOrder, limit: usize) -> Result<Vec<TriggerKey>>;
     /// Whether there is one that was due more than `threshold_ms` ago; in one statement.
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool>;
+    /// How many triggers are in state `WAITING` with a time from `from_ms` to `until_ms`; counts at most `limit`.
+    fn count_waiting(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize>;
 
     /// The paused groups, with the marker for all.
     fn paused_groups(&mut self) -> Result<Vec<String>>;

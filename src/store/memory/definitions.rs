@@ -351,6 +351,15 @@ impl TriggerRows for MemorySession<'_> {
         Ok(self.misfired(before_ms, order, limit, 0)?.into_iter().map(|row| row.key).collect())
     }
 
+    fn count_waiting(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize> {
+        self.reads()?;
+        let waits = |t: &&TriggerRow| {
+            t.state == TriggerState::Waiting.name()
+                && t.next_ms.is_some_and(|next| (from_ms..=until_ms).contains(&next))
+        };
+        Ok(self.tables.triggers.values().filter(waits).take(limit).count())
+    }
+
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool> {
         let before_ms = self.now_ms()?.saturating_sub(threshold_ms);
         Ok(!self.misfired(before_ms, TriggerOrder::TimeThenPriority, 1, 0)?.is_empty())

@@ -22,9 +22,6 @@ const MOST_IN_ORDER: usize = 10_000;
 /// For how long that order counts. More important ones that come to be late meanwhile wait so long.
 const ORDERED_FOR: Duration = Duration::from_secs(5);
 
-/// In recovery mode: how many triggers are handled in one transaction, if the settings do not ask for more.
-const BATCH_IN_RECOVERY: usize = 250;
-
 /// The late triggers in order of priority, as they were found at one time; kept by the misfire handler between its passes. No
 /// index has them in this order, and to sort a whole backlog for every few of it takes longer than to work it off.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +31,8 @@ pub struct LateInOrder {
     done: usize,
     /// The clock's ticks when they were looked for.
     found: Duration,
+    /// How many triggers were due, as far as they were counted, after the last pass.
+    due: Option<usize>,
 }
 
 impl LateInOrder {
@@ -124,12 +123,15 @@ impl JobStore {
 
     fn handle_in_order(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
         let now = self.clock.ticks();
+        if self.is_in_recovery() && self.waits_for_workers(order)? {
+            return Ok(MisfirePass { more: true, ..MisfirePass::default() });
+        }
         if order.left().is_empty() || now.saturating_sub(order.found) >= ORDERED_FOR {
             let keys = self.glance("put misfires in order", |s| {
                 let before_ms = s.now_ms().map(|now_ms| self.misfired_before(now_ms))?;
                 s.misfired_keys(before_ms, self.trigger_order(), MOST_IN_ORDER)
             })?;
-            *order = LateInOrder { keys: keys.into(), done: 0, found: now };
+            *order = LateInOrder { keys: keys.into(), done: 0, found: now, due: order.due };
         }
         if order.left().is_empty() {
             return Ok(MisfirePass::default());
@@ -141,10 +143,29 @@ impl JobStore {
             &mut |_, _| Ok(false),
         )?;
         order.done += taken;
+        order.due = order.due.map(|due| due + pass.handled.len());
         // Where all were full of what cannot be read, looking again at once would find it again.
         let is_stuck = pass.handled.is_empty() && !pass.unreadable.is_empty();
         pass.more = !order.left().is_empty() || (order.keys.len() >= MOST_IN_ORDER && !is_stuck);
         Ok(pass)
+    }
+
+    /// Whether enough is due already, and getting less: an acquisition puts all that is due in order for the few that it takes.
+    /// What is due and does not get less may be what nobody can run; that holds nothing up.
+    fn waits_for_workers(&self, order: &mut LateInOrder) -> Result<bool> {
+        let enough = self.late_at_a_time().saturating_mul(2);
+        let due = self.glance("count what is due", |s| {
+            let now_ms = s.now_ms()?;
+            s.count_waiting(self.misfired_before(now_ms), now_ms, enough.saturating_mul(10))
+        })?;
+        let before = order.due.replace(due);
+        Ok(due >= enough && before.is_some_and(|before| due < before))
+    }
+
+    /// How many late triggers are handled in one transaction.
+    fn late_at_a_time(&self) -> usize {
+        let usual = self.settings.max_misfires_at_a_time.max(1);
+        if self.is_in_recovery() { usual.max(self.settings.recovery_batch.try_into().unwrap_or(1)) } else { usual }
     }
 
     /// Handles the first of these that are late still, as many as go into a transaction; also says how many have had their
@@ -152,8 +173,7 @@ impl JobStore {
     fn handle_of_these(&self, s: &mut dyn Session, keys: &[TriggerKey]) -> Result<(MisfirePass, usize)> {
         let now_ms = s.now_ms()?;
         let before_ms = self.misfired_before(now_ms);
-        let usual = self.settings.max_misfires_at_a_time.max(1);
-        let wanted = if self.is_in_recovery() { usual.max(BATCH_IN_RECOVERY) } else { usual };
+        let wanted = self.late_at_a_time();
         let mut pass = MisfirePass::default();
         let mut calendars = Calendars::default();
         let mut late = Vec::new();

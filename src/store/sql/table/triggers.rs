@@ -377,6 +377,10 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.keys_of_misfired(before_ms, order, limit)
     }
 
+    fn count_waiting(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize> {
+        self.count_between(from_ms, until_ms, limit)
+    }
+
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool> {
         self.look_for_misfired(threshold_ms)
     }
