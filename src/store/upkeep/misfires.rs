@@ -19,7 +19,10 @@ use std::time::Duration;
 /// How many late triggers are put in order of priority at a time.
 const MOST_IN_ORDER: usize = 10_000;
 
-/// For how long that order counts. More important ones that come to be late meanwhile wait so long.
+/// How long nothing has to get less of what is due before more is brought.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// For how long that order counts at most; but what is handled may be late again after the misfire threshold. More important ones that come to be late meanwhile wait so long.
 const ORDERED_FOR: Duration = Duration::from_secs(5);
 
 /// The late triggers in order of priority, as they were found at one time; kept by the misfire handler between its passes. No
@@ -33,6 +36,8 @@ pub struct LateInOrder {
     found: Duration,
     /// How many triggers were due, as far as they were counted, after the last pass.
     due: Option<usize>,
+    /// The clock's ticks when they were last seen to get less, or made more.
+    moved: Duration,
 }
 
 impl LateInOrder {
@@ -123,15 +128,17 @@ impl JobStore {
 
     fn handle_in_order(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
         let now = self.clock.ticks();
-        if self.is_in_recovery() && self.waits_for_workers(order)? {
+        if self.is_in_recovery() && self.waits_for_workers(order, now)? {
             return Ok(MisfirePass { more: true, ..MisfirePass::default() });
         }
-        if order.left().is_empty() || now.saturating_sub(order.found) >= ORDERED_FOR {
+        if order.left().is_empty()
+            || now.saturating_sub(order.found) >= ORDERED_FOR.min(self.settings.misfire_threshold)
+        {
             let keys = self.glance("put misfires in order", |s| {
                 let before_ms = s.now_ms().map(|now_ms| self.misfired_before(now_ms))?;
                 s.misfired_keys(before_ms, self.trigger_order(), MOST_IN_ORDER)
             })?;
-            *order = LateInOrder { keys: keys.into(), done: 0, found: now, due: order.due };
+            *order = LateInOrder { keys: keys.into(), done: 0, found: now, ..order.clone() };
         }
         if order.left().is_empty() {
             return Ok(MisfirePass::default());
@@ -144,6 +151,7 @@ impl JobStore {
         )?;
         order.done += taken;
         order.due = order.due.map(|due| due + pass.handled.len());
+        order.moved = now;
         // Where all were full of what cannot be read, looking again at once would find it again.
         let is_stuck = pass.handled.is_empty() && !pass.unreadable.is_empty();
         pass.more = !order.left().is_empty() || (order.keys.len() >= MOST_IN_ORDER && !is_stuck);
@@ -152,14 +160,20 @@ impl JobStore {
 
     /// Whether enough is due already, and getting less: an acquisition puts all that is due in order for the few that it takes.
     /// What is due and does not get less may be what nobody can run; that holds nothing up.
-    fn waits_for_workers(&self, order: &mut LateInOrder) -> Result<bool> {
-        let enough = self.late_at_a_time().saturating_mul(2);
+    fn waits_for_workers(&self, order: &mut LateInOrder, now: Duration) -> Result<bool> {
+        let enough = self.late_at_a_time();
         let due = self.glance("count what is due", |s| {
             let now_ms = s.now_ms()?;
-            s.count_waiting(self.misfired_before(now_ms), now_ms, enough.saturating_mul(10))
+            s.count_waiting(self.misfired_before(now_ms), now_ms, enough.saturating_mul(20))
         })?;
-        let before = order.due.replace(due);
-        Ok(due >= enough && before.is_some_and(|before| due < before))
+        let Some(before) = order.due.replace(due) else {
+            order.moved = now;
+            return Ok(false);
+        };
+        if due < before {
+            order.moved = now;
+        }
+        Ok(due >= enough && now.saturating_sub(order.moved) < PATIENCE)
     }
 
     /// How many late triggers are handled in one transaction.

@@ -199,7 +199,8 @@ impl SqlSession<'_, '_> {
             places = places(now.shown),
             shown = now.shown
         );
-        let rows: Vec<Place> = self.load(&text, &vec![self.name(); 5])?;
+        let names: [Value; 5] = std::array::from_fn(|_| self.name());
+        let rows: Vec<Place> = self.load(&text, &names)?;
         if let Some(row) = rows.first() {
             self.know_now(now.or(row.now_ms));
         }
