@@ -30,6 +30,9 @@ const CHECKINS_PER_AUDIT: u64 = 4;
 /// A whole audit follows every so many check-ins in any case.
 const CHECKINS_PER_IDLE_AUDIT: u64 = 16;
 
+/// An audit takes no larger share of the time than one in so many: it may have to go through all triggers.
+const SHARE_OF_AUDITS: u32 = 200;
+
 /// The cluster service. It goes on in standby.
 pub(crate) struct ClusterManager {
     node: Arc<Node>,
@@ -47,6 +50,8 @@ pub(crate) struct ClusterManager {
     counted: Option<CounterValues>,
     /// The counter of changes when orphans were looked for.
     changes: i64,
+    /// No audit before this, in ticks.
+    next_audit: Duration,
     /// What the check-in before the first pass left to do.
     pending: Option<Next>,
 }
@@ -66,6 +71,7 @@ impl ClusterManager {
             orphan_watch: OrphanWatch::default(),
             counted: None,
             changes: -1,
+            next_audit: Duration::ZERO,
             pending: None,
         }
     }
@@ -206,7 +212,8 @@ impl ClusterManager {
 
     /// Mends what nobody is responsible for. Its failure is no failure of the check-in.
     fn audit(&mut self, is_longest_serving: bool) {
-        if !self.checkins.is_multiple_of(CHECKINS_PER_AUDIT) {
+        let begun = self.node.clock.ticks();
+        if !self.checkins.is_multiple_of(CHECKINS_PER_AUDIT) || begun < self.next_audit {
             return;
         }
         let counted = Some(self.node.counters.values());
@@ -215,7 +222,10 @@ impl ClusterManager {
         if !everything && !is_longest_serving {
             return;
         }
-        match if everything { self.node.store.audit() } else { self.node.store.mend() } {
+        let audited = if everything { self.node.store.audit() } else { self.node.store.mend() };
+        let ended = self.node.clock.ticks();
+        self.next_audit = ended.saturating_add(ended.saturating_sub(begun).saturating_mul(SHARE_OF_AUDITS));
+        match audited {
             Ok(pass) => {
                 self.node.counters.mended.add(pass.released.len() + pass.unblocked.len() + pass.finished.len());
                 log::mended(&pass);

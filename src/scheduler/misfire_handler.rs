@@ -4,6 +4,7 @@ use super::node::Node;
 use super::service::{Next, Service};
 use crate::error::Result;
 use crate::listener::log;
+use crate::store::LateInOrder;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,11 +14,13 @@ const BETWEEN_BATCHES: Duration = Duration::from_millis(50);
 /// The misfire service. It goes on in standby.
 pub(crate) struct MisfireHandler {
     node: Arc<Node>,
+    /// What is late, in the order of a recovery.
+    order: LateInOrder,
 }
 
 impl MisfireHandler {
     pub(crate) fn new(node: Arc<Node>) -> Self {
-        Self { node }
+        Self { node, order: LateInOrder::default() }
     }
 }
 
@@ -29,7 +32,7 @@ impl Service for MisfireHandler {
     fn run_once(&mut self) -> Result<Next> {
         let node = &*self.node;
         let begun = node.clock.ticks();
-        let pass = node.store.handle_misfires()?;
+        let pass = node.store.handle_misfires_of(&mut self.order)?;
         node.counters.misfires.add(pass.handled.len());
         node.quarantine.add(pass.unreadable, begun);
         for trigger in &pass.handled {

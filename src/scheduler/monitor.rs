@@ -51,7 +51,7 @@ impl Monitor {
         }
     }
 
-    /// One look at the cluster: two statements, and now and then a third.
+    /// One look at the cluster: a statement, and now and then another.
     fn look(&mut self) -> Result<()> {
         let node = &*self.node;
         let settings = &node.settings.monitor;

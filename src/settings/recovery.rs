@@ -10,7 +10,8 @@ pub struct RecoverySettings {
     /// 1000.
     /// Property `carnelian.recovery.threshold`.
     pub threshold: u32,
-    /// Most triggers acquired in one transaction while it lasts, as far as there are free workers; 100.
+    /// Most triggers acquired in one transaction while it lasts, as far as there are free workers; and how many late ones get
+    /// what their misfire instruction says in one, if `jobStore.maxMisfiresToHandleAtATime` is not more. 100.
     /// Property `carnelian.recovery.batch`.
     pub batch: u32,
     /// How many fires this node begins in a second at most while it lasts; 0 for as many as it can. 0.

@@ -317,6 +317,12 @@ pub trait TriggerRows {
     /// without a time, since a new calendar left it none, waits for another calendar.
     fn misfired(&mut self, before_ms: i64, order: TriggerOrder, limit: usize, offset: usize)
     -> Result<Vec<TriggerRow>>;
+    /// The keys of the first of these, in this order.
+    fn misfired_keys(&mut self, before_ms: i64, order: TriggerOrder, limit: usize) -> Result<Vec<TriggerKey>>;
+    /// Whether there is one that was due more than `threshold_ms` ago; in one statement.
+    fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool>;
+    /// How many triggers are in state `WAITING` with a time from `from_ms` to `until_ms`; counts at most `limit`.
+    fn count_waiting(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize>;
 
     /// The paused groups, with the marker for all.
     fn paused_groups(&mut self) -> Result<Vec<String>>;
@@ -412,6 +418,8 @@ pub trait MonitorRows {
     /// Every instance with its executing fires, and the triggers that wait although they were due before `before_ms`,
     /// of which at most `most` are looked at.
     fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow>;
+    /// The same of triggers that were due more than `after_ms` ago, and the time; in one statement.
+    fn load_now(&mut self, after_ms: i64, most: usize) -> Result<(i64, LoadRow)>;
     /// How many triggers are in which state; reads all triggers.
     fn count_states(&mut self) -> Result<Vec<(String, usize)>>;
 }

@@ -53,7 +53,7 @@ pub use row::{Outage, RecoveryModeRow};
 pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{
     AuditPass, Beat, BeatPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger,
-    Heartbeat, Heartbeats, InstanceStatus, Membership, MisfirePass, Recovered,
+    Heartbeat, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass, Recovered,
 };
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -118,6 +118,9 @@ pub struct StoreSettings {
     /// `carnelian.recovery.threshold`: from how many overdue triggers on the recovery mode begins by itself at the end of a
     /// total outage; 0 for never. Default 1000.
     pub recovery_threshold: u32,
+    /// `carnelian.recovery.batch`: how many late triggers are handled in one transaction while it lasts, if
+    /// [`max_misfires_at_a_time`](Self::max_misfires_at_a_time) is not more. Default 100.
+    pub recovery_batch: u32,
 }
 
 impl Default for StoreSettings {
@@ -140,6 +143,7 @@ impl Default for StoreSettings {
             history_max_rows_per_job: 0,
             history_misfires: true,
             recovery_threshold: 1_000,
+            recovery_batch: 100,
         }
     }
 }

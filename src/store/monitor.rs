@@ -41,13 +41,13 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn cluster_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
-        self.read("look at the load", |s| self.load_in(s, after, most))
+        self.glance("look at the load", |s| self.load_in(s, after, most))
     }
 
     /// The same, tried once: the caller decides when to try again.
     pub(crate) fn look_at_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
         let mut load = None;
-        self.once("look at the load", Begin::Reading, &mut |s| {
+        self.once("look at the load", Begin::Glancing, &mut |s| {
             load = Some(self.load_in(s, after, most)?);
             Ok(())
         })?;
@@ -55,8 +55,7 @@ impl JobStore {
     }
 
     fn load_in(&self, s: &mut dyn super::Session, after: Duration, most: usize) -> Result<ClusterLoad> {
-        let now_ms = s.now_ms()?;
-        let row = s.load(now_ms.saturating_sub(millis(after)), most)?;
+        let (now_ms, row) = s.load_now(millis(after), most)?;
         let tolerance = millis(self.tolerance());
         let mut longest_serving: Option<(i64, String)> = None;
         let mut instances = Vec::with_capacity(row.instances.len());
@@ -94,7 +93,7 @@ impl JobStore {
     /// What the database reports.
     pub fn trigger_states(&self) -> Result<BTreeMap<String, usize>> {
         let mut states = BTreeMap::new();
-        self.once("count triggers", Begin::Reading, &mut |s| {
+        self.once("count triggers", Begin::Glancing, &mut |s| {
             states = s.count_states()?.into_iter().collect();
             Ok(())
         })?;

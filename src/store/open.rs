@@ -55,6 +55,7 @@ fn store_settings(settings: &Settings) -> StoreSettings {
         history_max_rows_per_job: settings.history.max_rows_per_job,
         history_misfires: settings.history.misfires,
         recovery_threshold: settings.recovery.threshold,
+        recovery_batch: settings.recovery.batch,
     }
 }
 

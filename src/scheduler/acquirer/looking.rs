@@ -10,12 +10,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// One poll in so many is shortened, so that nodes that look in step get out of it.
-const POLLS_PER_JITTER: u64 = 4;
+const POLLS_PER_JITTER: u64 = 16;
 
 impl Acquirer {
     /// One look: at what is due, and whether others have changed something that concerns what is held here.
     pub(super) fn look(&mut self, job_types: &[String]) -> Result<Look> {
-        let look = self.node.store.look(job_types)?;
+        // What comes later is seen by the next look in time.
+        let horizon = self.node.look_ahead().saturating_add(self.node.poll_interval());
+        let look = self.node.store.look_within(Some(horizon), job_types)?;
         self.last_look = self.node.clock.ticks();
         self.node.changes.store(look.changes, Ordering::Relaxed);
         let news = (look.changes, look.cancels);

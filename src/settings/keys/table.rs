@@ -312,7 +312,8 @@ pub const KEYS: &[Key] = &[
     key("carnelian.recovery.threshold", Kind::Count { least: 0, most: 1_000_000 }, "1000",
         "From how many overdue triggers on the recovery mode begins by itself at the end of a total outage; 0 for never."),
     key("carnelian.recovery.batch", Kind::Count { least: 1, most: 10_000 }, "100",
-        "Most triggers acquired in one transaction in recovery mode, as far as there are free workers."),
+        "Most triggers acquired in one transaction in recovery mode, as far as there are free workers; and so many late ones \
+         get what their misfire instruction says in one, if `jobStore.maxMisfiresToHandleAtATime` is not more."),
     key("carnelian.recovery.rate", Kind::Count { least: 0, most: 1_000_000 }, "0",
         "How many fires this node begins in a second at most in recovery mode; 0 for as many as it can."),
     key("carnelian.history.record", Kind::Choice(&["all", "problems", "none"]), "all",

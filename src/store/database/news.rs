@@ -1,24 +1,26 @@
 //! What nodes tell each other through the database, and what they may hold one at a time: announcements, looks, locks.
 
 use crate::error::Result;
-use crate::store::row::{ClusterLook, Heard, LeftAlone, LockRow, Look, News, TypeVersions};
+use crate::store::row::{ClusterLook, Heard, LeftAlone, LockRow, Look, News, TypeVersions, Whereabouts};
 
 /// The row of our side table of changes, and what one look at the scheduler tells.
 pub trait ChangeRows {
     /// Announces that there is something for other nodes to see, once in a transaction for each kind of news. They hear of
     /// it, or see it with their next look, when the transaction is committed.
     fn announce(&mut self, news: News) -> Result<()>;
-    /// The time, the counters of changes, and the earliest time at which [`TriggerRows::due`](super::TriggerRows::due) would find something, whatever
-    /// its limits in time; in one statement.
+    /// The time, the counters of changes, and the earliest time within `horizon_ms` from now, however late, at which
+    /// [`TriggerRows::due`](super::TriggerRows::due) would find something; without a horizon at any time. In one statement.
     fn look(
         &mut self,
+        horizon_ms: Option<i64>,
         misfire_threshold_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
         left: &LeftAlone,
     ) -> Result<Look>;
-    /// The time, every instance, and the names of instances that have fired rows; in one statement.
-    fn look_at_cluster(&mut self) -> Result<ClusterLook>;
+    /// The time, every instance, the names of instances that have fired rows, and all that decides where work may run; in one
+    /// statement.
+    fn look_around(&mut self) -> Result<(ClusterLook, Whereabouts)>;
     /// The time, and how many beats of the scheduler are overdue, or come from a moment more than `tolerance_ms` ahead; in one
     /// statement.
     fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)>;

@@ -18,6 +18,7 @@ use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Overlap, Transition, Trigger};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// How many pages of candidates one acquisition looks through before it is content with what it has.
 const MAX_PAGES: usize = 20;
@@ -37,15 +38,24 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn look(&self, job_types: &[String]) -> Result<Look> {
+        self.look_within(None, job_types)
+    }
+
+    /// The same, of what is due within `horizon` from now: so it need not go through what is due later and cannot run here.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn look_within(&self, horizon: Option<Duration>, job_types: &[String]) -> Result<Look> {
+        let horizon_ms = horizon.map(millis);
         let threshold_ms = millis(self.settings.misfire_threshold);
         self.glance("look for due triggers", |s| {
             let versions = &self.reader().versions;
             if self.is_open() {
-                return s.look(threshold_ms, job_types, versions, &LeftAlone::default());
+                return s.look(horizon_ms, threshold_ms, job_types, versions, &LeftAlone::default());
             }
             let now_ms = s.now_ms()?;
             let gate = self.gate(s, "", now_ms)?;
-            let look = s.look(threshold_ms, job_types, versions, gate.left())?;
+            let look = s.look(horizon_ms, threshold_ms, job_types, versions, gate.left())?;
             Ok(if gate.is_shut() { Look { earliest_ms: None, ..look } } else { look })
         })
     }

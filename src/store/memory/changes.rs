@@ -2,8 +2,8 @@
 
 use super::MemorySession;
 use crate::error::Result;
-use crate::store::database::{ChangeRows, ClusterRows, FiredRows, Session};
-use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, News, TypeVersions};
+use crate::store::database::{ChangeRows, ClusterRows, FiredRows, PlacementRows, Session};
+use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, News, TypeVersions, Whereabouts};
 
 impl ChangeRows for MemorySession<'_> {
     fn announce(&mut self, news: News) -> Result<()> {
@@ -24,6 +24,7 @@ impl ChangeRows for MemorySession<'_> {
 
     fn look(
         &mut self,
+        horizon_ms: Option<i64>,
         misfire_threshold_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
@@ -33,18 +34,20 @@ impl ChangeRows for MemorySession<'_> {
         let now_ms = self.now_ms()?;
         let misfired_before_ms = now_ms.saturating_sub(misfire_threshold_ms);
         let (changes, cancels) = self.tables.changes.get(&()).copied().unwrap_or_default();
-        let mut waiting = self.waiting(i64::MAX, misfired_before_ms, job_types, versions, left);
+        let no_later_than_ms = horizon_ms.map_or(i64::MAX, |horizon_ms| now_ms.saturating_add(horizon_ms));
+        let mut waiting = self.waiting(no_later_than_ms, misfired_before_ms, job_types, versions, left);
         let earliest_ms = waiting.next().and_then(|trigger| trigger.next_ms);
         drop(waiting);
         Ok(Look { now_ms, earliest_ms, changes, cancels })
     }
 
-    fn look_at_cluster(&mut self) -> Result<ClusterLook> {
-        Ok(ClusterLook {
+    fn look_around(&mut self) -> Result<(ClusterLook, Whereabouts)> {
+        let look = ClusterLook {
             now_ms: self.now_ms()?,
             instances: self.instances()?,
             with_fires: self.instances_with_fires()?,
-        })
+        };
+        Ok((look, self.whereabouts()?))
     }
 
     fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {

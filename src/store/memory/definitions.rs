@@ -4,7 +4,7 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::job::{JobFilter, JobMarks};
 use crate::key::{JobKey, TriggerKey};
-use crate::store::database::{FiredRows, JobRows, PlainRows, TriggerRows};
+use crate::store::database::{FiredRows, JobRows, PlainRows, Session, TriggerRows};
 use crate::store::row::{
     Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, PolicyRow, ScheduleRow, Selection,
     TriggerRow, TypeVersions,
@@ -386,6 +386,24 @@ impl TriggerRows for MemorySession<'_> {
             TriggerOrder::PriorityThenTime => rows.sort_by_key(|t| (Reverse(t.priority), t.next_ms)),
         }
         Ok(rows.into_iter().skip(offset).take(limit).map(|row| self.read(row)).collect())
+    }
+
+    fn misfired_keys(&mut self, before_ms: i64, order: TriggerOrder, limit: usize) -> Result<Vec<TriggerKey>> {
+        Ok(self.misfired(before_ms, order, limit, 0)?.into_iter().map(|row| row.key).collect())
+    }
+
+    fn count_waiting(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize> {
+        self.reads()?;
+        let waits = |t: &&TriggerRow| {
+            t.state == TriggerState::Waiting.name()
+                && t.next_ms.is_some_and(|next| (from_ms..=until_ms).contains(&next))
+        };
+        Ok(self.tables.triggers.values().filter(waits).take(limit).count())
+    }
+
+    fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool> {
+        let before_ms = self.now_ms()?.saturating_sub(threshold_ms);
+        Ok(!self.misfired(before_ms, TriggerOrder::TimeThenPriority, 1, 0)?.is_empty())
     }
 
     fn paused_groups(&mut self) -> Result<Vec<String>> {

@@ -2,7 +2,7 @@
 
 use super::MemorySession;
 use crate::error::Result;
-use crate::store::database::MonitorRows;
+use crate::store::database::{MonitorRows, Session};
 use crate::store::row::{FiredState, LoadRow};
 use std::collections::BTreeMap;
 
@@ -26,6 +26,11 @@ impl MonitorRows for MemorySession<'_> {
             recovery_since_ms: tables.recovery_mode.get(&()).and_then(|row| row.since_ms),
             instances: tables.instances.values().map(|row| (row.clone(), running(&row.name))).collect(),
         })
+    }
+
+    fn load_now(&mut self, after_ms: i64, most: usize) -> Result<(i64, LoadRow)> {
+        let now_ms = self.now_ms()?;
+        Ok((now_ms, self.load(now_ms.saturating_sub(after_ms), most)?))
     }
 
     fn count_states(&mut self) -> Result<Vec<(String, usize)>> {

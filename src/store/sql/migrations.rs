@@ -134,6 +134,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0019_outages/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0019_outages/up.sql"),
     },
+    Script {
+        version: "0020_ignoring_misfires",
+        makes: "the index of triggers that ignore misfires",
+        sqlite: include_str!("../../../migrations/sqlite/0020_ignoring_misfires/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0020_ignoring_misfires/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0020_ignoring_misfires/up.sql"),
+    },
 ];
 
 struct Script {

@@ -194,8 +194,7 @@ impl JobStore {
 
     /// Everybody's rows, and what keeps nodes from work.
     fn look_around(&self, s: &mut dyn Session) -> Result<Seen> {
-        let ClusterLook { now_ms, instances, with_fires } = s.look_at_cluster()?;
-        let Whereabouts { nodes, bars, limits } = s.whereabouts()?;
+        let (ClusterLook { now_ms, instances, with_fires }, Whereabouts { nodes, bars, limits }) = s.look_around()?;
         Ok(Seen { now_ms, nodes: identities(nodes, &instances), with_fires, bars, limits, instances })
     }
 

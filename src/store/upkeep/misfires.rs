@@ -2,6 +2,8 @@
 
 use super::MisfirePass;
 use crate::error::Result;
+use crate::key::TriggerKey;
+use crate::rules::failover::millis;
 use crate::rules::misfire;
 use crate::rules::passing_over::leave_out_old;
 use crate::store::calendars::Calendars;
@@ -9,21 +11,64 @@ use crate::store::row::{Advance, News, TriggerRow};
 use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Lock, Session, SkipReason, SkippedFires};
-use crate::trigger::{Trigger, TriggerOrder, TriggerState};
+use crate::trigger::{MisfireInstruction, Schedule, Trigger, TriggerOrder, TriggerState};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many late triggers are put in order of priority at a time.
+const MOST_IN_ORDER: usize = 10_000;
+
+/// How long nothing has to get less of what is due before more is brought.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// For how long that order counts at most; but what is handled may be late again after the misfire threshold. More important ones that come to be late meanwhile wait so long.
+const ORDERED_FOR: Duration = Duration::from_secs(5);
+
+/// The late triggers in order of priority, as they were found at one time; kept by the misfire handler between its passes. No
+/// index has them in this order, and to sort a whole backlog for every few of it takes longer than to work it off.
+#[derive(Clone, Debug, Default)]
+pub struct LateInOrder {
+    keys: Arc<[TriggerKey]>,
+    /// How many of them have had their turn.
+    done: usize,
+    /// The clock's ticks when they were looked for.
+    found: Duration,
+    /// How many triggers were due, as far as they were counted, after the last pass.
+    due: Option<usize>,
+    /// The clock's ticks when they were last seen to get less, or made more.
+    moved: Duration,
+}
+
+impl LateInOrder {
+    fn left(&self) -> &[TriggerKey] {
+        self.keys.get(self.done..).unwrap_or(&[])
+    }
+}
 
 impl JobStore {
-    /// Applies the misfire instruction of at most `max_misfires_at_a_time` late triggers.
+    /// Applies the misfire instruction of at most `max_misfires_at_a_time` late triggers, in recovery mode of some more.
     ///
-    /// Looks without the lock first: a store with nothing late costs two statements.
+    /// Looks without the lock first: a store with nothing late costs one statement.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn handle_misfires(&self) -> Result<MisfirePass> {
-        let late = self.glance("look for misfires", |s| {
-            let before = s.now_ms().map(|now| self.misfired_before(now))?;
-            Ok(!s.misfired(before, TriggerOrder::TimeThenPriority, 1, 0)?.is_empty())
-        })?;
-        if !late {
+        self.handle_misfires_of(&mut LateInOrder::default())
+    }
+
+    /// The same for a caller that comes again and again: where the most important come first, in recovery mode above all, the
+    /// late triggers are put in order once for many passes.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn handle_misfires_of(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
+        if self.trigger_order() == TriggerOrder::PriorityThenTime {
+            return self.handle_in_order(order);
+        }
+        *order = LateInOrder::default();
+        let threshold_ms = millis(self.settings.misfire_threshold);
+        if !self.glance("look for misfires", |s| s.is_any_misfired(threshold_ms))? {
             return Ok(MisfirePass::default());
         }
         self.retrying(
@@ -61,12 +106,111 @@ impl JobStore {
             offset += found;
         }
         late.truncate(wanted);
-        self.apply_misfires(s, now_ms, late, &calendars, TriggerState::Waiting, &mut pass)?;
+        self.finish_misfires(s, now_ms, late, &calendars, &mut pass)?;
+        Ok(pass)
+    }
+
+    fn finish_misfires(
+        &self,
+        s: &mut dyn Session,
+        now_ms: i64,
+        late: Vec<(TriggerRow, Trigger)>,
+        calendars: &Calendars,
+        pass: &mut MisfirePass,
+    ) -> Result<()> {
+        self.apply_misfires(s, now_ms, late, calendars, TriggerState::Waiting, pass)?;
         self.record_misfired(s, &pass.handled, now_ms)?;
         if !pass.handled.is_empty() {
             s.announce(News::Change)?;
         }
+        Ok(())
+    }
+
+    fn handle_in_order(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
+        let now = self.clock.ticks();
+        if self.is_in_recovery() && self.waits_for_workers(order, now)? {
+            return Ok(MisfirePass { more: true, ..MisfirePass::default() });
+        }
+        if order.left().is_empty()
+            || now.saturating_sub(order.found) >= ORDERED_FOR.min(self.settings.misfire_threshold)
+        {
+            let keys = self.glance("put misfires in order", |s| {
+                let before_ms = s.now_ms().map(|now_ms| self.misfired_before(now_ms))?;
+                s.misfired_keys(before_ms, self.trigger_order(), MOST_IN_ORDER)
+            })?;
+            *order = LateInOrder { keys: keys.into(), done: 0, found: now, ..order.clone() };
+        }
+        if order.left().is_empty() {
+            return Ok(MisfirePass::default());
+        }
+        let (mut pass, taken) = self.retrying(
+            "handle misfires",
+            Begin::Locking(Lock::TriggerAccess),
+            |s| self.handle_of_these(s, order.left()),
+            &mut |_, _| Ok(false),
+        )?;
+        order.done += taken;
+        order.due = order.due.map(|due| due + pass.handled.len());
+        order.moved = now;
+        // Where all were full of what cannot be read, looking again at once would find it again.
+        let is_stuck = pass.handled.is_empty() && !pass.unreadable.is_empty();
+        pass.more = !order.left().is_empty() || (order.keys.len() >= MOST_IN_ORDER && !is_stuck);
         Ok(pass)
+    }
+
+    /// Whether enough is due already, and getting less: an acquisition puts all that is due in order for the few that it takes.
+    /// What is due and does not get less may be what nobody can run; that holds nothing up.
+    fn waits_for_workers(&self, order: &mut LateInOrder, now: Duration) -> Result<bool> {
+        let enough = self.late_at_a_time();
+        let due = self.glance("count what is due", |s| {
+            let now_ms = s.now_ms()?;
+            s.count_waiting(self.misfired_before(now_ms), now_ms, enough.saturating_mul(20))
+        })?;
+        let Some(before) = order.due.replace(due) else {
+            order.moved = now;
+            return Ok(false);
+        };
+        if due < before {
+            order.moved = now;
+        }
+        Ok(due >= enough && now.saturating_sub(order.moved) < PATIENCE)
+    }
+
+    /// How many late triggers are handled in one transaction.
+    fn late_at_a_time(&self) -> usize {
+        let usual = self.settings.max_misfires_at_a_time.max(1);
+        if self.is_in_recovery() { usual.max(self.settings.recovery_batch.try_into().unwrap_or(1)) } else { usual }
+    }
+
+    /// Handles the first of these that are late still, as many as go into a transaction; also says how many have had their
+    /// turn. Other nodes may have handled some since they were found, and other programs changed them.
+    fn handle_of_these(&self, s: &mut dyn Session, keys: &[TriggerKey]) -> Result<(MisfirePass, usize)> {
+        let now_ms = s.now_ms()?;
+        let before_ms = self.misfired_before(now_ms);
+        let wanted = self.late_at_a_time();
+        let mut pass = MisfirePass::default();
+        let mut calendars = Calendars::default();
+        let mut late = Vec::new();
+        let mut taken = 0;
+        for some in keys.chunks(wanted) {
+            if !late.is_empty() {
+                break;
+            }
+            taken += some.len();
+            let mut rows: BTreeMap<TriggerKey, TriggerRow> =
+                s.triggers(some)?.into_iter().map(|row| (row.key.clone(), row)).collect();
+            let rows: Vec<TriggerRow> =
+                some.iter().filter_map(|key| rows.remove(key)).filter(|row| is_late(row, before_ms)).collect();
+            self.read_calendars(s, &mut calendars, rows.iter().filter_map(|row| row.calendar.as_deref()))?;
+            for row in rows {
+                match self.late_trigger(&row, &calendars) {
+                    Ok(trigger) => late.push((row, trigger)),
+                    Err(error) => pass.unreadable.push((row.key, error.to_string())),
+                }
+            }
+        }
+        self.finish_misfires(s, now_ms, late, &calendars, &mut pass)?;
+        Ok((pass, taken))
     }
 
     /// The trigger of a row to which its misfire instruction can be applied.
@@ -139,4 +283,12 @@ impl JobStore {
         }
         Ok(())
     }
+}
+
+/// Whether the misfire handler is to handle it: as [`TriggerRows::misfired`](crate::store::TriggerRows::misfired) has it.
+fn is_late(row: &TriggerRow, before_ms: i64) -> bool {
+    row.state == TriggerState::Waiting.name()
+        && Schedule::KINDS.contains(&row.kind.as_str())
+        && row.misfire != MisfireInstruction::Ignore.code()
+        && row.next_ms.is_some_and(|next_ms| next_ms < before_ms)
 }

@@ -14,6 +14,7 @@ mod recovery;
 pub use dead_fires::{DeadFire, DeadFireDecision, DeadFireHandler};
 pub(crate) use heartbeat::is_order_of_pause;
 pub use heartbeat::{Beat, BeatPass, Heartbeats};
+pub use misfires::LateInOrder;
 
 pub(in crate::store) use recovery::recovery_keys;
 

@@ -173,3 +173,36 @@ fn paused_and_blocked_and_reserved_triggers_are_not_handled() {
     a.complete(&acquisition.fired[0]);
     assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 2);
 }
+
+/// The look begins behind what is the misfire handler's, and finds what ignores misfires all the same; with a horizon it sees
+/// nothing beyond it.
+#[test]
+fn a_look_finds_what_ignores_misfires_among_what_is_late() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let types = ["work".to_owned()];
+    let earliest = |horizon: Option<Duration>| cluster.store.look_within(horizon, &types).unwrap().earliest_ms;
+    let near = Some(Duration::from_secs(2));
+    let ignoring = |name: &str, ms: i64| minutely(name, "a", ms).misfire(MisfireInstruction::Ignore);
+    cluster.schedule(
+        job("a").durable(true),
+        [
+            once("late", "a", NOW + 1),
+            ignoring("ignores", NOW + 2),
+            once("later", "a", NOW + 3),
+            once("far", "a", NOW + 3 * 60 * MINUTE),
+        ],
+    );
+    cluster.advance(60 * MINUTE);
+    assert_eq!((earliest(None), earliest(near)), (Some(NOW + 2), Some(NOW + 2)));
+    assert_eq!(names(&a.try_acquire(1).unwrap().fired), ["ignores"]);
+    cluster.store.pause_triggers(&[trigger_key("ignores")]).unwrap();
+    let far = NOW + 3 * 60 * MINUTE;
+    assert_eq!((earliest(None), earliest(near)), (Some(far), None), "the rest is left to the handler");
+    assert!(a.acquire().fired.is_empty());
+    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 2);
+    assert_eq!(earliest(near), Some(cluster.now()));
+    assert_eq!(names(&a.acquire().fired), ["late", "later"]);
+    cluster.advance(2 * 60 * MINUTE - 2 * SECOND);
+    assert_eq!(earliest(near), Some(far), "it is within the horizon to the millisecond");
+}

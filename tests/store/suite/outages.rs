@@ -3,7 +3,7 @@
 use super::*;
 use carnelian::MisfireInstruction;
 use carnelian::settings::TriggerOrder;
-use carnelian::store::Outage;
+use carnelian::store::{LateInOrder, Outage};
 use std::time::Duration;
 
 /// Five that are late by an hour, each with another way to deal with it.
@@ -122,7 +122,8 @@ fn a_hundred_outages_are_remembered() {
 fn a_backlog_is_drained_by_priority_and_then_by_delay() {
     let cluster = Cluster::with(open, |settings| {
         settings.recovery_threshold = 4;
-        settings.max_misfires_at_a_time = 2;
+        settings.max_misfires_at_a_time = 1;
+        settings.recovery_batch = 2;
     });
     let gone = cluster.node("A");
     let late = |name: &str, ms: i64, priority: i32| once(name, "j", NOW + ms).priority(priority);
@@ -175,4 +176,75 @@ fn the_recovery_mode_begins_and_ends_by_command() {
     assert_eq!(a.store.settings().trigger_order, TriggerOrder::TimeThenPriority);
     assert_eq!(names(&a.acquire().fired), ["older", "old"]);
     assert!(a.store.start_recovery("").is_err());
+}
+
+/// DS-82: what is late is put in order once for many passes. Another node may work beside this one, and what is no longer late,
+/// or was paused meanwhile, is left alone: all of the rest gets what its instruction says once, the most important first.
+#[test]
+fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
+    let cluster = Cluster::with(open, |settings| settings.recovery_batch = 3);
+    let (a, b) = (cluster.node("A"), cluster.node("B"));
+    let late = |priority: i32| once(&format!("p{priority}"), "j", NOW + 1).priority(priority);
+    cluster.schedule(job("j").durable(true), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map(late));
+    cluster.advance(3_600 * SECOND);
+    let mode = a.store.start_recovery("ann").unwrap();
+    b.store.start_recovery("bob").unwrap();
+    assert_eq!(mode.backlog, 11);
+
+    let (mut of_a, mut of_b) = (LateInOrder::default(), LateInOrder::default());
+    let handle = |node: &Node, order: &mut LateInOrder| {
+        // Nobody takes what is due, and that holds nothing up for long.
+        cluster.advance(600);
+        let pass = node.store.handle_misfires_of(order).unwrap();
+        let handled: Vec<String> = pass.handled.iter().map(|trigger| trigger.key().name().to_owned()).collect();
+        (handled, pass.more)
+    };
+    let told = |names: &[&str], more: bool| (names.iter().map(ToString::to_string).collect::<Vec<_>>(), more);
+    assert_eq!(handle(&a, &mut of_a), told(&["p11", "p10", "p9"], true));
+    assert_eq!(handle(&b, &mut of_b), told(&["p8", "p7", "p6"], true));
+    // The next three of the order of A were handled by B.
+    cluster.store.pause_triggers(&[trigger_key("p4")]).unwrap();
+    assert_eq!(handle(&a, &mut of_a), told(&["p5", "p3"], true));
+    // What comes to be late meanwhile is found by the next order.
+    cluster.schedule(job("k").durable(true), [once("top", "k", NOW + 2).priority(99)]);
+    assert_eq!(handle(&b, &mut of_b), told(&["p2", "p1"], false), "of three, one is paused");
+    assert_eq!(handle(&a, &mut of_a), told(&[], false));
+    assert_eq!(handle(&a, &mut of_a), told(&["top"], false));
+    assert_eq!(handle(&b, &mut of_b), told(&[], false));
+    assert_eq!(cluster.state("p4"), "PAUSED");
+    // Out of the recovery mode the order is as usual.
+    assert!(a.store.stop_recovery(None).unwrap());
+    assert_eq!(handle(&a, &mut of_a), told(&[], false));
+}
+
+/// DS-82: the handler brings no more than can be taken soon: it waits while what is due is enough and gets less, and goes on
+/// when it does not, since nobody may be able to run it.
+#[test]
+fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_on() {
+    let cluster = Cluster::with(open, |settings| {
+        settings.max_misfires_at_a_time = 1;
+        settings.recovery_batch = 1;
+    });
+    let a = cluster.node("A");
+    let late = |priority: i32| once(&format!("p{priority}"), "j", NOW + 1).priority(priority);
+    cluster.schedule(job("j").durable(true), [1, 2, 3, 4, 5, 6].map(late));
+    cluster.advance(3_600 * SECOND);
+    a.store.start_recovery("ann").unwrap();
+    let mut order = LateInOrder::default();
+    let mut handle = || {
+        let pass = a.store.handle_misfires_of(&mut order).unwrap();
+        (pass.handled.first().map(|trigger| trigger.key().name().to_owned()), pass.more)
+    };
+    assert_eq!(handle(), (Some("p6".to_owned()), true));
+    assert_eq!(handle(), (None, true), "one is due, and somebody may take it");
+    cluster.advance(600);
+    assert_eq!(handle(), (Some("p5".to_owned()), true), "nobody has");
+    assert_eq!(names(&a.try_acquire(1).unwrap().fired), ["p6"]);
+    assert_eq!(handle(), (None, true), "one is due, of two");
+    assert_eq!(names(&a.acquire().fired), ["p5"]);
+    assert_eq!(handle(), (Some("p4".to_owned()), true), "nothing is due");
+    for (name, more) in [("p3", true), ("p2", true), ("p1", false)] {
+        cluster.advance(600);
+        assert_eq!(handle(), (Some(name.to_owned()), more));
+    }
 }

@@ -1,16 +1,16 @@
 //! `CN_CHANGES`, and what nodes read again and again while nothing happens: one statement each.
 
 use super::time;
-use super::triggers::waiting;
+use super::waiting::{waiting, waiting_values};
 use crate::error::Result;
 use crate::store::database::{ChangeRows, Session};
-use crate::store::row::{ClusterLook, InstanceRow, LAST_COUNT, LeftAlone, Look, News, TypeVersions};
+use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, News, TypeVersions, Whereabouts};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Nullable, Text};
+use diesel::sql_types::{BigInt, Nullable};
 
 #[derive(QueryableByName)]
 struct LookRow {
@@ -25,22 +25,6 @@ struct LookRow {
 }
 
 #[derive(QueryableByName)]
-struct MemberRow {
-    #[diesel(sql_type = BigInt)]
-    now_ms: i64,
-    #[diesel(sql_type = Text)]
-    instance_name: String,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    last_checkin_time: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    checkin_interval: Option<i64>,
-    #[diesel(sql_type = Nullable<Text>)]
-    incarnation: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    joined: Option<i64>,
-}
-
-#[derive(QueryableByName)]
 struct DoubtRow {
     #[diesel(sql_type = BigInt)]
     now_ms: i64,
@@ -49,24 +33,24 @@ struct DoubtRow {
 }
 
 /// The time as a statement has it.
-struct NowIn {
+pub(super) struct NowIn {
     /// As it is selected. That of the database, where there is one, also if it does not count.
-    shown: &'static str,
+    pub(super) shown: &'static str,
     /// As it is compared with, and its value if it is the node's.
-    text: &'static str,
-    value: Vec<Value>,
+    pub(super) text: &'static str,
+    pub(super) value: Vec<Value>,
     node_ms: Option<i64>,
 }
 
 impl NowIn {
     /// What counts, of what was selected.
-    fn or(&self, shown_ms: i64) -> i64 {
+    pub(super) fn or(&self, shown_ms: i64) -> i64 {
         self.node_ms.unwrap_or(shown_ms)
     }
 }
 
 impl SqlSession<'_, '_> {
-    fn now_in_statement(&mut self) -> Result<NowIn> {
+    pub(super) fn now_in_statement(&mut self) -> Result<NowIn> {
         let of_database = dialect::now_in_statement(self.backend());
         let shown = of_database.unwrap_or("0");
         match of_database.filter(|_| !self.takes_time_of_node()) {
@@ -115,6 +99,7 @@ impl ChangeRows for SqlSession<'_, '_> {
 
     fn look(
         &mut self,
+        horizon_ms: Option<i64>,
         misfire_threshold_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
@@ -123,6 +108,7 @@ impl ChangeRows for SqlSession<'_, '_> {
         let now = self.now_in_statement()?;
         let (of_types, types) = self.of_types(job_types, versions);
         let (not_left, left) = self.not_left(left);
+        let no_later_than = if horizon_ms.is_some() { format!("{} + ?", now.text) } else { "?".to_owned() };
         let text = format!(
             "SELECT {} AS now_ms, \
              (SELECT c.changes FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS changes, \
@@ -130,11 +116,16 @@ impl ChangeRows for SqlSession<'_, '_> {
              (SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_left} \
              ORDER BY t.next_fire_time ASC LIMIT 1) AS next_fire_time",
             now.shown,
-            waiting(&format!("{} - ?", now.text))
+            waiting(self.backend(), &no_later_than, &format!("{} - ?", now.text))
         );
-        let mut values = vec![self.name(), self.name(), self.name(), i64::MAX.into()];
-        values.extend(now.value.clone());
-        values.push(misfire_threshold_ms.into());
+        let mut last = Vec::new();
+        if horizon_ms.is_some() {
+            last.extend(now.value.clone());
+        }
+        last.push(horizon_ms.unwrap_or(i64::MAX).into());
+        let before: Vec<Value> = now.value.iter().cloned().chain([misfire_threshold_ms.into()]).collect();
+        let mut values = vec![self.name(), self.name()];
+        values.extend(waiting_values(self.backend(), &self.name(), &last, &before));
         values.extend(types);
         values.extend(left);
         let rows: Vec<LookRow> = self.load(&text, &values)?;
@@ -147,38 +138,8 @@ impl ChangeRows for SqlSession<'_, '_> {
         Ok(rows.into_iter().next().map(look).unwrap_or_default())
     }
 
-    fn look_at_cluster(&mut self) -> Result<ClusterLook> {
-        let now = self.now_in_statement()?;
-        let text = format!(
-            "SELECT {0} AS now_ms, s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, \
-             s.checkin_interval AS checkin_interval, i.incarnation AS incarnation, i.joined AS joined \
-             FROM {{p}}SCHEDULER_STATE s LEFT JOIN {{p}}CN_INSTANCES i \
-             ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name WHERE s.sched_name = ? \
-             UNION ALL SELECT {0}, f.instance_name, NULL, NULL, NULL, NULL \
-             FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name",
-            now.shown
-        );
-        let rows: Vec<MemberRow> = self.load(&text, &[self.name(), self.name()])?;
-        let mut look = ClusterLook::default();
-        match rows.first() {
-            Some(row) => self.know_now(now.or(row.now_ms)),
-            None => drop(self.now_ms()?),
-        }
-        look.now_ms = self.now_ms()?;
-        for row in rows {
-            match (row.last_checkin_time, row.checkin_interval) {
-                (Some(last_checkin_ms), Some(checkin_interval_ms)) => look.instances.push(InstanceRow {
-                    name: row.instance_name,
-                    last_checkin_ms,
-                    checkin_interval_ms,
-                    incarnation: row.incarnation,
-                    joined: row.joined.unwrap_or(0),
-                }),
-                _ => look.with_fires.push(row.instance_name),
-            }
-        }
-        look.instances.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(look)
+    fn look_around(&mut self) -> Result<(ClusterLook, Whereabouts)> {
+        self.look_at_members()
     }
 
     fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {

@@ -35,6 +35,7 @@ mod schedules;
 mod snapshot;
 mod trigger_row;
 mod triggers;
+mod waiting;
 mod work;
 
 use super::statement::Value;

@@ -4,12 +4,16 @@ use super::time;
 use crate::error::Result;
 use crate::store::database::MonitorRows;
 use crate::store::row::{InstanceRow, LoadRow};
+use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::Value;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
 #[derive(QueryableByName)]
 struct Load {
+    #[diesel(sql_type = BigInt)]
+    now_ms: i64,
     #[diesel(sql_type = BigInt)]
     overdue: i64,
     #[diesel(sql_type = BigInt)]
@@ -41,26 +45,34 @@ struct State {
 }
 
 /// One row at least, also without an instance. The innermost select walks the index of due triggers, up to its limit.
-const LOAD: &str = "SELECT o.overdue AS overdue, o.oldest AS oldest, h.held AS held, s.instance_name AS instance_name, \
+fn load_text(shown: &str, before: &str) -> String {
+    format!(
+        "SELECT {shown} AS now_ms, o.overdue AS overdue, o.oldest AS oldest, h.held AS held, s.instance_name AS instance_name, \
      s.last_checkin_time AS last_checkin_time, s.checkin_interval AS checkin_interval, i.incarnation AS incarnation, \
-     i.joined AS joined, (SELECT COUNT(*) FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = s.sched_name \
+     i.joined AS joined, (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = s.sched_name \
      AND f.instance_name = s.instance_name AND f.state = 'EXECUTING') AS running, \
-     COALESCE((SELECT m.since_ms FROM {p}CN_RECOVERY_MODE m WHERE m.sched_name = ?), 0) AS recovery_since \
+     COALESCE((SELECT m.since_ms FROM {{p}}CN_RECOVERY_MODE m WHERE m.sched_name = ?), 0) AS recovery_since \
      FROM (SELECT COUNT(*) AS overdue, MIN(d.next_fire_time) AS oldest FROM (SELECT t.next_fire_time AS next_fire_time \
-     FROM {p}TRIGGERS t WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time > 0 \
-     AND t.next_fire_time < ? ORDER BY t.next_fire_time LIMIT ?) d) o \
-     CROSS JOIN (SELECT COUNT(*) AS held FROM {p}FIRED_TRIGGERS a WHERE a.sched_name = ? AND a.state = 'ACQUIRED' \
-     AND a.sched_time < ?) h \
-     LEFT JOIN {p}SCHEDULER_STATE s ON s.sched_name = ? \
-     LEFT JOIN {p}CN_INSTANCES i ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name \
-     ORDER BY s.instance_name";
+     FROM {{p}}TRIGGERS t WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time > 0 \
+     AND t.next_fire_time < {before} ORDER BY t.next_fire_time LIMIT ?) d) o \
+     CROSS JOIN (SELECT COUNT(*) AS held FROM {{p}}FIRED_TRIGGERS a WHERE a.sched_name = ? AND a.state = 'ACQUIRED' \
+     AND a.sched_time < {before}) h \
+     LEFT JOIN {{p}}SCHEDULER_STATE s ON s.sched_name = ? \
+     LEFT JOIN {{p}}CN_INSTANCES i ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name \
+     ORDER BY s.instance_name"
+    )
+}
 
-impl MonitorRows for SqlSession<'_, '_> {
-    fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow> {
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
+impl SqlSession<'_, '_> {
+    fn load_before(&mut self, shown: &str, before: &str, values: &[Value], most: usize) -> Result<(i64, LoadRow)> {
         let name = self.name();
-        let values = [name.clone(), name.clone(), before_ms.into(), most.into(), name.clone(), before_ms.into(), name];
-        let rows: Vec<Load> = SqlSession::load(self, LOAD, &values)?;
+        let mut all = vec![name.clone(), name.clone()];
+        all.extend_from_slice(values);
+        all.extend([i64::try_from(most).unwrap_or(i64::MAX).into(), name.clone()]);
+        all.extend_from_slice(values);
+        all.push(name);
+        let rows: Vec<Load> = SqlSession::load(self, &load_text(shown, before), &all)?;
+        let now_ms = rows.first().map_or(0, |row| row.now_ms);
         let count = |n: i64| usize::try_from(n).unwrap_or(0);
         let mut load = LoadRow::default();
         if let Some(first) = rows.first() {
@@ -79,7 +91,21 @@ impl MonitorRows for SqlSession<'_, '_> {
             };
             load.instances.push((instance, count(row.running)));
         }
-        Ok(load)
+        Ok((now_ms, load))
+    }
+}
+
+impl MonitorRows for SqlSession<'_, '_> {
+    fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow> {
+        let shown = dialect::now_in_statement(self.backend()).unwrap_or("0");
+        self.load_before(shown, "?", &[before_ms.into()], most).map(|(_, load)| load)
+    }
+
+    fn load_now(&mut self, after_ms: i64, most: usize) -> Result<(i64, LoadRow)> {
+        let now = self.now_in_statement()?;
+        let before: Vec<Value> = now.value.iter().cloned().chain([after_ms.into()]).collect();
+        let (shown_ms, load) = self.load_before(now.shown, &format!("{} - ?", now.text), &before, most)?;
+        Ok((now.or(shown_ms), load))
     }
 
     fn count_states(&mut self) -> Result<Vec<(String, usize)>> {

@@ -5,8 +5,10 @@ use crate::error::Result;
 use crate::key::BROADCAST_GROUP;
 use crate::node::{Labels, NodeRole};
 use crate::rules::strategy::FOR_ANY;
-use crate::store::database::PlacementRows;
-use crate::store::row::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow, NodePlace, Whereabouts};
+use crate::store::database::{PlacementRows, Session};
+use crate::store::row::{
+    BarKind, BarRow, ClusterLook, GroupRuns, InstanceRow, LeftAlone, LimitRow, NodePlace, Whereabouts,
+};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -43,9 +45,11 @@ struct Limit {
     made_ms: i64,
 }
 
-/// A row of one of three tables; each uses the columns in its own way.
+/// A row of one of several tables; each uses the columns in its own way.
 #[derive(QueryableByName)]
-struct OfThree {
+struct Place {
+    #[diesel(sql_type = BigInt)]
+    now_ms: i64,
     #[diesel(sql_type = Text)]
     what: String,
     #[diesel(sql_type = Text)]
@@ -126,6 +130,52 @@ impl SqlSession<'_, '_> {
     }
 }
 
+/// What decides where work may run, and the time as `shown`.
+fn places(shown: &str) -> String {
+    // The first says which type each column has.
+    format!(
+        "SELECT {shown} AS now_ms, 'bar' AS what, b.node_name AS name, b.kind AS first, b.reason AS second, b.who AS third, \
+         b.until_ms AS one, b.until_ms AS two, b.made_ms AS made_ms FROM {{p}}CN_BLACKLIST b WHERE b.sched_name = ? \
+         UNION ALL SELECT {shown}, 'limit', l.job_group, '', NULL, l.who, l.per_node, l.per_cluster, l.made_ms \
+         FROM {{p}}CN_GROUP_LIMITS l WHERE l.sched_name = ? \
+         UNION ALL SELECT {shown}, 'node', n.instance_name, n.node_name, n.labels, n.node_role, NULL, NULL, 0 \
+         FROM {{p}}CN_NODES n WHERE n.sched_name = ?"
+    )
+}
+
+fn found(rows: Vec<Place>) -> Whereabouts {
+    let mut found = Whereabouts::default();
+    for row in rows {
+        match row.what.as_str() {
+            "node" => found.nodes.push(NodePlace {
+                instance: row.name,
+                node_name: row.first,
+                labels: row.second.and_then(|labels| labels.parse::<Labels>().ok()).unwrap_or_default(),
+                role: NodeRole::from_name(&row.third).unwrap_or_default(),
+            }),
+            "limit" => found.limits.push(LimitRow {
+                group: row.name,
+                per_node: count(row.one),
+                per_cluster: count(row.two),
+                who: row.third,
+                made_ms: row.made_ms,
+            }),
+            _ => found.bars.push(BarRow {
+                node: row.name,
+                // What a later version adds keeps a node from work too.
+                kind: BarKind::from_name(&row.first).unwrap_or(BarKind::Blacklist),
+                reason: row.second,
+                who: row.third,
+                until_ms: row.one,
+                made_ms: row.made_ms,
+            }),
+        }
+    }
+    found.bars.sort_by(|a, b| (&a.node, a.kind).cmp(&(&b.node, b.kind)));
+    found.limits.sort_by(|a, b| a.group.cmp(&b.group));
+    found
+}
+
 /// The same things, the last again and again, up to one of a few sizes.
 fn filled_up<T>(things: &[T]) -> Vec<&T> {
     let size = SIZES.iter().find(|size| **size >= things.len()).copied().unwrap_or(things.len());
@@ -136,47 +186,49 @@ fn count(number: Option<i64>) -> Option<u32> {
     number.map(|number| u32::try_from(number).unwrap_or(0))
 }
 
-impl PlacementRows for SqlSession<'_, '_> {
-    fn whereabouts(&mut self) -> Result<Whereabouts> {
-        // The first says which type each column has.
-        let text = "SELECT 'bar' AS what, b.node_name AS name, b.kind AS first, b.reason AS second, b.who AS third, \
-             b.until_ms AS one, b.until_ms AS two, b.made_ms AS made_ms \
-             FROM {p}CN_BLACKLIST b WHERE b.sched_name = ? \
-             UNION ALL SELECT 'limit', l.job_group, '', NULL, l.who, l.per_node, l.per_cluster, l.made_ms \
-             FROM {p}CN_GROUP_LIMITS l WHERE l.sched_name = ? \
-             UNION ALL SELECT 'node', n.instance_name, n.node_name, n.labels, n.node_role, NULL, NULL, 0 \
-             FROM {p}CN_NODES n WHERE n.sched_name = ?";
-        let rows: Vec<OfThree> = self.load(text, &[self.name(), self.name(), self.name()])?;
-        let mut found = Whereabouts::default();
+impl SqlSession<'_, '_> {
+    /// See [`ChangeRows::look_around`](crate::store::ChangeRows::look_around).
+    pub(super) fn look_at_members(&mut self) -> Result<(ClusterLook, Whereabouts)> {
+        let now = self.now_in_statement()?;
+        let text = format!(
+            "{places} UNION ALL SELECT {shown}, 'instance', s.instance_name, '', i.incarnation, '', s.last_checkin_time, \
+             s.checkin_interval, COALESCE(i.joined, 0) FROM {{p}}SCHEDULER_STATE s LEFT JOIN {{p}}CN_INSTANCES i \
+             ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name WHERE s.sched_name = ? \
+             UNION ALL SELECT {shown}, 'fires', f.instance_name, '', NULL, '', NULL, NULL, 0 \
+             FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name",
+            places = places(now.shown),
+            shown = now.shown
+        );
+        let names: [Value; 5] = std::array::from_fn(|_| self.name());
+        let rows: Vec<Place> = self.load(&text, &names)?;
+        if let Some(row) = rows.first() {
+            self.know_now(now.or(row.now_ms));
+        }
+        let mut look = ClusterLook { now_ms: self.now_ms()?, ..ClusterLook::default() };
+        let mut places = Vec::new();
         for row in rows {
             match row.what.as_str() {
-                "node" => found.nodes.push(NodePlace {
-                    instance: row.name,
-                    node_name: row.first,
-                    labels: row.second.and_then(|labels| labels.parse::<Labels>().ok()).unwrap_or_default(),
-                    role: NodeRole::from_name(&row.third).unwrap_or_default(),
+                "instance" => look.instances.push(InstanceRow {
+                    name: row.name,
+                    last_checkin_ms: row.one.unwrap_or(0),
+                    checkin_interval_ms: row.two.unwrap_or(0),
+                    incarnation: row.second,
+                    joined: row.made_ms,
                 }),
-                "limit" => found.limits.push(LimitRow {
-                    group: row.name,
-                    per_node: count(row.one),
-                    per_cluster: count(row.two),
-                    who: row.third,
-                    made_ms: row.made_ms,
-                }),
-                _ => found.bars.push(BarRow {
-                    node: row.name,
-                    // What a later version adds keeps a node from work too.
-                    kind: BarKind::from_name(&row.first).unwrap_or(BarKind::Blacklist),
-                    reason: row.second,
-                    who: row.third,
-                    until_ms: row.one,
-                    made_ms: row.made_ms,
-                }),
+                "fires" => look.with_fires.push(row.name),
+                _ => places.push(row),
             }
         }
-        found.bars.sort_by(|a, b| (&a.node, a.kind).cmp(&(&b.node, b.kind)));
-        found.limits.sort_by(|a, b| a.group.cmp(&b.group));
-        Ok(found)
+        look.instances.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok((look, found(places)))
+    }
+}
+
+impl PlacementRows for SqlSession<'_, '_> {
+    fn whereabouts(&mut self) -> Result<Whereabouts> {
+        let text = places(self.now_in_statement()?.shown);
+        let rows: Vec<Place> = self.load(&text, &[self.name(), self.name(), self.name()])?;
+        Ok(found(rows))
     }
 
     fn bars(&mut self) -> Result<Vec<BarRow>> {

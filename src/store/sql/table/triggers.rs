@@ -4,12 +4,13 @@ use super::continuations::FOLLOWED;
 use super::job_versions::is_read_here;
 use super::options::{EXECUTING, OPTION_COLUMNS, options};
 use super::policies::POLICY;
-use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES, RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
+use super::recurrences::{RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
 use super::schedules::KIND_TABLES;
 use super::trigger_row::{
-    COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KNOWN_KIND, WholeRow, is_of_interval,
-    is_rerun, quoted,
+    COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, WholeRow, is_of_interval, is_rerun,
+    quoted,
 };
+use super::waiting::{misfired, order_of_misfired, waiting, waiting_values};
 use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
@@ -46,15 +47,6 @@ struct FinishedRow {
 struct GroupRow {
     #[diesel(sql_type = Text)]
     trigger_group: String,
-}
-
-/// What is due and whose turn it is: waiting and not left to the misfire handler, which has what was due before
-/// `misfired_before`.
-pub(super) fn waiting(misfired_before: &str) -> String {
-    format!(
-        "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ? \
-         AND ({IGNORES_MISFIRES} OR t.next_fire_time >= {misfired_before}) AND {KNOWN_KIND}"
-    )
 }
 
 /// The type of a trigger's job, looked up for each trigger in turn.
@@ -345,14 +337,15 @@ impl TriggerRows for SqlSession<'_, '_> {
         for (triggers, among, keys) in self.searched(query.among) {
             let head = format!(
                 "(SELECT t.* FROM {triggers} WHERE {} AND {of_types}{not_left}{among} ORDER BY {order} LIMIT {}{})",
-                waiting("?"),
+                waiting(self.backend(), "?", "?"),
                 page_size(query.limit),
                 if query.offset > 0 { " OFFSET ?" } else { "" }
             );
             let text = format!("{} ORDER BY {order}", self.candidates_from(&head));
             let (before, after) = keys;
             let mut values = before;
-            values.extend([self.name(), query.no_later_than_ms.into(), query.misfired_before_ms.into()]);
+            let (last, first) = ([query.no_later_than_ms.into()], [query.misfired_before_ms.into()]);
+            values.extend(waiting_values(self.backend(), &self.name(), &last, &first));
             values.extend(types.iter().cloned());
             values.extend(left.iter().cloned());
             values.extend(after);
@@ -393,15 +386,20 @@ impl TriggerRows for SqlSession<'_, '_> {
     ) -> Result<Vec<TriggerRow>> {
         let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let values = [self.name(), before_ms.into(), number(limit).into(), number(offset).into()];
-        let order = match order {
-            TriggerOrder::TimeThenPriority => "t.next_fire_time ASC, t.priority DESC",
-            TriggerOrder::PriorityThenTime => "t.priority DESC, t.next_fire_time ASC",
-        };
-        let condition = format!(
-            "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time < ? AND t.next_fire_time > 0 \
-             AND {HEEDS_MISFIRES} AND {KNOWN_KIND} ORDER BY {order} LIMIT ? OFFSET ?"
-        );
-        self.load_triggers(&condition, &values)
+        let order = order_of_misfired(order);
+        self.load_triggers(&format!("{} ORDER BY {order} LIMIT ? OFFSET ?", misfired("?")), &values)
+    }
+
+    fn misfired_keys(&mut self, before_ms: i64, order: TriggerOrder, limit: usize) -> Result<Vec<TriggerKey>> {
+        self.keys_of_misfired(before_ms, order, limit)
+    }
+
+    fn count_waiting(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize> {
+        self.count_between(from_ms, until_ms, limit)
+    }
+
+    fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool> {
+        self.look_for_misfired(threshold_ms)
     }
 
     fn paused_groups(&mut self) -> Result<Vec<String>> {
