@@ -23,6 +23,7 @@ pub mod row;
 mod schedule_row;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod sql;
+mod strategies;
 mod transaction;
 mod upkeep;
 
@@ -166,6 +167,7 @@ pub struct JobStore {
     meters: Arc<meters::StoreMeters>,
     /// What is known of where work may run, by the node that this is the store of.
     placed: Arc<parking_lot::RwLock<placement::Placed>>,
+    strategies: Arc<strategies::Strategies>,
 }
 
 impl JobStore {
@@ -183,6 +185,7 @@ impl JobStore {
             known: Arc::default(),
             meters: Arc::default(),
             placed: Arc::default(),
+            strategies: Arc::default(),
         }
     }
 
