@@ -4,7 +4,7 @@ use super::*;
 use carnelian::store::{CompletionOutcome, FireBundle};
 use carnelian::{
     EligibleNode, Error, ExecutionStrategy, JobDetailBuilder, JobPolicy, NodePart, NodeReport, SimpleSchedule,
-    StrategyError, Tick,
+    StrategyError, Tick, TriggerBuilder,
 };
 use std::sync::{Arc, Mutex as Guarded};
 use std::time::Duration;
@@ -134,8 +134,8 @@ fn racing_nodes_run_each_tick_on_the_node_whose_turn_it_is() {
 fn ticks_are_left_to_nodes_that_have_the_strategy() {
     let cluster = Cluster::new(open);
     let b = node(&cluster, "B", "tier=front", 0, None);
-    let due: Vec<TriggerBuilder> = (0..5).map(|n| once(&format!("t{n}"), "j", NOW - SECOND + n)).collect();
-    cluster.schedule(own("j"), due.try_into().unwrap_or_else(|_| unreachable!()) as [TriggerBuilder; 5]);
+    let due = [0, 1, 2, 3, 4].map(|n| once(&format!("t{n}"), "j", NOW - SECOND + n));
+    cluster.schedule(own("j"), due);
     cluster.schedule(own("k").description("another policy").durable(true), [once("u", "k", NOW - SECOND)]);
     cluster.schedule(job("plain"), [once("p", "plain", NOW)]);
     assert_eq!(names(&b.try_acquire(1).unwrap().fired), ["p"]);
@@ -204,7 +204,7 @@ fn a_tick_without_an_answer_stays_and_is_named() {
     // Late ticks are misfires, by the instruction of their trigger: here they are left out.
     cluster.advance(2 * MINUTE);
     let f = cluster.stranger("F");
-    assert_eq!(f.store.handle_misfires().unwrap().more, false);
+    assert!(!f.store.handle_misfires().unwrap().more);
     assert!(cluster.next("t") >= Some(NOW + 2 * MINUTE), "{:?}", cluster.next("t"));
 }
 
