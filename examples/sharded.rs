@@ -4,7 +4,7 @@
 
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::store::{JobStore, MemoryDatabase, StoreSettings};
-use carnelian::{ExecutionStrategy, JobContext, JobDetail, JobKey, JobPolicy, Result, Scheduler, Trigger, TriggerKey};
+use carnelian::{JobContext, JobDetail, JobKey, JobPolicy, Result, Scheduler, Strategy, Trigger, TriggerKey};
 use crossbeam_channel::{Sender, unbounded};
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     for name in ["n1", "n2", "n3"] {
         nodes.push(node(name, &database, &clock, done.clone())?);
     }
-    let policy = JobPolicy::new().strategy(ExecutionStrategy::Sharded);
+    let policy = JobPolicy::new().strategy(Strategy::Sharded);
     let job = JobDetail::builder(JobKey::named("newsletter"), "mail").policy(policy).requests_recovery(true).build()?;
     let now = Trigger::builder(TriggerKey::named("now"), job.key().clone()).build()?;
     let Some(first) = nodes.first() else { return Ok(()) };

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod cron;
 mod data_map;
 mod error;
+mod guarded;
 mod hash;
 mod java;
 mod job;
@@ -32,8 +33,9 @@ pub use cron::{CronExpression, CronParseError};
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{
-    Continuation, ExecutionStrategy, FireOutcome, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks,
-    JobPolicy, LabelRule, LogLine, On, OnChange, OnDead, Parent, Placement, RetryPolicy, StuckAction,
+    Continuation, EligibleNode, EveryNode, ExecutionStrategy, FireOutcome, JobDefinition, JobDetail, JobDetailBuilder,
+    JobFilter, JobMarks, JobPolicy, LabelRule, LogLine, NodePart, On, OnChange, OnDead, Parent, Placement, RetryPolicy,
+    Strategy, StrategyError, StuckAction, Tick,
 };
 pub use key::{
     BROADCAST_GROUP, CONTINUED_GROUP, DEFAULT_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS,

@@ -15,7 +15,7 @@ use std::process::Command;
 const FLOORS: &[(&str, &[&str])] = &[
     ("streams", &["hash", "java"]),
     ("times", &["cron", "local", "zone"]),
-    ("error", &["error", "meter"]),
+    ("error", &["error", "guarded", "meter"]),
     (
         "values",
         &[

@@ -3,6 +3,7 @@
 mod continuation;
 mod definition;
 mod detail;
+mod execution_strategy;
 mod filter;
 mod marks;
 mod outcome;
@@ -15,6 +16,7 @@ mod strategy;
 pub use continuation::{Continuation, On, Parent};
 pub use definition::{JobDefinition, OnChange};
 pub use detail::{JobDetail, JobDetailBuilder};
+pub use execution_strategy::{EligibleNode, EveryNode, ExecutionStrategy, NodePart, StrategyError, Tick};
 pub use filter::JobFilter;
 pub use marks::JobMarks;
 pub use outcome::FireOutcome;
@@ -22,7 +24,7 @@ pub use placement::{LabelRule, Placement};
 pub use policy::{JobPolicy, OnDead, StuckAction};
 pub use retry::RetryPolicy;
 pub use run_log::{CapturedLine, LogLine};
-pub use strategy::ExecutionStrategy;
+pub use strategy::Strategy;
 
 pub(crate) use retry::RetryHint;
 pub(crate) use run_log::{RunLog, decode as decode_lines, encode as encode_lines};

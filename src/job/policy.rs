@@ -2,7 +2,7 @@
 
 use super::placement::Placement;
 use super::retry::RetryPolicy;
-use super::strategy::ExecutionStrategy;
+use super::strategy::Strategy;
 use crate::error::{Error, Result};
 use log::LevelFilter;
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub struct JobPolicy {
     #[serde(skip_serializing_if = "Option::is_none")]
     placement: Option<Placement>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    strategy: Option<ExecutionStrategy>,
+    strategy: Option<Strategy>,
 }
 
 /// When a run counts as stuck, and what is done then.
@@ -226,9 +226,9 @@ impl JobPolicy {
         self
     }
 
-    /// How many nodes run each tick. Default: [`ExecutionStrategy::Preempt`], one.
-    pub fn strategy(mut self, strategy: ExecutionStrategy) -> Self {
-        self.strategy = Some(strategy).filter(|strategy| *strategy != ExecutionStrategy::Preempt);
+    /// Which nodes run each tick, also by the name of a strategy. Default: [`Strategy::Preempt`], one.
+    pub fn strategy(mut self, strategy: impl Into<Strategy>) -> Self {
+        self.strategy = Some(strategy.into()).filter(|strategy| *strategy != Strategy::Preempt);
         self
     }
 
@@ -282,9 +282,9 @@ impl JobPolicy {
         self.placement.as_ref()
     }
 
-    /// How many nodes run each tick.
-    pub fn execution_strategy(&self) -> ExecutionStrategy {
-        self.strategy.unwrap_or_default()
+    /// Which nodes run each tick.
+    pub fn execution_strategy(&self) -> &Strategy {
+        self.strategy.as_ref().unwrap_or(&Strategy::Preempt)
     }
 
     /// Whether it says nothing.

@@ -1,23 +1,29 @@
-//! `ExecutionStrategy`: how many nodes run each tick of a job.
+//! `Strategy`: which execution strategy a job has chosen, by its name.
 
 use super::policy::{JobPolicy, OnDead};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 
-/// How many nodes run each time at which a trigger of a job fires: its ticks.
+/// The longest name of a strategy, in characters.
+const MAX_NAME_CHARS: usize = 60;
+
+/// Which nodes run each time at which a trigger of a job fires: its ticks.
 ///
 /// ```
-/// use carnelian::{ExecutionStrategy, JobDetail, JobKey, JobPolicy};
+/// use carnelian::{JobDetail, JobKey, JobPolicy, Strategy};
 ///
-/// let policy = JobPolicy::new().strategy(ExecutionStrategy::Broadcast);
+/// let policy = JobPolicy::new().strategy(Strategy::Broadcast);
 /// let job = JobDetail::builder(JobKey::named("drop_caches"), "drop_caches").policy(policy).build()?;
-/// assert_eq!(job.policy().execution_strategy(), ExecutionStrategy::Broadcast);
+/// assert_eq!(job.policy().execution_strategy(), &Strategy::Broadcast);
+/// assert_eq!(Strategy::from("one-per-zone"), Strategy::Named("one-per-zone".to_owned()));
 /// # Ok::<(), carnelian::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 #[non_exhaustive]
-pub enum ExecutionStrategy {
+pub enum Strategy {
     /// One node, whichever takes it first: what Quartz does.
     #[default]
     Preempt,
@@ -27,39 +33,69 @@ pub enum ExecutionStrategy {
     /// ([`JobContext::shard`](crate::JobContext::shard)). The share of a node that dies is given to another if the job
     /// requests recovery.
     Sharded,
+    /// The nodes that a strategy of the user's chooses
+    /// ([`SchedulerBuilder::execution_strategy`](crate::SchedulerBuilder::execution_strategy)). What a node that dies had
+    /// not done is given to another if the job requests recovery. Ticks are left alone by nodes that do not have it.
+    Named(String),
 }
 
-impl ExecutionStrategy {
-    /// Every strategy.
-    pub const ALL: [Self; 3] = [ExecutionStrategy::Preempt, ExecutionStrategy::Broadcast, ExecutionStrategy::Sharded];
+impl Strategy {
+    /// Those that every node has.
+    pub const BUILT_IN: [Self; 3] = [Strategy::Preempt, Strategy::Broadcast, Strategy::Sharded];
 
-    /// The word of the command line.
-    pub fn name(self) -> &'static str {
+    /// The word of the command line, and the name under which it is registered.
+    pub fn name(&self) -> &str {
         match self {
-            ExecutionStrategy::Preempt => "preempt",
-            ExecutionStrategy::Broadcast => "broadcast",
-            ExecutionStrategy::Sharded => "sharded",
+            Strategy::Preempt => "preempt",
+            Strategy::Broadcast => "broadcast",
+            Strategy::Sharded => "sharded",
+            Strategy::Named(name) => name,
         }
     }
 
-    /// The strategy of this name, see [`ExecutionStrategy::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|strategy| strategy.name() == name)
+    /// Whether parts that their node cannot do any more are another's, or lost; they are dropped otherwise.
+    pub(crate) fn has_shares(&self) -> bool {
+        matches!(self, Strategy::Sharded | Strategy::Named(_))
+    }
+
+    /// Whether it is one of the user's.
+    pub(crate) fn is_named(&self) -> bool {
+        matches!(self, Strategy::Named(_))
+    }
+
+    /// Checks that a strategy of the user's can have the name.
+    pub(crate) fn check_name(name: &str) -> Result<()> {
+        let refuse = |expected: &str| Err(Error::invalid("strategy", name, expected));
+        if Self::BUILT_IN.iter().any(|one| one.name() == name) {
+            return refuse(
+                "expected another name: that is one of the built-in strategies preempt, broadcast and sharded",
+            );
+        }
+        let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic());
+        match starts_well && name.len() <= MAX_NAME_CHARS && name.chars().all(is_good) {
+            true => Ok(()),
+            false => {
+                refuse("expected a letter of A to Z, then such letters, digits, `-`, `_` or `.`; at most 60 in all")
+            }
+        }
     }
 
     /// Checks that a job with this policy, that requests recovery and is not concurrent or otherwise, can be run so.
-    pub(super) fn check(self, policy: &JobPolicy, requests_recovery: bool, nonconcurrent: bool) -> Result<()> {
+    pub(super) fn check(&self, policy: &JobPolicy, requests_recovery: bool, nonconcurrent: bool) -> Result<()> {
         let refuse = |expected: &str| Err(Error::invalid("strategy", self.name(), expected));
-        if self == ExecutionStrategy::Preempt {
+        if *self == Strategy::Preempt {
             return Ok(());
         }
-        if nonconcurrent {
+        if let Strategy::Named(name) = self {
+            Self::check_name(name)?;
+        } else if nonconcurrent {
             return refuse("expected a job that may run concurrently: each tick runs on several nodes at once");
         }
         if policy.placed().is_some_and(|placement| placement.preferred().is_some()) {
-            return refuse("expected no preferred node: each tick runs on all nodes that may run the job");
+            return refuse("expected no preferred node: the strategy says on which nodes each tick runs");
         }
-        if self == ExecutionStrategy::Sharded {
+        if self.has_shares() {
             return match policy.on_dead_policy() {
                 Some(OnDead::Revive) => {
                     refuse("expected another `on dead` than revive: a share is given to another node")
@@ -74,5 +110,87 @@ impl ExecutionStrategy {
             Some(_) => refuse("expected no retry policy: another node might run it again"),
             None => Ok(()),
         }
+    }
+}
+
+impl From<&str> for Strategy {
+    fn from(name: &str) -> Self {
+        let built_in = Self::BUILT_IN.into_iter().find(|strategy| strategy.name() == name);
+        built_in.unwrap_or_else(|| Strategy::Named(name.to_owned()))
+    }
+}
+
+impl From<String> for Strategy {
+    fn from(name: String) -> Self {
+        Self::from(name.as_str())
+    }
+}
+
+impl From<Strategy> for String {
+    fn from(strategy: Strategy) -> Self {
+        strategy.name().to_owned()
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = Error;
+
+    /// The strategy of this name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name that no strategy can have.
+    fn from_str(name: &str) -> Result<Self> {
+        let strategy = Self::from(name);
+        if strategy.is_named() {
+            Self::check_name(name)?;
+        }
+        Ok(strategy)
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// LT-13.
+    #[test]
+    fn a_strategy_is_stored_by_its_name() {
+        for (name, strategy) in [
+            ("preempt", Strategy::Preempt),
+            ("broadcast", Strategy::Broadcast),
+            ("sharded", Strategy::Sharded),
+            ("one-per.zone_2", Strategy::Named("one-per.zone_2".to_owned())),
+        ] {
+            assert_eq!(name.parse::<Strategy>().unwrap(), strategy);
+            let text = serde_json::to_string(&strategy).unwrap();
+            assert_eq!(text, format!("\"{name}\""));
+            assert_eq!(serde_json::from_str::<Strategy>(&text).unwrap(), strategy);
+        }
+    }
+
+    #[test]
+    fn names_that_no_strategy_can_have_are_refused() {
+        for name in ["", "1st", "a b", "zoné", "a\"", &"a".repeat(61)] {
+            let error = name.parse::<Strategy>().unwrap_err().to_string();
+            assert!(error.contains("strategy"), "{error}");
+        }
+        for strategy in [Strategy::Named("sharded".to_owned()), Strategy::Named(" ".to_owned())] {
+            assert!(strategy.check(&JobPolicy::new(), false, false).is_err(), "{strategy}");
+        }
+    }
+
+    /// Its parts may be one alone, or run one after the other.
+    #[test]
+    fn a_job_that_runs_alone_may_have_a_strategy_of_the_users() {
+        let check = |strategy: Strategy| strategy.check(&JobPolicy::new(), true, true);
+        assert!(check(Strategy::from("least-loaded")).is_ok());
+        assert!(check(Strategy::Sharded).is_err());
     }
 }

@@ -290,7 +290,7 @@ pub(crate) fn count_failed(why: &str) {
 }
 
 pub(crate) fn unreadable(trigger: &TriggerKey, why: &str) {
-    warn!("left alone since it cannot be read trigger={trigger} error={why:?}");
+    warn!("left alone for a minute trigger={trigger} error={why:?}");
 }
 
 pub(crate) fn misfired(trigger: &TriggerKey) {

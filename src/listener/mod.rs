@@ -15,7 +15,8 @@ pub use event::{FireEnd, FireEvent};
 pub use manager::ListenerManager;
 pub use values::FireValues;
 
-pub(crate) use dispatch::{Listeners, guarded};
+pub(crate) use crate::guarded::guarded;
+pub(crate) use dispatch::Listeners;
 pub(crate) use history::{HistoryClock, JobHistory, TriggerHistory};
 
 use crate::alarm::Alarm;

@@ -1,8 +1,10 @@
 //! Strategies: which nodes take part in a tick of a job, what part each has, and how that is told by a trigger.
 
 use crate::data_map::JobDataMap;
+use crate::error::shorten;
+use crate::guarded::guarded;
 use crate::hash::fnv1a;
-use crate::job::{ExecutionStrategy, JobDetail};
+use crate::job::{EligibleNode, ExecutionStrategy, JobDetail, NodePart, Strategy, Tick};
 use crate::key::{BROADCAST_GROUP, RERUN_GROUPS, TriggerKey};
 use crate::rules::placement::{ClusterView, may_run, takes_any};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +15,7 @@ pub(crate) mod part_keys {
     pub const INDEX: &str = "CN_PART_INDEX";
     pub const COUNT: &str = "CN_PART_COUNT";
     pub const TRIGGER: &str = "CN_PART_TRIGGER";
+    pub const PARAMETER: &str = "CN_PART_PARAMETER";
 }
 
 /// How the names of parts begin that any node may take.
@@ -27,12 +30,23 @@ pub(crate) struct Part {
     pub index: usize,
     /// How many there are.
     pub count: usize,
+    /// What its run is told besides.
+    pub parameter: Option<String>,
 }
 
 /// Whether a fire of the trigger is a tick, which is spread, and not work of one node: a part, or work that runs again.
 pub(crate) fn is_tick(job: &JobDetail, trigger: &TriggerKey) -> bool {
-    let is_of_one = trigger.group() == BROADCAST_GROUP || RERUN_GROUPS.contains(&trigger.group());
-    job.policy().execution_strategy() != ExecutionStrategy::Preempt && !is_of_one
+    *job.policy().execution_strategy() != Strategy::Preempt && may_be_tick(trigger)
+}
+
+/// The groups of triggers whose fires are work of one node, whatever the strategy of their jobs.
+pub(crate) fn groups_of_one() -> impl Iterator<Item = &'static str> {
+    RERUN_GROUPS.into_iter().chain([BROADCAST_GROUP])
+}
+
+/// Whether a fire of the trigger would be a tick if its job had a strategy.
+pub(crate) fn may_be_tick(trigger: &TriggerKey) -> bool {
+    groups_of_one().all(|group| group != trigger.group())
 }
 
 /// The living nodes that may run the job now, in order of their instance ids. A node that does not say what types it has
@@ -52,10 +66,41 @@ pub(crate) fn eligible(
     nodes.into_iter().cloned().collect()
 }
 
-/// A part for each of these nodes, in their order.
-pub(crate) fn parts(nodes: &[String]) -> Vec<Part> {
-    let part = |(index, node): (usize, &String)| Part { node: node.clone(), index, count: nodes.len() };
-    nodes.iter().enumerate().map(part).collect()
+/// The parts that a strategy says the tick has; why it says none otherwise.
+pub(crate) fn ask(
+    strategy: &dyn ExecutionStrategy,
+    tick: &Tick<'_>,
+    nodes: &[EligibleNode],
+) -> Result<Vec<Part>, String> {
+    let said = match guarded(|| strategy.parts(tick, nodes).map_err(|why| why.to_string())) {
+        Ok(answer) => answer.map_err(|why| format!("has no answer: {}", shorten(&why, 1000)))?,
+        Err(panic) => return Err(format!("panicked: {panic}")),
+    };
+    if said.is_empty() {
+        return Err("names no node: expected at least one of those that it was given".to_owned());
+    }
+    let known: BTreeSet<&String> = nodes.iter().map(|node| &node.instance).collect();
+    let mut named = BTreeSet::new();
+    for NodePart { instance, parameter } in &said {
+        if !known.contains(instance) {
+            let known: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
+            let known = shorten(&known.join(", "), 200);
+            return Err(format!("names the node `{instance}`: expected one of those that it was given, {known}"));
+        }
+        if !named.insert(instance) {
+            return Err(format!("names the node `{instance}` twice: expected one part for a node at most"));
+        }
+        let chars = parameter.as_ref().map_or(0, |text| text.chars().count());
+        if chars > NodePart::MAX_PARAMETER_CHARS {
+            let most = NodePart::MAX_PARAMETER_CHARS;
+            return Err(format!(
+                "gives the node `{instance}` a parameter of {chars} characters: expected {most} at most"
+            ));
+        }
+    }
+    let count = said.len();
+    let part = |(index, part): (usize, NodePart)| Part { node: part.instance, index, count, parameter: part.parameter };
+    Ok(said.into_iter().enumerate().map(part).collect())
 }
 
 /// How the names of the parts of a node begin.
@@ -89,6 +134,10 @@ pub(crate) fn tell(data: &mut JobDataMap, part: &Part, tick: &TriggerKey) {
     data.put(part_keys::INDEX, part.index.to_string());
     data.put(part_keys::COUNT, part.count.to_string());
     data.put(part_keys::TRIGGER, tick.to_string());
+    match &part.parameter {
+        Some(parameter) => drop(data.put(part_keys::PARAMETER, parameter.as_str())),
+        None => drop(data.remove(part_keys::PARAMETER)),
+    }
 }
 
 /// Which part of how many the data of a trigger tell of; the whole if of none.
@@ -112,18 +161,19 @@ fn hash(texts: &[&str]) -> u64 {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use crate::job::{JobPolicy, Placement};
+    use crate::job::{EveryNode, JobPolicy, Placement, StrategyError};
     use crate::key::JobKey;
-    use crate::node::NodeRole;
+    use crate::node::{NodeInfo, NodeRole};
     use crate::rules::placement::NodeIdentity;
     use crate::store::row::{BarKind, BarRow};
+    use chrono::DateTime;
 
     fn node(instance: &str, role: NodeRole) -> NodeIdentity {
         NodeIdentity { role, ..NodeIdentity::of_instance(instance) }
     }
 
     fn job(placement: Placement) -> JobDetail {
-        let policy = JobPolicy::new().strategy(ExecutionStrategy::Broadcast).placement(placement);
+        let policy = JobPolicy::new().strategy(Strategy::Broadcast).placement(placement);
         JobDetail::builder(JobKey::named("j"), "work").policy(policy).build().unwrap()
     }
 
@@ -166,7 +216,9 @@ mod tests {
     fn parts_have_names_of_their_own_and_tell_what_they_are() {
         let nodes = ["a".to_owned(), "b".to_owned()];
         let tick = TriggerKey::named("t");
-        let parts = parts(&nodes);
+        let eligible = nodes.map(|name| EligibleNode::new(name, NodeInfo::default()));
+        let whole = job(Placement::new());
+        let parts = ask(&EveryNode, &Tick::new(&tick, DateTime::UNIX_EPOCH, &whole), &eligible).unwrap();
         let keys: BTreeSet<_> = (0..2)
             .flat_map(|ms| parts.iter().map(move |part| (part.node.clone(), ms)))
             .map(|(node, ms)| part_key(&node, &TriggerKey::named("t"), ms).name().to_owned())
@@ -181,8 +233,31 @@ mod tests {
         let mut data = JobDataMap::new();
         assert_eq!(told(&data), (0, 1));
         tell(&mut data, &parts[1], &tick);
-        assert_eq!(told(&data), (1, 2));
+        assert_eq!((told(&data), data.text(part_keys::PARAMETER)), ((1, 2), None));
         data.put(part_keys::INDEX, "2");
         assert_eq!(told(&data), (0, 1), "what cannot be is not believed");
+    }
+    /// What a strategy says is its answer if it makes sense, whatever it does otherwise.
+    #[test]
+    fn an_answer_that_makes_no_sense_is_none() {
+        type Rule = fn(&Tick<'_>, &[EligibleNode]) -> Result<Vec<NodePart>, StrategyError>;
+        let nodes = ["a", "b", "c"].map(|name| EligibleNode::new(name, NodeInfo::default()));
+        let (trigger, job) = (TriggerKey::named("t"), job(Placement::new()));
+        let tick = Tick::new(&trigger, DateTime::UNIX_EPOCH, &job);
+        let last_first: Rule = |_, nodes| Ok(nodes.iter().skip(1).rev().map(|n| NodePart::of(n).with("x")).collect());
+        let part = |node: &str, index| Part { node: node.to_owned(), index, count: 2, parameter: Some("x".to_owned()) };
+        assert_eq!(ask(&last_first, &tick, &nodes).unwrap(), [part("c", 0), part("b", 1)]);
+        let rules: [(Rule, &str); 6] = [
+            (|_, _| Ok(Vec::new()), "names no node"),
+            (|_, _| Ok(vec![NodePart::of(&EligibleNode::new("z", NodeInfo::default()))]), "`z`: expected one of those"),
+            (|_, nodes| Ok(vec![NodePart::of(&nodes[0]), NodePart::of(&nodes[0])]), "`a` twice"),
+            (|_, nodes| Ok(vec![NodePart::of(&nodes[1]).with("x".repeat(1001))]), "`b` a parameter of 1001 characters"),
+            (|_, _| Err("no zone is free".into()), "has no answer: no zone is free"),
+            (|_, nodes| Ok(vec![NodePart::of(&nodes[3])]), "panicked: index out of bounds"),
+        ];
+        for (rule, expected) in rules {
+            let why = ask(&rule, &tick, &nodes).unwrap_err();
+            assert!(why.contains(expected), "expected {expected}, got {why}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use super::node::Node;
 use super::{Inner, Scheduler, WeakScheduler};
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
-use crate::job::JobDefinition;
+use crate::job::{ExecutionStrategy, JobDefinition};
 use crate::key::check_name;
 use crate::listener::{
     HistoryClock, JobHistory, JobListener, ListenerManager, Listeners, SchedulerListener, TriggerHistory,
@@ -39,6 +39,7 @@ pub struct SchedulerBuilder {
     jobs: Vec<(String, JobType)>,
     aliases: Vec<(String, String)>,
     dead_fire_handlers: DeadFireHandlers,
+    strategies: Vec<(String, Arc<dyn ExecutionStrategy>)>,
     defined: Vec<JobDefinition>,
     listeners: Listeners,
 }
@@ -157,6 +158,25 @@ impl SchedulerBuilder {
         self
     }
 
+    /// Registers a strategy of one's own: jobs choose it with [`JobPolicy::strategy`](crate::JobPolicy::strategy) by this
+    /// name, a letter of A to Z, then such letters, digits, `-`, `_` or `.`, at most 60 in all. This node spreads their ticks
+    /// by it; nodes without it leave those ticks alone, and take the parts that they are given.
+    ///
+    /// ```
+    /// use carnelian::{EligibleNode, NodePart, Scheduler, Tick};
+    ///
+    /// // One node: the one with the fewest runs at its last check-in.
+    /// let least_loaded = |_: &Tick<'_>, nodes: &[EligibleNode]| {
+    ///     Ok(nodes.iter().min_by_key(|node| node.info.running).map(NodePart::of).into_iter().collect())
+    /// };
+    /// let builder = Scheduler::builder().execution_strategy("least-loaded", least_loaded);
+    /// # let _ = builder;
+    /// ```
+    pub fn execution_strategy(mut self, name: impl Into<String>, strategy: impl ExecutionStrategy + 'static) -> Self {
+        self.strategies.push((name.into(), Arc::new(strategy)));
+        self
+    }
+
     /// Adds a listener for the runs of all jobs.
     pub fn job_listener(self, listener: impl JobListener) -> Self {
         self.job_listener_for(KeyMatcher::Everything, listener)
@@ -189,7 +209,7 @@ impl SchedulerBuilder {
     ///
     /// # Errors
     /// [`Error::Settings`] with all problems of the settings, [`Error::Invalid`] for a name that cannot be stored, what is
-    /// wrong with a [`JobType`] or an old name, and what keeps the store from being opened.
+    /// wrong with a [`JobType`], an old name or the name of a strategy, and what keeps the store from being opened.
     pub fn build(self) -> Result<Scheduler> {
         let mut settings = match (self.settings, self.settings_file) {
             (Some(_), Some(path)) => {
@@ -219,6 +239,10 @@ impl SchedulerBuilder {
             handlers if handlers.by_type.is_empty() => store,
             handlers => store.with_dead_fire_handler(Arc::new(handlers)),
         };
+        let mut store = store;
+        for (name, strategy) in self.strategies {
+            store = store.with_execution_strategy(name, strategy)?;
+        }
         adopt(store.settings(), &mut settings);
         let instance = match (self.instance_id, &settings.scheduler.instance_id) {
             (Some(name), _) => name,

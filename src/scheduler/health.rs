@@ -331,7 +331,7 @@ pub struct Health {
     pub reserved: usize,
     /// Ended fires that are not recorded yet.
     pub unrecorded: usize,
-    /// Triggers left alone since they cannot be read, with the reason.
+    /// Triggers left alone since they cannot be read, or a strategy has no answer for their tick, with the reason.
     pub quarantined: Vec<(TriggerKey, String)>,
     /// Jobs that no living node can run, at the last audit; 0 on nodes that leave the audit to another.
     pub orphans: usize,

@@ -1,4 +1,4 @@
-//! `Quarantine`: triggers that cannot be read, named once each and left alone for a while.
+//! `Quarantine`: triggers that cannot be read, or whose strategy has no answer, named once each and left alone for a while.
 
 use crate::key::TriggerKey;
 use crate::listener::log;
@@ -12,7 +12,7 @@ const TERM: Duration = Duration::from_secs(60);
 /// Beyond so many, further ones are not remembered; the store leaves them alone all the same.
 const LIMIT: usize = 10_000;
 
-/// Triggers that cannot be read.
+/// Triggers that nobody can fire now, with the reason.
 #[derive(Debug, Default)]
 pub(crate) struct Quarantine {
     entries: Mutex<BTreeMap<TriggerKey, Entry>>,

@@ -1,7 +1,7 @@
 //! `Shard`: which part of a tick a run has, and its share of the work.
 
 use super::context::JobContext;
-use crate::rules::strategy::told;
+use crate::rules::strategy::{part_keys, told};
 
 /// Which part of its tick a run has.
 ///
@@ -13,7 +13,8 @@ use crate::rules::strategy::told;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shard {
-    /// Which, from 0: the place of its node among those that take part, in order of their instance ids.
+    /// Which, from 0: its place in the answer of the strategy; with the built-in ones that of its node among those that
+    /// take part, in order of their instance ids.
     pub index: usize,
     /// How many there are; fixed when the tick is spread.
     pub count: usize,
@@ -28,11 +29,17 @@ impl Shard {
 }
 
 impl JobContext {
-    /// Which part of its tick this run has, by the job's [`ExecutionStrategy`](crate::ExecutionStrategy): the whole, 0 of
-    /// 1, unless that is broadcast or sharded. A share that another node runs again is the same share.
+    /// Which part of its tick this run has, by the job's [`Strategy`](crate::Strategy): the whole, 0 of 1, if that is
+    /// preempt. A share that another node runs again is the same share.
     pub fn shard(&self) -> Shard {
         let (index, count) = told(&self.trigger().data);
         Shard { index, count }
+    }
+
+    /// What the strategy has given this part to know ([`NodePart::with`](crate::NodePart::with)); none if it gave nothing.
+    /// Property of the trigger's data: `CN_PART_PARAMETER`. It goes with the share to whichever node runs it.
+    pub fn part_parameter(&self) -> Option<&str> {
+        self.trigger().data.text(part_keys::PARAMETER)
     }
 
     /// This run's share of the items, see [`Shard::share`].

@@ -23,6 +23,7 @@ pub mod row;
 mod schedule_row;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod sql;
+mod strategies;
 mod transaction;
 mod upkeep;
 
@@ -172,6 +173,7 @@ pub struct JobStore {
     placed: Arc<parking_lot::RwLock<placement::Placed>>,
     /// Where threads meet that schedule at the same time.
     together: Arc<definitions::Together>,
+    strategies: Arc<strategies::Strategies>,
 }
 
 impl JobStore {
@@ -190,6 +192,7 @@ impl JobStore {
             meters: Arc::default(),
             placed: Arc::default(),
             together: Arc::default(),
+            strategies: Arc::default(),
         }
     }
 

@@ -1,7 +1,9 @@
-//! Ticks that are spread, and shares that are given on, whatever fails (LT-13, LT-79, LT-108).
+//! Ticks that are spread, also by strategies of the user's, and shares that are given on, whatever fails (LT-13, LT-79,
+//! LT-108).
 
 use super::*;
-use carnelian::{ExecutionStrategy, JobPolicy};
+use carnelian::{EligibleNode, JobPolicy, NodePart, Strategy, StrategyError, Tick};
+use std::sync::Arc;
 
 /// A node, its part, and the time of the tick.
 type Ran = (String, Option<String>, i64);
@@ -22,14 +24,25 @@ fn ran(node: &str, index: &str, ms: i64) -> Ran {
     (node.to_owned(), Some(index.to_owned()), ms)
 }
 
+/// The last node first.
+fn backwards(_: &Tick<'_>, nodes: &[EligibleNode]) -> Result<Vec<NodePart>, StrategyError> {
+    Ok(nodes.iter().rev().map(NodePart::of).collect())
+}
+
+/// A node that has the strategy, which is registered.
+fn having(c: &Cluster, name: &str) -> Node {
+    let Node { store, me } = c.node(name);
+    Node { store: store.with_execution_strategy("backwards", Arc::new(backwards)).unwrap(), me }
+}
+
 /// Two nodes and a job of two ticks, of which one is due.
-fn spread_with(place: &Place, strategy: ExecutionStrategy, fault: Fault, n: u64) -> bool {
+fn spread_with(place: &Place, strategy: &Strategy, fault: Fault, n: u64) -> bool {
     let what = format!("{strategy:?} with {fault:?} at {n}");
     let c = place.cluster();
-    let detail = a_job("spread").policy(JobPolicy::new().strategy(strategy));
-    let detail = detail.requests_recovery(strategy == ExecutionStrategy::Sharded).build().unwrap();
+    let detail = a_job("spread").policy(JobPolicy::new().strategy(strategy.clone()));
+    let detail = detail.requests_recovery(*strategy != Strategy::Broadcast).build().unwrap();
     c.put(&detail, vec![once("t1", &detail, 0), once("t2", &detail, SECOND)]);
-    let (a, b) = (c.node("A"), c.node("B"));
+    let (a, b) = (having(&c, "A"), having(&c, "B"));
     let mut seen = Vec::new();
     c.database.faults().plan(n, fault);
     // Its caller does not know what became of it, and goes on.
@@ -42,8 +55,36 @@ fn spread_with(place: &Place, strategy: ExecutionStrategy, fault: Fault, n: u64)
     c.clock.advance(SECOND);
     run_all(&[&b, &a], &mut seen, &what);
     seen.sort();
-    let expected = [ran("A", "0", 0), ran("A", "0", SECOND), ran("B", "1", 0), ran("B", "1", SECOND)];
+    let [of_a, of_b] = if matches!(strategy, Strategy::Named(_)) { ["1", "0"] } else { ["0", "1"] };
+    let expected = [ran("A", of_a, 0), ran("A", of_a, SECOND), ran("B", of_b, 0), ran("B", of_b, SECOND)];
     assert_eq!(seen, expected, "{what}: each tick once on each");
+    assert!(c.look().triggers.is_empty() && !c.has_job("spread"), "{what}: nothing is left");
+    met
+}
+
+/// A dies while it spreads a tick, and B goes on: the whole of the tick is done, each part once.
+fn died_with(place: &Place, fault: Fault, n: u64) -> bool {
+    let what = format!("a death while spreading with {fault:?} at {n}");
+    let c = place.cluster();
+    let policy = JobPolicy::new().strategy("backwards");
+    let detail = a_job("spread").policy(policy).requests_recovery(true).build().unwrap();
+    c.put(&detail, vec![once("t1", &detail, 0)]);
+    let (a, mut b) = (having(&c, "A"), having(&c, "B"));
+    c.database.faults().plan(n, fault);
+    let unknown = a.try_acquire(20);
+    let met = !c.database.faults().cancel();
+    assert!(met || unknown.is_ok(), "{what}: {unknown:?}");
+    c.clock.advance(WINDOW / 2);
+    b.check_in();
+    c.clock.advance(WINDOW / 2 + SECOND);
+    b.check_in();
+    c.check();
+    let mut seen = Vec::new();
+    run_all(&[&b], &mut seen, &what);
+    seen.sort();
+    // It was spread over both, or it is spread now over the one that is left.
+    let (both, alone) = (vec![ran("B", "0", 0), ran("B", "1", 0)], vec![ran("B", "0", 0)]);
+    assert!(seen == both || seen == alone, "{what}: {seen:?}");
     assert!(c.look().triggers.is_empty() && !c.has_job("spread"), "{what}: nothing is left");
     met
 }
@@ -52,7 +93,7 @@ fn spread_with(place: &Place, strategy: ExecutionStrategy, fault: Fault, n: u64)
 fn given_on_with(place: &Place, fault: Fault, n: u64) -> bool {
     let what = format!("a death with {fault:?} at {n}");
     let c = place.cluster();
-    let policy = JobPolicy::new().strategy(ExecutionStrategy::Sharded);
+    let policy = JobPolicy::new().strategy(Strategy::Sharded);
     let detail = a_job("spread").policy(policy).requests_recovery(true).build().unwrap();
     c.put(&detail, vec![once("t1", &detail, 0)]);
     let (mut a, _b) = (c.node("A"), c.node("B"));
@@ -84,8 +125,10 @@ fn enumerate_spreads(server: Server) {
     for fault in faults {
         let count = |case: &dyn Fn(u64) -> bool| (1..200).take_while(|n| case(*n)).count();
         let met = [
-            count(&|n| spread_with(&place, ExecutionStrategy::Broadcast, fault, n)),
-            count(&|n| spread_with(&place, ExecutionStrategy::Sharded, fault, n)),
+            count(&|n| spread_with(&place, &Strategy::Broadcast, fault, n)),
+            count(&|n| spread_with(&place, &Strategy::Sharded, fault, n)),
+            count(&|n| spread_with(&place, &Strategy::from("backwards"), fault, n)),
+            count(&|n| died_with(&place, fault, n)),
             count(&|n| given_on_with(&place, fault, n)),
         ];
         let least = if matches!(fault, Fault::Statement(_)) { 6 } else { 1 };

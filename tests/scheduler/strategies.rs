@@ -4,8 +4,8 @@ use crate::fixture::{Cluster, LONG};
 use crate::support::wait_until;
 use carnelian::store::BlacklistEntry;
 use carnelian::{
-    ExecutionStrategy, JobContext, JobDetail, JobKey, JobPolicy, Placement, Scheduler, SimpleSchedule, Trigger,
-    TriggerKey,
+    EligibleNode, Error, JobContext, JobDetail, JobKey, JobPolicy, NodePart, Placement, Scheduler, SimpleSchedule,
+    Strategy, Tick, Trigger, TriggerKey,
 };
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ fn each_tick_runs_once_on_each_node_that_may(mut cluster: Cluster) {
     }
     wait_until("all are there", LONG, || n1.store().instances().unwrap().len() == 5);
     let placement = ["n1", "n2", "n3", "n4", "n6"].into_iter().fold(Placement::new(), Placement::allow_node);
-    let policy = JobPolicy::new().strategy(ExecutionStrategy::Broadcast).placement(placement);
+    let policy = JobPolicy::new().strategy(Strategy::Broadcast).placement(placement);
     let detail = JobDetail::builder(JobKey::new("g", "j"), "note").policy(policy).build().unwrap();
     let trigger = Trigger::builder(TriggerKey::new("g", "t"), detail.key().clone());
     let every = SimpleSchedule::every(Duration::from_millis(60)).repeat(u32::try_from(TICKS).unwrap() - 1);
@@ -108,7 +108,7 @@ fn items_are_split_over_the_nodes() {
     };
     let nodes = ["n1", "n2", "n3"].map(build);
     wait_until("all are there", LONG, || nodes[0].store().instances().unwrap().len() == 3);
-    let policy = JobPolicy::new().strategy(ExecutionStrategy::Sharded);
+    let policy = JobPolicy::new().strategy(Strategy::Sharded);
     let detail = JobDetail::builder(JobKey::new("g", "j"), "work").policy(policy).requests_recovery(true);
     let detail = detail.build().unwrap();
     nodes[0].schedule_job(detail.clone(), crate::fixture::now("t", &detail)).unwrap();
@@ -121,4 +121,57 @@ fn items_are_split_over_the_nodes() {
         assert!((33..=34).contains(&items.iter().filter(|(node, _)| node == name).count()), "{name}");
     }
     cluster.assert_sound();
+}
+
+/// LT-13: a strategy of the user's own is registered with the builder, and a run reads what its part is told; one that has
+/// no answer ends nothing, and is named.
+#[test]
+fn nodes_run_the_parts_that_a_strategy_of_the_users_gives_them() {
+    let cluster = Cluster::new();
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let last_first = |_: &Tick<'_>, nodes: &[EligibleNode]| {
+        let told = |node: &EligibleNode| format!("{} of {}", node.info.node_name, node.info.pool_size);
+        Ok(nodes.iter().rev().take(2).map(|node| NodePart::of(node).with(told(node))).collect())
+    };
+    let broken = |tick: &Tick<'_>, _: &[EligibleNode]| panic!("no rule for {}", tick.trigger);
+    let build = |name: &str| {
+        let seen = Arc::clone(&seen);
+        let work = move |ctx: &mut JobContext| {
+            let shard = ctx.shard();
+            let told = ctx.part_parameter().unwrap_or("nothing").to_owned();
+            seen.lock().push(format!("{} {}/{} {told}", ctx.instance_id(), shard.index, shard.count));
+            Ok(())
+        };
+        let properties = format!("threadPool.threadCount = 2\ncarnelian.scheduler.nodeName = place-{name}");
+        let node = cluster.node_with(name, &properties).job_fn("work", work);
+        let node = node.execution_strategy("last-first", last_first).execution_strategy("broken", broken);
+        let node = node.build().unwrap();
+        node.start().unwrap();
+        node
+    };
+    let nodes = ["n1", "n2", "n3"].map(build);
+    wait_until("all are there", LONG, || nodes[0].store().instances().unwrap().len() == 3);
+    let with = |name: &str, strategy: &str| {
+        let policy = JobPolicy::new().strategy(strategy);
+        JobDetail::builder(JobKey::new("g", name), "work").policy(policy).build().unwrap()
+    };
+    let (broken, good) = (with("broken", "broken"), with("good", "last-first"));
+    nodes[0].schedule_job(broken.clone(), crate::fixture::now("b", &broken)).unwrap();
+    let named = |node: &Scheduler| node.health().quarantined;
+    wait_until("it is named", LONG, || nodes.iter().any(|node| !named(node).is_empty()));
+    let (key, why) = nodes.iter().flat_map(named).next().unwrap();
+    assert_eq!(key.name(), "b");
+    assert!(why.contains("strategy `broken` panicked: no rule for"), "{why}");
+
+    nodes[0].schedule_job(good.clone(), crate::fixture::now("t", &good)).unwrap();
+    wait_until("both parts have run", LONG, || seen.lock().len() == 2);
+    let mut ran = seen.lock().clone();
+    ran.sort();
+    assert_eq!(ran, ["n2 1/2 place-n2 of 2", "n3 0/2 place-n3 of 2"]);
+    assert!(nodes[0].job_exists(broken.key()).unwrap(), "its tick waits for an answer");
+    cluster.await_quiet();
+    cluster.assert_sound();
+
+    let twice = cluster.node("n4", 1).execution_strategy("a", last_first).execution_strategy("a", last_first).build();
+    assert!(matches!(twice, Err(Error::Refused(_))));
 }

@@ -72,7 +72,7 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
         .persist_job_data_after_execution(flags.persist_data)
         .durable(durable)
         .marks(flags.marks.marks())
-        .policy(JobPolicy::new().placement(placement(&flags.placement)).strategy(flags.strategy.strategy))
+        .policy(JobPolicy::new().placement(placement(&flags.placement)).strategy(flags.strategy.strategy.clone()))
         .data_map(data_map(&flags.data));
     if let Some(text) = &flags.description {
         builder = builder.description(text);

@@ -1,32 +1,26 @@
-//! `--strategy`: how many nodes run each tick of a job.
+//! `--strategy`: which nodes run each tick of a job.
 
-use carnelian::ExecutionStrategy;
+use carnelian::Strategy;
 use clap::Args;
-use clap::builder::PossibleValuesParser;
-use clap::builder::TypedValueParser;
 
 #[derive(Args)]
 pub struct StrategyFlags {
-    /// Which nodes run each tick: one, all that may run the job, or all with a share each. Others than preempt not beside
-    /// nodes of Quartz, unless --force
-    #[arg(long, default_value = "preempt", value_parser = strategy())]
-    pub strategy: ExecutionStrategy,
-}
-
-fn strategy() -> impl TypedValueParser<Value = ExecutionStrategy> {
-    PossibleValuesParser::new(ExecutionStrategy::ALL.map(ExecutionStrategy::name))
-        .map(|name| ExecutionStrategy::from_name(&name).unwrap_or_default())
+    /// Which nodes run each tick: preempt for one, broadcast for all that may run the job, sharded for all with a share
+    /// each, or the name of a strategy of the program's own. Others than preempt not beside nodes of Quartz, unless --force
+    #[arg(long, value_name = "NAME", default_value = "preempt")]
+    pub strategy: Strategy,
 }
 
 /// What `explain` says of it; nothing of the usual one.
-pub fn reason(strategy: ExecutionStrategy) -> Option<String> {
+pub fn reason(strategy: &Strategy) -> Option<String> {
     match strategy {
-        ExecutionStrategy::Broadcast => {
-            Some("each tick runs on every node that may run the job, once (broadcast)".to_owned())
-        }
-        ExecutionStrategy::Sharded => {
+        Strategy::Broadcast => Some("each tick runs on every node that may run the job, once (broadcast)".to_owned()),
+        Strategy::Sharded => {
             Some("each tick is shared by all nodes that may run the job, a part each (sharded)".to_owned())
         }
+        Strategy::Named(name) => Some(format!(
+            "each tick runs on the nodes that the strategy `{name}` chooses; nodes that do not have that leave it alone"
+        )),
         _ => None,
     }
 }

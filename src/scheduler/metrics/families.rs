@@ -135,7 +135,11 @@ impl List {
         self.add("carnelian_workers", "Worker threads: busy, free, and given up but not ended.", samples);
         let unrecorded = node.unrecorded.count() as f64;
         self.gauge("carnelian_unrecorded_fires", "Ended fires that are not recorded yet.", unrecorded);
-        self.gauge("carnelian_quarantined_rows", "Triggers that cannot be read.", node.quarantine.count() as f64);
+        self.gauge(
+            "carnelian_quarantined_rows",
+            "Triggers that cannot be read, or whose strategy has no answer.",
+            node.quarantine.count() as f64,
+        );
         self.histogram("carnelian_acquire_seconds", "Acquisitions of due triggers.", metrics.acquire.values());
         let meters = node.store.meters();
         let locks = [Lock::StateAccess, Lock::TriggerAccess];

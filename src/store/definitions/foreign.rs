@@ -1,7 +1,7 @@
 //! Beside Quartz: what is refused while one of its nodes is a member of the cluster.
 
 use crate::error::{Error, Result};
-use crate::job::{ExecutionStrategy, JobDetail};
+use crate::job::{JobDetail, Strategy};
 use crate::store::row::{JobRow, JobVersionRow};
 use crate::store::{JobStore, Session};
 use crate::trigger::{Policies, Schedule, Trigger};
@@ -44,8 +44,8 @@ impl JobStore {
     /// Refuses jobs that run on several nodes, while there is a node of Quartz, unless it is forced: such a node takes every
     /// trigger, and runs it alone.
     pub(in crate::store) fn check_strategies_beside_quartz(s: &mut dyn Session, jobs: &[&JobDetail]) -> Result<()> {
-        let strategy = |job: &JobDetail| job.policy().execution_strategy();
-        let spreads = |job: &&&JobDetail| !job.even_beside_quartz && strategy(job) != ExecutionStrategy::Preempt;
+        let spreads =
+            |job: &&&JobDetail| !job.even_beside_quartz && *job.policy().execution_strategy() != Strategy::Preempt;
         let Some(job) = jobs.iter().find(spreads) else { return Ok(()) };
         let Some(quartz) = node_of_quartz(s)? else { return Ok(()) };
         Err(Error::Refused(format!(
@@ -53,7 +53,7 @@ impl JobStore {
              and parts of other nodes alone; use preempt, wait until no node of Quartz is left, use another scheduler \
              name, or force it (JobDetailBuilder::even_beside_quartz, `--force`)",
             job.key(),
-            strategy(job).name()
+            job.policy().execution_strategy()
         )))
     }
 

@@ -131,7 +131,7 @@ impl JobStore {
 
         let mut firing = Firing::new(owner, now_ms, self.is_beside_quartz());
         passed.into_iter().for_each(|passed| firing.pass(passed));
-        let spread = self.decide_parts(s, &mut firing, ticks, now_ms)?;
+        let spread = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
         let mut reserved = Vec::new();
         for (fence, firable) in (first_fence..).zip(taken) {
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
@@ -248,7 +248,8 @@ impl JobStore {
                 match self.firable(candidate, &calendars) {
                     Ok(firable) => {
                         let due_ms = firable.trigger.next_ms.unwrap_or(now_ms);
-                        if !gate.admits(&firable.job, firable.candidate.job.policy.as_deref(), due_ms) {
+                        let policy = firable.candidate.job.policy.as_deref();
+                        if !gate.admits_tick(&firable.job, policy, &key) || !gate.admits(&firable.job, policy, due_ms) {
                             continue;
                         }
                         let group = firable.job.key.group();

@@ -41,7 +41,7 @@ pub struct AcquireRequest<'a> {
     pub fire_ahead_ms: i64,
     /// The job types this node can run.
     pub job_types: &'a [String],
-    /// Triggers this node leaves alone since it cannot read them.
+    /// Triggers this node leaves alone since it cannot read them, or their strategy had no answer.
     pub quarantined: &'a std::collections::BTreeSet<TriggerKey>,
 }
 
@@ -54,7 +54,8 @@ pub struct Acquisition {
     pub fired: Vec<FireBundle>,
     /// Triggers reserved until their time, earliest first: fire or release them.
     pub reserved: Vec<Reservation>,
-    /// Triggers that could not be read, with the reason: leave them alone and name them.
+    /// Triggers that could not be read, or for whose tick their strategy has no answer, with the reason: leave them alone and
+    /// name them.
     pub unreadable: Vec<(TriggerKey, String)>,
     /// The earliest time of those that are fired when they are due, and not reserved before: a node of Quartz has reserved
     /// and lost them, or there is a limit for their group. Epoch milliseconds.

@@ -2,18 +2,25 @@
 //!
 //! The tick's trigger moves on in the same transaction that makes the parts, as a fire would move it: so a tick is spread
 //! once, however many nodes find it due. A part is named by its node, its trigger and its time, and only its node takes it:
-//! the gate leaves the others to theirs.
+//! the gate leaves the others to theirs. Which nodes take part is said by the strategy that the job has chosen, a rule of
+//! the user's or a built-in one; a tick for which it has no answer stays as it is.
 
 use super::fire::{Firable, Firing};
 use crate::error::Result;
-use crate::job::{ExecutionStrategy, JobDetail, JobPolicy};
+use crate::job::{EligibleNode, JobDetail, JobPolicy, Tick as AskedTick};
 use crate::key::{BROADCAST_GROUP, JobKey, TriggerKey, distinct};
+use crate::node::NodeInfo;
 use crate::rules::placement::ClusterView;
-use crate::rules::strategy::{self, Part, eligible, for_any, is_part_of, part_key, parts, prefix};
+use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_key, prefix};
 use crate::store::row::{FiredRow, FiredState, News, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
 use crate::trigger::{MisfireInstruction, Overlap, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
+use chrono::DateTime;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// An answer of a strategy that takes longer is named: the cluster waits for it.
+const SLOW: Duration = Duration::from_millis(100);
 
 /// A tick that is to be spread.
 pub(super) struct Tick {
@@ -37,36 +44,49 @@ pub(super) struct Spread {
 struct Nodes {
     view: ClusterView,
     types: BTreeMap<String, BTreeSet<String>>,
+    /// What they say of themselves, if a strategy may ask for it.
+    infos: BTreeMap<String, NodeInfo>,
 }
 
 impl JobStore {
-    /// Decides the parts of these ticks, whose triggers move on with what `firing` writes.
+    /// Decides the parts of these ticks, whose triggers move on with what `firing` writes. Those for which their strategy
+    /// has no answer stay as they are, and are named.
     pub(super) fn decide_parts(
         &self,
         s: &mut dyn Session,
         firing: &mut Firing<'_>,
         ticks: Vec<Firable>,
         now_ms: i64,
+        unanswered: &mut Vec<(TriggerKey, String)>,
     ) -> Result<Spread> {
-        let mut spread = Spread { ticks: ticks.len(), ..Spread::default() };
+        let mut spread = Spread::default();
         if ticks.is_empty() {
             return Ok(spread);
         }
         self.note_parts();
-        let nodes = self.look_for_parts(s, now_ms)?;
+        let asks_more = ticks.iter().any(|tick| tick.job.policy().execution_strategy().is_named());
+        let nodes = self.look_for_parts(s, now_ms, asks_more)?;
         let paused_groups = s.paused_groups()?;
         let paused = paused_groups.iter().any(|group| group == BROADCAST_GROUP || group == ALL_GROUPS_PAUSED);
         let state = if paused { TriggerState::Paused } else { TriggerState::Waiting };
         let mut triggers = Vec::new();
         for firable in ticks {
+            let mut takers = eligible(&firable.job, &nodes.view, &nodes.types, now_ms);
+            leave_busy(s, &firable, &mut takers)?;
+            let parts = match self.ask_for_parts(&firable, &takers, &nodes.infos, now_ms) {
+                Ok(parts) => parts,
+                Err(why) => {
+                    unanswered.push((firable.trigger.key.clone(), why));
+                    continue;
+                }
+            };
             let tick = firing.spread(firable);
-            let mut takers = eligible(&tick.job, &nodes.view, &nodes.types, now_ms);
-            leave_busy(s, &tick, &mut takers)?;
-            if takers.is_empty() {
+            spread.ticks += 1;
+            if parts.is_empty() {
                 log::info!("no node takes part trigger={} scheduled_ms={}", tick.trigger.key, tick.scheduled_ms);
                 spread.idle.extend(tick.is_last.then(|| tick.job.key.clone()));
             }
-            triggers.extend(parts(&takers).iter().map(|part| part_trigger(&tick, part)));
+            triggers.extend(parts.iter().map(|part| part_trigger(&tick, part)));
         }
         // One of the same trigger, node and time is there already if the trigger was stored anew.
         let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
@@ -79,13 +99,48 @@ impl JobStore {
         Ok(spread)
     }
 
-    fn look_for_parts(&self, s: &mut dyn Session, now_ms: i64) -> Result<Nodes> {
+    /// What the job's strategy says; nothing if nobody may take part. The reason if it has no answer.
+    fn ask_for_parts(
+        &self,
+        tick: &Firable,
+        takers: &[String],
+        infos: &BTreeMap<String, NodeInfo>,
+        now_ms: i64,
+    ) -> std::result::Result<Vec<Part>, String> {
+        let chosen = tick.job.policy().execution_strategy();
+        let Some(rule) = self.strategies.get(chosen) else {
+            // The gate has left those alone.
+            return Err(format!("strategy `{chosen}` is not registered on this node"));
+        };
+        if takers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let info = |name: &String| infos.get(name).cloned().unwrap_or_default();
+        let nodes: Vec<EligibleNode> = takers.iter().map(|name| EligibleNode::new(name, info(name))).collect();
+        let scheduled = DateTime::from_timestamp_millis(tick.trigger.next_ms.unwrap_or(now_ms)).unwrap_or_default();
+        let begun = self.clock.ticks();
+        let parts = ask(rule, &AskedTick::new(&tick.trigger.key, scheduled, &tick.job), &nodes);
+        let took = self.clock.ticks().saturating_sub(begun);
+        if took >= SLOW {
+            log::warn!(
+                "a strategy is slow, and the cluster waits for it strategy={chosen} took_ms={}",
+                took.as_millis()
+            );
+        }
+        parts.map_err(|why| format!("strategy `{chosen}` {why}"))
+    }
+
+    fn look_for_parts(&self, s: &mut dyn Session, now_ms: i64, with_infos: bool) -> Result<Nodes> {
         let view = self.look_at_cluster(s, now_ms)?;
         let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for row in s.job_types()? {
             types.entry(row.instance).or_default().insert(row.job_type);
         }
-        Ok(Nodes { view, types })
+        let infos = match with_infos {
+            true => s.nodes()?.into_iter().map(|row| (row.instance, row.info)).collect(),
+            false => BTreeMap::new(),
+        };
+        Ok(Nodes { view, types, infos })
     }
 
     /// Has a living node that takes no work any longer give up its parts.
@@ -110,20 +165,20 @@ impl JobStore {
         let mut jobs = BTreeMap::new();
         for key in distinct(rows.iter().map(|row| &row.job)) {
             let job = s.job(&key)?;
-            let strategy = job.as_ref().map(|job| match job.policy.as_deref().map(JobPolicy::decode) {
-                Some(Ok(policy)) => policy.execution_strategy(),
-                _ => ExecutionStrategy::Preempt,
+            let has_shares = job.as_ref().map(|job| match job.policy.as_deref().map(JobPolicy::decode) {
+                Some(Ok(policy)) => policy.execution_strategy().has_shares(),
+                _ => false,
             });
-            jobs.insert(key, (strategy, job.is_some_and(|job| job.requests_recovery)));
+            jobs.insert(key, (has_shares, job.is_some_and(|job| job.requests_recovery)));
         }
         let now_ms = s.now_ms()?;
         let (mut given, mut lost) = (Vec::new(), Vec::new());
         for row in &rows {
             match jobs.get(&row.job) {
-                Some((Some(ExecutionStrategy::Sharded), true)) => {
+                Some((Some(true), true)) => {
                     given.push(TriggerRow { key: for_any(&row.key), ..row.clone() });
                 }
-                Some((Some(ExecutionStrategy::Sharded), false)) => lost.push(never_begun(row, instance, now_ms)),
+                Some((Some(true), false)) => lost.push(never_begun(row, instance, now_ms)),
                 _ => {}
             }
         }
@@ -153,7 +208,7 @@ impl Spread {
 }
 
 /// Leaves out the nodes that are still at an earlier tick of a trigger whose fires may not overlap (LT-78).
-fn leave_busy(s: &mut dyn Session, tick: &Tick, takers: &mut Vec<String>) -> Result<()> {
+fn leave_busy(s: &mut dyn Session, tick: &Firable, takers: &mut Vec<String>) -> Result<()> {
     if tick.trigger.policies.overlap == Overlap::AllowAll {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use super::MemorySession;
 use crate::error::Result;
-use crate::rules::strategy::is_for;
+use crate::rules::strategy::{is_for, may_be_tick};
 use crate::store::database::PlacementRows;
 use crate::store::row::{
     BarKind, BarRow, FiredState, GroupRuns, LeftAlone, LimitRow, NodePlace, NodeRow, TriggerRow, Whereabouts,
@@ -13,6 +13,7 @@ impl MemorySession<'_> {
         let policy = self.tables.jobs.get(&trigger.job).and_then(|job| job.policy.as_deref());
         left.parts_but.as_ref().is_some_and(|prefix| !is_for(&trigger.key, prefix))
             || left.leaves(trigger.job.group(), policy, trigger.next_ms)
+            || may_be_tick(&trigger.key) && left.ticks.iter().any(|one| policy == Some(one))
     }
 }
 

@@ -16,10 +16,10 @@ use crate::error::Result;
 use crate::job::{JobDetail, Placement};
 use crate::key::{BROADCAST_GROUP, TriggerKey};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide, takes_any};
-use crate::rules::strategy::{is_for, prefix};
+use crate::rules::strategy::{is_for, is_tick, prefix};
 use crate::store::row::{BarRow, GroupRuns, LeftAlone, LimitRow};
 use crate::store::{JobStore, Membership, Session};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How many placements that are refused here are left to the database to leave out; the others are looked at and left.
@@ -34,6 +34,8 @@ pub(in crate::store) struct Placed {
     view: Arc<ClusterView>,
     /// Policies with placements that were refused here, as they are stored.
     refused: BTreeMap<String, Arc<Placement>>,
+    /// Policies that name strategies that this node does not have, as they are stored.
+    foreign: BTreeSet<String>,
     /// Whether parts of spread ticks were seen: from then on those of others are left out.
     sees_parts: bool,
 }
@@ -76,6 +78,19 @@ impl JobStore {
         }
     }
 
+    /// Notes that the job's policy names a strategy that this node does not have, which may be one too many.
+    fn note_foreign(&self, job: &JobDetail, policy: &str, too_many: bool) {
+        let mut placed = self.placed.write();
+        if too_many {
+            // Some may be of jobs that are gone: those that are there are learned again.
+            placed.foreign.clear();
+        }
+        if placed.foreign.insert(policy.to_owned()) {
+            let strategy = job.policy().execution_strategy();
+            log::info!("ticks are left to nodes that have the strategy strategy={strategy} job={}", job.key());
+        }
+    }
+
     /// Whether there is a limit for the group.
     pub(in crate::store) fn has_limit(&self, group: &str) -> bool {
         self.placed.read().view.limits.iter().any(|limit| limit.group == group)
@@ -87,15 +102,16 @@ impl JobStore {
             return false;
         }
         let placed = self.placed.read();
-        placed.view.bars.is_empty() && placed.view.limits.is_empty() && placed.refused.is_empty() && !placed.sees_parts
+        let leaves_none = placed.refused.is_empty() && placed.foreign.is_empty() && !placed.sees_parts;
+        placed.view.bars.is_empty() && placed.view.limits.is_empty() && leaves_none
     }
 
     /// The gate for one transaction. Asks the store for something only if there are limits.
     pub(in crate::store) fn gate(&self, s: &mut dyn Session, instance: &str, now_ms: i64) -> Result<Gate<'_>> {
         let me = self.identity(instance);
-        let (view, refused, sees_parts) = {
+        let (view, refused, foreign, sees_parts) = {
             let placed = self.placed.read();
-            (Arc::clone(&placed.view), placed.refused.clone(), placed.sees_parts)
+            (Arc::clone(&placed.view), placed.refused.clone(), placed.foreign.clone(), placed.sees_parts)
         };
         let is_shut = takes_any(&me, &view.bars, now_ms).is_err();
         let groups: Vec<String> = view.limits.iter().map(|limit| limit.group.clone()).collect();
@@ -112,6 +128,7 @@ impl JobStore {
             hidden: 0,
             hidden_by_policy: BTreeMap::new(),
         };
+        gate.left.ticks = foreign.into_iter().collect();
         gate.left.parts_but = sees_parts.then(|| prefix(&gate.me.instance));
         for (policy, placement) in refused {
             if let Err(refusal) = gate.verdict(Some(&placement), "", now_ms) {
@@ -179,6 +196,32 @@ impl Gate<'_> {
         self.hidden += usize::from(!is_for_me);
         self.left.parts_but = Some(prefix);
         is_for_me
+    }
+
+    /// Whether the trigger's fire is no tick of a strategy that this node does not have. One that is, is left out of the next
+    /// page, and its like with it.
+    pub(in crate::store) fn admits_tick(
+        &mut self,
+        job: &JobDetail,
+        policy: Option<&str>,
+        trigger: &TriggerKey,
+    ) -> bool {
+        if !is_tick(job, trigger) || self.store.has_strategy_of(job) {
+            return true;
+        }
+        let Some(policy) = policy else { return false };
+        if !self.left.ticks.iter().any(|one| one == policy) {
+            self.store.note_foreign(job, policy, self.left.ticks.len() >= MOST_LEFT);
+            if self.left.ticks.len() >= MOST_LEFT {
+                return false;
+            }
+            self.left.ticks.push(policy.to_owned());
+        }
+        self.hidden += 1;
+        if self.is_limited(job.key().group()) {
+            *self.hidden_by_policy.entry(job.key().group().to_owned()).or_default() += 1;
+        }
+        false
     }
 
     /// Whether the fire may be taken. One that may not is left out of the next page, and its like with it.

@@ -114,6 +114,8 @@ pub struct LeftAlone {
     pub groups: Vec<String>,
     /// Those of jobs with these policies that are due after a moment, epoch milliseconds.
     pub policies: Vec<(String, i64)>,
+    /// The ticks of jobs with these policies, since a node has not the strategies that they name.
+    pub ticks: Vec<String>,
     /// Parts of spread ticks whose names do not begin so, unless they are for any node; all are seen if none.
     pub parts_but: Option<String>,
 }
@@ -121,7 +123,7 @@ pub struct LeftAlone {
 impl LeftAlone {
     /// Whether nothing is left alone.
     pub fn is_empty(&self) -> bool {
-        self.groups.is_empty() && self.policies.is_empty() && self.parts_but.is_none()
+        self.groups.is_empty() && self.policies.is_empty() && self.ticks.is_empty() && self.parts_but.is_none()
     }
 
     /// Whether a trigger is left alone: by the group and the policy of its job, and the time it is due.

@@ -35,6 +35,7 @@ mod options;
 mod orphans;
 mod outages;
 mod overlap;
+mod own_strategies;
 mod pausing;
 mod placement;
 mod policies;

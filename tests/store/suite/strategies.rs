@@ -4,22 +4,22 @@ use super::beside_quartz::java_joins;
 use super::*;
 use carnelian::store::{BlacklistEntry, CompletionOutcome, FireBundle};
 use carnelian::{
-    Error, ExecutionStrategy, FireOutcome, HistoryQuery, JobDetailBuilder, JobPolicy, OnDead, Overlap, Placement,
-    RetryPolicy, SimpleSchedule, TriggerBuilder,
+    Error, FireOutcome, HistoryQuery, JobDetailBuilder, JobPolicy, OnDead, Overlap, Placement, RetryPolicy,
+    SimpleSchedule, Strategy, TriggerBuilder,
 };
 use std::sync::Mutex as Guarded;
 use std::time::Duration;
 
-fn policy(strategy: ExecutionStrategy) -> JobPolicy {
+fn policy(strategy: Strategy) -> JobPolicy {
     JobPolicy::new().strategy(strategy)
 }
 
 fn broadcast(name: &str) -> JobDetailBuilder {
-    job(name).policy(policy(ExecutionStrategy::Broadcast))
+    job(name).policy(policy(Strategy::Broadcast))
 }
 
 fn sharded(name: &str) -> JobDetailBuilder {
-    job(name).policy(policy(ExecutionStrategy::Sharded)).requests_recovery(true)
+    job(name).policy(policy(Strategy::Sharded)).requests_recovery(true)
 }
 
 fn secondly(name: &str, job: &str, from_ms: i64) -> TriggerBuilder {
@@ -110,7 +110,7 @@ fn those_take_part_that_may_and_that_are_there_when_the_tick_is_spread() {
     b.check_in();
     cluster.store.blacklist(&BlacklistEntry::new("C"), "ann").unwrap();
     let placement = ["A", "B", "C", "E"].into_iter().fold(Placement::new(), Placement::allow_node);
-    let policy = policy(ExecutionStrategy::Broadcast).placement(placement);
+    let policy = policy(Strategy::Broadcast).placement(placement);
     cluster.schedule(job("j").policy(policy).durable(true), [secondly("t", "j", NOW)]);
     assert_eq!(d.acquire().spread, 0, "whom the job does not allow does not spread it either");
     assert_eq!(a.acquire().spread, 1);
@@ -213,20 +213,20 @@ fn a_busy_node_is_left_out_where_fires_may_not_overlap() {
 fn what_cannot_be_spread_is_refused() {
     let lone = |strategy| job("j").policy(policy(strategy)).disallow_concurrent_execution(true).build();
     let of = |policy: JobPolicy, recovery| job("j").policy(policy).requests_recovery(recovery).build();
-    let both = policy(ExecutionStrategy::Broadcast);
+    let both = policy(Strategy::Broadcast);
     let prefers = Placement::new().prefer_node("A");
     for refused in [
-        lone(ExecutionStrategy::Broadcast),
-        lone(ExecutionStrategy::Sharded),
+        lone(Strategy::Broadcast),
+        lone(Strategy::Sharded),
         of(both.clone(), true),
         of(both.clone().placement(prefers), false),
         of(both.retry(RetryPolicy::fixed(Duration::from_secs(1))), false),
-        of(policy(ExecutionStrategy::Sharded).on_dead(OnDead::Revive), true),
+        of(policy(Strategy::Sharded).on_dead(OnDead::Revive), true),
     ] {
         let error = refused.unwrap_err();
         assert!(error.to_string().contains("strategy"), "{error}");
     }
-    assert!(lone(ExecutionStrategy::Preempt).is_ok());
+    assert!(lone(Strategy::Preempt).is_ok());
 }
 
 #[test]

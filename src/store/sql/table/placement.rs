@@ -4,7 +4,7 @@ use super::texts;
 use crate::error::Result;
 use crate::key::BROADCAST_GROUP;
 use crate::node::{Labels, NodeRole};
-use crate::rules::strategy::FOR_ANY;
+use crate::rules::strategy::{FOR_ANY, groups_of_one};
 use crate::store::database::{PlacementRows, Session};
 use crate::store::row::{
     BarKind, BarRow, ClusterLook, GroupRuns, InstanceRow, LeftAlone, LimitRow, NodePlace, Whereabouts,
@@ -102,7 +102,7 @@ impl SqlSession<'_, '_> {
                 values.extend(groups.into_iter().map(Value::from));
             }
         }
-        if left.policies.is_empty() {
+        if left.policies.is_empty() && left.ticks.is_empty() {
             return (text, values);
         }
         // The policy of a job that another program has replaced is not that of the job.
@@ -110,6 +110,21 @@ impl SqlSession<'_, '_> {
             "y.sched_name = t.sched_name AND y.job_name = t.job_name AND y.job_group = t.job_group \
              AND y.job_type = ({JOB_TYPE})"
         );
+        if !left.ticks.is_empty() {
+            let of_one: Vec<Value> = groups_of_one().map(Value::from).collect();
+            let policies = filled_up(&left.ticks);
+            text.push_str(&format!(
+                " AND (t.trigger_group IN ({}) OR NOT EXISTS (SELECT 1 FROM {{p}}CN_JOB_POLICIES y WHERE {of_job} \
+                 AND y.policy IN ({})))",
+                vec!["?"; of_one.len()].join(", "),
+                vec!["?"; policies.len()].join(", ")
+            ));
+            values.extend(of_one);
+            values.extend(policies.into_iter().map(Value::from));
+        }
+        if left.policies.is_empty() {
+            return (text, values);
+        }
         if lists {
             text.push_str(&format!(
                 " AND NOT EXISTS (SELECT 1 FROM {{p}}CN_JOB_POLICIES y JOIN unnest(?, ?) AS l(policy, after_ms) \
