@@ -8,12 +8,16 @@ mod ear;
 mod harness;
 mod held;
 mod migrations;
+#[cfg(any(test, feature = "test-util"))]
+mod plans;
 mod pool;
 mod session;
 mod statement;
 mod table;
 
 pub use connection::Backend;
+#[cfg(any(test, feature = "test-util"))]
+pub use plans::{Explained, Plans, TableRead};
 pub use pool::CallersPool;
 
 use super::callers::CallersConnection;
@@ -71,6 +75,8 @@ pub struct SqlDatabase {
     passes_over_locked: OnceLock<bool>,
     #[cfg(any(test, feature = "test-util"))]
     faults: super::faults::FaultPlan,
+    #[cfg(any(test, feature = "test-util"))]
+    plans: Plans,
 }
 
 impl SqlDatabase {
@@ -105,6 +111,8 @@ impl SqlDatabase {
             passes_over_locked: OnceLock::new(),
             #[cfg(any(test, feature = "test-util"))]
             faults: super::faults::FaultPlan::default(),
+            #[cfg(any(test, feature = "test-util"))]
+            plans: Plans::default(),
         }
     }
 
@@ -112,6 +120,12 @@ impl SqlDatabase {
     #[cfg(any(test, feature = "test-util"))]
     pub fn faults(&self) -> &super::faults::FaultPlan {
         &self.faults
+    }
+
+    /// How the database runs the statements of this store, for tests that ask.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn plans(&self) -> &Plans {
+        &self.plans
     }
 
     fn connection(&self, purpose: &str) -> Result<Lease> {

@@ -79,13 +79,13 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     }
 
     pub(super) fn execute(&mut self, text: &str, values: &[Value]) -> Result<usize> {
-        self.before_statement()?;
+        self.before_statement(text, values)?;
         let statement = Statement { text, prefix: &self.database.options.table_prefix, values };
         self.connection.execute(statement).map_err(|failure| self.database.failure(self.purpose, failure))
     }
 
     pub(super) fn load<R: Readable>(&mut self, text: &str, values: &[Value]) -> Result<Vec<R>> {
-        self.before_statement()?;
+        self.before_statement(text, values)?;
         let statement = Statement { text, prefix: &self.database.options.table_prefix, values };
         self.connection.load(statement).map_err(|failure| self.database.failure(self.purpose, failure))
     }
@@ -95,7 +95,8 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         Ok(self.load::<Count>(text, values)?.first().map_or(0, |row| row.n))
     }
 
-    fn before_statement(&mut self) -> Result<()> {
+    #[cfg_attr(not(any(test, feature = "test-util")), expect(unused_variables, reason = "tests look at them"))]
+    fn before_statement(&mut self, text: &str, values: &[Value]) -> Result<()> {
         self.statements += 1;
         #[cfg(any(test, feature = "test-util"))]
         if let Err(error) = self.database.faults.before_statement(self.purpose) {
@@ -104,7 +105,39 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             }
             return Err(error);
         }
+        #[cfg(any(test, feature = "test-util"))]
+        self.explain(text, values)?;
         Ok(())
+    }
+
+    /// The plans that tests ask for.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn plans(&self) -> &super::plans::Plans {
+        &self.database.plans
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn purpose(&self) -> &'static str {
+        self.purpose
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn is_in_transaction(&mut self) -> bool {
+        self.connection.is_in_transaction()
+    }
+
+    /// Loads something beside the work: nothing of it is counted, planned or explained.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn load_plain<R: Readable>(&mut self, text: &str, values: &[Value]) -> Result<Vec<R>> {
+        let statement = Statement { text, prefix: &self.database.options.table_prefix, values };
+        self.connection.load(statement).map_err(|failure| self.database.failure(self.purpose, failure))
+    }
+
+    /// Runs something beside the work, without values.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn run_plain(&mut self, text: &str) -> Result<()> {
+        let text = text.replace("{p}", &self.database.options.table_prefix);
+        self.connection.run(&text).map_err(|failure| self.database.failure(self.purpose, failure))
     }
 
     /// Deletes every row of the scheduler, a table at a time.

@@ -7,7 +7,7 @@ use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, HistoryRows};
 use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, RunSample};
-use crate::store::sql::bulk::{by_primary_key, filled, transpose};
+use crate::store::sql::bulk::{by_primary_key, transpose};
 use crate::store::sql::connection::{Backend, Readable};
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
@@ -182,38 +182,39 @@ impl SqlSession<'_, '_> {
         Ok(gone.into_iter().map(|row| row.entry_id).collect())
     }
 
-    /// Two statements, if all the rows are there: as many as it takes to delete rows and to know which they were.
+    /// The rows are read, deleted and written again as the history's: a join of the values with them would be gathered in a
+    /// table on disk first. There is a `DELETE … RETURNING` on MariaDB, but a prepared one does not say what it gives.
     fn end_on_mysql(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
-        let (head, select) = insert_from("f");
-        let width = OF_END.len() + 1;
-        let first: Vec<_> = (0..width).map(|i| format!("? AS c{i}")).collect();
-        let further = format!(" UNION ALL SELECT {}", vec!["?"; width].join(", "));
-        let mut kept = 0;
-        for chunk in filled(&ends.iter().map(joined_values).collect::<Vec<_>>()) {
-            let text = format!(
-                "{head} {select}{} FROM (SELECT {}{}) AS v JOIN {{p}}FIRED_TRIGGERS f ON f.sched_name = ? \
-                 AND f.entry_id = v.c0",
-                columns_of_end(),
-                first.join(", "),
-                further.repeat(chunk.len() - 1)
-            );
-            let mut values = chunk.concat();
-            values.push(self.name());
-            kept += self.execute(&text, &values)?;
+        if let ([id], [end]) = (ids, ends)
+            && end.fire_id == *id
+        {
+            return self.end_lone_on_mysql(id, end);
         }
-        if kept < ids.len() {
-            return self.delete_fired(ids);
-        }
-        let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
-        self.execute_for_keys(head, &[self.name()], &["entry_id"], &texts(ids), "")?;
-        Ok(ids.to_vec())
+        let ids = texts(ids);
+        // Under the lock nobody else deletes: what is there now is what the DELETE takes.
+        let head = format!("SELECT {FIRED_COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND");
+        let there = self.load_for_keys(&head, &[self.name()], &["entry_id"], &ids)?;
+        self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "")?;
+        self.keep_ended(there, ends)
     }
 
-    fn end_on_sqlite(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
-        let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
-        let tail = format!(" RETURNING {FIRED_COLUMNS}");
-        let gone: Vec<FiredColumns> =
-            self.load_for_keys_and(head, &[self.name()], &["entry_id"], &texts(ids), &tail)?;
+    /// A lone row is copied where it lies: one statement less.
+    fn end_lone_on_mysql(&mut self, id: &String, end: &EndRow) -> Result<Vec<String>> {
+        let (head, select) = insert_from("f");
+        let marks = ", ?".repeat(OF_END.len());
+        let text =
+            format!("{head} {select}{marks} FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.entry_id = ?");
+        let mut values = end_values(end);
+        values.extend([self.name(), id.into()]);
+        if self.execute(&text, &values)? == 0 {
+            return Ok(Vec::new());
+        }
+        self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &texts(std::slice::from_ref(id)), "")?;
+        Ok(vec![id.clone()])
+    }
+
+    /// Writes the history of the fires that were there; gives their ids.
+    fn keep_ended(&mut self, gone: Vec<FiredColumns>, ends: &[EndRow]) -> Result<Vec<String>> {
         let mut ends: BTreeMap<&str, &EndRow> = ends.iter().map(|end| (end.fire_id.as_str(), end)).collect();
         let (mut there, mut rows) = (Vec::new(), Vec::new());
         for fired in gone.into_iter().map(FiredRow::from) {
@@ -224,6 +225,14 @@ impl SqlSession<'_, '_> {
         }
         self.insert_history(&rows)?;
         Ok(there)
+    }
+
+    fn end_on_sqlite(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
+        let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
+        let tail = format!(" RETURNING {FIRED_COLUMNS}");
+        let gone: Vec<FiredColumns> =
+            self.load_for_keys_and(head, &[self.name()], &["entry_id"], &texts(ids), &tail)?;
+        self.keep_ended(gone, ends)
     }
 
     /// These columns of the rows that are asked for, the newest first.

@@ -106,6 +106,11 @@ pub(super) const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 impl SqlSession<'_, '_> {
     /// Candidates from `triggers`, which is a table or a query in brackets.
     fn candidates_from(&self, triggers: &str) -> String {
+        // MySQL plans a statement whenever it runs: it is not to think about the order, and least of all to begin with the jobs.
+        let job = match self.backend() {
+            Backend::Mysql => JOB.replacen(" JOIN", " STRAIGHT_JOIN", 1),
+            _ => JOB.to_owned(),
+        };
         format!(
             "SELECT {COLUMNS}, j.description AS job_description, j.job_class_name AS job_class_name, \
              j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS is_update_data, \
@@ -115,7 +120,7 @@ impl SqlSession<'_, '_> {
              AND f.state = 'EXECUTING') ELSE 0 END AS executing, \
              r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
              r.original_sched_ms AS original_sched_ms, r.attempt AS attempt, {FOLLOWED}, {EXECUTING}, {OPTION_COLUMNS} \
-             FROM {triggers} t{JOB}{POLICY}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
+             FROM {triggers} t{job}{POLICY}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
              AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
             self.true_literal(),
             // By its primary key, and the table is small: few triggers have options.
@@ -335,13 +340,26 @@ impl TriggerRows for SqlSession<'_, '_> {
         };
         let mut rows: Vec<CandidateRow> = Vec::new();
         for (triggers, among, keys) in self.searched(query.among) {
-            let head = format!(
-                "(SELECT t.* FROM {triggers} WHERE {} AND {of_types}{not_left}{among} ORDER BY {order} LIMIT {}{})",
-                waiting(self.backend(), "?", "?"),
-                page_size(query.limit),
-                if query.offset > 0 { " OFFSET ?" } else { "" }
-            );
-            let text = format!("{} ORDER BY {order}", self.candidates_from(&head));
+            // MySQL plans each time anyway, and gives its rows in no order: it is told how many exactly.
+            let is_ordered = self.backend() != Backend::Mysql;
+            let page = if is_ordered { page_size(query.limit) } else { query.limit };
+            let offset = if query.offset > 0 { " OFFSET ?" } else { "" };
+            let head = |columns: &str| {
+                format!(
+                    "(SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_left}{among} \
+                     ORDER BY {order} LIMIT {page}{offset})",
+                    waiting(self.backend(), "?", "?")
+                )
+            };
+            let text = if is_ordered {
+                format!("{} ORDER BY {order}", self.candidates_from(&head("t.*")))
+            } else {
+                // Keys only: a table with data in it would be gathered on disk, once for the query and once for its order.
+                let keys = head("t.sched_name, t.trigger_name, t.trigger_group");
+                let found = self.candidates_from(&format!("{keys} k STRAIGHT_JOIN {{p}}TRIGGERS"));
+                let same = "t.sched_name = k.sched_name AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group";
+                format!("{found} WHERE {same}")
+            };
             let (before, after) = keys;
             let mut values = before;
             let (last, first) = ([query.no_later_than_ms.into()], [query.misfired_before_ms.into()]);
@@ -353,7 +371,7 @@ impl TriggerRows for SqlSession<'_, '_> {
             if query.offset > 0 {
                 values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
             }
-            values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
+            values.extend(ordered_by.iter().filter(|_| is_ordered).map(|ms| Value::from(*ms)));
             rows.extend(self.load::<CandidateRow>(&text, &values)?.into_iter().take(query.limit));
         }
         self.with_kinds(rows)

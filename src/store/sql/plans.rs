@@ -1,0 +1,248 @@
+//! `Plans`: for tests, how the database runs each statement; it is asked when and where the statement is about to run.
+
+use super::connection::Backend;
+use super::session::SqlSession;
+use super::statement::Value;
+use crate::error::{Error, Result};
+use diesel::QueryableByName;
+use diesel::sql_types::Text;
+use parking_lot::Mutex;
+use serde_json::Value as Json;
+
+/// A statement, and how it was run.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// What the transaction is for.
+    pub purpose: &'static str,
+    /// The statement, with `?` for its values.
+    pub text: String,
+    /// How the tables were read.
+    pub reads: Vec<TableRead>,
+    /// All that the database says, for the message of a test that fails.
+    pub plan: String,
+}
+
+/// How a statement reads one table.
+#[derive(Clone, Debug)]
+pub struct TableRead {
+    /// The table, or its alias in the statement.
+    pub table: String,
+    /// Whether it goes through all of the table, or all of an index.
+    pub is_scan: bool,
+    /// The columns of the index by which rows are looked up, in small letters, where the database tells them.
+    pub looked_up_by: Option<Vec<String>>,
+    /// How many rows it read to find those it wanted, where the database counts them.
+    pub rows: Option<u64>,
+}
+
+/// The statements that were explained; none are until [`Plans::begin`].
+#[derive(Debug, Default)]
+pub struct Plans {
+    explained: Mutex<Option<Vec<Explained>>>,
+}
+
+impl Plans {
+    /// From now on statements are explained. On servers each is run twice, and what the first run did is taken back.
+    pub fn begin(&self) {
+        self.explained.lock().get_or_insert_default();
+    }
+
+    /// Ends it, and gives what was explained.
+    pub fn take(&self) -> Vec<Explained> {
+        self.explained.lock().take().unwrap_or_default()
+    }
+
+    fn is_on(&self) -> bool {
+        self.explained.lock().is_some()
+    }
+
+    fn note(&self, explained: Explained) {
+        if let Some(all) = self.explained.lock().as_mut() {
+            all.push(explained);
+        }
+    }
+}
+
+#[derive(QueryableByName)]
+struct PostgresPlan {
+    #[diesel(sql_type = Text, column_name = "QUERY PLAN")]
+    plan: String,
+}
+
+#[derive(QueryableByName)]
+struct MysqlPlan {
+    #[diesel(sql_type = Text, column_name = "ANALYZE")]
+    plan: String,
+}
+
+#[derive(QueryableByName)]
+struct SqlitePlan {
+    #[diesel(sql_type = Text)]
+    detail: String,
+}
+
+impl SqlSession<'_, '_> {
+    /// Explains the statement that comes next, if that is asked for.
+    pub(super) fn explain(&mut self, text: &str, values: &[Value]) -> Result<()> {
+        if !self.plans().is_on() {
+            return Ok(());
+        }
+        let (plan, reads) = match self.backend() {
+            Backend::Postgres => {
+                let all = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {text}");
+                let plan = self.undone(|s| s.load_plain::<PostgresPlan>(&all, values))?;
+                let plan = plan.into_iter().map(|row| row.plan).collect::<String>();
+                let generic = self.generic_plan(text, values)?;
+                let mut reads = Vec::new();
+                read_by_postgres(&parsed(&plan)?, &mut reads);
+                read_by_postgres(&parsed(&generic)?, &mut reads);
+                (format!("{plan}\nfor any values: {generic}"), reads)
+            }
+            Backend::Mysql => {
+                let all = format!("ANALYZE FORMAT=JSON {text}");
+                let plan = self.undone(|s| s.load_plain::<MysqlPlan>(&all, values))?;
+                let plan = plan.into_iter().map(|row| row.plan).collect::<String>();
+                let mut reads = Vec::new();
+                read_by_mysql(&parsed(&plan)?, &mut reads);
+                (plan, reads)
+            }
+            Backend::Sqlite => {
+                let lines = self.load_plain::<SqlitePlan>(&format!("EXPLAIN QUERY PLAN {text}"), values)?;
+                let lines: Vec<String> = lines.into_iter().map(|row| row.detail).collect();
+                (lines.join("\n"), reads_by_sqlite(&lines))
+            }
+        };
+        let purpose = self.purpose();
+        self.plans().note(Explained { purpose, text: text.to_owned(), reads, plan });
+        Ok(())
+    }
+
+    /// PostgreSQL: the plan that a prepared statement gets when it has run often enough, whatever its values.
+    fn generic_plan(&mut self, text: &str, values: &[Value]) -> Result<String> {
+        let mut numbered = String::new();
+        for (i, part) in text.split('?').enumerate() {
+            let mark = if i == 0 { String::new() } else { format!("${i}") };
+            numbered.push_str(&mark);
+            numbered.push_str(part);
+        }
+        let types: Vec<&str> = values.iter().map(type_on_postgres).collect();
+        let (types, nulls) = match types.len() {
+            0 => (String::new(), String::new()),
+            n => (format!("({})", types.join(", ")), format!("({})", vec!["NULL"; n].join(", "))),
+        };
+        self.run_plain("SET plan_cache_mode = force_generic_plan")?;
+        self.run_plain(&format!("PREPARE carnelian_plan {types} AS {numbered}"))?;
+        let plan =
+            self.load_plain::<PostgresPlan>(&format!("EXPLAIN (FORMAT JSON) EXECUTE carnelian_plan {nulls}"), &[])?;
+        self.run_plain("DEALLOCATE carnelian_plan")?;
+        self.run_plain("RESET plan_cache_mode")?;
+        Ok(plan.into_iter().map(|row| row.plan).collect())
+    }
+
+    /// Runs something that leaves nothing behind in the transaction; outside of one, where only is looked, it just runs.
+    fn undone<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        if !self.is_in_transaction() {
+            return work(self);
+        }
+        self.run_plain("SAVEPOINT carnelian_plan")?;
+        let done = work(self)?;
+        self.run_plain("ROLLBACK TO SAVEPOINT carnelian_plan")?;
+        Ok(done)
+    }
+}
+
+fn parsed(plan: &str) -> Result<Json> {
+    serde_json::from_str(plan).map_err(|error| Error::Schema(format!("a plan is no JSON: {error}: {plan}")))
+}
+
+fn type_on_postgres(value: &Value) -> &'static str {
+    match value {
+        Value::Int(_) => "bigint",
+        Value::Text(_) => "text",
+        Value::Flag(_) => "boolean",
+        Value::Bytes(_) => "bytea",
+        Value::Ints(_) => "bigint[]",
+        Value::Texts(_) => "text[]",
+        Value::Flags(_) => "boolean[]",
+        Value::ManyBytes(_) => "bytea[]",
+    }
+}
+
+fn read_by_postgres(plan: &Json, reads: &mut Vec<TableRead>) {
+    match plan {
+        Json::Array(parts) => parts.iter().for_each(|part| read_by_postgres(part, reads)),
+        Json::Object(node) => {
+            let number = |name| node.get(name).and_then(Json::as_f64).unwrap_or(0.0);
+            let text = |name| node.get(name).and_then(Json::as_str).unwrap_or("");
+            let seen =
+                number("Actual Rows") + number("Rows Removed by Filter") + number("Rows Removed by Index Recheck");
+            if text("Node Type").contains("Scan") && !text("Relation Name").is_empty() {
+                // A plan that was not run has no such numbers; a part of one that was may never have been reached.
+                let loops = node.get("Actual Loops").and_then(Json::as_f64);
+                reads.push(TableRead {
+                    table: text("Relation Name").to_owned(),
+                    is_scan: text("Node Type") == "Seq Scan" && loops != Some(0.0),
+                    looked_up_by: None,
+                    rows: loops.map(|loops| (seen * loops).round() as u64),
+                });
+            }
+            ["Plan", "Plans"].iter().filter_map(|name| node.get(*name)).for_each(|part| read_by_postgres(part, reads));
+        }
+        _ => {}
+    }
+}
+
+fn read_by_mysql(plan: &Json, reads: &mut Vec<TableRead>) {
+    match plan {
+        Json::Array(parts) => parts.iter().for_each(|part| read_by_mysql(part, reads)),
+        Json::Object(node) => {
+            let number = |name| node.get(name).and_then(Json::as_f64);
+            let text = |name| node.get(name).and_then(Json::as_str);
+            // What was gathered on the way has a name in angle brackets, and is as large as the batch.
+            if let (Some(table), Some(access)) = (text("table_name"), text("access_type"))
+                && !table.starts_with('<')
+            {
+                let columns = node.get("used_key_parts").and_then(Json::as_array);
+                reads.push(TableRead {
+                    table: table.to_owned(),
+                    is_scan: matches!(access, "ALL" | "index"),
+                    looked_up_by: columns
+                        .map(|all| all.iter().filter_map(Json::as_str).map(str::to_lowercase).collect()),
+                    rows: number("r_rows").map(|rows| (rows * number("r_loops").unwrap_or(1.0)).round() as u64),
+                });
+            }
+            node.values().for_each(|part| read_by_mysql(part, reads));
+        }
+        _ => {}
+    }
+}
+
+/// What a subquery gives is gone through once, by the alias that it has: such a line is about no table.
+fn reads_by_sqlite(lines: &[String]) -> Vec<TableRead> {
+    let mut gathered: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("CO-ROUTINE ").or(line.strip_prefix("MATERIALIZE ")))
+        .collect();
+    let mut is_of_table = |line: &&String| {
+        let whole = line.strip_prefix("SCAN ");
+        let of_subquery = whole.and_then(|name| gathered.iter().position(|one| *one == name));
+        of_subquery.map(|i| gathered.swap_remove(i)).is_none()
+    };
+    lines.iter().filter(|line| is_of_table(line)).filter_map(|line| read_by_sqlite(line)).collect()
+}
+
+/// `SCAN t USING …` or `SEARCH t USING INDEX i (a=? AND b<?)`; other lines read no table.
+fn read_by_sqlite(line: &str) -> Option<TableRead> {
+    let mut words = line.split_whitespace();
+    let is_scan = match words.next()? {
+        "SCAN" => true,
+        "SEARCH" => false,
+        _ => return None,
+    };
+    let table = words.next().filter(|table| *table != "CONSTANT")?;
+    let by = line.rsplit_once('(').map(|(_, by)| {
+        let columns = by.split(" AND ").filter_map(|test| test.split(['=', '<', '>', ' ', ')']).next());
+        columns.map(str::to_lowercase).collect()
+    });
+    Some(TableRead { table: table.to_owned(), is_scan, looked_up_by: by, rows: None })
+}
