@@ -10,7 +10,7 @@ use super::trigger_row::{
     COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, WholeRow, is_of_interval, is_rerun,
     quoted,
 };
-use super::waiting::{misfired, order_of_misfired, waiting, waiting_values};
+use super::waiting::{misfired, order_of_misfired};
 use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
@@ -52,13 +52,6 @@ struct GroupRow {
 /// The type of a trigger's job, looked up for each trigger in turn.
 const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sched_name = t.sched_name \
      AND j.job_name = t.job_name AND j.job_group = t.job_group";
-
-/// At least so many rows, as a literal of which there are few: a planner that does not see how few rows are wanted may sort
-/// the whole backlog, and one that is told anew each time plans anew each time.
-fn page_size(limit: usize) -> usize {
-    const SIZES: [usize; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
-    SIZES.into_iter().find(|size| *size >= limit).unwrap_or_else(|| limit.next_multiple_of(1000))
-}
 
 /// The columns of `TRIGGERS`.
 pub(super) const TRIGGER_COLUMNS: [&str; 15] = [
@@ -105,7 +98,7 @@ pub(super) const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 
 impl SqlSession<'_, '_> {
     /// Candidates from `triggers`, which is a table or a query in brackets.
-    fn candidates_from(&self, triggers: &str) -> String {
+    pub(super) fn candidates_from(&self, triggers: &str) -> String {
         // MySQL plans a statement whenever it runs: it is not to think about the order, and least of all to begin with the jobs.
         let job = match self.backend() {
             Backend::Mysql => JOB.replacen(" JOIN", " STRAIGHT_JOIN", 1),
@@ -156,7 +149,7 @@ impl SqlSession<'_, '_> {
 
     /// Candidates with the rows of their kinds. Few triggers are intervals, so the due ones are read without them, and
     /// only where there is one is their table asked: nothing can have changed in between, under the lock.
-    fn with_kinds(&mut self, rows: Vec<CandidateRow>) -> Result<Vec<Candidate>> {
+    pub(super) fn with_kinds(&mut self, rows: Vec<CandidateRow>) -> Result<Vec<Candidate>> {
         let mut candidates: Vec<_> = rows.into_iter().map(Candidate::from).collect();
         let intervals = candidates.iter().map(|c| &c.trigger).filter(|t| is_of_interval(t));
         let keys: Vec<_> = intervals.map(|t| t.key.clone()).collect();
@@ -327,54 +320,7 @@ impl TriggerRows for SqlSession<'_, '_> {
     }
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
-        let (of_types, types) = self.of_types(query.job_types, query.versions);
-        let (not_left, left) = self.not_left(query.left);
-        // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
-        // once may begin with the jobs and sort the whole backlog.
-        let (order, ordered_by): (_, &[i64]) = match query.order {
-            TriggerOrder::TimeThenPriority => ("t.next_fire_time ASC, t.priority DESC", &[]),
-            TriggerOrder::PriorityThenTime => (
-                "CASE WHEN t.next_fire_time <= ? THEN 0 ELSE 1 END, t.priority DESC, t.next_fire_time ASC",
-                &[query.now_ms],
-            ),
-        };
-        let mut rows: Vec<CandidateRow> = Vec::new();
-        for (triggers, among, keys) in self.searched(query.among) {
-            // MySQL plans each time anyway, and gives its rows in no order: it is told how many exactly.
-            let is_ordered = self.backend() != Backend::Mysql;
-            let page = if is_ordered { page_size(query.limit) } else { query.limit };
-            let offset = if query.offset > 0 { " OFFSET ?" } else { "" };
-            let head = |columns: &str| {
-                format!(
-                    "(SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_left}{among} \
-                     ORDER BY {order} LIMIT {page}{offset})",
-                    waiting(self.backend(), "?", "?")
-                )
-            };
-            let text = if is_ordered {
-                format!("{} ORDER BY {order}", self.candidates_from(&head("t.*")))
-            } else {
-                // Keys only: a table with data in it would be gathered on disk, once for the query and once for its order.
-                let keys = head("t.sched_name, t.trigger_name, t.trigger_group");
-                let found = self.candidates_from(&format!("{keys} k STRAIGHT_JOIN {{p}}TRIGGERS"));
-                let same = "t.sched_name = k.sched_name AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group";
-                format!("{found} WHERE {same}")
-            };
-            let (before, after) = keys;
-            let mut values = before;
-            let (last, first) = ([query.no_later_than_ms.into()], [query.misfired_before_ms.into()]);
-            values.extend(waiting_values(self.backend(), &self.name(), &last, &first));
-            values.extend(types.iter().cloned());
-            values.extend(left.iter().cloned());
-            values.extend(after);
-            values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
-            if query.offset > 0 {
-                values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
-            }
-            values.extend(ordered_by.iter().filter(|_| is_ordered).map(|ms| Value::from(*ms)));
-            rows.extend(self.load::<CandidateRow>(&text, &values)?.into_iter().take(query.limit));
-        }
-        self.with_kinds(rows)
+        self.due_candidates(query)
     }
 
     fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {

@@ -1,9 +1,10 @@
 //! `TRIGGERS`, those that wait: which are due, and which are so late that they are the misfire handler's.
 
 use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES};
-use super::trigger_row::KNOWN_KIND;
+use super::trigger_row::{CandidateRow, KNOWN_KIND};
 use crate::error::Result;
 use crate::key::TriggerKey;
+use crate::store::row::{Candidate, DueQuery};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -82,7 +83,66 @@ pub(super) fn order_of_misfired(order: TriggerOrder) -> &'static str {
     }
 }
 
+/// At least so many rows, as a literal of which there are few: a planner that does not see how few rows are wanted may sort
+/// the whole backlog, and one that is told anew each time plans anew each time.
+fn page_size(limit: usize) -> usize {
+    const SIZES: [usize; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+    SIZES.into_iter().find(|size| *size >= limit).unwrap_or_else(|| limit.next_multiple_of(1000))
+}
+
 impl SqlSession<'_, '_> {
+    /// See [`TriggerRows::due`](crate::store::TriggerRows::due).
+    pub(super) fn due_candidates(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
+        let (of_types, types) = self.of_types(query.job_types, query.versions);
+        let (not_left, left) = self.not_left(query.left);
+        // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
+        // once may begin with the jobs and sort the whole backlog.
+        let (order, ordered_by): (_, &[i64]) = match query.order {
+            TriggerOrder::TimeThenPriority => ("t.next_fire_time ASC, t.priority DESC", &[]),
+            TriggerOrder::PriorityThenTime => (
+                "CASE WHEN t.next_fire_time <= ? THEN 0 ELSE 1 END, t.priority DESC, t.next_fire_time ASC",
+                &[query.now_ms],
+            ),
+        };
+        let mut rows: Vec<CandidateRow> = Vec::new();
+        for (triggers, among, keys) in self.searched(query.among) {
+            // MySQL plans each time anyway, and gives its rows in no order: it is told how many exactly.
+            let is_ordered = self.backend() != Backend::Mysql;
+            let page = if is_ordered { page_size(query.limit) } else { query.limit };
+            let offset = if query.offset > 0 { " OFFSET ?" } else { "" };
+            let head = |columns: &str| {
+                format!(
+                    "(SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_left}{among} \
+                     ORDER BY {order} LIMIT {page}{offset})",
+                    waiting(self.backend(), "?", "?")
+                )
+            };
+            let text = if is_ordered {
+                format!("{} ORDER BY {order}", self.candidates_from(&head("t.*")))
+            } else {
+                // Keys only: a table with data in it would be gathered on disk, once for the query and once for its order.
+                let keys = head("t.sched_name, t.trigger_name, t.trigger_group");
+                let found = self.candidates_from(&format!("{keys} k STRAIGHT_JOIN {{p}}TRIGGERS"));
+                let same = "t.sched_name = k.sched_name AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group";
+                format!("{found} WHERE {same}")
+            };
+            let (before, after) = keys;
+            let mut values = before;
+            let (last, first) = ([query.no_later_than_ms.into()], [query.misfired_before_ms.into()]);
+            values.extend(waiting_values(self.backend(), &self.name(), &last, &first));
+            values.extend(types.iter().cloned());
+            values.extend(left.iter().cloned());
+            values.extend(after);
+            values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
+            if query.offset > 0 {
+                values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
+            }
+            values.extend(ordered_by.iter().filter(|_| is_ordered).map(|ms| Value::from(*ms)));
+            rows.extend(self.load::<CandidateRow>(&text, &values)?.into_iter().take(query.limit));
+        }
+        self.with_kinds(rows)
+    }
+
     /// See [`TriggerRows::misfired_keys`](crate::store::TriggerRows::misfired_keys).
     pub(super) fn keys_of_misfired(
         &mut self,
