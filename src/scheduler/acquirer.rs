@@ -1,7 +1,9 @@
 //! `Acquirer`: takes due triggers, hands their fires to workers, and keeps what is due soon until its time.
 
 mod looking;
+mod turns;
 
+use self::turns::LINGER;
 use super::capture_log::RunLines;
 use super::ends::Ends;
 use super::interrupt_monitor;
@@ -23,12 +25,6 @@ use std::time::Duration;
 
 /// A reservation gives way only to a trigger that is due this much earlier.
 const WORTH_A_RELEASE_MS: i64 = 100;
-
-/// With a backlog, how long a pass waits for half of the workers to become free, so that one transaction serves them.
-const LINGER: Duration = Duration::from_millis(2);
-
-/// How long it waits for all of them: short jobs end together.
-const SHORT_LINGER: Duration = Duration::from_micros(300);
 
 /// The acquisition service. It keeps its reserved batch between passes.
 pub(crate) struct Acquirer {
@@ -145,56 +141,6 @@ impl Acquirer {
     /// Workers that are free and not meant for a reservation.
     fn room(&self) -> usize {
         self.pool.free().saturating_sub(self.reserved.len() + self.handover.len())
-    }
-
-    /// Until when to wait for more room; none if there is enough, if there is no backlog, or if it was long enough.
-    fn lingers(&mut self, room: usize) -> Option<Duration> {
-        let wanted = self.batch_limit().min(self.pool.size());
-        if !self.is_more || room >= wanted {
-            self.lingering = None;
-            return None;
-        }
-        let now = self.node.clock.ticks();
-        let since = *self.lingering.get_or_insert(now);
-        let is_half = room.saturating_mul(2) >= wanted;
-        let until = since.saturating_add(if is_half { SHORT_LINGER } else { LINGER });
-        if now >= until {
-            self.lingering = None;
-            return None;
-        }
-        let enough = if is_half { wanted } else { wanted.div_ceil(2) };
-        self.pool.await_free(enough + self.reserved.len() + self.handover.len());
-        Some(until)
-    }
-
-    /// What was to be recorded with an acquisition, and was not, is the completer's again.
-    fn end_turns(&mut self) {
-        if let Some(owner) = self.owner.as_ref().filter(|_| !self.turn.is_empty()) {
-            self.ends.give_back(&self.node, owner, std::mem::take(&mut self.turn));
-        }
-        self.node.take_turns(false);
-    }
-
-    /// Takes what is due; with a backlog, in one transaction with what has ended.
-    fn take(&mut self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
-        let node = Arc::clone(&self.node);
-        if node.is_taking_turns() {
-            self.turn = self.ends.take(&node, owner);
-        }
-        if self.turn.is_empty() {
-            return node.store.acquire(owner, request);
-        }
-        match node.store.turn(owner, &self.turn, request) {
-            Ok((recorded, acquisition)) => {
-                node.settle(&std::mem::take(&mut self.turn), &recorded);
-                Ok(acquisition)
-            }
-            Err(error) => {
-                self.end_turns();
-                // What cannot be recorded is no reason to take nothing.
-                if error.is_transient() || error.is_fenced() { Err(error) } else { node.store.acquire(owner, request) }
-            }
-        }
     }
 
     /// After a conviction everything that was taken belongs to others.

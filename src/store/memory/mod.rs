@@ -9,6 +9,7 @@ mod executions;
 mod fires;
 mod history;
 mod indexes;
+mod jobs;
 mod journal;
 mod locks;
 mod monitor;
