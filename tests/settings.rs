@@ -7,7 +7,7 @@ use std::time::Duration;
 use carnelian::settings::keys::{self, DefaultValue, Kind, Status};
 use carnelian::settings::{
     ClockSource, ClusterMode, DataSourceSettings, DataSourceUrl, InstanceIdSetting, OnOwnershipLost, Settings,
-    SettingsErrorKind, SettingsErrors, SettingsLoader, StoreKind,
+    SettingsErrorKind, SettingsErrors, SettingsLoader, StoreKind, Synchronous,
 };
 
 const SENTINEL: &str = "S3NT1NEL";
@@ -390,7 +390,26 @@ fn settings_can_be_made_without_a_file() {
     let source = settings.data_source.as_ref().unwrap();
     assert_eq!((source.max_connections, source.idle_timeout), (10, None));
     assert_eq!(source.connection_timeout, Duration::from_secs(30));
+    assert_eq!(source.synchronous, Synchronous::Full);
     assert!(source.url.is_in_memory());
+}
+
+#[test]
+fn what_a_commit_waits_for_is_full_unless_asked_and_for_sqlite_alone() {
+    let read = |line: &str| Settings::from_text("x", line, |_| None).unwrap();
+    let on = |url: &str, line: &str| read(&format!("jobStore.dataSource = db\ndataSource.db.URL = {url}\n{line}"));
+    let normal = "carnelian.dataSource.synchronous = NORMAL";
+    for (line, expected) in [("", Synchronous::Full), (normal, Synchronous::Normal)] {
+        let settings = on("sqlite:jobs.db", line);
+        assert_eq!(settings.data_source.unwrap().synchronous, expected, "{line}");
+    }
+    let told = |settings: Settings| settings.warnings().iter().filter(|w| w.to_string().contains("for SQLite")).count();
+    assert_eq!(told(on("sqlite:jobs.db", normal)), 0);
+    assert_eq!(told(on("postgres://me@h/db", normal)), 1);
+    assert_eq!(told(read(normal)), 1);
+    let off = "carnelian.dataSource.synchronous = off";
+    let error = Settings::from_text("x", off, |_| None).unwrap_err().to_string();
+    assert!(error.contains("full or normal"), "{error}");
 }
 
 #[test]

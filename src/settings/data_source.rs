@@ -6,6 +6,7 @@ use super::job_store::{ClockSource, JobStoreSettings, StoreKind};
 use super::keys::QUARTZ_PREFIX;
 use super::reader::{Reader, is_class};
 use super::secret::Secret;
+use super::synchronous::Synchronous;
 use super::thread_pool::misnamed;
 use super::url::DataSourceUrl;
 
@@ -46,6 +47,9 @@ pub struct DataSourceSettings {
     /// How long a thread waits for a connection; 30 s.
     /// Property `carnelian.dataSource.connectionTimeout` (ms, or a text such as `30s`).
     pub connection_timeout: Duration,
+    /// What a commit waits for on SQLite; the disk.
+    /// Property `carnelian.dataSource.synchronous`.
+    pub synchronous: Synchronous,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +136,7 @@ impl DataSourceSettings {
             validate_on_checkout: reader.flag(&key("validateOnCheckout")),
             idle_timeout: idle.into_iter().find(|time| !time.is_zero()),
             connection_timeout: reader.duration("carnelian.dataSource.connectionTimeout"),
+            synchronous: Synchronous::read(reader),
         }
     }
 

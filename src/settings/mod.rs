@@ -31,6 +31,7 @@ mod scheduler;
 mod secret;
 mod source;
 mod substitute;
+mod synchronous;
 mod thread_pool;
 mod url;
 
@@ -59,6 +60,7 @@ pub use profile::Profile;
 pub use recovery::RecoverySettings;
 pub use scheduler::{InstanceIdSetting, SchedulerSettings};
 pub use secret::Secret;
+pub use synchronous::Synchronous;
 pub use thread_pool::ThreadPoolSettings;
 pub use url::{DataSourceUrl, DataSourceUrlError};
 
@@ -168,6 +170,7 @@ impl Settings {
         let clustered = job_store.clustered;
         let data_source = DataSourceSettings::read(reader, &mut job_store);
         job_store.polling_strategy.warn_of_no_effect(reader, job_store.kind, data_source.as_ref());
+        Synchronous::warn_of_no_effect(reader, data_source.as_ref());
         Self {
             profile,
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),

@@ -67,6 +67,7 @@ fn sql_options(settings: &Settings) -> super::SqlOptions {
     if let Some(source) = &settings.data_source {
         options.max_connections = source.max_connections;
         options.connection_timeout = source.connection_timeout;
+        options.synchronous = source.synchronous;
     }
     options
 }

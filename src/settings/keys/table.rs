@@ -295,6 +295,8 @@ pub const KEYS: &[Key] = &[
         .derived("never"),
     key("carnelian.dataSource.connectionTimeout", Kind::Duration { least: 1, most: YEAR }, "30s",
         "How long a thread waits for a connection before it is a database failure."),
+    key("carnelian.dataSource.synchronous", Kind::Choice(&["full", "normal"]), "full",
+        "What a commit waits for on SQLite: the disk, so that nothing is lost whatever crashes; or the operating system, so that a crash of the machine (not of the process) may take the last commits."),
     key("carnelian.cluster.mode", Kind::Choice(&["active-active", "active-passive"]), "active-active",
         "Whether all nodes fire, or one while the others stand by."),
     key("carnelian.cluster.onOwnershipLost", Kind::Choice(&["notify", "abort"]), "notify",

@@ -4,7 +4,7 @@ use super::dialect::{self, Failure};
 use super::harness::{self, Scripts};
 use super::held::Held;
 use super::statement::Statement;
-use crate::settings::DataSourceUrl;
+use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::{Begin, CallersConnection};
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::deserialize::QueryableByName;
@@ -111,7 +111,7 @@ impl Connection<'_> {
     }
 
     /// Opens a connection and sets up its session.
-    pub(super) fn establish(url: &DataSourceUrl) -> Result<Self, Failure> {
+    pub(super) fn establish(url: &DataSourceUrl, synchronous: Synchronous) -> Result<Self, Failure> {
         let mut connection = match url {
             #[cfg(feature = "sqlite")]
             DataSourceUrl::Sqlite { .. } => Connection::Sqlite(Inner::establish(url)?),
@@ -122,13 +122,13 @@ impl Connection<'_> {
             #[allow(unreachable_patterns, reason = "reached when a database's feature is off")]
             other => return Err(Failure::not_built_in(backend_of(other))),
         };
-        connection.set_up()?;
+        connection.set_up(synchronous)?;
         Ok(connection)
     }
 
     /// Sets up the session.
-    pub(super) fn set_up(&mut self) -> Result<(), Failure> {
-        for statement in dialect::session_setup(self.backend()) {
+    pub(super) fn set_up(&mut self, synchronous: Synchronous) -> Result<(), Failure> {
+        for statement in dialect::session_setup(self.backend(), synchronous) {
             match self.run(statement.text) {
                 Err(failure) if !statement.optional => return Err(failure),
                 _ => {}

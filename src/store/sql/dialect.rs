@@ -2,6 +2,7 @@
 
 use super::connection::{Backend, Connection};
 use crate::error::FailureClass;
+use crate::settings::Synchronous;
 use crate::store::{Begin, Lock};
 use diesel::result::{DatabaseErrorKind, Error};
 use std::fmt;
@@ -52,7 +53,7 @@ pub(super) struct Setup {
 /// How a session is set up: READ COMMITTED, and limits that end a session which holds a lock and stops (H18).
 ///
 /// A stopped holder is cut off after 5 s; those who wait for its lock give up after 10 s, so they get it first.
-pub(super) fn session_setup(backend: Backend) -> &'static [Setup] {
+pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'static [Setup] {
     const fn must(text: &'static str) -> Setup {
         Setup { text, optional: false }
     }
@@ -61,13 +62,14 @@ pub(super) fn session_setup(backend: Backend) -> &'static [Setup] {
     }
     match backend {
         Backend::Sqlite => {
-            &const {
-                [
-                    must("PRAGMA busy_timeout = 10000"),
-                    must("PRAGMA journal_mode = WAL"),
-                    must("PRAGMA synchronous = FULL"),
-                    must("PRAGMA foreign_keys = ON"),
-                ]
+            const fn sqlite(synchronous: Setup) -> [Setup; 4] {
+                // Before the mode of the journal: to change that takes the lock for which others may wait.
+                let busy = must("PRAGMA busy_timeout = 10000");
+                [busy, must("PRAGMA journal_mode = WAL"), synchronous, must("PRAGMA foreign_keys = ON")]
+            }
+            match synchronous {
+                Synchronous::Full => &const { sqlite(must("PRAGMA synchronous = FULL")) },
+                Synchronous::Normal => &const { sqlite(must("PRAGMA synchronous = NORMAL")) },
             }
         }
         Backend::Postgres => {

@@ -5,7 +5,7 @@ use super::connection::Connection;
 use super::dialect::Failure;
 use super::session::channel;
 use crate::error::{DatabaseError, Error, Result};
-use crate::settings::DataSourceUrl;
+use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::database::Ear;
 use crate::store::row::Heard;
 
@@ -36,7 +36,7 @@ impl PostgresEar {
 impl Ear for PostgresEar {
     fn connect(&mut self) -> Result<()> {
         self.connection = None;
-        let mut connection = Connection::establish(&self.url).map_err(failed)?;
+        let mut connection = Connection::establish(&self.url, Synchronous::default()).map_err(failed)?;
         // A server may end sessions that do nothing; this one is meant to do nothing. Older servers do not know it.
         drop(connection.run("SET idle_session_timeout = 0"));
         connection.run(&format!("LISTEN {}", self.channel)).map_err(failed)?;

@@ -26,7 +26,7 @@ use super::database::Ear;
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
-use crate::settings::DataSourceUrl;
+use crate::settings::{DataSourceUrl, Synchronous};
 use connection::Connection;
 use dialect::{Failure, Hold};
 use pool::{Connections, Lease};
@@ -46,6 +46,8 @@ pub struct SqlOptions {
     pub max_connections: u32,
     /// How long to wait for a connection before the operation fails. Default 5 s.
     pub connection_timeout: Duration,
+    /// `carnelian.dataSource.synchronous`: what a commit waits for on SQLite. Default: the disk.
+    pub synchronous: Synchronous,
     /// `carnelian.jobStore.clock = node`: take the time from the node instead of the database. SQLite always does.
     pub node_clock: bool,
 }
@@ -58,6 +60,7 @@ impl SqlOptions {
             table_prefix: "QRTZ_".to_owned(),
             max_connections: 10,
             connection_timeout: Duration::from_secs(5),
+            synchronous: Synchronous::default(),
             node_clock: false,
         }
     }
@@ -97,7 +100,7 @@ impl SqlDatabase {
     /// As [`SqlDatabase::open`].
     pub fn with_pool(pool: impl Into<CallersPool>, clock: Arc<dyn Clock>, options: SqlOptions) -> Result<Self> {
         check(&options)?;
-        Ok(Self::new(Connections::callers(pool.into()), clock, options))
+        Ok(Self::new(Connections::callers(pool.into(), &options), clock, options))
     }
 
     fn new((connections, backend): (Connections, Backend), clock: Arc<dyn Clock>, options: SqlOptions) -> Self {

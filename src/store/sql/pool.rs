@@ -5,7 +5,7 @@ use super::connection::{Backend, Connection, Inner, backend_of};
 use super::dialect::Failure;
 use super::held::Held;
 use crate::error::FailureClass;
-use crate::settings::DataSourceUrl;
+use crate::settings::{DataSourceUrl, Synchronous};
 use diesel::r2d2::ConnectionManager;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -47,7 +47,7 @@ from_pool!("postgres", Postgres, diesel::PgConnection);
 from_pool!("mysql", Mysql, diesel::MysqlConnection);
 
 impl CallersPool {
-    fn lend(&self) -> Result<Connection<'static>, Failure> {
+    fn lend(&self, synchronous: Synchronous) -> Result<Connection<'static>, Failure> {
         let unavailable = |error: r2d2::Error| Failure {
             class: FailureClass::Unavailable,
             message: format!("the caller's pool gave no connection: {error}"),
@@ -63,7 +63,7 @@ impl CallersPool {
             CallersPool::Mysql(pool) => Connection::Mysql(Inner::new(Held::Lent(pool.get().map_err(unavailable)?))),
         };
         if connection.backend() != Backend::Postgres {
-            connection.set_up()?;
+            connection.set_up(synchronous)?;
         }
         Ok(connection)
     }
@@ -77,7 +77,8 @@ pub(super) enum Connections {
         #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL is listened to"))]
         DataSourceUrl,
     ),
-    Callers(CallersPool),
+    /// With what a commit waits for on SQLite.
+    Callers(CallersPool, Synchronous),
 }
 
 /// A connection for the time of one transaction.
@@ -99,12 +100,12 @@ impl Connections {
             .idle_timeout(if url.is_in_memory() { None } else { Some(Duration::from_secs(600)) })
             .max_lifetime(None)
             .error_handler(Box::new(QuietErrors))
-            .build_unchecked(Manager { url: url.clone() });
+            .build_unchecked(Manager { url: url.clone(), synchronous: options.synchronous });
         (Connections::Own(pool, url.clone()), backend_of(url))
     }
 
     /// The caller's pool.
-    pub(super) fn callers(pool: CallersPool) -> (Self, Backend) {
+    pub(super) fn callers(pool: CallersPool, options: &SqlOptions) -> (Self, Backend) {
         let backend = match &pool {
             #[cfg(feature = "sqlite")]
             CallersPool::Sqlite(_) => Backend::Sqlite,
@@ -113,7 +114,7 @@ impl Connections {
             #[cfg(feature = "mysql")]
             CallersPool::Mysql(_) => Backend::Mysql,
         };
-        (Connections::Callers(pool), backend)
+        (Connections::Callers(pool, options.synchronous), backend)
     }
 
     /// By which URL connections of our own are made.
@@ -121,7 +122,7 @@ impl Connections {
     pub(super) fn url(&self) -> Option<&DataSourceUrl> {
         match self {
             Connections::Own(_, url) => Some(url),
-            Connections::Callers(_) => None,
+            Connections::Callers(..) => None,
         }
     }
 
@@ -134,7 +135,7 @@ impl Connections {
                 };
                 Failure { class: FailureClass::Unavailable, message }
             }),
-            Connections::Callers(pool) => pool.lend().map(Lease::Callers),
+            Connections::Callers(pool, synchronous) => pool.lend(*synchronous).map(Lease::Callers),
         }
     }
 }
@@ -163,6 +164,7 @@ impl DerefMut for Lease {
 #[derive(Debug)]
 pub(super) struct Manager {
     url: DataSourceUrl,
+    synchronous: Synchronous,
 }
 
 impl r2d2::ManageConnection for Manager {
@@ -170,7 +172,7 @@ impl r2d2::ManageConnection for Manager {
     type Error = Failure;
 
     fn connect(&self) -> Result<Connection<'static>, Failure> {
-        Connection::establish(&self.url)
+        Connection::establish(&self.url, self.synchronous)
     }
 
     fn is_valid(&self, connection: &mut Connection<'static>) -> Result<(), Failure> {
@@ -189,5 +191,27 @@ struct QuietErrors;
 impl r2d2::HandleError<Failure> for QuietErrors {
     fn handle_error(&self, error: Failure) {
         log::debug!("no connection error={}", error.message);
+    }
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
+
+    use super::super::session::Count;
+    use super::super::statement::Statement;
+    use super::*;
+
+    #[test]
+    fn commits_wait_for_what_the_settings_say() {
+        for (synchronous, level) in [(Synchronous::Full, 2), (Synchronous::Normal, 1)] {
+            let folder = tempfile::tempdir().unwrap();
+            let url = format!("sqlite:{}", folder.path().join("jobs.db").display()).parse().unwrap();
+            let options = SqlOptions { synchronous, ..SqlOptions::new("s") };
+            let mut lease = Connections::own(&url, &options).0.get().unwrap();
+            let text = "SELECT synchronous AS n FROM pragma_synchronous";
+            let rows: Vec<Count> = lease.load(Statement { text, prefix: "", values: &[] }).unwrap();
+            assert_eq!(rows.first().map(|row| row.n), Some(level), "{synchronous:?}");
+        }
     }
 }

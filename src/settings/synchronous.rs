@@ -1,0 +1,56 @@
+//! `Synchronous`: how far SQLite has written a commit when it says that it is done.
+
+use super::data_source::DataSourceSettings;
+use super::reader::Reader;
+use super::url::DataSourceUrl;
+
+const KEY: &str = "carnelian.dataSource.synchronous";
+
+/// How far SQLite has written a commit when it says that it is done (`PRAGMA synchronous`, in WAL mode).
+///
+/// With either the file is sound after any crash, commits are whole or gone, and the death of a *process* loses nothing.
+/// They differ in what the crash of the *machine* (its system or its power) may take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Synchronous {
+    /// Every commit is on the disk (`full`): nothing that was committed is lost, whatever crashes.
+    #[default]
+    Full,
+    /// A commit is with the operating system, and on the disk with the next checkpoint (`normal`), some 4 MB of changes later.
+    /// The crash of the machine may take the last commits, in their order: triggers that were stored are gone, fires that
+    /// were recorded begin again, and fences that were given out are given out a second time, so that a resource that
+    /// [compares them](crate::JobContext::fence) may refuse later runs.
+    Normal,
+}
+
+impl Synchronous {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Synchronous::Full, Synchronous::Normal];
+
+    /// The word of the property `carnelian.dataSource.synchronous`.
+    ///
+    /// ```
+    /// use carnelian::settings::Synchronous;
+    ///
+    /// assert_eq!(Synchronous::default().name(), "full");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            Synchronous::Full => "full",
+            Synchronous::Normal => "normal",
+        }
+    }
+
+    pub(crate) fn read(reader: &Reader) -> Self {
+        Self::ALL.into_iter().find(|one| reader.chose(KEY, one.name())).unwrap_or_default()
+    }
+
+    /// Warns if it is given for a database that decides about this by itself.
+    pub(crate) fn warn_of_no_effect(reader: &mut Reader, source: Option<&DataSourceSettings>) {
+        let is_sqlite = matches!(source.map(|source| &source.url), Some(DataSourceUrl::Sqlite { .. }));
+        if reader.given(KEY).is_some() && !is_sqlite {
+            reader
+                .warn(KEY, "no effect: it is for SQLite; a server has settings of its own for what a commit waits for");
+        }
+    }
+}
