@@ -19,10 +19,11 @@ use std::time::Duration;
 /// How many late triggers are put in order of priority at a time.
 const MOST_IN_ORDER: usize = 10_000;
 
-/// How long nothing has to get less of what is due before more is brought.
+/// For how long what is due may stay as much as it is before more is brought all the same.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// For how long that order counts at most; but what is handled may be late again after the misfire threshold. More important ones that come to be late meanwhile wait so long.
+/// For how long that order counts at most: more important ones that come to be late meanwhile wait so long. What was handled
+/// may be late again after the misfire threshold, so it counts no longer than that either.
 const ORDERED_FOR: Duration = Duration::from_secs(5);
 
 /// The late triggers in order of priority, as they were found at one time; kept by the misfire handler between its passes. No

@@ -182,7 +182,10 @@ fn the_recovery_mode_begins_and_ends_by_command() {
 /// or was paused meanwhile, is left alone: all of the rest gets what its instruction says once, the most important first.
 #[test]
 fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
-    let cluster = Cluster::with(open, |settings| settings.recovery_batch = 3);
+    let cluster = Cluster::with(open, |settings| {
+        settings.max_misfires_at_a_time = 1;
+        settings.recovery_batch = 3;
+    });
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     let late = |priority: i32| once(&format!("p{priority}"), "j", NOW + 1).priority(priority);
     cluster.schedule(job("j").durable(true), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map(late));
