@@ -42,6 +42,7 @@ struct Caller {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is moved once, from the thread that stores to the one that asked")]
 enum Answer {
     /// What became of it.
     Done(Result<Trigger>),
