@@ -128,8 +128,6 @@ impl Acquirer {
             return Ok(self.next_at(Some(until)));
         }
         if room == 0 {
-            // These runs take longer: their ends are not to wait for a turn.
-            self.node.take_turns(false);
             return self.wait_for_room(&owner, &job_types);
         }
         match self.acquire(&owner, &job_types, room)? {
@@ -392,7 +390,13 @@ impl Service for Acquirer {
     }
 
     fn run_once(&mut self) -> Result<Next> {
-        self.pass().inspect_err(|error| self.after(error))
+        let next = self.pass().inspect_err(|error| self.after(error));
+        // What has ended waits for a turn only where one comes at once.
+        let lingers = self.lingering.is_some() && self.node.is_firing() && matches!(next, Ok(Next::At(_)));
+        if !lingers && !matches!(next, Ok(Next::Now)) {
+            self.node.take_turns(false);
+        }
+        next
     }
 
     fn stopped(&mut self) {

@@ -142,6 +142,28 @@ fn standby_gives_reservations_back_and_start_resumes() {
     cluster.assert_sound();
 }
 
+/// With a backlog, ends of fires go along with the next acquisition. In standby there is none: they waited for it for ever.
+#[test]
+fn what_ends_after_a_standby_in_the_middle_of_a_backlog_is_recorded() {
+    let cluster = Cluster::new();
+    let stop = |ctx: &mut JobContext| -> Result<(), carnelian::JobError> {
+        ctx.scheduler()?.standby();
+        Ok(())
+    };
+    let node = cluster.node("n1", 2).job_fn("stop", stop).build().unwrap();
+    let detail = job("j", "stop");
+    let triggers = ["a", "b", "c", "d", "e", "f"].map(|name| now(name, &detail));
+    node.schedule_jobs(vec![(detail.clone(), triggers.into())], false).unwrap();
+    node.start().unwrap();
+    wait_until("it is in standby", LONG, || node.is_in_standby());
+    wait_until("all ends are recorded", LONG, || {
+        let health = node.health();
+        health.unrecorded == 0 && health.counters.succeeded > 0 && node.store().fired_triggers().unwrap().is_empty()
+    });
+    cluster.assert_sound();
+    assert!(node.shutdown(true).is_clean());
+}
+
 #[test]
 fn a_delayed_start_happens_unless_the_scheduler_is_gone() {
     let cluster = Cluster::new();
