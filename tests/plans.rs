@@ -302,7 +302,6 @@ fn no_statement_reads_more_than_its_batch_on_sqlite() {
 }
 
 #[test]
-#[ignore = "lists of keys, as (a, b) IN (SELECT * FROM unnest(…)), go through the table until PostgreSQL has statistics"]
 fn no_statement_reads_more_than_its_batch_on_postgres() {
     no_statement_reads_more_than_its_batch(Kind::Postgres, support::postgres_url());
 }

@@ -126,8 +126,9 @@ CREATE TABLE IF NOT EXISTS {p}LOCKS (
 
 CREATE INDEX IF NOT EXISTS IDX_{i}T_DUE ON {p}TRIGGERS (SCHED_NAME, NEXT_FIRE_TIME, PRIORITY DESC) WHERE TRIGGER_STATE = 'WAITING';
 
--- Not led by SCHED_NAME, which is the same in nearly every row: where its statistics know nothing of a scheduler yet, the
--- planner would take such an index for a few rows, before the primary key, and go through all rows of the scheduler.
-CREATE INDEX IF NOT EXISTS IDX_{i}T_J ON {p}TRIGGERS (JOB_NAME, JOB_GROUP, SCHED_NAME);
+-- Without SCHED_NAME, which is the same in nearly every row: where its statistics know nothing of a scheduler yet, or are of a
+-- time when the table was empty, the planner would take such an index for a few rows, before the primary key, and go through
+-- all rows of the scheduler.
+CREATE INDEX IF NOT EXISTS IDX_{i}T_J ON {p}TRIGGERS (JOB_NAME, JOB_GROUP);
 
-CREATE INDEX IF NOT EXISTS IDX_{i}FT_INST ON {p}FIRED_TRIGGERS (INSTANCE_NAME, SCHED_NAME);
+CREATE INDEX IF NOT EXISTS IDX_{i}FT_INST ON {p}FIRED_TRIGGERS (INSTANCE_NAME);

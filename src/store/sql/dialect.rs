@@ -81,6 +81,9 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
                     may("SET jit = off"),
                     // A batch of any size has the same plan; else many a statement is planned each time that it is sent.
                     may("SET plan_cache_mode = force_generic_plan"),
+                    // Nearly everything here is a few rows by their keys. A plan made while a table was small, or its
+                    // statistics were, would go through all of it, and is kept.
+                    may("SET enable_seqscan = off"),
                     may("SET client_min_messages = warning"),
                 ]
             }

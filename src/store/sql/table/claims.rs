@@ -68,7 +68,8 @@ impl SqlSession<'_, '_> {
         for (table, among, (before, after)) in self.searched(Some(&keys)) {
             let text = match self.backend() {
                 Backend::Postgres => {
-                    format!("{columns} {} WHERE {waiting}", by_key(" AND k.trigger_state = 'WAITING'", hold))
+                    // Not the column itself: the planner could take the index of due triggers for the state.
+                    format!("{columns} {} WHERE {waiting}", by_key(" AND k.trigger_state || '' = 'WAITING'", hold))
                 }
                 _ => format!("{columns} {table} WHERE {waiting}{among}{hold}"),
             };

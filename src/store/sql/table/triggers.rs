@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::TriggerRows;
 use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TypeVersions};
+use crate::store::sql::bulk::{by_primary_key, transpose};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -269,13 +270,23 @@ impl TriggerRows for SqlSession<'_, '_> {
             let _ = write!(head, " WHEN '{}' THEN '{}'", from.name(), to.name());
         }
         let from = quoted(moves.iter().map(|(from, _)| *from));
-        let _ = write!(head, " ELSE t.trigger_state END WHERE t.sched_name = ? AND t.trigger_state IN ({from}) AND");
+        head.push_str(" ELSE t.trigger_state END");
         let tail = if unless_executing {
             " AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = t.sched_name \
              AND f.job_name = t.job_name AND f.job_group = t.job_group AND f.state = 'EXECUTING')"
         } else {
             ""
         };
+        if let (Backend::Postgres, Selection::Triggers(keys)) = (self.backend(), &which) {
+            if keys.is_empty() {
+                return Ok(0);
+            }
+            let found = by_primary_key("TRIGGERS", &[&BARE_KEY[0], &BARE_KEY[1]], 2);
+            let mut values = transpose(&trigger_keys(keys), 2);
+            values.push(self.name());
+            return self.execute(&format!("{head} FROM {found} AND t.trigger_state IN ({from}){tail}"), &values);
+        }
+        let _ = write!(head, " WHERE t.sched_name = ? AND t.trigger_state IN ({from}) AND");
         let name = [self.name()];
         match which {
             Selection::Triggers(keys) => self.execute_for_keys(&head, &name, &KEY, &trigger_keys(keys), tail),
@@ -336,8 +347,19 @@ impl TriggerRows for SqlSession<'_, '_> {
     }
 
     fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
-        let head = format!("{} WHERE t.sched_name = ? AND", self.candidates_from("{p}TRIGGERS"));
-        let rows: Vec<CandidateRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
+        let mut rows: Vec<CandidateRow> = Vec::new();
+        for (table, among, (before, after)) in self.searched(Some(keys)) {
+            let (text, values) = match self.backend() {
+                // The triggers first, and no word of the scheduler beside them: a planner that sees it may begin with all of
+                // its jobs.
+                Backend::Postgres => (self.candidates_from(&format!("(SELECT t.* FROM {table} OFFSET 0)")), before),
+                _ => {
+                    let text = format!("{} WHERE t.sched_name = ?{among}", self.candidates_from("{p}TRIGGERS"));
+                    (text, before.into_iter().chain([self.name()]).chain(after).collect())
+                }
+            };
+            rows.extend(self.load::<CandidateRow>(&text, &values)?);
+        }
         self.with_kinds(rows)
     }
 
