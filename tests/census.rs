@@ -45,41 +45,8 @@ impl Node {
         self.store.schedule(vec![(job, triggers)], true).unwrap();
     }
 
-    /// Acquires, fires and completes in batches until nothing is due; returns fires and what they cost.
-    fn drain(&self, batch: usize) -> (u64, StatementCounts) {
-        let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
-        let request = AcquireRequest {
-            max: batch,
-            look_ahead_ms: 0,
-            fire_ahead_ms: 0,
-            job_types: &types,
-            quarantined: &quarantined,
-        };
-        let before = self.store.database().counts();
-        let mut fires = 0;
-        loop {
-            let fired = self.store.acquire(&self.owner, &request).unwrap().fired;
-            if fired.is_empty() {
-                break;
-            }
-            let ends: Vec<_> = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
-            let outcomes = self.store.complete(&self.owner, &ends).unwrap();
-            assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded));
-            fires += u64::try_from(fired.len()).unwrap();
-        }
-        let after = self.store.database().counts();
-        let cost = StatementCounts {
-            statements: after.statements - before.statements,
-            commits: after.commits - before.commits,
-        };
-        assert_eq!(violations(&self.store.snapshot().unwrap()), []);
-        (fires, cost)
-    }
-}
-
-impl Node {
-    /// As [`Node::drain`], by turns: what a node with a backlog does.
-    fn drain_by_turns(&self, batch: usize) -> (u64, StatementCounts) {
+    /// Fires and completes in batches until nothing is due; returns fires and what they cost.
+    fn drain(&self, batch: usize, by: By) -> (u64, StatementCounts) {
         let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
         let request = AcquireRequest {
             max: batch,
@@ -91,13 +58,22 @@ impl Node {
         let before = self.store.database().counts();
         let (mut fires, mut ends) = (0, Vec::new());
         loop {
-            let (recorded, acquired) = self.store.turn(&self.owner, &ends, &request).unwrap();
-            assert!(recorded.outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded));
-            if acquired.fired.is_empty() {
+            let (outcomes, fired) = match by {
+                By::Calls => {
+                    let outcomes = self.store.complete(&self.owner, &ends).unwrap();
+                    (outcomes, self.store.acquire(&self.owner, &request).unwrap().fired)
+                }
+                By::Turns => {
+                    let (recorded, acquired) = self.store.turn(&self.owner, &ends, &request).unwrap();
+                    (recorded.outcomes, acquired.fired)
+                }
+            };
+            assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded));
+            if fired.is_empty() {
                 break;
             }
-            fires += u64::try_from(acquired.fired.len()).unwrap();
-            ends = acquired.fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
+            fires += u64::try_from(fired.len()).unwrap();
+            ends = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
         }
         let after = self.store.database().counts();
         let cost = StatementCounts {
@@ -107,6 +83,15 @@ impl Node {
         assert_eq!(violations(&self.store.snapshot().unwrap()), []);
         (fires, cost)
     }
+}
+
+/// How a backlog is worked off.
+#[derive(Clone, Copy)]
+enum By {
+    /// A transaction that records the ends, and one that acquires.
+    Calls,
+    /// Both in one: what a node with a backlog does.
+    Turns,
 }
 
 /// The most statements that fires may take: what they take, so that nothing is added to them unseen.
@@ -139,7 +124,7 @@ fn followed(node: &Node, most: u64) {
         if follows {
             node.store.follow(&Continuation::new(JobKey::named("counted"), JobKey::named("next"))).unwrap();
         }
-        let (fires, cost) = node.drain(50);
+        let (fires, cost) = node.drain(50, By::Calls);
         assert_eq!(fires, 50);
         costs.push(cost);
     }
@@ -156,7 +141,7 @@ fn followed(node: &Node, most: u64) {
 fn census(database: &str, url: &str, most: &Most) {
     let node = Node::open(url);
     node.schedule(1000, SimpleSchedule::once(), false);
-    let (fires, cost) = node.drain(50);
+    let (fires, cost) = node.drain(50, By::Calls);
     assert_eq!(fires, 1000);
     let per_fire = |n: u64| n as f64 / fires as f64;
     println!(
@@ -169,7 +154,7 @@ fn census(database: &str, url: &str, most: &Most) {
     assert_eq!(node.store.history(&HistoryQuery::new().limit(2000)).unwrap().len(), 1000);
 
     node.schedule(1000, SimpleSchedule::once(), false);
-    let (fires, cost) = node.drain_by_turns(50);
+    let (fires, cost) = node.drain(50, By::Turns);
     assert_eq!(fires, 1000);
     println!(
         "census database={database} batch=50 one-shots={fires} by turns: statements_per_fire={:.3} commits_per_fire={:.3}",
@@ -180,7 +165,7 @@ fn census(database: &str, url: &str, most: &Most) {
     assert!(per_fire(cost.commits) <= 0.021, "{cost:?}");
 
     node.schedule(1000, CalendarIntervalSchedule::every(1, IntervalUnit::Month), false);
-    let (fires, cost) = node.drain(50);
+    let (fires, cost) = node.drain(50, By::Calls);
     assert_eq!(fires, 1000);
     println!(
         "census database={database} batch=50 calendar-intervals={fires} statements_per_fire={:.3}",
@@ -191,7 +176,7 @@ fn census(database: &str, url: &str, most: &Most) {
 
     for (what, recovery, most) in [("plain", false, most.lone), ("recoverable", true, most.recoverable)] {
         node.schedule(1, SimpleSchedule::once(), recovery);
-        let (fires, cost) = node.drain(1);
+        let (fires, cost) = node.drain(1, By::Calls);
         // The last acquisition, which finds nothing, is the idle poll and not the fire's.
         let lone = StatementCounts { statements: cost.statements - 2, commits: cost.commits - 1 };
         println!("census database={database} lone {what} one-shot: {lone:?}");
@@ -199,7 +184,7 @@ fn census(database: &str, url: &str, most: &Most) {
         assert!(lone.statements <= most && lone.commits <= 2, "{lone:?}");
     }
     node.schedule(1, SimpleSchedule::every(Duration::from_secs(3600)), true);
-    let (fires, cost) = node.drain(1);
+    let (fires, cost) = node.drain(1, By::Calls);
     println!("census database={database} lone repeating fire: {cost:?} with its idle poll");
     assert_eq!(fires, 1);
     assert!(cost.statements <= most.repeating, "{cost:?}");

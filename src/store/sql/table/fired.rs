@@ -1,5 +1,6 @@
 //! `FIRED_TRIGGERS` and its side tables `CN_FENCES` and `CN_RECOVERIES`.
 
+use super::trigger_row::KeyRow;
 use super::{BARE_KEY, texts, trigger_keys};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
@@ -53,14 +54,6 @@ struct IdRow {
 struct NameRow {
     #[diesel(sql_type = Text)]
     name: String,
-}
-
-#[derive(QueryableByName)]
-struct KeyRow {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
 }
 
 #[derive(QueryableByName)]
@@ -216,7 +209,7 @@ impl FiredRows for SqlSession<'_, '_> {
              AND i.instance_name = {p}FIRED_TRIGGERS.instance_name) AND";
         let key = ["trigger_name", "trigger_group"];
         let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;
-        Ok(rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect())
+        Ok(rows.into_iter().map(TriggerKey::from).collect())
     }
 
     fn hold_fired(&mut self, id: &str) -> Result<Option<FiredState>> {

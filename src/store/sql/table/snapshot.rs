@@ -2,6 +2,7 @@
 
 use super::fired::RecoveryColumns;
 use super::schedules::KIND_TABLES;
+use super::trigger_row::KeyRow;
 use crate::error::Result;
 use crate::store::database::{ClusterRows, FiredRows, JobRows, TriggerRows};
 use crate::store::row::Snapshot;
@@ -13,14 +14,6 @@ use diesel::sql_types::Text;
 struct NameRow {
     #[diesel(sql_type = Text)]
     name: String,
-}
-
-#[derive(QueryableByName)]
-struct KeyRow {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
 }
 
 impl SqlSession<'_, '_> {

@@ -36,6 +36,21 @@ pub(super) const KNOWN_KIND: &str = "t.trigger_type IN ('SIMPLE', 'CRON', 'CAL_I
 pub(super) const JOB: &str = " JOIN {p}JOB_DETAILS j ON j.sched_name = t.sched_name \
      AND j.job_name = t.job_name AND j.job_group = t.job_group";
 
+/// The key of a trigger.
+#[derive(QueryableByName)]
+pub(super) struct KeyRow {
+    #[diesel(sql_type = Text)]
+    pub trigger_name: String,
+    #[diesel(sql_type = Text)]
+    pub trigger_group: String,
+}
+
+impl From<KeyRow> for TriggerKey {
+    fn from(row: KeyRow) -> Self {
+        TriggerKey::new(row.trigger_group, row.trigger_name)
+    }
+}
+
 #[derive(QueryableByName)]
 pub(super) struct Row {
     #[diesel(sql_type = Text)]

@@ -7,8 +7,8 @@ use super::policies::POLICY;
 use super::recurrences::{RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
 use super::schedules::KIND_TABLES;
 use super::trigger_row::{
-    COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, WholeRow, is_of_interval, is_rerun,
-    quoted,
+    COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KeyRow, WholeRow, is_of_interval,
+    is_rerun, quoted,
 };
 use super::waiting::{misfired, order_of_misfired};
 use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
@@ -25,14 +25,6 @@ use crate::trigger::TriggerState;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text};
 use std::fmt::Write as _;
-
-#[derive(QueryableByName)]
-struct KeyRow {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-}
 
 #[derive(QueryableByName)]
 struct FinishedRow {
@@ -175,7 +167,7 @@ impl TriggerRows for SqlSession<'_, '_> {
     fn existing_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
         let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group FROM {p}TRIGGERS WHERE sched_name = ? AND";
         let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &BARE_KEY, &trigger_keys(keys))?;
-        Ok(rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect())
+        Ok(rows.into_iter().map(TriggerKey::from).collect())
     }
 
     fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>> {

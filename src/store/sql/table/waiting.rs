@@ -1,7 +1,7 @@
 //! `TRIGGERS`, those that wait: which are due, and which are so late that they are the misfire handler's.
 
 use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES};
-use super::trigger_row::{CandidateRow, KNOWN_KIND};
+use super::trigger_row::{CandidateRow, KNOWN_KIND, KeyRow};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::row::{Candidate, DueQuery};
@@ -10,15 +10,7 @@ use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use crate::trigger::TriggerOrder;
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Text};
-
-#[derive(QueryableByName)]
-struct KeyRow {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-}
+use diesel::sql_types::BigInt;
 
 #[derive(QueryableByName)]
 struct CountRow {
@@ -158,7 +150,7 @@ impl SqlSession<'_, '_> {
         );
         let values = [self.name(), before_ms.into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
         let rows: Vec<KeyRow> = self.load(&text, &values)?;
-        Ok(rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect())
+        Ok(rows.into_iter().map(TriggerKey::from).collect())
     }
 
     /// See [`TriggerRows::count_waiting`](crate::store::TriggerRows::count_waiting).
