@@ -38,6 +38,8 @@ mod stories;
 #[path = "scheduler/strategies.rs"]
 mod strategies;
 mod support;
+#[path = "scheduler/taking_ahead.rs"]
+mod taking_ahead;
 #[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 #[path = "scheduler/total_outage.rs"]
 mod total_outage;

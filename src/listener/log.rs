@@ -330,6 +330,10 @@ pub(crate) fn not_started(fire_id: &str, why: &str) {
     warn!("fire not started fire={fire_id} reason={why:?}");
 }
 
+pub(crate) fn given_back(fire_id: &str, why: &str) {
+    info!("fire given back fire={fire_id} reason={why:?}");
+}
+
 pub(crate) fn ended(fire: &FireEvent<'_>, end: &FireEnd) {
     let (job, id, run_ms) = (fire.job().key(), fire.fire_id(), end.run_time.as_millis());
     match &end.error {

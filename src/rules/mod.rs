@@ -1,6 +1,7 @@
 //! Rules: what is to be done, decided from values alone.
 
 pub(crate) mod acquisition;
+pub(crate) mod ahead;
 pub(crate) mod alarms;
 pub(crate) mod backfill;
 pub(crate) mod continuation;
@@ -18,5 +19,6 @@ pub(crate) mod overlap;
 pub(crate) mod passing_over;
 pub(crate) mod placement;
 pub(crate) mod run_times;
+pub(crate) mod store_time;
 pub(crate) mod strategy;
 pub(crate) mod watch;

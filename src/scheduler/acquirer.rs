@@ -1,5 +1,6 @@
 //! `Acquirer`: takes due triggers, hands their fires to workers, and keeps what is due soon until its time.
 
+mod ahead;
 mod looking;
 mod turns;
 
@@ -10,18 +11,26 @@ use super::interrupt_monitor;
 use super::node::{Node, millis};
 use super::running::FireTask;
 use super::service::{Next, Service};
+use super::starter::Early;
 use super::stop::StopReason;
 use super::stop_step::StopStep;
 use super::worker_pool::WorkerPool;
 use crate::error::{Error, Result};
 use crate::listener::log;
+use crate::rules::ahead::Window;
 use crate::rules::outages::Pace;
+use crate::rules::store_time::StoreTime;
 use crate::store::row::Look;
 use crate::store::{AcquireRequest, Acquisition, Completion, FireBundle, Owner, Reservation};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+/// A reserved trigger is fired in the store at most so long before its time, and handed to the workers at that: so its job
+/// begins in time whatever the transaction takes. The first of a transaction is fired half as long before, so that it
+/// fires many.
+const LEAD: Duration = Duration::from_millis(20);
 
 /// A reservation gives way only to a trigger that is due this much earlier.
 const WORTH_A_RELEASE_MS: i64 = 100;
@@ -36,11 +45,17 @@ pub(crate) struct Acquirer {
     /// The incarnation under which everything below was taken.
     owner: Option<Owner>,
     /// Reserved for their time, earliest first.
-    reserved: Vec<Held>,
+    reserved: Vec<Reservation>,
     /// To be given back as soon as the store can be reached.
     unwanted: Vec<Reservation>,
-    /// Fired, but no worker has taken them yet; normally empty.
+    /// Fired, and not handed over; normally empty.
     handover: VecDeque<FireTask>,
+    /// Begun in the store, and to be handed over at their times.
+    early: Arc<Early>,
+    /// How many fires may wait for a worker.
+    window: Window,
+    /// When fires were last handed over, in ticks.
+    handed: Duration,
     /// The last acquisition brought all it asked for: there is probably more.
     is_more: bool,
     /// Since when a pass waits for more free workers.
@@ -55,14 +70,10 @@ pub(crate) struct Acquirer {
     seen: Option<(i64, i64)>,
     /// When that was, in ticks.
     last_look: Duration,
+    /// How far the clocks of the store and of this node are apart.
+    store_time: StoreTime,
     /// How fast the recovery mode lets it go.
     pace: Pace,
-}
-
-/// A reservation and the ticks at which it is due.
-struct Held {
-    reservation: Reservation,
-    due: Duration,
 }
 
 /// What an acquisition found.
@@ -74,16 +85,19 @@ enum Found {
 }
 
 impl Acquirer {
-    pub(crate) fn new(node: Arc<Node>, pool: Arc<WorkerPool<FireTask>>, ends: Arc<Ends>) -> Self {
+    pub(crate) fn new(node: Arc<Node>, pool: Arc<WorkerPool<FireTask>>, early: Arc<Early>, ends: Arc<Ends>) -> Self {
         Self {
             node,
             pool,
+            early,
             ends,
             turn: Vec::new(),
             owner: None,
             reserved: Vec::new(),
             unwanted: Vec::new(),
             handover: VecDeque::new(),
+            window: Window::default(),
+            handed: Duration::ZERO,
             is_more: false,
             fruitless: None,
             lingering: None,
@@ -91,6 +105,7 @@ impl Acquirer {
             polls: 0,
             seen: None,
             last_look: Duration::ZERO,
+            store_time: StoreTime::default(),
             pace: Pace::default(),
         }
     }
@@ -99,9 +114,10 @@ impl Acquirer {
         if self.is_in_doubt {
             self.end_turns();
         }
-        self.pool.await_free(1);
+        self.await_room(1);
         self.forget_if_lost();
         self.hand_over();
+        self.look_after_waiting();
         let Some(owner) = self.node.standing.owner_for_new_work() else {
             // The cluster manager raises our signal after the next good check-in; what is reserved waits for it.
             return Ok(Next::WhenSignalled);
@@ -136,11 +152,6 @@ impl Acquirer {
         }
     }
 
-    /// Workers that are free and not meant for a reservation.
-    fn room(&self) -> usize {
-        self.pool.free().saturating_sub(self.reserved.len() + self.handover.len())
-    }
-
     /// After a conviction everything that was taken belongs to others.
     fn forget_if_lost(&mut self) {
         if self.owner.is_some() && self.owner != self.node.standing.owner() {
@@ -153,7 +164,7 @@ impl Acquirer {
     }
 
     fn give_up_reserved(&mut self) {
-        self.unwanted.extend(self.reserved.drain(..).map(|held| held.reservation));
+        self.unwanted.append(&mut self.reserved);
         self.count_reserved();
     }
 
@@ -173,7 +184,7 @@ impl Acquirer {
             return Ok(());
         }
         let mut known = self.node.known_fires();
-        known.extend(self.reserved.iter().map(|held| held.reservation.fire_id.clone()));
+        known.extend(self.reserved.iter().map(|held| held.fire_id.clone()));
         let recovered = self.node.store.recover_forgotten(owner, &known)?;
         self.is_in_doubt = false;
         if !recovered.is_empty() {
@@ -182,20 +193,33 @@ impl Acquirer {
         Ok(())
     }
 
+    /// When a reserved trigger is fired in the store, in ticks, if that may be so long before its time.
+    fn fired_at(&self, held: &Reservation, lead: Duration) -> Duration {
+        let due = self.store_time.ticks_at(held.scheduled_ms);
+        if held.may_lead { due.saturating_sub(lead) } else { due }
+    }
+
+    /// When the first of the reserved is to be fired.
+    fn first_fired_at(&self) -> Option<Duration> {
+        self.reserved.iter().map(|held| self.fired_at(held, LEAD / 2)).min()
+    }
+
     /// Fires what is due of the reserved, all together.
     fn fire_due(&mut self, owner: &Owner) -> Result<()> {
         let now = self.node.clock.ticks();
-        let due: Vec<Reservation> =
-            self.reserved.iter().filter(|held| held.due <= now).map(|held| held.reservation.clone()).collect();
-        if due.is_empty() {
+        if self.first_fired_at().is_none_or(|at| at > now) {
             return Ok(());
         }
+        let is_due = |held: &&Reservation| self.fired_at(held, LEAD) <= now;
+        let due: Vec<Reservation> = self.reserved.iter().filter(is_due).cloned().collect();
+        let fired: BTreeSet<&String> = due.iter().map(|held| &held.fire_id).collect();
         self.is_in_doubt = true;
         let brought = self.node.store.fire_reserved(owner, &due)?;
-        self.reserved.retain(|held| held.due > now);
+        self.store_time.note(self.node.clock.ticks(), brought.now_ms);
+        self.reserved.retain(|held| !fired.contains(&held.fire_id));
         self.count_reserved();
         self.tell_passed(&brought);
-        self.take_over(owner, brought.fired);
+        self.take_over(owner, brought.fired, true);
         self.is_in_doubt = false;
         Ok(())
     }
@@ -210,7 +234,7 @@ impl Acquirer {
         let next_look = self.before(i64::MAX, poll);
         // Those that others have taken back are gone by now.
         let Some(last) = self.reserved.last() else { return Ok(Next::Now) };
-        let bound = last.reservation.scheduled_ms.saturating_sub(WORTH_A_RELEASE_MS);
+        let bound = last.scheduled_ms.saturating_sub(WORTH_A_RELEASE_MS);
         let Some(earliest) = earliest.filter(|earliest| *earliest < bound) else {
             return Ok(self.next_at(Some(next_look)));
         };
@@ -221,13 +245,13 @@ impl Acquirer {
             return Ok(self.next_at(Some(next_look)));
         }
         let running = self.node.standing.running();
-        let later = self.reserved.partition_point(|held| held.reservation.scheduled_ms <= earliest);
-        self.unwanted.extend(self.reserved.drain(later..).map(|held| held.reservation));
+        let later = self.reserved.partition_point(|held| held.scheduled_ms <= earliest);
+        self.unwanted.extend(self.reserved.drain(later..));
         self.count_reserved();
         self.release_unwanted()?;
         let room = self.room();
         let found = self.acquire(owner, job_types, room)?;
-        let has_earlier = self.reserved.iter().any(|held| held.reservation.scheduled_ms <= earliest);
+        let has_earlier = self.reserved.iter().any(|held| held.scheduled_ms <= earliest);
         let is_fruitless = !has_earlier && self.node.standing.running() <= running;
         self.fruitless = is_fruitless.then_some(reason);
         match found {
@@ -239,14 +263,14 @@ impl Acquirer {
     /// Peeks without the lock, and takes it only if there is something for us.
     fn acquire(&mut self, owner: &Owner, job_types: &[String], room: usize) -> Result<Found> {
         let node = Arc::clone(&self.node);
-        let look_ahead_ms = millis(node.look_ahead());
         if !self.is_more || self.is_time_to_look() {
             let Look { now_ms, earliest_ms: earliest, .. } = self.look(job_types)?;
             self.is_more = false;
             let poll = self.poll_interval();
+            let soon_ms = self.soon_ms();
             match earliest {
-                Some(earliest) if earliest <= now_ms.saturating_add(look_ahead_ms) => {}
-                Some(earliest) => return Ok(Found::Nothing(self.before(earliest - look_ahead_ms - now_ms, poll))),
+                Some(earliest) if earliest <= now_ms.saturating_add(soon_ms) => {}
+                Some(earliest) => return Ok(Found::Nothing(self.before(earliest - soon_ms - now_ms, poll))),
                 None => return Ok(Found::Nothing(node.clock.ticks().saturating_add(poll))),
             }
         }
@@ -257,7 +281,7 @@ impl Acquirer {
         let quarantined = node.quarantine.keys(node.clock.ticks());
         let request = AcquireRequest {
             max,
-            look_ahead_ms,
+            look_ahead_ms: self.look_ahead_ms(),
             fire_ahead_ms: millis(node.settings.scheduler.batch_time_window),
             job_types,
             quarantined: &quarantined,
@@ -273,16 +297,15 @@ impl Acquirer {
         node.quarantine.add(brought.unreadable, now);
         let count = brought.fired.len() + brought.reserved.len();
         self.pace.spend(count);
-        for reservation in brought.reserved {
-            let wait_ms = u64::try_from(reservation.scheduled_ms.saturating_sub(brought.now_ms)).unwrap_or(0);
-            self.reserved.push(Held { reservation, due: now.saturating_add(Duration::from_millis(wait_ms)) });
-        }
-        self.reserved.sort_by_key(|held| held.due);
+        self.store_time.note(now, brought.now_ms);
+        self.reserved.extend(brought.reserved);
+        self.reserved.sort_by_key(|held| held.scheduled_ms);
         self.count_reserved();
-        self.take_over(owner, brought.fired);
-        self.is_in_doubt = brought.is_in_doubt;
         self.is_more = count + brought.overtaken >= max;
-        node.take_turns(self.is_more && node.store.takes_turns());
+        node.take_turns(self.is_more && node.store.takes_turns(&brought.fired));
+        self.take_over(owner, brought.fired, false);
+        self.is_in_doubt = brought.is_in_doubt;
+        self.adapt_window(brought.now_ms);
         if count + passed + brought.spread > 0 {
             return Ok(Found::Something);
         }
@@ -301,9 +324,9 @@ impl Acquirer {
         self.node.clock.ticks().saturating_add(wait)
     }
 
-    /// The earlier of `other` and of the first reservation's time.
+    /// The earliest of `other`, of the first reservation's time, and of when fires that wait are given back.
     fn next_at(&self, other: Option<Duration>) -> Next {
-        match self.reserved.first().map(|held| held.due).into_iter().chain(other).min() {
+        match self.first_fired_at().into_iter().chain(self.patience_ends()).chain(other).min() {
             Some(at) => Next::At(at),
             None => Next::WhenSignalled,
         }
@@ -334,21 +357,27 @@ impl Acquirer {
         brought.skipped.len() + brought.waiting.len()
     }
 
-    fn take_over(&mut self, owner: &Owner, bundles: Vec<FireBundle>) {
+    /// Hands fires to workers, which wait for their times if these `lead`.
+    fn take_over(&mut self, owner: &Owner, bundles: Vec<FireBundle>, lead: bool) {
         if bundles.is_empty() {
             return self.hand_over();
         }
         let was_idle = self.node.standing.running() == 0;
         let monitor = self.node.settings.plugins.interrupt_monitor.as_ref();
         let owner = Arc::new(owner.clone());
+        self.handed = self.node.clock.ticks();
         for mut bundle in bundles {
             let late_ms = u64::try_from(bundle.fired_ms.saturating_sub(bundle.scheduled_ms)).unwrap_or(0);
             self.node.metrics.lateness.observe(Duration::from_millis(late_ms));
             interrupt_monitor::limit(&mut bundle, monitor);
             let lines = RunLines::of(&self.node, &bundle);
-            let task = FireTask::new(bundle, Arc::clone(&owner), lines);
+            let due = if lead { self.store_time.ticks_at(bundle.scheduled_ms) } else { Duration::ZERO };
+            let task = FireTask::new(bundle, Arc::clone(&owner), lines, due.max(self.handed));
             self.node.standing.enter(Arc::clone(&task.handle));
-            self.handover.push_back(task);
+            match task.due > self.handed {
+                true => self.early.add(&self.node, task),
+                false => self.handover.push_back(task),
+            }
         }
         if was_idle {
             // From now on it has beats to give, and is to look after them in time.
@@ -357,7 +386,7 @@ impl Acquirer {
         self.hand_over();
     }
 
-    /// Gives fires to workers, as far as they are free.
+    /// Gives fires to workers, and to their queue those for which none is free.
     fn hand_over(&mut self) {
         self.pool.submit(&mut self.handover);
     }
@@ -404,11 +433,7 @@ impl Service for Acquirer {
         if self.node.stopping().is_some() {
             self.node.enter_stop_step(Some(StopStep::Release));
         }
-        self.hand_over();
-        for task in self.handover.drain(..) {
-            log::not_started(task.handle.fire_id(), "the node ends");
-            self.node.standing.remove(task.handle.fire_id());
-        }
+        self.leave_nothing_waiting();
         self.forget_if_lost();
         self.give_up_reserved();
         if let Err(error) = self.release_unwanted() {

@@ -87,7 +87,7 @@ impl Ends {
         self.hand_back(node, completions.into_iter().map(ended).collect());
     }
 
-    fn hand_back(&self, node: &Node, ended: Vec<Ended>) {
+    pub(super) fn hand_back(&self, node: &Node, ended: Vec<Ended>) {
         self.given_back.lock().extend(ended);
         node.completer.signal.raise();
     }

@@ -140,7 +140,7 @@ impl Scheduler {
         self.store().instance(name)
     }
 
-    /// The fires that workers of this node have.
+    /// The fires that this node has: those that its workers run, and of a backlog those that wait for a worker.
     #[doc(alias = "getCurrentlyExecutingJobs")]
     pub fn running_here(&self) -> Vec<RunningJob> {
         let node = &self.inner.node;

@@ -14,6 +14,7 @@ use super::node::{Node, Post};
 use super::run_shell::RunShell;
 use super::service::{LoopParts, Service, ServiceThread, spawn};
 use super::shutdown::{ShutdownReport, Threads, shut_down};
+use super::starter::{Early, Starter};
 use super::worker_pool::WorkerPool;
 use super::{Inner, Scheduler};
 use crate::error::{Error, Result};
@@ -241,7 +242,9 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let mut cluster = ClusterManager::new(Arc::clone(node));
     cluster.begin()?;
 
-    let (sender, receiver) = bounded(workers.saturating_mul(2).clamp(16, 2000));
+    // Fires that were taken ahead may all have ended before the first of them is recorded.
+    let batch = usize::try_from(node.settings.scheduler.batch_max_count).unwrap_or(0);
+    let (sender, receiver) = bounded(workers.saturating_add(batch).saturating_mul(2).clamp(16, 2000));
     let ends = Arc::new(Ends::new(receiver));
     let shell = RunShell { node: Arc::clone(node), completions: sender.clone() };
     let worker_prefix = match &node.settings.thread_pool.thread_name_prefix {
@@ -256,7 +259,11 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let completer = started.spawn(&node.completer, Box::new(Completer::new(Arc::clone(node), Arc::clone(&ends))))?;
     let misfire = started.spawn(&node.misfire, Box::new(MisfireHandler::new(Arc::clone(node))))?;
     let cluster = started.spawn(&node.cluster, Box::new(cluster))?;
-    let acquirer = started.spawn(&node.acquirer, Box::new(Acquirer::new(Arc::clone(node), Arc::clone(&pool), ends)))?;
+    let early = Arc::new(Early::default());
+    let starter = Starter::new(Arc::clone(node), Arc::clone(&pool), Arc::clone(&early));
+    let starter = started.spawn(&node.starter, Box::new(starter))?;
+    let acquirer = Acquirer::new(Arc::clone(node), Arc::clone(&pool), early, ends);
+    let acquirer = started.spawn(&node.acquirer, Box::new(acquirer))?;
     let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
     let heartbeat = started.spawn(&node.heartbeat, Box::new(heartbeat))?;
     let clean_up = started.spawn(&node.clean_up, Box::new(CleanUp::new(Arc::clone(node))))?;
@@ -264,7 +271,19 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let monitor = started.spawn(&node.monitor, Box::new(monitor))?;
     let ear = Listening::new(Arc::clone(node));
     let ear = ear.map(|listening| started.spawn(&node.ear, Box::new(listening))).transpose()?;
-    Ok(Threads { pool, acquirer, completer, misfire, cluster, heartbeat, monitor, clean_up, ear, job_files: None })
+    Ok(Threads {
+        pool,
+        acquirer,
+        starter,
+        completer,
+        misfire,
+        cluster,
+        heartbeat,
+        monitor,
+        clean_up,
+        ear,
+        job_files: None,
+    })
 }
 
 fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {

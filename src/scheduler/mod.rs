@@ -46,6 +46,7 @@ mod service;
 mod shard;
 mod shutdown;
 mod standing;
+mod starter;
 mod stop;
 mod stop_step;
 mod submission;

@@ -21,7 +21,7 @@ use crate::signal::Signal;
 use crate::store::{Imported, JobStore, SkippedFires};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -59,6 +59,7 @@ pub(crate) struct Node {
     pub(crate) clean_up: Post,
     pub(crate) job_files: Post,
     pub(crate) ear: Post,
+    pub(crate) starter: Post,
     /// The node does not fire for now.
     pub(crate) standby: AtomicBool,
     /// The node is one that fires; in active-passive mode only the longest-serving one is.
@@ -85,6 +86,9 @@ pub(crate) struct Node {
     pub(crate) unrecorded: Unrecorded,
     /// The acquirer takes along what has ended.
     pub(crate) takes_turns: AtomicBool,
+    /// How long the slowest fire took that has ended since the acquirer last asked, from its hand-over, in microseconds and
+    /// one more; nothing if none has ended.
+    longest_turnaround: AtomicU64,
     /// How many ended fires on their way to the completer are worth telling it of.
     pub(crate) awaited_ends: AtomicUsize,
     /// There may be rows of this incarnation that nothing in memory stands for: an answer of the store was lost, or a
@@ -188,6 +192,7 @@ impl Node {
             clean_up: Post::new("clean-up"),
             job_files: Post::new("job-files"),
             ear: Post::new("ear"),
+            starter: Post::new("starter"),
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
             hears: AtomicBool::new(false),
@@ -201,6 +206,7 @@ impl Node {
             reserved: AtomicUsize::new(0),
             unrecorded: Unrecorded::default(),
             takes_turns: AtomicBool::new(false),
+            longest_turnaround: AtomicU64::new(0),
             awaited_ends: AtomicUsize::new(1),
             uncertain: AtomicBool::new(false),
             recorded: Signal::default(),
@@ -239,6 +245,7 @@ impl Node {
     pub(crate) fn services(&self) -> impl Iterator<Item = &Post> {
         let always = [
             &self.acquirer,
+            &self.starter,
             &self.misfire,
             &self.cluster,
             &self.completer,
@@ -306,6 +313,17 @@ impl Node {
         let mut known: BTreeSet<String> = self.standing.fires().iter().map(|fire| fire.fire_id().to_owned()).collect();
         known.extend(self.unrecorded.ids.lock().keys().cloned());
         known
+    }
+
+    /// A fire has ended, so long after it was handed to the workers.
+    pub(crate) fn note_turnaround(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.longest_turnaround.fetch_max(micros.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// How long the slowest took of those that have ended since this was last asked.
+    pub(crate) fn longest_turnaround(&self) -> Option<Duration> {
+        self.longest_turnaround.swap(0, Ordering::Relaxed).checked_sub(1).map(Duration::from_micros)
     }
 
     /// Whether the process is to end when ownership is lost.

@@ -50,7 +50,7 @@ impl RunShell {
     /// Runs one fire to its end.
     pub(crate) fn run(&self, task: FireTask) {
         let node = &*self.node;
-        let FireTask { mut bundle, handle } = task;
+        let FireTask { mut bundle, handle, due } = task;
         let mut in_table = InTable { node, handle: Arc::clone(&handle), is_accounted: false };
         if let Err(why) = self.await_hold(&handle) {
             in_table.is_accounted = true;
@@ -85,7 +85,9 @@ impl RunShell {
             log::came_back_late(handle.fire_id());
             return;
         };
-        let ended = self.ended(&ctx, &handle, end);
+        let now = node.clock.ticks();
+        node.note_turnaround(now.saturating_sub(due));
+        let ended = self.ended(&ctx, &handle, end, now);
         node.unrecorded.add(handle.fire_id(), handle.is_beaten());
         in_table.is_accounted = true;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
@@ -172,8 +174,7 @@ impl RunShell {
         FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }
     }
 
-    fn ended(&self, ctx: &JobContext, handle: &RunHandle, end: End) -> Ended {
-        let now = self.node.clock.ticks();
+    fn ended(&self, ctx: &JobContext, handle: &RunHandle, end: End, now: Duration) -> Ended {
         let at = Some(now);
         // From the moment that it began on its worker, with its repetitions: so both are known, when it began and ended.
         let run_time = end.ending.run_time.and_then(|_| handle.running_for(now));

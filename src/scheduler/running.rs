@@ -20,10 +20,12 @@ use std::time::Duration;
 pub(crate) struct FireTask {
     pub(crate) bundle: Arc<FireBundle>,
     pub(crate) handle: Arc<RunHandle>,
+    /// When its job is to begin, in ticks.
+    pub(crate) due: Duration,
 }
 
 impl FireTask {
-    pub(crate) fn new(bundle: FireBundle, owner: Arc<Owner>, lines: Option<Arc<RunLines>>) -> Self {
+    pub(crate) fn new(bundle: FireBundle, owner: Arc<Owner>, lines: Option<Arc<RunLines>>, due: Duration) -> Self {
         let bundle = Arc::new(bundle);
         let handle = RunHandle {
             fire_id: bundle.fire_id.clone(),
@@ -44,7 +46,7 @@ impl FireTask {
             bundle: Some(Arc::clone(&bundle)),
             lines,
         };
-        Self { bundle, handle: Arc::new(handle) }
+        Self { bundle, handle: Arc::new(handle), due }
     }
 }
 
@@ -281,7 +283,7 @@ impl RunHandle {
     }
 }
 
-/// A fire that a worker of this node has.
+/// A fire of this node: a worker has it, or it waits for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunningJob {

@@ -42,6 +42,7 @@ impl ShutdownReport {
 pub(crate) struct Threads {
     pub(crate) pool: Arc<WorkerPool<FireTask>>,
     pub(crate) acquirer: ServiceThread,
+    pub(crate) starter: ServiceThread,
     pub(crate) completer: ServiceThread,
     pub(crate) misfire: ServiceThread,
     pub(crate) cluster: ServiceThread,
@@ -86,13 +87,25 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn run(&mut self, threads: Threads, wait_for_jobs: bool) {
         let node = Arc::clone(self.node);
-        let Threads { pool, acquirer, completer, misfire, cluster, heartbeat, monitor, clean_up, ear, job_files } =
-            threads;
+        let Threads {
+            pool,
+            acquirer,
+            starter,
+            completer,
+            misfire,
+            cluster,
+            heartbeat,
+            monitor,
+            clean_up,
+            ear,
+            job_files,
+        } = threads;
         node.enter_stop_step(Some(StopStep::Acquisition));
         if let Some(job_files) = job_files {
             self.end("job-files", job_files);
         }
         self.end("acquirer", acquirer);
+        self.end("starter", starter);
         if let Some(ear) = ear {
             self.end("ear", ear);
         }

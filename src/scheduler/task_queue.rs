@@ -28,16 +28,25 @@ impl<T> TaskQueue<T> {
         Self { state: Mutex::new(state), ready: Condvar::new(), most_waking }
     }
 
-    /// Adds the first so many of these tasks; none if the queue is closed.
-    pub(super) fn put(&self, tasks: &mut VecDeque<T>, count: usize) -> usize {
+    /// Adds these tasks, and says how many they were; none if the queue is closed.
+    pub(super) fn put(&self, tasks: &mut VecDeque<T>) -> usize {
         let mut state = self.state.lock();
         if state.closed {
             return 0;
         }
-        let count = count.min(tasks.len());
-        state.tasks.extend(tasks.drain(..count));
+        let count = tasks.len();
+        state.tasks.append(tasks);
         self.wake(&mut state);
         count
+    }
+
+    /// Takes out what nobody has taken.
+    pub(super) fn withdraw(&self) -> VecDeque<T> {
+        std::mem::take(&mut self.state.lock().tasks)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.state.lock().tasks.len()
     }
 
     /// The next task, waited for; none once the queue is closed and empty.
@@ -107,11 +116,11 @@ mod tests {
             let count = 1 + round % WORKERS;
             let barrier = Arc::new(Barrier::new(count + 1));
             let mut batch: VecDeque<_> = (0..count).map(|_| Arc::clone(&barrier)).collect();
-            assert_eq!(queue.put(&mut batch, WORKERS), count);
+            assert_eq!(queue.put(&mut batch), count);
             barrier.wait();
         }
         queue.close();
-        assert_eq!(queue.put(&mut VecDeque::from([Arc::new(Barrier::new(1))]), 1), 0);
+        assert_eq!(queue.put(&mut VecDeque::from([Arc::new(Barrier::new(1))])), 0);
         let taken: usize = workers.into_iter().map(|worker| worker.join().unwrap()).sum();
         assert_eq!(taken, (0..200).map(|round| 1 + round % WORKERS).sum::<usize>());
     }
@@ -119,9 +128,10 @@ mod tests {
     #[test]
     fn what_is_in_a_closed_queue_is_still_taken() {
         let queue = TaskQueue::new();
-        let mut tasks = VecDeque::from([1, 2, 3]);
-        assert_eq!((queue.put(&mut tasks, 2), tasks.len()), (2, 1));
+        assert_eq!((queue.put(&mut VecDeque::from([1, 2, 3])), queue.take()), (3, Some(1)));
+        assert_eq!((queue.len(), queue.withdraw()), (2, VecDeque::from([2, 3])));
+        assert_eq!(queue.put(&mut VecDeque::from([4, 5])), 2);
         queue.close();
-        assert_eq!((queue.take(), queue.take(), queue.take()), (Some(1), Some(2), None));
+        assert_eq!((queue.take(), queue.take(), queue.take()), (Some(4), Some(5), None));
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::Duration;
 
-/// Threads that run tasks of type `T`; there is room for as many tasks as there are threads.
+/// Threads that run tasks of type `T`, one at a time each. What it is given beyond that waits, in its order.
 pub(crate) struct WorkerPool<T> {
     tasks: Arc<TaskQueue<T>>,
     load: Arc<Load>,
@@ -57,9 +57,9 @@ struct Load {
     given_up: Mutex<HashSet<ThreadId>>,
     /// How many those are.
     strays: AtomicUsize,
-    /// Raised when a worker becomes free, if as many are as are waited for.
+    /// Raised when a task has ended, if no more are left than are waited for.
     freed: Arc<Signal>,
-    /// How many free workers are worth telling of.
+    /// How few tasks are worth telling of.
     awaited: AtomicUsize,
     /// Raised with it, for whoever waits for the end.
     idle: Signal,
@@ -68,8 +68,8 @@ struct Load {
 impl Load {
     fn free_one(&self) {
         let busy = self.busy.fetch_sub(1, Ordering::SeqCst) - 1;
-        // After the count: whoever waits for more than one has looked at the count after it has said so.
-        if self.size.saturating_sub(busy) >= self.awaited.load(Ordering::SeqCst) {
+        // After the count: whoever waits has looked at the count after it has said for how few.
+        if busy <= self.awaited.load(Ordering::SeqCst) {
             self.freed.raise();
         }
         if busy == 0 {
@@ -94,7 +94,7 @@ impl<T: Send + 'static> WorkerPool<T> {
             given_up: Mutex::default(),
             strays: AtomicUsize::new(0),
             freed,
-            awaited: AtomicUsize::new(1),
+            awaited: AtomicUsize::new(size.saturating_sub(1)),
             idle: Signal::default(),
         };
         let load = Arc::new(load);
@@ -200,27 +200,45 @@ impl<T: Send + 'static> WorkerPool<T> {
         self.load.size
     }
 
-    /// How many tasks can be handed over now.
+    /// How many workers have nothing to do.
     pub(crate) fn free(&self) -> usize {
         self.load.size.saturating_sub(self.load.busy.load(Ordering::SeqCst))
     }
 
-    /// Hands tasks to free workers, in their order; those for which there is none stay, and all of them if the pool is
-    /// closed. Never waits.
+    /// How many tasks it has: those that workers are at, and those that wait.
+    pub(crate) fn busy(&self) -> usize {
+        self.load.busy.load(Ordering::SeqCst)
+    }
+
+    /// How many tasks no worker has taken.
+    pub(crate) fn waiting(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Takes tasks for its workers, in their order; none if the pool is closed. Never waits.
     pub(crate) fn submit(&self, tasks: &mut VecDeque<T>) {
-        let count = self.free().min(tasks.len());
+        let count = tasks.len();
         if count == 0 {
             return;
         }
         // Before they are there: a worker that is done with one counts itself out.
         self.load.busy.fetch_add(count, Ordering::SeqCst);
-        let taken = self.tasks.put(tasks, count);
+        let taken = self.tasks.put(tasks);
         self.load.busy.fetch_sub(count - taken, Ordering::SeqCst);
     }
 
-    /// From now on whoever waits for free workers is told when so many are, and not of each before.
-    pub(crate) fn await_free(&self, count: usize) {
-        self.load.awaited.store(count, Ordering::SeqCst);
+    /// Takes back what no worker has taken.
+    pub(crate) fn withdraw(&self) -> VecDeque<T> {
+        let tasks = self.tasks.withdraw();
+        if self.load.busy.fetch_sub(tasks.len(), Ordering::SeqCst) == tasks.len() {
+            self.load.idle.raise();
+        }
+        tasks
+    }
+
+    /// From now on whoever waits for tasks to end is told when no more are left than so many, and not of each before.
+    pub(crate) fn await_busy(&self, most: usize) {
+        self.load.awaited.store(most, Ordering::SeqCst);
     }
 
     /// Takes no more tasks; the threads end after those they have.
@@ -329,16 +347,21 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_as_many_tasks_as_threads() {
+    fn what_no_worker_has_taken_can_be_taken_back() {
         let (go, gate) = bounded::<()>(0);
-        let pool = WorkerPool::start(2, "test-worker", Arc::default(), move |(): ()| {
+        let pool = WorkerPool::start(2, "test-worker", Arc::default(), move |_: u32| {
             let _ = gate.recv();
         })
         .expect("threads");
-        assert_eq!((pool.size(), pool.free()), (2, 2));
-        assert_eq!(submit(&pool, ()), Ok(()));
-        assert_eq!(submit(&pool, ()), Ok(()));
-        assert_eq!((submit(&pool, ()), pool.free()), (Err(()), 0));
+        assert_eq!((pool.size(), pool.free(), pool.busy()), (2, 2, 0));
+        pool.submit(&mut VecDeque::from([1, 2]));
+        while pool.waiting() > 0 {
+            std::thread::yield_now();
+        }
+        pool.submit(&mut VecDeque::from([3, 4]));
+        assert_eq!((pool.free(), pool.busy(), pool.waiting()), (0, 4, 2));
+        assert_eq!(pool.withdraw(), VecDeque::from([3, 4]));
+        assert_eq!((pool.busy(), pool.waiting(), pool.withdraw()), (2, 0, VecDeque::new()));
         let still = ManualClock::at(0);
         assert!(!pool.wait_idle(&still, Duration::ZERO));
         drop(go);
@@ -396,9 +419,9 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_of_no_threads_takes_nothing() {
+    fn a_pool_of_no_threads_ends() {
         let pool = WorkerPool::start(0, "test-worker", Arc::default(), |(): ()| ()).expect("no threads");
-        assert_eq!((pool.free(), submit(&pool, ())), (0, Err(())));
+        assert_eq!((pool.free(), pool.size()), (0, 0));
         assert!(pool.wait_idle(&ManualClock::at(0), Duration::ZERO));
         pool.close();
         assert!(pool.wait_ended(&ManualClock::at(0), Duration::ZERO));

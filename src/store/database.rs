@@ -176,6 +176,11 @@ pub trait Database: Send + Sync {
         Ok(false)
     }
 
+    /// Whether [`Begin::Claiming`] goes on beside [`Begin::BesideClaims`], and not only beside others like it.
+    fn records_beside(&self) -> bool {
+        false
+    }
+
     /// Statements and commits so far.
     fn counts(&self) -> StatementCounts;
 

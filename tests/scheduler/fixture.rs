@@ -155,6 +155,10 @@ impl Database for Switch {
         self.inner.forget_scheduler()
     }
 
+    fn records_beside(&self) -> bool {
+        self.inner.records_beside()
+    }
+
     fn counts(&self) -> StatementCounts {
         self.inner.counts()
     }

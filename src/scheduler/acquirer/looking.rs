@@ -3,7 +3,6 @@
 use super::Acquirer;
 use crate::error::Result;
 use crate::scheduler::service::Next;
-use crate::store::Reservation;
 use crate::store::row::Look;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering;
@@ -19,6 +18,7 @@ impl Acquirer {
         let horizon = self.node.look_ahead().saturating_add(self.node.poll_interval());
         let look = self.node.store.look_within(Some(horizon), job_types)?;
         self.last_look = self.node.clock.ticks();
+        self.store_time.note(self.last_look, look.now_ms);
         self.node.changes.store(look.changes, Ordering::Relaxed);
         let news = (look.changes, look.cancels);
         let before = self.seen.replace(news).unwrap_or(news);
@@ -26,9 +26,8 @@ impl Acquirer {
             self.node.look_for_cancels();
         }
         if before.0 != news.0 && !self.reserved.is_empty() {
-            let held: Vec<Reservation> = self.reserved.iter().map(|held| held.reservation.clone()).collect();
-            let lost = self.node.store.lost_reservations(&held)?;
-            self.reserved.retain(|held| !lost.contains(&held.reservation.fire_id));
+            let lost = self.node.store.lost_reservations(&self.reserved)?;
+            self.reserved.retain(|held| !lost.contains(&held.fire_id));
             self.count_reserved();
         }
         Ok(look)

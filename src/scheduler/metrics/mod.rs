@@ -118,7 +118,6 @@ impl GroupMeters {
 impl Node {
     /// Counts a fire, with how long its job ran if it did.
     pub(crate) fn count_fire(&self, job: &JobKey, outcome: FireOutcome, run_time: Option<Duration>) {
-        self.counters.fire(outcome);
         if let Some(run_time) = run_time {
             self.metrics.fire_duration.observe(run_time);
         }
@@ -129,6 +128,8 @@ impl Node {
                 meters.duration.observe(run_time);
             }
         }
+        // Last: a fire that is seen to be counted is in the histograms.
+        self.counters.fire(outcome);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::store::placement::Gate;
 use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, LeftAlone, Look, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Owner, Session};
-use crate::trigger::{Overlap, Transition, Trigger};
+use crate::trigger::{Overlap, Policies, Transition, Trigger};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -141,8 +141,11 @@ impl JobStore {
             if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {
                 firing.fire(firable, fence);
             } else {
+                let may_lead =
+                    firable.trigger.policies == Policies::default() && !firable.job.disallow_concurrent_execution;
                 let Trigger { key, priority, .. } = firable.trigger;
-                reserved.push((Reservation { fire_id: fire_id(owner, fence), trigger: key, scheduled_ms }, priority));
+                let fire_id = fire_id(owner, fence);
+                reserved.push((Reservation { fire_id, trigger: key, scheduled_ms, may_lead }, priority));
             }
         }
 

@@ -10,8 +10,8 @@ use crate::store::{Begin, JobStore, Owner, Session};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// One look in so many takes everything under the lock, also what could be claimed. Claims share the lock, and a stream of
-/// them could keep those waiting who want it alone: who takes it in turn queues behind them, and the stream ends.
+/// One transaction in so many that could share the lock does not. A stream of those that share it could keep those waiting
+/// who want it alone: who takes it in turn queues behind them, and the stream ends.
 const TURN: u32 = 16;
 
 /// A trigger that was seen to be due, without the lock.
@@ -55,7 +55,7 @@ impl JobStore {
         if seen.is_empty() {
             return Ok(brought);
         }
-        let is_in_turn = claims && self.claims.fetch_add(1, Ordering::Relaxed) % TURN == TURN - 1;
+        let is_in_turn = claims && self.is_in_turn();
         let (plain, others): (Vec<&Seen>, Vec<&Seen>) =
             seen.iter().partition(|one| claims && one.is_plain && !is_in_turn);
         if !plain.is_empty() {
@@ -82,6 +82,11 @@ impl JobStore {
             + brought.spread;
         brought.overtaken = seen.len().saturating_sub(taken + brought.unreadable.len());
         Ok(brought)
+    }
+
+    /// Whether it is the turn of those who want the lock alone, and this transaction is to queue for it as well.
+    pub(super) fn is_in_turn(&self) -> bool {
+        self.claims.fetch_add(1, Ordering::Relaxed) % TURN == TURN - 1
     }
 
     /// What is due, as one acquisition would take it, seen without the lock; with the store's time, and the earliest time of

@@ -33,7 +33,12 @@ impl JobStore {
         if completions.is_empty() {
             return Ok(Recorded::default());
         }
-        self.retrying("complete fires", Begin::BesideClaims, |s| self.complete_in(s, completions), &mut |s, _| {
+        // What touches no trigger and no job is recorded while others take what is due.
+        let begin = match completions.iter().all(is_plain) && !self.is_in_turn() {
+            true => Begin::Claiming,
+            false => Begin::BesideClaims,
+        };
+        self.retrying("complete fires", begin, |s| self.complete_in(s, completions), &mut |s, _| {
             self.is_recorded(s, owner, completions)
         })
     }
@@ -176,6 +181,16 @@ impl JobStore {
         s.write_job_data(&data)?;
         raise_versions(s, recorded)
     }
+}
+
+/// Whether the end of the fire touches nothing but its own rows: its trigger went with the fire, and its job stays.
+fn is_plain(completion: &Completion) -> bool {
+    let Completion { last, removed, durable, nonconcurrent, followed, failed, revived, beaten, by_job, .. } =
+        completion;
+    let stays = *last && *removed && *durable;
+    let tells = *nonconcurrent || *followed || *failed || *revived || *beaten || *by_job;
+    let writes = completion.job_data.is_some() || completion.checkpoint.is_some() || completion.rerun.is_some();
+    stays && !tells && !writes && completion.instruction == CompletionInstruction::NoInstruction
 }
 
 /// The triggers of those fires that were not the last of theirs, as far as they are there.

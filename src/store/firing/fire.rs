@@ -24,6 +24,8 @@ impl JobStore {
     /// Fires reserved triggers. Those that were paused, changed or taken away meanwhile are given back and missing in
     /// the answer.
     ///
+    /// One that is fired before its time has that as its fire time: whoever fires it so early begins its job then.
+    ///
     /// A reservation stands if its fired row is there and its trigger is still acquired with the same next fire time
     /// (H2). The fired row gets a new id, since a fence must be drawn when the fire begins, not when it was reserved.
     ///
@@ -72,7 +74,7 @@ impl JobStore {
         };
         // A job may have been replaced by one of a type that this node does not have.
         let reader = self.reader();
-        let mut firing = Firing::new(owner, now_ms, beside_quartz);
+        let mut firing = Firing::new(owner, now_ms, beside_quartz).leading();
         let mut gate = self.gate(s, &owner.instance, now_ms)?;
         let mut begun = Vec::new();
         let mut given_back = Vec::new();
@@ -169,6 +171,8 @@ pub(super) struct Firable {
 pub(super) struct Firing<'a> {
     owner: &'a Owner,
     now_ms: i64,
+    /// Whether jobs begin at the times of their triggers, where those are still to come.
+    leads: bool,
     /// Whether a trigger that is done keeps its row until its job has ended.
     keeps_rows: bool,
     bundles: Vec<FireBundle>,
@@ -188,6 +192,7 @@ impl<'a> Firing<'a> {
         Self {
             owner,
             now_ms,
+            leads: false,
             keeps_rows,
             bundles: Vec::new(),
             rows: Vec::new(),
@@ -198,6 +203,11 @@ impl<'a> Firing<'a> {
             skipped: Vec::new(),
             one_at_a_time: BTreeSet::new(),
         }
+    }
+
+    /// The same, of fires whose jobs begin at the times of their triggers, where those are still to come.
+    fn leading(self) -> Self {
+        Self { leads: true, ..self }
     }
 
     /// Whether the job is free, in the store and in this batch.
@@ -221,6 +231,7 @@ impl<'a> Firing<'a> {
     pub(super) fn fire(&mut self, firable: Firable, fence: i64) {
         let Firable { candidate, job, mut trigger, calendar } = firable;
         let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
+        let fired_ms = if self.leads { self.now_ms.max(scheduled_ms) } else { self.now_ms };
         let previous_ms = trigger.previous_ms;
         let mut removed = false;
         let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);
@@ -228,7 +239,7 @@ impl<'a> Firing<'a> {
         // Who declares a fire failed has nothing but its rows to try it again with.
         let is_retried = job.policy().retry_policy().is_some();
         let keeps_row = self.keeps_rows || candidate.recovery.is_some() || is_retried;
-        let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, self.now_ms);
+        let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, fired_ms);
         if let Some((first_ms, times)) = left_out {
             self.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
         }
@@ -259,7 +270,7 @@ impl<'a> Firing<'a> {
             fire_id: fire_id.clone(),
             trigger: trigger.key.clone(),
             instance: self.owner.instance.clone(),
-            fired_ms: self.now_ms,
+            fired_ms,
             scheduled_ms,
             priority: trigger.priority,
             state: FiredState::Executing,
@@ -279,7 +290,7 @@ impl<'a> Firing<'a> {
             trigger,
             calendar,
             scheduled_ms,
-            fired_ms: self.now_ms,
+            fired_ms,
             previous_ms,
         });
     }

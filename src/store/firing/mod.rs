@@ -125,6 +125,9 @@ pub struct Reservation {
     pub trigger: TriggerKey,
     /// When it is to fire, epoch milliseconds.
     pub scheduled_ms: i64,
+    /// Whether it may be fired in the store shortly before its time, so that its job begins just then. Not where it depends
+    /// on what runs at that time.
+    pub may_lead: bool,
 }
 
 /// One fire, as its job will see it.

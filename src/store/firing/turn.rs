@@ -1,15 +1,17 @@
 //! Turn: with a backlog, what has ended and what comes next are one transaction, so that both pay for one lock and one commit.
 
 use super::overlap::is_written;
-use super::{AcquireRequest, Acquisition, Completion, Recorded};
+use super::{AcquireRequest, Acquisition, Completion, FireBundle, Recorded};
 use crate::error::Result;
 use crate::settings::PollingStrategy;
 use crate::store::{Begin, JobStore, Owner};
 
 impl JobStore {
-    /// Whether a turn is worth anything: where claims are made side by side, what has ended is recorded beside them.
-    pub fn takes_turns(&self) -> bool {
-        self.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock)
+    /// Whether a turn is worth anything for the ends of these fires: where claims are made side by side, what has ended is
+    /// recorded beside them, and on PostgreSQL so is what touches no trigger and no job.
+    pub fn takes_turns(&self, fired: &[FireBundle]) -> bool {
+        let is_beside = || self.database.records_beside() && fired.iter().all(ends_plainly);
+        self.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()
     }
 
     /// As [`JobStore::record`] and then [`JobStore::acquire`], in one transaction under `TRIGGER_ACCESS`.
@@ -40,4 +42,14 @@ impl JobStore {
             },
         )
     }
+}
+
+/// Whether the end of the fire is probably nobody's business but its own.
+fn ends_plainly(fire: &FireBundle) -> bool {
+    let job = &fire.job;
+    fire.removed
+        && job.durable
+        && !fire.followed
+        && !job.disallow_concurrent_execution
+        && !job.persist_job_data_after_execution
 }

@@ -251,6 +251,10 @@ impl Database for SqlDatabase {
         Some(Box::new(ear::PostgresEar::new(url, &self.options)))
     }
 
+    fn records_beside(&self) -> bool {
+        self.backend == Backend::Postgres
+    }
+
     fn claims_rows(&self) -> Result<bool> {
         if let Some(known) = self.passes_over_locked.get() {
             return Ok(*known);

@@ -40,7 +40,9 @@ impl Scratch {
         let mut settings = config.settings.clone();
         settings.scheduler.instance_name = format!("CARNELIAN_BENCH_{}_{}", std::process::id(), clock.wall_ms());
         settings.thread_pool.thread_count = options.threads.max(1);
-        settings.scheduler.batch_max_count = options.batch.unwrap_or(options.threads).max(1);
+        if let Some(batch) = options.batch {
+            settings.scheduler.batch_max_count = batch.max(1);
+        }
         settings.job_store.clustered = settings.job_store.kind != StoreKind::Memory;
         match options.history {
             Some(History::On) => settings.history.record = HistoryRecord::All,
