@@ -7,8 +7,8 @@ const BUCKET: Duration = Duration::from_secs(2);
 
 /// What readings of both clocks say of how far they are apart.
 ///
-/// A reading of the store's clock is as old as its way here took, and rounded to milliseconds (by PostgreSQL to the nearest):
-/// taken as half a millisecond less than it says, it makes this clock look too far ahead, by as much, and never too little. So the least of the last readings is nearest, and a moment of the store never
+/// A reading of the store's clock is as old as its way here took, and in whole milliseconds: it makes this clock look too far
+/// ahead, by as much, and never too little. So the least of the last readings is nearest, and a moment of the store never
 /// comes here too early.
 #[derive(Debug, Default)]
 pub(crate) struct StoreTime {
@@ -21,7 +21,7 @@ pub(crate) struct StoreTime {
 impl StoreTime {
     /// The store's clock said `store_ms`, and after that this one `ticks`.
     pub(crate) fn note(&mut self, ticks: Duration, store_ms: i64) {
-        let apart = micros(ticks).saturating_sub(store_ms.saturating_mul(1000)).saturating_add(500);
+        let apart = micros(ticks).saturating_sub(store_ms.saturating_mul(1000));
         match &mut self.current {
             Some((since, least)) if ticks < since.saturating_add(BUCKET) => *least = apart.min(*least),
             current => {
@@ -57,14 +57,14 @@ mod tests {
         for (store_ms, took) in [(2_000, 7), (2_100, 2), (2_200, 4)] {
             time.note(MS * (store_ms - 1_000 + took), store_ms.into());
         }
-        assert_eq!(time.ticks_at(3_000), MS * 2_002 + MS / 2);
+        assert_eq!(time.ticks_at(3_000), MS * 2_002);
         // The store's clock is set back by 100 ms: the old readings are forgotten after a while.
         for store_ms in [4_000_u32, 6_000, 8_000] {
             time.note(MS * (store_ms - 900 + 1), store_ms.into());
         }
-        assert_eq!(time.ticks_at(9_000), MS * 8_101 + MS / 2);
+        assert_eq!(time.ticks_at(9_000), MS * 8_101);
         // And forward again: that is seen at once.
         time.note(MS * (8_100 - 1_000 + 3), 8_100);
-        assert_eq!(time.ticks_at(9_000), MS * 8_003 + MS / 2);
+        assert_eq!(time.ticks_at(9_000), MS * 8_003);
     }
 }

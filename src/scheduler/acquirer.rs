@@ -1,6 +1,7 @@
 //! `Acquirer`: takes due triggers, hands their fires to workers, and keeps what is due soon until its time.
 
 mod ahead;
+mod leading;
 mod looking;
 mod turns;
 
@@ -22,15 +23,10 @@ use crate::rules::outages::Pace;
 use crate::rules::store_time::StoreTime;
 use crate::store::row::Look;
 use crate::store::{AcquireRequest, Acquisition, Completion, FireBundle, Owner, Reservation};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// A reserved trigger is fired in the store at most so long before its time, and handed to the workers at that: so its job
-/// begins in time whatever the transaction takes. The first of a transaction is fired half as long before, so that it
-/// fires many.
-const LEAD: Duration = Duration::from_millis(20);
 
 /// A reservation gives way only to a trigger that is due this much earlier.
 const WORTH_A_RELEASE_MS: i64 = 100;
@@ -54,6 +50,8 @@ pub(crate) struct Acquirer {
     early: Arc<Early>,
     /// How many fires may wait for a worker.
     window: Window,
+    /// Until when none may, in ticks.
+    closed_until: Duration,
     /// When fires were last handed over, in ticks.
     handed: Duration,
     /// The last acquisition brought all it asked for: there is probably more.
@@ -97,6 +95,7 @@ impl Acquirer {
             unwanted: Vec::new(),
             handover: VecDeque::new(),
             window: Window::default(),
+            closed_until: Duration::ZERO,
             handed: Duration::ZERO,
             is_more: false,
             fruitless: None,
@@ -126,6 +125,7 @@ impl Acquirer {
         if !self.node.is_firing() {
             self.give_up_reserved();
         }
+        self.let_go_of_excess();
         self.release_unwanted()?;
         self.recover_forgotten(&owner)?;
         if !self.node.is_firing() {
@@ -135,6 +135,8 @@ impl Acquirer {
             return self.look_after_runs();
         }
         self.fire_due(&owner)?;
+        // What was fired was reserved when this was said before.
+        self.await_room(1);
         let job_types = self.node.registry.names();
         if job_types.is_empty() {
             return Ok(Next::WhenSignalled);
@@ -193,37 +195,6 @@ impl Acquirer {
         Ok(())
     }
 
-    /// When a reserved trigger is fired in the store, in ticks, if that may be so long before its time.
-    fn fired_at(&self, held: &Reservation, lead: Duration) -> Duration {
-        let due = self.store_time.ticks_at(held.scheduled_ms);
-        if held.may_lead { due.saturating_sub(lead) } else { due }
-    }
-
-    /// When the first of the reserved is to be fired.
-    fn first_fired_at(&self) -> Option<Duration> {
-        self.reserved.iter().map(|held| self.fired_at(held, LEAD / 2)).min()
-    }
-
-    /// Fires what is due of the reserved, all together.
-    fn fire_due(&mut self, owner: &Owner) -> Result<()> {
-        let now = self.node.clock.ticks();
-        if self.first_fired_at().is_none_or(|at| at > now) {
-            return Ok(());
-        }
-        let is_due = |held: &&Reservation| self.fired_at(held, LEAD) <= now;
-        let due: Vec<Reservation> = self.reserved.iter().filter(is_due).cloned().collect();
-        let fired: BTreeSet<&String> = due.iter().map(|held| &held.fire_id).collect();
-        self.is_in_doubt = true;
-        let brought = self.node.store.fire_reserved(owner, &due)?;
-        self.store_time.note(self.node.clock.ticks(), brought.now_ms);
-        self.reserved.retain(|held| !fired.contains(&held.fire_id));
-        self.count_reserved();
-        self.tell_passed(&brought);
-        self.take_over(owner, brought.fired, true);
-        self.is_in_doubt = false;
-        Ok(())
-    }
-
     /// With every worker spoken for, only a trigger due before the reserved ones is worth anything.
     fn wait_for_room(&mut self, owner: &Owner, job_types: &[String]) -> Result<Next> {
         if self.reserved.is_empty() {
@@ -250,6 +221,9 @@ impl Acquirer {
         self.count_reserved();
         self.release_unwanted()?;
         let room = self.room();
+        if room == 0 {
+            return Ok(self.next_at(Some(next_look)));
+        }
         let found = self.acquire(owner, job_types, room)?;
         let has_earlier = self.reserved.iter().any(|held| held.scheduled_ms <= earliest);
         let is_fruitless = !has_earlier && self.node.standing.running() <= running;
@@ -268,10 +242,10 @@ impl Acquirer {
             self.is_more = false;
             let poll = self.poll_interval();
             let soon_ms = self.soon_ms();
-            match earliest {
-                Some(earliest) if earliest <= now_ms.saturating_add(soon_ms) => {}
-                Some(earliest) => return Ok(Found::Nothing(self.before(earliest - soon_ms - now_ms, poll))),
-                None => return Ok(Found::Nothing(node.clock.ticks().saturating_add(poll))),
+            let wait_ms = earliest.map_or(i64::MAX, |earliest| earliest.saturating_sub(soon_ms.saturating_add(now_ms)));
+            if wait_ms > 0 {
+                self.adapt_window(now_ms);
+                return Ok(Found::Nothing(self.before(wait_ms, poll)));
             }
         }
         let mut max = room.min(self.batch_limit()).max(1);

@@ -33,6 +33,7 @@ mod misfire_handler;
 mod monitor;
 mod monitoring;
 mod node;
+mod not_begun;
 mod orphan_watch;
 mod pausing;
 mod placing;

@@ -7,6 +7,7 @@ use super::ended::{Failure, ending, error_of, outcome, rerun};
 use super::ends::Ended;
 use super::job::{Job, JobError, Outcome};
 use super::node::Node;
+use super::not_begun::not_begun;
 use super::running::{FireTask, RunHandle};
 use crate::job::FireOutcome;
 use crate::listener::{FireEnd, guarded, log};
@@ -50,7 +51,7 @@ impl RunShell {
     /// Runs one fire to its end.
     pub(crate) fn run(&self, task: FireTask) {
         let node = &*self.node;
-        let FireTask { mut bundle, handle, due } = task;
+        let handle = Arc::clone(&task.handle);
         let mut in_table = InTable { node, handle: Arc::clone(&handle), is_accounted: false };
         if let Err(why) = self.await_hold(&handle) {
             in_table.is_accounted = true;
@@ -58,6 +59,13 @@ impl RunShell {
             node.count_fire(&handle.job, FireOutcome::Lost, None);
             return;
         }
+        if handle.stop_reason().is_some() {
+            // It has waited for this worker, and somebody wanted it to stop meanwhile.
+            let ended = not_begun(node, &task, "it was asked to stop before");
+            in_table.is_accounted = true;
+            return ended.into_iter().for_each(|ended| self.hand_to_completer(ended));
+        }
+        let FireTask { mut bundle, due, .. } = task;
         let (upgraded, broken) = match node.registry.needs_upgrade(&bundle) {
             false => (None, None),
             true => match node.registry.bring_up(Arc::make_mut(&mut bundle)) {
@@ -90,6 +98,11 @@ impl RunShell {
         let ended = self.ended(&ctx, &handle, end, now);
         node.unrecorded.add(handle.fire_id(), handle.is_beaten());
         in_table.is_accounted = true;
+        self.hand_to_completer(ended);
+    }
+
+    fn hand_to_completer(&self, ended: Ended) {
+        let node = &*self.node;
         // Full: the worker waits, which is what keeps the completer from falling behind without bound.
         if let Err(refused) = self.completions.send(ended) {
             log::completion_abandoned(&refused.into_inner().completion.fire_id);

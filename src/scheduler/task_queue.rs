@@ -40,9 +40,12 @@ impl<T> TaskQueue<T> {
         count
     }
 
-    /// Takes out what nobody has taken.
-    pub(super) fn withdraw(&self) -> VecDeque<T> {
-        std::mem::take(&mut self.state.lock().tasks)
+    /// Takes out those that nobody has taken, and that are wanted.
+    pub(super) fn withdraw(&self, wanted: impl Fn(&T) -> bool) -> VecDeque<T> {
+        let mut state = self.state.lock();
+        let (wanted, others) = std::mem::take(&mut state.tasks).into_iter().partition(wanted);
+        state.tasks = others;
+        wanted
     }
 
     pub(super) fn len(&self) -> usize {
@@ -129,7 +132,8 @@ mod tests {
     fn what_is_in_a_closed_queue_is_still_taken() {
         let queue = TaskQueue::new();
         assert_eq!((queue.put(&mut VecDeque::from([1, 2, 3])), queue.take()), (3, Some(1)));
-        assert_eq!((queue.len(), queue.withdraw()), (2, VecDeque::from([2, 3])));
+        assert_eq!((queue.withdraw(|task| *task > 2), queue.len()), (VecDeque::from([3]), 1));
+        assert_eq!((queue.withdraw(|_| true), queue.len()), (VecDeque::from([2]), 0));
         assert_eq!(queue.put(&mut VecDeque::from([4, 5])), 2);
         queue.close();
         assert_eq!((queue.take(), queue.take(), queue.take()), (Some(4), Some(5), None));

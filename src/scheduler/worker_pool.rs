@@ -227,9 +227,9 @@ impl<T: Send + 'static> WorkerPool<T> {
         self.load.busy.fetch_sub(count - taken, Ordering::SeqCst);
     }
 
-    /// Takes back what no worker has taken.
-    pub(crate) fn withdraw(&self) -> VecDeque<T> {
-        let tasks = self.tasks.withdraw();
+    /// Takes back what no worker has taken, as far as it is wanted.
+    pub(crate) fn withdraw(&self, wanted: impl Fn(&T) -> bool) -> VecDeque<T> {
+        let tasks = self.tasks.withdraw(wanted);
         if self.load.busy.fetch_sub(tasks.len(), Ordering::SeqCst) == tasks.len() {
             self.load.idle.raise();
         }
@@ -360,8 +360,8 @@ mod tests {
         }
         pool.submit(&mut VecDeque::from([3, 4]));
         assert_eq!((pool.free(), pool.busy(), pool.waiting()), (0, 4, 2));
-        assert_eq!(pool.withdraw(), VecDeque::from([3, 4]));
-        assert_eq!((pool.busy(), pool.waiting(), pool.withdraw()), (2, 0, VecDeque::new()));
+        assert_eq!(pool.withdraw(|_| true), VecDeque::from([3, 4]));
+        assert_eq!((pool.busy(), pool.waiting(), pool.withdraw(|_| true)), (2, 0, VecDeque::new()));
         let still = ManualClock::at(0);
         assert!(!pool.wait_idle(&still, Duration::ZERO));
         drop(go);

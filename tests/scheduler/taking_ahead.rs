@@ -2,7 +2,7 @@
 
 use crate::fixture::{Cluster, LONG, job};
 use crate::support::wait_until;
-use carnelian::{FireOutcome, HistoryQuery, JobContext, Scheduler, Trigger, TriggerKey};
+use carnelian::{FireOutcome, HistoryQuery, JobContext, Overlap, Scheduler, Trigger, TriggerKey};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,14 +39,14 @@ impl Jam {
     }
 
     /// A node of two workers that both hang, while more that it has taken waits.
-    fn begin(cluster: &Cluster) -> (Self, Scheduler) {
+    fn begin(cluster: &Cluster, overlap: Overlap) -> (Self, Scheduler) {
         let jam = Self::default();
         // However slow this machine is, what waits begins in time, until it jams.
         let node = jam.node(cluster, "n1", true, "carnelian.scheduler.takeAhead = 1s");
         let detail = job("j", "note");
         let trigger = |n: usize| {
             let key = TriggerKey::new("g", format!("t{n}"));
-            Trigger::builder(key, detail.key().clone()).data("n", n.to_string()).build().unwrap()
+            Trigger::builder(key, detail.key().clone()).data("n", n.to_string()).overlap(overlap).build().unwrap()
         };
         node.schedule_jobs(vec![(detail.clone(), (0..FIRES).map(trigger).collect())], false).unwrap();
         node.start().unwrap();
@@ -72,7 +72,7 @@ impl Jam {
 
 /// The story of mixed work: jobs were short, and suddenly they are long. Another node has nothing to do.
 fn what_waits_behind_long_jobs_runs_elsewhere(cluster: &Cluster) {
-    let (jam, n1) = Jam::begin(cluster);
+    let (jam, n1) = Jam::begin(cluster, Overlap::AllowAll);
     let n2 = jam.node(cluster, "n2", false, "");
     n2.start().unwrap();
     wait_until("the other node has run the rest", 2 * LONG, || jam.runs.lock().len() == FIRES);
@@ -112,7 +112,7 @@ fn what_waits_behind_long_jobs_runs_elsewhere_on_mysql() {
 #[test]
 fn a_node_that_ends_gives_back_what_waits() {
     let cluster = Cluster::new();
-    let (jam, n1) = Jam::begin(&cluster);
+    let (jam, n1) = Jam::begin(&cluster, Overlap::AllowAll);
     let released = Arc::clone(&jam.released);
     std::thread::scope(|scope| {
         let ended = scope.spawn(|| n1.shutdown(true));
@@ -131,7 +131,7 @@ fn a_node_that_ends_gives_back_what_waits() {
 #[test]
 fn a_node_that_stands_by_gives_back_what_waits_and_takes_it_again() {
     let cluster = Cluster::new();
-    let (jam, n1) = Jam::begin(&cluster);
+    let (jam, n1) = Jam::begin(&cluster, Overlap::AllowAll);
     n1.standby();
     wait_until("only what hangs is still there", LONG, || n1.running_here().len() == 2);
     jam.released.store(true, Ordering::SeqCst);
@@ -140,6 +140,27 @@ fn a_node_that_stands_by_gives_back_what_waits_and_takes_it_again() {
     n1.start().unwrap();
     wait_until("it has run the rest", 2 * LONG, || jam.runs.lock().len() == FIRES);
     jam.assert_each_once(&cluster);
+    assert!(n1.shutdown(true).is_clean());
+}
+
+/// A trigger that says whether its runs may meet is not given back: its run would have another trigger. And what was asked
+/// to stop while it waited does not begin.
+#[test]
+fn what_is_stopped_while_it_waits_does_not_begin() {
+    let cluster = Cluster::new();
+    let (jam, n1) = Jam::begin(&cluster, Overlap::Skip);
+    let waiting: Vec<_> = n1.running_here().into_iter().filter(|fire| fire.running_for.is_none()).collect();
+    assert!(waiting.len() >= 5, "{waiting:?}");
+    let stopped = &waiting[waiting.len() - 1];
+    assert!(n1.interrupt_fire(&stopped.fire_id));
+    jam.released.store(true, Ordering::SeqCst);
+    wait_until("the others have run", LONG, || jam.runs.lock().len() == FIRES - 1);
+    cluster.await_quiet();
+    cluster.assert_sound();
+    assert_eq!(jam.runs.lock().get(stopped.trigger.name().trim_start_matches('t')), None);
+    assert_eq!((jam.runs.lock().values().max(), Jam::given_back(&cluster)), (Some(&1), 0));
+    let of_it = cluster.store().history(&HistoryQuery::new().trigger(stopped.trigger.clone())).unwrap();
+    assert_eq!((of_it.len(), of_it[0].outcome, of_it[0].run_ms), (1, FireOutcome::Cancelled, None));
     assert!(n1.shutdown(true).is_clean());
 }
 

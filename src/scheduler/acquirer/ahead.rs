@@ -2,26 +2,24 @@
 //! begin.
 
 use super::Acquirer;
-use crate::job::FireOutcome;
-use crate::listener::log;
-use crate::scheduler::ended::outcome_of_stop;
-use crate::scheduler::ends::Ended;
 use crate::scheduler::node::millis;
+use crate::scheduler::not_begun::not_begun;
 use crate::scheduler::running::FireTask;
-use crate::signal::Signal;
-use crate::store::{Completion, CompletionInstruction, Ending, RerunReason};
-use std::sync::Arc;
+use crate::trigger::Policies;
 use std::time::Duration;
 
 /// So many triggers that they fill every batch, and are due within this time, are taken ahead of their times by more than
 /// there are workers.
 const DENSE_MS: i64 = 250;
 
-/// At its end a node waits so long for workers to begin what it has fired.
-const LAST_PATIENCE: Duration = Duration::from_millis(100);
+/// At its end a node looks so many times whether workers have begun what it has fired.
+const LAST_GLANCES: usize = 100;
 
-/// How often it looks meanwhile.
+/// How long it waits in between.
 const BETWEEN_GLANCES: Duration = Duration::from_millis(1);
+
+/// After fires were given back none are taken ahead for so long: some jobs here are long.
+const COOLING_TIME: Duration = Duration::from_secs(10);
 
 /// A fire that no worker has begun after so long is given back: those that run take longer than those before.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -38,10 +36,22 @@ impl Acquirer {
         self.reserved.len() + self.early.len() + self.handover.len()
     }
 
+    /// Jobs take longer than they did: what is reserved and will find no worker is for other nodes.
+    pub(super) fn let_go_of_excess(&mut self) {
+        let capacity = self.pool.size().saturating_add(self.window.size());
+        let excess = (self.pool.busy() + self.spoken_for()).saturating_sub(capacity);
+        let kept = self.reserved.len().saturating_sub(excess);
+        if kept < self.reserved.len() {
+            self.unwanted.extend(self.reserved.drain(kept..));
+            self.count_reserved();
+        }
+    }
+
     /// From now on the acquirer is told when there is room for so many more.
     pub(super) fn await_room(&self, count: usize) {
-        let capacity = self.pool.size() + self.window.size();
-        self.pool.await_busy(capacity.saturating_sub(count + self.spoken_for()));
+        // Those that wait for their time become the pool's while the acquirer sleeps.
+        let taken = count + self.reserved.len() + self.handover.len();
+        self.pool.await_busy((self.pool.size() + self.window.size()).saturating_sub(taken));
     }
 
     /// How far ahead of their times triggers are taken: with many of them not far, since they are more than this node has
@@ -63,7 +73,8 @@ impl Acquirer {
         let is_dense = self.reserved.last().is_none_or(|last| last.scheduled_ms <= now_ms.saturating_add(DENSE_MS));
         let workers = self.pool.size();
         // There the order counts: what waits for a worker is overtaken by nothing that matters more.
-        let is_wanted = !allowed.is_zero() && !self.node.store.is_in_recovery();
+        let is_wanted =
+            !allowed.is_zero() && !self.node.store.is_in_recovery() && self.node.clock.ticks() >= self.closed_until;
         match (is_wanted, self.is_more && is_dense) {
             (false, _) => self.window.close(),
             (true, true) => self.window.adapt(self.node.longest_turnaround(), allowed, workers, self.batch_limit()),
@@ -78,56 +89,50 @@ impl Acquirer {
 
     /// Gives back what has waited for too long, and everything that waits while the node does not fire.
     pub(super) fn look_after_waiting(&mut self) {
-        let is_over = self.patience_ends().is_some_and(|at| self.node.clock.ticks() >= at);
-        if is_over || !self.node.is_firing() {
-            let waiting = self.pool.withdraw();
+        let now = self.node.clock.ticks();
+        if self.patience_ends().is_some_and(|at| now >= at) {
+            // A trigger that says whether its runs may meet says it of this run too: that one waits for its worker.
+            let is_free = |task: &FireTask| task.bundle.trigger.policies == Policies::default();
+            let waiting = self.pool.withdraw(is_free);
             self.give_back(waiting, "no worker was free for it");
+            self.handed = now;
+            self.window.close();
+            self.closed_until = now.saturating_add(COOLING_TIME);
         }
         if !self.node.is_firing() {
-            let early = self.early.withdraw();
-            self.give_back(early, "the node fires no more");
+            let mut waiting = self.pool.withdraw(|_| true);
+            waiting.append(&mut self.early.withdraw());
+            self.give_back(waiting, "the node fires no more");
         }
     }
 
     /// At the end of the node what was fired begins, if workers get to it soon, and else is given back.
     pub(super) fn leave_nothing_waiting(&mut self) {
         self.hand_over();
-        let clock = Arc::clone(&self.node.clock);
-        let (nobody, until) = (Signal::default(), clock.ticks().saturating_add(LAST_PATIENCE));
-        while self.pool.waiting() + self.early.len() > 0 && clock.ticks() < until {
-            clock.wait(&nobody, Some(clock.ticks().saturating_add(BETWEEN_GLANCES)));
+        // By no clock but the machine's: nobody may be there any more to move another.
+        for _ in 0..LAST_GLANCES {
+            if self.pool.waiting() + self.early.len() == 0 {
+                break;
+            }
+            std::thread::sleep(BETWEEN_GLANCES);
         }
-        let mut waiting = self.pool.withdraw();
+        let mut waiting = self.pool.withdraw(|_| true);
         waiting.append(&mut self.early.withdraw());
         waiting.append(&mut self.handover);
         self.give_back(waiting, "the node ends");
     }
 
     /// Ends fires that have not begun: their work goes on in fires of their own, here or on another node.
-    pub(super) fn give_back(&mut self, tasks: impl IntoIterator<Item = FireTask>, why: &str) {
+    fn give_back(&mut self, tasks: impl IntoIterator<Item = FireTask>, why: &str) {
         let node = &*self.node;
-        let at = Some(node.clock.ticks());
-        for FireTask { bundle, handle, .. } in tasks {
-            self.window.close();
-            // Somebody else has ended it already.
-            if !handle.begin_end() {
-                continue;
+        for task in tasks {
+            let fire_id = task.handle.fire_id().to_owned();
+            let ended = not_begun(node, &task, why);
+            // After its end is noted, so that it is known all the time.
+            node.standing.remove(&fire_id);
+            if let Some(ended) = ended {
+                self.ends.hand_back(node, vec![ended]);
             }
-            // One that was asked to stop is over before it began.
-            let outcome = handle.stop_reason().map_or(FireOutcome::Interrupted, outcome_of_stop);
-            let rerun = || bundle.rerun_order(RerunReason::Interrupted, Duration::ZERO);
-            let error = Some(format!("it had not begun: {why}"));
-            let completion = Completion {
-                ending: Ending { outcome, error, at, ..Ending::default() },
-                rerun: (outcome == FireOutcome::Interrupted).then(rerun),
-                beaten: handle.is_beaten(),
-                ..bundle.completion(CompletionInstruction::NoInstruction, None)
-            };
-            log::given_back(handle.fire_id(), why);
-            node.count_fire(&handle.job, outcome, None);
-            node.unrecorded.add(handle.fire_id(), handle.is_beaten());
-            node.standing.remove(handle.fire_id());
-            self.ends.hand_back(node, vec![Ended { owner: Arc::clone(&handle.owner), completion }]);
         }
     }
 }

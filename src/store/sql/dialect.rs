@@ -159,7 +159,7 @@ pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static 
             Some(concat!(
                 "WITH held AS MATERIALIZED (SELECT lock_name FROM {p}LOCKS WHERE sched_name = ? AND lock_name = ? ",
                 $hold,
-                ") SELECT count(*) AS found, CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms, \
+                ") SELECT count(*) AS found, CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint) AS now_ms, \
                  CAST(NULL AS bigint) AS fence FROM held"
             ))
         };
@@ -233,7 +233,9 @@ pub(super) fn passes_over_locked(backend: Backend, version: &str) -> bool {
 pub(super) fn now(backend: Backend) -> Option<&'static str> {
     match backend {
         Backend::Sqlite => None,
-        Backend::Postgres => Some("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms"),
+        Backend::Postgres => {
+            Some("SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint) AS now_ms")
+        }
         Backend::Mysql => Some("SELECT CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms"),
     }
 }
@@ -243,7 +245,7 @@ pub(super) fn now(backend: Backend) -> Option<&'static str> {
 pub(super) fn now_in_statement(backend: Backend) -> Option<&'static str> {
     match backend {
         Backend::Sqlite => None,
-        Backend::Postgres => Some("CAST(extract(epoch FROM statement_timestamp()) * 1000 AS bigint)"),
+        Backend::Postgres => Some("CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)"),
         Backend::Mysql => Some("CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"),
     }
 }
