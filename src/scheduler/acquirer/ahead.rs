@@ -2,9 +2,11 @@
 //! begin.
 
 use super::Acquirer;
+use crate::clock::{Clock, SystemClock};
 use crate::scheduler::node::millis;
 use crate::scheduler::not_begun::not_begun;
 use crate::scheduler::running::FireTask;
+use crate::signal::Signal;
 use crate::trigger::Policies;
 use std::time::Duration;
 
@@ -110,11 +112,12 @@ impl Acquirer {
     pub(super) fn leave_nothing_waiting(&mut self) {
         self.hand_over();
         // By no clock but the machine's: nobody may be there any more to move another.
+        let (clock, nobody) = (SystemClock::default(), Signal::default());
         for _ in 0..LAST_GLANCES {
             if self.pool.waiting() + self.early.len() == 0 {
                 break;
             }
-            std::thread::sleep(BETWEEN_GLANCES);
+            clock.wait(&nobody, Some(clock.ticks().saturating_add(BETWEEN_GLANCES)));
         }
         let mut waiting = self.pool.withdraw(|_| true);
         waiting.append(&mut self.early.withdraw());
