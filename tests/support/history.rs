@@ -181,6 +181,8 @@ fn due_of(event: &Value) -> Due {
             let part = |key: &str| text(&event["data"], &format!("QRTZ_FAILED_JOB_ORIG_TRIGGER_{key}")).to_owned();
             format!("{}.{}", part("GROUP"), part("NAME"))
         }
+        // One that was given back before it began: its trigger is one of ours, and jobs of storms have theirs of their names.
+        false if text(event, "trigger").starts_with("INTERRUPTED_JOBS.") => text(event, "job").to_owned(),
         false => text(event, "trigger").to_owned(),
     };
     (trigger, event["original_scheduled_ms"].as_i64().unwrap_or_default())

@@ -74,14 +74,24 @@ impl Acquirer {
         let allowed = self.node.settings.scheduler.take_ahead;
         let is_dense = self.reserved.last().is_none_or(|last| last.scheduled_ms <= now_ms.saturating_add(DENSE_MS));
         let workers = self.pool.size();
-        // There the order counts: what waits for a worker is overtaken by nothing that matters more.
-        let is_wanted =
-            !allowed.is_zero() && !self.node.store.is_in_recovery() && self.node.clock.ticks() >= self.closed_until;
+        // In recovery the order counts: what waits for a worker is overtaken by nothing that matters more. And nodes of Quartz,
+        // which are slower, would be left next to nothing.
+        let store = &self.node.store;
+        let is_barred =
+            store.is_in_recovery() || store.is_beside_quartz() || self.node.clock.ticks() < self.closed_until;
+        let is_wanted = !allowed.is_zero() && !is_barred;
         match (is_wanted, self.is_more && is_dense) {
             (false, _) => self.window.close(),
-            (true, true) => self.window.adapt(self.node.longest_turnaround(), allowed, workers, self.batch_limit()),
+            (true, true) => self.window.adapt(self.longest(allowed), allowed, workers, self.batch_limit()),
             (true, false) => self.window.fit((self.pool.busy() + self.spoken_for()).saturating_sub(workers)),
         }
+    }
+
+    /// How long the slowest fire took of those that have ended lately, or of those that run already longer than is allowed.
+    fn longest(&self, allowed: Duration) -> Option<Duration> {
+        let now = self.node.clock.ticks();
+        let running = self.node.standing.fires().into_iter().filter_map(|fire| fire.running_for(now));
+        self.node.longest_turnaround().into_iter().chain(running.filter(|time| *time > allowed)).max()
     }
 
     /// When fires that still wait are given back; none if none waits.

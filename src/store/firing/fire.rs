@@ -24,29 +24,32 @@ impl JobStore {
     /// Fires reserved triggers. Those that were paused, changed or taken away meanwhile are given back and missing in
     /// the answer.
     ///
-    /// One that is fired before its time has that as its fire time: whoever fires it so early begins its job then.
-    ///
     /// A reservation stands if its fired row is there and its trigger is still acquired with the same next fire time
     /// (H2). The fired row gets a new id, since a fence must be drawn when the fire begins, not when it was reserved.
     ///
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.
     pub fn fire(&self, owner: &Owner, reservations: &[Reservation]) -> Result<Vec<FireBundle>> {
-        self.fire_reserved(owner, reservations).map(|brought| brought.fired)
+        self.fire_these(owner, reservations, false).map(|brought| brought.fired)
     }
 
-    /// As [`JobStore::fire`], and says which of them were left out, or wait, by the policies of their triggers.
+    /// As [`JobStore::fire`], and says which of them were left out, or wait, by the policies of their triggers. One whose time
+    /// is to come has that as its fire time: whoever fires it so early begins its job then.
     ///
     /// # Errors
     /// As [`JobStore::fire`].
     pub fn fire_reserved(&self, owner: &Owner, reservations: &[Reservation]) -> Result<Acquisition> {
+        self.fire_these(owner, reservations, true)
+    }
+
+    fn fire_these(&self, owner: &Owner, reservations: &[Reservation], leads: bool) -> Result<Acquisition> {
         if reservations.is_empty() {
             return Ok(Acquisition::default());
         }
         self.retrying(
             "fire triggers",
             Begin::BesideClaims,
-            |s| self.fire_in(s, owner, reservations),
+            |s| self.fire_in(s, owner, reservations, leads),
             &mut |s, brought| match brought.fired.first() {
                 Some(bundle) => Ok(!s.existing_fired(std::slice::from_ref(&bundle.fire_id))?.is_empty()),
                 // Nothing was fired; what was given back is given back again.
@@ -55,7 +58,13 @@ impl JobStore {
         )
     }
 
-    fn fire_in(&self, s: &mut dyn Session, owner: &Owner, reservations: &[Reservation]) -> Result<Acquisition> {
+    fn fire_in(
+        &self,
+        s: &mut dyn Session,
+        owner: &Owner,
+        reservations: &[Reservation],
+        leads: bool,
+    ) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
         let ids: Vec<_> = reservations.iter().map(|r| r.fire_id.clone()).collect();
@@ -74,7 +83,7 @@ impl JobStore {
         };
         // A job may have been replaced by one of a type that this node does not have.
         let reader = self.reader();
-        let mut firing = Firing::new(owner, now_ms, beside_quartz).leading();
+        let mut firing = Firing { leads, ..Firing::new(owner, now_ms, beside_quartz) };
         let mut gate = self.gate(s, &owner.instance, now_ms)?;
         let mut begun = Vec::new();
         let mut given_back = Vec::new();
@@ -203,11 +212,6 @@ impl<'a> Firing<'a> {
             skipped: Vec::new(),
             one_at_a_time: BTreeSet::new(),
         }
-    }
-
-    /// The same, of fires whose jobs begin at the times of their triggers, where those are still to come.
-    fn leading(self) -> Self {
-        Self { leads: true, ..self }
     }
 
     /// Whether the job is free, in the store and in this batch.
