@@ -246,9 +246,11 @@ fn effects_happen_once_on_mysql() {
 fn a_convicted_node_that_is_to_abort_ends_itself() {
     let mut cluster = Cluster::new("aborts", "sqlite");
     cluster.configure("carnelian.cluster.onOwnershipLost=abort\n");
-    let (job, triggers) = grid("sleeper", "demo.sleep", &[("ms", "300")], Duration::from_millis(400), 60);
-    let expected = [(triggers[0].key().to_string(), triggers[0].schedule().clone())];
-    cluster.store.schedule(vec![(job, triggers)], false).unwrap();
+    // More than one node has workers for, so that whichever is stopped is in the middle of work.
+    let sleeper = |i| grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "300")], Duration::from_millis(400), 60);
+    let work: Vec<_> = (0..5).map(sleeper).collect();
+    let expected: Vec<_> = work.iter().map(|(_, t)| (t[0].key().to_string(), t[0].schedule().clone())).collect();
+    cluster.store.schedule(work, false).unwrap();
     for _ in 0..2 {
         cluster.start_node();
     }
