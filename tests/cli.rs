@@ -34,6 +34,7 @@ mod outages;
 mod placement;
 #[path = "cli/strategies.rs"]
 mod strategies;
+mod support;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 mod support;
 
 use carnelian::clock::SystemClock;
-use carnelian::settings::DataSourceUrl;
+use carnelian::settings::{DataSourceUrl, PollingStrategy};
 use carnelian::store::faults::Fault;
 use carnelian::store::{
     AcquireRequest, Begin, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase,
@@ -19,17 +19,34 @@ use std::thread::{scope, spawn};
 use std::time::Duration;
 
 fn store(url: &str, name: &str) -> JobStore {
+    store_and_database(url, name, PollingStrategy::default()).0
+}
+
+/// The store, and its database, in which faults can be planned.
+fn store_and_database(url: &str, name: &str, polling_strategy: PollingStrategy) -> (JobStore, Arc<SqlDatabase>) {
     let clock = Arc::new(SystemClock::default());
     let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
     let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(name)).unwrap());
     database.migrate().unwrap();
-    JobStore::new(database, clock, StoreSettings { scheduler_name: name.to_owned(), ..StoreSettings::default() })
+    let settings = StoreSettings { scheduler_name: name.to_owned(), polling_strategy, ..StoreSettings::default() };
+    (JobStore::new(Arc::clone(&database) as Arc<dyn Database>, clock, settings), database)
 }
 
 fn join(store: &JobStore, instance: &str) -> Owner {
     let mut me = Membership::new(instance);
     store.check_in(&mut me).unwrap();
     me.owner().unwrap()
+}
+
+/// Fires what is due, ends it, and says which moments of which triggers it was.
+fn fire_and_end(store: &JobStore, owner: &Owner, max: usize) -> Vec<(TriggerKey, i64)> {
+    let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
+    let request =
+        AcquireRequest { max, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &quarantined };
+    let fired = store.acquire(owner, &request).unwrap().fired;
+    let ends: Vec<_> = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
+    store.complete(owner, &ends).unwrap();
+    fired.into_iter().map(|f| (f.trigger.key().clone(), f.scheduled_ms)).collect()
 }
 
 /// H1: Quartz's nodes acquire single triggers without a lock, and two of them can fire the same moment twice. Here four
@@ -44,24 +61,13 @@ fn nobody_fires_twice(url: &str) {
         let drain = |batch: usize| {
             let store = store(url, &name);
             let owner = join(&store, &format!("node-{batch}"));
-            let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
             let mut mine = Vec::new();
             loop {
-                let request = AcquireRequest {
-                    max: batch,
-                    look_ahead_ms: 0,
-                    fire_ahead_ms: 0,
-                    job_types: &types,
-                    quarantined: &quarantined,
-                };
-                let fired = store.acquire(&owner, &request).unwrap().fired;
+                let fired = fire_and_end(&store, &owner, batch);
                 if fired.is_empty() {
                     return mine;
                 }
-                let ends: Vec<_> =
-                    fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
-                store.complete(&owner, &ends).unwrap();
-                mine.extend(fired.into_iter().map(|f| f.trigger.key().clone()));
+                mine.extend(fired.into_iter().map(|(key, _)| key));
             }
         };
         let nodes: Vec<_> = [1, 3, 8, 20].into_iter().map(|batch| threads.spawn(move || drain(batch))).collect();
@@ -196,13 +202,7 @@ fn a_deadlock_is_told_apart_and_rolled_back_on_mysql() {
 /// statement does not even spoil the transaction, and 17 of 278 fires were lost. Here any error of any statement gives
 /// the whole step back.
 fn an_error_in_a_batch_gives_the_whole_batch_back(url: &str) {
-    let name = support::fresh_name("h22");
-    let clock = Arc::new(SystemClock::default());
-    let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
-    let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(&name)).unwrap());
-    database.migrate().unwrap();
-    let settings = StoreSettings { scheduler_name: name, ..StoreSettings::default() };
-    let store = JobStore::new(Arc::clone(&database) as Arc<dyn Database>, clock, settings);
+    let (store, database) = store_and_database(url, &support::fresh_name("h22"), PollingStrategy::default());
     let owner = join(&store, "node");
     let job = JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap();
     let every_hour = SimpleSchedule::every(Duration::from_secs(3600));
@@ -299,7 +299,7 @@ fn one_request_of_fifty_threads_is_taken_once_on_mysql() {
 fn now_is_read_after_the_wait_for_the_lock(url: &str) {
     let name = support::fresh_name("now");
     let (holder, waiter) = (store(url, &name), store(url, &name));
-    for lock in [Lock::TriggerAccess, Lock::StateAccess] {
+    for begin in [Begin::Locking(Lock::TriggerAccess), Begin::Locking(Lock::StateAccess), Begin::BesideClaims] {
         let (held, holds) = channel();
         let hold = || {
             let mut begun_ms = 0;
@@ -310,7 +310,7 @@ fn now_is_read_after_the_wait_for_the_lock(url: &str) {
                 std::thread::sleep(Duration::from_millis(300));
                 Ok(())
             };
-            holder.database().transact("hold", Begin::Locking(lock), work).unwrap();
+            holder.database().transact("hold", begin, work).unwrap();
             begun_ms
         };
         let wait = || {
@@ -319,7 +319,7 @@ fn now_is_read_after_the_wait_for_the_lock(url: &str) {
                 now_ms = s.now_ms()?;
                 Ok(())
             };
-            waiter.database().transact("wait", Begin::Locking(lock), work).unwrap();
+            waiter.database().transact("wait", begin, work).unwrap();
             now_ms
         };
         let (begun_ms, now_ms) = scope(|threads| {
@@ -328,7 +328,7 @@ fn now_is_read_after_the_wait_for_the_lock(url: &str) {
             let now_ms = wait();
             (holding.join().unwrap(), now_ms)
         });
-        assert!(now_ms - begun_ms >= 299, "{lock:?}: {} ms after the lock was taken", now_ms - begun_ms);
+        assert!(now_ms - begun_ms >= 299, "{begin:?}: {} ms after the lock was taken", now_ms - begun_ms);
     }
     holder.database().forget_scheduler().unwrap();
 }
@@ -347,11 +347,12 @@ fn now_is_read_after_the_wait_for_the_lock_on_mysql() {
 /// No two are the same, whoever draws when, and nobody waits for ever.
 fn fences_are_drawn_once_under_either_lock(url: &str) {
     let name = support::fresh_name("fence");
-    let stores: Vec<JobStore> = (0..4).map(|_| store(url, &name)).collect();
+    let stores: Vec<JobStore> = (0..6).map(|_| store(url, &name)).collect();
     let draw = |i: usize, store: &JobStore| {
-        let (lock, counts): (Lock, &[usize]) = match i % 2 {
-            0 => (Lock::TriggerAccess, &[1, 3]),
-            _ => (Lock::StateAccess, &[1]),
+        let (begin, counts): (Begin, &[usize]) = match i % 3 {
+            0 => (Begin::Locking(Lock::TriggerAccess), &[1, 3]),
+            1 => (Begin::BesideClaims, &[2, 1]),
+            _ => (Begin::Locking(Lock::StateAccess), &[1]),
         };
         let mut all = Vec::new();
         for _ in 0..40 {
@@ -364,7 +365,7 @@ fn fences_are_drawn_once_under_either_lock(url: &str) {
                 }
                 Ok(())
             };
-            store.database().transact("draw", Begin::Locking(lock), work).unwrap();
+            store.database().transact("draw", begin, work).unwrap();
             assert!(drawn.is_sorted());
             all.append(&mut drawn);
         }
@@ -376,7 +377,7 @@ fn fences_are_drawn_once_under_either_lock(url: &str) {
         drawing.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     drawn.sort_unstable();
-    assert_eq!(drawn, (1..=400).collect::<Vec<i64>>());
+    assert_eq!(drawn, (1..=640).collect::<Vec<i64>>());
     stores[0].database().forget_scheduler().unwrap();
 }
 
@@ -388,4 +389,127 @@ fn fences_are_drawn_once_under_either_lock_on_postgres() {
 #[test]
 fn fences_are_drawn_once_under_either_lock_on_mysql() {
     fences_are_drawn_once_under_either_lock(&support::mysql_url());
+}
+
+/// A node that takes without the lock looks page by page, while others fire and move triggers on: so it may see one twice.
+/// It tried to take such a trigger twice, was refused, and tried the same again until it gave up, with all that was due.
+fn a_trigger_that_moves_on_during_the_look_is_taken_once(url: &str, strategy: PollingStrategy) {
+    let name = support::fresh_name("pages");
+    let (store, database) = store_and_database(url, &name, strategy);
+    let other = self::store(url, &name);
+    let (here, there) = (join(&store, "here"), join(&other, "there"));
+    let plain = JobDetail::builder(JobKey::named("plain"), "t").durable(true).build().unwrap();
+    let one_at_a_time = JobDetail::builder(JobKey::named("one-at-a-time"), "t");
+    let one_at_a_time = one_at_a_time.durable(true).disallow_concurrent_execution(true).build().unwrap();
+    store.schedule(vec![(plain.clone(), Vec::new()), (one_at_a_time.clone(), Vec::new())], false).unwrap();
+    let mut nth = 0;
+    loop {
+        nth += 1;
+        let due = |seconds_ago: i64| chrono::Utc::now() - chrono::TimeDelta::seconds(seconds_ago);
+        let trigger = |name: &str, job: &JobDetail, seconds_ago| {
+            Trigger::builder(TriggerKey::named(format!("{name}-{nth}")), job.key().clone()).start_at(due(seconds_ago))
+        };
+        // A page of three that brings two, so that another is read; and the first, once it is moved on, is in that one.
+        let moves = trigger("moves", &plain, 30).schedule(SimpleSchedule::every(Duration::from_secs(10)).repeat(1));
+        let others = [("a", &one_at_a_time, 29), ("b", &one_at_a_time, 28), ("c", &plain, 25)];
+        let moves = store.add_trigger(moves.build().unwrap(), false).unwrap();
+        for (name, job, seconds_ago) in others {
+            store.add_trigger(trigger(name, job, seconds_ago).build().unwrap(), false).unwrap();
+        }
+        let (fired_there, fires_there) = channel();
+        let (other, there) = (other.clone(), there.clone());
+        let meanwhile = move || fire_and_end(&other, &there, 1).into_iter().for_each(|f| fired_there.send(f).unwrap());
+        database.faults().meanwhile("look for due triggers", nth, meanwhile);
+        let mut fired = fire_and_end(&store, &here, 3);
+        let is_over = database.faults().cancel();
+        fired.extend(fires_there.try_iter());
+        for _ in 0..10 {
+            fired.extend(fire_and_end(&store, &here, 3));
+        }
+        let count = fired.len();
+        fired.sort();
+        fired.dedup();
+        assert_eq!((fired.len(), count), (5, 5), "{fired:?}");
+        assert!(!store.trigger_exists(moves.key()).unwrap());
+        if is_over {
+            break;
+        }
+    }
+    assert!(nth > 3, "there was no look by pages: {nth}");
+    assert_eq!(violations(&store.snapshot().unwrap()), []);
+    store.database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn a_trigger_that_moves_on_during_the_look_is_taken_once_on_postgres() {
+    a_trigger_that_moves_on_during_the_look_is_taken_once(&support::postgres_url(), PollingStrategy::Fetch);
+}
+
+#[test]
+fn a_trigger_that_moves_on_during_the_look_is_claimed_once_on_postgres() {
+    a_trigger_that_moves_on_during_the_look_is_taken_once(&support::postgres_url(), PollingStrategy::LockAndFetch);
+}
+
+#[test]
+fn a_trigger_that_moves_on_during_the_look_is_taken_once_on_mysql() {
+    a_trigger_that_moves_on_during_the_look_is_taken_once(&support::mysql_url(), PollingStrategy::Fetch);
+}
+
+#[test]
+fn a_trigger_that_moves_on_during_the_look_is_claimed_once_on_mysql() {
+    a_trigger_that_moves_on_during_the_look_is_taken_once(&support::mysql_url(), PollingStrategy::LockAndFetch);
+}
+
+/// What touches no trigger and no job is recorded while another session takes what is due, and the other way about. Nobody
+/// goes on beside who has the lock alone, and no two take what is due at the same time.
+fn plain_ends_are_recorded_beside_acquisitions(url: &str) {
+    let name = support::fresh_name("beside");
+    let (holder, other) = (store(url, &name), store(url, &name));
+    let alone = Begin::Locking(Lock::TriggerAccess);
+    let (acquiring, plain) = (Begin::BesideClaims, Begin::Claiming);
+    for (held, asked, goes_on) in [
+        (acquiring, plain, true),
+        (plain, acquiring, true),
+        (plain, plain, true),
+        (acquiring, acquiring, false),
+        (acquiring, alone, false),
+        (plain, alone, false),
+        (alone, acquiring, false),
+        (alone, plain, false),
+    ] {
+        let ((holds, is_held), (release, released), (begun, begins)) = (channel(), channel(), channel());
+        let (holder, other) = (&holder, &other);
+        scope(|threads| {
+            threads.spawn(move || {
+                let work = &mut |_: &mut dyn Session| {
+                    holds.send(()).unwrap();
+                    released.recv().unwrap();
+                    Ok(())
+                };
+                holder.database().transact("hold", held, work).unwrap();
+            });
+            is_held.recv().unwrap();
+            threads.spawn(move || {
+                let work = &mut |_: &mut dyn Session| {
+                    begun.send(()).unwrap();
+                    Ok(())
+                };
+                other.database().transact("ask", asked, work).unwrap();
+            });
+            let wait = Duration::from_millis(if goes_on { 4_000 } else { 100 });
+            assert_eq!(begins.recv_timeout(wait).is_ok(), goes_on, "{asked:?} beside {held:?}");
+            release.send(()).unwrap();
+        });
+    }
+    holder.database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn plain_ends_are_recorded_beside_acquisitions_on_postgres() {
+    plain_ends_are_recorded_beside_acquisitions(&support::postgres_url());
+}
+
+#[test]
+fn plain_ends_are_recorded_beside_acquisitions_on_mysql() {
+    plain_ends_are_recorded_beside_acquisitions(&support::mysql_url());
 }

@@ -9,7 +9,12 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     size: usize,
+    /// Until when it stays closed, in ticks.
+    closed_until: Duration,
 }
+
+/// After fires were given back none are taken ahead for so long: some jobs here are long.
+const COOLING_TIME: Duration = Duration::from_secs(10);
 
 impl Window {
     pub(crate) fn size(&self) -> usize {
@@ -34,6 +39,16 @@ impl Window {
     /// Nothing waits from now on.
     pub(crate) fn close(&mut self) {
         self.size = 0;
+    }
+
+    /// Some were given back: it closes, and stays closed for a while.
+    pub(crate) fn cool_down(&mut self, now: Duration) {
+        self.close();
+        self.closed_until = now.saturating_add(COOLING_TIME);
+    }
+
+    pub(crate) fn is_cooling(&self, now: Duration) -> bool {
+        now < self.closed_until
     }
 }
 
@@ -80,6 +95,11 @@ mod tests {
         window.fit(6);
         assert_eq!(window.size(), 12);
         window.close();
-        assert_eq!(window.size(), 0);
+        assert_eq!((window.size(), window.is_cooling(Duration::ZERO)), (0, false));
+        window.adapt(Some(Duration::ZERO), ALLOWED, 20, 30);
+        let now = Duration::from_secs(5);
+        window.cool_down(now);
+        assert_eq!((window.size(), window.is_cooling(now)), (0, true));
+        assert!(window.is_cooling(Duration::from_secs(14)) && !window.is_cooling(Duration::from_secs(15)));
     }
 }

@@ -50,8 +50,6 @@ pub(crate) struct Acquirer {
     early: Arc<Early>,
     /// How many fires may wait for a worker.
     window: Window,
-    /// Until when none may, in ticks.
-    closed_until: Duration,
     /// When fires were last handed over, in ticks.
     handed: Duration,
     /// The last acquisition brought all it asked for: there is probably more.
@@ -95,7 +93,6 @@ impl Acquirer {
             unwanted: Vec::new(),
             handover: VecDeque::new(),
             window: Window::default(),
-            closed_until: Duration::ZERO,
             handed: Duration::ZERO,
             is_more: false,
             fruitless: None,

@@ -171,7 +171,7 @@ impl Inner {
             watcher.iter().for_each(ServiceThread::stop);
             return Err(Error::ShutDown(node.name.to_string()));
         };
-        threads.job_files = watcher.or(threads.job_files.take());
+        threads.services.extend(watcher);
         life.since_ms.get_or_init(|| node.clock.wall_ms());
         life.started.store(true, Ordering::SeqCst);
         node.standby.store(false, Ordering::SeqCst);
@@ -255,35 +255,37 @@ fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
     let pool = Arc::new(WorkerPool::start(workers, &worker_prefix, freed, move |task| shell.run(task))?);
     *node.pool.lock() = Arc::downgrade(&pool);
 
-    let mut started = Started { node, pool: Arc::clone(&pool), threads: Vec::new() };
-    let completer = started.spawn(&node.completer, Box::new(Completer::new(Arc::clone(node), Arc::clone(&ends))))?;
-    let misfire = started.spawn(&node.misfire, Box::new(MisfireHandler::new(Arc::clone(node))))?;
-    let cluster = started.spawn(&node.cluster, Box::new(cluster))?;
     let early = Arc::new(Early::default());
     let starter = Starter::new(Arc::clone(node), Arc::clone(&pool), Arc::clone(&early));
-    let starter = started.spawn(&node.starter, Box::new(starter))?;
-    let acquirer = Acquirer::new(Arc::clone(node), Arc::clone(&pool), early, ends);
-    let acquirer = started.spawn(&node.acquirer, Box::new(acquirer))?;
+    let acquirer = Acquirer::new(Arc::clone(node), Arc::clone(&pool), early, Arc::clone(&ends));
+    let completer = Completer::new(Arc::clone(node), ends);
     let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
-    let heartbeat = started.spawn(&node.heartbeat, Box::new(heartbeat))?;
-    let clean_up = started.spawn(&node.clean_up, Box::new(CleanUp::new(Arc::clone(node))))?;
     let monitor = Monitor::new(Arc::clone(node), Arc::clone(&pool));
-    let monitor = started.spawn(&node.monitor, Box::new(monitor))?;
-    let ear = Listening::new(Arc::clone(node));
-    let ear = ear.map(|listening| started.spawn(&node.ear, Box::new(listening))).transpose()?;
-    Ok(Threads {
-        pool,
-        acquirer,
-        starter,
-        completer,
-        misfire,
-        cluster,
-        heartbeat,
-        monitor,
-        clean_up,
-        ear,
-        job_files: None,
-    })
+    let mut services: Vec<(&Post, Box<dyn Service>)> = vec![
+        (&node.completer, Box::new(completer)),
+        (&node.misfire, Box::new(MisfireHandler::new(Arc::clone(node)))),
+        (&node.cluster, Box::new(cluster)),
+        (&node.starter, Box::new(starter)),
+        (&node.acquirer, Box::new(acquirer)),
+        (&node.heartbeat, Box::new(heartbeat)),
+        (&node.clean_up, Box::new(CleanUp::new(Arc::clone(node)))),
+        (&node.monitor, Box::new(monitor)),
+    ];
+    if let Some(listening) = Listening::new(Arc::clone(node)) {
+        services.push((&node.ear, Box::new(listening)));
+    }
+    let mut threads = Threads { pool, services: Vec::with_capacity(services.len()) };
+    for (post, service) in services {
+        match spawn_service(node, post, service) {
+            Ok(thread) => threads.services.push(thread),
+            Err(error) => {
+                threads.pool.close();
+                threads.services.iter().for_each(ServiceThread::stop);
+                return Err(error);
+            }
+        }
+    }
+    Ok(threads)
 }
 
 fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {
@@ -298,27 +300,4 @@ fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<
         log_threshold: node.settings.job_store.retry_log_threshold,
     };
     spawn(service, thread_name, parts)
-}
-
-/// What is running already when a further thread cannot be had.
-struct Started<'a> {
-    node: &'a Arc<Node>,
-    pool: Arc<WorkerPool<super::running::FireTask>>,
-    threads: Vec<Arc<Signal>>,
-}
-
-impl Started<'_> {
-    fn spawn(&mut self, post: &Post, service: Box<dyn Service>) -> Result<ServiceThread> {
-        match spawn_service(self.node, post, service) {
-            Ok(thread) => {
-                self.threads.push(Arc::clone(&post.signal));
-                Ok(thread)
-            }
-            Err(error) => {
-                self.pool.close();
-                self.threads.iter().for_each(|signal| signal.stop());
-                Err(error)
-            }
-        }
-    }
 }

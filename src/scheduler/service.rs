@@ -48,6 +48,7 @@ pub(crate) const LONGEST_RETRY: Duration = Duration::from_secs(2);
 
 /// A service on its thread.
 pub(crate) struct ServiceThread {
+    name: &'static str,
     signal: Arc<Signal>,
     ended: Arc<Signal>,
     thread: JoinHandle<()>,
@@ -63,6 +64,7 @@ pub(crate) struct LoopParts {
 
 /// Starts the loop of a service on a thread of this name.
 pub(crate) fn spawn(service: Box<dyn Service>, thread_name: String, parts: LoopParts) -> Result<ServiceThread> {
+    let name = service.name();
     let ended = Arc::new(Signal::default());
     let signal = Arc::clone(&parts.signal);
     let at_end = StopOnDrop(Arc::clone(&ended));
@@ -73,7 +75,7 @@ pub(crate) fn spawn(service: Box<dyn Service>, thread_name: String, parts: LoopP
             run(service, &parts);
         })
         .map_err(|why| Error::Refused(format!("the thread `{thread_name}` could not be started: {why}")))?;
-    Ok(ServiceThread { signal, ended, thread })
+    Ok(ServiceThread { name, signal, ended, thread })
 }
 
 struct StopOnDrop(Arc<Signal>);
@@ -85,6 +87,11 @@ impl Drop for StopOnDrop {
 }
 
 impl ServiceThread {
+    /// Its service's name.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Tells the loop to end after the present pass.
     pub(crate) fn stop(&self) {
         self.signal.stop();

@@ -41,18 +41,8 @@ impl ShutdownReport {
 /// The threads of a started node.
 pub(crate) struct Threads {
     pub(crate) pool: Arc<WorkerPool<FireTask>>,
-    pub(crate) acquirer: ServiceThread,
-    pub(crate) starter: ServiceThread,
-    pub(crate) completer: ServiceThread,
-    pub(crate) misfire: ServiceThread,
-    pub(crate) cluster: ServiceThread,
-    pub(crate) heartbeat: ServiceThread,
-    pub(crate) monitor: ServiceThread,
-    pub(crate) clean_up: ServiceThread,
-    /// Only where there is something to hear.
-    pub(crate) ear: Option<ServiceThread>,
-    /// Only while job files are watched.
-    pub(crate) job_files: Option<ServiceThread>,
+    /// One of each that this node has.
+    pub(crate) services: Vec<ServiceThread>,
 }
 
 /// Ends a node within `limit`. `threads` is none if it was never started.
@@ -68,8 +58,9 @@ pub(crate) fn shut_down(
     node.standby.store(true, Ordering::SeqCst);
     let mut report = ShutdownReport::default();
     if let Some(threads) = threads {
-        let mut steps = Steps { node, deadline, limit, report: &mut report };
-        steps.run(threads, wait_for_jobs);
+        let Threads { pool, services } = threads;
+        let mut steps = Steps { node, services, deadline, limit, report: &mut report };
+        steps.run(&pool, wait_for_jobs);
     }
     node.enter_stop_step(None);
     log::shut_down(&node.name, &node.instance, report.abandoned_jobs.len() + report.unrecorded);
@@ -79,36 +70,17 @@ pub(crate) fn shut_down(
 
 struct Steps<'a> {
     node: &'a Arc<Node>,
+    services: Vec<ServiceThread>,
     deadline: Duration,
     limit: Duration,
     report: &'a mut ShutdownReport,
 }
 
 impl Steps<'_> {
-    fn run(&mut self, threads: Threads, wait_for_jobs: bool) {
+    fn run(&mut self, pool: &WorkerPool<FireTask>, wait_for_jobs: bool) {
         let node = Arc::clone(self.node);
-        let Threads {
-            pool,
-            acquirer,
-            starter,
-            completer,
-            misfire,
-            cluster,
-            heartbeat,
-            monitor,
-            clean_up,
-            ear,
-            job_files,
-        } = threads;
         node.enter_stop_step(Some(StopStep::Acquisition));
-        if let Some(job_files) = job_files {
-            self.end("job-files", job_files);
-        }
-        self.end("acquirer", acquirer);
-        self.end("starter", starter);
-        if let Some(ear) = ear {
-            self.end("ear", ear);
-        }
+        ["job-files", "acquirer", "starter", "ear"].into_iter().for_each(|name| self.end(name));
 
         node.enter_stop_step(Some(StopStep::Jobs));
         let settings = &node.settings.scheduler;
@@ -134,14 +106,12 @@ impl Steps<'_> {
 
         node.enter_stop_step(Some(StopStep::Records));
         // It goes on as long as jobs may end, and holds a way to the completer.
-        self.end("heartbeat", heartbeat);
+        self.end("heartbeat");
         self.await_records();
-        self.end("completer", completer);
+        self.end("completer");
         node.enter_stop_step(Some(StopStep::Services));
-        self.end("clean-up", clean_up);
-        self.end("misfire", misfire);
-        self.end("cluster", cluster);
-        self.end("monitor", monitor);
+        ["clean-up", "misfire", "cluster", "monitor"].into_iter().for_each(|name| self.end(name));
+        debug_assert!(self.services.is_empty(), "there are services that nobody ends");
         self.report.unrecorded = node.unrecorded.count();
         let now = node.clock.ticks();
         self.report.abandoned_jobs = node.standing.fires().iter().map(|fire| fire.show(now)).collect();
@@ -152,7 +122,10 @@ impl Steps<'_> {
         }
     }
 
-    fn end(&mut self, name: &'static str, thread: ServiceThread) {
+    /// Ends the service of this name, if the node has it.
+    fn end(&mut self, name: &'static str) {
+        let Some(at) = self.services.iter().position(|thread| thread.name() == name) else { return };
+        let thread = self.services.swap_remove(at);
         thread.stop();
         if !thread.wait(&*self.node.clock, self.deadline) {
             log::step_overran(name);

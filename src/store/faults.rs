@@ -1,7 +1,8 @@
-//! Faults that tests plan: fail the n-th statement, lose a commit's answer.
+//! Faults that tests plan: fail the n-th statement, lose a commit's answer, let something happen between two statements.
 
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use parking_lot::Mutex;
+use std::fmt;
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,20 @@ pub enum Fault {
 #[derive(Debug, Default)]
 pub struct FaultPlan {
     plan: Mutex<Option<Planned>>,
+    meanwhile: Mutex<Option<Meanwhile>>,
+}
+
+/// What happens while a transaction is between two of its statements.
+struct Meanwhile {
+    purpose: &'static str,
+    countdown: u64,
+    happens: Box<dyn FnOnce() + Send>,
+}
+
+impl fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meanwhile").field("purpose", &self.purpose).field("countdown", &self.countdown).finish()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,13 +47,22 @@ impl FaultPlan {
         *self.plan.lock() = Some(Planned { countdown: n, fault });
     }
 
-    /// Takes the plan back; returns whether the fault had not happened yet.
+    /// Takes the plan back; returns whether there was anything that had not happened yet.
     pub fn cancel(&self) -> bool {
-        self.plan.lock().take().is_some()
+        let (plan, meanwhile) = (self.plan.lock().take(), self.meanwhile.lock().take());
+        plan.is_some() || meanwhile.is_some()
+    }
+
+    /// Lets something happen right before the n-th statement of this purpose from now, counted from 1.
+    pub fn meanwhile(&self, purpose: &'static str, n: u64, happens: impl FnOnce() + Send + 'static) {
+        *self.meanwhile.lock() = Some(Meanwhile { purpose, countdown: n, happens: Box::new(happens) });
     }
 
     /// Called before each statement.
     pub(crate) fn before_statement(&self, purpose: &str) -> Result<()> {
+        if let Some(meanwhile) = self.take_meanwhile(purpose) {
+            (meanwhile.happens)();
+        }
         match self.due(|fault| matches!(fault, Fault::Statement(_))) {
             Some(Fault::Statement(class)) => Err(planned(purpose, class)),
             _ => Ok(()),
@@ -50,6 +74,13 @@ impl FaultPlan {
         let fault = self.due(|fault| !matches!(fault, Fault::Statement(_)))?;
         let finished = finish(fault == Fault::CommitLostApplied);
         Some(finished.err().unwrap_or_else(|| planned(purpose, FailureClass::CommitUnknown)))
+    }
+
+    fn take_meanwhile(&self, purpose: &str) -> Option<Meanwhile> {
+        let mut slot = self.meanwhile.lock();
+        let planned = slot.as_mut().filter(|planned| planned.purpose == purpose)?;
+        planned.countdown = planned.countdown.saturating_sub(1);
+        if planned.countdown > 0 { None } else { slot.take() }
     }
 
     fn due(&self, kind: impl Fn(Fault) -> bool) -> Option<Fault> {

@@ -1,12 +1,13 @@
 //! `carnelian bench`: its figures in each mode, and that nothing is left of it, also if it is interrupted.
 
+use super::support::wait_until;
 use super::{Place, write_config};
 use diesel::sql_types::{BigInt, Text};
 use diesel::{Connection, QueryableByName, RunQueryDsl, SqliteConnection, sql_query};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[derive(QueryableByName)]
 struct Table {
@@ -113,11 +114,7 @@ fn an_interrupted_bench_cleans_up() {
     let mut command = place.command(&["bench", "--triggers", "50", "--repeat", "100000", "--stored", "50"]);
     let bench = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let has = |rows: &[(String, i64)]| rows.iter().any(|(table, n)| table.ends_with("_TRIGGERS") && *n >= 100);
-    let until = Instant::now() + Duration::from_secs(60);
-    while !has(&rows(&place)) {
-        assert!(Instant::now() < until, "the bench stores nothing");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the bench has stored its triggers", Duration::from_secs(60), || has(&rows(&place)));
     kill_process(Pid::from_child(&bench), Signal::TERM).unwrap();
     let output = bench.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();

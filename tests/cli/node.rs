@@ -1,5 +1,6 @@
 //! The stand-alone node with its `command` jobs, and the bench.
 
+use super::support::wait_until;
 use super::{Place, text, write_config};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -48,12 +49,8 @@ impl Drop for Node {
     }
 }
 
-pub fn until(what: &str, mut reached: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while !reached() {
-        assert!(Instant::now() < end, "waited too long until {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+pub fn until(what: &str, reached: impl FnMut() -> bool) {
+    wait_until(what, Duration::from_secs(30), reached);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `carnelian outages`, `recovery` and `drill`.
 
 use super::{Place, text};
+use crate::node::until;
 use carnelian::Scheduler;
 use carnelian::settings::Settings;
 use serde_json::json;
@@ -40,9 +41,7 @@ fn outages_are_listed() {
         carnelian::store::open(&settings, std::sync::Arc::new(carnelian::clock::SystemClock::default())).unwrap();
     let mut gone = carnelian::store::Membership::new("gone");
     store.check_in(&mut gone).unwrap();
-    while store.instances().unwrap().iter().any(|node| node.alive) {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until("it is silent", || store.instances().unwrap().iter().all(|node| !node.alive));
     let node = Scheduler::builder().settings(settings).instance_id("first").build().unwrap();
     node.start().unwrap();
     let list = place.json("outages");

@@ -106,7 +106,16 @@ fn the_work_of_a_killed_preferred_node_runs_elsewhere() {
              --prefer-grace 1h"
         ));
     };
-    std::thread::sleep(std::time::Duration::from_millis(700)); // two check-ins of a
+    let checkin = || {
+        let nodes = place.json("cluster");
+        let of_a = nodes.as_array().unwrap().iter().find(|node| text(node, "instance") == "a").unwrap();
+        of_a["last_checkin_ms"].as_i64()
+    };
+    // One may have been under way; with the next `a` knows all that was known before.
+    for _ in 0..2 {
+        let before = checkin();
+        until("a has checked in", || checkin() > before);
+    }
     for n in 0..5 {
         prefer(&format!("first{n}"));
     }

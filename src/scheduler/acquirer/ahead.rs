@@ -20,9 +20,6 @@ const LAST_GLANCES: usize = 100;
 /// How long it waits in between.
 const BETWEEN_GLANCES: Duration = Duration::from_millis(1);
 
-/// After fires were given back none are taken ahead for so long: some jobs here are long.
-const COOLING_TIME: Duration = Duration::from_secs(10);
-
 /// A fire that no worker has begun after so long is given back: those that run take longer than those before.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -77,9 +74,8 @@ impl Acquirer {
         // In recovery the order counts: what waits for a worker is overtaken by nothing that matters more. And nodes of Quartz,
         // which are slower, would be left next to nothing.
         let store = &self.node.store;
-        let is_barred =
-            store.is_in_recovery() || store.is_beside_quartz() || self.node.clock.ticks() < self.closed_until;
-        let is_wanted = !allowed.is_zero() && !is_barred;
+        let is_barred = store.is_in_recovery() || store.is_beside_quartz();
+        let is_wanted = !allowed.is_zero() && !is_barred && !self.window.is_cooling(self.node.clock.ticks());
         match (is_wanted, self.is_more && is_dense) {
             (false, _) => self.window.close(),
             (true, true) => self.window.adapt(self.longest(allowed), allowed, workers, self.batch_limit()),
@@ -108,8 +104,7 @@ impl Acquirer {
             let waiting = self.pool.withdraw(is_free);
             self.give_back(waiting, "no worker was free for it");
             self.handed = now;
-            self.window.close();
-            self.closed_until = now.saturating_add(COOLING_TIME);
+            self.window.cool_down(now);
         }
         if !self.node.is_firing() {
             let mut waiting = self.pool.withdraw(|_| true);

@@ -220,7 +220,7 @@ impl JobStore {
         let limit = among.map_or(request.max, <[_]>::len).max(1);
         let reader = self.reader();
         let mut seen = 0;
-        for _ in 0..among.map_or(MAX_PAGES, |_| 1) {
+        for page in 0..among.map_or(MAX_PAGES, |_| 1) {
             if batch.is_full() {
                 break;
             }
@@ -238,6 +238,14 @@ impl JobStore {
             })?;
             let found = candidates.len();
             seen += found;
+            if page > 0 {
+                // Read one after the other, while others fire triggers and move them on: one may be in two pages.
+                let earlier = taken.iter().map(|one: &Firable| &one.trigger.key);
+                let earlier = earlier.chain(passed.iter().map(|one: &Passed| &one.advance.key));
+                let earlier: BTreeSet<&TriggerKey> =
+                    earlier.chain(acquisition.unreadable.iter().map(|(key, _)| key)).collect();
+                candidates.retain(|candidate| !earlier.contains(&candidate.trigger.key));
+            }
             // Among equals a database has an order of its own.
             candidates.sort_by(|a, b| order(self.trigger_order(), now_ms, &a.trigger, &b.trigger));
             let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());

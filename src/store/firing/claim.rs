@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::key::{RERUN_GROUPS, TriggerKey};
 use crate::rules::strategy::is_tick;
 use crate::store::{Begin, JobStore, Owner, Session};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 /// One transaction in so many that could share the lock does not. A stream of those that share it could keep those waiting
@@ -112,9 +112,6 @@ impl JobStore {
             let other = |key, next_ms| Seen { key, next_ms, is_plain: false };
             seen.extend(passed.into_iter().map(|one| other(one.advance.key, one.advance.expected_next_ms)));
             seen.extend(found.unreadable.into_iter().map(|(key, _)| other(key, None)));
-            // Pages are read one after the other, while others take and move triggers on: one may be in two of them.
-            let mut known = BTreeSet::new();
-            seen.retain(|one| known.insert(one.key.clone()));
             Ok((now_ms, seen, found.unreserved_ms))
         })
     }

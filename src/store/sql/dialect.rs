@@ -138,8 +138,7 @@ pub(super) fn begin_lent(backend: Backend, begin: Begin) -> &'static str {
 pub(super) enum Hold {
     /// By one session alone.
     Alone,
-    /// By one session, beside those that share it, where the database knows such a hold: PostgreSQL does, and others hold it
-    /// alone.
+    /// By one session, beside those that share it.
     BesideClaims,
     /// Shared with others that share it.
     Shared,
@@ -152,7 +151,8 @@ pub(super) enum Hold {
 /// that nobody holds a fence and waits for the lock. Who shares the lock draws no fence.
 ///
 /// PostgreSQL has row locks of four strengths: a `KEY SHARE` is compatible with `NO KEY UPDATE`, which excludes itself and
-/// `UPDATE`, the lock of Quartz. So claims happen beside acquisitions and completions there, and beside nothing else.
+/// `UPDATE`, the lock of Quartz. So claims happen beside acquisitions and completions there, and beside nothing else. MySQL
+/// has two: there whoever goes on beside claims shares the lock with them, and excludes others like it by [`turn`].
 pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static str> {
     macro_rules! on_postgres {
         ($hold:literal) => {
@@ -171,7 +171,7 @@ pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static 
             Hold::BesideClaims => on_postgres!("FOR NO KEY UPDATE"),
             Hold::Shared => on_postgres!("FOR KEY SHARE"),
         },
-        (Backend::Mysql, _) if hold == Hold::Shared => Some(
+        (Backend::Mysql, _) if hold != Hold::Alone => Some(
             "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms, CAST(NULL AS SIGNED) AS fence \
              FROM {p}LOCKS WHERE sched_name = ? AND lock_name = ? LOCK IN SHARE MODE",
         ),
@@ -185,6 +185,15 @@ pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static 
              WHERE l.sched_name = ? AND l.lock_name = ? FOR UPDATE",
         ),
     }
+}
+
+/// What excludes those that go on beside claims from each other, where the lock does not: the row of the fences, after the
+/// lock as always. It comes with the last fence, and with the time.
+pub(super) fn turn(backend: Backend, hold: Hold) -> Option<&'static str> {
+    (backend == Backend::Mysql && hold == Hold::BesideClaims).then_some(
+        "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms, fence AS fence \
+         FROM {p}CN_FENCES WHERE sched_name = ? FOR UPDATE",
+    )
 }
 
 /// Keeps the rows of a `SELECT` from being changed until the transaction ends. On SQLite nobody else can write then.

@@ -1,6 +1,7 @@
 //! `SqlDatabase`: the rows of a scheduler in SQLite, PostgreSQL or MySQL.
 
 mod bulk;
+mod by_place;
 mod connection;
 mod dialect;
 #[cfg(feature = "postgres")]
@@ -252,7 +253,7 @@ impl Database for SqlDatabase {
     }
 
     fn records_beside(&self) -> bool {
-        self.backend == Backend::Postgres
+        self.backend != Backend::Sqlite
     }
 
     fn claims_rows(&self) -> Result<bool> {

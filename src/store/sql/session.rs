@@ -186,22 +186,25 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         debug_assert!(self.held < Some(lock), "{}: {lock:?} after {:?}", self.purpose, self.held);
         self.held = Some(lock);
         let Some(text) = dialect::lock(self.backend(), lock, hold) else { return Ok(()) };
-        let rows: Vec<Locked> = self.load(text, &[self.name(), lock.name().into()])?;
-        match rows.first() {
-            Some(row) if row.found > 0 => {
-                if self.now_ms.is_none() && !self.database.options.node_clock {
-                    self.now_ms = Some(row.now_ms);
-                }
-                self.fence = row.fence;
-                Ok(())
-            }
-            _ => Err(Error::Schema(format!(
-                "the row `{}` of scheduler `{}` is missing in {}LOCKS: run `carnelian migrate`",
-                lock.name(),
-                self.database.options.scheduler_name,
-                self.database.options.table_prefix
-            ))),
+        let mut held = self.hold_row(text, &[self.name(), lock.name().into()], lock.name(), "LOCKS")?;
+        if let Some(text) = dialect::turn(self.backend(), hold) {
+            held = self.hold_row(text, &[self.name()], "fence", "CN_FENCES")?;
         }
+        if self.now_ms.is_none() && !self.database.options.node_clock {
+            self.now_ms = Some(held.now_ms);
+        }
+        self.fence = held.fence;
+        Ok(())
+    }
+
+    fn hold_row(&mut self, text: &str, values: &[Value], row: &str, table: &str) -> Result<Locked> {
+        let held = self.load::<Locked>(text, values)?.pop().filter(|held| held.found > 0);
+        let SqlOptions { scheduler_name, table_prefix, .. } = &self.database.options;
+        held.ok_or_else(|| {
+            Error::Schema(format!(
+                "the row `{row}` of scheduler `{scheduler_name}` is missing in {table_prefix}{table}: run `carnelian migrate`"
+            ))
+        })
     }
 
     /// Law 1: triggers, jobs and fires change under `TRIGGER_ACCESS` only.

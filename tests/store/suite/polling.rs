@@ -247,7 +247,7 @@ fn beside_a_node_of_quartz_every_strategy_is_the_lock() {
     a.complete(&fired[0]);
 }
 
-/// A claim waits for nobody who holds the lock, on PostgreSQL; on MySQL for those who hold it alone.
+/// A claim waits for those only who hold the lock alone.
 #[test]
 fn what_is_held_by_another_is_passed_over() {
     let cluster = Cluster::new(open);

@@ -5,9 +5,9 @@ use super::{BARE_KEY, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::row::{OptionsRow, TriggerRow};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
 /// The columns of a row that may not be there; whether it has an effect is asked only where it is.
@@ -35,16 +35,13 @@ pub(super) const STRAY: &str = "{p}CN_TRIGGER_OPTIONS WHERE sched_name = ? AND N
      AND t.trigger_group = {p}CN_TRIGGER_OPTIONS.trigger_group \
      AND t.trigger_type = {p}CN_TRIGGER_OPTIONS.trigger_type AND t.start_time = {p}CN_TRIGGER_OPTIONS.start_time)";
 
-#[derive(QueryableByName)]
-pub(super) struct OptionColumns {
-    #[diesel(sql_type = Nullable<Text>)]
-    options: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    options_type: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    options_start: Option<i64>,
-    #[diesel(sql_type = BigInt)]
-    nodes_of_quartz: i64,
+by_place! {
+    pub(super) struct OptionColumns {
+        options: Option<String> as Nullable<Text>,
+        options_type: Option<String> as Nullable<Text>,
+        options_start: Option<i64> as Nullable<BigInt>,
+        nodes_of_quartz: i64 as BigInt,
+    }
 }
 
 impl OptionColumns {

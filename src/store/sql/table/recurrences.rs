@@ -7,8 +7,8 @@
 use super::{BARE_KEY, trigger_keys};
 use crate::error::Result;
 use crate::store::row::{Candidate, ScheduleRow, TriggerRow};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
-use diesel::QueryableByName;
 use diesel::sql_types::{Nullable, SmallInt, Text};
 
 /// The kind, and the value of `TRIGGER_TYPE` for those that do not ignore misfires.
@@ -33,26 +33,22 @@ pub(super) const STRAY: &str = "{p}CN_RECURRENCES WHERE sched_name = ? AND NOT E
      WHERE t.sched_name = {p}CN_RECURRENCES.sched_name AND t.trigger_name = {p}CN_RECURRENCES.trigger_name \
      AND t.trigger_group = {p}CN_RECURRENCES.trigger_group AND t.trigger_type IN ('RRULE', 'RRULE_IG'))";
 
-/// What the table has for a trigger; all null if it has no row.
-#[derive(QueryableByName)]
-pub(super) struct Recurrence {
-    #[diesel(sql_type = Nullable<Text>)]
-    recurrence_rule: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    recurrence_zone: Option<String>,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    recurrence_misfire: Option<i16>,
+by_place! {
+    /// What the table has for a trigger; all null if it has no row.
+    pub(super) struct Recurrence {
+        recurrence_rule: Option<String> as Nullable<Text>,
+        recurrence_zone: Option<String> as Nullable<Text>,
+        recurrence_misfire: Option<i16> as Nullable<SmallInt>,
+    }
 }
 
-/// A row by itself.
-#[derive(QueryableByName)]
-struct RecurrenceRow {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-    #[diesel(embed)]
-    recurrence: Recurrence,
+by_place! {
+    /// A row by itself.
+    struct RecurrenceRow {
+        trigger_name: String as Text,
+        trigger_group: String as Text,
+        recurrence: Recurrence,
+    }
 }
 
 impl Recurrence {

@@ -5,6 +5,7 @@ use super::recurrences::{Recurrence, kind_of};
 use super::time;
 use crate::key::{JobKey, RERUN_GROUPS, TriggerKey};
 use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::statement::{Flag, FlagType};
 use crate::trigger::TriggerState;
 use diesel::QueryableByName;
@@ -51,129 +52,83 @@ impl From<KeyRow> for TriggerKey {
     }
 }
 
-#[derive(QueryableByName)]
-pub(super) struct Row {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-    #[diesel(sql_type = Text)]
-    job_name: String,
-    #[diesel(sql_type = Text)]
-    job_group: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    description: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    next_fire_time: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    prev_fire_time: Option<i64>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    priority: Option<i32>,
-    #[diesel(sql_type = Text)]
-    trigger_state: String,
-    #[diesel(sql_type = Text)]
-    trigger_type: String,
-    #[diesel(sql_type = BigInt)]
-    start_time: i64,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    end_time: Option<i64>,
-    #[diesel(sql_type = Nullable<Text>)]
-    calendar_name: Option<String>,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    misfire_instr: Option<i16>,
-    #[diesel(sql_type = Nullable<Binary>)]
-    trigger_data: Option<Vec<u8>>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    repeat_count: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    repeat_interval: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    times_triggered: Option<i64>,
-    #[diesel(sql_type = Nullable<Text>)]
-    cron_expression: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    time_zone_id: Option<String>,
-    #[diesel(embed)]
-    options: OptionColumns,
+by_place! {
+    pub(super) struct Row {
+        trigger_name: String as Text,
+        trigger_group: String as Text,
+        job_name: String as Text,
+        job_group: String as Text,
+        description: Option<String> as Nullable<Text>,
+        next_fire_time: Option<i64> as Nullable<BigInt>,
+        prev_fire_time: Option<i64> as Nullable<BigInt>,
+        priority: Option<i32> as Nullable<Integer>,
+        trigger_state: String as Text,
+        trigger_type: String as Text,
+        start_time: i64 as BigInt,
+        end_time: Option<i64> as Nullable<BigInt>,
+        calendar_name: Option<String> as Nullable<Text>,
+        misfire_instr: Option<i16> as Nullable<SmallInt>,
+        trigger_data: Option<Vec<u8>> as Nullable<Binary>,
+        repeat_count: Option<i64> as Nullable<BigInt>,
+        repeat_interval: Option<i64> as Nullable<BigInt>,
+        times_triggered: Option<i64> as Nullable<BigInt>,
+        cron_expression: Option<String> as Nullable<Text>,
+        time_zone_id: Option<String> as Nullable<Text>,
+        options: OptionColumns,
+    }
 }
 
-/// What `SIMPROP_TRIGGERS` has for a trigger; all null if it has no row.
-#[derive(QueryableByName)]
-pub(super) struct Interval {
-    #[diesel(sql_type = Nullable<Text>)]
-    str_prop_1: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    str_prop_2: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    str_prop_3: Option<String>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    int_prop_1: Option<i32>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    int_prop_2: Option<i32>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    long_prop_1: Option<i64>,
-    #[diesel(sql_type = Nullable<FlagType>)]
-    bool_prop_1: Option<Flag>,
-    #[diesel(sql_type = Nullable<FlagType>)]
-    bool_prop_2: Option<Flag>,
+by_place! {
+    /// What `SIMPROP_TRIGGERS` has for a trigger; all null if it has no row.
+    pub(super) struct Interval {
+        str_prop_1: Option<String> as Nullable<Text>,
+        str_prop_2: Option<String> as Nullable<Text>,
+        str_prop_3: Option<String> as Nullable<Text>,
+        int_prop_1: Option<i32> as Nullable<Integer>,
+        int_prop_2: Option<i32> as Nullable<Integer>,
+        long_prop_1: Option<i64> as Nullable<BigInt>,
+        bool_prop_1: Option<Flag> as Nullable<FlagType>,
+        bool_prop_2: Option<Flag> as Nullable<FlagType>,
+    }
 }
 
-/// A row of `SIMPROP_TRIGGERS` by itself.
-#[derive(QueryableByName)]
-pub(super) struct IntervalRow {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-    #[diesel(embed)]
-    interval: Interval,
+by_place! {
+    /// A row of `SIMPROP_TRIGGERS` by itself.
+    pub(super) struct IntervalRow {
+        trigger_name: String as Text,
+        trigger_group: String as Text,
+        interval: Interval,
+    }
 }
 
-/// A trigger with whatever its kind has.
-#[derive(QueryableByName)]
-pub(super) struct WholeRow {
-    #[diesel(embed)]
-    trigger: Row,
-    #[diesel(embed)]
-    interval: Interval,
-    #[diesel(embed)]
-    recurrence: Recurrence,
+by_place! {
+    /// A trigger with whatever its kind has.
+    pub(super) struct WholeRow {
+        trigger: Row,
+        interval: Interval,
+        recurrence: Recurrence,
+    }
 }
 
-#[derive(QueryableByName)]
-pub(super) struct CandidateRow {
-    #[diesel(embed)]
-    trigger: Row,
-    #[diesel(sql_type = Nullable<Text>)]
-    job_description: Option<String>,
-    #[diesel(sql_type = Text)]
-    job_class_name: String,
-    #[diesel(sql_type = FlagType)]
-    is_durable: Flag,
-    #[diesel(sql_type = FlagType)]
-    is_nonconcurrent: Flag,
-    #[diesel(sql_type = FlagType)]
-    is_update_data: Flag,
-    #[diesel(sql_type = FlagType)]
-    requests_recovery: Flag,
-    #[diesel(sql_type = Nullable<Binary>)]
-    job_data: Option<Vec<u8>>,
-    #[diesel(sql_type = Nullable<Text>)]
-    policy: Option<String>,
-    #[diesel(sql_type = BigInt)]
-    executing: i64,
-    #[diesel(sql_type = BigInt)]
-    followers: i64,
-    #[diesel(sql_type = BigInt)]
-    trigger_executing: i64,
-    #[diesel(sql_type = Nullable<Text>)]
-    origin_fire_id: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    root_fire_id: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    original_sched_ms: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    attempt: Option<i64>,
+by_place! {
+    pub(super) struct CandidateRow {
+        trigger: Row,
+        job_description: Option<String> as Nullable<Text>,
+        job_class_name: String as Text,
+        is_durable: Flag as FlagType,
+        is_nonconcurrent: Flag as FlagType,
+        is_update_data: Flag as FlagType,
+        requests_recovery: Flag as FlagType,
+        job_data: Option<Vec<u8>> as Nullable<Binary>,
+        policy: Option<String> as Nullable<Text>,
+        executing: i64 as BigInt,
+        followers: i64 as BigInt,
+        trigger_executing: i64 as BigInt,
+        origin_fire_id: Option<String> as Nullable<Text>,
+        root_fire_id: Option<String> as Nullable<Text>,
+        original_sched_ms: Option<i64> as Nullable<BigInt>,
+        attempt: Option<i64> as Nullable<BigInt>,
+    }
 }
 
 impl Interval {

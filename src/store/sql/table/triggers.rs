@@ -98,14 +98,14 @@ impl SqlSession<'_, '_> {
             _ => JOB.to_owned(),
         };
         format!(
-            "SELECT {COLUMNS}, j.description AS job_description, j.job_class_name AS job_class_name, \
+            "SELECT {COLUMNS}, {OPTION_COLUMNS}, j.description AS job_description, j.job_class_name AS job_class_name, \
              j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS is_update_data, \
              j.requests_recovery AS requests_recovery, j.job_data AS job_data, y.policy AS policy, \
              CASE WHEN j.is_nonconcurrent = {} THEN (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f \
              WHERE f.sched_name = t.sched_name AND f.job_name = t.job_name AND f.job_group = t.job_group \
-             AND f.state = 'EXECUTING') ELSE 0 END AS executing, \
+             AND f.state = 'EXECUTING') ELSE 0 END AS executing, {FOLLOWED}, {EXECUTING}, \
              r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
-             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt, {FOLLOWED}, {EXECUTING}, {OPTION_COLUMNS} \
+             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt \
              FROM {triggers} t{job}{POLICY}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
              AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
             self.true_literal(),
@@ -420,7 +420,7 @@ impl TriggerRows for SqlSession<'_, '_> {
 /// Triggers with whatever their kinds have, up to the condition.
 fn whole_rows() -> String {
     format!(
-        "SELECT {COLUMNS}, {INTERVAL_COLUMNS}, {RECURRENCE_COLUMNS}, {OPTION_COLUMNS} \
+        "SELECT {COLUMNS}, {OPTION_COLUMNS}, {INTERVAL_COLUMNS}, {RECURRENCE_COLUMNS} \
          FROM {{p}}TRIGGERS t{KINDS}{INTERVALS}{RECURRENCES}{} WHERE",
         options("t")
     )
