@@ -8,7 +8,7 @@ use crate::store::{Begin, JobStore, Owner};
 
 impl JobStore {
     /// Whether a turn is worth anything for the ends of these fires: where claims are made side by side, what has ended is
-    /// recorded beside them, and on PostgreSQL so is what touches no trigger and no job.
+    /// recorded beside them, and on a server so is what touches no trigger and no job.
     pub fn takes_turns(&self, fired: &[FireBundle]) -> bool {
         let is_beside = || self.database.records_beside() && fired.iter().all(ends_plainly);
         self.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()
