@@ -12,6 +12,7 @@ use carnelian::store::{
     SqlOptions, StoreSettings, violations,
 };
 use carnelian::{FailureClass, JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
+use chrono::DateTime;
 use std::collections::BTreeSet;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
@@ -405,7 +406,8 @@ fn a_trigger_that_moves_on_during_the_look_is_taken_once(url: &str, strategy: Po
     let mut nth = 0;
     loop {
         nth += 1;
-        let due = |seconds_ago: i64| chrono::Utc::now() - chrono::TimeDelta::seconds(seconds_ago);
+        let now_ms = store.now_ms().unwrap();
+        let due = |seconds_ago: i64| DateTime::from_timestamp_millis(now_ms - 1000 * seconds_ago).unwrap();
         let trigger = |name: &str, job: &JobDetail, seconds_ago| {
             Trigger::builder(TriggerKey::named(format!("{name}-{nth}")), job.key().clone()).start_at(due(seconds_ago))
         };
@@ -512,4 +514,57 @@ fn plain_ends_are_recorded_beside_acquisitions_on_postgres() {
 #[test]
 fn plain_ends_are_recorded_beside_acquisitions_on_mysql() {
     plain_ends_are_recorded_beside_acquisitions(&support::mysql_url());
+}
+
+/// Ends that are recorded beside an acquisition wait for none of its rows, whatever it has written by then. MariaDB's planner
+/// went through all of the small table of fires to delete 128 of them, and waited for those that the acquisition had begun.
+fn ends_wait_for_no_row_of_an_acquisition(url: &str) {
+    let name = support::fresh_name("rows");
+    let (store, database) = store_and_database(url, &name, PollingStrategy::default());
+    let owner = join(&store, "node");
+    let job = JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap();
+    store.add_job(&job, false).unwrap();
+    let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
+    let request =
+        AcquireRequest { max: 150, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &quarantined };
+    // With how many statements it took; more if the server ended its session and it was tried again.
+    let take = || {
+        let before = database.counts().statements;
+        let fired = store.acquire(&owner, &request).unwrap().fired;
+        assert_eq!(fired.len(), 150);
+        let ends = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None));
+        (ends.collect::<Vec<_>>(), database.counts().statements - before)
+    };
+    for nth in 1.. {
+        let trigger =
+            |i| Trigger::builder(TriggerKey::named(format!("t{nth}-{i}")), job.key().clone()).build().unwrap();
+        store.schedule(vec![(job.clone(), (0..300).map(trigger).collect())], true).unwrap();
+        let (ended, undisturbed) = take();
+        // A store of its own, so that it is not its turn to queue for the lock.
+        let (other, other_database) = store_and_database(url, &name, PollingStrategy::default());
+        let (its, (done, is_done)) = (owner.clone(), channel());
+        database.faults().meanwhile("acquire triggers", nth + 2, move || {
+            let outcomes = other.complete(&its, &ended).unwrap();
+            done.send((outcomes.len(), other_database.counts().commits)).unwrap();
+        });
+        let (next, statements) = take();
+        if database.faults().cancel() {
+            assert!(nth > 2, "{nth}");
+            break;
+        }
+        let what = format!("before statement {} of the acquisition", nth + 2);
+        assert_eq!((is_done.recv().unwrap(), statements), ((150, 1), undisturbed), "{what}");
+        store.complete(&owner, &next).unwrap();
+    }
+    store.database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn ends_wait_for_no_row_of_an_acquisition_on_postgres() {
+    ends_wait_for_no_row_of_an_acquisition(&support::postgres_url());
+}
+
+#[test]
+fn ends_wait_for_no_row_of_an_acquisition_on_mysql() {
+    ends_wait_for_no_row_of_an_acquisition(&support::mysql_url());
 }

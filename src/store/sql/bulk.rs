@@ -16,6 +16,26 @@ const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 /// Sizes in which MySQL gets new rows: those of usual batches besides, since each piece is a round trip under the lock.
 const SIZES_OF_NEW: [usize; 16] = [128, 64, 50, 40, 32, 25, 20, 16, 12, 10, 8, 5, 4, 3, 2, 1];
 
+/// So many rows of so many values as a table for MySQL, whose columns are `c0`, `c1` …
+fn given_rows(width: usize, count: usize) -> String {
+    let names: Vec<_> = (0..width).map(|i| format!("? AS c{i}")).collect();
+    let further = format!(" UNION ALL SELECT {}", vec!["?"; width].join(", "));
+    format!("(SELECT {}{})", names.join(", "), further.repeat(count.saturating_sub(1)))
+}
+
+/// The tables of which sessions delete rows beside each other, by their primary keys. MySQL's planner would go through all of a
+/// small table instead, which locks each row on its way, and waits for those that others hold.
+const OF_FIRES: [&str; 8] = [
+    "FIRED_TRIGGERS",
+    "TRIGGERS",
+    "SIMPLE_TRIGGERS",
+    "CRON_TRIGGERS",
+    "SIMPROP_TRIGGERS",
+    "BLOB_TRIGGERS",
+    "CN_TRIGGER_OPTIONS",
+    "CN_RECURRENCES",
+];
+
 impl SqlSession<'_, '_> {
     /// Inserts rows; each begins with the scheduler's name, which is not among `columns`.
     pub(super) fn insert_rows(&mut self, table: &str, columns: &[&str], rows: &[Vec<Value>]) -> Result<()> {
@@ -134,13 +154,9 @@ impl SqlSession<'_, '_> {
             }
             Backend::Mysql => {
                 for chunk in chunks(rows, &SIZES) {
-                    let names: Vec<_> = (0..width).map(|i| format!("? AS c{i}")).collect();
-                    let first = format!("SELECT {}", names.join(", "));
-                    let further = format!(" UNION ALL SELECT {}", vec!["?"; width].join(", "));
                     // The few rows first, whatever the planner knows of the table.
-                    let mut text = format!("UPDATE ({first}");
-                    text.push_str(&further.repeat(chunk.len() - 1));
-                    let _ = write!(text, ") AS v STRAIGHT_JOIN {{p}}{table} AS t ON t.sched_name = ?");
+                    let mut text = format!("UPDATE {}", given_rows(width, chunk.len()));
+                    let _ = write!(text, " AS v STRAIGHT_JOIN {{p}}{table} AS t ON t.sched_name = ?");
                     for (i, test) in tests.iter().enumerate() {
                         let _ = write!(text, " AND t.{test} = v.c{i}");
                     }
@@ -188,6 +204,18 @@ impl SqlSession<'_, '_> {
             let mut values = transpose(rows, keys.len());
             values.push(self.name());
             return self.execute(&text, &values);
+        }
+        if self.backend() == Backend::Mysql && OF_FIRES.contains(&table) {
+            let tests: String = keys.iter().enumerate().map(|(i, key)| format!(" AND t.{key} = v.c{i}")).collect();
+            let mut deleted = 0;
+            for chunk in chunks(rows, &SIZES) {
+                let given = given_rows(keys.len(), chunk.len());
+                let joined = format!("{given} AS v STRAIGHT_JOIN {{p}}{table} AS t ON t.sched_name = ?{tests}");
+                let mut values: Vec<_> = chunk.iter().flatten().cloned().collect();
+                values.push(self.name());
+                deleted += self.execute(&format!("DELETE t FROM {joined}{guard}"), &values)?;
+            }
+            return Ok(deleted);
         }
         let head = format!("DELETE FROM {{p}}{table} WHERE sched_name = ? AND");
         self.execute_for_keys(&head, &[self.name()], keys, rows, guard)

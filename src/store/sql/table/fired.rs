@@ -182,15 +182,13 @@ impl FiredRows for SqlSession<'_, '_> {
             return Ok(deleted.into_iter().map(|row| row.entry_id).collect());
         }
         if let [_] = ids.as_slice() {
-            let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
-            let deleted = self.execute_for_keys(head, &[self.name()], &["entry_id"], &ids, "")?;
+            let deleted = self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "")?;
             return Ok(ids.into_iter().flatten().filter_map(|id| text_of(&id)).take(deleted).collect());
         }
         // Under the lock nobody else deletes: what is there now is what the DELETE takes.
         let head = "SELECT entry_id AS entry_id, state AS state FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
         let there: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &ids)?;
-        let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
-        self.execute_for_keys(head, &[self.name()], &["entry_id"], &ids, "")?;
+        self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "")?;
         Ok(there.into_iter().map(|row| row.entry_id).collect())
     }
 
