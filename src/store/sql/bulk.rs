@@ -208,10 +208,10 @@ impl SqlSession<'_, '_> {
         if self.backend() == Backend::Mysql && OF_FIRES.contains(&table) {
             let tests: String = keys.iter().enumerate().map(|(i, key)| format!(" AND t.{key} = v.c{i}")).collect();
             let mut deleted = 0;
-            for chunk in chunks(rows, &SIZES) {
+            for chunk in padded(rows) {
                 let given = given_rows(keys.len(), chunk.len());
                 let joined = format!("{given} AS v STRAIGHT_JOIN {{p}}{table} AS t ON t.sched_name = ?{tests}");
-                let mut values: Vec<_> = chunk.iter().flatten().cloned().collect();
+                let mut values = chunk.concat();
                 values.push(self.name());
                 deleted += self.execute(&format!("DELETE t FROM {joined}{guard}"), &values)?;
             }
