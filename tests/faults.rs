@@ -453,12 +453,16 @@ fn prepared<'a>(place: &'a Place, operation: &Operation) -> (Cluster<'a>, World)
     let c = place.cluster();
     let (plain, dear, lone) = (job("plain"), precious("dear"), lone_saving());
     let group = JobDetail::builder(JobKey::new("G", "g"), TYPE).durable(true).build().unwrap();
-    let work = vec![
+    let mut work = vec![
         (plain.clone(), vec![once("p1", &plain, 0), once("p2", &plain, 10 * SECOND), minutely("p3", &plain, 0)]),
         (dear.clone(), vec![once("d1", &dear, 0), once("d2", &dear, 10 * SECOND)]),
         (lone.clone(), vec![minutely("l1", &lone, 0), minutely("l2", &lone, SECOND)]),
         (group, vec![grouped("t", 20 * SECOND)]),
     ];
+    // Which of those that are due come first is the same each time: among equals a database has an order of its own.
+    for (priority, trigger) in (1..).zip(work.iter_mut().flat_map(|(_, triggers)| triggers)) {
+        *trigger = trigger.to_builder().priority(priority).build().unwrap();
+    }
     c.schedule(work, false).unwrap();
     let mut w = World { a: c.node("A"), b: c.node("B"), running: Vec::new(), reserved: Vec::new(), logged: Vec::new() };
     if operation.holding {
