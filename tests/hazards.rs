@@ -98,14 +98,14 @@ fn nobody_fires_twice_on_mysql() {
 
 /// H18: a session that held the lock and stopped kept the whole cluster of a peer waiting, silently. Here the server
 /// cuts it off, and the others go on while it still sleeps.
-fn a_stopped_holder_of_the_lock_is_cut_off(url: &str) {
+fn a_stopped_holder_of_the_lock_is_cut_off(url: &str, begin: Begin) {
     let name = support::fresh_name("h18");
     let store = store(url, &name);
     let holder = store.clone();
     let (locked, is_locked) = channel();
     let (done, is_done) = channel();
     let stopped = spawn(move || {
-        holder.database().transact("hold the lock", Begin::Locking(Lock::TriggerAccess), &mut |_| {
+        holder.database().transact("hold the lock", begin, &mut |_| {
             locked.send(()).unwrap();
             let others_went_on = is_done.recv_timeout(Duration::from_secs(60)).is_ok();
             assert!(others_went_on, "the lock was not taken from a session that stopped");
@@ -123,12 +123,32 @@ fn a_stopped_holder_of_the_lock_is_cut_off(url: &str) {
 
 #[test]
 fn a_stopped_holder_of_the_lock_is_cut_off_on_postgres() {
-    a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url());
+    a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url(), Begin::Locking(Lock::TriggerAccess));
+}
+
+#[test]
+fn a_stopped_acquisition_is_cut_off_on_postgres() {
+    a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url(), Begin::BesideClaims);
+}
+
+#[test]
+fn a_stopped_sharer_of_the_lock_is_cut_off_on_postgres() {
+    a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url(), Begin::Claiming);
 }
 
 #[test]
 fn a_stopped_holder_of_the_lock_is_cut_off_on_mysql() {
-    a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url());
+    a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url(), Begin::Locking(Lock::TriggerAccess));
+}
+
+#[test]
+fn a_stopped_acquisition_is_cut_off_on_mysql() {
+    a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url(), Begin::BesideClaims);
+}
+
+#[test]
+fn a_stopped_sharer_of_the_lock_is_cut_off_on_mysql() {
+    a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url(), Begin::Claiming);
 }
 
 /// Quartz inserts a lock row that is missing, and two of its nodes can both do so. Here `migrate` makes it, and nothing
