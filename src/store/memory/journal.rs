@@ -1,7 +1,8 @@
 //! `Journaled`: a map that remembers what a transaction changed, so that it can be undone, and keeps its index in step.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 
 /// What is kept beside the rows of a map so that they are found by something else than their key.
@@ -20,36 +21,94 @@ impl<K, V> Index<K, V> for () {
     fn leave(&mut self, _: &K, _: &V) {}
 }
 
+/// Where the rows of a map are: in the order of their keys, or, where every fire comes and goes, in none.
+pub(super) trait Rows<K, V>: Default {
+    fn get<Q: Ord + Hash + ?Sized>(&self, key: &Q) -> Option<(&K, &Arc<V>)>
+    where
+        K: Borrow<Q>;
+    fn insert(&mut self, key: K, row: Arc<V>) -> Option<Arc<V>>;
+    fn remove<Q: Ord + Hash + ?Sized>(&mut self, key: &Q) -> Option<(K, Arc<V>)>
+    where
+        K: Borrow<Q>;
+    fn iter<'a>(&'a self) -> impl Iterator<Item = (&'a K, &'a Arc<V>)>
+    where
+        K: 'a,
+        V: 'a;
+}
+
+macro_rules! rows {
+    ($map:ident) => {
+        impl<K: Ord + Hash, V> Rows<K, V> for $map<K, Arc<V>> {
+            fn get<Q: Ord + Hash + ?Sized>(&self, key: &Q) -> Option<(&K, &Arc<V>)>
+            where
+                K: Borrow<Q>,
+            {
+                self.get_key_value(key)
+            }
+
+            fn insert(&mut self, key: K, row: Arc<V>) -> Option<Arc<V>> {
+                $map::insert(self, key, row)
+            }
+
+            fn remove<Q: Ord + Hash + ?Sized>(&mut self, key: &Q) -> Option<(K, Arc<V>)>
+            where
+                K: Borrow<Q>,
+            {
+                self.remove_entry(key)
+            }
+
+            fn iter<'a>(&'a self) -> impl Iterator<Item = (&'a K, &'a Arc<V>)>
+            where
+                K: 'a,
+                V: 'a,
+            {
+                $map::iter(self)
+            }
+        }
+    };
+}
+rows!(BTreeMap);
+rows!(HashMap);
+
 /// A map whose changes since the last commit can be taken back.
 ///
 /// Rows are shared and never changed in place: the journal keeps the row that was there, and copies none.
 #[derive(Debug)]
-pub(super) struct Journaled<K, V, I = ()> {
-    rows: BTreeMap<K, Arc<V>>,
+pub(super) struct Journaled<K, V, I = (), R = BTreeMap<K, Arc<V>>> {
+    rows: R,
     journal: Vec<(K, Option<Arc<V>>)>,
     index: I,
 }
 
-impl<K, V, I: Default> Default for Journaled<K, V, I> {
+/// One whose rows are in no order.
+pub(super) type Unordered<K, V, I = ()> = Journaled<K, V, I, HashMap<K, Arc<V>>>;
+
+impl<K, V, I: Default, R: Default> Default for Journaled<K, V, I, R> {
     fn default() -> Self {
-        Self { rows: BTreeMap::new(), journal: Vec::new(), index: I::default() }
+        Self { rows: R::default(), journal: Vec::new(), index: I::default() }
     }
 }
 
-impl<K: Ord + Clone, V: Clone, I: Index<K, V>> Journaled<K, V, I> {
-    pub(super) fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+impl<K: Ord + Hash + Clone, V: Clone, I: Index<K, V>, R: Rows<K, V>> Journaled<K, V, I, R> {
+    pub(super) fn get<Q: Ord + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
-        self.rows.get(key).map(|row| &**row)
+        self.rows.get(key).map(|(_, row)| &**row)
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
-        self.rows.values().map(|row| &**row)
+    pub(super) fn values<'a>(&'a self) -> impl Iterator<Item = &'a V>
+    where
+        K: 'a,
+    {
+        self.rows.iter().map(|(_, row)| &**row)
     }
 
-    pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
-        self.rows.keys()
+    pub(super) fn keys<'a>(&'a self) -> impl Iterator<Item = &'a K>
+    where
+        V: 'a,
+    {
+        self.rows.iter().map(|(key, _)| key)
     }
 
     /// What finds rows by something else than their key.
@@ -72,11 +131,11 @@ impl<K: Ord + Clone, V: Clone, I: Index<K, V>> Journaled<K, V, I> {
         old
     }
 
-    pub(super) fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<Arc<V>>
+    pub(super) fn remove<Q: Ord + Hash + ?Sized>(&mut self, key: &Q) -> Option<Arc<V>>
     where
         K: Borrow<Q>,
     {
-        let (key, old) = self.rows.remove_entry(key)?;
+        let (key, old) = self.rows.remove(key)?;
         self.index.leave(&key, &old);
         self.journal.push((key, Some(Arc::clone(&old))));
         Some(old)
@@ -89,11 +148,11 @@ impl<K: Ord + Clone, V: Clone, I: Index<K, V>> Journaled<K, V, I> {
     }
 
     /// Changes a row, if it is there.
-    pub(super) fn change<Q: Ord + ?Sized>(&mut self, key: &Q, change: impl FnOnce(&mut V)) -> bool
+    pub(super) fn change<Q: Ord + Hash + ?Sized>(&mut self, key: &Q, change: impl FnOnce(&mut V)) -> bool
     where
         K: Borrow<Q>,
     {
-        let Some((key, row)) = self.rows.get_key_value(key) else { return false };
+        let Some((key, row)) = self.rows.get(key) else { return false };
         let (key, mut value) = (key.clone(), V::clone(row));
         change(&mut value);
         self.put(key, value);
@@ -108,7 +167,7 @@ impl<K: Ord + Clone, V: Clone, I: Index<K, V>> Journaled<K, V, I> {
         while let Some((key, old)) = self.journal.pop() {
             if let Some(value) = old {
                 self.set(key, value);
-            } else if let Some(undone) = self.rows.remove(&key) {
+            } else if let Some((_, undone)) = self.rows.remove(&key) {
                 self.index.leave(&key, &undone);
             }
         }

@@ -30,7 +30,7 @@ use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::key::{JobKey, TriggerKey};
 use indexes::{FiredIndex, RecoveryIndex, TriggerIndex};
-use journal::Journaled;
+use journal::{Journaled, Unordered};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,8 +51,8 @@ pub struct MemoryDatabase {
 #[derive(Default)]
 struct Tables {
     jobs: Journaled<JobKey, JobRow>,
-    triggers: Journaled<TriggerKey, TriggerRow, TriggerIndex>,
-    fired: Journaled<String, FiredRow, FiredIndex>,
+    triggers: Unordered<TriggerKey, TriggerRow, TriggerIndex>,
+    fired: Unordered<String, FiredRow, FiredIndex>,
     recoveries: Journaled<String, RecoveryRow, RecoveryIndex>,
     instances: Journaled<String, InstanceRow>,
     nodes: Journaled<String, NodeRow>,
@@ -60,8 +60,8 @@ struct Tables {
     calendars: Journaled<String, CalendarRow>,
     checkpoints: Journaled<String, CheckpointRow>,
     requests: Journaled<String, (RequestRow, i64)>,
-    history: Journaled<String, HistoryRow>,
-    history_log: Journaled<String, LogRow>,
+    history: Unordered<String, HistoryRow>,
+    history_log: Unordered<String, LogRow>,
     beats: Journaled<String, BeatRow>,
     cancels: Journaled<String, CancelRow>,
     continuations: Journaled<(JobKey, JobKey), ContinuationRow>,
@@ -274,10 +274,12 @@ impl Session for MemorySession<'_> {
 
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.reads()?;
+        let mut fired: Vec<FiredRow> = self.tables.fired.values().cloned().collect();
+        fired.sort_by(|a, b| a.fire_id.cmp(&b.fire_id));
         Ok(Snapshot {
             jobs: self.tables.jobs.values().cloned().collect(),
             triggers: self.select(|_| true),
-            fired: self.tables.fired.values().cloned().collect(),
+            fired,
             instances: self.tables.instances.values().cloned().collect(),
             paused_groups: self.tables.paused_groups.keys().cloned().collect(),
             calendars: self.tables.calendars.values().cloned().collect(),
@@ -295,9 +297,9 @@ impl Session for MemorySession<'_> {
         Ok(())
     }
 
-    fn is_committed(&mut self, token: &str) -> Result<bool> {
+    fn committed_ms(&mut self, token: &str) -> Result<Option<i64>> {
         self.reads()?;
-        Ok(self.tables.commits.get(token).is_some())
+        Ok(self.tables.commits.get(token).copied())
     }
 
     fn forget_commits(&mut self, before_ms: i64) -> Result<()> {

@@ -86,6 +86,7 @@ impl PlacementRows for MemorySession<'_> {
                 }
             }
         }
+        runs.sort_by(|a, b| (&a.group, &a.instance).cmp(&(&b.group, &b.instance)));
         Ok(runs)
     }
 }
