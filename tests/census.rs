@@ -110,6 +110,44 @@ struct Most {
     repeating: u64,
     /// More of fifty runs in a batch if they are followed.
     followed: u64,
+    /// To store a trigger of a stored job.
+    new_trigger: u64,
+    /// To store a job with its trigger.
+    new_job: u64,
+    /// To store a trigger that asks for something special, here a calendar interval.
+    special: u64,
+}
+
+/// What calls that schedule cost. IS-6: on PostgreSQL new work that asks for nothing special is one statement, and no
+/// transaction beside it.
+fn scheduling(database: &str, node: &Node, most: &Most) {
+    node.schedule(0, SimpleSchedule::once(), false);
+    let trigger =
+        |name: &str, job: &str| Trigger::builder(TriggerKey::named(name), JobKey::named(job)).build().unwrap();
+    let new_job = JobDetail::builder(JobKey::named("new"), "t").build().unwrap();
+    let special = Trigger::builder(TriggerKey::named("special"), JobKey::named("counted"))
+        .schedule(CalendarIntervalSchedule::every(1, IntervalUnit::Month))
+        .build()
+        .unwrap();
+    type Call<'a> = Box<dyn Fn(&JobStore) + 'a>;
+    let calls: [(&str, u64, Call<'_>); 3] = [
+        ("new trigger", most.new_trigger, Box::new(|s| drop(s.add_trigger(trigger("one", "counted"), false).unwrap()))),
+        (
+            "new job",
+            most.new_job,
+            Box::new(|s| drop(s.schedule(vec![(new_job.clone(), vec![trigger("two", "new")])], false).unwrap())),
+        ),
+        ("special trigger", most.special, Box::new(|s| drop(s.add_trigger(special.clone(), false).unwrap()))),
+    ];
+    for (what, most, call) in calls {
+        let before = node.store.database().counts();
+        call(&node.store);
+        let after = node.store.database().counts();
+        let (statements, commits) = (after.statements - before.statements, after.commits - before.commits);
+        println!("census database={database} scheduling {what}: statements={statements} commits={commits}");
+        assert!(statements <= most && commits == 1, "{what}: {statements} statements, {commits} commits");
+    }
+    node.store.clear().unwrap();
 }
 
 /// What it costs that fifty runs, ended in one transaction, are followed by another job: the look for the children, the
@@ -190,12 +228,23 @@ fn census(database: &str, url: &str, most: &Most) {
     assert!(cost.statements <= most.repeating, "{cost:?}");
     node.store.clear().unwrap();
     followed(&node, most.followed);
+    scheduling(database, &node, most);
 }
 
 #[test]
 fn postgres_takes_a_sixth_of_a_statement_per_fire() {
-    let most =
-        Most { one_shots: 0.163, turns: 0.163, intervals: 0.203, lone: 8, recoverable: 10, repeating: 11, followed: 5 };
+    let most = Most {
+        one_shots: 0.163,
+        turns: 0.163,
+        intervals: 0.203,
+        lone: 8,
+        recoverable: 10,
+        repeating: 11,
+        followed: 5,
+        new_trigger: 1,
+        new_job: 1,
+        special: 11,
+    };
     census("postgres", &support::postgres_url(), &most);
 }
 
@@ -209,6 +258,9 @@ fn mysql_takes_a_fifth_of_a_statement_per_fire() {
         recoverable: 14,
         repeating: 15,
         followed: 6,
+        new_trigger: 10,
+        new_job: 11,
+        special: 11,
     };
     census("mysql", &support::mysql_url(), &most);
 }
@@ -217,7 +269,17 @@ fn mysql_takes_a_fifth_of_a_statement_per_fire() {
 #[test]
 fn sqlite_takes_few_commits() {
     let folder = tempfile::tempdir().unwrap();
-    let most =
-        Most { one_shots: 2.182, turns: 2.182, intervals: 4.182, lone: 6, recoverable: 8, repeating: 9, followed: 9 };
+    let most = Most {
+        one_shots: 2.182,
+        turns: 2.182,
+        intervals: 4.182,
+        lone: 6,
+        recoverable: 8,
+        repeating: 9,
+        followed: 9,
+        new_trigger: 9,
+        new_job: 10,
+        special: 10,
+    };
     census("sqlite", &format!("sqlite:{}", folder.path().join("census.db").display()), &most);
 }

@@ -7,12 +7,15 @@ mod support;
 use carnelian::clock::SystemClock;
 use carnelian::settings::{DataSourceUrl, PollingStrategy};
 use carnelian::store::faults::Fault;
+use carnelian::store::row::PlainWork;
 use carnelian::store::{
     AcquireRequest, Begin, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase,
     SqlOptions, StoreSettings, violations,
 };
 use carnelian::{FailureClass, JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
+use diesel::sql_types::Text;
+use diesel::{Connection, PgConnection, QueryableByName, RunQueryDsl, sql_query};
 use std::collections::BTreeSet;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
@@ -94,6 +97,46 @@ fn nobody_fires_twice_on_postgres() {
 #[test]
 fn nobody_fires_twice_on_mysql() {
     nobody_fires_twice(&support::mysql_url());
+}
+
+/// A call that is a transaction of its own may be on its way when its connection is given up, and arrive when its work was
+/// stored in another way, and has run. It must not store it again: what has run would run twice.
+#[test]
+fn a_call_that_comes_late_stores_nothing() {
+    let name = support::fresh_name("late");
+    let (store, database) = store_and_database(&support::postgres_url(), &name, PollingStrategy::default());
+    let owner = join(&store, "node");
+    let job = JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap();
+    store.add_job(&job, false).unwrap();
+    let tokens = || -> BTreeSet<String> {
+        let text = "SELECT token FROM QRTZ_CN_COMMITS WHERE sched_name = $1";
+        let mut connection = PgConnection::establish(&support::postgres_url()).unwrap();
+        let rows: Vec<Token> = sql_query(text).bind::<Text, _>(&name).load(&mut connection).unwrap();
+        rows.into_iter().map(|row| row.token).collect()
+    };
+    let before = tokens();
+
+    // Lost on its way: its caller, who cannot know, stores the trigger by a transaction.
+    database.faults().plan(1, Fault::CommitLostNotApplied);
+    store.add_trigger(Trigger::builder(TriggerKey::named("t"), job.key().clone()).build().unwrap(), false).unwrap();
+    assert!(!database.faults().cancel(), "the fault has happened");
+    let trigger = store.snapshot().unwrap().triggers.remove(0);
+    let token = tokens().difference(&before).next().cloned().expect("the caller notes the token");
+    assert_eq!(fire_and_end(&store, &owner, 1).len(), 1);
+
+    let work = PlainWork { triggers: vec![trigger], ..PlainWork::default() };
+    let late = database.transact("store it", Begin::AtOnce, &mut |s| s.store_plain(&work, &token).map(drop));
+    assert_eq!(late.unwrap_err().failure_class(), Some(FailureClass::UniqueViolation));
+    assert_eq!(store.snapshot().unwrap().triggers, []);
+    database.transact("store it", Begin::AtOnce, &mut |s| s.store_plain(&work, "another token").map(drop)).unwrap();
+    assert_eq!(store.snapshot().unwrap().triggers.len(), 1, "it was the token that stood in its way");
+    store.database().forget_scheduler().unwrap();
+}
+
+#[derive(QueryableByName)]
+struct Token {
+    #[diesel(sql_type = Text)]
+    token: String,
 }
 
 /// H18: a session that held the lock and stopped kept the whole cluster of a peer waiting, silently. Here the server

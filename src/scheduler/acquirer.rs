@@ -231,10 +231,11 @@ impl Acquirer {
         }
     }
 
-    /// Peeks without the lock, and takes it only if there is something for us.
+    /// Peeks without the lock, unless something is known to be there, and takes it only if there is something for us.
     fn acquire(&mut self, owner: &Owner, job_types: &[String], room: usize) -> Result<Found> {
         let node = Arc::clone(&self.node);
-        if !self.is_more || self.is_time_to_look() {
+        let has_due = node.has_due.swap(false, Ordering::Relaxed);
+        if !(self.is_more || has_due) || self.is_time_to_look() {
             let Look { now_ms, earliest_ms: earliest, .. } = self.look(job_types)?;
             self.is_more = false;
             let poll = self.poll_interval();

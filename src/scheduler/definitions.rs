@@ -26,8 +26,9 @@ impl Scheduler {
     /// [`Error::NotFound`] for the job, [`Error::AlreadyExists`] for the trigger, [`Error::NeverFires`], and what can
     /// go wrong with the store.
     pub fn schedule_trigger(&self, trigger: Trigger) -> Result<DateTime<Utc>> {
+        let fires_at_once = trigger.fires_when_stored();
         let stored = self.open_store()?.add_trigger(trigger, false)?;
-        self.signal_change();
+        self.signal_stored(fires_at_once);
         self.tell("job_scheduled", |listener| listener.job_scheduled(&stored));
         first_fire_time(Some(&stored))
     }
@@ -39,8 +40,10 @@ impl Scheduler {
     pub fn schedule_jobs(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
         let store = self.open_store()?;
         let jobs: Vec<JobDetail> = work.iter().map(|(job, _)| job.clone()).collect();
+        let here = work.iter().filter(|(job, _)| self.is_of_this_node(job));
+        let fires_at_once = here.flat_map(|(_, triggers)| triggers).any(Trigger::fires_when_stored);
         let stored = store.schedule(work, replace)?;
-        self.signal_change();
+        self.signal_stored(fires_at_once);
         for job in &jobs {
             self.tell("job_added", |listener| listener.job_added(job));
         }
@@ -221,7 +224,7 @@ impl Scheduler {
     /// [`Error::NotFound`] for the job, and what can go wrong with the store.
     pub fn trigger_job(&self, job: &JobKey, data: JobDataMap) -> Result<TriggerKey> {
         let key = self.open_store()?.trigger_job(job, data)?;
-        self.signal_change();
+        self.signal_stored(true);
         Ok(key)
     }
 

@@ -162,6 +162,19 @@ impl Scheduler {
         self.inner.node.acquirer.signal.raise();
     }
 
+    /// The same after work was stored here; if some of it fires at once, nobody need look whether there is any.
+    fn signal_stored(&self, fires_at_once: bool) {
+        if fires_at_once {
+            self.inner.node.has_due.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+        self.signal_change();
+    }
+
+    /// Whether this node has the type of the job.
+    fn is_of_this_node(&self, job: &crate::JobDetail) -> bool {
+        self.inner.node.registry.job(&job.job_type).is_some()
+    }
+
     /// Tells the scheduler listeners.
     fn tell(&self, event: &'static str, tell: impl Fn(&dyn crate::listener::SchedulerListener)) {
         self.inner.node.listeners.scheduler(event, tell);

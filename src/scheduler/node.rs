@@ -86,6 +86,8 @@ pub(crate) struct Node {
     pub(crate) unrecorded: Unrecorded,
     /// The acquirer takes along what has ended.
     pub(crate) takes_turns: AtomicBool,
+    /// A trigger that was stored here is due: the acquirer need not look whether there is one.
+    pub(crate) has_due: AtomicBool,
     /// How long the slowest fire took that has ended since the acquirer last asked, from its hand-over, in microseconds and
     /// one more; nothing if none has ended.
     longest_turnaround: AtomicU64,
@@ -206,6 +208,7 @@ impl Node {
             reserved: AtomicUsize::new(0),
             unrecorded: Unrecorded::default(),
             takes_turns: AtomicBool::new(false),
+            has_due: AtomicBool::new(false),
             longest_turnaround: AtomicU64::new(0),
             awaited_ends: AtomicUsize::new(1),
             uncertain: AtomicBool::new(false),

@@ -132,7 +132,9 @@ impl Scheduler {
     pub fn submit_all(&self, submissions: impl IntoIterator<Item = Submission>) -> Result<Vec<Taken>> {
         let requests = submissions.into_iter().map(Submission::into_request).collect::<Result<Vec<_>>>()?;
         let taken = self.open_store()?.take_requests(&requests)?;
-        self.signal_change();
+        let new = requests.iter().zip(&taken).filter(|(_, taken)| taken.is_new).map(|(request, _)| request);
+        let runs_here = |request: &&Request| self.is_of_this_node(&request.job);
+        self.signal_stored(new.filter(runs_here).any(|request| request.trigger.fires_when_stored()));
         for (request, _) in requests.iter().zip(&taken).filter(|(_, taken)| taken.is_new) {
             self.tell("job_added", |listener| listener.job_added(&request.job));
             self.tell("job_scheduled", |listener| listener.job_scheduled(&request.trigger));

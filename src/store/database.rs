@@ -69,6 +69,9 @@ pub enum Begin {
     /// Takes [`Lock::TriggerAccess`] for changes that claims ([`Begin::Claiming`]) may happen beside: those that touch
     /// fires of their own, and triggers only by guarded writes. Where a database cannot tell them apart, it is the lock.
     BesideClaims,
+    /// One statement that is a transaction by itself, and takes the lock that it needs. If its answer is lost it may not even
+    /// have begun, and still happen at any later time.
+    AtOnce,
     /// Shares [`Lock::TriggerAccess`] with others that claim due triggers by locking their rows. Whoever takes the lock
     /// itself waits until they have ended, and they wait for it.
     Claiming,
@@ -83,7 +86,7 @@ impl Begin {
     /// The lock that a transaction which begins so holds, or has its share of.
     pub(in crate::store) fn lock(self) -> Option<Lock> {
         match self {
-            Begin::Reading | Begin::Glancing | Begin::Writing => None,
+            Begin::Reading | Begin::Glancing | Begin::Writing | Begin::AtOnce => None,
             Begin::Locking(lock) => Some(lock),
             Begin::BesideClaims | Begin::Claiming => Some(Lock::TriggerAccess),
         }
@@ -181,6 +184,11 @@ pub trait Database: Send + Sync {
         false
     }
 
+    /// Whether there are statements that are transactions by themselves: [`Begin::AtOnce`].
+    fn stores_at_once(&self) -> bool {
+        false
+    }
+
     /// Statements and commits so far.
     fn counts(&self) -> StatementCounts;
 
@@ -235,8 +243,8 @@ pub trait Session:
     /// Notes that the transaction of this token was committed, so that an unknown outcome can be looked up.
     fn mark_commit(&mut self, token: &str) -> Result<()>;
 
-    /// Whether the transaction of this token was committed.
-    fn is_committed(&mut self, token: &str) -> Result<bool>;
+    /// When the transaction of this token was committed, if it was.
+    fn committed_ms(&mut self, token: &str) -> Result<Option<i64>>;
 
     /// Forgets tokens noted before `before_ms`.
     fn forget_commits(&mut self, before_ms: i64) -> Result<()>;

@@ -28,25 +28,54 @@ impl JobStore {
         self.retrying(purpose, Begin::Glancing, work, &mut |_, _| Ok(false))
     }
 
-    /// Changes definitions under `TRIGGER_ACCESS`, and announces it to the other nodes. If the commit's answer is lost, a token written with the change
-    /// tells whether it happened.
+    /// Changes definitions under `TRIGGER_ACCESS`, and announces it to the other nodes. If the commit's answer is lost, a token
+    /// written with the change tells whether it happened.
     pub(super) fn write<T>(
         &self,
         purpose: &'static str,
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
         let token = random_hex()?;
-        self.retrying(
+        self.retrying(purpose, Begin::Locking(Lock::TriggerAccess), |s| noted(s, &token, &mut work), &mut |s, _| {
+            Ok(s.committed_ms(&token)?.is_some())
+        })
+    }
+
+    /// Writes, unless a statement that was sent under this token has done so, or does so before this is its turn; `done` is the
+    /// answer of work that was done at that time. The statement does nothing any longer once this has returned.
+    pub(super) fn write_unless_done<T>(
+        &self,
+        purpose: &'static str,
+        token: &str,
+        done: impl Fn(i64) -> Result<T>,
+        mut work: impl FnMut(&mut dyn Session) -> Result<T>,
+    ) -> Result<T> {
+        let begin = Begin::Locking(Lock::TriggerAccess);
+        let answer = self.retrying(
             purpose,
-            Begin::Locking(Lock::TriggerAccess),
-            |s| {
-                let answer = work(s)?;
-                s.announce(News::Change)?;
-                s.mark_commit(&token)?;
-                Ok(answer)
+            begin,
+            |s| match s.committed_ms(token)? {
+                Some(now_ms) => done(now_ms),
+                None => noted(s, token, &mut work),
             },
-            &mut |s, _| s.is_committed(&token),
-        )
+            &mut |s, _| Ok(s.committed_ms(token)?.is_some()),
+        );
+        match &answer {
+            Ok(_) => return answer,
+            Err(error) if error.failure_class().is_some() => return Err(unknown(purpose, error)),
+            Err(_) => {}
+        }
+        // Refused, and nothing is noted: the statement may still come.
+        let done = self.retrying(
+            purpose,
+            begin,
+            |s| match s.committed_ms(token)? {
+                Some(now_ms) => done(now_ms).map(Some),
+                None => s.mark_commit(token).map(|()| None),
+            },
+            &mut |s, _| Ok(s.committed_ms(token)?.is_some()),
+        );
+        done.map_err(|error| unknown(purpose, &error))?.map_or(answer, Ok)
     }
 
     /// Runs `work` until it is committed, refused, or has failed too often. When the outcome is unknown, `happened`
@@ -130,6 +159,24 @@ impl JobStore {
         let until = self.clock.ticks() + longest.mul_f64(0.5 + jitter / 2.0);
         self.clock.wait(&Signal::default(), Some(until));
     }
+}
+
+/// What is said where a statement may have been applied, or may still be, and it could not be found out.
+pub(super) fn unknown(operation: &str, error: &Error) -> Error {
+    crate::DatabaseError {
+        operation: operation.to_owned(),
+        message: format!("its answer was lost, and what became of it could not be found out: {error}"),
+        class: FailureClass::CommitUnknown,
+    }
+    .into()
+}
+
+/// Does the work, announces it, and notes the token with it.
+fn noted<T>(s: &mut dyn Session, token: &str, work: &mut dyn FnMut(&mut dyn Session) -> Result<T>) -> Result<T> {
+    let answer = work(s)?;
+    s.announce(News::Change)?;
+    s.mark_commit(token)?;
+    Ok(answer)
 }
 
 /// What a write that found fewer rows than it had read means: somebody without the lock was faster. Trying again is

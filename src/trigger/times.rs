@@ -115,6 +115,12 @@ impl Trigger {
         self.next_ms
     }
 
+    /// Whether it is due as soon as it is stored.
+    pub(crate) fn fires_when_stored(&self) -> bool {
+        let at_its_start = matches!(self.schedule, Schedule::Simple(_) | Schedule::CalendarInterval(_));
+        at_its_start && self.start_ms == START_WHEN_STORED && self.calendar_name.is_none()
+    }
+
     /// Moves on by one fire: it has fired at its next time, and the one after becomes the next.
     pub fn triggered(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
         if let Some(times) = self.schedule.times_triggered_mut() {

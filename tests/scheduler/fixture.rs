@@ -159,6 +159,10 @@ impl Database for Switch {
         self.inner.records_beside()
     }
 
+    fn stores_at_once(&self) -> bool {
+        self.inner.stores_at_once()
+    }
+
     fn counts(&self) -> StatementCounts {
         self.inner.counts()
     }

@@ -1,20 +1,17 @@
-//! What a session writes of triggers that ask for nothing special: in one statement, where a database can.
+//! What a session writes of work that asks for nothing special: in one statement, where a database can.
 
 use crate::error::Result;
-use crate::key::TriggerKey;
-use crate::store::row::TriggerRow;
+use crate::store::row::PlainWork;
 
-/// New triggers that can be stored without looking at anything beside them.
+/// New jobs and triggers that can be stored without looking at anything beside them.
 pub trait PlainRows {
-    /// Stores those of these new triggers, of different keys, that nothing stands in the way of, and returns their keys: the
-    /// job is stored, lets its runs overlap, and no fire of it forbids others; no trigger has the key; no group is paused.
-    /// If there are any, the change is announced and `token` noted with them. The others are for the caller to judge.
+    /// Stores all of this work if nothing stands in the way of any of it, and returns when; else nothing. Nothing does if each
+    /// job is new, or is stored and lets its runs overlap; no fire of it forbids others; no trigger has the key; and no group of
+    /// them is paused. The change is announced, and `token` noted with it.
     ///
-    /// The rows are of simple triggers in state `WAITING`, without a calendar and without options.
-    ///
-    /// A database that cannot do so in one statement stores none.
-    fn insert_unhindered(&mut self, triggers: &[TriggerRow], token: &str) -> Result<Vec<TriggerKey>> {
-        let _ = (triggers, token);
-        Ok(Vec::new())
+    /// In a session begun [at once](super::Begin::AtOnce). A database that begins none stores none.
+    fn store_plain(&mut self, work: &PlainWork, token: &str) -> Result<Option<i64>> {
+        let _ = (work, token);
+        Ok(None)
     }
 }

@@ -113,7 +113,7 @@ fn node_of_quartz(s: &mut dyn Session) -> Result<Option<String>> {
 }
 
 /// Whether it may be a class that Java nodes have, such as `com.acme.Report` or `com.acme.Jobs$Report`.
-fn is_class_in_a_package(job_type: &str) -> bool {
+pub(super) fn is_class_in_a_package(job_type: &str) -> bool {
     let is_start = |c: char| c.is_alphabetic() || c == '_' || c == '$';
     let is_identifier =
         |part: &str| part.starts_with(is_start) && part.chars().all(|c| is_start(c) || c.is_alphanumeric());

@@ -1,5 +1,6 @@
 //! What is stored by people: jobs and triggers, their pauses, and looking at them.
 
+mod at_once;
 mod backfill;
 mod calendars;
 mod foreign;

@@ -1,5 +1,6 @@
 //! Scheduling: jobs and triggers come, are replaced, and go.
 
+use super::at_once::AtOnce;
 use super::foreign::check_triggers_beside_quartz;
 use super::standing::{Standing, state_of_new};
 use crate::calendar::Calendar;
@@ -34,7 +35,22 @@ impl JobStore {
     #[doc(alias = "scheduleJobs")]
     pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
         self.check_work(&work)?;
-        self.write("schedule jobs", |s| self.schedule_in(s, &work, replace))
+        let purpose = "schedule jobs";
+        let Some(plain) = self.plain_work(&work).filter(|_| !replace) else {
+            return self.write(purpose, |s| self.schedule_in(s, &work, replace));
+        };
+        let token = random_hex()?;
+        let as_stored = |now_ms| {
+            let triggers = work.iter().flat_map(|(_, triggers)| triggers);
+            triggers.map(|trigger| self.as_stored(trigger, now_ms)).collect()
+        };
+        match self.store_at_once(purpose, &plain, &token) {
+            AtOnce::Stored(now_ms) => as_stored(now_ms),
+            AtOnce::Not => self.write(purpose, |s| self.schedule_in(s, &work, replace)),
+            AtOnce::Unknown => {
+                self.write_unless_done(purpose, &token, as_stored, |s| self.schedule_in(s, &work, replace))
+            }
+        }
     }
 
     /// Checks what can be checked without the store.

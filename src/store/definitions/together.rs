@@ -5,13 +5,13 @@
 //! is refused before anything of it is written, so it stands in nobody's way; what fails in the database rolls everything
 //! back, and then each is tried alone.
 
+use super::at_once::AtOnce;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
-use crate::key::TriggerKey;
 use crate::signal::Signal;
-use crate::store::row::{News, TriggerRow};
-use crate::store::transaction::random_hex;
+use crate::store::row::{News, PlainWork, TriggerRow};
+use crate::store::transaction::{random_hex, unknown};
 use crate::store::{Begin, JobStore, Lock, Session};
-use crate::trigger::{Schedule, Trigger, TriggerState};
+use crate::trigger::Trigger;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // After a panic some have no answer yet: nothing of theirs was committed.
+        // After a panic some have no answer yet.
         for caller in self.group.drain(..) {
             caller.tell(Answer::Alone);
         }
@@ -123,7 +123,7 @@ impl JobStore {
                 Answer::Done(result) => return result,
                 Answer::Lead => self.store_for_all(Turn::take(&together)),
                 Answer::Alone => {
-                    let answers = self.store_group(std::slice::from_ref(&caller))?;
+                    let answers = self.store_group(std::slice::from_ref(&caller), &random_hex()?, Before::Nothing)?;
                     return answers.into_iter().next().unwrap_or_else(|| Err(unanswered()));
                 }
             }
@@ -131,20 +131,68 @@ impl JobStore {
     }
 
     fn store_for_all(&self, mut turn: Turn<'_>) {
-        let stored = self.store_group(&turn.group);
-        match stored {
-            Ok(answers) => {
-                for (caller, answer) in turn.group.drain(..).zip(answers) {
+        let Ok(token) = random_hex() else { return };
+        let triggers = self.plain_first(&mut turn.group);
+        let plain = triggers.len();
+        match self.store_at_once(PURPOSE, &PlainWork { triggers, ..PlainWork::default() }, &token) {
+            AtOnce::Stored(now_ms) => {
+                let group = turn.group.iter().take(plain);
+                let answers: Vec<_> = group.map(|caller| self.as_stored(&caller.trigger, now_ms)).collect();
+                for (caller, answer) in turn.group.drain(..plain).zip(answers) {
                     caller.tell(Answer::Done(answer));
                 }
             }
-            Err(error) if turn.group.len() == 1 => {
-                for (caller, error) in turn.group.drain(..).zip([error]) {
+            AtOnce::Unknown => self.store_first(&mut turn, plain, &token, Before::Perhaps),
+            AtOnce::Not => {}
+        }
+        let left = turn.group.len();
+        if left > 0
+            && let Ok(token) = random_hex()
+        {
+            self.store_first(&mut turn, left, &token, Before::Nothing);
+        }
+    }
+
+    /// Puts those first that ask for nothing special, each of a key of its own, and returns their rows; none where they are
+    /// not stored otherwise than the others.
+    fn plain_first(&self, group: &mut Vec<Arc<Caller>>) -> Vec<TriggerRow> {
+        if !self.database.stores_at_once() {
+            return Vec::new();
+        }
+        let mut seen = BTreeSet::new();
+        // Of two of the same key the first is stored, and the second finds it.
+        let row = |caller: &Arc<Caller>| {
+            let heeds_deprecation = !caller.even_if_deprecated && self.knows_deprecated_types();
+            let row = if heeds_deprecation { None } else { self.plain_trigger(&caller.trigger) };
+            row.filter(|row| seen.insert(row.key.clone()))
+        };
+        let rows: Vec<Option<TriggerRow>> = group.iter().map(row).collect();
+        let mut is_plain = rows.iter().map(Option::is_some);
+        let (plain, others): (Vec<_>, Vec<_>) = group.drain(..).partition(|_| is_plain.next() == Some(true));
+        group.extend(plain.into_iter().chain(others));
+        rows.into_iter().flatten().collect()
+    }
+
+    /// The first `count` of this turn, each with an answer.
+    fn store_first(&self, turn: &mut Turn<'_>, count: usize, token: &str, before: Before) {
+        match self.store_group(turn.group.get(..count).unwrap_or_default(), token, before) {
+            Ok(answers) => {
+                for (caller, answer) in turn.group.drain(..count).zip(answers) {
+                    caller.tell(Answer::Done(answer));
+                }
+            }
+            Err(error) if before == Before::Perhaps => {
+                for caller in turn.group.drain(..count) {
+                    caller.tell(Answer::Done(Err(unknown(PURPOSE, &error))));
+                }
+            }
+            Err(error) if count == 1 => {
+                for (caller, error) in turn.group.drain(..count).zip([error]) {
                     caller.tell(Answer::Done(Err(error)));
                 }
             }
             Err(error) => {
-                for caller in turn.group.drain(..) {
+                for caller in turn.group.drain(..count) {
                     // What may pass was tried often enough; what lasts may concern one of them only.
                     let answer = copy_of_transient(&error).map_or(Answer::Alone, |error| Answer::Done(Err(error)));
                     caller.tell(answer);
@@ -154,65 +202,58 @@ impl JobStore {
     }
 
     /// One transaction; an answer for each caller, or nothing has happened.
-    fn store_group(&self, group: &[Arc<Caller>]) -> Result<Vec<Result<Trigger>>> {
-        let token = random_hex()?;
+    fn store_group(&self, group: &[Arc<Caller>], token: &str, before: Before) -> Result<Vec<Result<Trigger>>> {
         self.retrying(
             PURPOSE,
             Begin::Locking(Lock::TriggerAccess),
-            |s| self.store_group_in(s, group, &token),
-            &mut |s, _| s.is_committed(&token),
+            |s| self.store_group_in(s, group, token, before),
+            &mut |s, _| Ok(s.committed_ms(token)?.is_some()),
         )
     }
 
-    fn store_group_in(&self, s: &mut dyn Session, group: &[Arc<Caller>], token: &str) -> Result<Vec<Result<Trigger>>> {
-        let now_ms = s.now_ms()?;
-        let plain: Vec<_> = group.iter().map(|caller| self.plain(caller, now_ms)).collect();
-        let mut seen = BTreeSet::new();
-        let rows: Vec<TriggerRow> =
-            plain.iter().flatten().map(|(_, row)| row).filter(|row| seen.insert(&row.key)).cloned().collect();
-        let mut stored: BTreeSet<TriggerKey> = BTreeSet::new();
-        if !rows.is_empty() {
-            stored.extend(s.insert_unhindered(&rows, token)?);
+    fn store_group_in(
+        &self,
+        s: &mut dyn Session,
+        group: &[Arc<Caller>],
+        token: &str,
+        before: Before,
+    ) -> Result<Vec<Result<Trigger>>> {
+        if before == Before::Perhaps
+            && let Some(now_ms) = s.committed_ms(token)?
+        {
+            return Ok(group.iter().map(|caller| self.as_stored(&caller.trigger, now_ms)).collect());
         }
-        let is_noted = !stored.is_empty();
         let mut answers = Vec::with_capacity(group.len());
-        let mut others = 0;
-        for (caller, plain) in group.iter().zip(plain) {
-            // Of two of the same key the first is stored, and the second finds it.
-            if let Some((trigger, _)) = plain.filter(|(trigger, _)| stored.remove(&trigger.key)) {
-                answers.push(Ok(trigger));
-                continue;
-            }
+        let mut stored = 0;
+        for caller in group {
             match self.put_new_trigger(s, &caller.trigger, caller.even_if_deprecated) {
                 Ok(trigger) => {
-                    others += 1;
+                    stored += 1;
                     answers.push(Ok(trigger));
                 }
-                Err(error) if group.len() == 1 || error.failure_class().is_some() => return Err(error),
+                Err(error) if error.failure_class().is_some() => return Err(error),
+                Err(error) if group.len() == 1 && before == Before::Nothing => return Err(error),
                 Err(error) => answers.push(Err(error)),
             }
         }
-        if others > 0 {
+        if stored > 0 {
             s.announce(News::Change)?;
-            if !is_noted {
-                s.mark_commit(token)?;
-            }
+        }
+        // A statement whose answer was lost may still be on its way: the token that it finds stops it.
+        if stored > 0 || before == Before::Perhaps {
+            s.mark_commit(token)?;
         }
         Ok(answers)
     }
+}
 
-    /// The trigger with its first fire time, and its row, if it asks for nothing special.
-    fn plain(&self, caller: &Caller, now_ms: i64) -> Option<(Trigger, TriggerRow)> {
-        let simple = matches!(caller.trigger.schedule, Schedule::Simple(_));
-        let heeds_deprecation = !caller.even_if_deprecated && self.knows_deprecated_types();
-        if !simple || heeds_deprecation || caller.trigger.calendar_name.is_some() {
-            return None;
-        }
-        let mut trigger = caller.trigger.clone();
-        self.set_first_fire_time(&mut trigger, None, now_ms).ok()?;
-        let row = self.trigger_row(&trigger, TriggerState::Waiting).ok()?;
-        row.options.is_none().then_some((trigger, row))
-    }
+/// What happened to a group before a transaction stores it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Nothing.
+    Nothing,
+    /// A statement may have stored all of it, under the same token.
+    Perhaps,
 }
 
 fn copy_of_transient(error: &Error) -> Option<Error> {

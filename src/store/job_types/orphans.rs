@@ -138,7 +138,7 @@ impl JobStore {
                 s.mark_commit(&token)?;
                 Ok(deleted)
             },
-            &mut |s, _| s.is_committed(&token),
+            &mut |s, _| Ok(s.committed_ms(&token)?.is_some()),
         )
     }
 

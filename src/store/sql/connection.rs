@@ -157,7 +157,7 @@ impl Connection<'_> {
         ))
     }
 
-    fn is_lent(&self) -> bool {
+    pub(super) fn is_lent(&self) -> bool {
         each!(self, c => c.connection.is_lent())
     }
 

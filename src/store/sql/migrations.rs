@@ -141,6 +141,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0020_ignoring_misfires/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0020_ignoring_misfires/up.sql"),
     },
+    Script {
+        version: "0021_scheduling",
+        makes: "the function that stores new jobs and triggers",
+        sqlite: include_str!("../../../migrations/sqlite/0021_scheduling/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0021_scheduling/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0021_scheduling/up.sql"),
+    },
 ];
 
 struct Script {

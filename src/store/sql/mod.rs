@@ -136,6 +136,26 @@ impl SqlDatabase {
         self.connections.get().map_err(|failure| self.failure(purpose, failure))
     }
 
+    /// Runs one statement that commits by itself.
+    fn at_once(
+        &self,
+        mut session: SqlSession<'_, '_>,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
+    ) -> Result<()> {
+        let worked = work(&mut session);
+        self.statements.fetch_add(session.statements(), Ordering::Relaxed);
+        match worked {
+            Ok(()) => {
+                self.commits.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(Error::Database(error)) if error.class == FailureClass::ConnectionLost => {
+                Err(DatabaseError { class: FailureClass::CommitUnknown, ..error }.into())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     fn failure(&self, operation: &str, failure: Failure) -> Error {
         DatabaseError { operation: operation.to_owned(), message: failure.message, class: failure.class }.into()
     }
@@ -156,13 +176,24 @@ impl Database for SqlDatabase {
             self.statements.fetch_add(session.statements(), Ordering::Relaxed);
             return worked;
         }
+        // The settings of a session of the caller's come with a transaction only.
+        if begin == Begin::AtOnce && !connection.is_lent() {
+            #[cfg(any(test, feature = "test-util"))]
+            if let Some(error) = self.faults.at_commit(purpose, &mut |apply| match apply {
+                true => work(&mut SqlSession::new(self, connection, purpose)),
+                false => Ok(()),
+            }) {
+                return Err(error);
+            }
+            return self.at_once(SqlSession::new(self, connection, purpose), work);
+        }
         if let Err(failure) = connection.begin(begin) {
             connection.break_off();
             return Err(self.failure(purpose, failure));
         }
         let mut session = SqlSession::new(self, connection, purpose);
         let worked = match begin {
-            Begin::Reading | Begin::Glancing | Begin::Writing => work(&mut session),
+            Begin::Reading | Begin::Glancing | Begin::Writing | Begin::AtOnce => work(&mut session),
             Begin::Locking(lock) => session.lock(lock).and_then(|()| work(&mut session)),
             Begin::BesideClaims => {
                 session.lock_as(Lock::TriggerAccess, Hold::BesideClaims).and_then(|()| work(&mut session))
@@ -254,6 +285,10 @@ impl Database for SqlDatabase {
 
     fn records_beside(&self) -> bool {
         self.backend != Backend::Sqlite
+    }
+
+    fn stores_at_once(&self) -> bool {
+        self.backend == Backend::Postgres
     }
 
     fn claims_rows(&self) -> Result<bool> {

@@ -250,10 +250,10 @@ impl Session for SqlSession<'_, '_> {
         self.execute("INSERT INTO {p}CN_COMMITS (sched_name, token, made_ms) VALUES (?, ?, ?)", &values).map(drop)
     }
 
-    fn is_committed(&mut self, token: &str) -> Result<bool> {
+    fn committed_ms(&mut self, token: &str) -> Result<Option<i64>> {
         let values = [self.name(), token.into()];
-        let text = "SELECT COUNT(*) AS n FROM {p}CN_COMMITS WHERE sched_name = ? AND token = ?";
-        Ok(self.count(text, &values)? > 0)
+        let text = "SELECT made_ms AS n FROM {p}CN_COMMITS WHERE sched_name = ? AND token = ?";
+        Ok(self.load::<Count>(text, &values)?.first().map(|row| row.n))
     }
 
     fn forget_commits(&mut self, before_ms: i64) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Scheduling together: threads that store a trigger at the same time share transactions, and get an answer each.
 
 use super::*;
-use carnelian::{Error, GroupMatcher, Trigger};
+use carnelian::{Error, GroupMatcher, Trigger, TriggerKey};
 use std::sync::Barrier;
 
 /// Stores these triggers by a thread each, all at once; their answers in order.
@@ -78,6 +78,51 @@ fn a_new_trigger_begins_as_things_stand() {
     a.complete(&bundle);
 }
 
+/// The same of jobs that come with their triggers, one or many.
+#[test]
+fn new_work_begins_as_things_stand() {
+    let cluster = Cluster::new(open);
+    let stored = cluster.schedule(job("a"), [once("a1", "a", NOW + MINUTE), once("a2", "a", NOW + MINUTE)]);
+    for trigger in &stored {
+        assert_eq!(cluster.store.trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
+    }
+    cluster.schedule(lone_job("lone"), [once("runs", "lone", NOW - 1)]);
+    let a = cluster.node("A");
+    let bundle = a.fire_one();
+    assert_eq!(bundle.trigger.key(), &trigger_key("runs"));
+    cluster.store.delete_jobs(&[job_key("lone")]).unwrap();
+    cluster.schedule(lone_job("lone"), [once("t", "lone", NOW + MINUTE)]);
+    assert_eq!(cluster.state("t"), "BLOCKED", "the job's run before it was deleted goes on");
+    a.complete(&bundle);
+    assert_eq!(cluster.state("t"), "WAITING");
+    cluster.schedule(lone_job("other"), [once("u", "other", NOW + MINUTE)]);
+    assert_eq!(cluster.state("u"), "WAITING");
+
+    for count in [1, 3] {
+        let name = |i: i32| format!("new-{count}-{i}");
+        let new = |i| once(&name(i), "new", NOW + MINUTE).build().unwrap();
+        let mut triggers: Vec<Trigger> = (1..count).map(new).collect();
+        triggers.push(once("u", "new", NOW + MINUTE).build().unwrap());
+        let refused = cluster.store.schedule(vec![(job("new").build().unwrap(), triggers)], false);
+        assert!(refused.as_ref().is_err_and(Error::is_already_exists), "{refused:?}");
+        assert!(!cluster.has_job("new"), "the job was stored without its triggers");
+        let triggers = (0..count).map(|i| once(&name(i), "other", NOW + MINUTE).build().unwrap()).collect();
+        let refused = cluster.store.schedule(vec![(lone_job("other").build().unwrap(), triggers)], false);
+        assert!(refused.as_ref().is_err_and(Error::is_already_exists), "{refused:?}");
+        assert_eq!(cluster.state(&name(0)), "-", "a trigger was stored without its job");
+    }
+    let twice = once("twice", "new", NOW).build().unwrap();
+    let refused = cluster.store.schedule(vec![(job("new").build().unwrap(), vec![twice.clone(), twice])], false);
+    assert!(refused.is_err() && !cluster.has_job("new"), "{refused:?}");
+    cluster.store.pause_trigger_groups(&GroupMatcher::equals("halted")).unwrap();
+    let halted = Trigger::builder(TriggerKey::new("halted", "w"), job_key("halts")).build().unwrap();
+    cluster.store.schedule(vec![(job("halts").build().unwrap(), vec![halted])], false).unwrap();
+    assert_eq!(cluster.state_of(&TriggerKey::new("halted", "w")), "PAUSED");
+    cluster.store.pause_all().unwrap();
+    cluster.schedule(job("late"), [once("v", "late", NOW + MINUTE)]);
+    assert_eq!(cluster.state("v"), "PAUSED");
+}
+
 /// Whoever finds a lost commit applied must not store it again, and whoever does not must.
 #[cfg(feature = "test-util")]
 #[test]
@@ -92,5 +137,18 @@ fn a_lost_answer_of_the_commit_is_looked_up() {
         assert!(answers.iter().all(Result::is_ok), "{answers:?}");
         assert!(!cluster.opened.database.plan().cancel(), "the fault has happened");
         assert_eq!(cluster.snapshot().triggers.len(), 8);
+    }
+
+    for fault in [Fault::CommitLostApplied, Fault::CommitLostNotApplied] {
+        let cluster = Cluster::new(open);
+        cluster.opened.database.plan().plan(1, fault);
+        let stored = cluster.schedule(job("a"), [once("t", "a", NOW + MINUTE)]);
+        assert!(!cluster.opened.database.plan().cancel(), "the fault has happened");
+        assert_eq!(cluster.store.trigger(&trigger_key("t")).unwrap().as_ref(), stored.first());
+
+        cluster.opened.database.plan().plan(1, fault);
+        let refused = cluster.store.schedule(vec![(job("b").build().unwrap(), vec![stored[0].clone()])], false);
+        assert!(refused.is_err() && !cluster.has_job("b"), "{refused:?}");
+        cluster.opened.database.plan().cancel();
     }
 }

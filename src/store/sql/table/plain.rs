@@ -1,91 +1,88 @@
-//! Triggers that ask for nothing special, stored by one statement with all that belongs to them; on PostgreSQL.
+//! Work that asks for nothing special, stored by one call with all that belongs to it; on PostgreSQL.
 //!
-//! A call that schedules waits for each of its statements in turn, and so do all that wait for its lock.
+//! A caller that schedules waits for each of its statements in turn, and so do all that wait for its lock. Here it is one, the
+//! function of `migrations/postgres/0021_scheduling`.
 
-use super::triggers::{TRIGGER_COLUMNS, trigger_values};
 use crate::error::Result;
-use crate::key::TriggerKey;
-use crate::store::Session;
-use crate::store::database::PlainRows;
-use crate::store::row::{News, ScheduleRow, TriggerRow};
-use crate::store::sql::bulk::transpose;
+use crate::key::JobKey;
+use crate::store::database::{PlainRows, Session};
+use crate::store::row::{JobRow, LAST_COUNT, News, PlainWork, ScheduleRow, TriggerRow};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
+use crate::trigger::START_WHEN_STORED;
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::{BigInt, Nullable};
+use std::collections::BTreeSet;
 
-/// The columns of `SIMPLE_TRIGGERS` beside the key.
-const SCHEDULE_COLUMNS: [&str; 3] = ["repeat_count", "repeat_interval", "times_triggered"];
+const TEXT: &str = "SELECT {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+     AS stored_ms";
 
 #[derive(QueryableByName)]
 struct StoredRow {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-    /// How many announcements were made; asked for so that they are.
-    #[diesel(sql_type = BigInt)]
-    #[expect(dead_code, reason = "what matters is that it was selected")]
-    told: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    stored_ms: Option<i64>,
 }
 
 impl PlainRows for SqlSession<'_, '_> {
-    fn insert_unhindered(&mut self, triggers: &[TriggerRow], token: &str) -> Result<Vec<TriggerKey>> {
+    fn store_plain(&mut self, work: &PlainWork, token: &str) -> Result<Option<i64>> {
         if self.backend() != Backend::Postgres {
-            return Ok(Vec::new());
+            return Ok(None);
         }
-        let rows: Vec<Vec<Value>> = triggers.iter().filter_map(row).collect();
-        if rows.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.assert_trigger_access();
-        let width = TRIGGER_COLUMNS.len() + SCHEDULE_COLUMNS.len();
-        let now = self.now_ms()?;
-        let mut values = transpose(&rows, width);
-        // Of the tests, of the inserts, of the token, of the counter.
-        values.extend([self.name(), self.name(), self.name(), self.name(), self.name(), self.name()]);
-        values.extend([self.name(), token.into(), now.into(), self.name()]);
-        values.extend([Value::from(&self.channel()), News::Change.column().into()]);
-        let stored: Vec<StoredRow> = self.load(&text(width), &values)?;
-        if !stored.is_empty() {
-            self.is_first_announcement(News::Change);
-        }
-        Ok(stored.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect())
+        let Some(schedules) = work.triggers.iter().map(schedule).collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let node_ms = if self.takes_time_of_node() { Some(self.now_ms()?) } else { None };
+        let mut values = vec![self.name(), token.into(), Value::from(&self.channel()), News::Change.column().into()];
+        values.extend([LAST_COUNT.into(), node_ms.into(), work.not_beside_quartz.into()]);
+        values.extend(of_jobs(&work.jobs));
+        values.extend(of_triggers(work));
+        values.push(Value::Ints(schedules.iter().map(|(repeat_count, _)| Some(*repeat_count)).collect()));
+        values.push(Value::Ints(schedules.iter().map(|(_, interval_ms)| Some(*interval_ms)).collect()));
+        let answer: Vec<StoredRow> = self.load(TEXT, &values)?;
+        Ok(answer.first().and_then(|row| row.stored_ms))
     }
 }
 
-/// What the statement takes of a trigger; none if it is not a simple one.
-fn row(trigger: &TriggerRow) -> Option<Vec<Value>> {
-    let ScheduleRow::Simple { repeat_count, interval_ms, times_triggered } = trigger.schedule else { return None };
-    let mut row = trigger_values(trigger);
-    row.extend([repeat_count.into(), interval_ms.into(), times_triggered.into()]);
-    Some(row)
+fn of_jobs(jobs: &[JobRow]) -> [Value; 9] {
+    let texts = |of: fn(&JobRow) -> Option<&str>| Value::Texts(jobs.iter().map(|j| of(j).map(str::to_owned)).collect());
+    let flags = |of: fn(&JobRow) -> bool| Value::Flags(jobs.iter().map(of).collect());
+    [
+        texts(|j| Some(j.key.name())),
+        texts(|j| Some(j.key.group())),
+        texts(|j| j.description.as_deref()),
+        texts(|j| Some(&j.job_type)),
+        flags(|j| j.durable),
+        flags(|j| j.nonconcurrent),
+        flags(|j| j.update_data),
+        flags(|j| j.requests_recovery),
+        Value::ManyBytes(jobs.iter().map(|j| j.data.clone()).collect()),
+    ]
 }
 
-/// Each test is a count by key, which PostgreSQL does not turn into a join: see `bulk.rs`.
-fn text(width: usize) -> String {
-    let marks = vec!["?"; width].join(", ");
-    let (columns, schedule) = (TRIGGER_COLUMNS.join(", "), SCHEDULE_COLUMNS.join(", "));
-    format!(
-        "WITH given AS MATERIALIZED (SELECT * FROM unnest({marks}) AS g({columns}, {schedule})), \
-         free AS MATERIALIZED (SELECT g.* FROM given g WHERE \
-         (SELECT COUNT(*) FROM {{p}}JOB_DETAILS j WHERE j.sched_name = ? AND j.job_name = g.job_name \
-         AND j.job_group = g.job_group AND j.is_nonconcurrent = false) = 1 \
-         AND (SELECT COUNT(*) FROM {{p}}TRIGGERS t WHERE t.sched_name = ? AND t.trigger_name = g.trigger_name \
-         AND t.trigger_group = g.trigger_group) = 0 \
-         AND (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.job_name = g.job_name \
-         AND f.job_group = g.job_group AND f.state = 'EXECUTING' AND f.is_nonconcurrent = true) = 0 \
-         AND NOT EXISTS (SELECT 1 FROM {{p}}PAUSED_TRIGGER_GRPS q WHERE q.sched_name = ?)), \
-         stored AS (INSERT INTO {{p}}TRIGGERS (sched_name, {columns}) SELECT ?, {columns} FROM free), \
-         scheduled AS (INSERT INTO {{p}}SIMPLE_TRIGGERS (sched_name, trigger_name, trigger_group, {schedule}) \
-         SELECT ?, trigger_name, trigger_group, {schedule} FROM free), \
-         noted AS (INSERT INTO {{p}}CN_COMMITS (sched_name, token, made_ms) \
-         SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM free)), \
-         bumped AS ({} AND EXISTS (SELECT 1 FROM free) RETURNING 1), \
-         told AS MATERIALIZED (SELECT pg_notify(?, ?) FROM bumped) \
-         SELECT f.trigger_name AS trigger_name, f.trigger_group AS trigger_group, \
-         (SELECT COUNT(*) FROM told) AS told FROM free f",
-        News::Change.bump()
-    )
+fn of_triggers(work: &PlainWork) -> [Value; 11] {
+    let triggers = &work.triggers;
+    let new: BTreeSet<&JobKey> = work.jobs.iter().map(|job| &job.key).collect();
+    let texts =
+        |of: fn(&TriggerRow) -> Option<&str>| Value::Texts(triggers.iter().map(|t| of(t).map(str::to_owned)).collect());
+    let ints = |of: fn(&TriggerRow) -> Option<i64>| Value::Ints(triggers.iter().map(of).collect());
+    [
+        texts(|t| Some(t.key.name())),
+        texts(|t| Some(t.key.group())),
+        texts(|t| Some(t.job.name())),
+        texts(|t| Some(t.job.group())),
+        Value::Flags(triggers.iter().map(|t| new.contains(&t.job)).collect()),
+        texts(|t| t.description.as_deref()),
+        ints(|t| Some(i64::from(t.priority))),
+        ints(|t| Some(t.start_ms).filter(|ms| *ms != START_WHEN_STORED)),
+        ints(|t| Some(t.end_ms.unwrap_or(0))),
+        ints(|t| Some(i64::from(t.misfire))),
+        Value::ManyBytes(triggers.iter().map(|t| t.data.clone()).collect()),
+    ]
+}
+
+/// The repeat count and the interval of a simple trigger.
+fn schedule(trigger: &TriggerRow) -> Option<(i64, i64)> {
+    match trigger.schedule {
+        ScheduleRow::Simple { repeat_count, interval_ms, .. } => Some((repeat_count, interval_ms)),
+        _ => None,
+    }
 }
