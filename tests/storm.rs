@@ -225,6 +225,42 @@ fn effects_happen_once(database: &str) {
     cluster.succeeded();
 }
 
+/// A node that stood still for longer than its window without being convicted, since the file was locked meanwhile, gives its
+/// work up and resumes it: that is no second fire, and a recovery of the resumed run is one of the same due fire. A
+/// resumption of work that was not given up is.
+#[test]
+fn the_checker_knows_a_resumption_from_a_second_fire() {
+    let event = |event: &str, fire: &str, trigger: &str, ns: i64, more: serde_json::Value| {
+        let mut line = serde_json::json!({
+            "event": event, "fire_id": fire, "trigger": trigger, "job": "storm.a", "pid": 1, "attempt": 0,
+            "recovering": false, "original_scheduled_ms": 1000, "mono_ns": ns,
+        });
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line
+    };
+    let first = |outcome: &str| {
+        let end = event("END", "1", "storm.a", 2, serde_json::json!({ "outcome": outcome }));
+        vec![event("START", "1", "storm.a", 1, serde_json::json!({})), end]
+    };
+    let went_on = |trigger: &str, more: serde_json::Value| {
+        let done = event("END", "2", trigger, 4, serde_json::json!({ "outcome": "succeeded" }));
+        vec![event("START", "2", trigger, 3, more), done]
+    };
+    let resumed = || went_on("INTERRUPTED_JOBS.resume_1", serde_json::json!({ "origin_fire_id": "1" }));
+    let group_and_name = ("QRTZ_FAILED_JOB_ORIG_TRIGGER_GROUP", "QRTZ_FAILED_JOB_ORIG_TRIGGER_NAME");
+    let data = serde_json::json!({ group_and_name.0: "INTERRUPTED_JOBS", group_and_name.1: "resume_1" });
+    let marks = serde_json::json!({ "origin_fire_id": "1", "attempt": 1, "recovering": true, "data": data });
+    let recovered = || went_on("RECOVERING_JOBS.recover_1", marks.clone());
+    let expected = [("storm.a".to_owned(), SimpleSchedule::every(Duration::from_secs(1)).repeat(0).into())];
+    let judged = |events: Vec<Vec<serde_json::Value>>| checker::check(&events.concat(), &expected).problems;
+    assert_eq!(judged(vec![first("lost"), resumed()]), [""; 0]);
+    assert_eq!(judged(vec![first("lost"), recovered()]), [""; 0]);
+    assert_eq!(judged(vec![recovered()]), [""; 0], "given back before it began, then recovered");
+    assert!(judged(vec![first("succeeded"), resumed()])[0].starts_with("FiredTwice"));
+    assert!(judged(vec![first("lost"), went_on("storm.a", serde_json::json!({}))])[0].starts_with("FiredTwice"));
+    assert!(judged(vec![first("lost")])[0].starts_with("NeverEnded"));
+}
+
 #[test]
 fn effects_happen_once_on_sqlite() {
     effects_happen_once("sqlite");
