@@ -351,6 +351,29 @@ fn a_late_trigger_without_a_misfire_instruction_goes_on(mut both: Both) {
     both.end();
 }
 
+/// A dump of tables alone, restored, has no function that stores new work: it is stored all the same, and a migration makes the
+/// function again.
+fn loses_its_function(store: &JobStore, other: &mut Other, prefix: &str) {
+    if !store.database().stores_at_once() {
+        return;
+    }
+    other.execute(&format!("DROP FUNCTION {prefix}CN_SCHEDULE"));
+    store.database().check_schema().unwrap();
+    let statements = |name: &str| {
+        let before = store.database().counts().statements;
+        store.add_job(&JobDetail::builder(JobKey::named("lost"), "t").durable(true).build().unwrap(), true).unwrap();
+        let added = store.database().counts().statements - before;
+        let trigger = Trigger::builder(TriggerKey::named(name), JobKey::named("lost")).build().unwrap();
+        store.add_trigger(trigger, false).unwrap();
+        store.database().counts().statements - before - added
+    };
+    assert!(statements("slow") > 1);
+    let made = store.database().migrate().unwrap();
+    assert_eq!(made, ["created the function that stores new jobs and triggers again"]);
+    assert_eq!(statements("fast"), 1);
+    store.clear().unwrap();
+}
+
 /// Tables that an older version made get what it did not know.
 fn older_tables_are_upgraded(url: &str, mut other: Other) {
     let name = support::fresh_name("older");
@@ -374,6 +397,7 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
     );
     store.database().check_schema().unwrap();
     assert_eq!(store.database().migrate().unwrap(), Vec::<String>::new());
+    loses_its_function(&store, &mut other, &prefix);
 
     let job = JobDetail::builder(JobKey::named("j"), "t").build().unwrap();
     let schedule = CalendarIntervalSchedule::every(1, IntervalUnit::Month).without_drift(true);
@@ -388,6 +412,9 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
                 CN_HISTORY CN_HISTORY_LOG CN_BLACKLIST CN_GROUP_LIMITS CN_DEFINITIONS CN_DEFINED_TRIGGERS CN_CHANGES CN_LOCKS";
     for table in quartz.split(' ').chain(ours.split(' ')).filter(|table| !table.is_empty()) {
         other.execute(&format!("DROP TABLE {prefix}{table}"));
+    }
+    if let Other::Postgres(_) = other {
+        other.execute(&format!("DROP FUNCTION {prefix}CN_SCHEDULE"));
     }
 }
 

@@ -2,12 +2,12 @@
 -- lock while statements travel.
 -- {p} is the table prefix.
 
--- All of these jobs and simple triggers are stored, or none of them. They are if nothing has to be looked at beside them: each
--- job is new, or is stored and lets its runs overlap; no fire of it forbids others; no trigger has the key; its group is not
--- paused; and, if that is asked, no node of Quartz is a member. The answer is the time at which they were stored, in epoch milliseconds;
--- none if they were not, and the caller has to look closer.
+-- All of these jobs and simple triggers are stored, or none of them. They are if each job is new, or is stored where it should be;
+-- no trigger has the key; and, if that is asked, no node of Quartz is a member. The answer is the time at which they were stored,
+-- in epoch milliseconds; none if they were not, and the caller has to look closer.
 --
--- A trigger without a start starts now. `node_ms` is the time by the node's clock, where that counts.
+-- A trigger begins paused if its group is, and blocked if a fire of its job executes that lets no other run beside it.
+-- One without a start starts now. `node_ms` is the time by the node's clock, where that counts.
 --
 -- Most calls are for one trigger, with its job or without: those do without lists, which takes two thirds of the time.
 --
@@ -17,13 +17,17 @@ CREATE OR REPLACE FUNCTION {p}CN_SCHEDULE(
     scheduler TEXT, call_token TEXT, channel TEXT, news TEXT, last_count BIGINT, node_ms BIGINT, not_beside_quartz BOOLEAN,
     new_names TEXT[], new_groups TEXT[], new_descriptions TEXT[], new_types TEXT[], new_durable BOOLEAN[],
     new_nonconcurrent BOOLEAN[], new_update_data BOOLEAN[], new_recovery BOOLEAN[], new_data BYTEA[],
-    trigger_names TEXT[], trigger_groups TEXT[], job_names TEXT[], job_groups TEXT[], of_new_jobs BOOLEAN[],
+    trigger_names TEXT[], trigger_groups TEXT[], job_names TEXT[], job_groups TEXT[], of_new_jobs BOOLEAN[], of_lone_jobs BOOLEAN[],
     descriptions TEXT[], priorities BIGINT[], starts BIGINT[], ends BIGINT[], misfires BIGINT[], data BYTEA[],
     repeats BIGINT[], intervals BIGINT[]
 ) RETURNS BIGINT LANGUAGE plpgsql AS $$
 DECLARE
     stored_ms BIGINT;
     is_stored BOOLEAN;
+    job_is_stored BOOLEAN;
+    is_lone BOOLEAN;
+    state TEXT;
+    paused TEXT[];
 BEGIN
     PERFORM 1 FROM {p}LOCKS WHERE sched_name = scheduler AND lock_name = 'TRIGGER_ACCESS' FOR NO KEY UPDATE;
     IF NOT FOUND THEN
@@ -37,18 +41,22 @@ BEGIN
     END IF;
     stored_ms := COALESCE(node_ms, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
     IF cardinality(trigger_names) = 1 AND cardinality(new_names) <= 1 THEN
-        is_stored := CASE cardinality(new_names)
-            WHEN 0 THEN EXISTS (SELECT 1 FROM {p}JOB_DETAILS j WHERE j.sched_name = scheduler AND j.job_name = job_names[1]
-                AND j.job_group = job_groups[1] AND j.is_nonconcurrent = FALSE)
-            ELSE NOT EXISTS (SELECT 1 FROM {p}JOB_DETAILS j WHERE j.sched_name = scheduler AND j.job_name = new_names[1]
-                AND j.job_group = new_groups[1])
-            END
-            AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = scheduler
-                AND t.trigger_name = trigger_names[1] AND t.trigger_group = trigger_groups[1])
-            AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = scheduler AND f.job_name = job_names[1]
-                AND f.job_group = job_groups[1] AND f.state = 'EXECUTING' AND (of_new_jobs[1] OR f.is_nonconcurrent = TRUE))
-            AND NOT EXISTS (SELECT 1 FROM {p}PAUSED_TRIGGER_GRPS q WHERE q.sched_name = scheduler
-                AND q.trigger_group IN (trigger_groups[1], '_$_ALL_GROUPS_PAUSED_$_'));
+        SELECT j.is_nonconcurrent INTO is_lone FROM {p}JOB_DETAILS j WHERE j.sched_name = scheduler
+            AND j.job_name = job_names[1] AND j.job_group = job_groups[1];
+        job_is_stored := FOUND;
+        IF of_new_jobs[1] THEN
+            is_lone := of_lone_jobs[1];
+        END IF;
+        SELECT job_is_stored <> of_new_jobs[1] AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = scheduler
+                AND t.trigger_name = trigger_names[1] AND t.trigger_group = trigger_groups[1]),
+            CASE WHEN EXISTS (SELECT 1 FROM {p}PAUSED_TRIGGER_GRPS q WHERE q.sched_name = scheduler
+                    AND q.trigger_group IN (trigger_groups[1], '_$_ALL_GROUPS_PAUSED_$_'))
+                THEN CASE WHEN b.locked THEN 'PAUSED_BLOCKED' ELSE 'PAUSED' END
+                WHEN b.locked THEN 'BLOCKED' ELSE 'WAITING' END
+            INTO is_stored, state
+            FROM (SELECT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = scheduler
+                AND f.job_name = job_names[1] AND f.job_group = job_groups[1] AND f.state = 'EXECUTING'
+                AND (is_lone OR f.is_nonconcurrent)) AS locked) AS b;
         IF is_stored AND cardinality(new_names) = 1 THEN
             INSERT INTO {p}JOB_DETAILS (sched_name, job_name, job_group, description, job_class_name, is_durable,
                 is_nonconcurrent, is_update_data, requests_recovery, job_data)
@@ -60,14 +68,15 @@ BEGIN
                 next_fire_time, prev_fire_time, priority, trigger_state, trigger_type, start_time, end_time, misfire_instr,
                 job_data)
             VALUES (scheduler, trigger_names[1], trigger_groups[1], job_names[1], job_groups[1], descriptions[1],
-                COALESCE(starts[1], stored_ms), -1, priorities[1], 'WAITING', 'SIMPLE', COALESCE(starts[1], stored_ms),
+                COALESCE(starts[1], stored_ms), -1, priorities[1], state, 'SIMPLE', COALESCE(starts[1], stored_ms),
                 ends[1], misfires[1], data[1]);
             INSERT INTO {p}SIMPLE_TRIGGERS (sched_name, trigger_name, trigger_group, repeat_count, repeat_interval,
                 times_triggered)
             VALUES (scheduler, trigger_names[1], trigger_groups[1], repeats[1], intervals[1], 0);
         END IF;
     ELSE
-        -- Each test is a count by key, which the planner does not turn into a join.
+        paused := ARRAY(SELECT q.trigger_group FROM {p}PAUSED_TRIGGER_GRPS q WHERE q.sched_name = scheduler);
+        -- Each test is a look by key, which the planner does not turn into a join.
         WITH new_jobs AS MATERIALIZED (
             SELECT * FROM unnest(
                 new_names, new_groups, new_descriptions, new_types, new_durable, new_nonconcurrent, new_update_data,
@@ -79,23 +88,24 @@ BEGIN
             -- Once for all: there is no index of fires by job. Mostly it is empty.
             SELECT DISTINCT f.job_name, f.job_group, f.is_nonconcurrent FROM {p}FIRED_TRIGGERS f
             WHERE f.sched_name = scheduler AND f.state = 'EXECUTING'
-            AND (f.is_nonconcurrent = TRUE OR f.job_name = ANY (new_names))
+        ), asked AS MATERIALIZED (
+            SELECT g.*, CASE WHEN g.of_new THEN g.of_lone ELSE (SELECT j.is_nonconcurrent FROM {p}JOB_DETAILS j
+                WHERE j.sched_name = scheduler AND j.job_name = g.j_name AND j.job_group = g.j_group) END AS is_lone
+            FROM unnest(
+                trigger_names, trigger_groups, job_names, job_groups, of_new_jobs, of_lone_jobs, descriptions, priorities,
+                starts, ends, misfires, data, repeats, intervals
+            ) AS g (t_name, t_group, j_name, j_group, of_new, of_lone, description, priority, start_ms, end_ms, misfire, data,
+                repeats, every)
         ), new_triggers AS MATERIALIZED (
-            SELECT * FROM unnest(
-                trigger_names, trigger_groups, job_names, job_groups, of_new_jobs, descriptions, priorities, starts, ends,
-                misfires, data, repeats, intervals
-            ) AS g (t_name, t_group, j_name, j_group, of_new, description, priority, start_ms, end_ms, misfire, data, repeats, every)
-            WHERE (g.of_new OR (SELECT count(*) FROM {p}JOB_DETAILS j WHERE j.sched_name = scheduler AND j.job_name = g.j_name
-                AND j.job_group = g.j_group AND j.is_nonconcurrent = FALSE) = 1)
+            SELECT g.*, (g.t_group = ANY (paused) OR '_$_ALL_GROUPS_PAUSED_$_' = ANY (paused)) AS is_paused,
+                (SELECT count(*) FROM executing e WHERE e.job_name = g.j_name AND e.job_group = g.j_group
+                    AND (g.is_lone OR e.is_nonconcurrent)) > 0 AS is_blocked
+            FROM asked g WHERE g.is_lone IS NOT NULL
             AND (SELECT count(*) FROM {p}TRIGGERS t WHERE t.sched_name = scheduler AND t.trigger_name = g.t_name
                 AND t.trigger_group = g.t_group) = 0
-            AND (SELECT count(*) FROM executing e WHERE e.job_name = g.j_name AND e.job_group = g.j_group
-                AND (g.of_new OR e.is_nonconcurrent = TRUE)) = 0
         ), verdict AS MATERIALIZED (
             SELECT (SELECT count(*) FROM new_jobs) = cardinality(new_names)
-                AND (SELECT count(*) FROM new_triggers) = cardinality(trigger_names)
-                AND NOT EXISTS (SELECT 1 FROM {p}PAUSED_TRIGGER_GRPS q WHERE q.sched_name = scheduler
-                    AND q.trigger_group = ANY (trigger_groups || '_$_ALL_GROUPS_PAUSED_$_'::TEXT)) AS fits
+                AND (SELECT count(*) FROM new_triggers) = cardinality(trigger_names) AS fits
         ), stored_jobs AS (
             INSERT INTO {p}JOB_DETAILS (sched_name, job_name, job_group, description, job_class_name, is_durable,
                 is_nonconcurrent, is_update_data, requests_recovery, job_data)
@@ -106,7 +116,8 @@ BEGIN
             INSERT INTO {p}TRIGGERS (sched_name, trigger_name, trigger_group, job_name, job_group, description, next_fire_time,
                 prev_fire_time, priority, trigger_state, trigger_type, start_time, end_time, misfire_instr, job_data)
             SELECT scheduler, t.t_name, t.t_group, t.j_name, t.j_group, t.description, COALESCE(t.start_ms, stored_ms),
-                -1, t.priority, 'WAITING', 'SIMPLE', COALESCE(t.start_ms, stored_ms), t.end_ms, t.misfire, t.data
+                -1, t.priority, CASE WHEN t.is_paused AND t.is_blocked THEN 'PAUSED_BLOCKED' WHEN t.is_paused THEN 'PAUSED'
+                    WHEN t.is_blocked THEN 'BLOCKED' ELSE 'WAITING' END, 'SIMPLE', COALESCE(t.start_ms, stored_ms), t.end_ms, t.misfire, t.data
             FROM new_triggers t WHERE (SELECT fits FROM verdict)
         ), stored_schedules AS (
             INSERT INTO {p}SIMPLE_TRIGGERS (sched_name, trigger_name, trigger_group, repeat_count, repeat_interval, times_triggered)

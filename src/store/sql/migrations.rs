@@ -7,7 +7,7 @@ use super::harness::{Filled, Scripts};
 use super::statement::{Statement, Value};
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use diesel::QueryableByName;
-use diesel::sql_types::Text;
+use diesel::sql_types::{Bool, Text};
 use std::collections::BTreeSet;
 
 /// The script that makes Quartz's tables; it is left out where Quartz made them.
@@ -142,13 +142,16 @@ const SCRIPTS: &[Script] = &[
         mysql: include_str!("../../../migrations/mysql/0020_ignoring_misfires/up.sql"),
     },
     Script {
-        version: "0021_scheduling",
+        version: SCHEDULING,
         makes: "the function that stores new jobs and triggers",
         sqlite: include_str!("../../../migrations/sqlite/0021_scheduling/up.sql"),
         postgres: include_str!("../../../migrations/postgres/0021_scheduling/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0021_scheduling/up.sql"),
     },
 ];
+
+/// The version with the function that stores new work.
+const SCHEDULING: &str = "0021_scheduling";
 
 struct Script {
     version: &'static str,
@@ -221,6 +224,12 @@ struct VersionRow {
     version: String,
 }
 
+#[derive(QueryableByName)]
+struct FunctionRow {
+    #[diesel(sql_type = Bool)]
+    may_be_called: bool,
+}
+
 /// Creates or upgrades the tables; adopts tables that Quartz made by adding only side tables.
 pub(super) fn migrate(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<Vec<String>> {
     let mut work = Work { connection, options };
@@ -264,6 +273,12 @@ pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Re
     work.ensure_scheduler_rows(&mut Vec::new())
 }
 
+/// Whether the function that stores new work is there and may be called; it is not, for one, where the tables alone were
+/// restored from a dump.
+pub(super) fn has_function(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<bool> {
+    Ok(Work { connection, options }.function()?.is_some_and(|function| function.may_be_called))
+}
+
 struct Work<'a, 'c> {
     connection: &'a mut Connection<'c>,
     options: &'a SqlOptions,
@@ -293,7 +308,25 @@ impl Work<'_, '_> {
         let made = self.connection.run_pending(&scripts).map_err(error)?;
         let what = SCRIPTS.iter().filter(|script| made.iter().any(|version| version == script.version));
         done.extend(what.map(|script| format!("created {}", script.makes)));
+        if backend == Backend::Postgres && self.function()?.is_none() {
+            for script in SCRIPTS.iter().filter(|script| script.version == SCHEDULING) {
+                self.run(&self.fill(script.postgres))?;
+                done.push(format!("created {} again", script.makes));
+            }
+        }
         Ok(done)
+    }
+
+    /// The function that stores new work; only PostgreSQL has one.
+    fn function(&mut self) -> Result<Option<FunctionRow>> {
+        if self.connection.backend() != Backend::Postgres {
+            return Ok(None);
+        }
+        let name = self.fill("{p}CN_SCHEDULE");
+        let text =
+            "SELECT has_function_privilege(oid, 'EXECUTE') AS may_be_called FROM pg_proc WHERE oid = to_regproc(?)";
+        let statement = Statement { text, prefix: &self.options.table_prefix, values: &[name.as_str().into()] };
+        Ok(self.connection.load::<FunctionRow>(statement).map_err(error)?.pop())
     }
 
     /// Whether Quartz made its tables already; then only the side tables are added.

@@ -32,7 +32,7 @@ use connection::Connection;
 use dialect::{Failure, Hold};
 use pool::{Connections, Lease};
 use session::SqlSession;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -77,6 +77,8 @@ pub struct SqlDatabase {
     commits: AtomicU64,
     /// Whether the server can pass over locked rows, once it was asked.
     passes_over_locked: OnceLock<bool>,
+    /// Whether the tables were found without the function that stores new work.
+    lacks_function: AtomicBool,
     #[cfg(any(test, feature = "test-util"))]
     faults: super::faults::FaultPlan,
     #[cfg(any(test, feature = "test-util"))]
@@ -113,6 +115,7 @@ impl SqlDatabase {
             statements: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             passes_over_locked: OnceLock::new(),
+            lacks_function: AtomicBool::new(false),
             #[cfg(any(test, feature = "test-util"))]
             faults: super::faults::FaultPlan::default(),
             #[cfg(any(test, feature = "test-util"))]
@@ -263,12 +266,26 @@ impl Database for SqlDatabase {
 
     fn migrate(&self) -> Result<Vec<String>> {
         let mut connection = self.connection("migrate")?;
-        migrations::migrate(&mut connection, &self.options)
+        let done = migrations::migrate(&mut connection, &self.options)?;
+        self.lacks_function.store(false, Ordering::Relaxed);
+        Ok(done)
     }
 
     fn check_schema(&self) -> Result<()> {
         let mut connection = self.connection("check the tables")?;
-        migrations::check(&mut connection, &self.options)
+        migrations::check(&mut connection, &self.options)?;
+        if self.backend == Backend::Postgres {
+            let lacks = !migrations::has_function(&mut connection, &self.options)?;
+            self.lacks_function.store(lacks, Ordering::Relaxed);
+            if lacks {
+                log::warn!(
+                    "the function {}CN_SCHEDULE is not there, or may not be called: new work is stored by several \
+                     statements instead of one; run `carnelian migrate`",
+                    self.options.table_prefix
+                );
+            }
+        }
+        Ok(())
     }
 
     fn forget_scheduler(&self) -> Result<()> {
@@ -288,7 +305,7 @@ impl Database for SqlDatabase {
     }
 
     fn stores_at_once(&self) -> bool {
-        self.backend == Backend::Postgres
+        self.backend == Backend::Postgres && !self.lacks_function.load(Ordering::Relaxed)
     }
 
     fn claims_rows(&self) -> Result<bool> {

@@ -64,18 +64,45 @@ fn a_new_trigger_begins_as_things_stand() {
     cluster.schedule(job("free").durable(true), []);
     let a = cluster.node("A");
     let bundle = a.fire_one();
-    let add = |name: &str, job: &str| {
-        cluster.store.add_trigger(once(name, job, NOW + MINUTE).build().unwrap(), false).unwrap();
-        cluster.state(name)
+    // One by itself, and several by threads that meet.
+    let begins = |what: &str, job: &str, state: &str| {
+        for count in [1, 6] {
+            let name = |i: usize| format!("{what}-{count}-{i}");
+            let asked = (0..count).map(|i| once(&name(i), job, NOW + MINUTE).build().unwrap()).collect();
+            let answers = add_at_once(&cluster, asked);
+            assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+            assert!((0..count).all(|i| cluster.state(&name(i)) == state), "{what}: not all are {state}");
+        }
     };
-    assert_eq!(add("t", "lone"), "BLOCKED");
-    assert_eq!(add("u", "free"), "WAITING");
+    begins("t", "lone", "BLOCKED");
+    begins("u", "free", "WAITING");
     cluster.store.pause_trigger_groups(&GroupMatcher::equals("other")).unwrap();
-    assert_eq!(add("v", "free"), "WAITING");
+    begins("v", "free", "WAITING");
     cluster.store.pause_all().unwrap();
-    assert_eq!(add("w", "free"), "PAUSED");
-    assert_eq!(add("x", "lone"), "PAUSED_BLOCKED");
+    begins("w", "free", "PAUSED");
+    begins("x", "lone", "PAUSED_BLOCKED");
+    cluster.store.resume_all(true).unwrap();
     a.complete(&bundle);
+    begins("y", "lone", "WAITING");
+}
+
+/// What hinders a trigger from firing hinders nobody from storing it by the one statement there is for that.
+#[test]
+fn what_begins_paused_or_blocked_is_stored_by_one_call() {
+    let cluster = Cluster::new(open);
+    let database = &cluster.opened.database;
+    cluster.schedule(lone_job("lone").durable(true), [once("runs", "lone", NOW)]);
+    let bundle = cluster.node("A").fire_one();
+    cluster.store.pause_trigger_groups(&GroupMatcher::equals("halted")).unwrap();
+    for (group, state) in [("triggers", "BLOCKED"), ("halted", "PAUSED_BLOCKED")] {
+        let key = TriggerKey::new(group, "t");
+        let before = database.counts().statements;
+        let trigger = Trigger::builder(key.clone(), bundle.job.key().clone()).build().unwrap();
+        cluster.store.add_trigger(trigger, false).unwrap();
+        let statements = database.counts().statements - before;
+        assert!(statements == 1 || !database.stores_at_once(), "{statements} statements for one that begins {state}");
+        assert_eq!(cluster.state_of(&key), state);
+    }
 }
 
 /// The same of jobs that come with their triggers, one or many.
@@ -115,9 +142,13 @@ fn new_work_begins_as_things_stand() {
     let refused = cluster.store.schedule(vec![(job("new").build().unwrap(), vec![twice.clone(), twice])], false);
     assert!(refused.is_err() && !cluster.has_job("new"), "{refused:?}");
     cluster.store.pause_trigger_groups(&GroupMatcher::equals("halted")).unwrap();
-    let halted = Trigger::builder(TriggerKey::new("halted", "w"), job_key("halts")).build().unwrap();
-    cluster.store.schedule(vec![(job("halts").build().unwrap(), vec![halted])], false).unwrap();
-    assert_eq!(cluster.state_of(&TriggerKey::new("halted", "w")), "PAUSED");
+    for count in [1, 2] {
+        let key = |i: i32| TriggerKey::new("halted", format!("w-{count}-{i}"));
+        let name = format!("halts-{count}");
+        let halted = (0..count).map(|i| Trigger::builder(key(i), job_key(&name)).build().unwrap()).collect();
+        cluster.store.schedule(vec![(job(&name).build().unwrap(), halted)], false).unwrap();
+        assert!((0..count).all(|i| cluster.state_of(&key(i)) == "PAUSED"));
+    }
     cluster.store.pause_all().unwrap();
     cluster.schedule(job("late"), [once("v", "late", NOW + MINUTE)]);
     assert_eq!(cluster.state("v"), "PAUSED");

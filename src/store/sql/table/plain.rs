@@ -13,9 +13,9 @@ use crate::store::sql::statement::Value;
 use crate::trigger::START_WHEN_STORED;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-const TEXT: &str = "SELECT {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+const TEXT: &str = "SELECT {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
      AS stored_ms";
 
 #[derive(QueryableByName)]
@@ -58,9 +58,9 @@ fn of_jobs(jobs: &[JobRow]) -> [Value; 9] {
     ]
 }
 
-fn of_triggers(work: &PlainWork) -> [Value; 11] {
+fn of_triggers(work: &PlainWork) -> [Value; 12] {
     let triggers = &work.triggers;
-    let new: BTreeSet<&JobKey> = work.jobs.iter().map(|job| &job.key).collect();
+    let new: BTreeMap<&JobKey, &JobRow> = work.jobs.iter().map(|job| (&job.key, job)).collect();
     let texts =
         |of: fn(&TriggerRow) -> Option<&str>| Value::Texts(triggers.iter().map(|t| of(t).map(str::to_owned)).collect());
     let ints = |of: fn(&TriggerRow) -> Option<i64>| Value::Ints(triggers.iter().map(of).collect());
@@ -69,7 +69,8 @@ fn of_triggers(work: &PlainWork) -> [Value; 11] {
         texts(|t| Some(t.key.group())),
         texts(|t| Some(t.job.name())),
         texts(|t| Some(t.job.group())),
-        Value::Flags(triggers.iter().map(|t| new.contains(&t.job)).collect()),
+        Value::Flags(triggers.iter().map(|t| new.contains_key(&t.job)).collect()),
+        Value::Flags(triggers.iter().map(|t| new.get(&t.job).is_some_and(|job| job.nonconcurrent)).collect()),
         texts(|t| t.description.as_deref()),
         ints(|t| Some(i64::from(t.priority))),
         ints(|t| Some(t.start_ms).filter(|ms| *ms != START_WHEN_STORED)),
