@@ -126,7 +126,7 @@ pub enum FailureClass {
     ConnectionLost,
     /// The connection was lost while the commit was on its way: it may have happened or not.
     CommitUnknown,
-    /// The database cannot be reached, or refuses the user.
+    /// The database cannot be reached, refuses the user, or takes no writes, since it is a standby now.
     Unavailable,
     /// A unique key exists already.
     UniqueViolation,

@@ -14,6 +14,7 @@ use carnelian::store::{
 };
 use carnelian::{FailureClass, JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
+use diesel::connection::SimpleConnection;
 use diesel::sql_types::Text;
 use diesel::{Connection, PgConnection, QueryableByName, RunQueryDsl, sql_query};
 use std::collections::BTreeSet;
@@ -137,6 +138,35 @@ fn a_call_that_comes_late_stores_nothing() {
 struct Token {
     #[diesel(sql_type = Text)]
     token: String,
+}
+
+/// A server that becomes a standby keeps its connections and answers, but takes no writes. They are given up, so that new ones
+/// find the server that took its place; and what was tried meanwhile may be tried again.
+#[test]
+fn a_server_that_takes_no_writes_any_more_is_left() {
+    let database = support::fresh_name("carnelian_test_standby");
+    let mut server = PgConnection::establish(&support::postgres_url()).unwrap();
+    let mut run = |text: &str| server.batch_execute(text).unwrap();
+    run(&format!("CREATE DATABASE \"{database}\""));
+    let url = support::postgres_url();
+    let (before, _) = url.rsplit_once('/').unwrap();
+    let url = format!("{before}/{database}");
+    drop(store(&url, "standby"));
+
+    run(&format!("ALTER DATABASE \"{database}\" SET default_transaction_read_only = on"));
+    let (url, _) = DataSourceUrl::parse(&url, None, None).unwrap();
+    let (clock, options) = (Arc::new(SystemClock::default()), SqlOptions::new("standby"));
+    let (settings, options) = (
+        StoreSettings { scheduler_name: "standby".to_owned(), ..StoreSettings::default() },
+        SqlOptions { max_connections: 1, ..options },
+    );
+    let store = JobStore::new(Arc::new(SqlDatabase::open(&url, clock.clone(), options).unwrap()), clock, settings);
+    let error = store.pause_all().unwrap_err();
+    assert_eq!(error.failure_class(), Some(FailureClass::Unavailable), "{error}");
+    run(&format!("ALTER DATABASE \"{database}\" RESET default_transaction_read_only"));
+    store.pause_all().expect("the only connection leads to a server that takes writes");
+    drop(store);
+    run(&format!("DROP DATABASE \"{database}\" WITH (FORCE)"));
 }
 
 /// H18: a session that held the lock and stopped kept the whole cluster of a peer waiting, silently. Here the server

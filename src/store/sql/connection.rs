@@ -4,6 +4,7 @@ use super::dialect::{self, Failure};
 use super::harness::{self, Scripts};
 use super::held::Held;
 use super::statement::Statement;
+use crate::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::{Begin, CallersConnection};
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
@@ -234,7 +235,8 @@ impl Connection<'_> {
 
     fn fail(&mut self, error: &diesel::result::Error) -> Failure {
         let failure = dialect::classify(self.backend(), error);
-        if failure.class == crate::FailureClass::ConnectionLost {
+        // A server that became a standby goes on answering: only a new connection leads to the one that took its place.
+        if matches!(failure.class, FailureClass::ConnectionLost | FailureClass::Unavailable) {
             self.break_off();
         }
         failure
@@ -252,7 +254,7 @@ impl<'c, C: R2D2Connection + 'static> Inner<'c, C> {
             Err(error) => {
                 let message = error.to_string();
                 let message = password(url).map_or(message.clone(), |password| message.replace(password, "***"));
-                Err(Failure { class: crate::FailureClass::Unavailable, message: format!("cannot connect: {message}") })
+                Err(Failure { class: FailureClass::Unavailable, message: format!("cannot connect: {message}") })
             }
         }
     }

@@ -329,7 +329,11 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("could not send data", ConnectionLost),
             ("SSL connection has been closed", ConnectionLost),
             ("SSL SYSCALL error", ConnectionLost),
-            ("cannot execute UPDATE in a read-only transaction", Unavailable),
+            // Once the primary, now a standby: elsewhere there is a server that takes writes.
+            ("in a read-only transaction", Unavailable),
+            ("during recovery", Unavailable),
+            ("recovery is in progress", Unavailable),
+            ("conflict with recovery", Unavailable),
         ],
         Backend::Mysql => &[
             ("Deadlock found", Deadlock),
@@ -340,6 +344,7 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("Connection was killed", ConnectionLost),
             ("Server shutdown in progress", ConnectionLost),
             ("Query execution was interrupted", ConnectionLost),
+            ("read-only option", Unavailable),
             ("Too many connections", Unavailable),
             ("Can't connect", Unavailable),
         ],
@@ -381,5 +386,27 @@ mod tests {
         }
         assert!(passes_over_locked(Backend::Postgres, ""));
         assert!(!passes_over_locked(Backend::Sqlite, ""));
+    }
+    #[test]
+    fn a_server_that_takes_no_writes_is_one_that_cannot_be_reached() {
+        for (backend, message) in [
+            (Backend::Postgres, "cannot execute SELECT FOR NO KEY UPDATE in a read-only transaction"),
+            (Backend::Postgres, "cannot execute INSERT in a read-only transaction"),
+            (
+                Backend::Postgres,
+                "cannot acquire lock mode RowExclusiveLock on database objects while recovery is in progress",
+            ),
+            (Backend::Postgres, "canceling statement due to conflict with recovery"),
+            (
+                Backend::Mysql,
+                "The MariaDB server is running with the --read-only option so it cannot execute this statement",
+            ),
+            (
+                Backend::Mysql,
+                "The MySQL server is running with the --super-read-only option so it cannot execute this statement",
+            ),
+        ] {
+            assert_eq!(by_words(backend, message), FailureClass::Unavailable, "{message}");
+        }
     }
 }
