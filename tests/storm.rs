@@ -251,12 +251,25 @@ fn the_checker_knows_a_resumption_from_a_second_fire() {
     let data = serde_json::json!({ group_and_name.0: "INTERRUPTED_JOBS", group_and_name.1: "resume_1" });
     let marks = serde_json::json!({ "origin_fire_id": "1", "attempt": 1, "recovering": true, "data": data });
     let recovered = || went_on("RECOVERING_JOBS.recover_1", marks.clone());
+    // Every run has an id of its own.
+    let renamed = |mut events: Vec<serde_json::Value>| {
+        for pair in 0..events.len() / 2 {
+            let id = (pair + 1).to_string();
+            (events[2 * pair]["fire_id"], events[2 * pair + 1]["fire_id"]) = (id.clone().into(), id.into());
+        }
+        events
+    };
     let expected = [("storm.a".to_owned(), SimpleSchedule::every(Duration::from_secs(1)).repeat(0).into())];
     let judged = |events: Vec<Vec<serde_json::Value>>| checker::check(&events.concat(), &expected).problems;
     assert_eq!(judged(vec![first("lost"), resumed()]), [""; 0]);
     assert_eq!(judged(vec![first("lost"), recovered()]), [""; 0]);
     assert_eq!(judged(vec![recovered()]), [""; 0], "given back before it began, then recovered");
     assert!(judged(vec![first("succeeded"), resumed()])[0].starts_with("FiredTwice"));
+    let both = [first("lost"), recovered(), resumed()].concat();
+    assert!(judged(vec![renamed(both)])[0].starts_with("FiredTwice"), "recovered, and resumed as well");
+    let mut moved = resumed();
+    moved[0]["original_scheduled_ms"] = 2000.into();
+    assert!(judged(vec![first("lost"), moved])[0].starts_with("Alien"), "by its own word it was due at another time");
     assert!(judged(vec![first("lost"), went_on("storm.a", serde_json::json!({}))])[0].starts_with("FiredTwice"));
     assert!(judged(vec![first("lost")])[0].starts_with("NeverEnded"));
 }

@@ -58,6 +58,8 @@ pub(crate) struct Acquirer {
     lingering: Option<Duration>,
     /// An answer of the store was lost: see [`Acquirer::recover_forgotten`].
     is_in_doubt: bool,
+    /// What was stored here and said to be due was not for this node: it looks, until it has taken something.
+    was_misled: bool,
     /// How many times a wait for the next look was asked for.
     polls: u64,
     /// What was seen to be due the last time that reservations were let go for it in vain, and whether it was due then.
@@ -98,6 +100,7 @@ impl Acquirer {
             fruitless: None,
             lingering: None,
             is_in_doubt: false,
+            was_misled: false,
             polls: 0,
             seen: None,
             last_look: Duration::ZERO,
@@ -234,8 +237,9 @@ impl Acquirer {
     /// Peeks without the lock, unless something is known to be there, and takes it only if there is something for us.
     fn acquire(&mut self, owner: &Owner, job_types: &[String], room: usize) -> Result<Found> {
         let node = Arc::clone(&self.node);
-        let has_due = node.has_due.swap(false, Ordering::Relaxed);
-        if !(self.is_more || has_due) || self.is_time_to_look() {
+        let has_due = node.has_due.swap(false, Ordering::Relaxed) && !self.was_misled;
+        let has_looked = !(self.is_more || has_due) || self.is_time_to_look();
+        if has_looked {
             let Look { now_ms, earliest_ms: earliest, .. } = self.look(job_types)?;
             self.is_more = false;
             let poll = self.poll_interval();
@@ -279,11 +283,17 @@ impl Acquirer {
         self.is_in_doubt = brought.is_in_doubt;
         self.adapt_window(brought.now_ms);
         if count + passed + brought.spread > 0 {
+            self.was_misled = false;
             return Ok(Found::Something);
         }
         if brought.overtaken > 0 {
             // Other nodes were faster: there may be more, and they are not to be asked without a pause.
             return Ok(Found::Nothing(now.saturating_add(LINGER)));
+        }
+        if !has_looked {
+            // What was stored here may be another node's, or not be free; when the next is due only a look can say.
+            self.was_misled = has_due;
+            return Ok(Found::Nothing(now));
         }
         let wait_ms = brought.unreserved_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(brought.now_ms));
         let poll = self.poll_interval();

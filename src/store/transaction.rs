@@ -62,20 +62,27 @@ impl JobStore {
         );
         match &answer {
             Ok(_) => return answer,
-            Err(error) if error.failure_class().is_some() => return Err(unknown(purpose, error)),
+            Err(error) if error.is_transient() => return Err(unknown(purpose, error)),
             Err(_) => {}
         }
         // Refused, and nothing is noted: the statement may still come.
-        let done = self.retrying(
+        match self.settle(purpose, token).map_err(|error| unknown(purpose, &error))? {
+            Some(now_ms) => done(now_ms),
+            None => answer,
+        }
+    }
+
+    /// What became of a statement that was sent under this token: when it was done, if it was; else it does nothing any longer.
+    pub(super) fn settle(&self, purpose: &'static str, token: &str) -> Result<Option<i64>> {
+        self.retrying(
             purpose,
-            begin,
+            Begin::Locking(Lock::TriggerAccess),
             |s| match s.committed_ms(token)? {
-                Some(now_ms) => done(now_ms).map(Some),
+                Some(now_ms) => Ok(Some(now_ms)),
                 None => s.mark_commit(token).map(|()| None),
             },
             &mut |s, _| Ok(s.committed_ms(token)?.is_some()),
-        );
-        done.map_err(|error| unknown(purpose, &error))?.map_or(answer, Ok)
+        )
     }
 
     /// Runs `work` until it is committed, refused, or has failed too often. When the outcome is unknown, `happened`

@@ -142,6 +142,25 @@ fn a_change_between_the_look_for_due_triggers_and_the_wait_is_not_missed() {
     cluster.await_quiet();
 }
 
+/// Who stores what is due takes it without looking; if it cannot be taken, the time that was waited for is not forgotten.
+#[test]
+fn what_is_stored_and_may_not_run_hides_no_later_time() {
+    let cluster = Cluster::new();
+    // Nothing but that time, or a signal, can end the wait.
+    let idle = "scheduler.idleWaitTime = 86400000\ncarnelian.scheduler.pollInterval = 1d";
+    let (node, runs) = noting(&cluster, idle);
+    node.start().unwrap();
+    let detail = job("j", "note");
+    let later = Trigger::builder(TriggerKey::new("g", "later"), detail.key().clone()).start_at(in_ms(&cluster, 3_500));
+    node.schedule_job(detail.clone(), later.build().unwrap()).unwrap();
+    node.pause_triggers(&GroupMatcher::equals("halted")).unwrap();
+    for name in ["a", "b"] {
+        let halted = Trigger::builder(TriggerKey::new("halted", name), detail.key().clone()).build().unwrap();
+        node.schedule_trigger(halted).unwrap();
+    }
+    assert_eq!(runs.recv_timeout(LONG).unwrap().0, "later");
+}
+
 /// QTZ-283.
 #[test]
 fn a_trigger_that_ignores_misfires_runs_for_each_time_that_it_missed() {

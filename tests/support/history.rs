@@ -106,6 +106,9 @@ impl History {
                         started_ns: event["mono_ns"].as_i64().unwrap_or_default(),
                         ended: None,
                     };
+                    if (run.recovering || run.resuming) && due_of(event).1 != due.1 {
+                        history.problem(Wrong::Alien, &due, std::slice::from_ref(&run));
+                    }
                     if place.insert(fire_id, due.clone()).is_some() {
                         history.problem(Wrong::StartedTwice, &due, std::slice::from_ref(&run));
                     }
@@ -144,7 +147,8 @@ impl History {
     pub fn problems(mut self, expected: &[(String, Schedule)]) -> Vec<Problem> {
         for (due, runs) in std::mem::take(&mut self.chains) {
             let fired: Vec<_> = runs.iter().filter(|run| !run.recovering).collect();
-            if !fired.windows(2).all(|pair| pair[1].goes_on_from(pair[0])) {
+            let is_resumed_wrongly = |pair: &[Run]| pair[1].resuming && !pair[1].goes_on_from(&pair[0]);
+            if !fired.windows(2).all(|pair| pair[1].goes_on_from(pair[0])) || runs.windows(2).any(is_resumed_wrongly) {
                 self.problem(Wrong::FiredTwice, &due, &runs);
             }
             // An interruption without a START (killed between firing and starting) leaves a gap in the attempts.

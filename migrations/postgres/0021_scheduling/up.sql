@@ -6,7 +6,7 @@
 -- no trigger has the key; and, if that is asked, no node of Quartz is a member. The answer is the time at which they were stored,
 -- in epoch milliseconds; none if they were not, and the caller has to look closer.
 --
--- A trigger begins paused if its group is, and blocked if a fire of its job executes that lets no other run beside it.
+-- A trigger begins paused if its group is (while all are, its group is from then on), and blocked if a fire of its job executes that lets no other run beside it.
 -- One without a start starts now. `node_ms` is the time by the node's clock, where that counts.
 --
 -- Most calls are for one trigger, with its job or without: those do without lists, which takes two thirds of the time.
@@ -87,7 +87,7 @@ BEGIN
         ), executing AS MATERIALIZED (
             -- Once for all: there is no index of fires by job. Mostly it is empty.
             SELECT DISTINCT f.job_name, f.job_group, f.is_nonconcurrent FROM {p}FIRED_TRIGGERS f
-            WHERE f.sched_name = scheduler AND f.state = 'EXECUTING'
+            WHERE f.sched_name = scheduler AND f.state = 'EXECUTING' AND f.job_name IS NOT NULL AND f.job_group IS NOT NULL
         ), asked AS MATERIALIZED (
             SELECT g.*, CASE WHEN g.of_new THEN g.of_lone ELSE (SELECT j.is_nonconcurrent FROM {p}JOB_DETAILS j
                 WHERE j.sched_name = scheduler AND j.job_name = g.j_name AND j.job_group = g.j_group) END AS is_lone
@@ -98,8 +98,8 @@ BEGIN
                 repeats, every)
         ), new_triggers AS MATERIALIZED (
             SELECT g.*, (g.t_group = ANY (paused) OR '_$_ALL_GROUPS_PAUSED_$_' = ANY (paused)) AS is_paused,
-                (SELECT count(*) FROM executing e WHERE e.job_name = g.j_name AND e.job_group = g.j_group
-                    AND (g.is_lone OR e.is_nonconcurrent)) > 0 AS is_blocked
+                ((g.j_name, g.j_group) IN (SELECT e.job_name, e.job_group FROM executing e WHERE e.is_nonconcurrent)
+                    OR g.is_lone AND (g.j_name, g.j_group) IN (SELECT e.job_name, e.job_group FROM executing e)) AS is_blocked
             FROM asked g WHERE g.is_lone IS NOT NULL
             AND (SELECT count(*) FROM {p}TRIGGERS t WHERE t.sched_name = scheduler AND t.trigger_name = g.t_name
                 AND t.trigger_group = g.t_group) = 0
@@ -126,6 +126,11 @@ BEGIN
     END IF;
     IF NOT is_stored THEN
         RETURN NULL;
+    END IF;
+    IF EXISTS (SELECT 1 FROM {p}PAUSED_TRIGGER_GRPS q WHERE q.sched_name = scheduler
+        AND q.trigger_group = '_$_ALL_GROUPS_PAUSED_$_') THEN
+        INSERT INTO {p}PAUSED_TRIGGER_GRPS (sched_name, trigger_group)
+        SELECT DISTINCT scheduler, g FROM unnest(trigger_groups) AS g ON CONFLICT DO NOTHING;
     END IF;
     INSERT INTO {p}CN_COMMITS (sched_name, token, made_ms) VALUES (scheduler, call_token, stored_ms);
     UPDATE {p}CN_CHANGES SET changes = CASE WHEN changes >= last_count THEN 1 ELSE changes + 1 END WHERE sched_name = scheduler;

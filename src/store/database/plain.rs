@@ -3,11 +3,10 @@
 use crate::error::Result;
 use crate::store::row::PlainWork;
 
-/// New jobs and triggers that can be stored without looking at anything beside them.
+/// New jobs and triggers that ask for nothing special.
 pub trait PlainRows {
     /// Stores all of this work if nothing stands in the way of any of it, and returns when; else nothing. Nothing does if each
-    /// job is new, or is stored and lets its runs overlap; no fire of it forbids others; no trigger has the key; and no group of
-    /// them is paused. The change is announced, and `token` noted with it.
+    /// job is new, or is stored where it should be, and no trigger has the key. The change is announced, and `token` noted with it.
     ///
     /// In a session begun [at once](super::Begin::AtOnce). A database that begins none stores none.
     fn store_plain(&mut self, work: &PlainWork, token: &str) -> Result<Option<i64>> {

@@ -15,8 +15,10 @@ const MOST: usize = 10_000;
 pub(super) enum AtOnce {
     /// It was stored then.
     Stored(i64),
-    /// It was not.
+    /// Something stood in the way of some of it, and none was.
     Not,
+    /// It failed.
+    Failed,
     /// Nobody knows: it may have been, and may still be.
     Unknown,
 }
@@ -43,7 +45,7 @@ impl JobStore {
                 let lasts = error.failure_class() == Some(FailureClass::Permanent);
                 let level = if lasts { log::Level::Warn } else { log::Level::Debug };
                 log::log!(level, "{purpose}: not by one statement, but by a transaction error={error}");
-                AtOnce::Not
+                AtOnce::Failed
             }
             (Ok(()), None) => AtOnce::Not,
         }

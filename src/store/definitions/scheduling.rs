@@ -36,7 +36,8 @@ impl JobStore {
     pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
         self.check_work(&work)?;
         let purpose = "schedule jobs";
-        let Some(plain) = self.plain_work(&work).filter(|_| !replace) else {
+        let plain = if replace { None } else { self.plain_work(&work) };
+        let Some(plain) = plain else {
             return self.write(purpose, |s| self.schedule_in(s, &work, replace));
         };
         let token = random_hex()?;
@@ -46,7 +47,7 @@ impl JobStore {
         };
         match self.store_at_once(purpose, &plain, &token) {
             AtOnce::Stored(now_ms) => as_stored(now_ms),
-            AtOnce::Not => self.write(purpose, |s| self.schedule_in(s, &work, replace)),
+            AtOnce::Not | AtOnce::Failed => self.write(purpose, |s| self.schedule_in(s, &work, replace)),
             AtOnce::Unknown => {
                 self.write_unless_done(purpose, &token, as_stored, |s| self.schedule_in(s, &work, replace))
             }

@@ -131,25 +131,43 @@ impl JobStore {
     }
 
     fn store_for_all(&self, mut turn: Turn<'_>) {
-        let Ok(token) = random_hex() else { return };
-        let triggers = self.plain_first(&mut turn.group);
-        let plain = triggers.len();
-        match self.store_at_once(PURPOSE, &PlainWork { triggers, ..PlainWork::default() }, &token) {
-            AtOnce::Stored(now_ms) => {
-                let group = turn.group.iter().take(plain);
-                let answers: Vec<_> = group.map(|caller| self.as_stored(&caller.trigger, now_ms)).collect();
-                for (caller, answer) in turn.group.drain(..plain).zip(answers) {
-                    caller.tell(Answer::Done(answer));
-                }
-            }
-            AtOnce::Unknown => self.store_first(&mut turn, plain, &token, Before::Perhaps),
-            AtOnce::Not => {}
-        }
+        self.store_plain(&mut turn);
         let left = turn.group.len();
         if left > 0
             && let Ok(token) = random_hex()
         {
             self.store_first(&mut turn, left, &token, Before::Nothing);
+        }
+    }
+
+    /// Stores what asks for nothing special by calls that are transactions of their own: all of it by one, or, where something
+    /// stands in the way, halves and halves of these. What does not go so is left.
+    fn store_plain(&self, turn: &mut Turn<'_>) {
+        let mut rows = self.plain_first(&mut turn.group);
+        let mut pieces = vec![rows.len()];
+        while let Some(size) = pieces.pop().filter(|size| *size > 0) {
+            let Ok(token) = random_hex() else { return };
+            let triggers = rows.get(..size).unwrap_or_default().to_vec();
+            match self.store_at_once(PURPOSE, &PlainWork { triggers, ..PlainWork::default() }, &token) {
+                AtOnce::Stored(now_ms) => self.tell_stored(turn, size, now_ms),
+                AtOnce::Unknown => self.store_first(turn, size, &token, Before::Perhaps),
+                AtOnce::Failed => return,
+                AtOnce::Not if size > 1 => {
+                    pieces.extend([size - size / 2, size / 2]);
+                    continue;
+                }
+                AtOnce::Not => turn.group.rotate_left(1),
+            }
+            rows.drain(..size);
+        }
+    }
+
+    /// Tells the first `count` of this turn that their triggers were stored then.
+    fn tell_stored(&self, turn: &mut Turn<'_>, count: usize, now_ms: i64) {
+        let group = turn.group.iter().take(count);
+        let answers: Vec<_> = group.map(|caller| self.as_stored(&caller.trigger, now_ms)).collect();
+        for (caller, answer) in turn.group.drain(..count).zip(answers) {
+            caller.tell(Answer::Done(answer));
         }
     }
 
@@ -182,8 +200,16 @@ impl JobStore {
                 }
             }
             Err(error) if before == Before::Perhaps => {
-                for caller in turn.group.drain(..count) {
-                    caller.tell(Answer::Done(Err(unknown(PURPOSE, &error))));
+                // Nothing was noted, and the call may still come; what lasts may concern one of them only.
+                let settled = if error.is_transient() { Err(error) } else { self.settle(PURPOSE, token) };
+                match settled {
+                    Ok(Some(now_ms)) => self.tell_stored(turn, count, now_ms),
+                    Ok(None) => turn.group.drain(..count).for_each(|caller| caller.tell(Answer::Alone)),
+                    Err(error) => {
+                        for caller in turn.group.drain(..count) {
+                            caller.tell(Answer::Done(Err(unknown(PURPOSE, &error))));
+                        }
+                    }
                 }
             }
             Err(error) if count == 1 => {

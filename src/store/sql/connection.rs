@@ -234,7 +234,11 @@ impl Connection<'_> {
     }
 
     fn fail(&mut self, error: &diesel::result::Error) -> Failure {
-        let failure = dialect::classify(self.backend(), error);
+        let mut failure = dialect::classify(self.backend(), error);
+        // A caller's transaction that reads only is so of the caller's will.
+        if failure.class == FailureClass::Unavailable && each!(self, c => c.connection.is_callers()) {
+            failure.class = FailureClass::Permanent;
+        }
         // A server that became a standby goes on answering: only a new connection leads to the one that took its place.
         if matches!(failure.class, FailureClass::ConnectionLost | FailureClass::Unavailable) {
             self.break_off();

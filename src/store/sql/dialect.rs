@@ -333,7 +333,6 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("in a read-only transaction", Unavailable),
             ("during recovery", Unavailable),
             ("recovery is in progress", Unavailable),
-            ("conflict with recovery", Unavailable),
         ],
         Backend::Mysql => &[
             ("Deadlock found", Deadlock),
@@ -396,7 +395,6 @@ mod tests {
                 Backend::Postgres,
                 "cannot acquire lock mode RowExclusiveLock on database objects while recovery is in progress",
             ),
-            (Backend::Postgres, "canceling statement due to conflict with recovery"),
             (
                 Backend::Mysql,
                 "The MariaDB server is running with the --read-only option so it cannot execute this statement",

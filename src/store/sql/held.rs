@@ -20,6 +20,10 @@ where
         matches!(self, Held::Lent(_))
     }
 
+    pub(super) fn is_callers(&self) -> bool {
+        matches!(self, Held::Callers(_))
+    }
+
     /// Makes the caller's pool throw the connection away when it comes back.
     pub(super) fn spoil(&mut self) {
         if let Held::Lent(connection) = self {

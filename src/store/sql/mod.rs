@@ -159,6 +159,23 @@ impl SqlDatabase {
         }
     }
 
+    /// Whether new work can be stored by one call.
+    fn look_for_function(&self, connection: &mut Connection<'_>) -> Result<()> {
+        if self.backend != Backend::Postgres {
+            return Ok(());
+        }
+        let lacks = !migrations::has_function(connection, &self.options)?;
+        self.lacks_function.store(lacks, Ordering::Relaxed);
+        if lacks {
+            log::warn!(
+                "the function {}CN_SCHEDULE is not there, or may not be executed: new work is stored by several statements \
+                 instead of one; run `carnelian migrate`, or grant EXECUTE",
+                self.options.table_prefix
+            );
+        }
+        Ok(())
+    }
+
     fn failure(&self, operation: &str, failure: Failure) -> Error {
         DatabaseError { operation: operation.to_owned(), message: failure.message, class: failure.class }.into()
     }
@@ -267,25 +284,14 @@ impl Database for SqlDatabase {
     fn migrate(&self) -> Result<Vec<String>> {
         let mut connection = self.connection("migrate")?;
         let done = migrations::migrate(&mut connection, &self.options)?;
-        self.lacks_function.store(false, Ordering::Relaxed);
+        self.look_for_function(&mut connection)?;
         Ok(done)
     }
 
     fn check_schema(&self) -> Result<()> {
         let mut connection = self.connection("check the tables")?;
         migrations::check(&mut connection, &self.options)?;
-        if self.backend == Backend::Postgres {
-            let lacks = !migrations::has_function(&mut connection, &self.options)?;
-            self.lacks_function.store(lacks, Ordering::Relaxed);
-            if lacks {
-                log::warn!(
-                    "the function {}CN_SCHEDULE is not there, or may not be called: new work is stored by several \
-                     statements instead of one; run `carnelian migrate`",
-                    self.options.table_prefix
-                );
-            }
-        }
-        Ok(())
+        self.look_for_function(&mut connection)
     }
 
     fn forget_scheduler(&self) -> Result<()> {
