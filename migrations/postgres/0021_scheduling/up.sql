@@ -24,9 +24,8 @@ CREATE OR REPLACE FUNCTION {p}CN_SCHEDULE(
 DECLARE
     stored_ms BIGINT;
     is_stored BOOLEAN;
-    job_is_stored BOOLEAN;
-    is_lone BOOLEAN;
-    state TEXT;
+    is_paused BOOLEAN;
+    is_blocked BOOLEAN;
     paused TEXT[];
 BEGIN
     PERFORM 1 FROM {p}LOCKS WHERE sched_name = scheduler AND lock_name = 'TRIGGER_ACCESS' FOR NO KEY UPDATE;
@@ -41,22 +40,16 @@ BEGIN
     END IF;
     stored_ms := COALESCE(node_ms, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
     IF cardinality(trigger_names) = 1 AND cardinality(new_names) <= 1 THEN
-        SELECT j.is_nonconcurrent INTO is_lone FROM {p}JOB_DETAILS j WHERE j.sched_name = scheduler
-            AND j.job_name = job_names[1] AND j.job_group = job_groups[1];
-        job_is_stored := FOUND;
-        IF of_new_jobs[1] THEN
-            is_lone := of_lone_jobs[1];
-        END IF;
-        SELECT job_is_stored <> of_new_jobs[1] AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = scheduler
-                AND t.trigger_name = trigger_names[1] AND t.trigger_group = trigger_groups[1]),
-            CASE WHEN EXISTS (SELECT 1 FROM {p}PAUSED_TRIGGER_GRPS q WHERE q.sched_name = scheduler
-                    AND q.trigger_group IN (trigger_groups[1], '_$_ALL_GROUPS_PAUSED_$_'))
-                THEN CASE WHEN b.locked THEN 'PAUSED_BLOCKED' ELSE 'PAUSED' END
-                WHEN b.locked THEN 'BLOCKED' ELSE 'WAITING' END
-            INTO is_stored, state
-            FROM (SELECT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = scheduler
-                AND f.job_name = job_names[1] AND f.job_group = job_groups[1] AND f.state = 'EXECUTING'
-                AND (is_lone OR f.is_nonconcurrent)) AS locked) AS b;
+        SELECT (j.job_name IS NULL) = of_new_jobs[1] AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t
+                WHERE t.sched_name = scheduler AND t.trigger_name = trigger_names[1] AND t.trigger_group = trigger_groups[1]),
+            EXISTS (SELECT 1 FROM {p}PAUSED_TRIGGER_GRPS q WHERE q.sched_name = scheduler
+                AND q.trigger_group IN (trigger_groups[1], '_$_ALL_GROUPS_PAUSED_$_')),
+            EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = scheduler AND f.job_name = job_names[1]
+                AND f.job_group = job_groups[1] AND f.state = 'EXECUTING'
+                AND (f.is_nonconcurrent OR CASE WHEN of_new_jobs[1] THEN of_lone_jobs[1] ELSE j.is_nonconcurrent END))
+            INTO is_stored, is_paused, is_blocked
+            FROM (SELECT 1) AS one LEFT JOIN {p}JOB_DETAILS j ON j.sched_name = scheduler AND j.job_name = job_names[1]
+                AND j.job_group = job_groups[1];
         IF is_stored AND cardinality(new_names) = 1 THEN
             INSERT INTO {p}JOB_DETAILS (sched_name, job_name, job_group, description, job_class_name, is_durable,
                 is_nonconcurrent, is_update_data, requests_recovery, job_data)
@@ -68,7 +61,9 @@ BEGIN
                 next_fire_time, prev_fire_time, priority, trigger_state, trigger_type, start_time, end_time, misfire_instr,
                 job_data)
             VALUES (scheduler, trigger_names[1], trigger_groups[1], job_names[1], job_groups[1], descriptions[1],
-                COALESCE(starts[1], stored_ms), -1, priorities[1], state, 'SIMPLE', COALESCE(starts[1], stored_ms),
+                COALESCE(starts[1], stored_ms), -1, priorities[1],
+                CASE WHEN is_paused THEN CASE WHEN is_blocked THEN 'PAUSED_BLOCKED' ELSE 'PAUSED' END
+                    WHEN is_blocked THEN 'BLOCKED' ELSE 'WAITING' END, 'SIMPLE', COALESCE(starts[1], stored_ms),
                 ends[1], misfires[1], data[1]);
             INSERT INTO {p}SIMPLE_TRIGGERS (sched_name, trigger_name, trigger_group, repeat_count, repeat_interval,
                 times_triggered)
@@ -76,6 +71,7 @@ BEGIN
         END IF;
     ELSE
         paused := ARRAY(SELECT q.trigger_group FROM {p}PAUSED_TRIGGER_GRPS q WHERE q.sched_name = scheduler);
+        is_paused := '_$_ALL_GROUPS_PAUSED_$_' = ANY (paused);
         -- Each test is a look by key, which the planner does not turn into a join.
         WITH new_jobs AS MATERIALIZED (
             SELECT * FROM unnest(
@@ -97,9 +93,9 @@ BEGIN
             ) AS g (t_name, t_group, j_name, j_group, of_new, of_lone, description, priority, start_ms, end_ms, misfire, data,
                 repeats, every)
         ), new_triggers AS MATERIALIZED (
-            SELECT g.*, (g.t_group = ANY (paused) OR '_$_ALL_GROUPS_PAUSED_$_' = ANY (paused)) AS is_paused,
+            SELECT g.*, (is_paused OR g.t_group = ANY (paused)) AS pauses,
                 ((g.j_name, g.j_group) IN (SELECT e.job_name, e.job_group FROM executing e WHERE e.is_nonconcurrent)
-                    OR g.is_lone AND (g.j_name, g.j_group) IN (SELECT e.job_name, e.job_group FROM executing e)) AS is_blocked
+                    OR g.is_lone AND (g.j_name, g.j_group) IN (SELECT e.job_name, e.job_group FROM executing e)) AS blocks
             FROM asked g WHERE g.is_lone IS NOT NULL
             AND (SELECT count(*) FROM {p}TRIGGERS t WHERE t.sched_name = scheduler AND t.trigger_name = g.t_name
                 AND t.trigger_group = g.t_group) = 0
@@ -116,8 +112,8 @@ BEGIN
             INSERT INTO {p}TRIGGERS (sched_name, trigger_name, trigger_group, job_name, job_group, description, next_fire_time,
                 prev_fire_time, priority, trigger_state, trigger_type, start_time, end_time, misfire_instr, job_data)
             SELECT scheduler, t.t_name, t.t_group, t.j_name, t.j_group, t.description, COALESCE(t.start_ms, stored_ms),
-                -1, t.priority, CASE WHEN t.is_paused AND t.is_blocked THEN 'PAUSED_BLOCKED' WHEN t.is_paused THEN 'PAUSED'
-                    WHEN t.is_blocked THEN 'BLOCKED' ELSE 'WAITING' END, 'SIMPLE', COALESCE(t.start_ms, stored_ms), t.end_ms, t.misfire, t.data
+                -1, t.priority, CASE WHEN t.pauses AND t.blocks THEN 'PAUSED_BLOCKED' WHEN t.pauses THEN 'PAUSED'
+                    WHEN t.blocks THEN 'BLOCKED' ELSE 'WAITING' END, 'SIMPLE', COALESCE(t.start_ms, stored_ms), t.end_ms, t.misfire, t.data
             FROM new_triggers t WHERE (SELECT fits FROM verdict)
         ), stored_schedules AS (
             INSERT INTO {p}SIMPLE_TRIGGERS (sched_name, trigger_name, trigger_group, repeat_count, repeat_interval, times_triggered)
@@ -127,10 +123,11 @@ BEGIN
     IF NOT is_stored THEN
         RETURN NULL;
     END IF;
-    IF EXISTS (SELECT 1 FROM {p}PAUSED_TRIGGER_GRPS q WHERE q.sched_name = scheduler
-        AND q.trigger_group = '_$_ALL_GROUPS_PAUSED_$_') THEN
+    IF is_paused THEN
         INSERT INTO {p}PAUSED_TRIGGER_GRPS (sched_name, trigger_group)
-        SELECT DISTINCT scheduler, g FROM unnest(trigger_groups) AS g ON CONFLICT DO NOTHING;
+        SELECT DISTINCT scheduler, g FROM unnest(trigger_groups) AS g WHERE EXISTS (SELECT 1 FROM {p}PAUSED_TRIGGER_GRPS q
+            WHERE q.sched_name = scheduler AND q.trigger_group = '_$_ALL_GROUPS_PAUSED_$_')
+        ON CONFLICT DO NOTHING;
     END IF;
     INSERT INTO {p}CN_COMMITS (sched_name, token, made_ms) VALUES (scheduler, call_token, stored_ms);
     UPDATE {p}CN_CHANGES SET changes = CASE WHEN changes >= last_count THEN 1 ELSE changes + 1 END WHERE sched_name = scheduler;
