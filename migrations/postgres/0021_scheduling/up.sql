@@ -6,8 +6,8 @@
 -- no trigger has the key; and, if that is asked, no node of Quartz is a member. The answer is the time at which they were stored,
 -- in epoch milliseconds; none if they were not, and the caller has to look closer.
 --
--- A trigger begins paused if its group is (while all are, its group is from then on), and blocked if a fire of its job executes that lets no other run beside it.
--- One without a start starts now. `node_ms` is the time by the node's clock, where that counts.
+-- A trigger begins paused if its group is (while all are, its group is from then on), and blocked if a fire of its job executes
+-- that lets no other run beside it. One without a start starts now. `node_ms` is the time by the node's clock, where that counts.
 --
 -- Most calls are for one trigger, with its job or without: those do without lists, which takes two thirds of the time.
 --

@@ -1,4 +1,4 @@
-//! Work that can be stored without looking at anything beside it.
+//! New work that asks for nothing special.
 
 use super::{JobRow, TriggerRow};
 
@@ -7,8 +7,8 @@ use super::{JobRow, TriggerRow};
 pub struct PlainWork {
     /// New jobs, without policy and marks.
     pub jobs: Vec<JobRow>,
-    /// New triggers of these jobs, or of jobs that are stored: simple ones in state `WAITING` that have not fired, without a
-    /// calendar and without options. One whose start is `START_WHEN_STORED` starts now.
+    /// New triggers of these jobs, or of jobs that are stored: simple ones that have not fired, without a calendar and without
+    /// options. They get the states they are to begin in when they are stored; one whose start is `START_WHEN_STORED` starts then.
     pub triggers: Vec<TriggerRow>,
     /// Whether it must not be stored while a node of Quartz is a member.
     pub not_beside_quartz: bool,

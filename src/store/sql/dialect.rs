@@ -386,6 +386,7 @@ mod tests {
         assert!(passes_over_locked(Backend::Postgres, ""));
         assert!(!passes_over_locked(Backend::Sqlite, ""));
     }
+
     #[test]
     fn a_server_that_takes_no_writes_is_one_that_cannot_be_reached() {
         for (backend, message) in [
