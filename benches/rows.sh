@@ -10,6 +10,7 @@ describe() {
     [ -z "$POSTGRES_PID" ] || versions+=("PostgreSQL $(pg -c 'SHOW server_version' | cut -d ' ' -f 1)")
     [ -z "$MARIADB_PID" ] || versions+=("MariaDB $(maria -e 'SELECT VERSION()' | cut -d - -f 1)")
     printf '%s, %s cores (%s), %s, Linux %s' "$(date -u +%F)" "$(nproc)" "${cpu:-unknown}" "$memory" "$(uname -r)"
+    [ -z "$with_quartz" ] || versions+=("Java $(java -version 2>&1 | sed -n '1s/.*"\(.*\)".*/\1/p')")
     printf ', %s' ${versions[@]+"${versions[@]}"} "history $HISTORY"
     [ -z "${CARNELIAN_BENCH_REALTIME-}" ] || printf ', real-time class'
     [ -z "$smoke" ] || printf ', SMOKE: figures mean nothing'
@@ -57,6 +58,13 @@ digits() { awk -v n="$1" -v d="$2" 'BEGIN { printf "%.*f", d, n }'; }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b > 0) printf "%.2f", a / b; else print "-" }'; }
 line() { printf '| %s | %s | %s | %s |\n' "$@"; }
 
+# `beside_quartz WORK OURS [FIGURE]`: the row of real Quartz, of which a rate is in the last answer; says how much work it was.
+beside_quartz() {
+    local its
+    its=$(theirs "${3:-fires_per_second}") || exit 1
+    line "the same; Quartz: $1" "$(number "$2")/s" "$QUARTZ: $(number "$its")/s" "$(ratio "$2" "$its")"
+}
+
 DRAIN=(--threads 20)
 OWN_RATE=
 
@@ -80,6 +88,11 @@ row_drain() {
     line "the same" "" "floor, batches of 20, 1 client: $(number "$small")/s" "$(ratio "$OWN_RATE" "$small")"
     pg_floor "$DRAINED" "$FLOOR_BATCH" 4 && floor=$FLOOR_RATE
     line "the same" "" "floor, batches of $FLOOR_BATCH, 4 clients: $(number "$floor")/s" "$(ratio "$OWN_RATE" "$floor")"
+    if [ -n "$with_quartz" ]; then
+        quartz_tables postgres
+        quartz postgres drain "$QUARTZ_DRAINED" "$QUARTZ_ROUNDS" 120
+        beside_quartz "$QUARTZ_DRAINED one-shots, median of $QUARTZ_ROUNDS" "$OWN_RATE"
+    fi
     line "statements, commits, WAL bytes of a fire" \
         "$(digits "$(answer statements_per_fire)" 3), $(digits "$(answer commits_per_fire)" 4), $(number "$(answer wal_bytes_per_fire)")" \
         "WAL of the floor: $(number "$FLOOR_WAL")" "$(ratio "$(answer wal_bytes_per_fire)" "$FLOOR_WAL")"
@@ -93,10 +106,15 @@ row_stored() {
     rate=$(answer fires_per_second)
     line "drain of $DRAINED with $STORED future triggers stored" "$(number "$rate")/s" "none stored: $(number "$OWN_RATE")/s" \
         "$(ratio "$rate" "$OWN_RATE")"
+    [ -n "$with_quartz" ] || return 0
+    quartz_tables postgres
+    quartz_stored "$STORED"
+    quartz postgres drain "$QUARTZ_DRAINED" 1 "$QUARTZ_SECONDS"
+    beside_quartz "what of $QUARTZ_DRAINED it makes in $QUARTZ_SECONDS s" "$rate"
 }
 
 row_backlog() {
-    local backlog rate
+    local backlog rate rates=()
     own_rate
     for backlog in "${BACKLOGS[@]}"; do
         pg_settle
@@ -104,7 +122,12 @@ row_backlog() {
         rate=$(answer fires_per_second)
         line "backlog of $backlog due at once" "$(number "$rate")/s" "$DRAINED due: $(number "$OWN_RATE")/s" \
             "$(ratio "$rate" "$OWN_RATE")"
+        rates+=("$rate")
     done
+    [ -n "$with_quartz" ] || return 0
+    quartz_tables postgres
+    quartz postgres drain "$QUARTZ_BACKLOG" 1 "$QUARTZ_SECONDS"
+    beside_quartz "what of $QUARTZ_BACKLOG it makes in $QUARTZ_SECONDS s" "${rates[0]}"
 }
 
 row_nodes() {
@@ -142,6 +165,11 @@ row_paced() {
         ours postgres "${DRAIN[@]}" --triggers "$paced" --repeat $((PACES - 1)) --every 1s
         line "$paced triggers, each every second for $PACES s: $(answer fires) fires, none missing" \
             "lateness p50 $(answer lateness_ms p50) ms, p99 $(answer lateness_ms p99) ms, max $(answer lateness_ms max) ms" "" ""
+        [ -n "$with_quartz" ] || continue
+        quartz_tables postgres
+        quartz postgres paced "$paced" "$PACES"
+        line "the same, $(number "$(theirs fires)") fires, without the first of each trigger" "" \
+            "$QUARTZ: p50 $(number "$(theirs p50)") ms, p99 $(number "$(theirs p99)") ms, max $(number "$(theirs max)") ms" ""
     done
 }
 
@@ -156,6 +184,12 @@ row_latency() {
             "p50 $(digits "$(answer $where p50)" 1) ms, p99 $(digits "$(answer $where p99)" 1) ms, max $(digits "$(answer $where max)" 1) ms" \
             "the call alone: p50 $(digits "$(answer $where call_p50)" 1) ms" ""
     done
+    [ -n "$with_quartz" ] || return 0
+    quartz_tables postgres
+    quartz postgres latency "$SAMPLES"
+    line "schedule to start, by the node that stored it" "p50 $(digits "$(answer same_node_ms p50)" 1) ms" \
+        "$QUARTZ: p50 $(digits "$(theirs p50)" 1) ms, p99 $(digits "$(theirs p99)" 1) ms, max $(digits "$(theirs max)" 1) ms" \
+        "$(ratio "$(answer same_node_ms p50)" "$(theirs p50)")"
 }
 
 row_scheduling() {
@@ -163,11 +197,19 @@ row_scheduling() {
     pg_settle
     ours postgres --schedule --triggers "$CALLS" --threads 8
     one=$(answer one_thread per_second)
+    if [ -n "$with_quartz" ]; then
+        quartz_tables postgres
+        quartz postgres calls $((CALLS / 2)) 8 "$QUARTZ_BULK"
+    fi
     line "scheduling calls, a trigger of a stored job, 1 thread" "$(number "$one")/s" "" ""
+    [ -z "$with_quartz" ] || beside_quartz "$((CALLS / 2)) calls" "$one" one_thread
     line "the same, 8 threads" "$(number "$(answer threads per_second)")/s" "1 thread: $(number "$one")/s" \
         "$(ratio "$(answer threads per_second)" "$one")"
+    [ -z "$with_quartz" ] || beside_quartz "$((CALLS / 2)) calls" "$(answer threads per_second)" threads
     line "a job and its trigger, 1 thread" "$(number "$(answer job_and_trigger per_second)")/s" "" ""
-    line "10,000 triggers a call" "$(number "$(answer bulk per_second)") triggers/s" "" ""
+    [ -z "$with_quartz" ] || beside_quartz "$((CALLS / 2)) calls" "$(answer job_and_trigger per_second)" job_and_trigger
+    line "10,000 triggers a call" "$(number "$(answer bulk per_second)")/s" "" ""
+    [ -z "$with_quartz" ] || beside_quartz "$QUARTZ_BULK triggers a call" "$(answer bulk per_second)" bulk
 }
 
 row_mariadb() {
@@ -177,6 +219,10 @@ row_mariadb() {
     maria_floor "$DRAINED" "$FLOOR_BATCH"
     line "MariaDB: drain of $DRAINED one-shots, 1 node, 20 workers" "$(number "$rate")/s" \
         "floor, batches of $FLOOR_BATCH, 1 client: $(number "$FLOOR_RATE")/s" "$(ratio "$rate" "$FLOOR_RATE")"
+    [ -n "$with_quartz" ] || return 0
+    quartz_tables mariadb
+    quartz mariadb drain "$QUARTZ_DRAINED" "$QUARTZ_ROUNDS" 120
+    beside_quartz "$QUARTZ_DRAINED one-shots, median of $QUARTZ_ROUNDS" "$rate"
 }
 
 row_sqlite() {
@@ -199,4 +245,8 @@ row_memory() {
     printf 'org.quartz.jobStore.class = RAMJobStore\n' >"$SERVERS_DIR/memory.properties"
     ours memory "${DRAIN[@]}" --triggers "$IN_MEMORY"
     line "store in memory: drain of $IN_MEMORY one-shots, 20 workers" "$(number "$(answer fires_per_second)")/s" "" ""
+    [ -n "$with_quartz" ] || return 0
+    quartz_tables memory
+    quartz memory drain $((QUARTZ_DRAINED * 20)) "$QUARTZ_ROUNDS" 120
+    beside_quartz "$((QUARTZ_DRAINED * 20)) one-shots, median of $QUARTZ_ROUNDS" "$(answer fires_per_second)"
 }

@@ -54,8 +54,9 @@ missing_packages() {
             ;;
         interop)
             have javac && have java && have jar || echo default-jdk-headless
-            # The package of Quartz brings c3p0 and slf4j, which it needs.
+            # The package of Quartz brings c3p0, HikariCP and slf4j, which it needs.
             [ -e /usr/share/java/quartz2.jar ] && [ -e /usr/share/java/c3p0.jar ] || echo libquartz2-java
+            [ -e /usr/share/java/HikariCP.jar ] || echo libhikaricp-java
             [ -e /usr/share/java/slf4j-simple.jar ] || echo libslf4j-java
             [ -e /usr/share/java/postgresql.jar ] || echo libpostgresql-jdbc-java
             [ -e /usr/share/java/mariadb-java-client.jar ] || echo libmariadb-java
