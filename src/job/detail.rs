@@ -1,7 +1,7 @@
 //! `JobDetail`: the stored definition of a job, with its four flags.
 
 use super::marks::{JobMarks, NO_MARKS};
-use super::policy::JobPolicy;
+use super::policy::{JobPolicy, NO_POLICY};
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
 use crate::key::{JobKey, check_text};
@@ -35,7 +35,8 @@ pub struct JobDetail {
     pub(crate) disallow_concurrent_execution: bool,
     pub(crate) persist_job_data_after_execution: bool,
     pub(crate) data: JobDataMap,
-    pub(crate) policy: JobPolicy,
+    /// None where it says nothing, as most do: a fire copies its job, which is to stay small.
+    pub(crate) policy: Option<Box<JobPolicy>>,
     /// None where there are none, and where they were not read: a run does not see them.
     pub(crate) marks: Option<Box<JobMarks>>,
     pub(crate) version: Option<u32>,
@@ -58,7 +59,7 @@ impl JobDetail {
                 disallow_concurrent_execution: false,
                 persist_job_data_after_execution: false,
                 data: JobDataMap::new(),
-                policy: JobPolicy::new(),
+                policy: None,
                 marks: None,
                 version: None,
                 even_if_deprecated: false,
@@ -127,7 +128,7 @@ impl JobDetail {
 
     /// What is done about a run that takes too long, falls silent or dies. Default: what Quartz does.
     pub fn policy(&self) -> &JobPolicy {
-        &self.policy
+        self.policy.as_deref().unwrap_or(&NO_POLICY)
     }
 
     /// What people and other systems know it by. Default: nothing. A run's job is without them: ask the scheduler for it.
@@ -155,7 +156,7 @@ impl JobDetail {
             check_text("job description", text, 250)?;
         }
         self.marks.as_deref().map_or(Ok(()), JobMarks::check)?;
-        self.policy.check(self.requests_recovery, self.disallow_concurrent_execution)
+        self.policy().check(self.requests_recovery, self.disallow_concurrent_execution)
     }
 }
 
@@ -212,7 +213,7 @@ impl JobDetailBuilder {
 
     /// See [`JobPolicy`].
     pub fn policy(mut self, policy: JobPolicy) -> Self {
-        self.detail.policy = policy;
+        self.detail.policy = policy.boxed();
         self
     }
 

@@ -1,5 +1,6 @@
 //! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with the scheduler.
 
+mod actions;
 mod continuation;
 mod definition;
 mod detail;
@@ -13,6 +14,7 @@ mod retry;
 mod run_log;
 mod strategy;
 
+pub use actions::{OnDead, StuckAction};
 pub use continuation::{Continuation, On, Parent};
 pub use definition::{JobDefinition, OnChange};
 pub use detail::{JobDetail, JobDetailBuilder};
@@ -21,7 +23,7 @@ pub use filter::JobFilter;
 pub use marks::JobMarks;
 pub use outcome::FireOutcome;
 pub use placement::{LabelRule, Placement};
-pub use policy::{JobPolicy, OnDead, StuckAction};
+pub use policy::JobPolicy;
 pub use retry::RetryPolicy;
 pub use run_log::{CapturedLine, LogLine};
 pub use strategy::Strategy;

@@ -1,5 +1,6 @@
 //! `JobPolicy`: what is done about a run of a job that takes too long, falls silent or dies with its node.
 
+use super::actions::{OnDead, StuckAction};
 use super::placement::Placement;
 use super::retry::RetryPolicy;
 use super::strategy::Strategy;
@@ -62,90 +63,27 @@ pub struct JobPolicy {
     strategy: Option<Strategy>,
 }
 
+/// That of a job that has none.
+pub(super) static NO_POLICY: JobPolicy = JobPolicy {
+    timeout: None,
+    stuck: None,
+    max_silence: None,
+    missed_heartbeats: None,
+    on_dead: None,
+    retry: None,
+    capture_log: None,
+    log_max_bytes: None,
+    keep_history: None,
+    placement: None,
+    strategy: None,
+};
+
 /// When a run counts as stuck, and what is done then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stuck {
     #[serde(with = "whole_millis")]
     pub(crate) after: Duration,
     pub(crate) action: StuckAction,
-}
-
-/// What is done about a run that lives and makes no progress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum StuckAction {
-    /// It is logged, and counted in the health of its node.
-    #[default]
-    Log,
-    /// Besides, the scheduler listeners are told:
-    /// [`SchedulerListener::fire_stuck`](crate::SchedulerListener::fire_stuck).
-    Tell,
-    /// Besides, it is asked to stop, as by a timeout: after the grace its worker is given up.
-    Cancel,
-    /// Besides, it is taken for dead at once: what [`JobPolicy::on_dead`] says is done.
-    FailOver,
-}
-
-/// What becomes of the work of a fire that died with its node, or whose heartbeat ended.
-///
-/// Every policy but [`OnDead::NextFire`] needs a job that [requests recovery](crate::JobDetail::requests_recovery): that is
-/// all that a node of Quartz goes by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum OnDead {
-    /// A recovery trigger runs it again, at once, as in Quartz. What a job that requests recovery gets by default.
-    RecoveryTrigger,
-    /// The trigger itself becomes due again, at once, if that was its last fire: what db-scheduler does. A trigger that
-    /// has fires to come keeps its schedule, and its work gets a recovery trigger.
-    Revive,
-    /// Nothing: the next fire comes when it comes. What other jobs get by default.
-    NextFire,
-    /// The handler that the recovering node has for the job's type decides
-    /// ([`SchedulerBuilder::dead_fire_handler`](crate::SchedulerBuilder::dead_fire_handler)); without one it is as
-    /// [`OnDead::RecoveryTrigger`].
-    Ask,
-}
-
-impl StuckAction {
-    /// Every action.
-    pub const ALL: [Self; 4] = [StuckAction::Log, StuckAction::Tell, StuckAction::Cancel, StuckAction::FailOver];
-
-    /// The word of the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            StuckAction::Log => "log",
-            StuckAction::Tell => "tell",
-            StuckAction::Cancel => "cancel",
-            StuckAction::FailOver => "fail-over",
-        }
-    }
-
-    /// The action of this name, see [`StuckAction::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|action| action.name() == name)
-    }
-}
-
-impl OnDead {
-    /// Every policy.
-    pub const ALL: [Self; 4] = [OnDead::RecoveryTrigger, OnDead::Revive, OnDead::NextFire, OnDead::Ask];
-
-    /// The word of the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            OnDead::RecoveryTrigger => "recovery-trigger",
-            OnDead::Revive => "revive",
-            OnDead::NextFire => "next-fire",
-            OnDead::Ask => "ask",
-        }
-    }
-
-    /// The policy of this name, see [`OnDead::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|policy| policy.name() == name)
-    }
 }
 
 impl JobPolicy {
@@ -289,7 +227,12 @@ impl JobPolicy {
 
     /// Whether it says nothing.
     pub fn is_default(&self) -> bool {
-        *self == Self::default()
+        *self == NO_POLICY
+    }
+
+    /// As a job keeps it: none if it says nothing.
+    pub(crate) fn boxed(self) -> Option<Box<Self>> {
+        (!self.is_default()).then(|| Box::new(self))
     }
 
     /// Checks that it makes sense for a job that requests recovery, and is not concurrent, or otherwise.

@@ -1,6 +1,7 @@
 //! `Strategy`: which execution strategy a job has chosen, by its name.
 
-use super::policy::{JobPolicy, OnDead};
+use super::actions::OnDead;
+use super::policy::JobPolicy;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -65,7 +65,7 @@ impl Ends {
     /// What the acquirer takes along under this incarnation. Ends that other jobs follow are left to the completer, which
     /// bounds how many of them are in one transaction.
     pub(super) fn take(&self, node: &Node, owner: &Owner) -> Vec<Completion> {
-        let mut taken = Vec::new();
+        let mut taken = Vec::with_capacity(self.arrived.len().min(MOST_RECORDED));
         let mut others = Vec::new();
         while taken.len() < MOST_RECORDED {
             match self.arrived.try_recv() {

@@ -140,12 +140,11 @@ impl Scheduler {
         self.store().instance(name)
     }
 
-    /// The fires that this node has: those that its workers run, and of a backlog those that wait for a worker.
+    /// The fires that this node has, in the order in which they were fired: those that its workers run, and of a backlog
+    /// those that wait for a worker.
     #[doc(alias = "getCurrentlyExecutingJobs")]
     pub fn running_here(&self) -> Vec<RunningJob> {
-        let node = &self.inner.node;
-        let now = node.clock.ticks();
-        node.standing.fires().iter().map(|fire| fire.show(now)).collect()
+        self.inner.node.standing.shown()
     }
 
     /// Asks all runs of a job on this node to stop; returns how many there are.

@@ -21,5 +21,5 @@ pub(crate) fn limit(bundle: &mut FireBundle, plugin: Option<&InterruptMonitorPlu
     }
     let given = data.integer(MAX_RUN_TIME).and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
     let time = given.unwrap_or(plugin.default_max_run_time);
-    bundle.job.policy = std::mem::take(&mut bundle.job.policy).timeout(time);
+    bundle.job.policy = bundle.job.policy().clone().timeout(time).boxed();
 }

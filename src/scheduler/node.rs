@@ -19,8 +19,9 @@ use crate::rules::placement::Refusal;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
 use crate::store::{Imported, JobStore, SkippedFires};
+use foldhash::HashMap;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -107,7 +108,7 @@ pub(crate) struct Node {
 /// on until its end is recorded.
 #[derive(Default)]
 pub(crate) struct Unrecorded {
-    ids: Mutex<BTreeMap<String, bool>>,
+    ids: Mutex<HashMap<String, bool>>,
 }
 
 impl Unrecorded {

@@ -113,9 +113,8 @@ impl Steps<'_> {
         ["clean-up", "misfire", "cluster", "monitor"].into_iter().for_each(|name| self.end(name));
         debug_assert!(self.services.is_empty(), "there are services that nobody ends");
         self.report.unrecorded = node.unrecorded.count();
-        let now = node.clock.ticks();
-        self.report.abandoned_jobs = node.standing.fires().iter().map(|fire| fire.show(now)).collect();
-        if all_ended || self.deadline > now {
+        self.report.abandoned_jobs = node.standing.shown();
+        if all_ended || self.deadline > node.clock.ticks() {
             self.leave();
         } else {
             self.report.leave_error = Some("no time was left".to_owned());

@@ -4,11 +4,11 @@
 //! jobs no longer hold their fires. A good check-in under the same incarnation ends the suspicion. A conviction ends
 //! the incarnation, and its fires are lost for good.
 
-use super::running::RunHandle;
+use super::running::{RunHandle, RunningJob};
 use crate::clock::Clock;
 use crate::store::Owner;
+use foldhash::HashMap;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) struct Standing {
     clock: Arc<dyn Clock>,
     window: Duration,
     state: Mutex<State>,
-    fires: Mutex<BTreeMap<String, Arc<RunHandle>>>,
+    fires: Mutex<HashMap<String, Arc<RunHandle>>>,
     stopping: AtomicBool,
 }
 
@@ -124,6 +124,17 @@ impl Standing {
     /// The fires handed to workers and not ended.
     pub(crate) fn fires(&self) -> Vec<Arc<RunHandle>> {
         self.fires.lock().values().cloned().collect()
+    }
+
+    /// The same for people, in the order in which they were fired.
+    pub(crate) fn shown(&self) -> Vec<RunningJob> {
+        let now = self.clock.ticks();
+        let mut shown: Vec<RunningJob> = self.fires().iter().map(|fire| fire.show(now)).collect();
+        // Of one moment by their fences, with which their ids end: the longer is the larger.
+        shown.sort_by(|a, b| {
+            (a.fire_time, a.fire_id.len(), &a.fire_id).cmp(&(b.fire_time, b.fire_id.len(), &b.fire_id))
+        });
+        shown
     }
 
     /// How many fires are handed to workers and not ended.

@@ -23,7 +23,7 @@ impl JobStore {
             update_data: job.persist_job_data_after_execution,
             requests_recovery: job.requests_recovery,
             data: Some(self.format().encode_job(&job.data)?),
-            policy: job.policy.encode()?,
+            policy: job.policy().encode()?,
             marks: job.marks().encode()?,
         })
     }
@@ -34,7 +34,7 @@ impl JobStore {
             key: row.key.to_string(),
             reason: format!("JOB_DATA: {reason}"),
         })?;
-        let policy = row.policy.as_deref().map_or_else(|| Ok(JobPolicy::new()), JobPolicy::decode);
+        let policy = row.policy.as_deref().map(JobPolicy::decode).transpose();
         let policy = policy.map_err(|reason| Error::Unreadable {
             table: "CN_JOB_POLICIES",
             key: row.key.to_string(),
@@ -52,7 +52,7 @@ impl JobStore {
             disallow_concurrent_execution: row.nonconcurrent,
             persist_job_data_after_execution: row.update_data,
             data,
-            policy,
+            policy: policy.and_then(JobPolicy::boxed),
             marks: marks.map(Box::new),
             version: None,
             even_if_deprecated: false,

@@ -298,7 +298,7 @@ pub trait TriggerRows {
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize>;
     /// Begins fires of triggers that end with them: as [`TriggerRows::delete_triggers`] with a state, of triggers that were
     /// just read, and [`FiredRows::insert_fired`]. Returns how many triggers there were.
-    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: &[FiredRow]) -> Result<usize>;
+    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: Vec<FiredRow>) -> Result<usize>;
     /// Deletes the options of these triggers, which are of a kind that seldom has some: [`TriggerRows::delete_triggers`]
     /// does not look for them where it is told the state.
     fn delete_options(&mut self, keys: &[TriggerKey]) -> Result<()>;
@@ -367,7 +367,7 @@ pub trait CalendarRows {
 /// Rows of `FIRED_TRIGGERS` and of our side table of recoveries.
 pub trait FiredRows {
     /// Writes new fired rows.
-    fn insert_fired(&mut self, rows: &[FiredRow]) -> Result<()>;
+    fn insert_fired(&mut self, rows: Vec<FiredRow>) -> Result<()>;
     /// Turns acquired rows into executing ones under their new ids, `(old id, new row)`; returns how many were there.
     fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize>;
     /// Deletes fired rows; returns the ids of those that were there.

@@ -7,8 +7,8 @@ use crate::store::row::*;
 /// Rows of our side table of the history.
 pub trait HistoryRows {
     /// Deletes fired rows, as [`FiredRows::delete_fired`](super::FiredRows::delete_fired), and writes into the history what became of those that were
-    /// there and are among `ends`.
-    fn end_fired(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>>;
+    /// there and are among `ends`, which are in the order of `ids`.
+    fn end_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>>;
     /// Writes rows of the history, in the place of those of the same fires.
     fn put_history(&mut self, rows: &[HistoryRow]) -> Result<()>;
     /// Rows of the history, the newest first.

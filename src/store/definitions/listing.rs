@@ -96,7 +96,7 @@ impl JobStore {
         // A policy that cannot be read is `doctor`'s to name; the list goes on.
         let policy = |row: &JobRow| row.policy.as_deref().and_then(|text| JobPolicy::decode(text).ok());
         let plain = |row: JobRow| JobDetail {
-            policy: policy(&row).unwrap_or_default(),
+            policy: policy(&row).and_then(JobPolicy::boxed),
             marks: marks(&row).map(Box::new),
             key: row.key,
             job_type: row.job_type,

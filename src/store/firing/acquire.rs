@@ -1,7 +1,7 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
 use super::claim::Again;
-use super::fire::{Firable, Firing, fire_id};
+use super::fire::{Firable, Firing};
 use super::overlap::{Passed, is_written, pass};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
@@ -121,7 +121,7 @@ impl JobStore {
         }
         let among = seen.map(|again| again.keys(s)).transpose()?;
         let (chosen, passed) = self.choose(s, &mut gate, now_ms, request, among.as_deref(), &mut acquisition)?;
-        let (ticks, chosen): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|one| is_tick(&one.job, &one.trigger.key));
+        let (ticks, chosen) = ticks_of(chosen);
         let mut taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;
         if taken.is_empty() && passed.is_empty() && ticks.is_empty() {
@@ -133,6 +133,7 @@ impl JobStore {
         passed.into_iter().for_each(|passed| firing.pass(passed));
         let spread = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
         let mut reserved = Vec::new();
+        firing.expect(taken.len());
         for (fence, firable) in (first_fence..).zip(taken) {
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
             // Whether a run is in its way is asked at its own time, and not ahead of it.
@@ -144,7 +145,7 @@ impl JobStore {
                 let may_lead =
                     firable.trigger.policies == Policies::default() && !firable.job.disallow_concurrent_execution;
                 let Trigger { key, priority, .. } = firable.trigger;
-                let fire_id = fire_id(owner, fence);
+                let fire_id = firing.ids.with(fence);
                 reserved.push((Reservation { fire_id, trigger: key, scheduled_ms, may_lead }, priority));
             }
         }
@@ -168,7 +169,7 @@ impl JobStore {
             nonconcurrent: false,
             requests_recovery: false,
         }));
-        firing.write(s, &rows)?;
+        firing.write(s, rows)?;
         acquisition.spread = spread.write(s)?;
         firing.tell_passed(s, &mut acquisition)?;
 
@@ -238,6 +239,8 @@ impl JobStore {
             })?;
             let found = candidates.len();
             seen += found;
+            // They are large: a vector that grows would copy them over and over.
+            taken.reserve(found);
             if page > 0 {
                 // Read one after the other, while others fire triggers and move them on: one may be in two pages.
                 let earlier = taken.iter().map(|one: &Firable| &one.trigger.key);
@@ -318,6 +321,15 @@ impl JobStore {
 
     pub(in crate::store) fn misfired_before(&self, now_ms: i64) -> i64 {
         now_ms.saturating_sub(i64::try_from(self.settings.misfire_threshold.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Those that are ticks of jobs that run on several nodes, and the others. Mostly there are none, and what is moved is large.
+fn ticks_of(chosen: Vec<Firable>) -> (Vec<Firable>, Vec<Firable>) {
+    let is_one = |one: &Firable| is_tick(&one.job, &one.trigger.key);
+    match chosen.iter().any(is_one) {
+        true => chosen.into_iter().partition(is_one),
+        false => (Vec::new(), chosen),
     }
 }
 

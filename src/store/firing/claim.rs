@@ -186,7 +186,7 @@ impl JobStore {
         let plain = chosen.into_iter().filter(|one| is_due(one) && self.is_plain(one));
         (first_fence..).zip(plain).for_each(|(fence, firable)| firing.fire(firable, fence));
         let rows = firing.take_rows();
-        firing.write(s, &rows)?;
+        firing.write(s, rows)?;
         firing.tell_passed(s, &mut brought)?;
         brought.fired = firing.into_bundles();
         Ok(brought)

@@ -9,6 +9,7 @@ use crate::store::job_types::take_back_reservations;
 use crate::store::row::{EndRow, JobVersionRow, LogRow, News, Selection, TriggerRow};
 use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Transition, TriggerState};
+use foldhash::HashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -56,7 +57,7 @@ impl JobStore {
     pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         let ends = self.ends(s, completions)?;
-        let held: BTreeSet<String> = s.end_fired(&ids, &ends)?.into_iter().collect();
+        let held: HashSet<String> = s.end_fired(&ids, ends)?.into_iter().collect();
         let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();
 
         self.write_logs(s, &recorded)?;

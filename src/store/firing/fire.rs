@@ -156,11 +156,26 @@ pub(super) fn give_back(s: &mut dyn Session, reservations: &[&Reservation]) -> R
     Ok(())
 }
 
-/// `<hash of the instance>-<incarnation>-<fence>`: of bounded length, never used twice, and carrying its own fence.
-pub(super) fn fire_id(owner: &Owner, fence: i64) -> String {
-    // FNV-1a: for people who look for all fires of one instance, not for safety.
-    let hash = owner.instance.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
-    format!("{hash:08x}-{}-{fence}", owner.incarnation)
+/// The ids of an owner's fires, `<hash of the instance>-<incarnation>-<fence>`: of bounded length, never used twice, and
+/// carrying their own fence.
+pub(super) struct FireIds {
+    prefix: String,
+}
+
+impl FireIds {
+    pub(super) fn of(owner: &Owner) -> Self {
+        // FNV-1a: for people who look for all fires of one instance, not for safety.
+        let hash = owner.instance.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+        Self { prefix: format!("{hash:08x}-{}-", owner.incarnation) }
+    }
+
+    pub(super) fn with(&self, fence: i64) -> String {
+        let fence = fence.to_string();
+        let mut id = String::with_capacity(self.prefix.len() + fence.len());
+        id.push_str(&self.prefix);
+        id.push_str(&fence);
+        id
+    }
 }
 
 /// The fence in a fire's id; none if it is not one of ours.
@@ -179,6 +194,7 @@ pub(super) struct Firable {
 /// Collects what a batch of fires writes, so that each table is written once.
 pub(super) struct Firing<'a> {
     owner: &'a Owner,
+    pub(super) ids: FireIds,
     now_ms: i64,
     /// Whether jobs begin at the times of their triggers, where those are still to come.
     leads: bool,
@@ -200,6 +216,7 @@ impl<'a> Firing<'a> {
     pub(super) fn new(owner: &'a Owner, now_ms: i64, keeps_rows: bool) -> Self {
         Self {
             owner,
+            ids: FireIds::of(owner),
             now_ms,
             leads: false,
             keeps_rows,
@@ -212,6 +229,12 @@ impl<'a> Firing<'a> {
             skipped: Vec::new(),
             one_at_a_time: BTreeSet::new(),
         }
+    }
+
+    /// So many fires are to come: vectors that grow would copy them over and over.
+    pub(super) fn expect(&mut self, fires: usize) {
+        self.bundles.reserve(fires);
+        self.rows.reserve(fires);
     }
 
     /// Whether the job is free, in the store and in this batch.
@@ -269,7 +292,7 @@ impl<'a> Firing<'a> {
         if job.disallow_concurrent_execution {
             self.one_at_a_time.insert(job.key.clone());
         }
-        let fire_id = fire_id(self.owner, fence);
+        let fire_id = self.ids.with(fence);
         self.rows.push(FiredRow {
             fire_id: fire_id.clone(),
             trigger: trigger.key.clone(),
@@ -329,7 +352,7 @@ impl<'a> Firing<'a> {
     }
 
     /// Writes the triggers, and these rows of fires and reservations.
-    pub(super) fn write(&self, s: &mut dyn Session, rows: &[FiredRow]) -> Result<()> {
+    pub(super) fn write(&self, s: &mut dyn Session, rows: Vec<FiredRow>) -> Result<()> {
         // Nearly always they come from one state.
         let Some((from, keys)) = self.gone.first_key_value().filter(|_| self.gone.len() == 1 && !rows.is_empty())
         else {

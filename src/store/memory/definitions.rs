@@ -157,7 +157,7 @@ impl TriggerRows for MemorySession<'_> {
         Ok(deleted)
     }
 
-    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: &[FiredRow]) -> Result<usize> {
+    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: Vec<FiredRow>) -> Result<usize> {
         let deleted = self.delete_triggers(keys, Some(in_state))?;
         self.insert_fired(fired)?;
         Ok(deleted)
@@ -249,7 +249,9 @@ impl TriggerRows for MemorySession<'_> {
                 rows.into_iter().skip(query.offset).take(query.limit).collect()
             }
         };
-        Ok(page.into_iter().filter_map(|t| self.candidate(t)).collect())
+        let mut candidates = Vec::with_capacity(page.len());
+        candidates.extend(page.into_iter().filter_map(|t| self.candidate(t)));
+        Ok(candidates)
     }
 
     fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {

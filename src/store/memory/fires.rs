@@ -8,13 +8,13 @@ use crate::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl FiredRows for MemorySession<'_> {
-    fn insert_fired(&mut self, rows: &[FiredRow]) -> Result<()> {
+    fn insert_fired(&mut self, rows: Vec<FiredRow>) -> Result<()> {
         self.changes()?;
         for row in rows {
             if self.tables.fired.get(&row.fire_id).is_some() {
                 return Err(self.duplicate("fire", &row.fire_id));
             }
-            self.tables.fired.put(row.fire_id.clone(), row.clone());
+            self.tables.fired.put(row.fire_id.clone(), row);
         }
         Ok(())
     }

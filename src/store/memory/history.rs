@@ -9,17 +9,19 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 impl HistoryRows for MemorySession<'_> {
-    fn end_fired(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
+    fn end_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         self.changes()?;
-        let mut ends: BTreeMap<&str, &EndRow> = ends.iter().map(|end| (end.fire_id.as_str(), end)).collect();
-        let mut there = Vec::new();
+        let mut ends = ends.into_iter().peekable();
+        let mut there = Vec::with_capacity(ids.len());
         for id in ids {
+            let end = ends.next_if(|end| end.fire_id == *id);
             let Some(fired) = self.tables.fired.remove(id) else { continue };
-            if let Some(end) = ends.remove(id.as_str()) {
-                self.tables.history.put(id.clone(), row(&fired, end.clone()));
+            if let Some(end) = end {
+                self.tables.history.put(id.clone(), row(&fired, end));
             }
             there.push(id.clone());
         }
+        debug_assert!(ends.next().is_none(), "an end of no fire that was asked for, or in another order");
         Ok(there)
     }
 
@@ -138,7 +140,7 @@ impl MemorySession<'_> {
 
 fn row(fired: &FiredRow, end: EndRow) -> HistoryRow {
     HistoryRow {
-        fire_id: fired.fire_id.clone(),
+        fire_id: end.fire_id,
         trigger: fired.trigger.clone(),
         job: fired.job.clone(),
         job_type: end.job_type,

@@ -5,9 +5,9 @@ use super::journal::Index;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{FiredRow, FiredState, RecoveryRow, TriggerRow};
 use crate::trigger::TriggerState;
+use foldhash::{HashMap, HashSet};
 use std::cmp::Reverse;
 use std::collections::btree_map::{BTreeMap, Range};
-use std::collections::{HashMap, HashSet};
 use std::iter::Peekable;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ impl Index<TriggerKey, TriggerRow> for TriggerIndex {
         }
         match self.by_job.get_mut(&row.job) {
             Some(keys) => drop(keys.insert(key.clone())),
-            None => drop(self.by_job.insert(row.job.clone(), HashSet::from([key.clone()]))),
+            None => drop(self.by_job.insert(row.job.clone(), HashSet::from_iter([key.clone()]))),
         }
         match self.states.iter_mut().find(|(state, _)| *state == row.state) {
             Some((_, count)) => *count += 1,

@@ -1,7 +1,8 @@
 //! `Journaled`: a map that remembers what a transaction changed, so that it can be undone, and keeps its index in step.
 
+use foldhash::HashMap;
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -117,17 +118,17 @@ impl<K: Ord + Hash + Clone, V: Clone, I: Index<K, V>, R: Rows<K, V>> Journaled<K
     }
 
     pub(super) fn put(&mut self, key: K, value: V) {
-        let old = self.set(key.clone(), Arc::new(value));
+        let old = self.set(&key, Arc::new(value));
         self.journal.push((key, old));
     }
 
     /// The old row leaves the index before the new one enters it: both may have the same place there.
-    fn set(&mut self, key: K, value: Arc<V>) -> Option<Arc<V>> {
+    fn set(&mut self, key: &K, value: Arc<V>) -> Option<Arc<V>> {
         let old = self.rows.insert(key.clone(), Arc::clone(&value));
         if let Some(old) = &old {
-            self.index.leave(&key, old);
+            self.index.leave(key, old);
         }
-        self.index.enter(&key, &value);
+        self.index.enter(key, &value);
         old
     }
 
@@ -166,7 +167,7 @@ impl<K: Ord + Hash + Clone, V: Clone, I: Index<K, V>, R: Rows<K, V>> Journaled<K
     pub(super) fn roll_back(&mut self) {
         while let Some((key, old)) = self.journal.pop() {
             if let Some(value) = old {
-                self.set(key, value);
+                self.set(&key, value);
             } else if let Some((_, undone)) = self.rows.remove(&key) {
                 self.index.leave(&key, &undone);
             }

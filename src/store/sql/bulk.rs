@@ -38,27 +38,26 @@ const OF_FIRES: [&str; 8] = [
 
 impl SqlSession<'_, '_> {
     /// Inserts rows; each begins with the scheduler's name, which is not among `columns`.
-    pub(super) fn insert_rows(&mut self, table: &str, columns: &[&str], rows: &[Vec<Value>]) -> Result<()> {
+    pub(super) fn insert_rows(&mut self, table: &str, columns: &[&str], mut rows: Vec<Vec<Value>>) -> Result<()> {
         let head = format!("INSERT INTO {{p}}{table} (sched_name, {})", columns.join(", "));
         match self.backend() {
+            Backend::Postgres if rows.is_empty() => {}
             Backend::Postgres => {
                 let marks = vec!["?"; columns.len()].join(", ");
                 let text = format!("{head} SELECT ?, v.* FROM unnest({marks}) AS v");
                 let mut values = vec![self.name()];
                 values.extend(transpose(rows, columns.len()));
-                if !rows.is_empty() {
-                    self.execute(&text, &values)?;
-                }
+                self.execute(&text, &values)?;
             }
             Backend::Mysql | Backend::Sqlite => {
                 let sizes: &[usize] = if self.backend() == Backend::Mysql { &SIZES_OF_NEW } else { &SIZES };
-                for chunk in chunks(rows, sizes) {
-                    let row = format!("(?{})", ", ?".repeat(columns.len()));
-                    let text = format!("{head} VALUES {}", vec![row; chunk.len()].join(", "));
-                    let mut values = Vec::with_capacity(chunk.len() * (columns.len() + 1));
-                    for row in chunk {
+                let row = format!("(?{})", ", ?".repeat(columns.len()));
+                while let Some(size) = largest(sizes, rows.len()) {
+                    let text = format!("{head} VALUES {}", vec![row.as_str(); size].join(", "));
+                    let mut values = Vec::with_capacity(size * (columns.len() + 1));
+                    for row in rows.drain(..size) {
                         values.push(self.name());
-                        values.extend(row.iter().cloned());
+                        values.extend(row);
                     }
                     self.execute(&text, &values)?;
                 }
@@ -90,7 +89,7 @@ impl SqlSession<'_, '_> {
                      ON CONFLICT (sched_name, entry_id) DO UPDATE SET {excluded}"
                 );
                 let mut values = vec![self.name()];
-                values.extend(transpose(rows, columns.len()));
+                values.extend(transpose(rows.to_vec(), columns.len()));
                 values.push(self.name());
                 self.execute(&text, &values)?;
             }
@@ -148,7 +147,7 @@ impl SqlSession<'_, '_> {
                 let assignments: Vec<_> = sets.iter().enumerate().map(assign).collect();
                 let found = by_primary_key(table, &tests, width);
                 let text = format!("UPDATE {{p}}{table} AS t SET {} FROM {found}", assignments.join(", "));
-                let mut values = transpose(rows, width);
+                let mut values = transpose(rows.to_vec(), width);
                 values.push(self.name());
                 matched += self.execute(&text, &values)?;
             }
@@ -201,7 +200,7 @@ impl SqlSession<'_, '_> {
             // The guard is looked at last: with a state in it, the planner could take the index of due triggers.
             let found = by_primary_key(table, &keys, keys.len());
             let text = format!("DELETE FROM {{p}}{table} AS t USING {found}{guard}");
-            let mut values = transpose(rows, keys.len());
+            let mut values = transpose(rows.to_vec(), keys.len());
             values.push(self.name());
             return self.execute(&text, &values);
         }
@@ -260,7 +259,7 @@ impl SqlSession<'_, '_> {
         tail: &str,
     ) -> Result<Vec<R>> {
         if self.backend() == Backend::Postgres && keys.len() > 1 && !rows.is_empty() {
-            let mut values = transpose(rows, keys.len());
+            let mut values = transpose(rows.to_vec(), keys.len());
             values.extend(before.iter().cloned());
             return self.load(&one_by_one(head, keys, tail), &values);
         }
@@ -278,11 +277,11 @@ impl SqlSession<'_, '_> {
             return Vec::new();
         }
         match (self.backend(), keys) {
-            (Backend::Postgres, [key]) => vec![(format!("{key} = ANY(?)"), transpose(rows, 1))],
+            (Backend::Postgres, [key]) => vec![(format!("{key} = ANY(?)"), transpose(rows.to_vec(), 1))],
             (Backend::Postgres, _) => {
                 let marks = vec!["?"; keys.len()].join(", ");
                 let text = format!("({}) IN (SELECT * FROM unnest({marks}))", keys.join(", "));
-                vec![(text, transpose(rows, keys.len()))]
+                vec![(text, transpose(rows.to_vec(), keys.len()))]
             }
             (Backend::Mysql | Backend::Sqlite, [key]) => padded(rows)
                 .map(|chunk| (format!("{key} IN ({})", vec!["?"; chunk.len()].join(", ")), chunk.concat()))
@@ -299,6 +298,7 @@ impl SqlSession<'_, '_> {
                 padded(rows).map(|chunk| (many(chunk.len()), chunk.concat())).collect()
             }
             (Backend::Sqlite, _) => {
+                // Of rows in brackets its planner makes a scan of the table once there are statistics of when it was small.
                 let one = keys.iter().map(|key| format!("{key} = ?")).collect::<Vec<_>>().join(" AND ");
                 rows.iter().map(|row| (one.clone(), row.clone())).collect()
             }
@@ -338,10 +338,15 @@ fn one_by_one(head: &str, keys: &[&str], tail: &str) -> String {
     )
 }
 
+/// The largest of these sizes for so many rows; none if none is left.
+fn largest(sizes: &[usize], rows: usize) -> Option<usize> {
+    sizes.iter().copied().find(|size| *size <= rows)
+}
+
 /// Cuts rows into pieces of these sizes, the largest first.
 fn chunks<'r>(mut rows: &'r [Vec<Value>], sizes: &'r [usize]) -> impl Iterator<Item = &'r [Vec<Value>]> {
     std::iter::from_fn(move || {
-        let size = sizes.iter().copied().find(|size| *size <= rows.len())?;
+        let size = largest(sizes, rows.len())?;
         let (chunk, rest) = rows.split_at(size);
         rows = rest;
         Some(chunk)
@@ -358,17 +363,20 @@ fn padded(rows: &[Vec<Value>]) -> impl Iterator<Item = Vec<Vec<Value>>> {
 }
 
 /// Rows of values as columns of lists.
-pub(super) fn transpose(rows: &[Vec<Value>], width: usize) -> Vec<Value> {
-    let column = |i: usize| {
-        let mut values = rows.iter().filter_map(move |row| row.get(i)).cloned();
-        match values.clone().next() {
-            Some(Value::Int(_)) => Value::Ints(values.map(|v| if let Value::Int(v) = v { v } else { None }).collect()),
-            Some(Value::Flag(_)) => Value::Flags(values.map(|v| matches!(v, Value::Flag(true))).collect()),
-            Some(Value::Bytes(_)) => {
-                Value::ManyBytes(values.map(|v| if let Value::Bytes(v) = v { v } else { None }).collect())
-            }
-            _ => Value::Texts(values.by_ref().map(|v| if let Value::Text(v) = v { v } else { None }).collect()),
+pub(super) fn transpose(rows: Vec<Vec<Value>>, width: usize) -> Vec<Value> {
+    let mut rows: Vec<_> = rows.into_iter().map(Vec::into_iter).collect();
+    (0..width).map(|_| list(rows.iter_mut().filter_map(Iterator::next))).collect()
+}
+
+/// Values of one type as a list; of texts if there are none.
+fn list(values: impl Iterator<Item = Value>) -> Value {
+    let mut values = values.peekable();
+    match values.peek() {
+        Some(Value::Int(_)) => Value::Ints(values.map(|v| if let Value::Int(v) = v { v } else { None }).collect()),
+        Some(Value::Flag(_)) => Value::Flags(values.map(|v| matches!(v, Value::Flag(true))).collect()),
+        Some(Value::Bytes(_)) => {
+            Value::ManyBytes(values.map(|v| if let Value::Bytes(v) = v { v } else { None }).collect())
         }
-    };
-    (0..width).map(column).collect()
+        _ => Value::Texts(values.map(|v| if let Value::Text(v) = v { v } else { None }).collect()),
+    }
 }

@@ -41,7 +41,7 @@ fn java_reserves(cluster: &Cluster, from: TriggerState, scheduled_ms: i64) {
     let keys = [trigger_key("t")];
     cluster.tamper(|s| {
         s.change_states(Selection::Triggers(&keys), &[(from, TriggerState::Acquired)], false)?;
-        s.insert_fired(std::slice::from_ref(&row))
+        s.insert_fired(vec![row.clone()])
     });
 }
 

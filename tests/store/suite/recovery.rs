@@ -302,7 +302,7 @@ fn fires_of_an_instance_without_a_row_are_found_at_any_check_in() {
     cluster.tamper(|s| {
         let keys = [trigger_key("u")];
         s.change_states(Selection::Triggers(&keys), &[(TriggerState::Waiting, TriggerState::Acquired)], false)?;
-        s.insert_fired(&[
+        s.insert_fired(vec![
             orphan("ghost-1", "t", FiredState::Executing),
             FiredRow { job: None, requests_recovery: false, ..orphan("ghost-2", "u", FiredState::Acquired) },
         ])
@@ -405,7 +405,7 @@ fn a_recovery_trigger_waits_while_its_lone_job_executes_elsewhere() {
     a.fire_one();
     let elsewhere =
         FiredRow { instance: "B".to_owned(), nonconcurrent: true, ..orphan("other", "u", FiredState::Executing) };
-    cluster.tamper(|s| s.insert_fired(std::slice::from_ref(&elsewhere)));
+    cluster.tamper(|s| s.insert_fired(vec![elsewhere.clone()]));
     kill(&cluster, &mut b);
     let key = cluster.recovery_triggers().remove(0);
     assert_eq!(cluster.state_of(&key), "BLOCKED");

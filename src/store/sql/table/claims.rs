@@ -43,7 +43,7 @@ impl SqlSession<'_, '_> {
         match self.backend() {
             _ if rows.is_empty() => Vec::new(),
             Backend::Postgres => {
-                let mut before = transpose(&rows, 2);
+                let mut before = transpose(rows.clone(), 2);
                 before.push(self.name());
                 vec![(by_key("", ""), String::new(), (before, Vec::new()))]
             }

@@ -159,7 +159,7 @@ impl ContinuationRows for SqlSession<'_, '_> {
             row.since_fence.into(),
             row.data.as_ref().into(),
         ];
-        self.insert_rows("CN_CONTINUATIONS", &columns, &[values])
+        self.insert_rows("CN_CONTINUATIONS", &columns, vec![values])
     }
 
     fn delete_continuation(&mut self, parent: &JobKey, child: &JobKey) -> Result<bool> {

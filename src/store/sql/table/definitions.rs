@@ -85,13 +85,13 @@ impl DefinitionRows for SqlSession<'_, '_> {
                 row.made_ms.into(),
             ]
         };
-        self.insert_rows("CN_DEFINITIONS", &columns, &rows.iter().map(row).collect::<Vec<_>>())?;
+        self.insert_rows("CN_DEFINITIONS", &columns, rows.iter().map(row).collect())?;
         let columns = ["trigger_name", "trigger_group", "job_name", "job_group"];
         let triggers = rows.iter().flat_map(|row| row.triggers.iter().map(move |trigger| (trigger, &row.job)));
         let row = |(trigger, job): (&TriggerKey, &JobKey)| {
             vec![trigger.name().into(), trigger.group().into(), job.name().into(), job.group().into()]
         };
-        self.insert_rows("CN_DEFINED_TRIGGERS", &columns, &triggers.map(row).collect::<Vec<_>>())
+        self.insert_rows("CN_DEFINED_TRIGGERS", &columns, triggers.map(row).collect())
     }
 
     fn delete_definitions(&mut self, jobs: &[JobKey]) -> Result<()> {

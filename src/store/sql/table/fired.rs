@@ -7,6 +7,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, Owner};
 use crate::store::row::{FiredRow, FiredState, RecoveryRow};
 use crate::store::sql::bulk::by_primary_key;
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::{Count, SqlSession};
@@ -14,32 +15,21 @@ use crate::store::sql::statement::{Flag, FlagType, Value};
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text};
 
-#[derive(QueryableByName)]
-pub(super) struct Row {
-    #[diesel(sql_type = Text)]
-    entry_id: String,
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-    #[diesel(sql_type = Text)]
-    instance_name: String,
-    #[diesel(sql_type = BigInt)]
-    fired_time: i64,
-    #[diesel(sql_type = BigInt)]
-    sched_time: i64,
-    #[diesel(sql_type = Integer)]
-    priority: i32,
-    #[diesel(sql_type = Text)]
-    state: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    job_name: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    job_group: Option<String>,
-    #[diesel(sql_type = Nullable<FlagType>)]
-    is_nonconcurrent: Option<Flag>,
-    #[diesel(sql_type = Nullable<FlagType>)]
-    requests_recovery: Option<Flag>,
+by_place! {
+    pub(super) struct Row {
+        entry_id: String as Text,
+        trigger_name: String as Text,
+        trigger_group: String as Text,
+        instance_name: String as Text,
+        fired_time: i64 as BigInt,
+        sched_time: i64 as BigInt,
+        priority: i32 as Integer,
+        state: String as Text,
+        job_name: Option<String> as Nullable<Text>,
+        job_group: Option<String> as Nullable<Text>,
+        is_nonconcurrent: Option<Flag> as Nullable<FlagType>,
+        requests_recovery: Option<Flag> as Nullable<FlagType>,
+    }
 }
 
 #[derive(QueryableByName)]
@@ -144,9 +134,9 @@ pub(super) fn values(row: &FiredRow) -> Vec<Value> {
 }
 
 impl FiredRows for SqlSession<'_, '_> {
-    fn insert_fired(&mut self, rows: &[FiredRow]) -> Result<()> {
+    fn insert_fired(&mut self, rows: Vec<FiredRow>) -> Result<()> {
         self.assert_trigger_access();
-        self.insert_rows("FIRED_TRIGGERS", &INSERTED, &rows.iter().map(values).collect::<Vec<_>>())
+        self.insert_rows("FIRED_TRIGGERS", &INSERTED, rows.iter().map(values).collect())
     }
 
     fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize> {
@@ -357,7 +347,7 @@ impl FiredRows for SqlSession<'_, '_> {
                 row.attempt.into(),
             ]
         };
-        self.insert_rows("CN_RECOVERIES", &columns, &rows.iter().map(row).collect::<Vec<_>>())
+        self.insert_rows("CN_RECOVERIES", &columns, rows.iter().map(row).collect())
     }
 }
 

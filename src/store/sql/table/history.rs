@@ -14,7 +14,7 @@ use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
-use std::collections::BTreeMap;
+use foldhash::HashMap;
 
 #[derive(QueryableByName)]
 struct Row {
@@ -177,15 +177,15 @@ impl SqlSession<'_, '_> {
             names.join(", ")
         );
         let mut values = vec![Value::Texts(ids.iter().cloned().map(Some).collect()), self.name()];
-        values.extend(transpose(&ends.iter().map(joined_values).collect::<Vec<_>>(), width));
+        values.extend(transpose(ends.iter().map(joined_values).collect(), width));
         let gone: Vec<IdRow> = self.load(&text, &values)?;
         Ok(gone.into_iter().map(|row| row.entry_id).collect())
     }
 
     /// The rows are read, deleted and written again as the history's: a join of the values with them would be gathered in a
     /// table on disk first. There is a `DELETE … RETURNING` on MariaDB, but a prepared one does not say what it gives.
-    fn end_on_mysql(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
-        if let ([id], [end]) = (ids, ends)
+    fn end_on_mysql(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
+        if let ([id], [end]) = (ids, &*ends)
             && end.fire_id == *id
         {
             return self.end_lone_on_mysql(id, end);
@@ -214,20 +214,21 @@ impl SqlSession<'_, '_> {
     }
 
     /// Writes the history of the fires that were there; gives their ids.
-    fn keep_ended(&mut self, gone: Vec<FiredColumns>, ends: &[EndRow]) -> Result<Vec<String>> {
-        let mut ends: BTreeMap<&str, &EndRow> = ends.iter().map(|end| (end.fire_id.as_str(), end)).collect();
-        let (mut there, mut rows) = (Vec::new(), Vec::new());
+    fn keep_ended(&mut self, gone: Vec<FiredColumns>, ends: Vec<EndRow>) -> Result<Vec<String>> {
+        let mut ends: HashMap<String, EndRow> =
+            ends.into_iter().map(|mut end| (std::mem::take(&mut end.fire_id), end)).collect();
+        let (mut there, mut rows) = (Vec::with_capacity(gone.len()), Vec::with_capacity(gone.len()));
         for fired in gone.into_iter().map(FiredRow::from) {
             there.push(fired.fire_id.clone());
-            if let Some(end) = ends.remove(fired.fire_id.as_str()) {
-                rows.push(row(fired, end.clone()));
+            if let Some(end) = ends.remove(&fired.fire_id) {
+                rows.push(row(fired, end));
             }
         }
         self.insert_history(&rows)?;
         Ok(there)
     }
 
-    fn end_on_sqlite(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
+    fn end_on_sqlite(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
         let tail = format!(" RETURNING {FIRED_COLUMNS}");
         let gone: Vec<FiredColumns> =
@@ -308,18 +309,18 @@ impl SqlSession<'_, '_> {
                 row.result.as_deref().into(),
             ]
         };
-        self.insert_rows("CN_HISTORY", &columns, &rows.iter().map(values).collect::<Vec<_>>())
+        self.insert_rows("CN_HISTORY", &columns, rows.iter().map(values).collect())
     }
 }
 
 impl HistoryRows for SqlSession<'_, '_> {
-    fn end_fired(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
+    fn end_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         self.assert_trigger_access();
         if ids.is_empty() || ends.is_empty() {
             return self.delete_fired(ids);
         }
         match self.backend() {
-            Backend::Postgres => self.end_on_postgres(ids, ends),
+            Backend::Postgres => self.end_on_postgres(ids, &ends),
             Backend::Mysql => self.end_on_mysql(ids, ends),
             Backend::Sqlite => self.end_on_sqlite(ids, ends),
         }

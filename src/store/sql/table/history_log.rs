@@ -26,13 +26,13 @@ impl HistoryLogRows for SqlSession<'_, '_> {
         let mut bytes = 0;
         for row in rows {
             if bytes > 0 && bytes + row.lines.len() > MOST_BYTES {
-                self.insert_rows("CN_HISTORY_LOG", &COLUMNS, &std::mem::take(&mut batch))?;
+                self.insert_rows("CN_HISTORY_LOG", &COLUMNS, std::mem::take(&mut batch))?;
                 bytes = 0;
             }
             bytes += row.lines.len();
             batch.push(vec![(&row.fire_id).into(), (&row.lines).into()]);
         }
-        self.insert_rows("CN_HISTORY_LOG", &COLUMNS, &batch)
+        self.insert_rows("CN_HISTORY_LOG", &COLUMNS, batch)
     }
 
     fn log_of(&mut self, fire_id: &str) -> Result<Option<LogRow>> {

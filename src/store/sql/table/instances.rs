@@ -79,11 +79,11 @@ impl ClusterRows for SqlSession<'_, '_> {
         self.insert_rows(
             "SCHEDULER_STATE",
             &["instance_name", "last_checkin_time", "checkin_interval"],
-            &[state.to_vec()],
+            vec![state.to_vec()],
         )?;
         let Some(incarnation) = &row.incarnation else { return Ok(()) };
         let side = [(&row.name).into(), incarnation.into(), row.joined.into()];
-        self.insert_rows("CN_INSTANCES", &["instance_name", "incarnation", "joined"], &[side.to_vec()])
+        self.insert_rows("CN_INSTANCES", &["instance_name", "incarnation", "joined"], vec![side.to_vec()])
     }
 
     fn stray_side_rows(&mut self) -> Result<usize> {

@@ -54,6 +54,6 @@ impl TypeRows for SqlSession<'_, '_> {
                 row.deprecated.as_deref().into(),
             ]
         };
-        self.insert_rows("CN_JOB_TYPES", &columns, &(0..).zip(types).map(row).collect::<Vec<_>>())
+        self.insert_rows("CN_JOB_TYPES", &columns, (0..).zip(types).map(row).collect())
     }
 }

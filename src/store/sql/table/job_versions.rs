@@ -82,6 +82,6 @@ impl VersionRows for SqlSession<'_, '_> {
             vec![row.job.name().into(), row.job.group().into(), (&row.job_type).into(), row.version.into()]
         };
         let later: Vec<_> = rows.iter().filter(|row| row.version > 1).map(row).collect();
-        self.insert_rows("CN_JOB_VERSIONS", &["job_name", "job_group", "job_type", "version"], &later)
+        self.insert_rows("CN_JOB_VERSIONS", &["job_name", "job_group", "job_type", "version"], later)
     }
 }

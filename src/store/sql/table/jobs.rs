@@ -177,7 +177,7 @@ impl JobRows for SqlSession<'_, '_> {
             row.extend(values(job));
             row
         };
-        self.insert_rows("JOB_DETAILS", &columns, &jobs.iter().map(row).collect::<Vec<_>>())?;
+        self.insert_rows("JOB_DETAILS", &columns, jobs.iter().map(row).collect())?;
         self.insert_marks(jobs)?;
         self.insert_policies(jobs)
     }

@@ -28,7 +28,7 @@ impl SqlSession<'_, '_> {
         &mut self,
         keys: &[TriggerKey],
         in_state: TriggerState,
-        fires: &[FiredRow],
+        fires: Vec<FiredRow>,
     ) -> Result<usize> {
         if self.backend() != Backend::Postgres || keys.is_empty() || fires.is_empty() || keys.iter().any(is_rerun) {
             let deleted = self.delete_triggers(keys, Some(in_state))?;
@@ -51,12 +51,11 @@ impl SqlSession<'_, '_> {
         let rows = trigger_keys(keys);
         let mut values = Vec::new();
         for _ in 0..2 {
-            values.extend(transpose(&rows, 2));
+            values.extend(transpose(rows.clone(), 2));
             values.push(self.name());
         }
         values.push(self.name());
-        let fires: Vec<_> = fires.iter().map(fired::values).collect();
-        values.extend(transpose(&fires, fired::INSERTED.len()));
+        values.extend(transpose(fires.iter().map(fired::values).collect(), fired::INSERTED.len()));
         let begun: Vec<Begun> = self.load(&text, &values)?;
         let count = |of: fn(&Begun) -> i64| begun.first().map_or(0, |row| usize::try_from(of(row)).unwrap_or(0));
         if count(|row| row.simple) < keys.len() {

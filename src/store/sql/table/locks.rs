@@ -89,7 +89,7 @@ impl LockRows for SqlSession<'_, '_> {
             row.ttl_ms.into(),
             row.expires_ms.into(),
         ];
-        self.insert_rows("CN_LOCKS", &columns, &[new])
+        self.insert_rows("CN_LOCKS", &columns, vec![new])
     }
 
     fn renew_locks(&mut self, locks: &[(String, String)], now_ms: i64) -> Result<usize> {

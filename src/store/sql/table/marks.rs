@@ -67,8 +67,8 @@ impl SqlSession<'_, '_> {
             tags.extend(marks.tags().map(|tag| vec![tag.into(), name.into(), group.into()]));
         }
         let columns = ["job_name", "job_group", "job_type", "biz_key", "owner", "marks"];
-        self.insert_rows("CN_JOB_MARKS", &columns, &rows)?;
-        self.insert_rows("CN_TAGS", &["tag", "job_name", "job_group"], &tags)
+        self.insert_rows("CN_JOB_MARKS", &columns, rows)?;
+        self.insert_rows("CN_TAGS", &["tag", "job_name", "job_group"], tags)
     }
 
     pub(super) fn delete_marks(&mut self, keys: &[JobKey]) -> Result<()> {

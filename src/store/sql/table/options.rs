@@ -66,7 +66,7 @@ impl SqlSession<'_, '_> {
             Some(vec![t.key.name().into(), t.key.group().into(), trigger_type.into(), t.start_ms.into(), names.into()])
         };
         let columns = ["trigger_name", "trigger_group", "trigger_type", "start_time", "options"];
-        self.insert_rows("CN_TRIGGER_OPTIONS", &columns, &triggers.iter().filter_map(row).collect::<Vec<_>>())
+        self.insert_rows("CN_TRIGGER_OPTIONS", &columns, triggers.iter().filter_map(row).collect())
     }
 
     /// Deletes the options of triggers of these keys.

@@ -137,7 +137,7 @@ impl OrphanRows for SqlSession<'_, '_> {
             vec![row.job.name().into(), row.job.group().into(), (&row.job_type).into(), row.since_ms.into()]
         };
         let columns = ["job_name", "job_group", "job_type", "since_ms"];
-        self.insert_rows("CN_ORPHANS", &columns, &rows.iter().map(row).collect::<Vec<_>>())
+        self.insert_rows("CN_ORPHANS", &columns, rows.iter().map(row).collect())
     }
 
     fn delete_orphans(&mut self, jobs: &[JobKey]) -> Result<()> {

@@ -62,7 +62,7 @@ impl OutageRows for SqlSession<'_, '_> {
         let columns = ["last_seen_ms", "since_ms", "begun_by", "backlog"];
         let new =
             vec![row.last_seen_ms.into(), row.since_ms.unwrap_or(0).into(), (&row.begun_by).into(), row.backlog.into()];
-        self.insert_rows("CN_RECOVERY_MODE", &columns, &[new])
+        self.insert_rows("CN_RECOVERY_MODE", &columns, vec![new])
     }
 
     fn note_seen(&mut self, seen_ms: i64) -> Result<()> {
@@ -116,7 +116,7 @@ impl OutageRows for SqlSession<'_, '_> {
             i64::from(outage.uncounted).into(),
             outage.interrupted.into(),
         ];
-        self.insert_rows("CN_OUTAGES", &columns, &[new])
+        self.insert_rows("CN_OUTAGES", &columns, vec![new])
     }
 
     fn forget_outages(&mut self, before_ms: i64) -> Result<usize> {

@@ -25,7 +25,7 @@ impl SqlSession<'_, '_> {
         let known: BTreeSet<String> = self.read_paused_groups()?.into_iter().collect();
         let new: BTreeSet<&String> = groups.iter().filter(|group| !known.contains(*group)).collect();
         let rows: Vec<_> = new.into_iter().map(|group| vec![group.into()]).collect();
-        self.insert_rows("PAUSED_TRIGGER_GRPS", &["trigger_group"], &rows)
+        self.insert_rows("PAUSED_TRIGGER_GRPS", &["trigger_group"], rows)
     }
 
     pub(super) fn remove_paused_groups(&mut self, groups: &[String]) -> Result<()> {

@@ -273,7 +273,7 @@ impl PlacementRows for SqlSession<'_, '_> {
             row.until_ms.into(),
             row.made_ms.into(),
         ];
-        self.insert_rows("CN_BLACKLIST", &columns, &[values])
+        self.insert_rows("CN_BLACKLIST", &columns, vec![values])
     }
 
     fn delete_bars(&mut self, node: &str, kinds: &[BarKind]) -> Result<usize> {
@@ -310,7 +310,7 @@ impl PlacementRows for SqlSession<'_, '_> {
             (&row.who).into(),
             row.made_ms.into(),
         ];
-        self.insert_rows("CN_GROUP_LIMITS", &columns, &[values])
+        self.insert_rows("CN_GROUP_LIMITS", &columns, vec![values])
     }
 
     fn delete_limit(&mut self, group: &str) -> Result<bool> {

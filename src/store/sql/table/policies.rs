@@ -73,7 +73,7 @@ impl SqlSession<'_, '_> {
             vec![job.key.name().into(), job.key.group().into(), (&job.job_type).into(), job.policy.as_deref().into()]
         };
         let columns = ["job_name", "job_group", "job_type", "policy"];
-        self.insert_rows("CN_JOB_POLICIES", &columns, &with.iter().map(row).collect::<Vec<_>>())
+        self.insert_rows("CN_JOB_POLICIES", &columns, with.iter().map(row).collect())
     }
 
     pub(super) fn delete_policies(&mut self, keys: &[JobKey]) -> Result<()> {

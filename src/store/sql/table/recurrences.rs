@@ -89,7 +89,7 @@ impl SqlSession<'_, '_> {
             _ => None,
         };
         let columns = ["trigger_name", "trigger_group", "rule", "time_zone_id", "misfire_instr"];
-        self.insert_rows("CN_RECURRENCES", &columns, &triggers.iter().filter_map(row).collect::<Vec<_>>())
+        self.insert_rows("CN_RECURRENCES", &columns, triggers.iter().filter_map(row).collect())
     }
 
     /// Fills in the rules of those candidates that have one; only then their table is asked.

@@ -62,10 +62,10 @@ impl SqlSession<'_, '_> {
             }
         }
         let columns = ["trigger_name", "trigger_group", "repeat_count", "repeat_interval", "times_triggered"];
-        self.insert_rows("SIMPLE_TRIGGERS", &columns, &simple)?;
+        self.insert_rows("SIMPLE_TRIGGERS", &columns, simple)?;
         let columns = ["trigger_name", "trigger_group", "cron_expression", "time_zone_id"];
-        self.insert_rows("CRON_TRIGGERS", &columns, &cron)?;
-        self.insert_rows("SIMPROP_TRIGGERS", &PROPERTIES, &properties)
+        self.insert_rows("CRON_TRIGGERS", &columns, cron)?;
+        self.insert_rows("SIMPROP_TRIGGERS", &PROPERTIES, properties)
     }
 
     /// Writes the counts that a fire or a misfire has changed.

@@ -197,7 +197,7 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()> {
         self.assert_trigger_access();
-        self.insert_rows("TRIGGERS", &TRIGGER_COLUMNS, &triggers.iter().map(trigger_values).collect::<Vec<_>>())?;
+        self.insert_rows("TRIGGERS", &TRIGGER_COLUMNS, triggers.iter().map(trigger_values).collect())?;
         self.insert_schedules(triggers)?;
         self.insert_options(triggers)?;
         self.insert_recurrences(triggers)
@@ -215,7 +215,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
     }
 
-    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: &[FiredRow]) -> Result<usize> {
+    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: Vec<FiredRow>) -> Result<usize> {
         self.begin_in_place_of(keys, in_state, fired)
     }
 
@@ -274,7 +274,7 @@ impl TriggerRows for SqlSession<'_, '_> {
                 return Ok(0);
             }
             let found = by_primary_key("TRIGGERS", &[&BARE_KEY[0], &BARE_KEY[1]], 2);
-            let mut values = transpose(&trigger_keys(keys), 2);
+            let mut values = transpose(trigger_keys(keys), 2);
             values.push(self.name());
             return self.execute(&format!("{head} FROM {found} AND t.trigger_state IN ({from}){tail}"), &values);
         }

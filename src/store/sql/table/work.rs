@@ -118,7 +118,7 @@ impl WorkRows for SqlSession<'_, '_> {
                 now_ms.into(),
             ]
         };
-        self.insert_rows("CN_REQUESTS", &columns, &requests.iter().map(row).collect::<Vec<_>>())
+        self.insert_rows("CN_REQUESTS", &columns, requests.iter().map(row).collect())
     }
 
     fn forget_requests(&mut self, before_ms: i64) -> Result<usize> {
