@@ -368,6 +368,20 @@ fn loses_its_function(store: &JobStore, other: &mut Other, prefix: &str) {
         store.database().counts().statements - before - added
     };
     assert!(statements("slow") > 1);
+    store.database().migrate().unwrap();
+    assert_eq!(statements("fast again"), 1);
+    // It goes while nodes run: a few calls fail, and for a while none is tried.
+    other.execute(&format!("DROP FUNCTION {prefix}CN_SCHEDULE"));
+    assert!(store.database().stores_at_once());
+    assert!(["first", "second", "third"].into_iter().all(|name| statements(name) > 1));
+    assert!(!store.database().stores_at_once());
+    // One of another version is none.
+    other.execute(&format!(
+        "CREATE FUNCTION {prefix}CN_SCHEDULE(TEXT) RETURNS BIGINT LANGUAGE sql AS 'SELECT 1::bigint'"
+    ));
+    store.database().check_schema().unwrap();
+    assert!(!store.database().stores_at_once());
+    other.execute(&format!("DROP FUNCTION {prefix}CN_SCHEDULE"));
     let made = store.database().migrate().unwrap();
     assert_eq!(made, ["created the function that stores new jobs and triggers again"]);
     assert_eq!(statements("fast"), 1);

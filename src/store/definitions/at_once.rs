@@ -42,9 +42,7 @@ impl JobStore {
             (Err(error), _) if error.failure_class() == Some(FailureClass::CommitUnknown) => AtOnce::Unknown,
             (Err(error), _) => {
                 // Whatever it was, the transaction that comes now finds it again, or it is over.
-                let lasts = error.failure_class() == Some(FailureClass::Permanent);
-                let level = if lasts { log::Level::Warn } else { log::Level::Debug };
-                log::log!(level, "{purpose}: not by one statement, but by a transaction error={error}");
+                log::debug!("{purpose}: not by one statement, but by a transaction error={error}");
                 AtOnce::Failed
             }
             (Ok(()), None) => AtOnce::Not,

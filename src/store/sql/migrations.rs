@@ -5,6 +5,7 @@ use super::connection::{Backend, Connection};
 use super::dialect::{self, Failure};
 use super::harness::{Filled, Scripts};
 use super::statement::{Statement, Value};
+use super::table::plain::ARGUMENTS;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use diesel::QueryableByName;
 use diesel::sql_types::{Bool, Text};
@@ -322,9 +323,8 @@ impl Work<'_, '_> {
         if self.connection.backend() != Backend::Postgres {
             return Ok(None);
         }
-        let name = self.fill("{p}CN_SCHEDULE");
-        let text =
-            "SELECT has_function_privilege(oid, 'EXECUTE') AS may_be_called FROM pg_proc WHERE oid = to_regproc(?)";
+        let name = self.fill(&format!("{{p}}CN_SCHEDULE({ARGUMENTS})"));
+        let text = "SELECT has_function_privilege(oid, 'EXECUTE') AS may_be_called FROM pg_proc WHERE oid = to_regprocedure(?)";
         let statement = Statement { text, prefix: &self.options.table_prefix, values: &[name.as_str().into()] };
         Ok(self.connection.load::<FunctionRow>(statement).map_err(error)?.pop())
     }

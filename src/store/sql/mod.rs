@@ -2,6 +2,7 @@
 
 mod bulk;
 mod by_place;
+mod calls;
 mod connection;
 mod dialect;
 #[cfg(feature = "postgres")]
@@ -28,11 +29,12 @@ use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::settings::{DataSourceUrl, Synchronous};
+use calls::Calls;
 use connection::Connection;
 use dialect::{Failure, Hold};
 use pool::{Connections, Lease};
 use session::SqlSession;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -77,8 +79,8 @@ pub struct SqlDatabase {
     commits: AtomicU64,
     /// Whether the server can pass over locked rows, once it was asked.
     passes_over_locked: OnceLock<bool>,
-    /// Whether the tables were found without the function that stores new work.
-    lacks_function: AtomicBool,
+    /// Whether new work is stored by one call.
+    calls: Calls,
     #[cfg(any(test, feature = "test-util"))]
     faults: super::faults::FaultPlan,
     #[cfg(any(test, feature = "test-util"))]
@@ -115,7 +117,7 @@ impl SqlDatabase {
             statements: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             passes_over_locked: OnceLock::new(),
-            lacks_function: AtomicBool::new(false),
+            calls: Calls::default(),
             #[cfg(any(test, feature = "test-util"))]
             faults: super::faults::FaultPlan::default(),
             #[cfg(any(test, feature = "test-util"))]
@@ -150,7 +152,18 @@ impl SqlDatabase {
         match worked {
             Ok(()) => {
                 self.commits.fetch_add(1, Ordering::Relaxed);
+                self.calls.succeeded();
                 Ok(())
+            }
+            Err(Error::Database(error)) if error.class == FailureClass::Permanent => {
+                if self.calls.failed(self.clock.ticks()) {
+                    log::warn!(
+                        "new work is stored by several statements for a while: the one that would do has failed again and \
+                         again, at last with error={}",
+                        error.message
+                    );
+                }
+                Err(error.into())
             }
             Err(Error::Database(error)) if error.class == FailureClass::ConnectionLost => {
                 Err(DatabaseError { class: FailureClass::CommitUnknown, ..error }.into())
@@ -164,12 +177,12 @@ impl SqlDatabase {
         if self.backend != Backend::Postgres {
             return Ok(());
         }
-        let lacks = !migrations::has_function(connection, &self.options)?;
-        self.lacks_function.store(lacks, Ordering::Relaxed);
-        if lacks {
+        let is_there = migrations::has_function(connection, &self.options)?;
+        self.calls.note_function(is_there);
+        if !is_there {
             log::warn!(
                 "the function {}CN_SCHEDULE is not there, or may not be executed: new work is stored by several statements \
-                 instead of one; run `carnelian migrate`, or grant EXECUTE",
+                 instead of one, until it is there when this node starts; run `carnelian migrate`, or grant EXECUTE",
                 self.options.table_prefix
             );
         }
@@ -311,7 +324,7 @@ impl Database for SqlDatabase {
     }
 
     fn stores_at_once(&self) -> bool {
-        self.backend == Backend::Postgres && !self.lacks_function.load(Ordering::Relaxed)
+        self.backend == Backend::Postgres && self.calls.are_made(self.clock.ticks())
     }
 
     fn claims_rows(&self) -> Result<bool> {

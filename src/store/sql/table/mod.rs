@@ -28,7 +28,7 @@ mod outages;
 mod parts;
 mod paused;
 mod placement;
-mod plain;
+pub(super) mod plain;
 mod policies;
 mod recurrences;
 mod schedules;

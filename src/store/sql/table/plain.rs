@@ -18,6 +18,11 @@ use std::collections::BTreeMap;
 const TEXT: &str = "SELECT {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
      AS stored_ms";
 
+/// What the function takes: one of other arguments is another version's.
+pub(in crate::store::sql) const ARGUMENTS: &str = "text, text, text, text, bigint, bigint, boolean, text[], text[], text[], \
+     text[], boolean[], boolean[], boolean[], boolean[], bytea[], text[], text[], text[], text[], boolean[], boolean[], text[], \
+     bigint[], bigint[], bigint[], bigint[], bytea[], bigint[], bigint[]";
+
 #[derive(QueryableByName)]
 struct StoredRow {
     #[diesel(sql_type = Nullable<BigInt>)]

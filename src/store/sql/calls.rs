@@ -1,0 +1,70 @@
+//! `Calls`: whether new work is stored by one call of a function: not where there is none, and not for a while after it has
+//! failed again and again, since each failure is a way to the server and back for nothing.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// So many failures in a row that will not pass by themselves are no accident.
+const MOST_FAILURES: u32 = 3;
+
+/// How long calls are left alone then.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// Shared by all callers of a store; times are ticks.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    lacks_function: AtomicBool,
+    failures: AtomicU32,
+    paused_until_ms: AtomicU64,
+}
+
+impl Calls {
+    /// Whether a call is worth a try.
+    pub(super) fn are_made(&self, now: Duration) -> bool {
+        !self.lacks_function.load(Ordering::Relaxed)
+            && now.as_millis() >= u128::from(self.paused_until_ms.load(Ordering::Relaxed))
+    }
+
+    /// What a look for the function has found.
+    pub(super) fn note_function(&self, is_there: bool) {
+        self.lacks_function.store(!is_there, Ordering::Relaxed);
+        self.failures.store(0, Ordering::Relaxed);
+        self.paused_until_ms.store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn succeeded(&self) {
+        self.failures.store(0, Ordering::Relaxed);
+    }
+
+    /// A call has failed and will fail again; returns whether it is the one after which there are none for a while.
+    pub(super) fn failed(&self, now: Duration) -> bool {
+        let is_last = self.failures.fetch_add(1, Ordering::Relaxed) + 1 == MOST_FAILURES;
+        if is_last {
+            self.failures.store(0, Ordering::Relaxed);
+            let until = now.saturating_add(PAUSE).as_millis();
+            self.paused_until_ms.store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
+        is_last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_failures_in_a_row_are_enough_for_a_while() {
+        let (calls, now) = (Calls::default(), Duration::from_secs(5));
+        assert!(calls.are_made(now));
+        assert_eq!([calls.failed(now), calls.failed(now)], [false, false]);
+        calls.succeeded();
+        assert_eq!([calls.failed(now), calls.failed(now), calls.failed(now)], [false, false, true]);
+        assert!(!calls.are_made(now + PAUSE - Duration::from_millis(1)));
+        assert!(calls.are_made(now + PAUSE));
+        assert_eq!([calls.failed(now), calls.failed(now), calls.failed(now)], [false, false, true]);
+        calls.note_function(true);
+        assert!(calls.are_made(now));
+        calls.note_function(false);
+        assert!(!calls.are_made(now + PAUSE));
+    }
+}
