@@ -1,5 +1,6 @@
-//! How the databases run the statements of the hot path: beside very many stored triggers, with and without statistics, none
-//! reads more than its batch. Every statement that is sent is looked at, and none is listed here.
+//! How the databases run the statements of the hot path: beside very many stored triggers, with statistics, without any, and with
+//! those of when there were few, none reads more than its batch. Every statement that is sent is looked at, and none is listed
+//! here.
 //!
 //! `CARNELIAN_PLANS_STORED`: how many triggers are stored beside the work; 100000 where it is not set.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
@@ -18,6 +19,7 @@ use chrono::DateTime;
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, MysqlConnection, PgConnection, SqliteConnection};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +29,8 @@ const MOST_ROWS: u64 = 10 * BATCH as u64;
 /// Where it would be felt that a statement goes through a whole table, or through all rows of a scheduler.
 const LARGE: [&str; 6] =
     ["triggers", "simple_triggers", "cron_triggers", "simprop_triggers", "job_details", "cn_history"];
-const STATES: [&str; 2] = ["without statistics", "with statistics"];
+/// So many triggers were stored when statistics were gathered for the last time, in the worst case.
+const FEW: usize = 100;
 
 /// A database of its own, made for one test and dropped with it.
 struct Place {
@@ -55,6 +58,12 @@ impl Place {
         }
         Self { url, server, name }
     }
+
+    fn end(self, kind: Kind) {
+        if kind != Kind::Sqlite {
+            run(kind, &self.server, &format!("DROP DATABASE {}", self.name));
+        }
+    }
 }
 
 fn run(kind: Kind, url: &str, text: &str) {
@@ -66,20 +75,24 @@ fn run(kind: Kind, url: &str, text: &str) {
     done.unwrap_or_else(|error| panic!("{error}: {text}"));
 }
 
-/// Stores triggers of the far future, with their jobs, and a history, without the library: it is to find them there.
-fn fill(kind: Kind, url: &str, scheduler: &str, far_ms: i64, stored: usize) {
-    let numbers = |n: usize| match kind {
-        Kind::Postgres => format!("(SELECT i FROM generate_series(1, {n}) AS n(i)) AS g"),
-        Kind::Mysql => format!("(SELECT seq AS i FROM seq_1_to_{n}) AS g"),
-        Kind::Sqlite => format!(
-            "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {n}) SELECT i FROM n) AS g"
-        ),
+/// Stores triggers of the far future, with their jobs, and a history, without the library: it is to find them there. Those of
+/// these numbers, which begin and end with tens.
+fn fill(kind: Kind, url: &str, scheduler: &str, far_ms: i64, stored: Range<usize>) {
+    let numbers = |parts: usize| {
+        let (first, last) = (stored.start / parts + 1, stored.end / parts);
+        match kind {
+            Kind::Postgres => format!("(SELECT i FROM generate_series({first}, {last}) AS n(i)) AS g"),
+            Kind::Mysql => format!("(SELECT seq AS i FROM seq_{first}_to_{last}) AS g"),
+            Kind::Sqlite => format!(
+                "(WITH RECURSIVE n(i) AS (SELECT {first} UNION ALL SELECT i + 1 FROM n WHERE i < {last}) SELECT i FROM n) AS g"
+            ),
+        }
     };
     let named = |prefix: &str, number: &str| match kind {
         Kind::Mysql => format!("CONCAT('{prefix}', {number})"),
         _ => format!("'{prefix}' || {number}"),
     };
-    let tenth = if kind == Kind::Mysql { "i DIV 10" } else { "(i / 10)" };
+    let tenth = if kind == Kind::Mysql { "(i - 1) DIV 10" } else { "((i - 1) / 10)" };
     let (yes, no) = match kind {
         Kind::Postgres => ("TRUE", "FALSE"),
         Kind::Mysql => ("'1'", "'0'"),
@@ -104,7 +117,7 @@ fn fill(kind: Kind, url: &str, scheduler: &str, far_ms: i64, stored: usize) {
             "INSERT INTO QRTZ_JOB_DETAILS (sched_name, job_name, job_group, job_class_name, is_durable, is_nonconcurrent, \
              is_update_data, requests_recovery) SELECT '{scheduler}', {}, 'far', 't', {yes}, {no}, {no}, {no} FROM {}",
             named("job", "(i - 1)"),
-            numbers(stored / 10 + 1)
+            numbers(10)
         ),
     );
     run(
@@ -116,7 +129,7 @@ fn fill(kind: Kind, url: &str, scheduler: &str, far_ms: i64, stored: usize) {
              SELECT '{scheduler}', {trigger}, {group}, {}, 'far', {far_ms} + i, -1, 5, 'WAITING', 'SIMPLE', {far_ms} + i, 0, \
              0 FROM {}",
             named("job", tenth),
-            numbers(stored)
+            numbers(1)
         ),
     );
     run(
@@ -125,7 +138,7 @@ fn fill(kind: Kind, url: &str, scheduler: &str, far_ms: i64, stored: usize) {
         &format!(
             "INSERT INTO QRTZ_SIMPLE_TRIGGERS (sched_name, trigger_name, trigger_group, repeat_count, repeat_interval, \
              times_triggered) SELECT '{scheduler}', {trigger}, {group}, 0, 0, 0 FROM {}",
-            numbers(stored)
+            numbers(1)
         ),
     );
     run(
@@ -137,7 +150,7 @@ fn fill(kind: Kind, url: &str, scheduler: &str, far_ms: i64, stored: usize) {
              'SUCCEEDED', 1 FROM {}",
             named("fire", "i"),
             named("job", tenth),
-            numbers(stored / 2)
+            numbers(2)
         ),
     );
 }
@@ -259,39 +272,55 @@ fn judge(explained: &[Explained], place: &str) {
     assert!(wrong.is_empty(), "{} reads of more than a batch:\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
+fn stored() -> usize {
+    let said = std::env::var("CARNELIAN_PLANS_STORED").ok().and_then(|text| text.parse::<usize>().ok());
+    said.unwrap_or(100_000).max(FEW).next_multiple_of(20)
+}
+
 fn no_statement_reads_more_than_its_batch(kind: Kind, server: String) {
     let place = Place::on(kind, server);
-    let stored = std::env::var("CARNELIAN_PLANS_STORED").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000);
     let mut node = Node::open(&place.url, "plans");
+    fill(kind, &place.url, "plans", SystemClock::default().wall_ms() + 86_400_000, 0..stored());
+    look_at_plans(&mut node, "without statistics");
+    gather_statistics(kind, &place.url);
+    look_at_plans(&mut node, "with statistics");
+    drop(node);
+    place.end(kind);
+}
+
+/// Whoever gathers statistics of small tables, and stores very much then, has plans for small tables.
+fn old_statistics_mislead_nobody(kind: Kind, server: String) {
+    let place = Place::on(kind, server);
+    let mut node = Node::open(&place.url, "plans");
+    let far_ms = SystemClock::default().wall_ms() + 86_400_000;
+    fill(kind, &place.url, "plans", far_ms, 0..FEW);
+    gather_statistics(kind, &place.url);
+    fill(kind, &place.url, "plans", far_ms, FEW..stored());
+    look_at_plans(&mut node, "with old statistics");
+    drop(node);
+    place.end(kind);
+}
+
+/// Has a node do whatever it does, and judges the plans of all statements that it has sent.
+fn look_at_plans(node: &mut Node, state: &str) {
+    // The large fill may have taken longer than a node may be silent.
+    node.store.check_in(&mut node.me).unwrap();
+    node.owner = node.me.owner().unwrap();
     let now_ms = SystemClock::default().wall_ms();
-    fill(kind, &place.url, "plans", now_ms + 86_400_000, stored);
-    for (i, state) in STATES.into_iter().enumerate() {
-        if i > 0 {
-            gather_statistics(kind, &place.url);
-        }
-        // The large fill may have taken longer than a node may be silent.
-        node.store.check_in(&mut node.me).unwrap();
-        node.owner = node.me.owner().unwrap();
-        let now_ms = SystemClock::default().wall_ms();
-        node.schedule(&format!("due-{i}"), now_ms - 1_000);
-        node.schedule(&format!("soon-{i}"), now_ms + 60_000);
-        node.database.plans().begin();
-        let fires = node.work();
-        let explained = node.database.plans().take();
-        assert!(fires >= 2 * (BATCH + BATCH / 2 + 1), "only {fires} fires");
-        let purposes: BTreeSet<&str> = explained.iter().map(|statement| statement.purpose).collect();
-        for purpose in ["acquire triggers", "fire triggers", "complete fires", "look for due triggers", "check in"] {
-            assert!(purposes.contains(purpose), "`{purpose}` is not among {purposes:?}");
-        }
-        let reads_triggers = |e: &&Explained| e.reads.iter().any(|read| table_of(&e.text, &read.table) == "triggers");
-        assert!(explained.iter().filter(reads_triggers).count() > 10, "the plans do not tell of the table of triggers");
-        judge(&explained, &format!("{stored} stored, {state}"));
-        println!("plans {state}: {} statements, {fires} fires, {stored} stored", explained.len());
+    node.schedule(&format!("due {state}"), now_ms - 1_000);
+    node.schedule(&format!("soon {state}"), now_ms + 60_000);
+    node.database.plans().begin();
+    let fires = node.work();
+    let explained = node.database.plans().take();
+    assert!(fires >= 2 * (BATCH + BATCH / 2 + 1), "only {fires} fires");
+    let purposes: BTreeSet<&str> = explained.iter().map(|statement| statement.purpose).collect();
+    for purpose in ["acquire triggers", "fire triggers", "complete fires", "look for due triggers", "check in"] {
+        assert!(purposes.contains(purpose), "`{purpose}` is not among {purposes:?}");
     }
-    if kind != Kind::Sqlite {
-        drop(node);
-        run(kind, &place.server, &format!("DROP DATABASE {}", place.name));
-    }
+    let reads_triggers = |e: &&Explained| e.reads.iter().any(|read| table_of(&e.text, &read.table) == "triggers");
+    assert!(explained.iter().filter(reads_triggers).count() > 10, "the plans do not tell of the table of triggers");
+    judge(&explained, &format!("{} stored, {state}", stored()));
+    println!("plans {state}: {} statements, {fires} fires, {} stored", explained.len(), stored());
 }
 
 #[test]
@@ -309,4 +338,21 @@ fn no_statement_reads_more_than_its_batch_on_postgres() {
 #[test]
 fn no_statement_reads_more_than_its_batch_on_mysql() {
     no_statement_reads_more_than_its_batch(Kind::Mysql, support::mysql_url());
+}
+
+#[test]
+fn old_statistics_mislead_nobody_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("plans.db").display());
+    old_statistics_mislead_nobody(Kind::Sqlite, url);
+}
+
+#[test]
+fn old_statistics_mislead_nobody_on_postgres() {
+    old_statistics_mislead_nobody(Kind::Postgres, support::postgres_url());
+}
+
+#[test]
+fn old_statistics_mislead_nobody_on_mysql() {
+    old_statistics_mislead_nobody(Kind::Mysql, support::mysql_url());
 }
