@@ -26,6 +26,9 @@ pub const MAX_CALENDAR_DEPTH: usize = 32;
 /// How many excluded spans are passed over before a search gives up: decades of days.
 const MAX_SPANS: usize = 20_000;
 
+/// How often one search asks the base for its next included time: each answer may be a search of its own.
+const MAX_QUESTIONS: usize = 10;
+
 /// How many days are looked at for one that is not excluded: the 29th of February comes within eight years.
 const MAX_DAYS: usize = 4_000;
 
@@ -235,7 +238,6 @@ impl Calendar {
 
     /// For an excluded instant, a later one before which nothing is included; none if nothing will ever be.
     pub(crate) fn skip(&self, ms: i64) -> Option<i64> {
-        let zone = self.effective_zone();
         let mut later = ms.checked_add(1)?;
         if let Some(base) = self.base()
             && !base.is_time_included(ms)
@@ -243,19 +245,24 @@ impl Calendar {
             later = later.max(base.skip(ms)?);
         }
         if !self.own_rule_includes(ms) {
-            later = later.max(match &self.rule {
-                CalendarRule::Nothing => later,
-                CalendarRule::Monthly(days) if days.excludes_all() => return None,
-                CalendarRule::Weekly(days) if days.excludes_all() => return None,
-                CalendarRule::Annual(_)
-                | CalendarRule::Holiday(_)
-                | CalendarRule::Monthly(_)
-                | CalendarRule::Weekly(_) => local::next_day(ms, zone)?,
-                CalendarRule::Cron(times) => times.skip(ms, zone)?,
-                CalendarRule::Daily(range) => range.skip(ms, zone)?,
-            });
+            later = later.max(self.skip_by_own_rule(ms)?);
         }
         Some(later)
+    }
+
+    /// As [`Calendar::skip`], for an instant that the own rule excludes, by that rule alone.
+    fn skip_by_own_rule(&self, ms: i64) -> Option<i64> {
+        let zone = self.effective_zone();
+        match &self.rule {
+            CalendarRule::Nothing => ms.checked_add(1),
+            CalendarRule::Monthly(days) if days.excludes_all() => None,
+            CalendarRule::Weekly(days) if days.excludes_all() => None,
+            CalendarRule::Annual(_) | CalendarRule::Holiday(_) | CalendarRule::Monthly(_) | CalendarRule::Weekly(_) => {
+                local::next_day(ms, zone)
+            }
+            CalendarRule::Cron(times) => times.skip(ms, zone),
+            CalendarRule::Daily(range) => range.skip(ms, zone),
+        }
     }
 
     /// Checks what can be checked without the store.
@@ -304,13 +311,28 @@ impl Calendar {
         self.base().map_or(Some(ms), |base| base.next_included_time(ms))
     }
 
+    /// The first included instant from `from` on.
+    ///
+    /// Quartz asks the base where only the base excludes an instant, and takes its answer, which after a midnight that
+    /// the clock jumps over may be an hour late.
     fn first_included(&self, from: i64) -> Option<i64> {
         let mut at = from;
-        for _ in 0..MAX_SPANS {
+        for span in 0..MAX_SPANS {
             if self.is_time_included(at) {
                 return Some(at);
             }
-            at = self.skip(at)?;
+            let mut later = at.checked_add(1)?;
+            if !self.own_rule_includes(at) {
+                later = later.max(self.skip_by_own_rule(at)?);
+            }
+            if let Some(base) = self.base()
+                && !base.is_time_included(at)
+            {
+                let ask = || base.next_included_time(at).filter(|answer| *answer > at);
+                let answer = if span < MAX_QUESTIONS { ask() } else { None };
+                later = later.max(answer.or_else(|| base.skip(at))?);
+            }
+            at = later;
         }
         None
     }

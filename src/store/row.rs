@@ -314,6 +314,15 @@ pub enum Counts {
         /// `INT_PROP_2`.
         times_triggered: i64,
     },
+    /// In `SIMPROP_TRIGGERS`, of a daily trigger.
+    Daily {
+        /// `INT_PROP_2`.
+        times_triggered: i64,
+        /// The first time of `STR_PROP_3`.
+        from: chrono::NaiveTime,
+        /// The last time of `STR_PROP_3`. Quartz writes 23:59:59 for a trigger without one as soon as that has fired.
+        to: Option<chrono::NaiveTime>,
+    },
 }
 
 /// What a search for due triggers asks for.

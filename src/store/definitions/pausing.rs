@@ -68,12 +68,13 @@ impl JobStore {
     }
 
     /// Resumes all triggers of the matching groups, also those paused one by one, and forgets that the groups are
-    /// paused; returns the groups.
+    /// paused; returns the groups. As in Quartz, a matcher that matches [`ALL_GROUPS_PAUSED`] as well, such as
+    /// [`GroupMatcher::Any`], ends [`JobStore::pause_all`] for groups to come.
     pub fn resume_trigger_groups(&self, groups: &GroupMatcher, apply_misfires: bool) -> Result<Vec<String>> {
         self.write("resume trigger groups", |s| {
-            let forgotten: Vec<String> =
-                s.paused_groups()?.into_iter().filter(|g| g != ALL_GROUPS_PAUSED && groups.matches(g)).collect();
+            let forgotten: Vec<String> = s.paused_groups()?.into_iter().filter(|g| groups.matches(g)).collect();
             s.delete_paused_groups(&forgotten)?;
+            let forgotten = forgotten.into_iter().filter(|group| group != ALL_GROUPS_PAUSED);
             let keys: Vec<_> = all_keys(s)?.into_iter().filter(|k| groups.matches(k.group())).collect();
             self.resume(s, &keys, apply_misfires)?;
             let names: BTreeSet<String> = keys.iter().map(|k| k.group().to_owned()).chain(forgotten).collect();

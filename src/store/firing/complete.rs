@@ -6,8 +6,8 @@ use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::job_types::take_back_reservations;
-use crate::store::row::{EndRow, JobVersionRow, LogRow, News, Selection, TriggerRow};
-use crate::store::{Begin, JobStore, Owner, Session};
+use crate::store::row::{Advance, EndRow, JobVersionRow, LogRow, News, Selection, TriggerRow};
+use crate::store::{Begin, JobStore, Owner, Session, schedule_row};
 use crate::trigger::{Transition, TriggerState};
 use foldhash::HashSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -261,6 +261,7 @@ fn apply_instructions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<V
             CompletionInstruction::SetTriggerError => {
                 s.delete_reservations(trigger)?;
                 s.change_states(Selection::Triggers(trigger), Transition::Fail.moves(), false)?;
+                count_last_fire(s, completion)?;
             }
             CompletionInstruction::SetAllJobTriggersComplete => {
                 let keys: Vec<_> = s.triggers_of_job(&completion.job)?.into_iter().map(|t| t.key).collect();
@@ -272,8 +273,37 @@ fn apply_instructions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<V
                 let keys: Vec<_> = s.triggers_of_job(&completion.job)?.into_iter().map(|t| t.key).collect();
                 s.delete_reservations(&keys)?;
                 s.change_states(Selection::Jobs(job), Transition::Fail.moves(), false)?;
+                count_last_fire(s, completion)?;
             }
         }
     }
     Ok(finished)
+}
+
+/// Counts the last fire of a trigger in the trigger's row, which stays since the trigger ends in `ERROR`. A row that
+/// goes with its last fire needs no count, so firing does not write one.
+fn count_last_fire(s: &mut dyn Session, completion: &Completion) -> Result<()> {
+    if !completion.last || completion.removed {
+        return Ok(());
+    }
+    for row in s.triggers(std::slice::from_ref(&completion.trigger))? {
+        if row.state != TriggerState::Error.name() || row.next_ms.is_some() {
+            continue;
+        }
+        let Ok(mut schedule) = schedule_row::schedule(&row, chrono_tz::Tz::UTC) else { continue };
+        if let Some(times) = schedule.times_triggered_mut() {
+            *times = times.saturating_add(1);
+        }
+        s.advance(&[Advance {
+            key: row.key,
+            expected_state: TriggerState::Error,
+            expected_next_ms: None,
+            state: TriggerState::Error,
+            next_ms: None,
+            previous_ms: row.previous_ms,
+            start_ms: row.start_ms,
+            counts: schedule_row::counts(&schedule),
+        }])?;
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ use crate::store::row::{
     Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, ScheduleRow, Selection, TriggerRow,
     TypeVersions,
 };
+use crate::store::schedule_row::times_text;
 use crate::trigger::TriggerOrder;
 use crate::trigger::{Schedule, TriggerState};
 use std::cmp::{Ordering, Reverse};
@@ -376,6 +377,13 @@ fn set_counts(row: &mut ScheduleRow, counts: Option<Counts>) {
             CalendarInterval { times_triggered, .. } | DailyTimeInterval { times_triggered, .. },
             Some(Counts::Interval { times_triggered: times }),
         ) => *times_triggered = times,
+        (
+            DailyTimeInterval { times_triggered, times_of_day, .. },
+            Some(Counts::Daily { times_triggered: times, from, to }),
+        ) => {
+            *times_triggered = times;
+            *times_of_day = Some(times_text(from, to));
+        }
         _ => {}
     }
 }

@@ -65,6 +65,22 @@ fn a_complete_trigger_stays_until_its_last_fire_has_ended() {
     assert!(!cluster.has_job("a"));
 }
 
+/// Quartz counts every fire in the trigger's row; the row of a last fire was kept here, with one fire too few in it.
+#[test]
+fn a_one_shot_that_ends_in_error_has_fired_once() {
+    for instruction in [SetTriggerError, SetAllJobTriggersError] {
+        let cluster = Cluster::new(open);
+        let a = cluster.node("A");
+        cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
+        let bundle = a.fire_one();
+        assert_eq!(a.complete_with(&bundle, instruction), Recorded);
+        assert_eq!(cluster.state("t"), "ERROR");
+        let stored = cluster.store.trigger(&trigger_key("t")).unwrap().unwrap();
+        let carnelian::Schedule::Simple(simple) = stored.schedule() else { panic!("{stored:?}") };
+        assert_eq!(simple.times_triggered(), 1, "{instruction:?}");
+    }
+}
+
 #[test]
 fn unscheduling_the_firing_trigger_ends_it() {
     let cluster = Cluster::new(open);

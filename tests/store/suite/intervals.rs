@@ -301,3 +301,20 @@ fn a_row_that_makes_no_sense_is_named_and_the_others_go_on() {
         assert!(matches!(error, Error::Unreadable { .. }) && error.to_string().contains(expected), "{error}");
     }
 }
+
+/// Quartz reads a trigger that was given no end of day as one that ends at 23:59:59, and writes that with its next fire.
+#[test]
+fn a_daily_trigger_without_an_end_of_day_has_one_once_it_was_read() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let endless = DailyTimeIntervalSchedule::every(30, IntervalUnit::Minute).without_end_of_day();
+    cluster.schedule(job("a"), [once("t", "a", NOW).schedule(endless)]);
+    let times = || match row(&cluster, "t").schedule {
+        ScheduleRow::DailyTimeInterval { times_of_day, .. } => times_of_day.unwrap(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(times(), "0,0,0,,,,");
+    a.fire_one();
+    assert_eq!(times(), "0,0,0,23,59,59");
+    assert_eq!(times_triggered(&cluster, "t"), 1);
+}

@@ -290,3 +290,17 @@ fn a_fire_of_a_trigger_that_is_paused_meanwhile_ends_as_usual() {
     }
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["-", "PAUSED"]);
 }
+
+/// As in Quartz, whose statement deletes every remembered group that the matcher matches, the marker among them. Here the
+/// marker stayed, and triggers of new groups were stored paused for ever.
+#[test]
+fn resuming_all_groups_by_a_matcher_ends_the_pause_of_everything() {
+    let cluster = Cluster::new(open);
+    three(&cluster);
+    cluster.store.pause_all().unwrap();
+    assert_eq!(cluster.store.resume_trigger_groups(&GroupMatcher::equals("A"), true).unwrap(), ["A"]);
+    assert_eq!(paused(&cluster), ["B", ALL_GROUPS_PAUSED]);
+    assert_eq!(cluster.store.resume_trigger_groups(&GroupMatcher::any(), true).unwrap(), ["A", "B"]);
+    assert!(paused(&cluster).is_empty());
+    assert_eq!(store_into(&cluster, "C.t"), "WAITING");
+}

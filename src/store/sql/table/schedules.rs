@@ -3,6 +3,7 @@
 use super::BARE_KEY;
 use crate::error::Result;
 use crate::store::row::{Advance, Counts, ScheduleRow, TriggerRow};
+use crate::store::schedule_row::times_text;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 
@@ -70,7 +71,7 @@ impl SqlSession<'_, '_> {
 
     /// Writes the counts that a fire or a misfire has changed.
     pub(super) fn write_counts(&mut self, advances: &[Advance]) -> Result<()> {
-        let (mut simple, mut interval) = (Vec::new(), Vec::new());
+        let (mut simple, mut interval, mut daily) = (Vec::new(), Vec::new(), Vec::new());
         for a in advances {
             let mut row = vec![a.key.name().into(), a.key.group().into()];
             match a.counts {
@@ -82,11 +83,16 @@ impl SqlSession<'_, '_> {
                     row.push(times_triggered.into());
                     interval.push(row);
                 }
+                Some(Counts::Daily { times_triggered, from, to }) => {
+                    row.extend([times_triggered.into(), (&times_text(from, to)).into()]);
+                    daily.push(row);
+                }
                 None => {}
             }
         }
         self.update_rows("SIMPLE_TRIGGERS", &BARE_KEY, &[], &["repeat_count", "times_triggered"], &simple)?;
-        self.update_rows("SIMPROP_TRIGGERS", &BARE_KEY, &[], &["int_prop_2"], &interval).map(drop)
+        self.update_rows("SIMPROP_TRIGGERS", &BARE_KEY, &[], &["int_prop_2"], &interval)?;
+        self.update_rows("SIMPROP_TRIGGERS", &BARE_KEY, &[], &["int_prop_2", "str_prop_3"], &daily).map(drop)
     }
 
     /// Deletes the rows of the kinds of these triggers, and their options; `just_read` triggers have one each, and whoever
