@@ -54,7 +54,7 @@ pub use scheduler::{
 };
 
 pub use signal::{Signal, Woken};
-pub use store::row::HistoryRow;
+pub use store::row::{HistoryRow, Parked};
 pub use store::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryPruning, HistoryQuery, HistorySummary, Outage, Rerun,
     RerunReason, RunRecord, SkipReason, SkippedFires, SummaryRow,

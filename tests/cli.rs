@@ -30,6 +30,8 @@ mod node;
 mod nodes;
 #[path = "cli/outages.rs"]
 mod outages;
+#[path = "cli/parked.rs"]
+mod parked;
 #[path = "cli/placement.rs"]
 mod placement;
 #[path = "cli/strategies.rs"]

@@ -4,6 +4,7 @@
 
 mod support;
 
+use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::Settings;
 use carnelian::store::{CallersConnection, CallersPool, JobStore, Membership, violations};
 use carnelian::{
@@ -19,6 +20,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(30);
+
+/// What is not held up is done by then.
+const SOON: Duration = Duration::from_secs(2);
+
+/// A clock, and its ticks now.
+fn watch() -> (SystemClock, Duration) {
+    let clock = SystemClock::default();
+    let begun = clock.ticks();
+    (clock, begun)
+}
 
 type Problem = Box<dyn std::error::Error + Send + Sync>;
 
@@ -52,10 +63,14 @@ macro_rules! transaction {
                 let $connection: &mut PgConnection = c;
                 $work
             }),
-            CallersPool::Mysql(pool) => pool.get().unwrap().transaction(|c| {
-                let $connection: &mut MysqlConnection = c;
-                $work
-            }),
+            CallersPool::Mysql(pool) => {
+                let mut own = pool.get().unwrap();
+                own.batch_execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").unwrap();
+                own.transaction(|c| {
+                    let $connection: &mut MysqlConnection = c;
+                    $work
+                })
+            }
             _ => unreachable!(),
         }
     };
@@ -287,16 +302,29 @@ fn a_guard_keeps_the_fire_until_the_transaction_ends(app: &App) {
     is_inside.recv_timeout(LONG).unwrap();
     let store = scheduler.store().clone();
     let peer = app.clone();
-    let (convicted, is_convicted) = unbounded();
-    let taker = std::thread::spawn(move || {
+    let fires = || scheduler.running_fires().unwrap().len();
+    // SQLite has one writer: there the peer waits for the transaction.
+    if matches!(app.pool, CallersPool::Sqlite(_)) {
+        go.send(()).unwrap();
+        support::wait_until("the guarded transaction has ended", LONG, || app.effects() == 1);
         peer.convict(&store);
-        convicted.send(()).unwrap();
-    });
-    // The peer waits for the transaction: it must not get through before it has ended.
-    assert!(is_convicted.recv_timeout(Duration::from_millis(300)).is_err(), "a guarded fire was taken away");
-    go.send(()).unwrap();
-    is_convicted.recv_timeout(LONG).unwrap();
-    taker.join().unwrap();
+    } else {
+        let (clock, begun) = watch();
+        peer.convict(&store);
+        let took = clock.ticks() - begun;
+        assert!(took < SOON, "a guard has held up a peer for {:?}", took);
+        assert_eq!(fires(), 1, "a guarded fire was taken away");
+        let error = scheduler.fail_fire(&scheduler.running_fires().unwrap()[0].fire_id, "too late").unwrap_err();
+        assert!(error.to_string().contains("held by a transaction"), "{error}");
+        go.send(()).unwrap();
+        support::wait_until("the guarded transaction has ended", LONG, || app.effects() == 1);
+        peer.convict(&store);
+        let mut peer = Membership::new("peer");
+        support::wait_until("a peer comes back to it", LONG, || {
+            store.check_in(&mut peer).unwrap();
+            fires() == 0
+        });
+    }
     assert_eq!(app.effects(), 1);
     go.send(()).unwrap();
     assert!(afterwards.recv_timeout(LONG).unwrap(), "a guard passed after the fire was lost");
@@ -304,6 +332,132 @@ fn a_guard_keeps_the_fire_until_the_transaction_ends(app: &App) {
     scheduler.shutdown(false);
     scheduler.store().clear().unwrap();
     scheduler.store().database().forget_scheduler().unwrap();
+}
+
+/// The end of a fire and new work, in a transaction that then stands still: nothing else waits for it.
+fn a_transaction_that_stands_still_holds_up_nobody(app: &App) {
+    if matches!(app.pool, CallersPool::Sqlite(_)) {
+        return; // one writer
+    }
+    let its = app.clone();
+    let (inside, is_inside) = unbounded();
+    let (go, gate) = unbounded::<()>();
+    let slow = move |ctx: &mut JobContext| {
+        its.write_and(&mut |connection| {
+            ctx.complete_in(connection)?;
+            inside.send(())?;
+            gate.recv()?;
+            Ok(())
+        })
+        .map_err(failed)
+    };
+    let (ran, runs) = unbounded();
+    let quick = move |ctx: &mut JobContext| Ok(ran.send(ctx.job().key().name().to_owned())?);
+    let scheduler = app.scheduler().job_fn("slow", slow).job_fn("work", quick).build().unwrap();
+    scheduler.start().unwrap();
+    let lone = JobDetail::builder(JobKey::named("slow"), "slow").disallow_concurrent_execution(true);
+    let every = carnelian::SimpleSchedule::every(Duration::from_secs(3600));
+    let hourly = Trigger::builder(TriggerKey::named("slow"), JobKey::named("slow")).schedule(every).build().unwrap();
+    scheduler.schedule_job(lone.build().unwrap(), hourly).unwrap();
+    is_inside.recv_timeout(LONG).unwrap();
+    let (job, trigger) = recoverable("later");
+    let stored = app.write_and(&mut |connection| {
+        scheduler.schedule_in(connection, vec![(job.clone(), vec![trigger.clone()])], false)?;
+        // While it is open, everything else goes on.
+        for n in 0..6 {
+            let (clock, begun) = watch();
+            let name = format!("j{n}");
+            let (job, trigger) = recoverable(&name);
+            if n % 2 == 0 {
+                scheduler.schedule_job(job, trigger)?;
+            } else {
+                scheduler.schedule_jobs(vec![(job, vec![trigger])], true)?;
+            }
+            scheduler.pause_trigger(&TriggerKey::named("nobody"))?;
+            assert_eq!(runs.recv_timeout(LONG)?, name);
+            let took = clock.ticks() - begun;
+            assert!(took < SOON, "{name} was held up for {:?}", took);
+        }
+        let mut peer = Membership::new("peer");
+        let (clock, begun) = watch();
+        scheduler.store().check_in(&mut peer)?;
+        scheduler.store().leave(&peer.owner().ok_or("not registered")?)?;
+        let took = clock.ticks() - begun;
+        assert!(took < SOON, "a node was held up for {:?}", took);
+        Ok(())
+    });
+    stored.unwrap();
+    go.send(()).unwrap();
+    scheduler.wake();
+    assert_eq!(runs.recv_timeout(LONG).unwrap(), "later");
+    let quiet = || scheduler.health().unrecorded == 0 && scheduler.running_fires().unwrap().is_empty();
+    support::wait_until("all are recorded", LONG, quiet);
+    assert_eq!(app.effects(), 2);
+    assert_eq!(scheduler.health().counters.fenced_writes, 0);
+    scheduler.store().clear().unwrap();
+    end(app, &scheduler);
+}
+
+/// A transaction that does not see what others have committed cannot end a fire (finding by its level, not by its reads).
+fn another_isolation_level_is_refused(app: &App) {
+    let level = match &app.pool {
+        CallersPool::Sqlite(_) => return,
+        CallersPool::Mysql(_) => "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        _ => "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    };
+    let scheduler = app.scheduler().build().unwrap();
+    let (job, trigger) = recoverable("j");
+    let work = vec![(job, vec![trigger])];
+    let refused: Result<Vec<Trigger>, Error> = match &app.pool {
+        CallersPool::Postgres(_) => {
+            let mut own = PgConnection::establish(&support::postgres_url()).unwrap();
+            own.batch_execute(level).unwrap();
+            own.batch_execute("BEGIN").unwrap();
+            own.batch_execute("ROLLBACK").unwrap();
+            own.transaction(|c| scheduler.schedule_in(c, work.clone(), false).map_err(Problem::from)).map_err(fallen)
+        }
+        _ => {
+            let mut own = MysqlConnection::establish(&support::mysql_url()).unwrap();
+            own.batch_execute(level).unwrap();
+            own.transaction(|c| scheduler.schedule_in(c, work.clone(), false).map_err(Problem::from)).map_err(fallen)
+        }
+    };
+    let error = refused.unwrap_err().to_string();
+    assert!(error.contains("isolation level") && error.contains("READ COMMITTED"), "{error}");
+    assert!(!scheduler.job_exists(&JobKey::named("j")).unwrap());
+    end(app, &scheduler);
+}
+
+fn fallen(problem: Problem) -> Error {
+    *problem.downcast::<Error>().expect("an error of ours")
+}
+
+/// The server ends a session that stops in such a transaction; the caller's own limit goes before.
+fn a_session_that_stops_has_a_limit(app: &App) {
+    if !matches!(app.pool, CallersPool::Postgres(_)) {
+        return;
+    }
+    #[derive(QueryableByName)]
+    struct Limits {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        idle: String,
+    }
+    let scheduler = app.scheduler().build().unwrap();
+    let limit = "SELECT current_setting('idle_in_transaction_session_timeout') AS idle";
+    let mut own = PgConnection::establish(&support::postgres_url()).unwrap();
+    for (before, expected) in [("0", "5s"), ("77s", "77s")] {
+        own.batch_execute(&format!("SET idle_in_transaction_session_timeout = '{before}'")).unwrap();
+        let (job, trigger) = recoverable(&format!("j{before}"));
+        let inside: Result<String, Problem> = own.transaction(|c| {
+            scheduler.schedule_in(&mut *c, vec![(job, vec![trigger])], false)?;
+            Ok(diesel::sql_query(limit).get_result::<Limits>(c)?.idle)
+        });
+        assert_eq!(inside.unwrap(), expected);
+        let after = diesel::sql_query(limit).get_result::<Limits>(&mut own).unwrap().idle;
+        assert_eq!(after, before, "it goes with the transaction");
+    }
+    scheduler.store().clear().unwrap();
+    end(app, &scheduler);
 }
 
 /// Work is stored with what the caller writes, or not at all.
@@ -396,6 +550,9 @@ fn everything(app: impl Fn() -> App) {
     work_is_submitted_with_what_the_caller_writes(&app());
     a_node_that_was_declared_dead_leaves_no_effect(&app());
     a_guard_keeps_the_fire_until_the_transaction_ends(&app());
+    a_transaction_that_stands_still_holds_up_nobody(&app());
+    another_isolation_level_is_refused(&app());
+    a_session_that_stops_has_a_limit(&app());
 }
 
 #[test]

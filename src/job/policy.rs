@@ -50,6 +50,8 @@ pub struct JobPolicy {
     #[serde(skip_serializing_if = "Option::is_none")]
     on_dead: Option<OnDead>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    max_takeovers: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     retry: Option<RetryPolicy>,
     #[serde(skip_serializing_if = "Option::is_none", with = "level")]
     capture_log: Option<LevelFilter>,
@@ -70,6 +72,7 @@ pub(super) static NO_POLICY: JobPolicy = JobPolicy {
     max_silence: None,
     missed_heartbeats: None,
     on_dead: None,
+    max_takeovers: None,
     retry: None,
     capture_log: None,
     log_max_bytes: None,
@@ -127,6 +130,13 @@ impl JobPolicy {
     /// [`OnDead::NextFire`].
     pub fn on_dead(mut self, policy: OnDead) -> Self {
         self.on_dead = Some(policy);
+        self
+    }
+
+    /// How often in a row its work is taken over from a run that died before it is parked: set aside until somebody has looked
+    /// at it; 0 for as often as it dies. Default: `carnelian.recovery.maxTakeovers`.
+    pub fn max_takeovers(mut self, limit: u32) -> Self {
+        self.max_takeovers = Some(limit);
         self
     }
 
@@ -193,6 +203,11 @@ impl JobPolicy {
     /// What becomes of the work of a dead fire.
     pub fn on_dead_policy(&self) -> Option<OnDead> {
         self.on_dead
+    }
+
+    /// How often in a row its work is taken over before it is parked.
+    pub fn takeover_limit(&self) -> Option<u32> {
+        self.max_takeovers
     }
 
     /// Whether, and after how long, the work of a run that failed is tried again.

@@ -5,6 +5,7 @@ use crate::alarm::{Alarm, AlarmJob};
 use crate::job::StuckAction;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::placement::Refusal;
+use crate::store::row::Parked;
 use crate::store::{AuditPass, DefinitionReport, Imported, Orphan, Recovered, SkippedFires, WhyLeft};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;
@@ -180,9 +181,26 @@ pub(crate) fn recovered(by: &str, failed: &Recovered) {
     for (fire, trigger) in failed.recovery_triggers.iter().chain(&failed.revived) {
         info!("runs again instance={} fire={fire} trigger={trigger}", failed.instance);
     }
+    for parked in &failed.parked {
+        self::parked(parked);
+    }
     for fire in &failed.lost {
         warn!("interrupted and not to be run again instance={} fire={fire}", failed.instance);
     }
+}
+
+pub(crate) fn parked(parked: &Parked) {
+    log_error!(
+        "work is parked and waits for somebody to look at it, `carnelian parked` shows it key={} job={} takeovers={} reason={}",
+        parked.key,
+        parked.job,
+        parked.takeovers,
+        parked.reason
+    );
+}
+
+pub(crate) fn end_held(fire_id: &str) {
+    warn!("a transaction of its job holds a fire that has ended, its end is recorded after that fire={fire_id}");
 }
 
 pub(crate) fn forgotten(instance: &str, recovered: &Recovered) {

@@ -23,6 +23,7 @@ use crate::alarm::Alarm;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
+use crate::store::row::Parked;
 use crate::store::{CompletionInstruction, Orphan, Outage, Recovered, SkippedFires};
 use crate::trigger::Trigger;
 use std::time::Duration;
@@ -155,6 +156,8 @@ pub trait SchedulerListener: Send + Sync + 'static {
     fn fire_stuck(&self, fire: &FireEvent<'_>, silence: Duration) {}
     /// This node took over the work of a failed one, or of a fire that died.
     fn instance_recovered(&self, recovered: &Recovered) {}
+    /// This node has set work aside until somebody has looked at it.
+    fn work_parked(&self, parked: &[Parked]) {}
     /// This node was declared dead while it lived; so many of its fires are lost.
     fn ownership_lost(&self, lost_fires: usize) {}
     /// No node ran for a while; this one was the first after it. See `outages.md`.

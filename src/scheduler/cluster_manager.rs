@@ -125,6 +125,10 @@ impl ClusterManager {
         for recovered in &checkin.recovered {
             note_recovered(&node, recovered);
         }
+        for (instance, why) in &checkin.unrecovered {
+            node.listeners
+                .error(&format!("the work of `{instance}` could not be taken over, it is tried again: {why}"));
+        }
         if let Some(outage) = &checkin.outage {
             node.tell_outage(outage);
         }
@@ -257,11 +261,16 @@ pub(super) fn note_recovered(node: &Node, recovered: &Recovered) {
     node.counters.recoveries_recovered.add(recovered.recovery_triggers.len());
     node.counters.recoveries_revived.add(recovered.revived.len());
     node.counters.recoveries_lost.add(recovered.lost.len());
-    let dead = recovered.recovery_triggers.len() + recovered.revived.len() + recovered.lost.len() + recovered.other;
+    node.counters.recoveries_parked.add(recovered.parked.len());
+    let again = recovered.recovery_triggers.len() + recovered.revived.len() + recovered.parked.len();
+    let dead = again + recovered.lost.len() + recovered.other;
     node.counters.dead_executions.add(dead);
     node.monitor.signal.raise();
     log::recovered(&node.instance, recovered);
     node.note_skipped(&recovered.skipped);
+    if !recovered.parked.is_empty() {
+        node.listeners.scheduler("work_parked", |listener| listener.work_parked(&recovered.parked));
+    }
     node.listeners.scheduler("instance_recovered", |listener| listener.instance_recovered(recovered));
 }
 

@@ -6,6 +6,7 @@ use super::service::{Next, Service};
 use crate::error::{Error, Result};
 use crate::listener::log;
 use crate::store::{Completion, CompletionOutcome, Owner, Recorded};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -19,6 +20,9 @@ const LINGER: Duration = Duration::from_millis(1);
 
 /// How long a completion that the store refuses for good waits for its next try.
 const PARKING_TIME: Duration = Duration::from_secs(60);
+
+/// How long one waits that a transaction of its job's holds.
+const HOLDING_TIME: Duration = Duration::from_secs(1);
 
 /// Beyond so many parked completions the oldest is given up; its row stays until this node ends.
 const MOST_PARKED: usize = 1000;
@@ -34,6 +38,11 @@ pub(crate) struct Completer {
     next: Option<Ended>,
     parked: Vec<Ended>,
     parked_until: Duration,
+    /// Those that a transaction of their job's holds.
+    held: Vec<Ended>,
+    held_until: Duration,
+    /// Those of them that were named in the log.
+    held_named: BTreeSet<String>,
     /// Since when the batch waits for more.
     lingering: Option<Duration>,
 }
@@ -48,6 +57,9 @@ impl Completer {
             next: None,
             parked: Vec::new(),
             parked_until: Duration::ZERO,
+            held: Vec::new(),
+            held_until: Duration::ZERO,
+            held_named: BTreeSet::new(),
             lingering: None,
         }
     }
@@ -95,7 +107,7 @@ impl Completer {
         match self.node.store.record(owner, &self.batch) {
             Ok(recorded) => {
                 let batch = std::mem::take(&mut self.batch);
-                self.node.settle(&batch, &recorded);
+                self.settle(owner, batch, recorded);
                 Ok(())
             }
             Err(error) if error.is_fenced() => {
@@ -111,7 +123,7 @@ impl Completer {
     fn record_singly(&mut self, owner: &Arc<Owner>) -> Result<()> {
         while let Some(completion) = self.batch.pop() {
             match self.record_one(owner, completion.clone()) {
-                Ok(recorded) => self.node.settle(&[completion], &recorded),
+                Ok(recorded) => self.settle(owner, vec![completion], recorded),
                 Err(error) if error.is_transient() => {
                     self.batch.push(completion);
                     return Err(error);
@@ -168,10 +180,58 @@ impl Completer {
     fn retry_parked(&mut self) {
         for ended in std::mem::take(&mut self.parked) {
             match self.record_one(&ended.owner, ended.completion.clone()) {
-                Ok(recorded) => self.node.settle(&[ended.completion], &recorded),
+                Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
                 Err(_) => self.park(ended),
             }
         }
+    }
+
+    /// Tells what was recorded, and keeps what a transaction of its job's holds for later.
+    fn settle(&mut self, owner: &Arc<Owner>, batch: Vec<Completion>, mut recorded: Recorded) {
+        let is_held = |outcome: &CompletionOutcome| *outcome == CompletionOutcome::Held;
+        if !recorded.outcomes.iter().any(is_held) {
+            if self.held.is_empty() {
+                self.held_named.clear();
+            }
+            return self.node.settle(&batch, &recorded);
+        }
+        let (mut over, mut outcomes) = (Vec::new(), Vec::new());
+        for (completion, outcome) in batch.into_iter().zip(std::mem::take(&mut recorded.outcomes)) {
+            if is_held(&outcome) {
+                if self.held_named.insert(completion.fire_id.clone()) {
+                    log::end_held(&completion.fire_id);
+                }
+                self.held.push(Ended { owner: Arc::clone(owner), completion });
+            } else {
+                over.push(completion);
+                outcomes.push(outcome);
+            }
+        }
+        self.held_until = self.node.clock.ticks().saturating_add(HOLDING_TIME);
+        recorded.outcomes = outcomes;
+        self.node.settle(&over, &recorded);
+    }
+
+    /// Tries those again that were held, if it is time.
+    fn retry_held(&mut self) {
+        if self.held.is_empty() || self.node.clock.ticks() < self.held_until {
+            return;
+        }
+        for ended in std::mem::take(&mut self.held) {
+            match self.record_one(&ended.owner, ended.completion.clone()) {
+                Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
+                Err(error) if error.is_transient() => self.held.push(ended),
+                Err(_) => self.park(ended),
+            }
+        }
+        self.held_until = self.node.clock.ticks().saturating_add(HOLDING_TIME);
+    }
+
+    /// When to look again at what was left, if anything was.
+    fn next_retry(&self) -> Option<Duration> {
+        let parked = (!self.parked.is_empty()).then_some(self.parked_until);
+        let held = (!self.held.is_empty()).then_some(self.held_until);
+        parked.into_iter().chain(held).min()
     }
 }
 
@@ -186,6 +246,7 @@ impl Service for Completer {
     }
 
     fn run_once(&mut self) -> Result<Next> {
+        self.retry_held();
         self.gather();
         if let Some(owner) = self.batch_owner.clone() {
             if let Some(until) = self.lingers() {
@@ -199,14 +260,14 @@ impl Service for Completer {
         if !self.awaits_any() {
             return Ok(Next::Now);
         }
-        if self.parked.is_empty() {
+        if self.next_retry().is_none() {
             let is_last = self.node.standing.is_stopping() && self.ends.is_over(&self.node);
             return Ok(if is_last { Next::Stop } else { Next::WhenSignalled });
         }
-        if self.node.clock.ticks() >= self.parked_until {
+        if !self.parked.is_empty() && self.node.clock.ticks() >= self.parked_until {
             self.retry_parked();
         }
-        Ok(if self.parked.is_empty() { Next::WhenSignalled } else { Next::At(self.parked_until) })
+        Ok(self.next_retry().map_or(Next::WhenSignalled, Next::At))
     }
 
     /// What is still unrecorded is recovered from its rows, here or by another node.
@@ -214,7 +275,7 @@ impl Service for Completer {
         // One last try, for what came in after the last pass.
         while let Ok(Next::Now) = self.run_once() {}
         let left = self.batch.iter().map(|c| &c.fire_id).chain(self.next.iter().map(|e| &e.completion.fire_id));
-        for fire_id in left.chain(self.parked.iter().map(|ended| &ended.completion.fire_id)) {
+        for fire_id in left.chain(self.parked.iter().chain(&self.held).map(|ended| &ended.completion.fire_id)) {
             log::completion_abandoned(fire_id);
         }
         while let Some(ended) = self.ends.next_of_all() {

@@ -320,12 +320,13 @@ impl JobContext {
     /// node, and until it ends nobody can take the fire away.
     ///
     /// For a job that writes in several transactions: each that begins with this is refused to a node that was declared
-    /// dead. Keep them short: a peer that recovers this node waits for them.
+    /// dead. Keep them short: a peer that recovers this node comes back to the fire when they have ended.
     ///
     /// # Errors
     /// As [`JobContext::complete_in`].
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub fn guard<'c>(&self, connection: impl Into<CallersConnection<'c>>) -> Result<()> {
+        self.handle.note_guarded();
         self.node.store.guard_within(connection, self.fire_id())
     }
 
@@ -408,7 +409,7 @@ impl JobContext {
             Ending { result: self.result.clone(), run_time: Some(run_time), at: Some(at), ..Ending::default() };
         // Work that runs again may have a checkpoint that it did not look at.
         let may_have_one = self.checkpoint_version.map_or(self.bundle.rerun.is_some(), |version| version > 0);
-        completion.beaten = self.handle.is_beaten();
+        (completion.beaten, completion.guarded) = (self.handle.is_beaten(), self.handle.is_guarded());
         completion.log = self.handle.lines().map(|lines| lines.lines()).unwrap_or_default();
         completion.data_version = self.upgraded.filter(|_| changed);
         completion.checkpoint = may_have_one.then(|| self.root_fire_id().to_owned());

@@ -63,13 +63,13 @@ impl Ends {
     }
 
     /// What the acquirer takes along under this incarnation. Ends that other jobs follow are left to the completer, which
-    /// bounds how many of them are in one transaction.
+    /// bounds how many of them are in one transaction, and so are those that may have to wait for a transaction of the job's.
     pub(super) fn take(&self, node: &Node, owner: &Owner) -> Vec<Completion> {
         let mut taken = Vec::with_capacity(self.arrived.len().min(MOST_RECORDED));
         let mut others = Vec::new();
         while taken.len() < MOST_RECORDED {
             match self.arrived.try_recv() {
-                Ok(ended) if *ended.owner == *owner && !ended.completion.followed => taken.push(ended.completion),
+                Ok(ended) if *ended.owner == *owner && is_for_all(&ended.completion) => taken.push(ended.completion),
                 Ok(ended) => others.push(ended),
                 Err(_) => break,
             }
@@ -91,6 +91,11 @@ impl Ends {
         self.given_back.lock().extend(ended);
         node.completer.signal.raise();
     }
+}
+
+/// Whether the end may be recorded with others by whoever comes first.
+fn is_for_all(completion: &Completion) -> bool {
+    !completion.followed && !completion.guarded && !completion.by_job
 }
 
 impl Node {
@@ -119,6 +124,7 @@ impl Node {
                     self.counters.fenced_writes.add(1);
                     log::fenced(&completion.fire_id);
                 }
+                CompletionOutcome::Held => {} // it is not over
                 CompletionOutcome::Recorded => {
                     if completion.by_job {
                         log::rolled_back(&completion.fire_id);

@@ -185,6 +185,8 @@ counters! {
     recoveries_revived,
     /// Interrupted fires of failed nodes whose job asks for no recovery.
     recoveries_lost,
+    /// Work that was set aside instead of being taken over.
+    recoveries_parked,
     /// Runs that had died with their nodes or fallen silent, and that this node cleared away.
     dead_executions,
     /// Triggers whose misfire instruction was applied.

@@ -192,6 +192,8 @@ impl Heartbeat {
 
         let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
         completion.beaten = fire.is_beaten();
+        // Its thread may be in a transaction of its own that depends on the fire.
+        completion.guarded = true;
         completion.failed = outcome == FireOutcome::TimedOut && rerun.is_none();
         completion.rerun = rerun;
         completion.log = fire.lines().map(|lines| lines.lines()).unwrap_or_default();

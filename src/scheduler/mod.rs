@@ -35,6 +35,7 @@ mod monitoring;
 mod node;
 mod not_begun;
 mod orphan_watch;
+mod parking;
 mod pausing;
 mod placing;
 mod quarantine;

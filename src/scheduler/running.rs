@@ -42,6 +42,7 @@ impl FireTask {
             activity: Mutex::default(),
             last_call_ms: AtomicU64::new(0),
             beaten: AtomicBool::new(false),
+            guarded: AtomicBool::new(false),
             is_watched: !bundle.job.policy().is_default(),
             bundle: Some(Arc::clone(&bundle)),
             lines,
@@ -70,6 +71,8 @@ pub(crate) struct RunHandle {
     last_call_ms: AtomicU64,
     /// Whether a heartbeat of it may be stored.
     beaten: AtomicBool,
+    /// Whether its job has made transactions of its own depend on it.
+    guarded: AtomicBool,
     /// What is needed to end it in the job's place.
     bundle: Option<Arc<FireBundle>>,
     /// Whether its job's policy says anything.
@@ -257,6 +260,16 @@ impl RunHandle {
         self.beaten.store(true, Ordering::SeqCst);
     }
 
+    /// Notes that a transaction of the job's depends on it.
+    pub(crate) fn note_guarded(&self) {
+        self.guarded.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a transaction of the job's may hold it.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guarded.load(Ordering::SeqCst)
+    }
+
     /// Whether a heartbeat of it may be stored.
     pub(crate) fn is_beaten(&self) -> bool {
         self.beaten.load(Ordering::SeqCst)
@@ -329,6 +342,7 @@ pub(crate) mod tests {
             activity: Mutex::default(),
             last_call_ms: AtomicU64::new(0),
             beaten: AtomicBool::new(false),
+            guarded: AtomicBool::new(false),
             bundle: None,
             is_watched: false,
             lines: None,

@@ -17,6 +17,10 @@ pub struct RecoverySettings {
     /// How many fires this node begins in a second at most while it lasts; 0 for as many as it can. 0.
     /// Property `carnelian.recovery.rate`.
     pub rate: u32,
+    /// How often in a row the work of runs that died is taken over before it is parked, where its job does not say; 0 for as
+    /// often as it dies. 10.
+    /// Property `carnelian.recovery.maxTakeovers`.
+    pub max_takeovers: u32,
 }
 
 impl RecoverySettings {
@@ -25,6 +29,7 @@ impl RecoverySettings {
             threshold: reader.count("carnelian.recovery.threshold").unwrap_or(1_000),
             batch: reader.count("carnelian.recovery.batch").unwrap_or(100),
             rate: reader.count("carnelian.recovery.rate").unwrap_or(0),
+            max_takeovers: reader.count("carnelian.recovery.maxTakeovers").unwrap_or(10),
         }
     }
 }

@@ -14,6 +14,7 @@ mod outages;
 mod parts;
 mod placement;
 mod plain;
+mod recoveries;
 mod types;
 mod work;
 
@@ -27,6 +28,7 @@ pub use outages::OutageRows;
 pub use parts::PartRows;
 pub use placement::PlacementRows;
 pub use plain::PlainRows;
+pub use recoveries::RecoveryRows;
 pub use types::{OrphanRows, TypeRows, VersionRows};
 pub use work::WorkRows;
 
@@ -135,21 +137,25 @@ pub trait Database: Send + Sync {
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()>;
 
-    /// Runs `work` in the transaction that the caller has open on a connection of its own, `lock` first. The transaction
-    /// is the caller's to end; after an error it must be rolled back.
+    /// Runs `work` in the transaction that the caller has open on a connection of its own. The transaction is the caller's
+    /// to end; after an error it must be rolled back.
+    ///
+    /// No lock of the cluster is taken: nobody can say how long the caller's transaction will last. What it holds are the rows
+    /// that it has written; and where the database can do that for one transaction, a time is set after which the server
+    /// ends a session that stops in it.
     ///
     /// # Errors
     /// What `work` returned; [`Error::Refused`](crate::Error::Refused) for a connection to another kind of database, or one
-    /// without a transaction.
+    /// without a transaction, or with one that is not READ COMMITTED.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     fn join(
         &self,
         purpose: &'static str,
         connection: super::callers::CallersConnection<'_>,
-        lock: Option<Lock>,
+        join: super::callers::Join,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        let _ = (connection, lock, work);
+        let _ = (connection, join, work);
         Err(crate::Error::Refused(format!(
             "{purpose}: the jobs are not in a database of the caller's: {}",
             self.describe()
@@ -211,6 +217,7 @@ pub trait Session:
     + TriggerRows
     + CalendarRows
     + FiredRows
+    + RecoveryRows
     + HistoryRows
     + HistoryLogRows
     + HistoryUpkeepRows

@@ -32,8 +32,8 @@ pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
     Begin, CalendarRows, ChangeRows, ClusterRows, ContinuationRows, Database, DefinitionRows, Ear, ExecutionRows,
     FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, MonitorRows, NodeRows,
-    OrphanRows, OutageRows, Owner, PlacementRows, PlainRows, Session, StatementCounts, TriggerRows, TypeRows,
-    VersionRows, WorkRows,
+    OrphanRows, OutageRows, Owner, PlacementRows, PlainRows, RecoveryRows, Session, StatementCounts, TriggerRows,
+    TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
@@ -58,7 +58,7 @@ pub use upkeep::{
 };
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-pub use callers::CallersConnection;
+pub use callers::{CallersConnection, Join};
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use open::open_with_pool;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -124,6 +124,9 @@ pub struct StoreSettings {
     /// `carnelian.recovery.batch`: how many late triggers are handled in one transaction while it lasts, if
     /// [`max_misfires_at_a_time`](Self::max_misfires_at_a_time) is not more. Default 100.
     pub recovery_batch: u32,
+    /// `carnelian.recovery.maxTakeovers`: how often dead work is taken over before it is parked, where its job does not say;
+    /// 0 for as often as it dies. Default 10.
+    pub max_takeovers: u32,
 }
 
 impl Default for StoreSettings {
@@ -147,6 +150,7 @@ impl Default for StoreSettings {
             history_misfires: true,
             recovery_threshold: 1_000,
             recovery_batch: 100,
+            max_takeovers: 10,
         }
     }
 }

@@ -56,6 +56,7 @@ fn store_settings(settings: &Settings) -> StoreSettings {
         history_misfires: settings.history.misfires,
         recovery_threshold: settings.recovery.threshold,
         recovery_batch: settings.recovery.batch,
+        max_takeovers: settings.recovery.max_takeovers,
     }
 }
 

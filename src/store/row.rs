@@ -9,6 +9,7 @@ mod locks;
 mod monitor;
 mod node;
 mod outages;
+mod parked;
 mod placement;
 mod plain;
 mod snapshot;
@@ -25,6 +26,7 @@ pub use locks::LockRow;
 pub use monitor::LoadRow;
 pub use node::NodeRow;
 pub use outages::{Outage, RecoveryModeRow};
+pub use parked::Parked;
 pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow, NodePlace, Whereabouts};
 pub use plain::PlainWork;
 pub use snapshot::Snapshot;
@@ -264,6 +266,8 @@ pub struct RecoveryRow {
     pub original_scheduled_ms: i64,
     /// How many runs were interrupted before.
     pub attempt: i64,
+    /// How many runs in a row have died with their nodes, and were taken over.
+    pub takeovers: i64,
 }
 
 /// A job that is there, and its policy.

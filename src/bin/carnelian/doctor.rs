@@ -3,9 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, table, time};
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::store::row::{FiredState, InstanceRow, ScheduleRow, Snapshot};
+use carnelian::store::row::{FiredState, InstanceRow, Parked, ScheduleRow, Snapshot};
 use carnelian::store::{Homeless, JobStore, Lock, Orphan, Orphans};
-use carnelian::{Error, GroupMatcher, JobDetail, JobKey, Schedule, TriggerState};
+use carnelian::{Error, GroupMatcher, JobDetail, JobKey, Schedule, TriggerKey, TriggerState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,9 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     let alive: BTreeSet<String> =
         store.instances()?.into_iter().filter(|node| node.alive).map(|node| node.instance).collect();
     let mut findings = rows(store, &snapshot);
-    findings.extend(states(&snapshot));
+    let parked = store.parked()?;
+    findings.extend(parked.iter().map(set_aside));
+    findings.extend(states(&snapshot, &parked.into_iter().map(|work| work.key).collect()));
     findings.extend(nodes(&snapshot, &alive));
     let orphans = store.orphans()?;
     findings.extend(unknown_types(&orphans));
@@ -145,8 +147,14 @@ fn calendars(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
     unreadable.chain(astray).collect()
 }
 
+/// Work that nobody does until somebody has looked at it.
+fn set_aside(work: &Parked) -> Finding {
+    let remedy = "mend the cause, then `carnelian parked retry` or `carnelian parked delete`";
+    Finding::new("parked", &work.key, format!("job `{}`: {}; {remedy}", work.job, work.reason))
+}
+
 /// Triggers in states that somebody or nobody must end.
-fn states(snapshot: &Snapshot) -> Vec<Finding> {
+fn states(snapshot: &Snapshot, parked: &BTreeSet<TriggerKey>) -> Vec<Finding> {
     let reserved: BTreeSet<_> = snapshot.fired.iter().map(|fire| &fire.trigger).collect();
     let executing: BTreeSet<_> = snapshot
         .fired
@@ -156,6 +164,7 @@ fn states(snapshot: &Snapshot) -> Vec<Finding> {
         .collect();
     let look = |trigger: &carnelian::store::row::TriggerRow| match TriggerState::from_name(&trigger.state) {
         None => Some(Finding::new("unknown_state", &trigger.key, format!("state `{}` means nothing", trigger.state))),
+        Some(TriggerState::Error) if parked.contains(&trigger.key) => None,
         Some(TriggerState::Error) => Some(Finding::new(
             "error_state",
             &trigger.key,

@@ -27,6 +27,7 @@ mod nodes;
 mod orphans;
 mod outages;
 mod output;
+mod parked;
 mod pausing;
 mod placement;
 mod retry;
@@ -81,6 +82,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Lock(command) => lock::run(&config.open()?, output, command),
         Command::Definitions { forget } => defined::run(&config.open()?, output, forget),
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),
+        Command::Parked(command) => parked::run(&config.open()?, output, command),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
         Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),
         Command::Drain(options) => placement::drain(&config.open()?, output, options),

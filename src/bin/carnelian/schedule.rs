@@ -99,6 +99,9 @@ fn policy(mut policy: JobPolicy, options: &Policy) -> Outcome<JobPolicy> {
     if let Some(limit) = options.missed_heartbeats {
         policy = policy.missed_heartbeat_limit(limit);
     }
+    if let Some(limit) = options.max_takeovers {
+        policy = policy.max_takeovers(limit);
+    }
     if let Some(choice) = options.on_dead {
         policy = policy.on_dead(choice);
     }

@@ -155,6 +155,7 @@ impl List {
             ("recovered", counters.recoveries_recovered),
             ("revived", counters.recoveries_revived),
             ("lost", counters.recoveries_lost),
+            ("parked", counters.recoveries_parked),
         ];
         let samples = kinds.map(|(kind, n)| (label("kind", kind), Value::Counter(n)));
         self.add("carnelian_recoveries_total", "What became of the work of failed nodes and dead fires.", samples);

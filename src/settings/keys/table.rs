@@ -320,6 +320,9 @@ pub const KEYS: &[Key] = &[
          get what their misfire instruction says in one, if `jobStore.maxMisfiresToHandleAtATime` is not more."),
     key("carnelian.recovery.rate", Kind::Count { least: 0, most: 1_000_000 }, "0",
         "How many fires this node begins in a second at most in recovery mode; 0 for as many as it can."),
+    key("carnelian.recovery.maxTakeovers", Kind::Count { least: 0, most: 1_000_000 }, "10",
+        "How often in a row the work of runs that died is taken over before it is parked, where its job does not say; 0 for as \
+         often as it dies."),
     key("carnelian.history.record", Kind::Choice(&["all", "problems", "none"]), "all",
         "Which fires are written into the history when they have ended: all, those that did not end well, or none."),
     key("carnelian.history.retention", Kind::Duration { least: 1_000, most: 10 * YEAR }, "7d",

@@ -120,28 +120,30 @@ impl JobStore {
     /// fire time left goes. Returns whether it was in the error state.
     #[doc(alias = "resetTriggerFromErrorState")]
     pub fn reset_from_error(&self, key: &TriggerKey) -> Result<bool> {
-        self.write("reset a trigger from the error state", |s| {
-            let Some(row) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(false) };
-            let nonconcurrent = s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
-            let standing = Standing::read(s)?;
-            let paused = standing.paused_groups.contains(key.group()) || standing.pauses_all;
-            let target = match (paused, standing.is_blocked(&row.job, nonconcurrent)) {
-                (true, true) => TriggerState::PausedBlocked,
-                (true, false) => TriggerState::Paused,
-                (false, true) => TriggerState::Blocked,
-                (false, false) => TriggerState::Waiting,
-            };
-            let moves = |to| [(TriggerState::Error, to)];
-            let this = std::slice::from_ref(key);
-            if row.next_ms.is_some() {
-                return Ok(s.change_states(Selection::Triggers(this), &moves(target), false)? > 0);
-            }
-            // It has no fire left: there is nothing to wait for.
-            let was_in_error = s.change_states(Selection::Triggers(this), &moves(TriggerState::Complete), false)? > 0;
-            s.delete_finished_triggers(this)?;
-            s.delete_idle_jobs(std::slice::from_ref(&row.job))?;
-            Ok(was_in_error)
-        })
+        self.write("reset a trigger from the error state", |s| self.reset_in(s, key))
+    }
+
+    pub(in crate::store) fn reset_in(&self, s: &mut dyn Session, key: &TriggerKey) -> Result<bool> {
+        let Some(row) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(false) };
+        let nonconcurrent = s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
+        let standing = Standing::read(s)?;
+        let paused = standing.paused_groups.contains(key.group()) || standing.pauses_all;
+        let target = match (paused, standing.is_blocked(&row.job, nonconcurrent)) {
+            (true, true) => TriggerState::PausedBlocked,
+            (true, false) => TriggerState::Paused,
+            (false, true) => TriggerState::Blocked,
+            (false, false) => TriggerState::Waiting,
+        };
+        let moves = |to| [(TriggerState::Error, to)];
+        let this = std::slice::from_ref(key);
+        if row.next_ms.is_some() {
+            return Ok(s.change_states(Selection::Triggers(this), &moves(target), false)? > 0);
+        }
+        // It has no fire left: there is nothing to wait for.
+        let was_in_error = s.change_states(Selection::Triggers(this), &moves(TriggerState::Complete), false)? > 0;
+        s.delete_finished_triggers(this)?;
+        s.delete_idle_jobs(std::slice::from_ref(&row.job))?;
+        Ok(was_in_error)
     }
 
     /// The remembered paused groups, with the marker [`ALL_GROUPS_PAUSED`].

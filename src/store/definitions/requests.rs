@@ -59,8 +59,7 @@ impl JobStore {
     ) -> Result<Vec<Taken>> {
         let ids = checked_ids(requests)?;
         let mut taken = Vec::new();
-        let lock = Some(crate::store::Lock::TriggerAccess);
-        self.database.join("take requests", connection.into(), lock, &mut |s| {
+        self.database.join("take requests", connection.into(), crate::store::Join::Change, &mut |s| {
             taken = self.take_requests_in(s, &ids, requests)?;
             s.announce(crate::store::row::News::Change)
         })?;

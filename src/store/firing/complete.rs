@@ -9,7 +9,7 @@ use crate::store::job_types::take_back_reservations;
 use crate::store::row::{Advance, EndRow, JobVersionRow, LogRow, News, Selection, TriggerRow};
 use crate::store::{Begin, JobStore, Owner, Session, schedule_row};
 use crate::trigger::{Transition, TriggerState};
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ impl JobStore {
             true => Begin::Claiming,
             false => Begin::BesideClaims,
         };
-        self.retrying("complete fires", begin, |s| self.complete_in(s, completions), &mut |s, _| {
-            self.is_recorded(s, owner, completions)
+        self.retrying("complete fires", begin, |s| self.complete_in(s, completions), &mut |s, recorded| {
+            self.is_recorded(s, owner, &of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded))
         })
     }
 
@@ -54,7 +54,48 @@ impl JobStore {
         Ok(gone && s.recovered_origins(&over)?.is_empty())
     }
 
+    /// Ends those of these fires whose rows can be had.
+    ///
+    /// A job that guards its transactions by its fire, or ends it in one, may still be in one: its fire is passed over then,
+    /// and holds up no other. Of other fires no such thing is asked.
     pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
+        let doubtful: Vec<String> =
+            completions.iter().filter(|c| c.guarded || c.by_job).map(|c| c.fire_id.clone()).collect();
+        if doubtful.is_empty() {
+            return self.end_in(s, completions, true);
+        }
+        let mut outcomes: HashMap<String, CompletionOutcome> =
+            doubtful.iter().map(|id| (id.clone(), CompletionOutcome::Fenced)).collect();
+        let free: HashSet<String> = s.free_fired(&doubtful)?.into_iter().collect();
+        if free.len() < doubtful.len() {
+            let held = s.existing_fired(&doubtful)?.into_iter().filter(|(id, _)| !free.contains(id));
+            outcomes.extend(held.map(|(id, _)| (id, CompletionOutcome::Held)));
+        }
+        outcomes.retain(|id, _| !free.contains(id));
+        let gone = |c: &&Completion| c.beaten && outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
+        let mut beaten: Vec<String> = completions.iter().filter(gone).map(|c| c.fire_id.clone()).collect();
+        beaten.sort();
+        if !beaten.is_empty() {
+            s.delete_beats(&beaten)?;
+        }
+        let rest: Vec<Completion> =
+            completions.iter().filter(|c| !outcomes.contains_key(&c.fire_id)).cloned().collect();
+        let mut recorded = if rest.is_empty() { Recorded::default() } else { self.end_in(s, &rest, true)? };
+        let of_rest = std::mem::take(&mut recorded.outcomes);
+        outcomes.extend(rest.into_iter().map(|c| c.fire_id).zip(of_rest));
+        let outcome = |c: &Completion| outcomes.get(&c.fire_id).copied().unwrap_or(CompletionOutcome::Fenced);
+        recorded.outcomes = completions.iter().map(outcome).collect();
+        Ok(recorded)
+    }
+
+    /// Ends a fire in a transaction of its job's, which may last. The row of its heartbeats is left to its node, which goes on
+    /// writing that row with those of its other fires.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub(super) fn complete_joined(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
+        self.end_in(s, completions, false)
+    }
+
+    fn end_in(&self, s: &mut dyn Session, completions: &[Completion], ends_beats: bool) -> Result<Recorded> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         let ends = self.ends(s, completions)?;
         let held: HashSet<String> = s.end_fired(&ids, ends)?.into_iter().collect();
@@ -71,7 +112,8 @@ impl JobStore {
         if !revived.is_empty() {
             s.delete_recoveries(&revived)?;
         }
-        let mut beaten: Vec<String> = recorded.iter().filter(|c| c.beaten).map(|c| c.fire_id.clone()).collect();
+        let mut beaten: Vec<String> =
+            recorded.iter().filter(|c| ends_beats && c.beaten).map(|c| c.fire_id.clone()).collect();
         beaten.sort();
         if !beaten.is_empty() {
             s.delete_beats(&beaten)?;
@@ -182,6 +224,11 @@ impl JobStore {
         s.write_job_data(&data)?;
         raise_versions(s, recorded)
     }
+}
+
+/// Those of these ends that had this outcome.
+fn of_outcome(ends: &[Completion], outcomes: &[CompletionOutcome], wanted: CompletionOutcome) -> Vec<Completion> {
+    ends.iter().zip(outcomes).filter(|(_, outcome)| **outcome == wanted).map(|(end, _)| end.clone()).collect()
 }
 
 /// Whether the end of the fire touches nothing but its own rows: its trigger went with the fire, and its job stays.

@@ -1,7 +1,7 @@
 //! Fail: somebody outside declares a running fire failed, such as a watchdog that knows better than its node.
 
 use super::rerun::{RerunOrder, RerunReason};
-use super::{Completion, CompletionInstruction, Ending};
+use super::{Completion, CompletionInstruction, CompletionOutcome, Ending};
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result, storable};
 use crate::job::{FireOutcome, JobPolicy, RetryHint};
@@ -55,6 +55,12 @@ impl JobStore {
             }
             let Some(completion) = self.failed(s, &fire, &reason)? else { return Ok(None) };
             let recorded = self.complete_in(s, std::slice::from_ref(&completion))?;
+            if recorded.outcomes.contains(&CompletionOutcome::Held) {
+                return Err(Error::Refused(format!(
+                    "fire `{fire_id}` is held by a transaction of its job on `{}`: try again when that has ended",
+                    fire.instance
+                )));
+            }
             Ok(Some(FailedFire {
                 fire_id: fire.fire_id,
                 job: completion.job,
@@ -104,6 +110,7 @@ impl JobStore {
             job_data: None,
             data_version: None,
             by_job: false,
+            guarded: true, // nobody here knows
             failed: rerun.is_none(),
             followed: true, // whether it is, the look at what follows will say
             log: Vec::new(),

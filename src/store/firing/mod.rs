@@ -175,6 +175,7 @@ impl FireBundle {
             job_data,
             data_version: None,
             by_job: false,
+            guarded: false,
             failed: false,
             revived: self.recovering.is_some() && self.trigger.key.group() != RECOVERY_GROUP,
             beaten: false,
@@ -264,6 +265,8 @@ pub struct Completion {
     pub data_version: Option<u32>,
     /// Whether the job has recorded its end in a transaction of its own, so that its fired row is expected to be gone.
     pub by_job: bool,
+    /// Whether the job may hold the row of its fire in a transaction of its own that is still open.
+    pub guarded: bool,
     /// Whether the run failed, so that a trigger that pauses on failure is paused.
     pub failed: bool,
     /// Whether its trigger was made due again after a fire that died.
@@ -332,4 +335,6 @@ pub enum CompletionOutcome {
     Recorded,
     /// The fire belonged to another node by then: nothing of it was written.
     Fenced,
+    /// A transaction of the job's holds the fire: nothing of its end was written yet, and trying again is right.
+    Held,
 }

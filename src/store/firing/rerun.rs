@@ -140,6 +140,7 @@ impl JobStore {
                 root_fire_id: completion.root_fire_id.clone().unwrap_or_else(|| completion.fire_id.clone()),
                 original_scheduled_ms: order.original_scheduled_ms,
                 attempt: completion.attempt + i64::from(counts),
+                takeovers: 0, // this run has come to its end
             };
             work.push((trigger, row, completion.nonconcurrent));
         }
@@ -216,6 +217,7 @@ impl JobStore {
                 origin_fire_id: id,
                 original_scheduled_ms: fire.scheduled_ms,
                 attempt: fire.attempt.saturating_add(1),
+                takeovers: 0,
             };
             self.put_reruns(s, vec![(trigger, row, job.nonconcurrent)])?;
             Ok(key)

@@ -12,9 +12,11 @@ use crate::key::{BROADCAST_GROUP, JobKey, TriggerKey, distinct};
 use crate::node::NodeInfo;
 use crate::rules::placement::ClusterView;
 use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_key, prefix};
-use crate::store::row::{FiredRow, FiredState, News, TriggerRow};
+use crate::store::row::{FiredRow, FiredState, News, Parked, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
-use crate::trigger::{MisfireInstruction, Overlap, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
+use crate::trigger::{
+    MisfireInstruction, Overlap, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState,
+};
 use chrono::DateTime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -37,6 +39,8 @@ pub(super) struct Spread {
     triggers: Vec<TriggerRow>,
     /// Jobs that may have nothing left to do.
     idle: Vec<JobKey>,
+    /// Ticks that are set aside.
+    parked: Vec<Parked>,
     ticks: usize,
 }
 
@@ -69,7 +73,7 @@ impl JobStore {
         let paused_groups = s.paused_groups()?;
         let paused = paused_groups.iter().any(|group| group == BROADCAST_GROUP || group == ALL_GROUPS_PAUSED);
         let state = if paused { TriggerState::Paused } else { TriggerState::Waiting };
-        let mut triggers = Vec::new();
+        let mut triggers: Vec<TriggerRow> = Vec::new();
         for firable in ticks {
             let mut takers = eligible(&firable.job, &nodes.view, &nodes.types, now_ms);
             leave_busy(s, &firable, &mut takers)?;
@@ -80,13 +84,32 @@ impl JobStore {
                     continue;
                 }
             };
+            let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
+            let of_part = |part| self.trigger_row(&part_trigger(&firable.trigger, scheduled_ms, part), state);
+            let mut rows = match parts.iter().map(of_part).collect::<Result<Vec<TriggerRow>>>() {
+                Ok(rows) => rows,
+                // One that cannot be built holds up itself only.
+                Err(why) => {
+                    let why = format!("its parts cannot be built: {why}");
+                    unanswered.push((firable.trigger.key.clone(), why.clone()));
+                    spread.parked.push(Parked {
+                        key: firable.trigger.key,
+                        job: firable.job.key,
+                        fire_id: None,
+                        reason: why,
+                        takeovers: 0,
+                        since_ms: now_ms,
+                    });
+                    continue;
+                }
+            };
             let tick = firing.spread(firable);
             spread.ticks += 1;
             if parts.is_empty() {
                 log::info!("no node takes part trigger={} scheduled_ms={}", tick.trigger.key, tick.scheduled_ms);
                 spread.idle.extend(tick.is_last.then(|| tick.job.key.clone()));
             }
-            triggers.extend(parts.iter().map(|part| part_trigger(&tick, part)));
+            triggers.append(&mut rows);
         }
         // One of the same trigger, node and time is there already if the trigger was stored anew.
         let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
@@ -95,7 +118,7 @@ impl JobStore {
             false => s.existing_triggers(&keys)?.into_iter().collect(),
         };
         triggers.retain(|trigger| known.insert(trigger.key.clone()));
-        spread.triggers = triggers.iter().map(|one| self.trigger_row(one, state)).collect::<Result<_>>()?;
+        spread.triggers = triggers;
         Ok(spread)
     }
 
@@ -203,6 +226,11 @@ impl Spread {
         if !self.idle.is_empty() {
             s.delete_idle_jobs(&distinct(self.idle.iter()))?;
         }
+        if !self.parked.is_empty() {
+            let keys: Vec<TriggerKey> = self.parked.iter().map(|parked| parked.key.clone()).collect();
+            s.change_states(Selection::Triggers(&keys), Transition::Fail.moves(), false)?;
+            s.put_parked(&self.parked)?;
+        }
         Ok(self.ticks)
     }
 }
@@ -218,20 +246,20 @@ fn leave_busy(s: &mut dyn Session, tick: &Firable, takers: &mut Vec<String>) -> 
     Ok(())
 }
 
-fn part_trigger(tick: &Tick, part: &Part) -> Trigger {
-    let mut data = tick.trigger.data.clone();
-    strategy::tell(&mut data, part, &tick.trigger.key);
+fn part_trigger(tick: &Trigger, scheduled_ms: i64, part: &Part) -> Trigger {
+    let mut data = tick.data.clone();
+    strategy::tell(&mut data, part, &tick.key);
     Trigger {
-        key: part_key(&part.node, &tick.trigger.key, tick.scheduled_ms),
-        job_key: tick.job.key.clone(),
+        key: part_key(&part.node, &tick.key, scheduled_ms),
+        job_key: tick.job_key.clone(),
         description: None,
         calendar_name: None,
         data,
-        priority: tick.trigger.priority,
+        priority: tick.priority,
         misfire: MisfireInstruction::Ignore,
-        start_ms: tick.scheduled_ms,
+        start_ms: scheduled_ms,
         end_ms: None,
-        next_ms: Some(tick.scheduled_ms),
+        next_ms: Some(scheduled_ms),
         previous_ms: None,
         schedule: Schedule::Simple(SimpleSchedule::once()),
         policies: Policies::default(),

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::store::callers::CallersConnection;
 use crate::store::row::{FiredState, News};
-use crate::store::{JobStore, Lock};
+use crate::store::{JobStore, Join};
 use crate::trigger::Trigger;
 
 impl JobStore {
@@ -20,8 +20,8 @@ impl JobStore {
         connection: impl Into<CallersConnection<'c>>,
         completion: &Completion,
     ) -> Result<()> {
-        self.database.join("complete a fire", connection.into(), Some(Lock::TriggerAccess), &mut |s| match self
-            .complete_in(s, std::slice::from_ref(completion))?
+        self.database.join("complete a fire", connection.into(), Join::Change, &mut |s| match self
+            .complete_joined(s, std::slice::from_ref(completion))?
             .outcomes
             .first()
         {
@@ -36,7 +36,7 @@ impl JobStore {
     /// # Errors
     /// As [`JobStore::complete_within`].
     pub fn guard_within<'c>(&self, connection: impl Into<CallersConnection<'c>>, fire_id: &str) -> Result<()> {
-        self.database.join("guard a fire", connection.into(), None, &mut |s| match s.hold_fired(fire_id)? {
+        self.database.join("guard a fire", connection.into(), Join::Guard, &mut |s| match s.hold_fired(fire_id)? {
             Some(FiredState::Executing) => Ok(()),
             _ => Err(lost(fire_id)),
         })
@@ -55,7 +55,7 @@ impl JobStore {
     ) -> Result<Vec<Trigger>> {
         self.check_work(work)?;
         let mut stored = Vec::new();
-        self.database.join("schedule jobs", connection.into(), Some(Lock::TriggerAccess), &mut |s| {
+        self.database.join("schedule jobs", connection.into(), Join::Change, &mut |s| {
             stored = self.schedule_in(s, work, replace)?;
             s.announce(News::Change)
         })?;

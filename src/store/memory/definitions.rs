@@ -344,6 +344,7 @@ impl TriggerRows for MemorySession<'_> {
         self.changes()?;
         self.tables.triggers.remove_if(|_, _| true);
         self.tables.recoveries.remove_if(|_, _| true);
+        self.tables.parked.remove_if(|_, _| true);
         self.tables.jobs.remove_if(|_, _| true);
         self.tables.paused_groups.remove_if(|_, ()| true);
         self.tables.calendars.remove_if(|_, _| true);

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{ClusterRows, FiredRows, Owner};
 use crate::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow};
+use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl FiredRows for MemorySession<'_> {
@@ -198,17 +199,24 @@ impl ClusterRows for MemorySession<'_> {
         self.reads()?;
         // One map holds both rows of an instance.
         let recoveries = self.tables.recoveries.values().filter(|r| self.tables.triggers.get(&r.trigger).is_none());
+        let in_error =
+            |key: &TriggerKey| self.tables.triggers.get(key).is_some_and(|t| t.state == TriggerState::Error.name());
+        let parked = self.tables.parked.keys().filter(|key| !in_error(key));
         let checkpoints = self.tables.checkpoints.values().filter(|c| !self.is_underway(&c.root_fire_id));
         let fired = |id: &&String| self.tables.fired.get(*id).is_none();
         let executions = self.tables.beats.keys().chain(self.tables.cancels.keys()).filter(fired);
         // Nodes and types go with their instance, and versions and orphans with their job: here nobody else deletes those.
-        Ok(recoveries.count() + checkpoints.count() + executions.count())
+        Ok(recoveries.count() + parked.count() + checkpoints.count() + executions.count())
     }
 
     fn sweep_side_rows(&mut self) -> Result<usize> {
         self.changes()?;
         let triggers: BTreeSet<TriggerKey> = self.tables.triggers.values().map(|t| t.key.clone()).collect();
         let recoveries = self.tables.recoveries.remove_if(|_, recovery| !triggers.contains(&recovery.trigger));
+        let in_error = TriggerState::Error.name();
+        let in_error = self.tables.triggers.values().filter(|t| t.state == in_error).map(|t| t.key.clone());
+        let in_error: BTreeSet<TriggerKey> = in_error.collect();
+        let parked = self.tables.parked.remove_if(|key, _| !in_error.contains(key));
         let over: Vec<String> = self
             .tables
             .checkpoints
@@ -220,7 +228,7 @@ impl ClusterRows for MemorySession<'_> {
         let fired: BTreeSet<String> = self.tables.fired.keys().cloned().collect();
         let beats = self.tables.beats.remove_if(|id, _| !fired.contains(id));
         let cancels = self.tables.cancels.remove_if(|id, _| !fired.contains(id));
-        Ok(recoveries + checkpoints + beats + cancels)
+        Ok(recoveries + parked + checkpoints + beats + cancels)
     }
 
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {

@@ -17,6 +17,7 @@ mod nodes;
 mod outages;
 mod parts;
 mod placement;
+mod recoveries;
 mod types;
 mod work;
 
@@ -24,7 +25,7 @@ use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
     BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow, FiredRow,
     HistoryRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, LimitRow, LockRow, LogRow, News, NodeRow, OrphanRow,
-    Outage, RecoveryModeRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    Outage, Parked, RecoveryModeRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -54,6 +55,7 @@ struct Tables {
     triggers: Unordered<TriggerKey, TriggerRow, TriggerIndex>,
     fired: Unordered<String, FiredRow, FiredIndex>,
     recoveries: Journaled<String, RecoveryRow, RecoveryIndex>,
+    parked: Journaled<TriggerKey, Parked>,
     instances: Journaled<String, InstanceRow>,
     nodes: Journaled<String, NodeRow>,
     paused_groups: Journaled<String, ()>,
@@ -85,6 +87,7 @@ impl Tables {
         self.triggers.commit();
         self.fired.commit();
         self.recoveries.commit();
+        self.parked.commit();
         self.instances.commit();
         self.nodes.commit();
         self.paused_groups.commit();
@@ -115,6 +118,7 @@ impl Tables {
         self.triggers.roll_back();
         self.fired.roll_back();
         self.recoveries.roll_back();
+        self.parked.roll_back();
         self.instances.roll_back();
         self.nodes.roll_back();
         self.paused_groups.roll_back();

@@ -214,6 +214,14 @@ pub(super) fn hold_free(backend: Backend) -> &'static str {
     }
 }
 
+/// Holds the rows of a `SELECT` until the transaction ends, and waits for those that others hold.
+pub(super) fn hold(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Sqlite => "",
+        Backend::Postgres | Backend::Mysql => " FOR UPDATE",
+    }
+}
+
 /// Asks for the server's version, where [`passes_over_locked`] depends on it.
 pub(super) fn version(backend: Backend) -> Option<&'static str> {
     match backend {

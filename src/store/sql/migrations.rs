@@ -149,6 +149,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0021_scheduling/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0021_scheduling/up.sql"),
     },
+    Script {
+        version: "0023_parked",
+        makes: "the side table of parked work",
+        sqlite: include_str!("../../../migrations/sqlite/0023_parked/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0023_parked/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0023_parked/up.sql"),
+    },
 ];
 
 /// The version with the function that stores new work.
@@ -197,6 +204,7 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_INSTANCES",
     "CN_NODES",
     "CN_RECOVERIES",
+    "CN_PARKED",
     "CN_COMMITS",
     "CN_TRIGGER_OPTIONS",
     "CN_CHECKPOINTS",

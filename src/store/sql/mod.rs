@@ -9,6 +9,7 @@ mod dialect;
 mod ear;
 mod harness;
 mod held;
+mod joined;
 mod migrations;
 #[cfg(any(test, feature = "test-util"))]
 mod plans;
@@ -22,7 +23,7 @@ pub use connection::Backend;
 pub use plans::{Explained, Plans, TableRead};
 pub use pool::CallersPool;
 
-use super::callers::CallersConnection;
+use super::callers::{CallersConnection, Join};
 #[cfg(feature = "postgres")]
 use super::database::Ear;
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
@@ -272,7 +273,7 @@ impl Database for SqlDatabase {
         &self,
         purpose: &'static str,
         connection: CallersConnection<'_>,
-        lock: Option<Lock>,
+        join: Join,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         let mut connection = Connection::of_caller(connection);
@@ -289,7 +290,7 @@ impl Database for SqlDatabase {
             )));
         }
         let mut session = SqlSession::new(self, &mut connection, purpose);
-        let worked = lock.map_or(Ok(()), |lock| session.lock(lock)).and_then(|()| work(&mut session));
+        let worked = session.join(join).and_then(|()| work(&mut session));
         self.statements.fetch_add(session.statements(), Ordering::Relaxed);
         worked
     }

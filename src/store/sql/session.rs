@@ -21,6 +21,8 @@ pub(super) struct SqlSession<'a, 'c> {
     /// The last fence, where it came with the lock and is held with it.
     fence: Option<i64>,
     held: Option<Lock>,
+    /// The transaction is a caller's: it may last.
+    is_joined: bool,
     announced: Vec<News>,
     statements: u64,
 }
@@ -56,6 +58,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             now_ms: None,
             fence: None,
             held: None,
+            is_joined: false,
             announced: Vec::new(),
             statements: 0,
         }
@@ -116,7 +119,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         &self.database.plans
     }
 
-    #[cfg(any(test, feature = "test-util"))]
+    /// What the session is there for.
     pub(super) fn purpose(&self) -> &'static str {
         self.purpose
     }
@@ -181,6 +184,17 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         channel(&self.database.options)
     }
 
+    /// From now on rows may be changed, in a transaction of a caller's: those of a fire of its own, and triggers by guarded
+    /// writes, as beside claims.
+    pub(super) fn note_joined(&mut self) {
+        self.held = Some(Lock::TriggerAccess);
+        self.is_joined = true;
+    }
+
+    pub(super) fn is_joined(&self) -> bool {
+        self.is_joined
+    }
+
     /// Takes a lock, perhaps beside others.
     pub(super) fn lock_as(&mut self, lock: Lock, hold: Hold) -> Result<()> {
         debug_assert!(self.held < Some(lock), "{}: {lock:?} after {:?}", self.purpose, self.held);
@@ -195,6 +209,21 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         }
         self.fence = held.fence;
         Ok(())
+    }
+
+    /// What holds the rows of a `SELECT` until the transaction ends and passes over those that others hold, where the server
+    /// can; else it waits for them.
+    pub(super) fn hold_free(&mut self) -> Result<&'static str> {
+        let backend = self.backend();
+        let passes_over = match (self.database.passes_over_locked.get(), dialect::version(backend)) {
+            (Some(known), _) => *known,
+            (None, None) => dialect::passes_over_locked(backend, ""),
+            (None, Some(text)) => {
+                let version = self.server_version(text)?;
+                *self.database.passes_over_locked.get_or_init(|| dialect::passes_over_locked(backend, &version))
+            }
+        };
+        Ok(if passes_over { dialect::hold_free(backend) } else { dialect::hold(backend) })
     }
 
     fn hold_row(&mut self, text: &str, values: &[Value], row: &str, table: &str) -> Result<Locked> {

@@ -1,5 +1,6 @@
 //! Check-in: say "I am alive", learn who is not, learn whether we were thought dead.
 
+use super::recovery::PAGE;
 use super::{Checkin, Membership, Recovered, nodes};
 use crate::error::Result;
 use crate::node::NodeReport;
@@ -11,6 +12,9 @@ use crate::store::transaction::random_hex;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::Transition;
 use std::time::Duration;
+
+/// When what could not be recovered is tried again.
+const SOON_MS: i64 = 1_000;
 
 impl JobStore {
     /// One check-in: the own row in a short transaction; then, if this is the first or somebody is suspected, under the
@@ -88,7 +92,7 @@ impl JobStore {
             }
         }
         if namesake.is_some() || seen.with_fires.contains(&me.instance) {
-            checkin.recovered.extend(self.recover_instance(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
+            checkin.recovered.extend(self.recover_left_overs(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
         }
         let incarnation = random_hex()?;
         let (mut published, mut outage, mut recovering) = (0, None, None);
@@ -183,13 +187,38 @@ impl JobStore {
         }
         let is_late = me.barred_at.is_none_or(|barred| begun.saturating_sub(barred) > self.settings.checkin_interval);
         checkin.is_active = is_late && is_active(me, seen, &suspects);
-        for (name, last_checkin_ms) in suspects {
-            checkin.recovered.extend(self.recover_instance(&name, last_checkin_ms)?);
+        if let Some(again_ms) = self.recover_suspects(suspects, checkin) {
+            next_suspicion = Some(next_suspicion.map_or(again_ms, |n| n.min(again_ms)));
         }
         checkin.next_suspicion = next_suspicion.map(|ms| Duration::from_millis(ms.unsigned_abs()));
         let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
         checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
         Ok(())
+    }
+
+    /// Recovers these, as many of their fires as one check-in may: the next is not to wait for the rest. One that cannot be
+    /// recovered holds up no other. Returns in how many milliseconds to come back to what is left, if anything is.
+    fn recover_suspects(&self, suspects: Vec<(String, Option<i64>)>, checkin: &mut Checkin) -> Option<i64> {
+        let (mut fires, mut again_ms) = (0, None);
+        for (name, last_checkin_ms) in suspects {
+            if fires >= PAGE {
+                return Some(0);
+            }
+            match self.recover_instance(&name, last_checkin_ms) {
+                Ok(None) => {}
+                Ok(Some(recovered)) => {
+                    fires += recovered.fires();
+                    again_ms = if recovered.has_more { Some(0) } else { again_ms };
+                    checkin.recovered.push(recovered);
+                }
+                Err(error) => {
+                    log::warn!("failed instance not recovered yet instance={name} error={error}");
+                    again_ms = again_ms.or(Some(SOON_MS));
+                    checkin.unrecovered.push((name, error.to_string()));
+                }
+            }
+        }
+        again_ms
     }
 
     /// Everybody's rows, and what keeps nodes from work.
@@ -280,12 +309,14 @@ fn suspect(row: &InstanceRow) -> Suspect<'_> {
 }
 
 impl Recovered {
+    /// Of how many fires it was said what becomes of them.
+    fn fires(&self) -> usize {
+        let executing = self.recovery_triggers.len() + self.revived.len() + self.lost.len() + self.parked.len();
+        self.freed + executing + self.other
+    }
+
     /// Whether anything was there to be done.
     pub fn is_empty(&self) -> bool {
-        self.freed == 0
-            && self.recovery_triggers.is_empty()
-            && self.revived.is_empty()
-            && self.lost.is_empty()
-            && self.other == 0
+        self.fires() == 0
     }
 }

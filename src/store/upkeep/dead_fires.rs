@@ -81,21 +81,18 @@ impl JobStore {
     }
 
     /// What is done about a fire whose job exists.
-    ///
-    /// A policy that cannot be read does not keep the job from being recovered (H12).
-    pub(super) fn decide(&self, fire: &FiredRow, job: &PolicyRow, attempt: i64, now_ms: i64) -> DeadFireDecision {
+    pub(super) fn decide(
+        &self,
+        fire: &FiredRow,
+        job: &PolicyRow,
+        policy: Option<&JobPolicy>,
+        attempt: i64,
+        now_ms: i64,
+    ) -> DeadFireDecision {
         if !fire.requests_recovery {
             return DeadFireDecision::NextFire;
         }
-        let policy = match job.policy.as_deref().map(JobPolicy::decode) {
-            Some(Ok(policy)) => policy.on_dead_policy(),
-            Some(Err(why)) => {
-                log::warn!("recovering without the job's policy job={} error={why}", job.job);
-                None
-            }
-            None => None,
-        };
-        match policy {
+        match policy.and_then(JobPolicy::on_dead_policy) {
             Some(OnDead::Revive) => DeadFireDecision::Revive,
             Some(OnDead::NextFire) => DeadFireDecision::NextFire,
             Some(OnDead::Ask) => self.ask(fire, job, attempt, now_ms),
@@ -118,4 +115,10 @@ impl JobStore {
         };
         handler.decide(&dead).unwrap_or(DeadFireDecision::Recover)
     }
+}
+
+/// The policy of a job; one that cannot be read does not keep the job from being recovered (H12).
+pub(super) fn policy_of(job: &PolicyRow) -> Option<JobPolicy> {
+    let decoded = JobPolicy::decode(job.policy.as_deref()?);
+    decoded.inspect_err(|why| log::warn!("recovering without the job's policy job={} error={why}", job.job)).ok()
 }

@@ -137,10 +137,12 @@ impl JobStore {
                 by_instance.entry(fire.instance.clone()).or_default().push(fire);
             }
             for (instance, fires) in by_instance {
+                // Those whose rows their jobs hold are left: the next pass finds them as silent.
                 recovered.push(self.recover_fires(s, &instance, fires)?);
             }
             Ok(())
         })?;
+        recovered.retain(|recovered| !recovered.is_empty());
         Ok(recovered)
     }
 

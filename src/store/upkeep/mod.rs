@@ -9,6 +9,7 @@ mod heartbeat;
 mod lost;
 mod misfires;
 mod nodes;
+mod parking;
 mod recovery;
 
 pub use dead_fires::{DeadFire, DeadFireDecision, DeadFireHandler};
@@ -23,7 +24,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::node::NodeReport;
 use crate::rules::failover::Observations;
 use crate::rules::placement::Refusal;
-use crate::store::row::{FiredState, NodeRow, Outage, Progress};
+use crate::store::row::{FiredState, NodeRow, Outage, Parked, Progress};
 use crate::trigger::Trigger;
 use std::time::Duration;
 
@@ -79,6 +80,8 @@ pub struct Checkin {
     pub failed_out: bool,
     /// The failed instances whose work was taken over.
     pub recovered: Vec<Recovered>,
+    /// Failed instances whose work could not be taken over, and why: it is tried again.
+    pub unrecovered: Vec<(String, String)>,
     /// Whether this node is the longest-serving one.
     pub is_longest_serving: bool,
     /// Whether it is the active one in active-passive mode: the longest-serving of those that take work.
@@ -113,10 +116,14 @@ pub struct Recovered {
     pub revived: Vec<(String, TriggerKey)>,
     /// Interrupted fires whose work is not done again.
     pub lost: Vec<String>,
+    /// Work that is set aside until somebody has looked at it.
+    pub parked: Vec<Parked>,
     /// Fires whose job no longer exists.
     pub other: usize,
     /// Times of triggers that came due while an interrupted fire still counted as running, and are left out.
     pub skipped: Vec<SkippedFires>,
+    /// There is more to be recovered of the instance.
+    pub has_more: bool,
 }
 
 /// What a pass of the misfire handler did.

@@ -1,14 +1,16 @@
 //! Recovery: the work of a failed instance goes back to the living, in one transaction.
 
+use super::dead_fires::policy_of;
 use super::{DeadFireDecision, Recovered};
 use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::key::{BROADCAST_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::firing::{Ended, fenced};
-use crate::store::row::{FiredRow, FiredState, News, RecoveryRow, Selection, TriggerRow};
+use crate::store::row::{FiredRow, FiredState, News, Parked, RecoveryRow, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{MisfireInstruction, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
+use foldhash::HashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The data keys by which a recovery trigger names the fire it stands for; Java nodes write and read the same.
@@ -19,11 +21,16 @@ pub(in crate::store) mod recovery_keys {
     pub const SCHEDULED_MS: &str = "QRTZ_FAILED_JOB_ORIG_TRIGGER_SCHEDULED_FIRETIME_IN_MILLISECONDS_AS_STRING";
 }
 
+/// How many fires are recovered in one transaction: the cluster waits for it, and between two the node checks in.
+pub(super) const PAGE: usize = 500;
+
 impl JobStore {
-    /// Recovers an instance that was suspected when its check-in was `seen_ms` (none: fired rows without a state row).
+    /// Recovers an instance that was suspected when its check-in was `seen_ms` (none: fired rows without a state row), as
+    /// much of it as one transaction may: what is left are fired rows without a state row.
     ///
     /// Takes `STATE_ACCESS`, looks again, takes `TRIGGER_ACCESS`, recovers. A second node that saw the same failure
-    /// waits, finds another check-in time or nothing at all, and does nothing (QZ-43).
+    /// waits, finds another check-in time or nothing at all, and does nothing (QZ-43). Fires whose rows their jobs hold in
+    /// transactions of their own are left for the next look.
     pub(super) fn recover_instance(&self, name: &str, seen_ms: Option<i64>) -> Result<Option<Recovered>> {
         let mut recovered = None;
         self.once("recover a failed instance", Begin::Locking(Lock::StateAccess), &mut |s| {
@@ -40,15 +47,35 @@ impl JobStore {
             if let Some(seen_ms) = seen_ms {
                 s.note_seen(seen_ms)?;
             }
-            let fires = s.fired_of_instance(name)?;
-            let mut done = self.recover_fires(s, name, fires)?;
-            self.give_up_parts(s, name)?;
+            let fires = s.free_fired_of_instance(name, PAGE)?;
+            let has_more = fires.len() == PAGE;
+            let mut done = self.recover_free(s, name, fires)?;
+            let parts = self.give_up_parts(s, name)?;
             done.last_checkin_ms = seen_ms;
-            s.announce(News::Change)?;
+            done.has_more = has_more;
+            let is_news = seen_ms.is_some() || parts > 0 || !done.is_empty();
+            if is_news {
+                s.announce(News::Change)?;
+            }
             recovered = Some(done).filter(|done| seen_ms.is_some() || !done.is_empty());
             Ok(())
         })?;
         Ok(recovered)
+    }
+
+    /// Recovers all that is left under a name, before somebody registers under it.
+    pub(super) fn recover_left_overs(&self, name: &str, seen_ms: Option<i64>) -> Result<Vec<Recovered>> {
+        let mut all = Vec::new();
+        let mut seen_ms = seen_ms;
+        while let Some(recovered) = self.recover_instance(name, seen_ms)? {
+            let has_more = recovered.has_more;
+            all.push(recovered);
+            seen_ms = None;
+            if !has_more {
+                break;
+            }
+        }
+        Ok(all)
     }
 
     /// Recovers those fires of a living node that it does not know: it asked for them and the answer was lost.
@@ -70,8 +97,16 @@ impl JobStore {
         )
     }
 
-    /// Gives each of these fires of the instance its due (QZ-60…77).
+    /// Gives each of these fires of the instance its due, but for those whose rows somebody holds: they stay as they are,
+    /// for the next look.
     pub(super) fn recover_fires(&self, s: &mut dyn Session, name: &str, fires: Vec<FiredRow>) -> Result<Recovered> {
+        let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
+        let free: HashSet<String> = s.free_fired(&ids)?.into_iter().collect();
+        self.recover_free(s, name, fires.into_iter().filter(|fire| free.contains(&fire.fire_id)).collect())
+    }
+
+    /// Gives each of these fires of the instance its due (QZ-60…77). This transaction holds their rows.
+    fn recover_free(&self, s: &mut dyn Session, name: &str, fires: Vec<FiredRow>) -> Result<Recovered> {
         let now_ms = s.now_ms()?;
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
         let (acquired, executing): (Vec<_>, Vec<_>) = fires.into_iter().partition(|f| f.state == FiredState::Acquired);
@@ -128,30 +163,34 @@ impl JobStore {
         let chain: BTreeMap<TriggerKey, RecoveryRow> =
             s.recoveries(&keys)?.into_iter().map(|r| (r.trigger.clone(), r)).collect();
         let paused_groups = s.paused_groups()?;
+        let alone: Vec<JobKey> = distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));
+        // QZ-74: like any other trigger it waits while the job executes elsewhere, and while it is paused.
+        let busy: BTreeSet<JobKey> = match alone.is_empty() {
+            true => BTreeSet::new(),
+            false => s.executing_jobs(&alone)?.into_iter().collect(),
+        };
+        let state_of = |key: &TriggerKey, job: &JobKey| {
+            let paused = paused_groups.iter().any(|group| group == key.group() || group == ALL_GROUPS_PAUSED);
+            match (paused, busy.contains(job)) {
+                (true, true) => TriggerState::PausedBlocked,
+                (true, false) => TriggerState::Paused,
+                (false, true) => TriggerState::Blocked,
+                (false, false) => TriggerState::Waiting,
+            }
+        };
 
-        let mut triggers = Vec::new();
+        let mut again = Vec::new();
         let mut revived: Vec<(TriggerKey, TriggerState, Option<i64>)> = Vec::new();
         let mut rows = Vec::new();
-        let mut names = Names::new(name, done.now_ms);
         for fire in executing {
             let Some(job) = fire.job.as_ref().and_then(|job| jobs.get(job)) else {
                 done.other += 1;
                 continue;
             };
             let before = chain.get(&fire.trigger);
-            let original = originals.get(&fire.trigger);
-            let decision = match self.decide(fire, job, before.map_or(0, |r| r.attempt), done.now_ms) {
-                // Only a trigger that waits for nothing but this fire is made due again; others keep their schedule. Two
-                // fires of one cannot both be.
-                DeadFireDecision::Revive
-                    if !original.is_some_and(can_be_revived)
-                        || revived.iter().any(|(key, _, _)| *key == fire.trigger) =>
-                {
-                    DeadFireDecision::Recover
-                }
-                decision => decision,
-            };
-            let delay = match decision {
+            let takeovers = before.map_or(0, |r| r.takeovers);
+            let policy = policy_of(job);
+            let delay = match self.decide(fire, job, policy.as_ref(), before.map_or(0, |r| r.attempt), done.now_ms) {
                 DeadFireDecision::NextFire => {
                     done.lost.push(fire.fire_id.clone());
                     continue;
@@ -163,43 +202,68 @@ impl JobStore {
                     s.change_states(Selection::Triggers(trigger), Transition::Fail.moves(), false)?;
                     continue;
                 }
+                _ if recovered_before.contains(&fire.fire_id) => continue,
+                // Only a trigger that waits for nothing but this fire is made due again; others keep their schedule. Two
+                // fires of one cannot both be.
+                DeadFireDecision::Revive
+                    if originals.get(&fire.trigger).is_some_and(can_be_revived)
+                        && self.too_many(policy.as_ref(), takeovers).is_none()
+                        && !revived.iter().any(|(key, _, _)| *key == fire.trigger) =>
+                {
+                    revived.push((fire.trigger.clone(), state_of(&fire.trigger, &job.job), Some(done.now_ms)));
+                    done.revived.push((fire.fire_id.clone(), fire.trigger.clone()));
+                    rows.push(recovery_row(fire.trigger.clone(), fire, before, takeovers + 1));
+                    continue;
+                }
                 DeadFireDecision::RecoverAfter(delay) => millis(delay),
                 DeadFireDecision::Recover | DeadFireDecision::Revive => 0,
             };
-            if recovered_before.contains(&fire.fire_id) {
-                continue;
+            again.push((fire, &job.job, delay, takeovers, self.too_many(policy.as_ref(), takeovers)));
+        }
+
+        let mut triggers = Vec::new();
+        let keys = Names::new(name, done.now_ms).free(s, again.len())?;
+        for (key, (fire, job, delay, takeovers, too_many)) in keys.into_iter().zip(again) {
+            let original = originals.get(&fire.trigger);
+            let mut trigger = self.recovery_trigger(key.clone(), job, fire, original);
+            if delay > 0 {
+                trigger.next_ms = Some(done.now_ms.saturating_add(delay));
             }
-            let key = match decision {
-                DeadFireDecision::Revive => fire.trigger.clone(),
-                _ => names.next_free(s)?,
-            };
-            // QZ-74: like any other trigger it waits while the job executes elsewhere, and while it is paused.
-            let executing = fire.nonconcurrent && s.job_is_executing(&job.job)?;
-            let paused = paused_groups.iter().any(|group| group == key.group() || group == ALL_GROUPS_PAUSED);
-            let state = match (paused, executing) {
-                (true, true) => TriggerState::PausedBlocked,
-                (true, false) => TriggerState::Paused,
-                (false, true) => TriggerState::Blocked,
-                (false, false) => TriggerState::Waiting,
-            };
-            if decision == DeadFireDecision::Revive {
-                revived.push((key.clone(), state, Some(done.now_ms)));
-                done.revived.push((fire.fire_id.clone(), key.clone()));
-            } else {
-                let mut trigger = self.recovery_trigger(key.clone(), &job.job, fire, original);
-                if delay > 0 {
-                    trigger.next_ms = Some(done.now_ms.saturating_add(delay));
+            let (row, reason) = match (self.trigger_row(&trigger, state_of(&key, job)), too_many) {
+                (Ok(row), None) => (row, None),
+                (Ok(row), Some(reason)) => (row, Some(reason)),
+                // One that cannot be built holds up itself only. What the trigger had is kept as it is.
+                (Err(why), _) => {
+                    let bare =
+                        self.trigger_row(&Trigger { data: JobDataMap::new(), ..trigger }, TriggerState::Error)?;
+                    let data = original.and_then(|row| row.data.clone());
+                    (TriggerRow { data, ..bare }, Some(format!("its recovery cannot be built: {why}")))
                 }
-                triggers.push(self.trigger_row(&trigger, state)?);
-                done.recovery_triggers.push((fire.fire_id.clone(), key.clone()));
+            };
+            let before = chain.get(&fire.trigger);
+            match reason {
+                None => {
+                    triggers.push(row);
+                    done.recovery_triggers.push((fire.fire_id.clone(), key.clone()));
+                    rows.push(recovery_row(key, fire, before, takeovers + 1));
+                }
+                Some(reason) => {
+                    triggers.push(TriggerRow { state: TriggerState::Error.name().to_owned(), ..row });
+                    done.parked.push(Parked {
+                        key: key.clone(),
+                        job: job.clone(),
+                        fire_id: Some(fire.fire_id.clone()),
+                        reason,
+                        takeovers,
+                        since_ms: done.now_ms,
+                    });
+                    // Whoever lets it run again begins to count anew.
+                    rows.push(recovery_row(key, fire, before, 0));
+                }
             }
-            rows.push(RecoveryRow {
-                trigger: key.clone(),
-                origin_fire_id: fire.fire_id.clone(),
-                root_fire_id: before.map_or_else(|| fire.fire_id.clone(), |r| r.root_fire_id.clone()),
-                original_scheduled_ms: before.map_or(fire.scheduled_ms, |r| r.original_scheduled_ms),
-                attempt: before.map_or(1, |r| r.attempt + 1),
-            });
+        }
+        if !done.parked.is_empty() {
+            s.put_parked(&done.parked)?;
         }
         if !revived.is_empty() {
             s.reset_triggers(&revived)?;
@@ -290,13 +354,32 @@ impl Names {
         Self { stem: instance.chars().take(room).collect(), counter: now_ms }
     }
 
-    fn next_free(&mut self, s: &mut dyn Session) -> Result<TriggerKey> {
-        loop {
-            let key = TriggerKey::new(RECOVERY_GROUP, format!("recover_{}_{}", self.stem, self.counter));
-            self.counter += 1;
-            if s.existing_triggers(std::slice::from_ref(&key))?.is_empty() {
-                return Ok(key);
-            }
+    /// So many names that no trigger has.
+    fn free(&mut self, s: &mut dyn Session, count: usize) -> Result<Vec<TriggerKey>> {
+        let mut free = Vec::with_capacity(count);
+        while free.len() < count {
+            let mut some: Vec<TriggerKey> = (free.len()..count).map(|_| self.next()).collect();
+            let taken: BTreeSet<TriggerKey> = s.existing_triggers(&some)?.into_iter().collect();
+            some.retain(|key| !taken.contains(key));
+            free.append(&mut some);
         }
+        Ok(free)
+    }
+
+    fn next(&mut self) -> TriggerKey {
+        let key = TriggerKey::new(RECOVERY_GROUP, format!("recover_{}_{}", self.stem, self.counter));
+        self.counter += 1;
+        key
+    }
+}
+
+fn recovery_row(trigger: TriggerKey, fire: &FiredRow, before: Option<&RecoveryRow>, takeovers: i64) -> RecoveryRow {
+    RecoveryRow {
+        trigger,
+        origin_fire_id: fire.fire_id.clone(),
+        root_fire_id: before.map_or_else(|| fire.fire_id.clone(), |r| r.root_fire_id.clone()),
+        original_scheduled_ms: before.map_or(fire.scheduled_ms, |r| r.original_scheduled_ms),
+        attempt: before.map_or(1, |r| r.attempt + 1),
+        takeovers,
     }
 }

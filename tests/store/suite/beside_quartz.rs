@@ -124,6 +124,7 @@ fn a_one_shot_keeps_its_row_until_its_end_while_quartz_may_have_to_recover_it() 
 fn side_rows_whose_rows_are_gone_are_swept() {
     let cluster = Cluster::new(open);
     let row = RecoveryRow {
+        takeovers: 0,
         trigger: TriggerKey::new("RECOVERING_JOBS", "recover_A_1"),
         origin_fire_id: "f".to_owned(),
         root_fire_id: "f".to_owned(),

@@ -3,8 +3,8 @@
 use super::*;
 use carnelian::job_file::JobFile;
 use carnelian::store::faults::Fault;
-use carnelian::store::{Acquisition, Begin, Completion, CompletionInstruction, CompletionOutcome, FireBundle};
-use carnelian::{Backfill, FailureClass, GroupMatcher, JobDataMap, Overlap, Result};
+use carnelian::store::{Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, FireBundle};
+use carnelian::{Backfill, DatabaseError, FailureClass, GroupMatcher, JobDataMap, Overlap, Result};
 
 /// One story: how it is prepared, and what it does. It says what it came to, as far as that is the same each time.
 struct Story {
@@ -157,7 +157,7 @@ fn stories() -> Vec<Story> {
             c.advance(12_501);
             Box::new(|_, nodes| {
                 let node = &mut nodes[1];
-                node.store.check_in(&mut node.me).map(|_| String::new())
+                node.store.check_in(&mut node.me).and_then(whole).map(|_| String::new())
             })
         }),
         story!("acquire what is passed over", |c, nodes| {
@@ -284,6 +284,17 @@ fn undisturbed(story: &Story) -> (String, Vec<String>) {
     let (cluster, mut nodes) = prepared();
     let answer = (story.tell)(&cluster, &mut nodes)(&cluster, &mut nodes).unwrap();
     (answer, shape(&cluster))
+}
+
+/// A check-in that could not recover somebody, as one that failed: it is told again.
+fn whole(checkin: Checkin) -> Result<Checkin> {
+    match checkin.unrecovered.first() {
+        None => Ok(checkin),
+        Some((_, why)) => {
+            let (operation, class) = ("recover a failed instance".to_owned(), FailureClass::Permanent);
+            Err(DatabaseError { operation, message: why.clone(), class }.into())
+        }
+    }
 }
 
 /// Law: an error leaves nothing half done, whichever statement fails, and trying again succeeds.

@@ -36,6 +36,7 @@ mod orphans;
 mod outages;
 mod overlap;
 mod own_strategies;
+mod parked;
 mod pausing;
 mod placement;
 mod policies;

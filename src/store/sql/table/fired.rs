@@ -60,6 +60,8 @@ pub(super) struct RecoveryColumns {
     original_sched_ms: i64,
     #[diesel(sql_type = BigInt)]
     attempt: i64,
+    #[diesel(sql_type = BigInt)]
+    takeovers: i64,
 }
 
 impl From<RecoveryColumns> for RecoveryRow {
@@ -70,6 +72,7 @@ impl From<RecoveryColumns> for RecoveryRow {
             root_fire_id: row.root_fire_id,
             original_scheduled_ms: row.original_sched_ms,
             attempt: row.attempt,
+            takeovers: row.takeovers,
         }
     }
 }
@@ -184,9 +187,18 @@ impl FiredRows for SqlSession<'_, '_> {
 
     fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize> {
         self.assert_trigger_access();
-        let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND state = 'ACQUIRED' AND EXISTS (SELECT 1 \
+        let ours = "FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND state = 'ACQUIRED' AND EXISTS (SELECT 1 \
              FROM {p}CN_INSTANCES i WHERE i.sched_name = {p}FIRED_TRIGGERS.sched_name \
              AND i.instance_name = {p}FIRED_TRIGGERS.instance_name) AND";
+        if self.backend() == Backend::Mysql {
+            // A DELETE would wait for every row that it goes through, also for one that a job's transaction holds.
+            let head = format!("SELECT entry_id AS entry_id, state AS state {ours}");
+            let key = ["trigger_name", "trigger_group"];
+            let found: Vec<IdRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(triggers))?;
+            let ids: Vec<Vec<Value>> = found.into_iter().map(|row| vec![(&row.entry_id).into()]).collect();
+            return if ids.is_empty() { Ok(0) } else { self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "") };
+        }
+        let head = &format!("DELETE {ours}");
         self.execute_for_keys(head, &[self.name()], &["trigger_name", "trigger_group"], &trigger_keys(triggers), "")
     }
 
@@ -321,8 +333,8 @@ impl FiredRows for SqlSession<'_, '_> {
 
     fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>> {
         let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group, origin_fire_id AS origin_fire_id, \
-     root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt \
-             FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
+     root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt, \
+     takeovers AS takeovers FROM {p}CN_RECOVERIES WHERE sched_name = ? AND";
         let key = ["trigger_name", "trigger_group"];
         let rows: Vec<RecoveryColumns> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;
         Ok(rows.into_iter().map(RecoveryRow::from).collect())
@@ -335,8 +347,15 @@ impl FiredRows for SqlSession<'_, '_> {
 
     fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()> {
         self.assert_trigger_access();
-        let columns =
-            ["origin_fire_id", "trigger_name", "trigger_group", "root_fire_id", "original_sched_ms", "attempt"];
+        let columns = [
+            "origin_fire_id",
+            "trigger_name",
+            "trigger_group",
+            "root_fire_id",
+            "original_sched_ms",
+            "attempt",
+            "takeovers",
+        ];
         let row = |row: &RecoveryRow| {
             vec![
                 (&row.origin_fire_id).into(),
@@ -345,6 +364,7 @@ impl FiredRows for SqlSession<'_, '_> {
                 (&row.root_fire_id).into(),
                 row.original_scheduled_ms.into(),
                 row.attempt.into(),
+                row.takeovers.into(),
             ]
         };
         self.insert_rows("CN_RECOVERIES", &columns, rows.iter().map(row).collect())

@@ -40,6 +40,7 @@ const STRAY: &[&str] = &[
      AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
     super::continuations::STRAY,
     super::options::STRAY,
+    super::recoveries::STRAY,
     super::recurrences::STRAY,
     super::nodes::STRAY,
     super::job_types::STRAY,

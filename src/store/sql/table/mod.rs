@@ -30,6 +30,7 @@ mod paused;
 mod placement;
 pub(super) mod plain;
 mod policies;
+mod recoveries;
 mod recurrences;
 mod schedules;
 mod snapshot;

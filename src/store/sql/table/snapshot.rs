@@ -23,7 +23,7 @@ impl SqlSession<'_, '_> {
             self.load("SELECT lock_name AS name FROM {p}LOCKS WHERE sched_name = ? ORDER BY lock_name", &name)?;
         let recoveries: Vec<RecoveryColumns> = self.load(
             "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group, origin_fire_id AS origin_fire_id, \
-     root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt \
+     root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt, takeovers AS takeovers \
              FROM {p}CN_RECOVERIES WHERE sched_name = ? ORDER BY origin_fire_id",
             &name,
         )?;

@@ -230,6 +230,7 @@ impl From<CandidateRow> for Candidate {
                     root_fire_id,
                     original_scheduled_ms,
                     attempt,
+                    takeovers: 0, // no fire asks for it
                 })
             }
             _ => None,

@@ -397,6 +397,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         let name = [self.name()];
         let rest = [
             "CN_RECOVERIES",
+            "CN_PARKED",
             "CN_TRIGGER_OPTIONS",
             "CN_RECURRENCES",
             "CN_JOB_POLICIES",

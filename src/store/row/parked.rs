@@ -1,0 +1,21 @@
+//! Work that is set aside, as a row.
+
+use crate::key::{JobKey, TriggerKey};
+
+/// Work that nobody does until a person has looked at it: its trigger waits in `ERROR`, and a row of `CN_PARKED` says why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Parked {
+    /// The trigger that waits, by which the work is known.
+    pub key: TriggerKey,
+    /// Its job.
+    pub job: JobKey,
+    /// The fire that died last; none of a tick that could not be spread.
+    pub fire_id: Option<String>,
+    /// Why it is parked, for people.
+    pub reason: String,
+    /// How often in a row it was taken over from a run that died.
+    pub takeovers: i64,
+    /// Since when it is parked, epoch milliseconds by the store's clock.
+    pub since_ms: i64,
+}

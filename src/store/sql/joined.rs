@@ -1,0 +1,84 @@
+//! What a session sees to before it works in a transaction of a caller's: its isolation, and limits of time.
+
+use super::connection::Backend;
+use super::session::SqlSession;
+use crate::error::{Error, Result};
+use crate::store::callers::Join;
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Text};
+
+#[derive(QueryableByName)]
+struct OnPostgres {
+    #[diesel(sql_type = Text)]
+    level: String,
+    #[diesel(sql_type = BigInt)]
+    now_ms: i64,
+}
+
+#[derive(QueryableByName)]
+struct OnMysql {
+    #[diesel(sql_type = Text, column_name = "Value")]
+    level: String,
+}
+
+/// The level, the time, and limits for this transaction, where the caller's session has none of its own: one statement.
+macro_rules! joined {
+    ($idle:literal) => {
+        concat!(
+            "SELECT current_setting('transaction_isolation') AS level, \
+             CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint) AS now_ms, \
+             CASE current_setting('idle_in_transaction_session_timeout') WHEN '0' \
+             THEN set_config('idle_in_transaction_session_timeout', '",
+            $idle,
+            "', true) END AS idle, \
+             CASE current_setting('lock_timeout') WHEN '0' THEN set_config('lock_timeout', '10s', true) END AS waits"
+        )
+    };
+}
+
+impl SqlSession<'_, '_> {
+    /// Joins a transaction of the caller's: no lock of the cluster is taken in it.
+    ///
+    /// On PostgreSQL the server ends a session that stops: after 5 s if it has changed rows, after a minute if it guards a
+    /// fire. MariaDB could set such a limit for the session only, and it would stay when the transaction has ended: none is set.
+    pub(super) fn join(&mut self, join: Join) -> Result<()> {
+        let level = match self.backend() {
+            Backend::Sqlite => None,
+            Backend::Postgres => {
+                let text = match join {
+                    Join::Guard => joined!("60s"),
+                    Join::Change => joined!("5s"),
+                };
+                let row = self.load::<OnPostgres>(text, &[])?.pop();
+                if let Some(row) = row.as_ref().filter(|_| !self.takes_time_of_node()) {
+                    self.know_now(row.now_ms);
+                }
+                row.map(|row| row.level)
+            }
+            // Its name differs from version to version.
+            Backend::Mysql => {
+                let text = "SHOW SESSION VARIABLES WHERE Variable_name IN ('transaction_isolation', 'tx_isolation')";
+                self.load::<OnMysql>(text, &[])?.pop().map(|row| row.level)
+            }
+        };
+        match level {
+            Some(level) if !level.replace('-', " ").eq_ignore_ascii_case("read committed") => Err(self.refuse(&level)),
+            _ => {
+                self.note_joined();
+                Ok(())
+            }
+        }
+    }
+
+    fn refuse(&self, level: &str) -> Error {
+        let remedy = match self.backend() {
+            Backend::Mysql => "`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED` when the connection is opened",
+            _ => "`BEGIN ISOLATION LEVEL READ COMMITTED`, or `default_transaction_isolation`",
+        };
+        Error::Refused(format!(
+            "{}: the isolation level of the connection is {level}, in which other transactions' changes are not seen: \
+             expected READ COMMITTED; set it by {remedy}",
+            self.purpose()
+        ))
+    }
+}
