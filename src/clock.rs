@@ -1,4 +1,8 @@
 //! `Clock`: the only place where time is read or waited for.
+//!
+//! Ticks go on while the machine is suspended: on Linux they are `CLOCK_BOOTTIME`. Elsewhere they are the monotonic clock of
+//! the standard library, which may stand still meanwhile. A [`Moment`] tells of such a pause, and of a virtual machine that was
+//! paused as a whole, as soon as the wall clock is right again.
 
 #[cfg(any(test, feature = "test-util"))]
 use crate::signal::Nudge;
@@ -12,24 +16,51 @@ pub trait Clock: Send + Sync {
     /// The wall clock, in epoch milliseconds.
     fn wall_ms(&self) -> i64;
 
-    /// The monotonic clock, since some fixed moment of this process.
+    /// The monotonic clock, since some fixed moment of this process; it goes on while the machine is suspended, if the system
+    /// has such a clock.
     fn ticks(&self) -> Duration;
 
     /// Waits until the signal is raised or stopped, or until the monotonic clock reaches `until`.
     fn wait(&self, signal: &Signal, until: Option<Duration>) -> Woken;
 }
 
+/// How far the wall clock may run ahead of the ticks before the machine is taken to have been paused: less than a node
+/// suspects itself earlier than others may convict it.
+const LARGEST_LEAD_MS: i64 = 1000;
+
+/// One moment on both clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// The monotonic clock.
+    pub ticks: Duration,
+    /// How far the wall clock is ahead of it.
+    pub lead_ms: i64,
+}
+
+impl Moment {
+    /// Now.
+    pub(crate) fn now(clock: &dyn Clock) -> Self {
+        let ticks = clock.ticks();
+        let ticks_ms = i64::try_from(ticks.as_millis()).unwrap_or(i64::MAX);
+        Self { ticks, lead_ms: clock.wall_ms().saturating_sub(ticks_ms) }
+    }
+
+    /// Whether time has passed since `earlier` that the ticks do not know of: the wall clock has run ahead. One that was set
+    /// forward looks the same.
+    pub(crate) fn was_paused_since(&self, earlier: &Moment) -> bool {
+        self.lead_ms.saturating_sub(earlier.lead_ms) > LARGEST_LEAD_MS
+    }
+}
+
 /// The clocks of the machine.
 #[derive(Debug)]
 pub struct SystemClock {
-    origin: Instant,
+    origin: Ticker,
 }
 
 impl Default for SystemClock {
     fn default() -> Self {
-        #[expect(clippy::disallowed_methods, reason = "the clock module reads the clock")]
-        let origin = Instant::now();
-        Self { origin }
+        Self { origin: Ticker::now() }
     }
 }
 
@@ -48,7 +79,47 @@ impl Clock for SystemClock {
     }
 
     fn wait(&self, signal: &Signal, until: Option<Duration>) -> Woken {
-        signal.wait(until.map(|until| self.origin + until))
+        // The ticks are read first, so that they have come as far when the wait is over.
+        let left = until.map(|until| until.saturating_sub(self.ticks()));
+        #[expect(clippy::disallowed_methods, reason = "the clock module reads the clock")]
+        let deadline = left.and_then(|left| Instant::now().checked_add(left));
+        signal.wait(deadline)
+    }
+}
+
+/// A reading of the clock that ticks are counted from.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+struct Ticker(Duration);
+
+#[cfg(target_os = "linux")]
+impl Ticker {
+    fn now() -> Self {
+        let read = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let (seconds, nanos) = (u64::try_from(read.tv_sec), u32::try_from(read.tv_nsec));
+        Self(Duration::new(seconds.unwrap_or_default(), nanos.unwrap_or_default()))
+    }
+
+    fn elapsed(&self) -> Duration {
+        Self::now().0.saturating_sub(self.0)
+    }
+}
+
+/// A reading of the clock that ticks are counted from.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+struct Ticker(Instant);
+
+#[cfg(not(target_os = "linux"))]
+impl Ticker {
+    fn now() -> Self {
+        #[expect(clippy::disallowed_methods, reason = "the clock module reads the clock")]
+        let now = Instant::now();
+        Self(now)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
     }
 }
 
@@ -124,5 +195,41 @@ impl Clock for ManualClock {
         let woken = signal.wait_unless(|| until.is_some_and(|until| self.ticks() >= until));
         self.waiters.lock().retain(|(nudge, u)| !(nudge.is_same(&mine) && *u == until));
         woken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_when_the_ticks_have_come_so_far() {
+        let clock = SystemClock::default();
+        let until = clock.ticks() + Duration::from_millis(20);
+        assert_eq!(clock.wait(&Signal::default(), Some(until)), Woken::TimedOut);
+        assert!(clock.ticks() >= until);
+        assert_eq!(clock.wait(&Signal::default(), Some(Duration::ZERO)), Woken::TimedOut);
+    }
+
+    /// A time that no deadline of the system can hold is waited for until somebody has news.
+    #[test]
+    fn a_wait_without_an_end_ends_with_news() {
+        let signal = Signal::default();
+        signal.raise();
+        assert_eq!(SystemClock::default().wait(&signal, Some(Duration::MAX)), Woken::Raised);
+    }
+
+    #[test]
+    fn a_pause_is_time_that_the_ticks_do_not_know_of() {
+        let clock = ManualClock::at(1_000_000);
+        let before = Moment::now(&clock);
+        clock.advance(Duration::from_secs(3600));
+        assert!(!Moment::now(&clock).was_paused_since(&before), "both clocks went on");
+        clock.set_wall_ms(clock.wall_ms() + 1000);
+        assert!(!Moment::now(&clock).was_paused_since(&before));
+        clock.set_wall_ms(clock.wall_ms() + 1);
+        assert!(Moment::now(&clock).was_paused_since(&before));
+        clock.set_wall_ms(0);
+        assert!(!Moment::now(&clock).was_paused_since(&before), "a clock that was set back tells of no pause");
     }
 }

@@ -11,6 +11,8 @@ mod node;
 #[path = "drills/signals.rs"]
 mod signals;
 mod support;
+#[path = "drills/twins.rs"]
+mod twins;
 
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::Settings;

@@ -133,7 +133,7 @@ pub(crate) fn registered(instance: &str, incarnation: &str) {
 }
 
 pub(crate) fn twin(instance: &str) {
-    warn!("not registered: another living node has this name instance={instance}");
+    warn!("not registered: another node has this name and may live: twin instance={instance}");
 }
 
 pub(crate) fn ownership_lost(instance: &str, lost_fires: usize) {

@@ -1,8 +1,11 @@
 //! Machine: where a node learns how the machine is doing that it runs on.
 
 mod files;
+mod process;
 
 pub use files::MachineFiles;
+pub use process::Process;
+pub(crate) use process::{Living, lives_here};
 
 use crate::node::MachineLoad;
 use std::fmt;

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How far the store's clock and the observer's monotonic clock may drift apart between two check-ins before the
+/// How much more or less time than for the observer itself may have passed for the store between two readings before the
 /// store's clock is taken to have jumped.
 const CLOCK_JUMP_MS: i64 = 1000;
+
+/// How much later than its interval a node that lives may check in; with a small tolerance half of that is enough.
+const LARGEST_LATENESS_MS: i64 = 2000;
 
 /// The rule of Quartz (QZ-45): dead is who has been silent for longer than its interval (or than the observer itself
 /// was out of touch, if that is longer) plus a tolerance.
@@ -26,13 +29,16 @@ pub(crate) fn window_end(last_checkin_ms: i64, interval_ms: i64, observer_gap_ms
 
 /// What an observer has seen of its peers' check-ins, on its own monotonic clock.
 ///
-/// It decides where the store's clock cannot be trusted: a check-in from the future (H20), and the time after the
-/// clock has jumped. Then a peer is dead if its row has not changed for a whole window *in front of the observer*.
+/// It decides where the store's clock cannot be trusted: a check-in from the future (H20), and one that may be older than
+/// the last jump of the clock. Then a peer is dead if its row has not changed for a whole window *in front of the observer*.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observations {
     seen: BTreeMap<String, Seen>,
-    last_reading: Option<(i64, Duration)>,
-    distrust_until: Option<Duration>,
+    /// Between which two numbers the store's clock is ahead of the ticks, in milliseconds, as all readings since the last
+    /// jump tell together.
+    lead_ms: Option<(i64, i64)>,
+    /// When the store's clock was seen to have jumped, in ticks.
+    jumped: Option<Duration>,
 }
 
 /// What was seen of one peer.
@@ -41,6 +47,8 @@ struct Seen {
     checkin_ms: i64,
     /// Since when the row has not changed.
     since: Duration,
+    /// It has changed in front of the observer.
+    changed: bool,
     /// The store's time at the last look.
     looked_ms: i64,
     /// How far the peer's clock is from the store's, at least.
@@ -65,27 +73,44 @@ const LARGEST_SKEW_MS: i64 = 24 * 3_600_000;
 pub(crate) struct Observer {
     /// The store's time.
     pub now_ms: i64,
-    /// The observer's monotonic clock.
+    /// The observer's monotonic clock before the statement that brought the store's time and the rows.
     pub ticks: Duration,
+    /// The same clock when the answer was there. The store's time is from between the two, however long that took.
+    pub answered: Duration,
     /// How long ago its own last committed check-in was.
     pub gap_ms: i64,
     /// The tolerance of the rule.
     pub tolerance_ms: i64,
 }
 
+/// What is known of whoever is registered under the name of a node that starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Namesake {
+    /// It is dead, or was silent for longer than its interval: the name is free.
+    Gone,
+    /// It lives.
+    Lives,
+    /// It counts as gone if it is silent for so long from now on.
+    Doubtful(Duration),
+}
+
 impl Observations {
-    /// Compares the store's clock with the observer's own; a jump makes the store's clock untrusted for one window.
-    pub(crate) fn read_clock(&mut self, observer: &Observer, window: Duration) {
-        if let Some((then_ms, then)) = self.last_reading {
-            let by_store = observer.now_ms.saturating_sub(then_ms);
-            let by_self = millis(observer.ticks.saturating_sub(then));
-            if by_store.saturating_sub(by_self).abs() > CLOCK_JUMP_MS {
-                self.distrust_until = Some(observer.ticks + window);
-                // What was seen under the old time says nothing about silence under the new one.
-                self.seen.clear();
+    /// Compares the store's clock with the observer's own. A jump is only what no moment between the question and the answer
+    /// explains: an answer that was slow is none.
+    pub(crate) fn read_clock(&mut self, observer: &Observer) {
+        let least = observer.now_ms.saturating_sub(millis(observer.answered));
+        let most = observer.now_ms.saturating_sub(millis(observer.ticks));
+        self.lead_ms = match self.lead_ms {
+            Some((lower, upper)) if least <= upper && most >= lower => Some((least.max(lower), most.min(upper))),
+            Some((lower, upper)) => {
+                // Clocks that run at slightly different speeds drift apart by less.
+                if least.saturating_sub(upper).max(lower.saturating_sub(most)) > CLOCK_JUMP_MS {
+                    self.jumped = Some(observer.answered);
+                }
+                Some((least, most))
             }
-        }
-        self.last_reading = Some((observer.now_ms, observer.ticks));
+            None => Some((least, most)),
+        };
     }
 
     /// Whether the peer is dead.
@@ -93,8 +118,13 @@ impl Observations {
         let silent_ms = millis(self.silent_for(suspect, observer));
         let window_ms = suspect.interval_ms.max(observer.gap_ms).saturating_add(observer.tolerance_ms);
         let from_the_future = suspect.last_checkin_ms > observer.now_ms.saturating_add(observer.tolerance_ms);
-        let distrusted = self.distrust_until.is_some_and(|until| observer.ticks < until);
-        if from_the_future || distrusted {
+        // What may have been written before the jump cannot be compared with a time after it.
+        let older_than_jump = self.jumped.is_some_and(|jumped| {
+            let window = Duration::from_millis(window_ms.max(0).unsigned_abs());
+            let seen = self.seen.get(suspect.instance);
+            seen.is_none_or(|seen| seen.since <= if seen.changed { jumped } else { jumped.saturating_add(window) })
+        });
+        if from_the_future || older_than_jump {
             return silent_ms > window_ms;
         }
         // By a clock that is behind it is dead from its first check-in on; only silence that was seen convicts it.
@@ -107,8 +137,13 @@ impl Observations {
 
     /// How long the observer has seen no change in a peer's check-in time.
     fn silent_for(&mut self, suspect: Suspect<'_>, observer: &Observer) -> Duration {
-        let fresh =
-            Seen { checkin_ms: suspect.last_checkin_ms, since: observer.ticks, looked_ms: observer.now_ms, skew_ms: 0 };
+        let fresh = Seen {
+            checkin_ms: suspect.last_checkin_ms,
+            since: observer.answered,
+            changed: false,
+            looked_ms: observer.now_ms,
+            skew_ms: 0,
+        };
         match self.seen.get_mut(suspect.instance) {
             Some(seen) if seen.checkin_ms == suspect.last_checkin_ms => {
                 seen.looked_ms = observer.now_ms;
@@ -121,7 +156,7 @@ impl Observations {
                     behind if behind < seen.looked_ms => behind.saturating_sub(seen.looked_ms),
                     _ => 0,
                 };
-                *seen = Seen { skew_ms, ..fresh };
+                *seen = Seen { skew_ms, changed: true, ..fresh };
                 Duration::ZERO
             }
             None => {
@@ -139,6 +174,29 @@ impl Observations {
     /// How far a peer's clock is from the store's, at least; positive if it is ahead.
     pub(crate) fn skew_ms(&self, instance: &str) -> i64 {
         self.seen.get(instance).map_or(0, |seen| seen.skew_ms)
+    }
+
+    /// Whether whoever has the observer's own name in the store lives; `is_gone` is what the machine knows of its process.
+    pub(crate) fn judge_namesake(
+        &mut self,
+        namesake: Suspect<'_>,
+        is_gone: Option<bool>,
+        observer: &Observer,
+    ) -> Namesake {
+        if is_gone == Some(true) || self.convicts(namesake, observer) {
+            return Namesake::Gone;
+        }
+        let Some(seen) = self.seen.get(namesake.instance) else { return Namesake::Doubtful(Duration::ZERO) };
+        if seen.changed || is_gone == Some(false) {
+            return Namesake::Lives;
+        }
+        let lateness_ms = LARGEST_LATENESS_MS.min(observer.tolerance_ms / 2);
+        let enough_ms = namesake.interval_ms.saturating_add(lateness_ms).max(0);
+        let enough = seen.since.saturating_add(Duration::from_millis(enough_ms.unsigned_abs()));
+        match enough.checked_sub(observer.ticks) {
+            Some(left) if !left.is_zero() => Namesake::Doubtful(left),
+            _ => Namesake::Gone,
+        }
     }
 
     /// Forgets peers that are gone.
@@ -160,7 +218,12 @@ mod tests {
         Suspect { instance: "peer", last_checkin_ms: 100_000, interval_ms: 15_000, foreign: false };
 
     fn observer(now_ms: i64, ticks_ms: u64, gap_ms: i64) -> Observer {
-        Observer { now_ms, ticks: Duration::from_millis(ticks_ms), gap_ms, tolerance_ms: 7500 }
+        slow(now_ms, ticks_ms, ticks_ms, gap_ms)
+    }
+
+    fn slow(now_ms: i64, asked_ms: u64, answered_ms: u64, gap_ms: i64) -> Observer {
+        let (ticks, answered) = (Duration::from_millis(asked_ms), Duration::from_millis(answered_ms));
+        Observer { now_ms, ticks, answered, gap_ms, tolerance_ms: 7500 }
     }
 
     #[test]
@@ -217,16 +280,77 @@ mod tests {
     #[test]
     fn a_jump_of_the_stores_clock_convicts_nobody() {
         let mut seen = Observations::default();
-        let window = Duration::from_millis(22_500);
-        seen.read_clock(&observer(100_000, 0, 0), window);
+        seen.read_clock(&observer(100_000, 0, 0));
         let after = observer(3_715_000, 15_000, 15_000);
-        seen.read_clock(&after, window);
+        seen.read_clock(&after);
         assert!(!seen.convicts(PEER, &after));
         // The peer goes on checking in; one that does not is convicted after a window of silence.
         let later = observer(3_738_000, 38_000, 15_000);
-        seen.read_clock(&later, window);
+        seen.read_clock(&later);
         assert!(seen.convicts(PEER, &later));
         let alive = Suspect { last_checkin_ms: 3_730_000, ..PEER };
         assert!(!seen.convicts(alive, &later));
+    }
+
+    /// Answers that take between nothing and three seconds, in no order: the dead node's row is judged as ever.
+    #[test]
+    fn slow_answers_are_no_jump() {
+        let mut seen = Observations::default();
+        let mut asked_ms = 0;
+        for (turn, delay_ms) in [0, 3000, 100, 2900, 1500, 0, 2500, 50].into_iter().cycle().take(40).enumerate() {
+            // The store's time is read at the beginning, in the middle or at the end.
+            let read_ms = asked_ms + delay_ms * (turn as u64 % 3) / 2;
+            let look = slow(100_000 + read_ms as i64, asked_ms, asked_ms + delay_ms, 0);
+            seen.read_clock(&look);
+            assert_eq!(seen.convicts(PEER, &look), look.now_ms > 122_500, "{look:?}");
+            asked_ms += 3000;
+        }
+        assert_eq!(seen.jumped, None);
+    }
+
+    /// A jump that a slow answer hides is seen with the next quick one.
+    #[test]
+    fn a_jump_is_seen_as_soon_as_no_reading_explains_it() {
+        let mut seen = Observations::default();
+        seen.read_clock(&observer(100_000, 0, 0));
+        seen.read_clock(&slow(104_900, 1_000, 5_000, 0));
+        assert_eq!(seen.jumped, None, "it may be that the time was read at the end");
+        seen.read_clock(&observer(108_900, 6_000, 0));
+        assert_eq!(seen.jumped, Some(Duration::from_millis(6_000)));
+        for second in 0..1000 {
+            seen.read_clock(&observer(108_900 + second * 1001, 6_000 + 1000 * second as u64, 0));
+        }
+        assert_eq!(seen.jumped, Some(Duration::from_millis(6_000)), "a clock that is a little faster does not jump");
+    }
+
+    /// A peer that checks in once a minute is not convicted by a time that has jumped since.
+    #[test]
+    fn a_row_from_before_the_jump_is_judged_by_silence_however_long_its_interval_is() {
+        let mut seen = Observations::default();
+        let slow_peer = Suspect { interval_ms: 60_000, ..PEER };
+        seen.read_clock(&observer(100_000, 0, 0));
+        assert!(!seen.convicts(slow_peer, &observer(100_000, 0, 0)));
+        for ticks_ms in [15_000, 30_000, 45_000, 60_000] {
+            let look = observer(3_700_000 + ticks_ms as i64, ticks_ms, 15_000);
+            seen.read_clock(&look);
+            assert!(!seen.convicts(slow_peer, &look), "{ticks_ms}");
+        }
+        // Silence that was seen before the jump counts.
+        assert!(seen.convicts(slow_peer, &observer(3_767_501, 67_501, 15_000)));
+    }
+
+    #[test]
+    fn a_namesake_is_judged_by_its_process_or_by_one_interval_of_silence() {
+        let at = |ticks_ms: u64| observer(100_000 + ticks_ms as i64, ticks_ms, 0);
+        let mut seen = Observations::default();
+        assert_eq!(seen.judge_namesake(PEER, Some(true), &at(0)), Namesake::Gone);
+        assert_eq!(seen.judge_namesake(PEER, Some(false), &at(0)), Namesake::Lives);
+        assert_eq!(seen.judge_namesake(PEER, None, &at(0)), Namesake::Doubtful(Duration::from_millis(17_000)));
+        assert_eq!(seen.judge_namesake(PEER, None, &at(16_999)), Namesake::Doubtful(Duration::from_millis(1)));
+        let checked_in = Suspect { last_checkin_ms: 116_999, ..PEER };
+        assert_eq!(seen.clone().judge_namesake(checked_in, None, &at(17_000)), Namesake::Lives);
+        assert_eq!(seen.judge_namesake(PEER, None, &at(17_000)), Namesake::Gone);
+        // One that everybody takes for dead is gone at first sight, also if its process hangs.
+        assert_eq!(Observations::default().judge_namesake(PEER, Some(false), &at(22_501)), Namesake::Gone);
     }
 }

@@ -5,9 +5,11 @@ use super::node::Node;
 use super::orphan_watch::OrphanWatch;
 use super::reporter::Reporter;
 use super::service::{Next, Service};
-use crate::error::Result;
+use crate::clock::Moment;
+use crate::error::{Error, Result};
 use crate::listener::log;
 use crate::settings::{ClusterMode, PollingStrategy};
+use crate::signal::{Signal, Woken};
 use crate::store::{Checkin, Membership, Recovered};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +21,9 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest pause between attempts once the node suspects itself, so that it is back soon after the database.
 const WHEN_SUSPICIOUS: Duration = Duration::from_secs(1);
+
+/// How often a node that starts looks whether its namesake has checked in.
+const BETWEEN_LOOKS_FOR_NAMESAKE: Duration = Duration::from_millis(250);
 
 /// How far off the clock of a node of Quartz may be before it is named.
 const NOTABLE_SKEW_MS: i64 = 1000;
@@ -76,23 +81,30 @@ impl ClusterManager {
         }
     }
 
-    /// The first check-in, before anything else is started. Without an error the node is registered, or waits for a
-    /// living namesake to go.
-    pub(crate) fn begin(&mut self) -> Result<()> {
+    /// The first check-in, before anything else is started. Without an error the node is registered. It waits for the next
+    /// check-in of a namesake that may live, for an interval of check-ins at most, or until `stopped`.
+    pub(crate) fn begin(&mut self, stopped: &Signal) -> Result<()> {
         // One that was declared dead learns it from one check-in and registers again with the next.
-        for _ in 0..2 {
-            self.pending = None;
+        let mut tries = 0;
+        loop {
             let next = self.run_once()?;
-            self.pending = Some(next);
-            if next != Next::Now {
-                break;
+            match next {
+                Next::At(at) if self.twin_named => {
+                    if self.node.clock.wait(stopped, Some(at)) == Woken::Stopped {
+                        return Err(Error::ShutDown(self.node.name.to_string()));
+                    }
+                }
+                Next::Now if tries == 0 => tries += 1,
+                next => {
+                    self.pending = Some(next);
+                    return Ok(());
+                }
             }
         }
-        Ok(())
     }
 
     /// Takes note of a committed check-in that was begun at `begun`.
-    fn note(&mut self, checkin: &Checkin, begun: Duration) -> Next {
+    fn note(&mut self, checkin: &Checkin, begun: Moment) -> Next {
         let node = Arc::clone(&self.node);
         if checkin.failed_out {
             self.lose();
@@ -135,19 +147,23 @@ impl ClusterManager {
         if !checkin.recovered.is_empty() {
             node.acquirer.signal.raise();
         }
-        self.next(checkin, begun)
+        self.next(checkin, begun.ticks)
     }
 
     fn next(&self, checkin: &Checkin, begun: Duration) -> Next {
         let now = self.node.clock.ticks();
-        let regular = begun.saturating_add(self.node.settings.job_store.checkin_interval);
+        let mut regular = begun.saturating_add(self.node.settings.job_store.checkin_interval);
+        if checkin.twin && checkin.next_suspicion.is_some() {
+            // It is seen soon that the namesake lives.
+            regular = now.saturating_add(BETWEEN_LOOKS_FOR_NAMESAKE);
+        }
         let suspicion = checkin.next_suspicion.map(|wait| now.saturating_add(wait));
         let at = suspicion.map_or(regular, |suspicion| suspicion.min(regular));
         Next::At(at.max(now.saturating_add(SHORTEST_PAUSE)))
     }
 
     /// The own row may have been committed all the same, and only the work for failed peers not.
-    fn note_failure(&self, before: Option<Duration>, begun: Duration) {
+    fn note_failure(&self, before: Option<Duration>, begun: Moment) {
         if self.membership.last_checkin == before {
             return;
         }
@@ -284,7 +300,7 @@ impl Service for ClusterManager {
             return Ok(next);
         }
         // The store may try several times; the first try is what counts, so that we never think ourselves too fresh.
-        let begun = self.node.clock.ticks();
+        let begun = Moment::now(&*self.node.clock);
         let before = self.membership.last_checkin;
         self.membership.node = Some(self.reporter.report(&self.node));
         let checkin = match self.node.store.check_in(&mut self.membership) {
@@ -296,10 +312,12 @@ impl Service for ClusterManager {
                 return Err(error);
             }
         };
-        self.node.metrics.checkin.observe(self.node.clock.ticks().saturating_sub(begun));
+        self.node.metrics.checkin.observe(self.node.clock.ticks().saturating_sub(begun.ticks));
         let next = self.note(&checkin, begun);
         self.checkins += 1;
-        self.audit(checkin.is_longest_serving);
+        if !checkin.twin {
+            self.audit(checkin.is_longest_serving);
+        }
         Ok(next)
     }
 

@@ -193,7 +193,7 @@ impl Inner {
             let workers = usize::try_from(node.settings.thread_pool.thread_count).unwrap_or(0);
             node.settings.unsafe_intervals().iter().for_each(|warning| log::unsafe_intervals(&warning.to_string()));
             log::starting(&node.name, &node.instance, workers, &node.store.database().describe());
-            match launch(node, workers) {
+            match launch(node, workers, &life.delayed) {
                 Ok(threads) => *phase = Phase::Started(Box::new(threads)),
                 Err(error) => {
                     if node.completer.signal.is_stopped() {
@@ -237,10 +237,10 @@ impl Drop for Inner {
 }
 
 /// The first check-in, then all threads; if one of them cannot be had, none is left.
-fn launch(node: &Arc<Node>, workers: usize) -> Result<Threads> {
+fn launch(node: &Arc<Node>, workers: usize, stopped: &Signal) -> Result<Threads> {
     node.store.database().check_schema()?;
     let mut cluster = ClusterManager::new(Arc::clone(node));
-    cluster.begin()?;
+    cluster.begin(stopped)?;
 
     // Fires that were taken ahead may all have ended before the first of them is recorded.
     let batch = usize::try_from(node.settings.scheduler.batch_max_count).unwrap_or(0);

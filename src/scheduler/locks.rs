@@ -1,7 +1,7 @@
 //! `LockGuard`: a lock of the application while it is held; and the thread that renews what this node holds.
 
 use super::Scheduler;
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::error::{Error, Result};
 use crate::listener::{guarded, log};
 use crate::signal::Signal;
@@ -10,7 +10,7 @@ use crate::store::row::LockRow;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long [`Scheduler::lock`] waits.
@@ -29,28 +29,30 @@ struct Held {
     instance: String,
     fence: i64,
     ttl: Duration,
-    /// Until when it is held for certain, in milliseconds of ticks: counted from before the store was asked.
-    until_ms: AtomicU64,
+    /// Before the store was asked last: it is held for certain for its time to live from then on.
+    asked: Mutex<Moment>,
     /// Once it was lost it stays so.
     lost: AtomicBool,
 }
 
 impl Held {
-    fn is_held(&self, clock: &dyn Clock) -> bool {
-        let in_time = millis(clock.ticks()) < self.until_ms.load(Ordering::SeqCst);
-        if !in_time {
+    /// Whether its time is not over by this process's ticks; once it is, it stays so.
+    fn is_in_time(&self, now: &Moment) -> bool {
+        if now.ticks >= self.asked.lock().ticks.saturating_add(self.ttl) {
             self.lost.store(true, Ordering::SeqCst);
         }
         !self.lost.load(Ordering::SeqCst)
     }
 
+    /// Not after a pause that the ticks do not know of, until it is renewed: the store knows whether it was too long.
+    fn is_held(&self, clock: &dyn Clock) -> bool {
+        let now = Moment::now(clock);
+        self.is_in_time(&now) && !now.was_paused_since(&self.asked.lock())
+    }
+
     fn key(&self) -> (String, String) {
         (self.name.clone(), self.holder.clone())
     }
-}
-
-fn millis(ticks: Duration) -> u64 {
-    u64::try_from(ticks.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The locks that a node holds, and the thread that renews them: it is there as long as there are some.
@@ -77,11 +79,10 @@ impl LockKeeper {
 
     /// Takes a lock if it is free.
     fn try_lock(self: &Arc<Self>, name: &str, instance: &str, ttl: Duration) -> Result<Option<LockGuard>> {
-        let begun = self.clock.ticks();
+        let asked = Mutex::new(Moment::now(&*self.clock));
         let Some(row) = self.store.try_lock(name, instance, ttl)? else { return Ok(None) };
         let LockRow { name, holder, instance, fence, .. } = row;
-        let until_ms = AtomicU64::new(millis(begun.saturating_add(ttl)));
-        let held = Arc::new(Held { name, holder, instance, fence, ttl, until_ms, lost: AtomicBool::new(false) });
+        let held = Arc::new(Held { name, holder, instance, fence, ttl, asked, lost: AtomicBool::new(false) });
         let guard = LockGuard { keeper: Arc::clone(self), held: Arc::clone(&held), is_released: false };
         // The guard is there first: if there is no thread to be had, its end releases the lock.
         self.keep(held)?;
@@ -134,9 +135,9 @@ impl LockKeeper {
     }
 
     fn renew(&self) {
+        let begun = Moment::now(&*self.clock);
         let held: Vec<Arc<Held>> =
-            self.state.lock().held.values().filter(|held| held.is_held(&*self.clock)).cloned().collect();
-        let begun = self.clock.ticks();
+            self.state.lock().held.values().filter(|held| held.is_in_time(&begun)).cloned().collect();
         let keys: Vec<_> = held.iter().map(|held| held.key()).collect();
         if keys.is_empty() {
             return;
@@ -147,7 +148,7 @@ impl LockKeeper {
                     if lost.contains(&held.key()) {
                         self.note_lost(&held);
                     } else {
-                        held.until_ms.store(millis(begun.saturating_add(held.ttl)), Ordering::SeqCst);
+                        *held.asked.lock() = begun;
                     }
                 }
             }
@@ -173,7 +174,8 @@ impl LockKeeper {
 /// and [`Scheduler::lock_within`].
 ///
 /// The node renews it as long as the guard lives. A process that stops for longer than the lock's time to live loses it: when
-/// it goes on, [`LockGuard::is_held`] is false, at once and without asking the store. Only the resource that the lock is for
+/// it goes on, [`LockGuard::is_held`] is false, at once and without asking the store; of a virtual machine that was paused as a
+/// whole that is so as soon as its wall clock is right again. Only the resource that the lock is for
 /// can refuse what such a process had under way: give it [`LockGuard::fence`] with each write, and have it refuse a smaller
 /// one than it has seen.
 #[must_use = "the lock is released when its guard is dropped"]

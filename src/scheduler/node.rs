@@ -172,7 +172,9 @@ impl Node {
         scheduler: WeakScheduler,
     ) -> Self {
         let jobs = &settings.job_store;
-        let standing = Standing::new(Arc::clone(&clock), jobs.checkin_interval, jobs.checkin_misfire_threshold);
+        let cluster = Post::new("cluster");
+        let standing = Standing::new(Arc::clone(&clock), jobs.checkin_interval, jobs.checkin_misfire_threshold)
+            .asking(Arc::clone(&cluster.signal));
         Self {
             scheduler,
             name: settings.scheduler.instance_name.as_str().into(),
@@ -188,7 +190,7 @@ impl Node {
             publisher: Mutex::default(),
             acquirer: Post::new("acquirer"),
             misfire: Post::new("misfire"),
-            cluster: Post::new("cluster"),
+            cluster,
             completer: Post::new("completer"),
             heartbeat: Post::new("heartbeat"),
             monitor: Post::new("monitor"),

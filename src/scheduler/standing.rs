@@ -5,7 +5,8 @@
 //! the incarnation, and its fires are lost for good.
 
 use super::running::{RunHandle, RunningJob};
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
+use crate::signal::Signal;
 use crate::store::Owner;
 use foldhash::HashMap;
 use parking_lot::Mutex;
@@ -23,13 +24,16 @@ pub(crate) struct Standing {
     state: Mutex<State>,
     fires: Mutex<HashMap<String, Arc<RunHandle>>>,
     stopping: AtomicBool,
+    /// Raised, once after each check-in, when the node is seen to suspect itself: the next check-in is to come at once.
+    ask: Arc<Signal>,
+    asked: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     owner: Option<Owner>,
-    /// The ticks at the beginning of the last check-in that was committed.
-    confirmed: Option<Duration>,
+    /// The beginning of the last check-in that was committed.
+    confirmed: Option<Moment>,
 }
 
 impl Standing {
@@ -43,15 +47,23 @@ impl Standing {
             state: Mutex::default(),
             fires: Mutex::default(),
             stopping: AtomicBool::new(false),
+            ask: Arc::default(),
+            asked: AtomicBool::new(false),
         }
     }
 
+    /// Asks for check-ins by this signal.
+    pub(crate) fn asking(self, ask: Arc<Signal>) -> Self {
+        Self { ask, ..self }
+    }
+
     /// Notes a committed check-in that was begun at `begun`; returns whether a suspicion ended.
-    pub(crate) fn confirm(&self, owner: Owner, begun: Duration) -> bool {
+    pub(crate) fn confirm(&self, owner: Owner, begun: Moment) -> bool {
         let ended = {
             let mut state = self.state.lock();
             let was_fresh = self.is_fresh(&state);
             *state = State { owner: Some(owner), confirmed: Some(begun) };
+            self.asked.store(false, Ordering::SeqCst);
             !was_fresh && self.is_fresh(&state)
         };
         if ended {
@@ -94,16 +106,23 @@ impl Standing {
 
     /// When the node will suspect itself, in ticks.
     pub(crate) fn suspicion_at(&self) -> Option<Duration> {
-        self.state.lock().confirmed.map(|confirmed| confirmed.saturating_add(self.window))
+        self.state.lock().confirmed.map(|confirmed| confirmed.ticks.saturating_add(self.window))
     }
 
     /// How long ago the last good check-in was begun.
     pub(crate) fn since_checkin(&self) -> Option<Duration> {
-        self.state.lock().confirmed.map(|confirmed| self.clock.ticks().saturating_sub(confirmed))
+        self.state.lock().confirmed.map(|confirmed| self.clock.ticks().saturating_sub(confirmed.ticks))
     }
 
+    /// Also false after a pause that the ticks do not know of: how long it was is known to nobody here.
     fn is_fresh(&self, state: &State) -> bool {
-        state.confirmed.is_some_and(|confirmed| self.clock.ticks() < confirmed.saturating_add(self.window))
+        let Some(confirmed) = &state.confirmed else { return false };
+        let now = Moment::now(&*self.clock);
+        let is_fresh = now.ticks < confirmed.ticks.saturating_add(self.window) && !now.was_paused_since(confirmed);
+        if !is_fresh && !self.asked.swap(true, Ordering::SeqCst) {
+            self.ask.raise();
+        }
+        is_fresh
     }
 
     /// Enters a fire in the table, before a worker sees it.
@@ -176,37 +195,55 @@ mod tests {
         (clock, Standing::new(shared, Duration::from_secs(15), Duration::from_millis(7500)))
     }
 
+    fn now(clock: &ManualClock) -> Moment {
+        Moment::now(clock)
+    }
+
     #[test]
     fn suspicion_comes_before_conviction_and_is_counted_from_the_beginning_of_the_attempt() {
         let (clock, standing) = standing();
         assert_eq!(standing.owner_for_new_work(), None);
         clock.advance(Duration::from_secs(3));
         // The attempt took three seconds.
-        assert!(standing.confirm(owner("a"), Duration::ZERO));
+        assert!(standing.confirm(owner("a"), Moment::default()));
         clock.advance(Duration::from_millis(17_999));
         assert_eq!(standing.owner_for_new_work(), Some(owner("a")));
         clock.advance(Duration::from_millis(1));
         assert_eq!(standing.owner_for_new_work(), None);
         assert_eq!(standing.suspicion_at(), Some(clock.ticks()));
         assert_eq!(standing.owner(), Some(owner("a")));
-        assert!(standing.confirm(owner("a"), clock.ticks()));
+        assert!(standing.confirm(owner("a"), now(&clock)));
         assert!(standing.is_held_by(&owner("a")));
-        assert!(!standing.confirm(owner("a"), clock.ticks()));
+        assert!(!standing.confirm(owner("a"), now(&clock)));
     }
 
     #[test]
     fn a_pause_of_the_process_is_a_suspicion_at_once() {
         let (clock, standing) = standing();
-        standing.confirm(owner("a"), clock.ticks());
+        standing.confirm(owner("a"), now(&clock));
         clock.advance(Duration::from_secs(600));
         assert!(!standing.is_held_by(&owner("a")));
+    }
+
+    /// A virtual machine that is paused as a whole: none of its monotonic clocks goes on, and its host sets the wall clock right.
+    #[test]
+    fn a_pause_that_only_the_wall_clock_knows_of_is_a_suspicion_until_the_next_check_in() {
+        let (clock, standing) = standing();
+        let begun = now(&clock);
+        standing.confirm(owner("a"), begun);
+        clock.set_wall_ms(40_000);
+        assert!(!standing.is_held_by(&owner("a")));
+        assert_eq!(standing.owner_for_new_work(), None);
+        assert!(!standing.confirm(owner("a"), begun), "the pause was in the middle of this check-in");
+        assert!(standing.confirm(owner("a"), now(&clock)));
+        assert!(standing.is_held_by(&owner("a")));
     }
 
     #[test]
     fn a_short_tolerance_leaves_room_for_the_interval() {
         let clock = Arc::new(ManualClock::at(0));
         let standing = Standing::new(clock.clone(), Duration::from_secs(1), Duration::from_millis(500));
-        standing.confirm(owner("a"), Duration::ZERO);
+        standing.confirm(owner("a"), Moment::default());
         clock.advance(Duration::from_millis(1249));
         assert!(standing.is_held_by(&owner("a")));
         clock.advance(Duration::from_millis(1));
@@ -216,12 +253,12 @@ mod tests {
     #[test]
     fn fires_of_a_lost_incarnation_never_hold_again() {
         let (clock, standing) = standing();
-        standing.confirm(owner("a"), clock.ticks());
+        standing.confirm(owner("a"), now(&clock));
         let fire = handle("f1", owner("a"));
         standing.enter(Arc::clone(&fire));
         assert_eq!(standing.lose(), 1);
         assert_eq!(standing.lose(), 0);
-        standing.confirm(owner("b"), clock.ticks());
+        standing.confirm(owner("b"), now(&clock));
         assert!(fire.is_lost());
         assert!(!standing.is_held_by(&fire.owner));
         // It was acquired before the conviction and handed over after it.
@@ -233,11 +270,11 @@ mod tests {
     #[test]
     fn a_refused_write_is_a_suspicion_until_the_next_check_in() {
         let (clock, standing) = standing();
-        standing.confirm(owner("b"), clock.ticks());
+        standing.confirm(owner("b"), now(&clock));
         standing.doubt(&owner("a"));
         assert!(standing.owner_for_new_work().is_some());
         standing.doubt(&owner("b"));
         assert_eq!(standing.owner_for_new_work(), None);
-        assert!(standing.confirm(owner("b"), clock.ticks()));
+        assert!(standing.confirm(owner("b"), now(&clock)));
     }
 }

@@ -423,6 +423,12 @@ pub trait ClusterRows {
     fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool>;
     /// Writes the row of an instance, whether or not there is one.
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()>;
+    /// Notes which process an instance of ours is, under this incarnation.
+    fn put_process(&mut self, name: &str, incarnation: &str, process: &str) -> Result<()>;
+    /// Which process an instance is, and where it says that it is.
+    fn process_of(&mut self, name: &str) -> Result<ProcessRow>;
+    /// Deletes what is left of an instance of ours if a node of Quartz has checked in under its name since.
+    fn forget_replaced(&mut self, name: &str) -> Result<()>;
     /// Deletes the rows of an instance, with `seen_ms` only if its last check-in is still that one; returns whether
     /// there were any.
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool>;

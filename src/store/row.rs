@@ -247,10 +247,21 @@ pub struct InstanceRow {
     pub last_checkin_ms: i64,
     /// `CHECKIN_INTERVAL`.
     pub checkin_interval_ms: i64,
-    /// None for a node that is not ours: it has no side row.
+    /// None for a node that is not ours: it has no side row, or the side row is of one of ours whose name it has taken.
     pub incarnation: Option<String>,
     /// Grows with each registration; the smallest is the longest-serving node. 0 for a node that is not ours.
     pub joined: i64,
+}
+
+/// What is known of the process of an instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessRow {
+    /// The process as a text, of its row in `CN_PROCESSES`; none of a node of Quartz or of an older version.
+    pub process: Option<String>,
+    /// The host of its row in `CN_NODES`.
+    pub host: Option<String>,
+    /// The pid of that row.
+    pub pid: Option<i64>,
 }
 
 /// A row of `CN_RECOVERIES`: where a recovery trigger comes from.

@@ -33,7 +33,7 @@ pub struct TestClock {
 }
 
 impl TestClock {
-    fn advance(&self, ms: i64) {
+    pub fn advance(&self, ms: i64) {
         self.wall.fetch_add(ms, Ordering::SeqCst);
         self.ticks.fetch_add(ms, Ordering::SeqCst);
     }

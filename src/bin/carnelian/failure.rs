@@ -14,7 +14,7 @@ pub enum Failure {
     Refused(String),
     /// The command line or the settings are wrong.
     Usage(String),
-    /// The database cannot be used.
+    /// The database cannot be used, or not under this instance id.
     Database(String),
     /// Nobody reads standard output any more.
     OutputClosed,
@@ -42,7 +42,7 @@ impl From<carnelian::Error> for Failure {
         use carnelian::Error;
         let text = error.to_string();
         match error {
-            Error::Database(_) => Failure::Database(text),
+            Error::Database(_) | Error::AlreadyRunning { .. } => Failure::Database(text),
             Error::Schema(_) => Failure::Database(with_advice(text)),
             Error::Invalid { .. }
             | Error::Cron(_)

@@ -4,7 +4,7 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{ClusterRows, FiredRows, Owner};
-use crate::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow};
+use crate::store::row::{FiredRow, FiredState, InstanceRow, ProcessRow, RecoveryRow};
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -176,7 +176,15 @@ impl MemorySession<'_> {
 impl ClusterRows for MemorySession<'_> {
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
         self.reads()?;
-        Ok(self.tables.instances.values().cloned().collect())
+        // What a node of Quartz would do to these rows can be seen here too.
+        let nodes = &self.tables.nodes;
+        let is_replaced =
+            |row: &InstanceRow| nodes.get(&row.name).is_some_and(|node| node.seen_ms != row.last_checkin_ms);
+        let seen = |row: &InstanceRow| match is_replaced(row) {
+            true => InstanceRow { incarnation: None, joined: 0, ..row.clone() },
+            false => row.clone(),
+        };
+        Ok(self.tables.instances.values().map(seen).collect())
     }
 
     fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool> {
@@ -191,7 +199,35 @@ impl ClusterRows for MemorySession<'_> {
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {
         self.reads()?;
         self.tables.nodes.remove(&row.name);
+        self.tables.processes.remove(&row.name);
         self.tables.instances.put(row.name.clone(), row.clone());
+        Ok(())
+    }
+
+    fn put_process(&mut self, name: &str, incarnation: &str, process: &str) -> Result<()> {
+        self.reads()?;
+        self.tables.processes.put(name.to_owned(), (incarnation.to_owned(), process.to_owned()));
+        Ok(())
+    }
+
+    fn process_of(&mut self, name: &str) -> Result<ProcessRow> {
+        let row = self.instances()?.into_iter().find(|row| row.name == name);
+        let incarnation = row.and_then(|row| row.incarnation);
+        let process = self.tables.processes.get(name).filter(|(of, _)| Some(of) == incarnation.as_ref());
+        let info = self.tables.nodes.get(name).map(|node| &node.info);
+        Ok(ProcessRow {
+            process: process.map(|(_, process)| process.clone()),
+            host: info.and_then(|info| info.host.clone()),
+            pid: info.map(|info| i64::from(info.pid)),
+        })
+    }
+
+    fn forget_replaced(&mut self, name: &str) -> Result<()> {
+        let replaced = self.instances()?.into_iter().find(|row| row.name == name && row.incarnation.is_none());
+        if let Some(row) = replaced {
+            self.put_instance(&row)?;
+            self.tables.job_types.remove(name);
+        }
         Ok(())
     }
 
@@ -238,6 +274,7 @@ impl ClusterRows for MemorySession<'_> {
             return Ok(false);
         }
         self.tables.nodes.remove(name);
+        self.tables.processes.remove(name);
         self.tables.job_types.remove(name);
         Ok(self.tables.instances.remove(name).is_some())
     }

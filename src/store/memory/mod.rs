@@ -58,6 +58,7 @@ struct Tables {
     parked: Journaled<TriggerKey, Parked>,
     instances: Journaled<String, InstanceRow>,
     nodes: Journaled<String, NodeRow>,
+    processes: Journaled<String, (String, String)>,
     paused_groups: Journaled<String, ()>,
     calendars: Journaled<String, CalendarRow>,
     checkpoints: Journaled<String, CheckpointRow>,
@@ -90,6 +91,7 @@ impl Tables {
         self.parked.commit();
         self.instances.commit();
         self.nodes.commit();
+        self.processes.commit();
         self.paused_groups.commit();
         self.calendars.commit();
         self.checkpoints.commit();
@@ -121,6 +123,7 @@ impl Tables {
         self.parked.roll_back();
         self.instances.roll_back();
         self.nodes.roll_back();
+        self.processes.roll_back();
         self.paused_groups.roll_back();
         self.calendars.roll_back();
         self.checkpoints.roll_back();

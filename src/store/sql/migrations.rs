@@ -156,6 +156,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0023_parked/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0023_parked/up.sql"),
     },
+    Script {
+        version: "0024_processes",
+        makes: "the side table of the processes of nodes",
+        sqlite: include_str!("../../../migrations/sqlite/0024_processes/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0024_processes/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0024_processes/up.sql"),
+    },
 ];
 
 /// The version with the function that stores new work.
@@ -202,6 +209,7 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_RECOVERY_MODE",
     "CN_OUTAGES",
     "CN_INSTANCES",
+    "CN_PROCESSES",
     "CN_NODES",
     "CN_RECOVERIES",
     "CN_PARKED",

@@ -2,9 +2,10 @@
 
 use super::recovery::PAGE;
 use super::{Checkin, Membership, Recovered, nodes};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::machine::{Living, Process, lives_here};
 use crate::node::NodeReport;
-use crate::rules::failover::{self, Observer, Suspect, millis};
+use crate::rules::failover::{self, Namesake, Observer, Suspect, millis};
 use crate::rules::placement::{NodeIdentity, takes_any};
 use crate::store::placement::identities;
 use crate::store::row::{BarRow, ClusterLook, FiredState, InstanceRow, LimitRow, News, Selection, Whereabouts};
@@ -20,11 +21,15 @@ impl JobStore {
     /// One check-in: the own row in a short transaction; then, if this is the first or somebody is suspected, under the
     /// locks, a second look and one transaction per failed instance (QZ-40…44).
     ///
+    /// Who starts under the name of a node of which it is not known whether it lives waits for its next check-in: until then the
+    /// answer is [`Checkin::twin`].
+    ///
     /// No retries: the caller decides when to try again, inside the window its peers allow it. The time of the last
     /// check-in moves on only if its transaction was committed, and to the moment the attempt was begun (H8).
     ///
     /// # Errors
-    /// What the database reports; nothing has changed then but what a committed transaction changed.
+    /// [`Error::AlreadyRunning`] for a first check-in under the name of a node that lives; what the database reports, and nothing
+    /// has changed then but what a committed transaction changed.
     pub fn check_in(&self, me: &mut Membership) -> Result<Checkin> {
         self.note_identity(me);
         let begun = self.clock.ticks();
@@ -38,6 +43,7 @@ impl JobStore {
         if !registered {
             // H6: somebody convicted us while we lived. What we hold is lost; we come back as another incarnation.
             me.incarnation = None;
+            me.living = None;
             me.was_failed_out = true;
             checkin.failed_out = true;
             return Ok(checkin);
@@ -63,6 +69,9 @@ impl JobStore {
         let mut answer = (false, Seen::default());
         self.once("check in", Begin::Writing, &mut |s| {
             let seen = self.look_around(s)?;
+            for name in &seen.replaced {
+                s.forget_replaced(name)?;
+            }
             let registered = s.touch_instance(owner, seen.now_ms)?;
             if let Some(node) = node.filter(|_| registered) {
                 s.put_node(&nodes::row(&owner.instance, node, seen.now_ms))?;
@@ -82,12 +91,25 @@ impl JobStore {
             Ok(())
         })?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
-        if let Some(row) = namesake.filter(|_| me.was_failed_out) {
-            let observer = self.observer(seen.now_ms, begun, Duration::ZERO);
-            if !me.observations.convicts(suspect(row), &observer) {
-                // We did not die, and yet somebody else is registered under our name: a twin. It came later and it
-                // checks in; two that convict each other in turn would help nobody.
+        if let Some(row) = namesake {
+            let observer = self.observer(&seen, Duration::ZERO);
+            let (is_gone, whereabouts) = self.look_for(me, row)?;
+            let verdict = me.observations.judge_namesake(suspect(row), is_gone, &observer);
+            // One that was declared dead while it lived leaves its name to a later namesake for the whole window: two that
+            // convict each other in turn would help nobody.
+            let is_free = match me.was_failed_out {
+                true => is_gone == Some(true) || me.observations.convicts(suspect(row), &observer),
+                false => verdict == Namesake::Gone,
+            };
+            if verdict == Namesake::Lives && !me.was_failed_out {
+                return Err(Error::AlreadyRunning { instance: me.instance.clone(), whereabouts });
+            }
+            if !is_free {
                 checkin.twin = true;
+                checkin.next_suspicion = match verdict {
+                    Namesake::Doubtful(left) if !me.was_failed_out => Some(left),
+                    _ => None,
+                };
                 return Ok(checkin);
             }
         }
@@ -95,16 +117,21 @@ impl JobStore {
             checkin.recovered.extend(self.recover_left_overs(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
         }
         let incarnation = random_hex()?;
-        let (mut published, mut outage, mut recovering) = (0, None, None);
+        let living = Living::new(&incarnation);
+        let (mut published, mut outage, mut recovering, mut is_taken) = (0, None, None, false);
         self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
+            let asked = self.clock.ticks();
             let now_ms = s.now_ms()?;
+            let answered = self.clock.ticks();
+            let instances = s.instances()?;
+            is_taken = instances.iter().any(|row| row.name == me.instance);
+            if is_taken {
+                return Ok(()); // another was faster, which has yet to show whether it lives
+            }
             (outage, recovering) = match me.was_failed_out {
                 // Whoever declared us dead was there.
                 true => (None, s.recovery_mode()?.and_then(|row| row.since_ms)),
-                false => {
-                    let instances = s.instances()?;
-                    self.look_for_outage(s, &me.instance, &instances, &checkin.recovered)?
-                }
+                false => self.look_for_outage(s, &me.instance, &instances, &checkin.recovered)?,
             };
             let joined = nodes::place(me.node.as_ref(), s.draw_fences(None, 1)?.unwrap_or_default());
             s.put_instance(&InstanceRow {
@@ -117,11 +144,20 @@ impl JobStore {
             if let Some(node) = &me.node {
                 s.put_node(&nodes::row(&me.instance, node, now_ms))?;
             }
+            if let Some(process) = &me.process {
+                s.put_process(&me.instance, &incarnation, &process.to_string())?;
+            }
             published = self.publish_in(s, &me.instance)?;
-            seen = Seen { now_ms, ..self.look_around(s)? };
+            seen = Seen { now_ms, asked, answered, ..self.look_around(s)? };
             Ok(())
         })?;
+        if is_taken {
+            checkin.twin = true;
+            checkin.next_suspicion = Some(Duration::ZERO);
+            return Ok(checkin);
+        }
         me.incarnation = Some(incarnation);
+        me.living = Some(living);
         self.note_recovery(recovering);
         checkin.outage = outage;
         me.published = published;
@@ -130,6 +166,29 @@ impl JobStore {
         checkin.registered = true;
         self.judge(me, &seen, Duration::ZERO, begun, &mut checkin)?;
         Ok(checkin)
+    }
+
+    /// Whether the process of a node is gone, as far as this machine can tell, and where it is or was, for people.
+    fn look_for(&self, me: &Membership, row: &InstanceRow) -> Result<(Option<bool>, String)> {
+        let found = self.glance("look where a namesake runs", |s| s.process_of(&row.name))?;
+        let theirs: Option<Process> = found.process.as_deref().and_then(|text| text.parse().ok());
+        let is_gone = match (&me.process, &theirs) {
+            (Some(own), Some(theirs)) if own == theirs => {
+                row.incarnation.as_deref().map(|incarnation| !lives_here(incarnation))
+            }
+            (Some(own), Some(theirs)) => theirs.is_gone(own),
+            _ => None,
+        };
+        let (host, pid) = match theirs {
+            Some(theirs) => (Some(theirs.host().to_owned()), Some(i64::from(theirs.pid()))),
+            None => (found.host, found.pid),
+        };
+        let whereabouts = match (host, pid) {
+            (Some(host), Some(pid)) => format!("on host `{host}`, pid {pid}"),
+            _ if row.incarnation.is_none() => "as a node of Quartz".to_owned(),
+            _ => "on a host that it does not tell".to_owned(),
+        };
+        Ok((is_gone, whereabouts))
     }
 
     /// Suspects are looked at again under the locks and recovered, each in its own transaction.
@@ -142,8 +201,8 @@ impl JobStore {
         checkin: &mut Checkin,
     ) -> Result<()> {
         self.note_members(&seen.instances);
-        let observer = self.observer(seen.now_ms, begun, gap);
-        me.observations.read_clock(&observer, self.settings.checkin_interval + self.tolerance());
+        let observer = self.observer(seen, gap);
+        me.observations.read_clock(&observer);
         let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
         me.observations.keep_only(peers.iter().map(|i| i.name.as_str()));
 
@@ -223,8 +282,13 @@ impl JobStore {
 
     /// Everybody's rows, and what keeps nodes from work.
     fn look_around(&self, s: &mut dyn Session) -> Result<Seen> {
+        let asked = self.clock.ticks();
         let (ClusterLook { now_ms, instances, with_fires }, Whereabouts { nodes, bars, limits }) = s.look_around()?;
-        Ok(Seen { now_ms, nodes: identities(nodes, &instances), with_fires, bars, limits, instances })
+        let answered = self.clock.ticks();
+        let is_foreign = |name: &String| instances.iter().any(|i| i.name == *name && i.incarnation.is_none());
+        let replaced = nodes.iter().map(|node| node.instance.clone()).filter(is_foreign).collect();
+        let nodes = identities(nodes, &instances);
+        Ok(Seen { now_ms, asked, answered, nodes, with_fires, bars, limits, instances, replaced })
     }
 
     /// Leaves the cluster: gives back what is acquired and deletes the own rows. If fires are still executing, the
@@ -262,8 +326,14 @@ impl JobStore {
         )
     }
 
-    fn observer(&self, now_ms: i64, ticks: Duration, gap: Duration) -> Observer {
-        Observer { now_ms, ticks, gap_ms: millis(gap), tolerance_ms: millis(self.tolerance()) }
+    fn observer(&self, seen: &Seen, gap: Duration) -> Observer {
+        Observer {
+            now_ms: seen.now_ms,
+            ticks: seen.asked,
+            answered: seen.answered,
+            gap_ms: millis(gap),
+            tolerance_ms: millis(self.tolerance()),
+        }
     }
 
     /// The tolerance of the rule; a take-over delay leaves slow zombies more time to notice.
@@ -276,11 +346,16 @@ impl JobStore {
 #[derive(Default)]
 struct Seen {
     now_ms: i64,
+    /// The ticks before the statement that brought the time, and when its answer was there.
+    asked: Duration,
+    answered: Duration,
     instances: Vec<InstanceRow>,
     with_fires: Vec<String>,
     nodes: Vec<NodeIdentity>,
     bars: Vec<BarRow>,
     limits: Vec<LimitRow>,
+    /// Nodes of ours whose names nodes of Quartz have taken since they died: what is left of ours is to be forgotten.
+    replaced: Vec<String>,
 }
 
 /// Whether this node is the one that fires in active-passive mode: of those that take work the one that has served longest.

@@ -64,11 +64,13 @@ impl JobStore {
     /// What the database reports.
     pub fn beat(&self, owner: &Owner, beats: &[Beat], seen: &mut Heartbeats) -> Result<BeatPass> {
         let begun = self.clock.ticks();
-        let mut now_ms = 0;
+        let (mut now_ms, mut asked, mut answered) = (0, begun, begun);
         let (mut rows, mut cancels): (Vec<BeatRow>, Vec<CancelRow>) = (Vec::new(), Vec::new());
         let begin = if beats.is_empty() { Begin::Reading } else { Begin::Writing };
         self.once("beat", begin, &mut |s| {
+            asked = self.clock.ticks();
             now_ms = s.now_ms()?;
+            answered = self.clock.ticks();
             if !beats.is_empty() {
                 s.put_beats(&beats.iter().map(|beat| row(owner, beat, now_ms)).collect::<Vec<_>>())?;
             }
@@ -87,9 +89,10 @@ impl JobStore {
         let lost = beats.iter().filter(|beat| !alive.contains(beat.fire_id.as_str()));
         let lost = lost.map(|beat| beat.fire_id.clone()).collect();
 
-        let observer = Observer { now_ms, ticks: begun, gap_ms: millis(gap), tolerance_ms: millis(self.tolerance()) };
+        let (gap_ms, tolerance_ms) = (millis(gap), millis(self.tolerance()));
+        let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
         let silent: Vec<&BeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
-        seen.observations.read_clock(&observer, self.settings.checkin_interval + self.tolerance());
+        seen.observations.read_clock(&observer);
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
         let dead: BTreeMap<String, i64> = silent
             .into_iter()
@@ -108,17 +111,19 @@ impl JobStore {
     pub fn watch_beats(&self, owner: &Owner, seen: &mut Heartbeats) -> Result<BeatPass> {
         let begun = self.clock.ticks();
         let tolerance_ms = millis(self.tolerance());
-        let (mut now_ms, mut doubtful) = (0, 0);
+        let (mut now_ms, mut doubtful, mut asked, mut answered) = (0, 0, begun, begun);
         self.once("look for missed beats", Begin::Glancing, &mut |s| {
+            asked = self.clock.ticks();
             (now_ms, doubtful) = s.doubtful_beats(tolerance_ms)?;
+            answered = self.clock.ticks();
             Ok(())
         })?;
         if doubtful > 0 {
             return self.beat(owner, &[], seen);
         }
         seen.last = Some(begun);
-        let observer = Observer { now_ms, ticks: begun, gap_ms: 0, tolerance_ms };
-        seen.observations.read_clock(&observer, self.settings.checkin_interval + self.tolerance());
+        let observer = Observer { now_ms, ticks: asked, answered, gap_ms: 0, tolerance_ms };
+        seen.observations.read_clock(&observer);
         seen.observations.keep_only(std::iter::empty());
         Ok(BeatPass::default())
     }

@@ -21,11 +21,13 @@ pub(in crate::store) use recovery::recovery_keys;
 
 use super::{Owner, SkippedFires};
 use crate::key::{JobKey, TriggerKey};
+use crate::machine::{Living, Process};
 use crate::node::NodeReport;
 use crate::rules::failover::Observations;
 use crate::rules::placement::Refusal;
 use crate::store::row::{FiredState, NodeRow, Outage, Parked, Progress};
 use crate::trigger::Trigger;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a node knows of its own place in the cluster; kept by its cluster manager between check-ins.
@@ -39,6 +41,11 @@ pub struct Membership {
     pub last_checkin: Option<Duration>,
     /// What the node says of itself, if anything: written with each check-in, in the same transaction.
     pub node: Option<NodeReport>,
+    /// The process that the node runs in, so that who starts under its name later can tell whether it is gone; none where that
+    /// cannot be told.
+    pub process: Option<Process>,
+    /// Kept as long as the node is registered.
+    pub(crate) living: Option<Arc<Living>>,
     /// Whether the last incarnation was declared dead by a peer.
     pub(crate) was_failed_out: bool,
     /// Which of the things that the node said of its job types is published; 0 for nothing.
@@ -57,6 +64,8 @@ impl Membership {
             incarnation: None,
             last_checkin: None,
             node: None,
+            process: Process::own(),
+            living: None,
             was_failed_out: false,
             published: 0,
             barred_at: None,
@@ -93,7 +102,8 @@ pub struct Checkin {
     /// The nodes of Quartz that live, each with how far its clock is from the store's at least, in milliseconds,
     /// positive if it is ahead. Quartz convicts nodes by such times: beyond the tolerance it convicts ours.
     pub foreign_clocks: Vec<(String, i64)>,
-    /// Another living node uses our name: registration is refused until it is gone.
+    /// Another node uses our name and may live: this one is not registered until that one is gone. At a first check-in
+    /// [`Checkin::next_suspicion`] says when that is at the latest.
     pub twin: bool,
     /// The total outage that ended with this registration.
     pub outage: Option<Outage>,

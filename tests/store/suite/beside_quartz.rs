@@ -3,7 +3,7 @@
 use super::*;
 use carnelian::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow, Selection};
 use carnelian::store::{Begin, Lock};
-use carnelian::{Error, TriggerKey, TriggerState};
+use carnelian::{Error, NodeInfo, NodeReport, TriggerKey, TriggerState};
 
 pub(super) const JAVA: &str = "java";
 
@@ -154,4 +154,83 @@ fn a_type_that_no_java_class_can_have_is_refused_beside_quartz() {
     let forced = Cluster::with(open, |settings| settings.own_types_beside_quartz = true);
     java_joins(&forced, &mut forced.node("A"));
     forced.schedule(own(), [once("t", "own", NOW)]);
+}
+
+/// A node of ours as every scheduler is: it says what it is with each check-in.
+fn reporting(cluster: &Cluster, name: &str) -> Node {
+    let mut node = cluster.stranger(name);
+    node.me.node = Some(NodeReport { info: NodeInfo::default(), uptime: std::time::Duration::ZERO });
+    assert!(node.check_in().registered, "{name}");
+    node
+}
+
+/// A migration that is rolled back host by host: a node of Quartz starts under the static id of a node of ours that has died.
+/// It changes the time of the state row, and knows nothing of the rest.
+#[test]
+fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
+    let cluster = Cluster::new(open);
+    let mut a = reporting(&cluster, "A");
+    let mut b = cluster.node("B");
+    let dead = a.owner();
+    cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
+    cluster.advance(SECOND);
+    a.check_in();
+    assert!(!b.recovers().iter().any(|_| true) && !b.store.is_beside_quartz(), "both times are the same");
+    drop(a);
+
+    // What Quartz's updateSchedulerState does.
+    cluster.advance(5 * SECOND);
+    cluster.tamper(|s| s.touch_instance(&dead, NOW + 6 * SECOND).map(drop));
+    assert!(cluster.store.instance("A").unwrap().unwrap().foreign);
+    let checkin = b.check_in();
+    assert!(b.store.is_beside_quartz());
+    assert!(checkin.foreign_clocks.iter().any(|(name, _)| name == "A"), "it is named");
+    assert!(checkin.recovered.is_empty() && checkin.is_longest_serving);
+
+    // Its reservations are its own.
+    let row = FiredRow {
+        fire_id: "A1".to_owned(),
+        trigger: trigger_key("t"),
+        instance: "A".to_owned(),
+        fired_ms: cluster.now(),
+        scheduled_ms: NOW + SECOND,
+        priority: 5,
+        state: FiredState::Acquired,
+        job: None,
+        nonconcurrent: false,
+        requests_recovery: false,
+    };
+    cluster.tamper(|s| {
+        s.change_states(
+            Selection::Triggers(&[trigger_key("t")]),
+            &[(TriggerState::Waiting, TriggerState::Acquired)],
+            false,
+        )?;
+        s.insert_fired(vec![row.clone()])
+    });
+    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    assert_eq!(cluster.fires(), ["t/ACQUIRED@A"]);
+    // It goes on so, and nothing of ours is left under its name.
+    cluster.advance(5 * SECOND);
+    cluster.tamper(|s| {
+        assert!(!s.touch_instance(&dead, 0)?, "its side row is gone");
+        assert_eq!(s.nodes()?, []);
+        let gone = s.instances()?.into_iter().find(|row| row.name == "A").unwrap();
+        s.put_instance(&InstanceRow { last_checkin_ms: NOW + 11 * SECOND, ..gone })
+    });
+    assert!(b.recovers().is_empty() && b.store.is_beside_quartz());
+    cluster.tamper(|s| s.delete_fired(&["A1".to_owned()]).map(drop));
+}
+
+/// A node of ours that lives and whose name a node of Quartz has taken does not fight for it.
+#[test]
+fn a_node_whose_name_quartz_takes_learns_it() {
+    let cluster = Cluster::new(open);
+    let mut a = reporting(&cluster, "A");
+    let owner = a.owner();
+    cluster.advance(SECOND);
+    cluster.tamper(|s| s.touch_instance(&owner, NOW + SECOND).map(drop));
+    assert!(a.check_in().failed_out);
+    assert!(a.check_in().twin);
 }

@@ -1,5 +1,6 @@
 //! Fencing: a node that was declared dead while it lived can change nothing that now belongs to another.
 
+use super::membership::ELSEWHERE;
 use super::*;
 use carnelian::store::{CompletionInstruction, CompletionOutcome};
 use carnelian::{Error, JobDataMap};
@@ -150,13 +151,13 @@ fn in_one_group_the_fenced_are_told_from_the_recorded() {
     assert!(outcomes.len() > 1 && outcomes[1..].iter().all(|o| *o == CompletionOutcome::Recorded));
 }
 
-/// Two processes with one name: the later one has the name, the earlier one does not take it back.
+/// A node that was declared dead while it lived finds its name taken: it does not take it back as long as the other lives.
 #[test]
 fn of_two_twins_the_later_keeps_the_name() {
     let cluster = Cluster::new(open);
     let mut first = cluster.node("A");
-    let mut second = cluster.stranger("A");
-    assert!(second.check_in().registered);
+    cluster.tamper(|s| s.delete_instance("A", None).map(drop));
+    let mut second = cluster.node("A");
     assert!(first.check_in().failed_out);
     assert!(first.check_in().twin);
     for _ in 0..6 {
@@ -165,10 +166,23 @@ fn of_two_twins_the_later_keeps_the_name() {
         assert!(!checkin.failed_out);
         assert!(first.check_in().twin);
     }
-    // The twin ends, and its name is free after its window.
-    let registered = (0..6).any(|_| {
-        cluster.advance(10 * SECOND);
-        first.check_in().registered
-    });
-    assert!(registered);
+    // The twin ends, and its name is free as soon as that is known.
+    drop(second);
+    assert!(first.check_in().registered);
+}
+
+/// As long as it is not known whether the twin is gone, its name is free after its window.
+#[test]
+fn the_name_of_a_twin_elsewhere_is_free_after_its_window() {
+    let cluster = Cluster::new(open);
+    let mut first = cluster.node("A");
+    cluster.tamper(|s| s.delete_instance("A", None).map(drop));
+    let mut second = cluster.stranger("A");
+    second.me.process = Some(ELSEWHERE.parse().unwrap());
+    assert!(second.check_in().registered);
+    assert!(first.check_in().failed_out && first.check_in().twin);
+    cluster.advance(WINDOW);
+    assert!(first.check_in().twin);
+    cluster.advance(1);
+    assert!(first.check_in().registered);
 }

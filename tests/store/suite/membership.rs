@@ -1,8 +1,11 @@
 //! Check-in: who is a member, who is taken for dead, and when.
 
 use super::*;
+use carnelian::Error;
+use carnelian::machine::Process;
 use carnelian::store::row::InstanceRow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 #[test]
 fn the_first_check_in_registers() {
@@ -117,6 +120,39 @@ fn a_jump_of_the_clock_convicts_nobody() {
     }
 }
 
+/// Each check-in is held up by up to three seconds before it reads the store's clock, in no order; the dead node is found by
+/// the first that is begun after its window.
+#[test]
+fn slow_check_ins_delay_no_verdict() {
+    for seed in 0..5_u64 {
+        let cluster = Cluster::new(open);
+        let mut a = cluster.node("A");
+        let _dead = cluster.node("B");
+        let mut random = seed;
+        let mut found = None;
+        while found.is_none() {
+            let begun = cluster.now();
+            assert!(
+                begun <= NOW + WINDOW + SECOND,
+                "seed {seed}: not found {} ms after its window",
+                begun - NOW - WINDOW
+            );
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let delay = i64::try_from((random >> 33) % 3_001).unwrap();
+            let clock = Arc::clone(&cluster.clock);
+            cluster.hold_up(&mut a, "check in", move || clock.advance(delay));
+            let checkin = a.check_in();
+            found = checkin.recovered.first().map(|_| begun);
+            // As the cluster manager does, with an interval of three seconds: it is often slower than that.
+            let suspicion = cluster.now()
+                + i64::try_from(checkin.next_suspicion.map_or(15_000, |wait| wait.as_millis().min(15_000))).unwrap();
+            let next = suspicion.min(begun + 3 * SECOND).max(cluster.now() + 100);
+            cluster.advance(next - cluster.now());
+        }
+        assert!(found.unwrap() + 3 * SECOND >= NOW + WINDOW, "seed {seed}: too early");
+    }
+}
+
 #[test]
 fn a_node_that_died_before_the_clock_jumped_is_failed_all_the_same() {
     let cluster = Cluster::new(open);
@@ -207,6 +243,109 @@ fn a_node_restarted_under_its_name_recovers_itself_at_once() {
     assert_eq!(cluster.state("u"), "WAITING");
     let recovering = again.fire_one().recovering.unwrap();
     assert_eq!(recovering.trigger, trigger_key("t"));
+}
+
+/// A process of which nobody here can tell whether it is gone.
+pub(super) const ELSEWHERE: &str = "4711 987654 4026531836 a-boot web7";
+
+fn refused(node: &mut Node) -> String {
+    let refused = node.store.check_in(&mut node.me);
+    let Err(error @ Error::AlreadyRunning { .. }) = refused else { panic!("{refused:?}") };
+    error.to_string()
+}
+
+/// QZ-46: the one that lives goes on undisturbed.
+#[test]
+fn who_starts_under_the_name_of_a_node_that_lives_is_refused() {
+    let cluster = Cluster::new(open);
+    let mut first = cluster.node("A");
+    cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
+    let fire = first.fire_one();
+    let mut second = cluster.stranger("A");
+    let why = refused(&mut second);
+    let pid = std::process::id();
+    assert!(why.contains("already") && why.contains("`A`") && why.contains(&format!("pid {pid}")), "{why}");
+    cluster.advance(15 * SECOND);
+    assert!(!first.check_in().failed_out);
+    assert_eq!(cluster.recovery_triggers(), []);
+    first.complete(&fire);
+    // One that no longer checks in is taken for dead as by anybody, even if its process is there.
+    cluster.advance(WINDOW + 1);
+    assert!(second.check_in().registered);
+}
+
+/// Of a node on another machine only its next check-in tells that it lives.
+#[test]
+fn a_namesake_elsewhere_is_waited_for_and_named_when_it_checks_in() {
+    let cluster = Cluster::new(open);
+    let mut first = cluster.stranger("A");
+    first.me.process = Some(ELSEWHERE.parse().unwrap());
+    assert!(first.check_in().registered);
+    let mut second = cluster.stranger("A");
+    for _ in 0..3 {
+        cluster.advance(5 * SECOND);
+        assert!(second.check_in().twin && second.me.owner().is_none());
+    }
+    assert!(!first.check_in().failed_out);
+    let why = refused(&mut second);
+    assert!(why.contains("already") && why.contains("host `web7`, pid 4711"), "{why}");
+    assert!(!first.check_in().failed_out);
+}
+
+/// One interval of check-ins and what a check-in may be late, not the whole window.
+#[test]
+fn a_silent_namesake_elsewhere_is_followed_after_one_interval() {
+    for process in [Some(ELSEWHERE), None] {
+        let cluster = Cluster::new(open);
+        let mut first = cluster.stranger("A");
+        first.me.process = process.map(|process| process.parse().unwrap());
+        assert!(first.check_in().registered);
+        cluster.advance(SECOND);
+        let mut second = cluster.stranger("A");
+        let waits = second.check_in();
+        assert!(waits.twin && !waits.registered);
+        assert_eq!(waits.next_suspicion.unwrap().as_millis(), 17_000);
+        cluster.advance(16_999);
+        assert!(second.check_in().twin);
+        cluster.advance(1);
+        let checkin = second.check_in();
+        assert!(checkin.registered && checkin.recovered.len() == 1);
+    }
+}
+
+/// Killed and started again on its machine, also if its pid was given to another process since.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_node_whose_process_is_gone_is_followed_at_once() {
+    let own = Process::own().unwrap().to_string();
+    let (pid, rest) = own.split_once(' ').unwrap();
+    let (start, place) = rest.split_once(' ').unwrap();
+    let reused = format!("{pid} {} {place}", start.parse::<u64>().unwrap() - 1);
+    for gone in [reused, format!("2147483646 {start} {place}")] {
+        let cluster = Cluster::new(open);
+        let mut first = cluster.stranger("A");
+        first.me.process = Some(gone.parse().unwrap());
+        assert!(first.check_in().registered);
+        let checkin = cluster.stranger("A").check_in();
+        assert!(checkin.registered && checkin.recovered.len() == 1, "{gone}");
+    }
+}
+
+/// Two that start at the same time: the second sees that the first was faster.
+#[test]
+fn of_two_that_start_together_one_registers() {
+    let cluster = Cluster::new(open);
+    drop(cluster.node("A"));
+    let mut first = cluster.stranger("A");
+    let mut second = cluster.stranger("A");
+    let (sender, receiver) = std::sync::mpsc::channel();
+    cluster.hold_up(&mut second, "register the instance", move || {
+        assert!(first.check_in().registered);
+        sender.send(first).unwrap();
+    });
+    assert!(second.check_in().twin && second.me.owner().is_none());
+    assert!(refused(&mut second).contains("already"));
+    assert!(!receiver.recv().unwrap().check_in().failed_out);
 }
 
 #[test]

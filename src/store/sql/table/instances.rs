@@ -1,4 +1,7 @@
-//! `SCHEDULER_STATE` and its side table `CN_INSTANCES`.
+//! `SCHEDULER_STATE` and its side tables `CN_INSTANCES` and `CN_PROCESSES`.
+//!
+//! A node of ours writes the time of its check-in twice, in one transaction: here and in `CN_NODES`. Where both are there and
+//! differ, a node of Quartz has taken the name of a dead one of ours, and knows nothing of our tables.
 
 use super::executions::{STRAY_BEATS, STRAY_CANCELS};
 use super::marks::{STRAY_MARKS, STRAY_TAGS};
@@ -6,7 +9,7 @@ use super::policies::STRAY_POLICIES;
 use super::work::STRAY_CHECKPOINTS;
 use crate::error::Result;
 use crate::store::database::{ClusterRows, Owner};
-use crate::store::row::InstanceRow;
+use crate::store::row::{InstanceRow, ProcessRow};
 use crate::store::sql::session::SqlSession;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
@@ -25,6 +28,26 @@ struct Row {
     joined: Option<i64>,
 }
 
+#[derive(QueryableByName)]
+struct ProcessColumns {
+    #[diesel(sql_type = Nullable<Text>)]
+    process: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    host_name: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    pid: Option<i64>,
+}
+
+/// The incarnation of an instance `s`, with its rows `i` and `n`: none if it is not ours.
+pub(super) const INCARNATION: &str = "CASE WHEN n.seen_ms <> s.last_checkin_time THEN NULL ELSE i.incarnation END";
+
+/// The side rows of an instance `s`.
+pub(super) const SIDE_ROWS: &str = "LEFT JOIN {p}CN_INSTANCES i ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name \
+     LEFT JOIN {p}CN_NODES n ON n.sched_name = s.sched_name AND n.instance_name = s.instance_name";
+
+/// What is there of an instance of ours beside its state row.
+const OF_INSTANCE: [&str; 4] = ["CN_INSTANCES", "CN_PROCESSES", "CN_JOB_TYPES", "CN_NODES"];
+
 /// Side rows without what they stand for.
 const STRAY: &[&str] = &[
     STRAY_BEATS,
@@ -35,6 +58,9 @@ const STRAY: &[&str] = &[
     STRAY_TAGS,
     "{p}CN_INSTANCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}SCHEDULER_STATE s \
      WHERE s.sched_name = {p}CN_INSTANCES.sched_name AND s.instance_name = {p}CN_INSTANCES.instance_name)",
+    "{p}CN_PROCESSES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}CN_INSTANCES i \
+     WHERE i.sched_name = {p}CN_PROCESSES.sched_name AND i.instance_name = {p}CN_PROCESSES.instance_name \
+     AND i.incarnation = {p}CN_PROCESSES.incarnation)",
     "{p}CN_RECOVERIES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
      WHERE t.sched_name = {p}CN_RECOVERIES.sched_name AND t.trigger_name = {p}CN_RECOVERIES.trigger_name \
      AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
@@ -50,18 +76,18 @@ const STRAY: &[&str] = &[
 
 impl ClusterRows for SqlSession<'_, '_> {
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
-        let text = "SELECT s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, s.checkin_interval AS \
-     checkin_interval, i.incarnation AS incarnation, i.joined AS joined \
-             FROM {p}SCHEDULER_STATE s LEFT JOIN {p}CN_INSTANCES i \
-             ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name \
-             WHERE s.sched_name = ? ORDER BY s.instance_name";
-        let rows: Vec<Row> = self.load(text, &[self.name()])?;
+        let text = format!(
+            "SELECT s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, s.checkin_interval AS \
+             checkin_interval, {INCARNATION} AS incarnation, i.joined AS joined \
+             FROM {{p}}SCHEDULER_STATE s {SIDE_ROWS} WHERE s.sched_name = ? ORDER BY s.instance_name"
+        );
+        let rows: Vec<Row> = self.load(&text, &[self.name()])?;
         let instance = |row: Row| InstanceRow {
             name: row.instance_name,
             last_checkin_ms: row.last_checkin_time,
             checkin_interval_ms: row.checkin_interval,
+            joined: row.joined.filter(|_| row.incarnation.is_some()).unwrap_or(0),
             incarnation: row.incarnation,
-            joined: row.joined.unwrap_or(0),
         };
         Ok(rows.into_iter().map(instance).collect())
     }
@@ -85,6 +111,41 @@ impl ClusterRows for SqlSession<'_, '_> {
         let Some(incarnation) = &row.incarnation else { return Ok(()) };
         let side = [(&row.name).into(), incarnation.into(), row.joined.into()];
         self.insert_rows("CN_INSTANCES", &["instance_name", "incarnation", "joined"], vec![side.to_vec()])
+    }
+
+    fn put_process(&mut self, name: &str, incarnation: &str, process: &str) -> Result<()> {
+        self.execute(
+            "DELETE FROM {p}CN_PROCESSES WHERE sched_name = ? AND instance_name = ?",
+            &[self.name(), name.into()],
+        )?;
+        let row = vec![name.into(), incarnation.into(), process.into()];
+        self.insert_rows("CN_PROCESSES", &["instance_name", "incarnation", "process"], vec![row])
+    }
+
+    fn process_of(&mut self, name: &str) -> Result<ProcessRow> {
+        let text = format!(
+            "SELECT r.process AS process, n.host_name AS host_name, n.pid AS pid FROM {{p}}SCHEDULER_STATE s {SIDE_ROWS} \
+             LEFT JOIN {{p}}CN_PROCESSES r ON r.sched_name = i.sched_name AND r.instance_name = i.instance_name \
+             AND r.incarnation = {INCARNATION} WHERE s.sched_name = ? AND s.instance_name = ?"
+        );
+        let rows: Vec<ProcessColumns> = self.load(&text, &[self.name(), name.into()])?;
+        let row = |row: ProcessColumns| ProcessRow { process: row.process, host: row.host_name, pid: row.pid };
+        Ok(rows.into_iter().next().map(row).unwrap_or_default())
+    }
+
+    fn forget_replaced(&mut self, name: &str) -> Result<()> {
+        for table in OF_INSTANCE {
+            let text = format!(
+                "DELETE FROM {{p}}{table} WHERE sched_name = ? AND instance_name = ? AND EXISTS (SELECT 1 \
+                 FROM {{p}}SCHEDULER_STATE s WHERE s.sched_name = ? AND s.instance_name = ? AND s.last_checkin_time <> \
+                 (SELECT o.seen_ms FROM (SELECT DISTINCT n.seen_ms AS seen_ms FROM {{p}}CN_NODES n WHERE n.sched_name = ? \
+                 AND n.instance_name = ?) o))"
+            );
+            let key = [self.name(), name.into()];
+            let values: Vec<_> = [&key, &key, &key].into_iter().flatten().cloned().collect();
+            self.execute(&text, &values)?;
+        }
+        Ok(())
     }
 
     fn stray_side_rows(&mut self) -> Result<usize> {
@@ -113,9 +174,9 @@ impl ClusterRows for SqlSession<'_, '_> {
         };
         // A left-over side row is nobody's; one beside a row that has changed stays with it.
         if deleted > 0 || seen_ms.is_none() {
-            self.execute("DELETE FROM {p}CN_INSTANCES WHERE sched_name = ? AND instance_name = ?", &key)?;
-            self.execute("DELETE FROM {p}CN_NODES WHERE sched_name = ? AND instance_name = ?", &key)?;
-            self.execute("DELETE FROM {p}CN_JOB_TYPES WHERE sched_name = ? AND instance_name = ?", &key)?;
+            for table in OF_INSTANCE {
+                self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ? AND instance_name = ?"), &key)?;
+            }
         }
         Ok(deleted > 0)
     }

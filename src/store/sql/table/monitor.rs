@@ -1,5 +1,6 @@
 //! The load of a cluster: `TRIGGERS`, `FIRED_TRIGGERS` and `SCHEDULER_STATE` in one statement.
 
+use super::instances::{INCARNATION, SIDE_ROWS};
 use super::time;
 use crate::error::Result;
 use crate::store::database::MonitorRows;
@@ -48,7 +49,7 @@ struct State {
 fn load_text(shown: &str, before: &str) -> String {
     format!(
         "SELECT {shown} AS now_ms, o.overdue AS overdue, o.oldest AS oldest, h.held AS held, s.instance_name AS instance_name, \
-     s.last_checkin_time AS last_checkin_time, s.checkin_interval AS checkin_interval, i.incarnation AS incarnation, \
+     s.last_checkin_time AS last_checkin_time, s.checkin_interval AS checkin_interval, {INCARNATION} AS incarnation, \
      i.joined AS joined, (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = s.sched_name \
      AND f.instance_name = s.instance_name AND f.state = 'EXECUTING') AS running, \
      COALESCE((SELECT m.since_ms FROM {{p}}CN_RECOVERY_MODE m WHERE m.sched_name = ?), 0) AS recovery_since \
@@ -57,8 +58,7 @@ fn load_text(shown: &str, before: &str) -> String {
      AND t.next_fire_time < {before} ORDER BY t.next_fire_time LIMIT ?) d) o \
      CROSS JOIN (SELECT COUNT(*) AS held FROM {{p}}FIRED_TRIGGERS a WHERE a.sched_name = ? AND a.state = 'ACQUIRED' \
      AND a.sched_time < {before}) h \
-     LEFT JOIN {{p}}SCHEDULER_STATE s ON s.sched_name = ? \
-     LEFT JOIN {{p}}CN_INSTANCES i ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name \
+     LEFT JOIN {{p}}SCHEDULER_STATE s ON s.sched_name = ? {SIDE_ROWS} \
      ORDER BY s.instance_name"
     )
 }

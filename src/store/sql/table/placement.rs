@@ -1,5 +1,6 @@
 //! `CN_BLACKLIST` and `CN_GROUP_LIMITS`, the runs that count against limits, and what is left alone when work is sought.
 
+use super::instances::{INCARNATION, SIDE_ROWS};
 use super::texts;
 use crate::error::Result;
 use crate::key::BROADCAST_GROUP;
@@ -206,9 +207,8 @@ impl SqlSession<'_, '_> {
     pub(super) fn look_at_members(&mut self) -> Result<(ClusterLook, Whereabouts)> {
         let now = self.now_in_statement()?;
         let text = format!(
-            "{places} UNION ALL SELECT {shown}, 'instance', s.instance_name, '', i.incarnation, '', s.last_checkin_time, \
-             s.checkin_interval, COALESCE(i.joined, 0) FROM {{p}}SCHEDULER_STATE s LEFT JOIN {{p}}CN_INSTANCES i \
-             ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name WHERE s.sched_name = ? \
+            "{places} UNION ALL SELECT {shown}, 'instance', s.instance_name, '', {INCARNATION}, '', s.last_checkin_time, \
+             s.checkin_interval, COALESCE(i.joined, 0) FROM {{p}}SCHEDULER_STATE s {SIDE_ROWS} WHERE s.sched_name = ? \
              UNION ALL SELECT {shown}, 'fires', f.instance_name, '', NULL, '', NULL, NULL, 0 \
              FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name",
             places = places(now.shown),
