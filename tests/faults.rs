@@ -156,8 +156,13 @@ fn prune(w: &mut World) -> Result<()> {
 }
 
 fn beats(w: &World) -> Vec<Beat> {
-    let beat =
-        |fire: &FireBundle| Beat { fire_id: fire.fire_id.clone(), limit: Duration::from_secs(15), progress: None };
+    let beat = |fire: &FireBundle| Beat {
+        fire_id: fire.fire_id.clone(),
+        limit: Duration::from_secs(15),
+        progress: None,
+        silence: None,
+        silence_limit: None,
+    };
     w.running.iter().map(beat).collect()
 }
 

@@ -8,10 +8,10 @@ use carnelian::clock::{Clock, SystemClock};
 use carnelian::machine::{Machine, MachineReading};
 use carnelian::settings::Settings;
 use carnelian::store::row::FiredState;
-use carnelian::store::{Database, JobStore, MemoryDatabase, StoreSettings, violations};
+use carnelian::store::{Database, JobStore, Membership, MemoryDatabase, StoreSettings, violations};
 use carnelian::{
-    HistoryQuery, JobContext, JobDetail, JobKey, NodeActivity, NodeRole, Scheduler, SchedulerBuilder, ServiceState,
-    StopStep, Trigger, TriggerKey, TriggerState,
+    Alarm, AlarmKind, HistoryQuery, JobContext, JobDetail, JobKey, JobPolicy, NodeActivity, NodeRole, Scheduler,
+    SchedulerBuilder, SchedulerListener, ServiceState, StopStep, StuckAction, Trigger, TriggerKey, TriggerState,
 };
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::Mutex;
@@ -22,6 +22,9 @@ use std::time::Duration;
 use support::wait_until;
 
 const LONG: Duration = Duration::from_secs(60);
+
+/// Long enough for what takes half a second.
+const SOON: Duration = Duration::from_secs(20);
 
 /// A machine that is half busy, a fifth of it with this process, from each reading to the next.
 #[derive(Debug, Default)]
@@ -93,6 +96,7 @@ impl Cluster {
                     checkin_tolerance: settings.job_store.checkin_misfire_threshold,
                     misfire_threshold: settings.job_store.misfire_threshold,
                     history_max_rows: settings.history.max_rows,
+                    recovery_threshold: settings.recovery.threshold,
                     ..StoreSettings::default()
                 };
                 let memory = Arc::clone(&self.memory) as Arc<dyn Database>;
@@ -220,6 +224,161 @@ fn an_observer_runs_nothing() {
     });
 }
 
+/// What a node was told of.
+struct Ear<T>(Sender<T>);
+
+impl SchedulerListener for Ear<Alarm> {
+    fn name(&self) -> &str {
+        "alarms"
+    }
+    fn alarm(&self, alarm: &Alarm) {
+        let _ = self.0.send(alarm.clone());
+    }
+}
+
+/// DS-74, DS-82, DS-86, what an admin node is for: the workers die, an observer raises the alarms, and when a worker returns
+/// to the backlog the outage is on record and the recovery mode is on.
+#[test]
+fn an_observer_raises_alarms_and_workers_return_in_recovery_mode() {
+    everywhere(|cluster| {
+        let fast = "jobStore.clusterCheckinMisfireThreshold = 800\ncarnelian.monitor.interval = 100ms\n\
+            carnelian.monitor.overdueAfter = 0\ncarnelian.recovery.threshold = 3\njobStore.misfireThreshold = 3600000";
+        let watching = format!(
+            "{fast}\ncarnelian.scheduler.role = observer\ncarnelian.alarm.minNodes = 1\ncarnelian.alarm.clearAfter = 0\n\
+             carnelian.alarm.overdueTriggers = 3\ncarnelian.alarm.overdueFor = 0"
+        );
+        let (heard, alarms) = unbounded();
+        let observer = cluster.node("admin", &watching, |b| b.scheduler_listener(Ear::<Alarm>(heard)));
+        let mut dead = Membership::new("dead");
+        cluster.node("dead", fast, |b| b).store().check_in(&mut dead).unwrap();
+        let last_ms = observer.store().instance("dead").unwrap().unwrap().last_checkin_ms;
+        observer.start().unwrap();
+        (0..6).for_each(|n| schedule(&observer, &format!("j{n}"), "gated", Duration::ZERO));
+        let await_alarms = |is_raised: bool| {
+            let mut left = vec![AlarmKind::OverdueTriggers, AlarmKind::TooFewNodes];
+            while !left.is_empty() {
+                let alarm = alarms.recv_timeout(SOON).unwrap_or_else(|_| panic!("{left:?} {is_raised}"));
+                left.retain(|kind| (*kind, is_raised) != (alarm.kind, alarm.is_raised));
+            }
+        };
+        await_alarms(true);
+
+        let (job, begins, go) = gated();
+        let worker = cluster.node("w", fast, |b| b.job_fn("gated", job));
+        worker.start().unwrap();
+        let outages = worker.outages().unwrap();
+        assert_eq!(outages.len(), 1, "{outages:?}");
+        assert_eq!((outages[0].began_ms, outages[0].overdue, outages[0].instance.as_str()), (last_ms, 6, "w"));
+        assert_eq!(worker.recovery_mode().unwrap().map(|mode| mode.begun_by), Some("w".to_owned()));
+        assert!(worker.store().is_in_recovery());
+        wait_until("the observer knows", LONG, || observer.store().is_in_recovery());
+        for _ in 0..6 {
+            begins.recv_timeout(LONG).unwrap();
+            go.send(()).unwrap();
+        }
+        await_alarms(false);
+        wait_until("the mode is left", LONG, || worker.recovery_mode().unwrap().is_none());
+        assert!(worker.shutdown(true).is_clean() && observer.shutdown(true).is_clean());
+    });
+}
+
+/// Tells that it has heard something, and does not come back until it is let go.
+struct Blocked(Sender<&'static str>, Receiver<()>);
+
+impl SchedulerListener for Blocked {
+    fn name(&self) -> &str {
+        "blocked"
+    }
+    fn fire_stuck(&self, _: &carnelian::FireEvent<'_>, _: Duration) {
+        let _ = self.0.send("stuck");
+        let _ = self.1.recv();
+    }
+    fn instance_recovered(&self, _: &carnelian::store::Recovered) {
+        let _ = self.0.send("recovered");
+        let _ = self.1.recv();
+    }
+    fn trigger_finalized(&self, key: &TriggerKey) {
+        if key.name() == "last" {
+            let _ = self.0.send("finalized");
+        }
+    }
+}
+
+/// DS-16: a listener that blocks for long ends no heartbeat, no check-in and no recovery, and holds up no fire; what it had not
+/// heard it hears afterwards, in order.
+#[test]
+fn a_listener_that_blocks_holds_up_nothing_but_listeners() {
+    everywhere(|cluster| {
+        let ((told, heard), (let_go, gate)) = (unbounded(), unbounded());
+        let (job, begins, go) = gated();
+        let fast = "jobStore.clusterCheckinMisfireThreshold = 800";
+        let a = cluster.node("a", fast, |b| {
+            let b = b.job_fn("gated", job).job_fn("none", |_: &mut JobContext| Ok(()));
+            b.scheduler_listener(Blocked(told, gate))
+        });
+        a.start().unwrap();
+        let policy = JobPolicy::new().stuck_after(Duration::from_millis(50), StuckAction::Tell);
+        let held = JobDetail::builder(JobKey::named("held"), "gated").policy(policy).build().unwrap();
+        let trigger = Trigger::builder(TriggerKey::named("held"), held.key().clone()).build().unwrap();
+        a.schedule_job(held, trigger).unwrap();
+        begins.recv_timeout(LONG).unwrap();
+        assert_eq!(heard.recv_timeout(LONG).unwrap(), "stuck");
+
+        let beat_ms = || a.store().fired_triggers().unwrap()[0].heartbeat.as_ref().map_or(0, |beat| beat.last_ms);
+        let seen_ms = || a.store().instance("a").unwrap().unwrap().last_checkin_ms;
+        let goes_on = |what: &str| {
+            let before = (beat_ms(), seen_ms());
+            wait_until(what, SOON, || beat_ms() > before.0 + 400 && seen_ms() > before.1 + 400);
+        };
+        goes_on("it beats and checks in");
+        cluster.node("dead", fast, |b| b).store().check_in(&mut Membership::new("dead")).unwrap();
+        wait_until("a dead node is found", SOON, || a.health().counters.convictions == 1);
+        schedule(&a, "last", "none", Duration::ZERO);
+        wait_until("another fire has run", SOON, || a.health().completed == 1);
+        goes_on("it beats and checks in as before");
+        assert!(heard.is_empty() && a.health().counters.failed_out == 0);
+
+        let_go.send(()).unwrap();
+        assert_eq!(heard.recv_timeout(LONG).unwrap(), "recovered");
+        let_go.send(()).unwrap();
+        assert_eq!(heard.recv_timeout(LONG).unwrap(), "finalized");
+        go.send(()).unwrap();
+        assert!(a.shutdown(true).is_clean());
+    });
+}
+
+/// What was found before the end is told at the end, and a listener that does not come back does not hold up the end for ever.
+#[test]
+fn a_shutdown_tells_what_is_left_and_waits_for_no_listener_for_ever() {
+    let cluster = Cluster::new(None, None);
+    let ((told, heard), (let_go, gate)) = (unbounded(), unbounded());
+    let fast = "jobStore.clusterCheckinMisfireThreshold = 400";
+    let a = cluster
+        .node("a", fast, |b| b.job_fn("none", |_: &mut JobContext| Ok(())).scheduler_listener(Blocked(told, gate)));
+    a.start().unwrap();
+    cluster.node("dead", fast, |b| b).store().check_in(&mut Membership::new("dead")).unwrap();
+    assert_eq!(heard.recv_timeout(LONG).unwrap(), "recovered");
+    schedule(&a, "last", "none", Duration::ZERO);
+    wait_until("it has run", LONG, || a.health().completed == 1);
+    let report = a.shutdown(true);
+    assert_eq!(
+        (report.overran.as_slice(), report.leave_error),
+        (["listeners"].as_slice(), None),
+        "it has left the cluster"
+    );
+    assert_eq!((a.health().untold_events, a.instance("a").unwrap()), (1, None));
+    drop(let_go);
+
+    let ((told, heard), (_, gate)) = (unbounded(), bounded(1));
+    let b = cluster
+        .node("b", fast, |b| b.job_fn("none", |_: &mut JobContext| Ok(())).scheduler_listener(Blocked(told, gate)));
+    b.start().unwrap();
+    schedule(&b, "last", "none", Duration::ZERO);
+    wait_until("it has run", LONG, || b.health().completed == 1);
+    assert!(b.shutdown(true).is_clean());
+    assert_eq!(heard.try_recv(), Ok("finalized"));
+}
+
 /// LT-70…86: the activities with their names, when they ran, how long they took, what went wrong.
 #[test]
 fn the_activities_show_when_they_ran_and_how_long() {
@@ -227,16 +386,26 @@ fn the_activities_show_when_they_ran_and_how_long() {
         let node = cluster.node("a", "", |b| b.job_fn("none", |_: &mut JobContext| Ok(())));
         assert!(node.health().services.iter().all(|s| s.state == ServiceState::NotStarted && s.last_pass.is_none()));
         node.start().unwrap();
-        let names = ["acquirer", "starter", "misfire", "cluster", "completer", "heartbeat", "monitor", "clean-up"];
+        let names = [
+            "acquirer",
+            "starter",
+            "misfire",
+            "cluster",
+            "completer",
+            "heartbeat",
+            "monitor",
+            "clean-up",
+            "audit",
+            "listeners",
+        ];
         // On PostgreSQL there is one more, which hears of news.
         let services = node.health().services;
         assert_eq!(services.iter().map(|s| s.name).filter(|name| *name != "ear").collect::<Vec<_>>(), names);
         schedule(&node, "j", "none", Duration::ZERO);
         wait_until("all have run, and one not for the first time", LONG, || {
-            node.health()
-                .services
-                .iter()
-                .all(|s| s.last_duration.is_some() && (s.runs > 1 || ["misfire", "starter"].contains(&s.name)))
+            node.health().services.iter().all(|s| {
+                s.last_duration.is_some() && (s.runs > 1 || ["misfire", "starter", "listeners"].contains(&s.name))
+            })
         });
         for service in node.health().services {
             assert!(service.longest_duration >= service.last_duration, "{service:?}");

@@ -113,8 +113,11 @@ impl JobPolicy {
         self
     }
 
-    /// Binds the heartbeat of a run to its progress: if the job has not called its context for so long, its heartbeat
-    /// ends, and it dies by the ordinary rule. Default: the heartbeat goes on as long as the worker's thread lives.
+    /// Binds the heartbeat of a run to its progress: if the job has made none for so long, its heartbeat ends, and it dies
+    /// by the ordinary rule. Progress is [`progress`](crate::JobContext::progress), [`checkpoint`](crate::JobContext::checkpoint)
+    /// and [`heartbeat`](crate::JobContext::heartbeat), and nothing else: a job that only asks whether it should stop, or
+    /// waits, makes none. Half the time is warned of (`SchedulerListener::fire_silent`). Default: the heartbeat goes on as
+    /// long as the worker's thread lives.
     pub fn heartbeat_only_within(mut self, max_silence: Duration) -> Self {
         self.max_silence = Some(max_silence);
         self

@@ -1,6 +1,10 @@
-//! Who hears what; a listener that panics is reported and has no other effect.
+//! Who hears what, and on which thread; a listener that panics is reported and has no other effect.
+//!
+//! Workers and the application's own threads tell at once. What a service has to tell is queued for a thread of its own: a
+//! listener that takes its time delays no check-in, heartbeat or recovery.
 
 use super::log;
+use super::queue::Queue;
 use super::roll::Roll;
 use super::{FireEnd, FireEvent, JobListener, SchedulerListener, TriggerListener};
 use crate::guarded::guarded;
@@ -14,6 +18,7 @@ pub(crate) struct Listeners {
     pub(crate) job: Roll<dyn JobListener>,
     pub(crate) trigger: Roll<dyn TriggerListener>,
     pub(crate) scheduler: Roll<dyn SchedulerListener>,
+    pub(crate) queue: Queue,
 }
 
 impl Listeners {
@@ -36,11 +41,23 @@ impl Listeners {
     }
 
     pub(crate) fn trigger_misfired(&self, trigger: &Trigger) {
-        self.each_trigger(trigger.key(), "trigger_misfired", |listener| listener.trigger_misfired(trigger));
+        if self.trigger.is_empty() {
+            return;
+        }
+        let trigger = trigger.clone();
+        self.later(move |listeners| {
+            listeners.each_trigger(trigger.key(), "trigger_misfired", |listener| listener.trigger_misfired(&trigger));
+        });
     }
 
     pub(crate) fn fires_skipped(&self, skipped: &SkippedFires) {
-        self.each_trigger(&skipped.trigger, "fires_skipped", |listener| listener.fires_skipped(skipped));
+        if self.trigger.is_empty() {
+            return;
+        }
+        let skipped = skipped.clone();
+        self.later(move |listeners| {
+            listeners.each_trigger(&skipped.trigger, "fires_skipped", |listener| listener.fires_skipped(&skipped));
+        });
     }
 
     pub(crate) fn job_to_be_executed(&self, fire: &FireEvent<'_>) {
@@ -55,7 +72,47 @@ impl Listeners {
         self.each_job(fire, "job_was_executed", |listener| listener.job_was_executed(fire, end));
     }
 
-    /// Tells every scheduler listener.
+    /// From now on [`Listeners::tell_waiting`] is called on a thread of its own when the queue's signal is raised.
+    pub(crate) fn open(&self) {
+        self.queue.open();
+    }
+
+    /// There is no such thread any more: what waits is dropped, and what comes is told at once, where it comes from.
+    pub(crate) fn close(&self) {
+        let left = self.queue.close();
+        if left > 0 {
+            log::listeners_not_told(left as u64);
+        }
+    }
+
+    /// Tells what waits, in its order.
+    pub(crate) fn tell_waiting(&self) {
+        while let Some(news) = self.queue.next() {
+            news(self);
+        }
+        let dropped = self.queue.take_dropped();
+        if dropped > 0 {
+            log::listeners_not_told(dropped);
+            let message = format!("listeners were too slow: {dropped} events were not told");
+            self.scheduler("scheduler_error", |listener| listener.scheduler_error(&message));
+        }
+    }
+
+    /// Has something told soon, after what waits already; at once if there is no thread for it.
+    pub(crate) fn later(&self, news: impl FnOnce(&Self) + Send + 'static) {
+        if let Err(news) = self.queue.put(Box::new(news)) {
+            news(self);
+        }
+    }
+
+    /// Has every scheduler listener told soon: what services tell.
+    pub(crate) fn announce(&self, event: &'static str, tell: impl Fn(&dyn SchedulerListener) + Send + 'static) {
+        if !self.scheduler.is_empty() {
+            self.later(move |listeners| listeners.scheduler(event, tell));
+        }
+    }
+
+    /// Tells every scheduler listener, on the thread of the caller: what the application does itself.
     pub(crate) fn scheduler(&self, event: &'static str, tell: impl Fn(&dyn SchedulerListener)) {
         if self.scheduler.is_empty() {
             return;
@@ -72,7 +129,8 @@ impl Listeners {
     /// Reports what no caller can be told of: to the log and to the scheduler listeners.
     pub(crate) fn error(&self, message: &str) {
         log::error(message);
-        self.scheduler("scheduler_error", |listener| listener.scheduler_error(message));
+        let message = message.to_owned();
+        self.announce("scheduler_error", move |listener| listener.scheduler_error(&message));
     }
 
     fn each_job(&self, fire: &FireEvent<'_>, event: &'static str, mut tell: impl FnMut(&dyn JobListener)) {
@@ -101,7 +159,7 @@ impl Listeners {
     fn failed(&self, kind: &str, name: &str, event: &str, panic: &str) {
         log::listener_failed(kind, name, event, panic);
         let message = format!("{kind} listener `{name}` panicked in {event}: {panic}");
-        self.scheduler("scheduler_error", |listener| listener.scheduler_error(&message));
+        self.announce("scheduler_error", move |listener| listener.scheduler_error(&message));
     }
 }
 
@@ -152,5 +210,28 @@ mod tests {
         listeners.trigger_misfired(&trigger("not heard"));
         listeners.trigger_misfired(&trigger("a"));
         assert_eq!(*ear.0.lock(), ["trigger listener `loud` panicked in trigger_misfired: boo"]);
+    }
+
+    /// What waits is told in its order by whoever tells it; what has no room is counted, and said once there is room again.
+    #[test]
+    fn what_services_tell_waits_in_its_order_and_has_a_bound() {
+        let ear = Arc::new(Ear::default());
+        let listeners = Listeners::default();
+        listeners.scheduler.add(KeyMatcher::Everything, Arc::new(Arc::clone(&ear)), |l| l.name().to_owned());
+        listeners.error("at once");
+        assert_eq!(std::mem::take(&mut *ear.0.lock()), ["at once"]);
+        listeners.open();
+        for n in 0..10_003 {
+            listeners.announce("scheduler_error", move |listener| listener.scheduler_error(&n.to_string()));
+        }
+        assert_eq!((ear.0.lock().len(), listeners.queue.untold()), (0, 3));
+        listeners.tell_waiting();
+        let told = std::mem::take(&mut *ear.0.lock());
+        assert_eq!((told.len(), told[0].as_str(), told[9_999].as_str()), (10_001, "0", "9999"));
+        assert_eq!(told[10_000], "listeners were too slow: 3 events were not told");
+        listeners.error("late");
+        listeners.close();
+        listeners.error("after");
+        assert_eq!((ear.0.lock().clone(), listeners.queue.untold()), (vec!["after".to_owned()], 4));
     }
 }

@@ -377,6 +377,13 @@ pub(crate) fn stuck(job: &JobKey, fire_id: &str, silence: Duration, action: Stuc
     warn!("a run makes no progress job={job} fire={fire_id} silence_ms={silence_ms} action={action:?}");
 }
 
+pub(crate) fn silent(job: &JobKey, fire_id: &str, silence: Duration, limit: Duration) {
+    let (silence_ms, limit_ms) = (silence.as_millis(), limit.as_millis());
+    warn!(
+        "a run is silent, its heartbeat will end job={job} fire={fire_id} silence_ms={silence_ms} limit_ms={limit_ms}"
+    );
+}
+
 pub(crate) fn given_up(job: &JobKey, fire_id: &str, why: &str) {
     log_error!("a run is given up job={job} fire={fire_id} reason={why:?}");
 }
@@ -434,4 +441,12 @@ pub(crate) fn listener_failed(kind: &str, name: &str, event: &str, panic: &str) 
 
 pub(crate) fn error(message: &str) {
     log_error!("{message}");
+}
+
+pub(crate) fn listeners_are_behind(waiting: usize) {
+    warn!("listeners are too slow waiting={waiting} action=\"further events are dropped\"");
+}
+
+pub(crate) fn listeners_not_told(events: u64) {
+    warn!("events not told to listeners events={events}");
 }

@@ -1,13 +1,18 @@
 //! Listeners: code of the application that hears what becomes of fires, triggers and the scheduler itself.
 //!
-//! Listeners belong to this process and are not stored; what happens on other nodes is not heard here. They run on the
-//! thread of what they hear, so they should be quick. One that panics is reported and has no other effect.
+//! Listeners belong to this process and are not stored; what happens on other nodes is not heard here. What belongs to a run
+//! they hear on its worker, and what the application does on its own thread: there they should be quick. What the node finds
+//! in the background they hear on a thread of its own, one after the other and in its order: one that takes long delays the
+//! others, but no check-in, heartbeat or recovery. Of that 10,000 events may wait; what comes beyond that is not told, which
+//! is logged, counted (`health().untold_events`) and told by `scheduler_error`. One that panics is reported and has no other
+//! effect.
 
 mod dispatch;
 mod event;
 mod history;
 pub(crate) mod log;
 mod manager;
+mod queue;
 mod roll;
 mod values;
 
@@ -154,6 +159,8 @@ pub trait SchedulerListener: Send + Sync + 'static {
     fn scheduling_data_cleared(&self) {}
     /// A run on this node makes no progress, and its policy says to tell of it.
     fn fire_stuck(&self, fire: &FireEvent<'_>, silence: Duration) {}
+    /// A run on this node has made no progress for half the time after which its heartbeat ends.
+    fn fire_silent(&self, fire: &FireEvent<'_>, silence: Duration) {}
     /// This node took over the work of a failed one, or of a fire that died.
     fn instance_recovered(&self, recovered: &Recovered) {}
     /// This node has set work aside until somebody has looked at it.

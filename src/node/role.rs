@@ -69,6 +69,11 @@ impl NodeActivity {
         }
     }
 
+    /// Whether it takes work, or will as soon as it can. A passive node counts: it stands ready.
+    pub fn takes_work(self) -> bool {
+        matches!(self, Self::Starting | Self::Firing | Self::Passive)
+    }
+
     /// The activity of this word.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|activity| activity.name() == name)

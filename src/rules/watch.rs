@@ -10,6 +10,8 @@ pub(crate) struct Limits {
     pub timeout: Option<Duration>,
     /// How long it may go without progress.
     pub stuck: Option<(Duration, StuckAction)>,
+    /// How long it may go without progress before its heartbeat ends.
+    pub silence: Option<Duration>,
     /// How long it has after it was asked to stop.
     pub grace: Duration,
     /// How often it is asked within that time.
@@ -21,12 +23,15 @@ pub(crate) struct Limits {
 pub(crate) struct Run {
     /// When it began.
     pub begun: Duration,
-    /// When it last made progress; when it began, if it has made none.
+    /// When it last made progress; when it began, if it has made none. Progress is what the job says is progress: that it
+    /// has come as far as before is progress too.
     pub progress: Duration,
     /// When it was first asked to stop for taking too long or being stuck, and how often by now.
     pub asked: Option<(Duration, u32)>,
     /// Whether something was done about its being stuck since its last progress.
     pub known_stuck: bool,
+    /// Whether its silence was warned of since its last progress.
+    pub known_silent: bool,
 }
 
 /// What is due.
@@ -38,6 +43,8 @@ pub(crate) enum Due {
     TimedOut,
     /// It is stuck.
     Stuck(StuckAction),
+    /// Half the time is over after which its heartbeat ends.
+    Silent,
     /// It is to be asked again.
     AskAgain,
     /// It was asked often enough: its worker is given up.
@@ -65,15 +72,19 @@ pub(crate) fn look(run: &Run, limits: &Limits, now: Duration) -> Due {
     }
     let stuck = limits.stuck.filter(|_| !run.known_stuck);
     let stuck = stuck.map(|(after, action)| (run.progress.saturating_add(after), action));
-    match stuck {
-        Some((at, action)) if now >= at => Due::Stuck(action),
-        _ => Due::Nothing(stuck.map(|(at, _)| at).into_iter().chain(timeout).min()),
+    if let Some((_, action)) = stuck.filter(|(at, _)| now >= *at) {
+        return Due::Stuck(action);
+    }
+    let silent = limits.silence.filter(|_| !run.known_silent).map(|most| run.progress.saturating_add(most / 2));
+    match silent {
+        Some(at) if now >= at => Due::Silent,
+        _ => Due::Nothing(stuck.map(|(at, _)| at).into_iter().chain(timeout).chain(silent).min()),
     }
 }
 
-/// Whether the heartbeat of a run goes on: it is bound to the job's calls of its context if `max_silence` says so.
-pub(crate) fn beats(last_call: Duration, max_silence: Option<Duration>, now: Duration) -> bool {
-    max_silence.is_none_or(|most| now <= last_call.saturating_add(most))
+/// Whether the heartbeat of a run goes on: it is bound to the job's progress if `max_silence` says so.
+pub(crate) fn beats(progress: Duration, max_silence: Option<Duration>, now: Duration) -> bool {
+    max_silence.is_none_or(|most| now <= progress.saturating_add(most))
 }
 
 #[cfg(test)]
@@ -89,7 +100,22 @@ mod tests {
         stuck: Some((Duration::from_secs(10), StuckAction::FailOver)),
         grace: Duration::from_secs(9),
         attempts: 3,
+        silence: None,
     };
+
+    #[test]
+    fn silence_is_warned_of_once_at_half_its_limit() {
+        let limits = Limits { silence: Some(s(10)), ..Limits::default() };
+        let mut run = Run { begun: s(100), progress: s(100), ..Run::default() };
+        assert_eq!(look(&run, &limits, s(104)), Due::Nothing(Some(s(105))));
+        assert_eq!(look(&run, &limits, s(105)), Due::Silent);
+        run.known_silent = true;
+        assert_eq!(look(&run, &limits, s(1_000)), Due::Nothing(None));
+        // It said something, and falls silent once more.
+        (run.progress, run.known_silent) = (s(200), false);
+        assert_eq!(look(&run, &limits, s(205)), Due::Silent);
+        assert!(beats(s(200), Some(s(10)), s(210)) && !beats(s(200), Some(s(10)), s(211)) && beats(s(0), None, s(999)));
+    }
 
     #[test]
     fn a_run_without_limits_is_left_alone_for_ever() {

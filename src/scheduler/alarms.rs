@@ -105,8 +105,8 @@ impl Board {
             }
             AlarmKind::TooFewNodes => {
                 for_cluster = true;
-                let alive = load.map(|load| load.instances.iter().filter(|instance| instance.alive).count());
-                (alive.map(|n| n as f64), format!("{} nodes are alive", alive.unwrap_or(0)))
+                let working = load.map(|load| load.instances.iter().filter(|instance| instance.is_working()).count());
+                (working.map(|n| n as f64), format!("{} nodes are alive and take work", working.unwrap_or(0)))
             }
             AlarmKind::ClockSkew => {
                 let skew = view.skew.filter(|_| load.is_some());
@@ -152,5 +152,6 @@ fn tell(node: &Node, alarm: &Alarm) {
     }
     node.metrics.set_alarm(alarm.kind, alarm.is_raised);
     log::alarm(&node.instance, alarm);
-    node.listeners.scheduler("alarm", |listener| listener.alarm(alarm));
+    let alarm = alarm.clone();
+    node.listeners.announce("alarm", move |listener| listener.alarm(&alarm));
 }

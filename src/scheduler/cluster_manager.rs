@@ -1,8 +1,7 @@
 //! `ClusterManager`: checks in, learns who died and whether this node was thought dead, and has the store mended.
 
-use super::health::CounterValues;
+use super::auditor::Auditor;
 use super::node::Node;
-use super::orphan_watch::OrphanWatch;
 use super::reporter::Reporter;
 use super::service::{Next, Service};
 use crate::clock::Moment;
@@ -28,35 +27,17 @@ const BETWEEN_LOOKS_FOR_NAMESAKE: Duration = Duration::from_millis(250);
 /// How far off the clock of a node of Quartz may be before it is named.
 const NOTABLE_SKEW_MS: i64 = 1000;
 
-/// An audit follows every so many check-ins; on a node on which nothing has happened since, it is only a look for triggers
-/// that are stuck and, if there is news, for orphans, and only the longest-serving node's.
-const CHECKINS_PER_AUDIT: u64 = 4;
-
-/// A whole audit follows every so many check-ins in any case.
-const CHECKINS_PER_IDLE_AUDIT: u64 = 16;
-
-/// An audit takes no larger share of the time than one in so many: it may have to go through all triggers.
-const SHARE_OF_AUDITS: u32 = 200;
-
 /// The cluster service. It goes on in standby.
 pub(crate) struct ClusterManager {
     node: Arc<Node>,
     membership: Membership,
     reporter: Reporter,
-    checkins: u64,
     /// The twin was named already.
     twin_named: bool,
     /// The nodes of Quartz that are named already, and whether as one with a clock that is off.
     foreign_named: BTreeMap<String, bool>,
     /// The strategy that was told last, where it was another than the settings ask for.
     strategy_told: Option<PollingStrategy>,
-    orphan_watch: OrphanWatch,
-    /// What this node had counted at the last audit.
-    counted: Option<CounterValues>,
-    /// The counter of changes when orphans were looked for.
-    changes: i64,
-    /// No audit before this, in ticks.
-    next_audit: Duration,
     /// What the check-in before the first pass left to do.
     pending: Option<Next>,
 }
@@ -69,14 +50,9 @@ impl ClusterManager {
             node,
             membership,
             reporter,
-            checkins: 0,
             twin_named: false,
             foreign_named: BTreeMap::new(),
             strategy_told: None,
-            orphan_watch: OrphanWatch::default(),
-            counted: None,
-            changes: -1,
-            next_audit: Duration::ZERO,
             pending: None,
         }
     }
@@ -185,7 +161,7 @@ impl ClusterManager {
             ::log::logger().flush();
             std::process::abort();
         }
-        node.listeners.scheduler("ownership_lost", |listener| listener.ownership_lost(lost));
+        node.listeners.announce("ownership_lost", move |listener| listener.ownership_lost(lost));
         node.acquirer.signal.raise();
     }
 
@@ -229,43 +205,6 @@ impl ClusterManager {
             self.node.acquirer.signal.raise();
         }
     }
-
-    /// Mends what nobody is responsible for. Its failure is no failure of the check-in.
-    fn audit(&mut self, is_longest_serving: bool) {
-        let begun = self.node.clock.ticks();
-        if !self.checkins.is_multiple_of(CHECKINS_PER_AUDIT) || begun < self.next_audit {
-            return;
-        }
-        let counted = Some(self.node.counters.values());
-        let is_idle = std::mem::replace(&mut self.counted, counted) == counted;
-        let everything = !is_idle || self.checkins.is_multiple_of(CHECKINS_PER_IDLE_AUDIT);
-        if !everything && !is_longest_serving {
-            return;
-        }
-        let audited = if everything { self.node.store.audit() } else { self.node.store.mend() };
-        let ended = self.node.clock.ticks();
-        self.next_audit = ended.saturating_add(ended.saturating_sub(begun).saturating_mul(SHARE_OF_AUDITS));
-        match audited {
-            Ok(pass) => {
-                self.node.counters.mended.add(pass.released.len() + pass.unblocked.len() + pass.finished.len());
-                log::mended(&pass);
-                if !(pass.released.is_empty() && pass.unblocked.is_empty()) {
-                    self.node.acquirer.signal.raise();
-                }
-            }
-            Err(error) => log::audit_failed(&error.to_string()),
-        }
-        let changes = self.node.changes.load(Ordering::Relaxed);
-        // A node that takes no work does not look for changes either.
-        let is_unchanged = self.node.is_firing() && changes == self.changes;
-        if is_longest_serving && !everything && is_unchanged && !self.orphan_watch.is_due(&self.node) {
-            return;
-        }
-        self.changes = changes;
-        if let Err(error) = self.orphan_watch.look(&self.node, is_longest_serving) {
-            log::audit_failed(&error.to_string());
-        }
-    }
 }
 
 /// Counts and tells what became of the work of failed nodes or dead fires.
@@ -285,9 +224,11 @@ pub(super) fn note_recovered(node: &Node, recovered: &Recovered) {
     log::recovered(&node.instance, recovered);
     node.note_skipped(&recovered.skipped);
     if !recovered.parked.is_empty() {
-        node.listeners.scheduler("work_parked", |listener| listener.work_parked(&recovered.parked));
+        let parked = recovered.parked.clone();
+        node.listeners.announce("work_parked", move |listener| listener.work_parked(&parked));
     }
-    node.listeners.scheduler("instance_recovered", |listener| listener.instance_recovered(recovered));
+    let recovered = recovered.clone();
+    node.listeners.announce("instance_recovered", move |listener| listener.instance_recovered(&recovered));
 }
 
 impl Service for ClusterManager {
@@ -314,9 +255,9 @@ impl Service for ClusterManager {
         };
         self.node.metrics.checkin.observe(self.node.clock.ticks().saturating_sub(begun.ticks));
         let next = self.note(&checkin, begun);
-        self.checkins += 1;
-        if !checkin.twin {
-            self.audit(checkin.is_longest_serving);
+        let checkins = self.node.checkins.fetch_add(1, Ordering::SeqCst) + 1;
+        if !checkin.twin && Auditor::follows(checkins) {
+            self.node.audit.signal.raise();
         }
         Ok(next)
     }

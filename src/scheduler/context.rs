@@ -170,7 +170,6 @@ impl JobContext {
 
     /// Why the job had better end; none while it may go on.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        self.handle.touch(self.node.clock.ticks());
         if !self.holds_fire() {
             return Some(StopReason::OwnershipLost);
         }
@@ -193,6 +192,8 @@ impl JobContext {
     /// running fires are (`carnelian running`). A run that has said so once and then does not for longer than
     /// `carnelian.job.stuckAfter`, or than its [policy](crate::JobPolicy::stuck_after) says, counts as stuck.
     ///
+    /// That it has come as far as before is progress too: whether a number moves, only the job can judge.
+    ///
     /// It costs nothing but memory until the next heartbeat. Of the note 250 characters are kept.
     ///
     /// ```
@@ -210,12 +211,10 @@ impl JobContext {
     /// ```
     pub fn progress(&self, done: i64, total: Option<i64>, note: impl AsRef<str>) {
         let note = Some(note.as_ref()).filter(|note| !note.is_empty()).map(|note| crate::error::storable(note, 250));
-        let ticks = self.node.clock.ticks();
-        self.handle.touch(ticks);
-        self.handle.note_progress(Progress { done, total, note }, ticks);
+        self.handle.note_progress(Some(Progress { done, total, note }), self.node.clock.ticks());
     }
 
-    /// Beats at once, with the progress so far, and asks the store whether the fire is still this node's: what a job does
+    /// Says that the job makes progress: beats at once, with what it has reported so far, and asks the store whether the fire is still this node's: what a job does
     /// before a step that it cannot take back. The node does the same for all its running fires every
     /// `carnelian.scheduler.heartbeatInterval`.
     ///
@@ -223,7 +222,7 @@ impl JobContext {
     /// [`Error::Fenced`] if the fire belongs to another node by now; what can go wrong with the store.
     #[doc(alias = "updateHeartbeat")]
     pub fn heartbeat(&self) -> Result<()> {
-        self.handle.touch(self.node.clock.ticks());
+        self.handle.note_progress(None, self.node.clock.ticks());
         self.handle.note_beat();
         let beat = heartbeat::beat_of(&self.node, &self.handle);
         let beaten = self.node.store.beat_one(&self.handle.owner, &beat);
@@ -364,6 +363,7 @@ impl JobContext {
         let version = self.checkpoint_version.unwrap_or(0) + 1;
         let row = CheckpointRow { root_fire_id: self.root_fire_id().to_owned(), version, fence: self.fence(), data };
         self.node.store.write_checkpoint(self.fire_id(), &row)?;
+        self.handle.note_progress(None, self.node.clock.ticks());
         self.checkpoint_version = Some(version);
         Ok(())
     }

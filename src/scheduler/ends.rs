@@ -139,7 +139,8 @@ impl Node {
         for key in &recorded.paused {
             self.counters.paused_on_failure.add(1);
             log::paused_after_failure(key);
-            self.listeners.scheduler("trigger_paused", |listener| listener.trigger_paused(key));
+            let key = key.clone();
+            self.listeners.announce("trigger_paused", move |listener| listener.trigger_paused(&key));
         }
         self.note_finalized(&recorded.finalized);
         if frees {
@@ -149,8 +150,7 @@ impl Node {
 
     fn tell_ended(&self, completion: &Completion) {
         if completion.last || completion.instruction == CompletionInstruction::SetTriggerComplete {
-            let key = &completion.trigger;
-            self.listeners.scheduler("trigger_finalized", |l| l.trigger_finalized(key));
+            self.note_finalized(std::slice::from_ref(&completion.trigger));
         }
     }
 }

@@ -28,8 +28,8 @@ pub enum ServiceState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceHealth {
-    /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running fires), `monitor` or
-    /// `clean-up`; `ear` where the database tells news; `job-files` if the settings name some.
+    /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running fires), `monitor`, `clean-up`,
+    /// `audit` or `listeners` (what they are told in the background); `ear` where the database tells news; `job-files` if the settings name some.
     pub name: &'static str,
     /// What it is doing.
     pub state: ServiceState,
@@ -337,6 +337,8 @@ pub struct Health {
     pub quarantined: Vec<(TriggerKey, String)>,
     /// Jobs that no living node can run, at the last audit; 0 on nodes that leave the audit to another.
     pub orphans: usize,
+    /// What listeners were not told since they were too slow.
+    pub untold_events: u64,
     /// The clock's ticks when this was written down.
     pub ticks: Duration,
     /// The services.

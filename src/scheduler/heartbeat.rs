@@ -12,7 +12,7 @@ use super::worker_pool::WorkerPool;
 use crate::error::Result;
 use crate::job::FireOutcome;
 use crate::job::StuckAction;
-use crate::listener::{FireEnd, FireEvent, log};
+use crate::listener::{FireEnd, FireEvent, SchedulerListener, log};
 use crate::rules::watch::{self, Due, Limits};
 use crate::store::{Beat, CompletionInstruction, FireBundle, Heartbeats};
 use crossbeam_channel::Sender;
@@ -43,6 +43,9 @@ impl Heartbeat {
     }
 
     fn watch_one(&self, fire: &Arc<RunHandle>, now: Duration) -> Option<Duration> {
+        if fire.is_lost() {
+            fire.begin_grace(now);
+        }
         let (run, reports_progress) = fire.run()?;
         let limits = self.limits(fire, reports_progress);
         match watch::look(&run, &limits, now) {
@@ -61,19 +64,42 @@ impl Heartbeat {
                 log::stuck(&fire.job, fire.fire_id(), silence, action);
                 self.node.counters.stuck.add(1);
                 self.node.monitor.signal.raise();
-                if let Some(bundle) = fire.watched().filter(|_| action != StuckAction::Log) {
-                    let event = FireEvent::new(bundle, &self.node.instance, 0, fire.values());
-                    self.node.listeners.scheduler("fire_stuck", |listener| listener.fire_stuck(&event, silence));
+                if action != StuckAction::Log {
+                    self.tell_of(fire, "fire_stuck", move |listener, fire| listener.fire_stuck(fire, silence));
                 }
                 self.act_on(fire, action, now);
             }
+            Due::Silent => {
+                fire.note_silent();
+                let silence = now.saturating_sub(run.progress);
+                log::silent(&fire.job, fire.fire_id(), silence, limits.silence.unwrap_or_default());
+                self.tell_of(fire, "fire_silent", move |listener, fire| listener.fire_silent(fire, silence));
+            }
             Due::GiveUp => {
-                self.end_in_its_place(fire, now);
+                match fire.is_lost() {
+                    true => self.let_go(fire, now),
+                    false => self.end_in_its_place(fire, now),
+                }
                 // If the completer is behind, or the worker is just coming back.
                 return Some(now.saturating_add(self.node.settings.executions.heartbeat_interval));
             }
         }
         Some(now)
+    }
+
+    /// Has the scheduler listeners told of a run whose job has a policy.
+    fn tell_of(
+        &self,
+        fire: &Arc<RunHandle>,
+        event: &'static str,
+        tell: impl Fn(&dyn SchedulerListener, &FireEvent<'_>) + Send + 'static,
+    ) {
+        let (fire, instance) = (Arc::clone(fire), Arc::clone(&self.node.instance));
+        self.node.listeners.announce(event, move |listener| {
+            if let Some(bundle) = fire.watched() {
+                tell(listener, &FireEvent::new(bundle, &instance, 0, fire.values()));
+            }
+        });
     }
 
     fn limits(&self, fire: &RunHandle, reports_progress: bool) -> Limits {
@@ -82,7 +108,13 @@ impl Heartbeat {
         let policy = fire.watched().map(|bundle| bundle.job.policy());
         let stuck = policy.and_then(|policy| policy.stuck_limit());
         let default = reports_progress.then_some((settings.stuck_after, StuckAction::Log));
-        Limits { timeout: policy.and_then(|policy| policy.timeout_limit()), stuck: stuck.or(default), grace, attempts }
+        Limits {
+            timeout: policy.and_then(|policy| policy.timeout_limit()),
+            stuck: stuck.or(default),
+            silence: policy.and_then(|policy| policy.max_silence()),
+            grace,
+            attempts,
+        }
     }
 
     /// How often a run is asked to stop, and how long it has in all (LT-90).
@@ -163,6 +195,21 @@ impl Heartbeat {
         node.acquirer.signal.raise();
     }
 
+    /// Gives up the worker of a run that is another node's, or was declared failed, and does not end: nothing is recorded for
+    /// it here.
+    fn let_go(&self, fire: &Arc<RunHandle>, now: Duration) {
+        let claim = || fire.give_up();
+        let given_up = match fire.worker() {
+            Some((worker, _)) => self.pool.give_up(worker, claim),
+            None => claim(),
+        };
+        if given_up {
+            log::given_up(&fire.job, fire.fire_id(), "it lost its fire and did not end");
+            self.node.count_fire(&fire.job, FireOutcome::Lost, fire.running_for(now));
+            self.node.standing.remove(fire.fire_id());
+        }
+    }
+
     /// Ends the fire of a job that does not: the run is recorded by the reason of the stop, and its worker is given up.
     fn end_in_its_place(&self, fire: &Arc<RunHandle>, now: Duration) {
         let Some(bundle) = fire.bundle().filter(|_| !self.completions.is_full()) else { return };
@@ -186,8 +233,13 @@ impl Heartbeat {
         let event = FireEvent::new(bundle, &node.instance, 0, fire.values());
         let end = FireEnd { outcome, error: Some(why), run_time, result: None };
         log::ended(&event, &end);
-        node.listeners.job_was_executed(&event, &end);
-        node.listeners.trigger_complete(&event, CompletionInstruction::NoInstruction);
+        let (given_up, instance, told) = (Arc::clone(fire), Arc::clone(&node.instance), end.clone());
+        node.listeners.later(move |listeners| {
+            let Some(bundle) = given_up.bundle() else { return };
+            let event = FireEvent::new(bundle, &instance, 0, given_up.values());
+            listeners.job_was_executed(&event, &told);
+            listeners.trigger_complete(&event, CompletionInstruction::NoInstruction);
+        });
         node.count_fire(&fire.job, end.outcome, Some(run_time));
 
         let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
@@ -240,7 +292,7 @@ impl Heartbeat {
         }
         let limit = limit(&node, None);
         let ended = node.unrecorded.beaten().into_iter();
-        beats.extend(ended.map(|fire_id| Beat { fire_id, limit, progress: None }));
+        beats.extend(ended.map(|fire_id| Beat { fire_id, limit, progress: None, silence: None, silence_limit: None }));
         // In the order in which others write and delete them; one that is just ending may be in both lists.
         beats.sort_by(|a, b| a.fire_id.cmp(&b.fire_id));
         beats.dedup_by(|a, b| a.fire_id == b.fire_id);
@@ -249,8 +301,12 @@ impl Heartbeat {
             true => node.store.watch_beats(&owner, &mut self.seen)?,
             false => node.store.beat(&owner, &beats, &mut self.seen)?,
         };
+        // Those without a beat do not learn from it that they are gone.
+        let silent = |fire: &&Arc<RunHandle>| fire.is_beaten() && !fire.is_lost() && !self.beats(fire, now);
+        let silent: Vec<String> = fires.iter().filter(silent).map(|fire| fire.fire_id().to_owned()).collect();
+        let gone = if silent.is_empty() { silent } else { node.store.fires_gone(&owner, &silent)? };
         // One that has ended since has left the table; one that is still in it without its row is another's.
-        let lost: BTreeSet<&str> = pass.lost.iter().map(String::as_str).collect();
+        let lost: BTreeSet<&str> = pass.lost.iter().chain(&gone).map(String::as_str).collect();
         for fire in node.standing.fires().iter().filter(|fire| lost.contains(fire.fire_id())) {
             if fire.lose() {
                 log::fire_lost(&fire.job, fire.fire_id());
@@ -270,10 +326,18 @@ impl Heartbeat {
     fn is_to_beat(&self, fire: &RunHandle, now: Duration) -> bool {
         let young = self.node.settings.executions.heartbeat_interval / 2;
         let Some((_, begun)) = fire.worker() else { return false };
+        // The first comes in any case: nobody misses one that has never beaten.
+        let is_due = match fire.is_beaten() {
+            true => self.beats(fire, now),
+            false => now >= begun.saturating_add(young),
+        };
+        is_due && !fire.is_lost()
+    }
+
+    /// Whether the heartbeat of a run goes on.
+    fn beats(&self, fire: &RunHandle, now: Duration) -> bool {
         let max_silence = fire.watched().and_then(|bundle| bundle.job.policy().max_silence());
-        !fire.is_lost()
-            && (fire.is_beaten() || now >= begun.saturating_add(young))
-            && watch::beats(fire.last_call(), max_silence, now)
+        watch::beats(fire.progressed().unwrap_or(now), max_silence, now)
     }
 }
 
@@ -289,7 +353,13 @@ fn cancel(fires: &[Arc<RunHandle>], cancelled: &[(String, String)], now: Duratio
 
 /// The sign of life of a run.
 pub(super) fn beat_of(node: &Node, fire: &RunHandle) -> Beat {
-    Beat { fire_id: fire.fire_id().to_owned(), limit: limit(node, fire.watched()), progress: fire.progress() }
+    let (progress, settings) = (fire.progress(), &node.settings.executions);
+    let policy = fire.watched().map(|bundle| bundle.job.policy());
+    let stuck = policy.and_then(|policy| policy.stuck_limit()).map(|(after, _)| after);
+    let stuck = stuck.or_else(|| progress.is_some().then_some(settings.stuck_after));
+    let silence_limit = policy.and_then(|policy| policy.max_silence()).into_iter().chain(stuck).min();
+    let silence = fire.progressed().map(|at| node.clock.ticks().saturating_sub(at)).filter(|_| silence_limit.is_some());
+    Beat { fire_id: fire.fire_id().to_owned(), limit: limit(node, fire.watched()), progress, silence, silence_limit }
 }
 
 /// How long a run may be silent.

@@ -1,6 +1,7 @@
 //! The life of a node: start, standby, resume, shutdown.
 
 use super::acquirer::Acquirer;
+use super::auditor::Auditor;
 use super::clean_up::CleanUp;
 use super::cluster_manager::ClusterManager;
 use super::completer::Completer;
@@ -15,6 +16,7 @@ use super::run_shell::RunShell;
 use super::service::{LoopParts, Service, ServiceThread, spawn};
 use super::shutdown::{ShutdownReport, Threads, shut_down};
 use super::starter::{Early, Starter};
+use super::teller::Teller;
 use super::worker_pool::WorkerPool;
 use super::{Inner, Scheduler};
 use crate::error::{Error, Result};
@@ -196,6 +198,7 @@ impl Inner {
             match launch(node, workers, &life.delayed) {
                 Ok(threads) => *phase = Phase::Started(Box::new(threads)),
                 Err(error) => {
+                    node.listeners.close();
                     if node.completer.signal.is_stopped() {
                         // Some threads were had and told to end: this node cannot be started any more.
                         *phase = Phase::Ended(ShutdownReport::default());
@@ -239,6 +242,8 @@ impl Drop for Inner {
 /// The first check-in, then all threads; if one of them cannot be had, none is left.
 fn launch(node: &Arc<Node>, workers: usize, stopped: &Signal) -> Result<Threads> {
     node.store.database().check_schema()?;
+    // Before the first check-in: what that finds must not keep the next ones waiting.
+    node.listeners.open();
     let mut cluster = ClusterManager::new(Arc::clone(node));
     cluster.begin(stopped)?;
 
@@ -270,6 +275,8 @@ fn launch(node: &Arc<Node>, workers: usize, stopped: &Signal) -> Result<Threads>
         (&node.heartbeat, Box::new(heartbeat)),
         (&node.clean_up, Box::new(CleanUp::new(Arc::clone(node)))),
         (&node.monitor, Box::new(monitor)),
+        (&node.audit, Box::new(Auditor::new(Arc::clone(node)))),
+        (&node.teller, Box::new(Teller::new(Arc::clone(node)))),
     ];
     if let Some(listening) = Listening::new(Arc::clone(node)) {
         services.push((&node.ear, Box::new(listening)));

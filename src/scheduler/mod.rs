@@ -2,6 +2,7 @@
 
 mod acquirer;
 mod alarms;
+mod auditor;
 mod builder;
 mod calendars;
 mod capture_log;
@@ -53,6 +54,7 @@ mod stop;
 mod stop_step;
 mod submission;
 mod task_queue;
+mod teller;
 mod worker_pool;
 
 pub use builder::SchedulerBuilder;

@@ -51,7 +51,7 @@ impl Monitor {
         }
     }
 
-    /// One look at the cluster: a statement, and now and then another.
+    /// One look at the cluster: a few statements, and now and then another.
     fn look(&mut self) -> Result<()> {
         let node = &*self.node;
         let settings = &node.settings.monitor;

@@ -45,6 +45,7 @@ impl Scheduler {
             unrecorded: node.unrecorded.count(),
             quarantined: node.quarantine.list(),
             orphans: node.orphans.load(Ordering::Relaxed),
+            untold_events: node.listeners.queue.untold(),
             ticks: now,
             services: node.services().map(|post| post.record.health(now)).collect(),
             counters,

@@ -61,6 +61,10 @@ pub(crate) struct Node {
     pub(crate) job_files: Post,
     pub(crate) ear: Post,
     pub(crate) starter: Post,
+    pub(crate) audit: Post,
+    pub(crate) teller: Post,
+    /// How many check-ins have succeeded.
+    pub(crate) checkins: AtomicU64,
     /// The node does not fire for now.
     pub(crate) standby: AtomicBool,
     /// The node is one that fires; in active-passive mode only the longest-serving one is.
@@ -158,7 +162,8 @@ impl Node {
     /// Tells that triggers will not fire again.
     pub(crate) fn note_finalized(&self, triggers: &[TriggerKey]) {
         for key in triggers {
-            self.listeners.scheduler("trigger_finalized", |listener| listener.trigger_finalized(key));
+            let key = key.clone();
+            self.listeners.announce("trigger_finalized", move |listener| listener.trigger_finalized(&key));
         }
     }
 
@@ -175,6 +180,7 @@ impl Node {
         let cluster = Post::new("cluster");
         let standing = Standing::new(Arc::clone(&clock), jobs.checkin_interval, jobs.checkin_misfire_threshold)
             .asking(Arc::clone(&cluster.signal));
+        let teller = Post { signal: Arc::clone(&listeners.queue.signal), ..Post::new("listeners") };
         Self {
             scheduler,
             name: settings.scheduler.instance_name.as_str().into(),
@@ -198,6 +204,9 @@ impl Node {
             job_files: Post::new("job-files"),
             ear: Post::new("ear"),
             starter: Post::new("starter"),
+            audit: Post::new("audit"),
+            teller,
+            checkins: AtomicU64::new(0),
             standby: AtomicBool::new(true),
             active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
             hears: AtomicBool::new(false),
@@ -258,6 +267,8 @@ impl Node {
             &self.heartbeat,
             &self.monitor,
             &self.clean_up,
+            &self.audit,
+            &self.teller,
         ];
         let ear = Some(&self.ear).filter(|ear| ear.record.is_started());
         let job_files = Some(&self.job_files).filter(|_| !self.settings.plugins.job_files.is_empty());

@@ -50,7 +50,7 @@ impl OrphanWatch {
             node.orphans.store(found.jobs.len(), Ordering::Relaxed);
             let told: Vec<Orphan> = found.jobs.into_iter().filter(|orphan| is_audit || is_new(orphan)).collect();
             if !told.is_empty() {
-                tell(node, &told);
+                tell(node, told);
             }
         }
         self.named = imminent;
@@ -63,10 +63,10 @@ impl OrphanWatch {
     }
 }
 
-fn tell(node: &Node, orphans: &[Orphan]) {
+fn tell(node: &Node, orphans: Vec<Orphan>) {
     node.counters.orphaned_jobs.add(orphans.len());
-    log::orphaned(orphans);
-    node.listeners.scheduler("orphaned_jobs", |listener| listener.orphaned_jobs(orphans));
+    log::orphaned(&orphans);
+    node.listeners.announce("orphaned_jobs", move |listener| listener.orphaned_jobs(&orphans));
 }
 
 /// Deletes what has been unresolved for longer than the settings allow; by default nothing.
@@ -80,7 +80,7 @@ fn delete_unresolved(node: &Node) -> Result<()> {
     }
     for orphan in node.store.delete_orphans(after)? {
         log::orphan_deleted(&orphan);
-        node.listeners.scheduler("job_deleted", |listener| listener.job_deleted(&orphan.job));
+        node.listeners.announce("job_deleted", move |listener| listener.job_deleted(&orphan.job));
     }
     Ok(())
 }

@@ -73,10 +73,10 @@ impl RecoveryWatch {
         node.acquirer.signal.raise();
         if is_on {
             ::log::warn!("recovery mode begins instance={} overdue={overdue}", node.instance);
-            node.listeners.scheduler("recovery_started", |listener| listener.recovery_started());
+            node.listeners.announce("recovery_started", |listener| listener.recovery_started());
         } else {
             ::log::info!("recovery mode ends instance={} overdue={overdue}", node.instance);
-            node.listeners.scheduler("recovery_ended", |listener| listener.recovery_ended());
+            node.listeners.announce("recovery_ended", |listener| listener.recovery_ended());
         }
     }
 }
@@ -104,6 +104,7 @@ impl Node {
             outage.unreadable,
             outage.interrupted,
         );
-        self.listeners.scheduler("outage_ended", |listener| listener.outage_ended(outage));
+        let outage = outage.clone();
+        self.listeners.announce("outage_ended", move |listener| listener.outage_ended(&outage));
     }
 }

@@ -149,10 +149,8 @@ impl RunShell {
             let end = self.end_of(&result, ctx, handle, run_time);
             log::ended(&ctx.event(), &end);
             if let Err(Failure { panicked: true, error }) = &result {
-                let key = ctx.job().key();
-                node.listeners.scheduler("scheduler_error", |l| {
-                    l.scheduler_error(&format!("job `{key}` panicked: {}", error.message()));
-                });
+                let message = format!("job `{}` panicked: {}", ctx.job().key(), error.message());
+                node.listeners.announce("scheduler_error", move |listener| listener.scheduler_error(&message));
             }
             node.listeners.job_was_executed(&ctx.event(), &end);
             let refire = result.as_ref().is_err_and(|failure| failure.error.wants_refire());

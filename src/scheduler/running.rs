@@ -12,7 +12,7 @@ use crate::trigger::moment;
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -40,7 +40,6 @@ impl FireTask {
             values: FireValues::default(),
             phase: AtomicU8::new(RUNNING),
             activity: Mutex::default(),
-            last_call_ms: AtomicU64::new(0),
             beaten: AtomicBool::new(false),
             guarded: AtomicBool::new(false),
             is_watched: !bundle.job.policy().is_default(),
@@ -67,8 +66,6 @@ pub(crate) struct RunHandle {
     values: FireValues,
     phase: AtomicU8,
     activity: Mutex<Activity>,
-    /// When the job last called its context, in ticks; kept only if somebody is to know.
-    last_call_ms: AtomicU64,
     /// Whether a heartbeat of it may be stored.
     beaten: AtomicBool,
     /// Whether its job has made transactions of its own depend on it.
@@ -93,10 +90,13 @@ const GIVEN_UP: u8 = 2;
 struct Activity {
     begun: Option<Duration>,
     worker: Option<ThreadId>,
-    progress: Option<(Progress, Duration)>,
+    progress: Option<Progress>,
+    /// When it last made progress; none before it began.
+    progressed: Option<Duration>,
     /// When it was first asked to stop, and how often by now.
     asked: Option<(Duration, u32)>,
     known_stuck: bool,
+    known_silent: bool,
 }
 
 impl RunHandle {
@@ -142,9 +142,9 @@ impl RunHandle {
     }
 
     pub(crate) fn begin(&self, ticks: Duration) {
-        self.touch(ticks);
         let mut activity = self.activity.lock();
         activity.begun = Some(ticks);
+        activity.progressed = Some(ticks);
         // One that was asked to stop before it began has its time from now on.
         if let Some(asked) = &mut activity.asked {
             *asked = (ticks, 1);
@@ -190,7 +190,9 @@ impl RunHandle {
     /// Whether its watch has a time to look at it.
     pub(crate) fn has_limits(&self) -> bool {
         let policy = self.watched().map(|bundle| bundle.job.policy());
-        policy.is_some_and(|policy| policy.timeout_limit().is_some() || policy.stuck_limit().is_some())
+        policy.is_some_and(|policy| {
+            policy.timeout_limit().is_some() || policy.stuck_limit().is_some() || policy.max_silence().is_some()
+        })
     }
 
     /// The thread the job runs on, and since when.
@@ -199,42 +201,38 @@ impl RunHandle {
         activity.worker.zip(activity.begun)
     }
 
-    /// The job has called its context.
-    pub(crate) fn touch(&self, ticks: Duration) {
-        if self.is_watched {
-            self.last_call_ms.store(u64::try_from(ticks.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
-        }
-    }
-
-    /// When the job last called its context.
-    pub(crate) fn last_call(&self) -> Duration {
-        Duration::from_millis(self.last_call_ms.load(Ordering::Relaxed))
-    }
-
-    /// The job has made progress.
-    pub(crate) fn note_progress(&self, progress: Progress, ticks: Duration) {
+    /// The job has made progress, and may say how far it has come.
+    pub(crate) fn note_progress(&self, progress: Option<Progress>, ticks: Duration) {
         let mut activity = self.activity.lock();
-        activity.progress = Some((progress, ticks));
-        activity.known_stuck = false;
+        activity.progressed = Some(ticks);
+        if progress.is_some() {
+            activity.progress = progress;
+        }
+        (activity.known_stuck, activity.known_silent) = (false, false);
+    }
+
+    /// When the job last made progress, or began; none before.
+    pub(crate) fn progressed(&self) -> Option<Duration> {
+        self.activity.lock().progressed
     }
 
     /// How far the job has come.
     pub(crate) fn progress(&self) -> Option<Progress> {
-        self.activity.lock().progress.as_ref().map(|(progress, _)| progress.clone())
+        self.activity.lock().progress.clone()
     }
 
     /// How the run is doing, and whether it reports progress; none if it has not begun.
     pub(crate) fn run(&self) -> Option<(Run, bool)> {
         let activity = self.activity.lock();
         let begun = activity.begun?;
-        let progress = activity.progress.as_ref().map(|(_, at)| *at);
         let run = Run {
             begun,
-            progress: progress.unwrap_or(begun),
+            progress: activity.progressed.unwrap_or(begun),
             asked: activity.asked,
             known_stuck: activity.known_stuck,
+            known_silent: activity.known_silent,
         };
-        Some((run, progress.is_some()))
+        Some((run, activity.progress.is_some()))
     }
 
     /// Asks the job to stop once more.
@@ -243,6 +241,16 @@ impl RunHandle {
             *times += 1;
         }
         self.signal.raise();
+    }
+
+    /// Notes that its silence was warned of.
+    pub(crate) fn note_silent(&self) {
+        self.activity.lock().known_silent = true;
+    }
+
+    /// From here on a run that has lost its fire has the time to end that any has which is asked to.
+    pub(crate) fn begin_grace(&self, now: Duration) {
+        self.activity.lock().asked.get_or_insert((now, 1));
     }
 
     /// Notes that it is stuck.
@@ -340,7 +348,6 @@ pub(crate) mod tests {
             values: FireValues::default(),
             phase: AtomicU8::new(RUNNING),
             activity: Mutex::default(),
-            last_call_ms: AtomicU64::new(0),
             beaten: AtomicBool::new(false),
             guarded: AtomicBool::new(false),
             bundle: None,

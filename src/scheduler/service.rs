@@ -99,15 +99,16 @@ impl ServiceThread {
 
     /// Waits for the end of the loop; false if it did not come until `deadline`.
     pub(crate) fn wait(self, clock: &dyn Clock, deadline: Duration) -> bool {
+        // A listener that ends the node from a service's thread would wait for itself.
+        if self.thread.thread().id() == std::thread::current().id() {
+            return true;
+        }
         while clock.wait(&self.ended, Some(deadline)) != Woken::Stopped {
             if clock.ticks() >= deadline {
                 return false;
             }
         }
-        // The thread is past its work; only a service that stops itself may not wait for itself.
-        if self.thread.thread().id() != std::thread::current().id() {
-            let _ = self.thread.join();
-        }
+        let _ = self.thread.join();
         true
     }
 }

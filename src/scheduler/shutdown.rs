@@ -15,6 +15,9 @@ use std::time::Duration;
 /// What is kept of the time to leave the cluster after jobs that do not end.
 const FOR_LEAVING: Duration = Duration::from_secs(3);
 
+/// The longest that a shutdown waits for listeners to be told what is still to be told.
+const FOR_LISTENERS: Duration = Duration::from_secs(3);
+
 /// What a shutdown left behind. All of it is taken over by other nodes, or by this one when it starts again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -110,8 +113,7 @@ impl Steps<'_> {
         self.await_records();
         self.end("completer");
         node.enter_stop_step(Some(StopStep::Services));
-        ["clean-up", "misfire", "cluster", "monitor"].into_iter().for_each(|name| self.end(name));
-        debug_assert!(self.services.is_empty(), "there are services that nobody ends");
+        ["clean-up", "misfire", "cluster", "monitor", "audit"].into_iter().for_each(|name| self.end(name));
         self.report.unrecorded = node.unrecorded.count();
         self.report.abandoned_jobs = node.standing.shown();
         if all_ended || self.deadline > node.clock.ticks() {
@@ -119,6 +121,12 @@ impl Steps<'_> {
         } else {
             self.report.leave_error = Some("no time was left".to_owned());
         }
+        // Last: nothing of the node waits for listeners, and they hear of what was found to the end.
+        let now = node.clock.ticks();
+        self.deadline = self.deadline.clamp(now.saturating_add(FOR_LISTENERS / 10), now.saturating_add(FOR_LISTENERS));
+        self.end("listeners");
+        node.listeners.close();
+        debug_assert!(self.services.is_empty(), "there are services that nobody ends");
     }
 
     /// Ends the service of this name, if the node has it.

@@ -52,7 +52,7 @@ pub struct AlarmSettings {
     pub stuck_fires: u32,
     /// How many jobs no living node can run; 1. Property `carnelian.alarm.orphanedJobs`.
     pub orphaned_jobs: u32,
-    /// How many nodes must be alive; 0. Property `carnelian.alarm.minNodes`.
+    /// How many nodes must be alive and take work; 0. Property `carnelian.alarm.minNodes`.
     pub min_nodes: u32,
     /// How far this node's clock may be from the database's; 1 s.
     /// Property `carnelian.alarm.clockSkew` (ms, or a text such as `1s`).

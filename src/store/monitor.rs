@@ -1,5 +1,6 @@
 //! What a monitor wants to know of a cluster, in few statements whose cost has a bound.
 
+use super::upkeep::Said;
 use super::{Begin, InstanceStatus, JobStore};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
@@ -21,7 +22,8 @@ pub struct ClusterLoad {
     pub recovery_since_ms: Option<i64>,
     /// The nodes, in order of their names.
     pub instances: Vec<InstanceStatus>,
-    /// The living node of ours that joined first.
+    /// The living node of ours that speaks for the cluster: the one that joined first, an observer only if there is no
+    /// other.
     pub longest_serving: Option<String>,
 }
 
@@ -56,17 +58,19 @@ impl JobStore {
 
     fn load_in(&self, s: &mut dyn super::Session, after: Duration, most: usize) -> Result<ClusterLoad> {
         let (now_ms, row) = s.load_now(millis(after), most)?;
+        let said = Said::read(s)?;
         let tolerance = millis(self.tolerance());
         let mut longest_serving: Option<(i64, String)> = None;
         let mut instances = Vec::with_capacity(row.instances.len());
         for (instance, running) in row.instances {
             let alive = !is_dead(instance.last_checkin_ms, instance.checkin_interval_ms, 0, tolerance, now_ms);
-            let joined = longest_serving.as_ref().map_or(i64::MAX, |(joined, _)| *joined);
-            if alive && instance.incarnation.is_some() && instance.joined < joined {
+            let comes_first = longest_serving.as_ref().is_none_or(|(joined, _)| instance.joined < *joined);
+            if alive && instance.incarnation.is_some() && comes_first {
                 longest_serving = Some((instance.joined, instance.name.clone()));
             }
             instances.push(InstanceStatus {
                 alive,
+                takes_work: said.takes_work(&instance, now_ms),
                 running,
                 foreign: instance.incarnation.is_none(),
                 instance: instance.name,

@@ -2,6 +2,7 @@
 
 use super::calendars::Calendars;
 use super::row::{FiredState, InstanceRow, Outage, RecoveryModeRow, TriggerRow};
+use super::upkeep::Said;
 use super::{Begin, JobStore, Lock, Recovered, Session};
 use crate::error::Result;
 use crate::key::TriggerKey;
@@ -108,8 +109,8 @@ impl JobStore {
         if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { self.settings.trigger_order }
     }
 
-    /// In the transaction of a registration, before its row is written: was there nobody, since when, and what was missed?
-    /// Gives the outage that has ended, if any, and since when the recovery mode is on.
+    /// In the transaction of a registration, before its row is written: was there nobody who takes work, since when, and
+    /// what was missed? Gives the outage that has ended, if any, and since when the recovery mode is on.
     pub(in crate::store) fn look_for_outage(
         &self,
         s: &mut dyn Session,
@@ -121,14 +122,18 @@ impl JobStore {
         let before = s.recovery_mode()?;
         let mode = before.clone().unwrap_or_default();
         let tolerance_ms = millis(self.tolerance());
-        let lives = |row: &&InstanceRow| {
+        let said = Said::read(s)?;
+        let works = |row: &&InstanceRow| said.takes_work(row, now_ms);
+        let lives = |row: &InstanceRow| {
             row.name != instance && !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, tolerance_ms, now_ms)
         };
-        let seen = instances.iter().map(|row| row.last_checkin_ms.min(now_ms));
+        let seen = instances.iter().filter(works).map(|row| row.last_checkin_ms.min(now_ms));
         let last_seen_ms = seen.chain(before.iter().map(|row| row.last_seen_ms)).max();
         let window_ms = millis(self.settings.checkin_interval).saturating_add(tolerance_ms);
         let began = outages::began(last_seen_ms, now_ms, window_ms);
-        let Some(began_ms) = began.filter(|_| !instances.iter().any(|row| lives(&row))) else {
+        // Whoever takes no work ends no outage either.
+        let ends = said.is_free(&self.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);
+        let Some(began_ms) = began.filter(|_| ends) else {
             if before.is_none() {
                 s.put_recovery_mode(&mode)?;
             }

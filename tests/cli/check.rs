@@ -15,11 +15,11 @@ fn with_the_whole_cluster_down_it_answers_from_the_database() {
     let place = Place::new();
     place.fine("migrate");
     let answer = place.json("check");
-    let nothing = json!({"ok": true, "problems": [], "overdue": 0, "oldest_overdue_ms": null, "nodes": 0,
+    let nothing = json!({"ok": true, "problems": [], "overdue": 0, "oldest_overdue_ms": null, "nodes": 0, "working_nodes": 0,
         "newest_checkin_age_ms": null, "stuck": null, "orphans": null, "failed": null});
     assert_eq!(answer, nothing);
-    assert!(refused(&place, "check --min-nodes 1").contains("0 nodes are alive, at least 1 are needed"));
-    assert!(refused(&place, "check --max-age 1m").contains("no node has checked in"));
+    assert!(refused(&place, "check --min-nodes 1").contains("0 nodes are alive and take work, at least 1 are needed"));
+    assert!(refused(&place, "check --max-age 1m").contains("no node that takes work has checked in"));
     assert!(refused(&place, "check --max-orphans 0").contains("it cannot be told"));
     place.fine("check --max-overdue 0 --max-stuck 0 --max-failed 0");
 
@@ -69,4 +69,28 @@ fn each_bound_has_its_problem() {
     assert_eq!((&answer["ok"], answer["problems"].as_array().unwrap().len()), (&json!(false), 4));
     assert_eq!((&answer["stuck"], &answer["nodes"]), (&json!(1), &json!(0)));
     place.refused(2, "check --max-failed 10000");
+}
+
+/// DS-80, DS-81: an observer is alive, and does no work.
+#[test]
+fn an_observer_does_not_count_as_a_node_that_takes_work() {
+    let place = Place::new();
+    place.fine("migrate");
+    let live = i64::MAX / 4; // it has checked in a moment ago, by any clock
+    sql(&place, &format!("INSERT INTO QRTZ_SCHEDULER_STATE VALUES ('QuartzScheduler', 'admin', {live}, 15000)"));
+    sql(
+        &place,
+        "INSERT INTO QRTZ_CN_INSTANCES (SCHED_NAME, INSTANCE_NAME, INCARNATION, JOINED) \
+         VALUES ('QuartzScheduler', 'admin', '0123456789abcdef', 9223372036854775807)",
+    );
+    place.fine("check --min-nodes 1");
+    sql(
+        &place,
+        "INSERT INTO QRTZ_CN_NODES (SCHED_NAME, INSTANCE_NAME, NODE_NAME, DISPLAY_NAME, APPLICATION, LIBRARY_VERSION, LABELS, \
+         NODE_ROLE, ACTIVITY, PID, POOL_SIZE, FREE_WORKERS, RUNNING, STARTED_MS, SEEN_MS) \
+         VALUES ('QuartzScheduler', 'admin', 'admin', 'admin', 'app', '1', '', 'observer', 'observing', 1, 1, 1, 0, 1, 1)",
+    );
+    assert_eq!(place.json("check")["nodes"], json!(1));
+    assert!(refused(&place, "check --min-nodes 1").contains("0 nodes"));
+    assert!(refused(&place, "check --max-age 36500d").contains("has checked in"));
 }

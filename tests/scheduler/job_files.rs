@@ -176,7 +176,7 @@ fn a_file_with_mistakes_keeps_nobody_from_starting_and_is_told_of() {
     place.put("a.xml", "<job-scheduling-data/>");
     let node = place.start("n1", "");
     assert!(node.is_started() && !node.is_in_standby());
-    assert!(place.heard("job file not loaded: ") && place.heard("write xmlns="), "{:?}", place.heard.lock());
+    wait_until("it is told of", LONG, || place.heard("job file not loaded: ") && place.heard("write xmlns="));
     node.shutdown(true);
 }
 

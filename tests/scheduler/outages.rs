@@ -120,3 +120,27 @@ fn nothing_is_stuck_after_an_outage_in_the_middle_of_a_completion() {
 fn nothing_is_stuck_after_an_outage_in_the_middle_of_a_check_in() {
     everywhere(CHECK_IN);
 }
+
+/// DS-98: an audit goes through all triggers, and may hang. Check-ins do not wait for it, so the node that audits is not
+/// declared dead for it.
+#[test]
+fn an_audit_that_hangs_delays_no_check_in() {
+    for mut cluster in
+        [Cluster::new(), Cluster::on_sqlite(), Cluster::on_server(&postgres_url()), Cluster::on_server(&mysql_url())]
+    {
+        cluster.checkin_interval = Duration::from_millis(200);
+        cluster.tolerance = Duration::from_secs(20);
+        let (comes, go) = cluster.database.hold_answer_of("look for stray side rows");
+        let a = cluster.node("a", 1).build().unwrap();
+        a.start().unwrap();
+        comes.recv_timeout(LONG).unwrap();
+        let service = |name: &str| a.health().services.into_iter().find(|service| service.name == name).unwrap();
+        let before = service("cluster").runs;
+        wait_until("it has checked in a few times more", LONG, || service("cluster").runs > before + 5);
+        assert_eq!(service("audit").state, carnelian::ServiceState::Working, "it is still at it");
+        go.send(()).unwrap();
+        wait_until("the audit has ended", LONG, || service("audit").state == carnelian::ServiceState::Waiting);
+        assert!(a.shutdown(true).is_clean());
+        cluster.store().database().forget_scheduler().unwrap();
+    }
+}

@@ -210,7 +210,7 @@ fn with_a_job_at_work(cluster: &Cluster) -> (Scheduler, crossbeam_channel::Sende
     begins.recv_timeout(LONG).unwrap();
     if cfg!(target_os = "linux") {
         // A thread is named when it first runs.
-        wait_until("three workers and eight services have their names", LONG, || threads(cluster).len() == 3 + 8);
+        wait_until("three workers and ten services have their names", LONG, || threads(cluster).len() == 3 + 10);
     }
     (node, go)
 }

@@ -21,13 +21,13 @@ pub struct Check {
     /// At most so many triggers may be overdue
     #[arg(long, value_name = "N")]
     pub max_overdue: Option<usize>,
-    /// At least so many nodes must be alive
+    /// At least so many nodes must be alive and take work: observers and nodes that are drained or stand by do not count
     #[arg(long, value_name = "M")]
     pub min_nodes: Option<usize>,
-    /// The newest check-in of all nodes may be so old at most
+    /// The newest check-in of all nodes that take work may be so old at most
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub max_age: Option<Duration>,
-    /// At most so many running fires may have missed all their heartbeats
+    /// At most so many running fires may have missed all their heartbeats, or be without progress for longer than they may
     #[arg(long, value_name = "N")]
     pub max_stuck: Option<usize>,
     /// At most so many jobs may be without a living node that can run them; reads all jobs
@@ -50,7 +50,8 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     let load = store.cluster_load(bounds.overdue_after, most)?;
     let oldest_ms = load.oldest_overdue_ms.map(|at_ms| load.now_ms.saturating_sub(at_ms));
     let alive = load.instances.iter().filter(|node| node.alive).count();
-    let newest_ms = load.instances.iter().map(|node| node.last_checkin_ms).max();
+    let working = load.instances.iter().filter(|node| node.is_working()).count();
+    let newest_ms = load.instances.iter().filter(|node| node.takes_work).map(|node| node.last_checkin_ms).max();
     let age_ms = newest_ms.map(|at_ms| load.now_ms.saturating_sub(at_ms).max(0));
     let mut problems = Vec::new();
     let mut above = |most: Option<usize>, n: usize, what: &str| {
@@ -63,7 +64,7 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
         Some(_) => Some(store.fired_triggers()?.iter().filter(|fire| is_silent(fire, load.now_ms)).count()),
         None => None,
     };
-    above(bounds.max_stuck, stuck.unwrap_or(0), "running fires have missed all their heartbeats");
+    above(bounds.max_stuck, stuck.unwrap_or(0), "running fires have missed all their heartbeats, or make no progress");
     let failed = bounds.max_failed.map(|most| failed(store, bounds, most, load.now_ms)).transpose()?;
     above(bounds.max_failed, failed.unwrap_or(0), "fires or more have failed lately");
     let orphans = bounds.max_orphans.map(|_| store.orphans()).transpose()?;
@@ -71,12 +72,12 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     let orphans = orphans.filter(|_| blind.is_none()).map(|found| found.jobs.len());
     above(bounds.max_orphans, orphans.unwrap_or(0), "jobs are without a node that can run them");
     problems.extend(blind.map(|why| format!("it cannot be told which jobs no node can run: {why}")));
-    if let Some(least) = bounds.min_nodes.filter(|least| alive < *least) {
-        problems.push(format!("{alive} nodes are alive, at least {least} are needed"));
+    if let Some(least) = bounds.min_nodes.filter(|least| working < *least) {
+        problems.push(format!("{working} nodes are alive and take work, at least {least} are needed"));
     }
     let oldest_allowed = bounds.max_age.map(|age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
     match (oldest_allowed, age_ms) {
-        (Some(_), None) => problems.push("no node has checked in".to_owned()),
+        (Some(_), None) => problems.push("no node that takes work has checked in".to_owned()),
         (Some(most), Some(age)) if age > most => {
             problems.push(format!("the newest check-in is {} old, at most {} are allowed", span(age), span(most)));
         }
@@ -89,6 +90,7 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
             ("overdue", "overdue", Some(load.overdue.to_string()), json!(load.overdue)),
             ("oldest", "oldest_overdue_ms", oldest_ms.map(span), json!(oldest_ms)),
             ("nodes alive", "nodes", Some(alive.to_string()), json!(alive)),
+            ("that take work", "working_nodes", Some(working.to_string()), json!(working)),
             ("newest check-in", "newest_checkin_age_ms", age_ms.map(span), json!(age_ms)),
             ("stuck", "stuck", stuck.map(|n| n.to_string()), json!(stuck)),
             ("orphaned jobs", "orphans", orphans.map(|n| n.to_string()), json!(orphans)),
@@ -114,13 +116,9 @@ fn answer(output: Output, problems: &[String], found: &[Found<'_>]) -> Outcome {
     if problems.is_empty() { Ok(()) } else { Err(Failure::No) }
 }
 
-/// Whether a run has been silent for longer than it may be.
+/// Whether a run has been silent, or without progress, for longer than it may be.
 fn is_silent(fire: &FiredTrigger, now_ms: i64) -> bool {
-    fire.state == FiredState::Executing
-        && fire.heartbeat.as_ref().is_some_and(|beat| {
-            let limit_ms = i64::try_from(beat.limit.as_millis()).unwrap_or(i64::MAX);
-            beat.last_ms.saturating_add(limit_ms) < now_ms
-        })
+    fire.state == FiredState::Executing && fire.heartbeat.as_ref().is_some_and(|beat| beat.is_overdue(now_ms))
 }
 
 /// How many fires have not ended well lately; no more are counted than it takes.

@@ -23,6 +23,7 @@ pub fn running(store: &JobStore, output: Output, reserved: bool, filter: &Filter
             "scheduled_ms": fire.scheduled_ms,
             "fired_ms": fire.fired_ms,
             "last_beat_ms": fire.heartbeat.as_ref().map(|beat| beat.last_ms),
+            "last_progress_ms": fire.heartbeat.as_ref().and_then(|beat| beat.progress_ms),
             "progress": fire.heartbeat.as_ref().and_then(|beat| beat.progress.as_ref()).map(|progress| {
                 json!({"done": progress.done, "total": progress.total, "note": progress.note})
             }),
@@ -39,17 +40,31 @@ pub fn running(store: &JobStore, output: Output, reserved: bool, filter: &Filter
                     fire.state.name().to_owned(),
                     time(Some(fire.scheduled_ms)),
                     time(Some(fire.fired_ms)),
-                    fire.heartbeat.as_ref().map_or_else(
-                        || "-".to_owned(),
-                        |beat| format!("{} ago", span(now_ms.saturating_sub(beat.last_ms).max(0))),
-                    ),
+                    ago(fire.heartbeat.as_ref().map(|beat| beat.last_ms), now_ms),
+                    ago(fire.heartbeat.as_ref().and_then(|beat| beat.progress_ms), now_ms),
                     progress(fire),
                     fire.fire_id.clone(),
                 ]
             })
             .collect();
-        table(&["JOB", "TRIGGER", "INSTANCE", "STATE", "SCHEDULED", "FIRED", "LAST BEAT", "PROGRESS", "FIRE"], &rows)
+        let heading = [
+            "JOB",
+            "TRIGGER",
+            "INSTANCE",
+            "STATE",
+            "SCHEDULED",
+            "FIRED",
+            "LAST BEAT",
+            "LAST PROGRESS",
+            "PROGRESS",
+            "FIRE",
+        ];
+        table(&heading, &rows)
     })
+}
+
+fn ago(at_ms: Option<i64>, now_ms: i64) -> String {
+    at_ms.map_or_else(|| "-".to_owned(), |at_ms| format!("{} ago", span(now_ms.saturating_sub(at_ms).max(0))))
 }
 
 /// `3 of 10: copying`.

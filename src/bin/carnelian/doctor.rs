@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const UNTAKEN_AFTER_MS: i64 = 10_000;
 /// How far this machine's clock may be from the database's.
 const SKEW_LIMIT_MS: u64 = 1_000;
+/// How many looks must agree.
+const LOOKS: usize = 3;
 
 /// One thing that is not as it should be.
 pub struct Finding {
@@ -56,10 +58,26 @@ pub fn run(store: &JobStore, output: Output, invariants: bool) -> Outcome {
     if findings.is_empty() { Ok(()) } else { Err(Failure::No) }
 }
 
+/// Looks without the locks, so that no node waits for it. What is only on its way from one state to another looks broken for
+/// a moment: a finding is what several looks agree on.
 fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
+    let mut findings = look(store, invariants)?;
+    for _ in 1..LOOKS {
+        if findings.is_empty() {
+            break;
+        }
+        let before: BTreeSet<(&str, String)> = findings.iter().map(|f| (f.kind, f.subject.clone())).collect();
+        let mut again = look(store, invariants)?;
+        again.retain(|f| before.contains(&(f.kind, f.subject.clone())));
+        findings = again;
+    }
+    Ok(findings)
+}
+
+fn look(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     let here_ms = SystemClock::default().wall_ms();
     let now_ms = store.earliest_due(&[])?.0;
-    let snapshot = store.snapshot()?;
+    let snapshot = store.look_at_everything()?;
     let alive: BTreeSet<String> =
         store.instances()?.into_iter().filter(|node| node.alive).map(|node| node.instance).collect();
     let mut findings = rows(store, &snapshot);

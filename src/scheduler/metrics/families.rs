@@ -206,6 +206,8 @@ impl List {
             let states = [("alive", alive), ("foreign", foreign), ("silent", silent)];
             let samples = states.map(|(state, n)| (label("state", state), Value::Gauge(f64::from(n))));
             self.add("carnelian_instances", "Nodes: alive, alive and of Quartz, silent.", samples);
+            let working = load.instances.iter().filter(|instance| instance.is_working()).count();
+            self.gauge("carnelian_working_nodes", "Nodes that are alive and take work.", working as f64);
             self.gauge("carnelian_overdue_triggers", "Triggers that should have fired.", load.overdue as f64);
             let backlog = load.recovery_since_ms.map_or(0, |_| load.overdue);
             self.gauge(

@@ -375,7 +375,7 @@ pub const KEYS: &[Key] = &[
     key("carnelian.alarm.orphanedJobs", Kind::Count { least: 0, most: 1_000_000 }, "1",
         "An alarm is raised when no living node can run so many jobs."),
     key("carnelian.alarm.minNodes", Kind::Count { least: 0, most: 1_000_000 }, "0",
-        "An alarm is raised when fewer nodes are alive."),
+        "An alarm is raised when fewer nodes are alive and take work."),
     key("carnelian.alarm.clockSkew", Kind::Duration { least: 0, most: YEAR }, "1s",
         "An alarm is raised when this node's clock is so far from the database's."),
     key("carnelian.alarm.clearAfter", Kind::Duration { least: 0, most: YEAR }, "30s",

@@ -145,11 +145,12 @@ impl JobStore {
             let known = self.known.read();
             (known.types.values().map(|info| row(instance, info)).collect::<Vec<_>>(), known.generation)
         };
-        if self.identity(instance).role == NodeRole::Observer {
+        let observes = self.identity(instance).role == NodeRole::Observer;
+        if observes {
             rows.clear(); // whatever it has, it runs none of it
         }
         match (generation, rows.as_slice()) {
-            (0, _) => {}
+            (0, _) if !observes => {}
             // Nothing is something too: silence would mean "anything".
             (_, []) => s.put_job_types(instance, &[nothing(instance)])?,
             (_, rows) => s.put_job_types(instance, rows)?,

@@ -13,6 +13,10 @@ pub struct BeatRow {
     pub limit_ms: i64,
     /// How far its job has come.
     pub progress: Option<Progress>,
+    /// When its job last made progress, epoch milliseconds by the store's clock.
+    pub progress_ms: Option<i64>,
+    /// How long it may go without progress, in milliseconds; none if that does not matter.
+    pub progress_limit_ms: Option<i64>,
 }
 
 /// How far a run has come, in whatever its job counts.

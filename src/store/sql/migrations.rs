@@ -163,6 +163,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0024_processes/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0024_processes/up.sql"),
     },
+    Script {
+        version: "0025_progress",
+        makes: "the columns of the last progress of running fires",
+        sqlite: include_str!("../../../migrations/sqlite/0025_progress/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0025_progress/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0025_progress/up.sql"),
+    },
 ];
 
 /// The version with the function that stores new work.

@@ -4,7 +4,7 @@ use super::recovery::PAGE;
 use super::{Checkin, Membership, Recovered, nodes};
 use crate::error::{Error, Result};
 use crate::machine::{Living, Process, lives_here};
-use crate::node::NodeReport;
+use crate::node::{NodeReport, NodeRole};
 use crate::rules::failover::{self, Namesake, Observer, Suspect, millis};
 use crate::rules::placement::{NodeIdentity, takes_any};
 use crate::store::placement::identities;
@@ -54,6 +54,7 @@ impl JobStore {
         if checkin.barred.is_some() && (!was_barred || self.sees_parts()) {
             self.leave_parts(&me.instance)?;
         }
+        self.note_last_work(me, checkin.barred.is_none());
         if me.published != self.types_generation() {
             // A type was added since. That it cannot be told is no failure of the check-in: the next one tries again.
             match self.publish(&owner) {
@@ -62,6 +63,23 @@ impl JobStore {
             }
         }
         Ok(checkin)
+    }
+
+    /// Keeps the time at which a node has ceased to take work, though it lives: an outage is a time without nodes that do.
+    /// That it cannot be told is no failure of the check-in: the next one tries again.
+    fn note_last_work(&self, me: &mut Membership, is_free: bool) {
+        let works = is_free && me.node.as_ref().is_none_or(|node| node.info.activity.takes_work());
+        if me.worked && !works {
+            let noted = self.once("note the last work", Begin::Writing, &mut |s| {
+                let now_ms = s.now_ms()?;
+                s.note_seen(now_ms)
+            });
+            if let Err(error) = noted {
+                log::warn!("time of the last work not kept instance={} error={error}", me.instance);
+                return;
+            }
+        }
+        me.worked = works;
     }
 
     /// The short transaction without a lock: everybody's rows, then the own.
@@ -165,6 +183,7 @@ impl JobStore {
         me.last_checkin = Some(begun);
         checkin.registered = true;
         self.judge(me, &seen, Duration::ZERO, begun, &mut checkin)?;
+        self.note_last_work(me, checkin.barred.is_none());
         Ok(checkin)
     }
 
@@ -316,8 +335,11 @@ impl JobStore {
                 s.announce(News::Change)?;
                 if executing.is_empty() {
                     s.delete_instance(&owner.instance, None)?;
-                    let now_ms = s.now_ms()?;
-                    s.note_seen(now_ms)?;
+                    // It was there until now; an observer was never there for work.
+                    if self.identity(&owner.instance).role == NodeRole::Worker {
+                        let now_ms = s.now_ms()?;
+                        s.note_seen(now_ms)?;
+                    }
                     self.give_up_parts(s, &owner.instance)?;
                 }
                 Ok(executing.len())

@@ -1,10 +1,10 @@
 //! The cluster as its rows show it: instances and fires.
 
-use super::{FiredTrigger, Heartbeat, InstanceStatus};
+use super::{FiredTrigger, Heartbeat, InstanceStatus, Said};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::JobStore;
-use crate::store::row::{BeatRow, FiredState, NodeRow, Snapshot};
+use crate::store::row::{BeatRow, FiredState, Snapshot};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -18,17 +18,16 @@ impl JobStore {
             let now = s.now_ms()?;
             let rows = s.instances()?;
             let fired = s.all_fired()?;
-            let mut nodes: BTreeMap<String, NodeRow> =
-                s.nodes()?.into_iter().map(|node| (node.instance.clone(), node)).collect();
+            let mut said = Said::read(s)?;
             let mut status = |row: &crate::store::row::InstanceRow| InstanceStatus {
                 alive: !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.tolerance()), now),
+                takes_work: said.takes_work(row, now),
                 running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
                 foreign: row.incarnation.is_none(),
                 instance: row.name.clone(),
                 last_checkin_ms: row.last_checkin_ms,
                 checkin_interval_ms: row.checkin_interval_ms,
-                // One beside a node of Quartz was left behind by a node of ours of that name.
-                node: nodes.remove(&row.name).filter(|_| row.incarnation.is_some()),
+                node: said.take(row),
             };
             Ok(rows.iter().map(&mut status).collect())
         })
@@ -55,6 +54,8 @@ impl JobStore {
                 last_ms: beat.beat_ms,
                 limit: Duration::from_millis(beat.limit_ms.unsigned_abs()),
                 progress: beat.progress,
+                progress_ms: beat.progress_ms,
+                progress_limit: beat.progress_limit_ms.map(|ms| Duration::from_millis(ms.unsigned_abs())),
             }),
             fire_id: row.fire_id,
             trigger: row.trigger,
@@ -78,6 +79,14 @@ impl JobStore {
             |s| s.snapshot(),
             &mut |_, _| Ok(true),
         )
+    }
+
+    /// The same without the locks: nobody waits for it. What changes meanwhile may be seen half before and half after.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn look_at_everything(&self) -> Result<Snapshot> {
+        self.read("look at everything", |s| s.snapshot())
     }
 
     /// The store's time, epoch milliseconds.

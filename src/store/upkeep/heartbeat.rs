@@ -20,6 +20,10 @@ pub struct Beat {
     pub limit: Duration,
     /// How far it has come.
     pub progress: Option<Progress>,
+    /// How long ago its job made progress; none if it need not say.
+    pub silence: Option<Duration>,
+    /// How long it may go without; none if that does not matter.
+    pub silence_limit: Option<Duration>,
 }
 
 /// What a node has seen of heartbeats; kept between passes.
@@ -221,6 +225,16 @@ impl JobStore {
         )
     }
 
+    /// Which of these fires `owner` no longer holds: those that have died since they fell silent.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn fires_gone(&self, owner: &Owner, fire_ids: &[String]) -> Result<Vec<String>> {
+        let held = self.glance("look for fires that are gone", |s| s.fired_rows(fire_ids))?;
+        let is_held = |id: &String| held.iter().any(|row| row.fire_id == *id && row.instance == owner.instance);
+        Ok(fire_ids.iter().filter(|id| !is_held(id)).cloned().collect())
+    }
+
     /// Beats for one fire, and looks whether it is still `owner`'s.
     ///
     /// # Errors
@@ -251,6 +265,8 @@ fn row(owner: &Owner, beat: &Beat, beat_ms: i64) -> BeatRow {
         beat_ms,
         limit_ms: millis(beat.limit),
         progress: beat.progress.clone(),
+        progress_ms: beat.silence.map(|silence| beat_ms.saturating_sub(millis(silence))),
+        progress_limit_ms: beat.silence_limit.map(millis),
     }
 }
 

@@ -17,13 +17,14 @@ pub(crate) use heartbeat::is_order_of_pause;
 pub use heartbeat::{Beat, BeatPass, Heartbeats};
 pub use misfires::LateInOrder;
 
+pub(in crate::store) use nodes::Said;
 pub(in crate::store) use recovery::recovery_keys;
 
 use super::{Owner, SkippedFires};
 use crate::key::{JobKey, TriggerKey};
 use crate::machine::{Living, Process};
 use crate::node::NodeReport;
-use crate::rules::failover::Observations;
+use crate::rules::failover::{Observations, millis};
 use crate::rules::placement::Refusal;
 use crate::store::row::{FiredState, NodeRow, Outage, Parked, Progress};
 use crate::trigger::Trigger;
@@ -52,8 +53,17 @@ pub struct Membership {
     pub(crate) published: u64,
     /// The clock's ticks at the last check-in at which the node took no work: see [`Checkin::is_active`].
     pub(crate) barred_at: Option<Duration>,
+    /// Whether the node took work at its last check-in.
+    pub(crate) worked: bool,
     /// What was seen of the others.
     pub(crate) observations: Observations,
+}
+
+impl InstanceStatus {
+    /// Whether it is alive and takes work: what alarms, `check` and the report of an outage count.
+    pub fn is_working(&self) -> bool {
+        self.alive && self.takes_work
+    }
 }
 
 impl Membership {
@@ -69,6 +79,7 @@ impl Membership {
             was_failed_out: false,
             published: 0,
             barred_at: None,
+            worked: false,
             observations: Observations::default(),
         }
     }
@@ -203,6 +214,19 @@ pub struct Heartbeat {
     pub limit: Duration,
     /// How far its job had come.
     pub progress: Option<Progress>,
+    /// When its job had last made progress, epoch milliseconds by the store's clock; none if it need not say.
+    pub progress_ms: Option<i64>,
+    /// How long it may go without progress; none if that does not matter.
+    pub progress_limit: Option<Duration>,
+}
+
+impl Heartbeat {
+    /// Whether it has been silent, or its job without progress, for longer than it may, at this time of the store's clock.
+    pub fn is_overdue(&self, now_ms: i64) -> bool {
+        let is_over = |since_ms: i64, limit: Duration| since_ms.saturating_add(millis(limit)) < now_ms;
+        let progress = self.progress_ms.zip(self.progress_limit);
+        is_over(self.last_ms, self.limit) || progress.is_some_and(|(since_ms, limit)| is_over(since_ms, limit))
+    }
 }
 
 /// A node as its row shows it.
@@ -216,6 +240,9 @@ pub struct InstanceStatus {
     pub checkin_interval_ms: i64,
     /// Whether its check-in is recent enough, by the rule that declares nodes dead.
     pub alive: bool,
+    /// Whether it takes work, by what it said with its last check-in: it is no observer, not in standby, not ending, and
+    /// neither drained nor on the blacklist. A node of Quartz counts as one that does, and so does one that says nothing.
+    pub takes_work: bool,
     /// How many fires it is executing.
     pub running: usize,
     /// Whether it is a node of Quartz, not ours.

@@ -1,9 +1,12 @@
-//! What a check-in writes of what a node says of itself.
+//! What a check-in writes of what a node says of itself, and who of the nodes takes work.
 
-use crate::error::storable;
+use crate::error::{Result, storable};
 use crate::node::{NodeInfo, NodeReport, NodeRole};
 use crate::rules::failover::millis;
-use crate::store::row::NodeRow;
+use crate::rules::placement::{NodeIdentity, takes_any};
+use crate::store::Session;
+use crate::store::row::{BarRow, InstanceRow, NodeRow};
+use std::collections::BTreeMap;
 
 /// The row of a node that says this now. Texts are cut to their columns: a name that is too long is no reason to miss a
 /// check-in.
@@ -33,4 +36,38 @@ pub(super) fn row(instance: &str, report: &NodeReport, now_ms: i64) -> NodeRow {
 pub(super) fn place(report: Option<&NodeReport>, next: i64) -> i64 {
     let observes = report.is_some_and(|report| report.info.role == NodeRole::Observer);
     if observes { i64::MAX } else { next }
+}
+
+/// What the nodes have said of themselves, and which of them are to take no work.
+#[derive(Default)]
+pub(in crate::store) struct Said {
+    nodes: BTreeMap<String, NodeRow>,
+    bars: Vec<BarRow>,
+}
+
+impl Said {
+    pub(in crate::store) fn read(s: &mut dyn Session) -> Result<Self> {
+        let nodes = s.nodes()?.into_iter().map(|node| (node.instance.clone(), node)).collect();
+        Ok(Self { nodes, bars: s.bars()? })
+    }
+
+    /// Whether a node takes work. What is left of a node of ours under the name of one of Quartz says nothing of that.
+    pub(in crate::store) fn takes_work(&self, row: &InstanceRow, now_ms: i64) -> bool {
+        match self.nodes.get(&row.name).filter(|_| row.incarnation.is_some()) {
+            None => row.incarnation.is_none() || self.is_free(&NodeIdentity::of_instance(&row.name), now_ms),
+            Some(NodeRow { info, .. }) => {
+                info.activity.takes_work() && self.is_free(&NodeIdentity::of_info(&row.name, info), now_ms)
+            }
+        }
+    }
+
+    /// What a node has said; none of one of Quartz.
+    pub(in crate::store) fn take(&mut self, row: &InstanceRow) -> Option<NodeRow> {
+        self.nodes.remove(&row.name).filter(|_| row.incarnation.is_some())
+    }
+
+    /// Whether neither its role nor an order keeps a node from work.
+    pub(in crate::store) fn is_free(&self, node: &NodeIdentity, now_ms: i64) -> bool {
+        takes_any(node, &self.bars, now_ms).is_ok()
+    }
 }

@@ -1,7 +1,7 @@
 //! Recovery: the work of a failed instance goes back to the living, in one transaction.
 
 use super::dead_fires::policy_of;
-use super::{DeadFireDecision, Recovered};
+use super::{DeadFireDecision, Recovered, Said};
 use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::key::{BROADCAST_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
@@ -39,12 +39,16 @@ impl JobStore {
             if row.as_ref().map(|i| i.last_checkin_ms) != seen_ms {
                 return Ok(()); // it has checked in, or it has been recovered, since it was suspected
             }
+            // An observer, or one in standby, was not there for work: its end is not the beginning of an outage.
+            let now_ms = s.now_ms()?;
+            let said = Said::read(s)?;
+            let worked = row.as_ref().is_some_and(|row| said.takes_work(row, now_ms));
             s.lock(Lock::TriggerAccess)?;
             // A check-in needs no lock: one that came after the look, late but alive, is not overrun.
             if seen_ms.is_some() && !s.delete_instance(name, seen_ms)? {
                 return Ok(());
             }
-            if let Some(seen_ms) = seen_ms {
+            if let Some(seen_ms) = seen_ms.filter(|_| worked) {
                 s.note_seen(seen_ms)?;
             }
             let fires = s.free_fired_of_instance(name, PAGE)?;

@@ -25,7 +25,13 @@ impl Beating {
     }
 
     fn beat(&mut self, fires: &[&FireBundle]) -> BeatPass {
-        let beat = |fire: &&FireBundle| Beat { fire_id: fire.fire_id.clone(), limit: LIMIT, progress: None };
+        let beat = |fire: &&FireBundle| Beat {
+            fire_id: fire.fire_id.clone(),
+            limit: LIMIT,
+            progress: None,
+            silence: None,
+            silence_limit: None,
+        };
         self.pass(&fires.iter().map(beat).collect::<Vec<_>>())
     }
 
@@ -169,7 +175,7 @@ fn one_that_beats_again_at_the_last_moment_is_left_alone() {
     cluster.advance(5 * SECOND);
     let (store, owner, id) = (cluster.store.clone(), a.node.owner(), fire.fire_id.clone());
     cluster.hold_up(&mut b.node, "recover silent fires", move || {
-        let beat = Beat { fire_id: id, limit: LIMIT, progress: None };
+        let beat = Beat { fire_id: id, limit: LIMIT, progress: None, silence: None, silence_limit: None };
         store.beat(&owner, &[beat], &mut Heartbeats::default()).unwrap();
     });
     assert_eq!(b.beat(&[]).recovered, []);
@@ -184,11 +190,22 @@ fn progress_is_seen_from_elsewhere() {
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let fire = a.node.fire_one();
     let progress = Progress { done: 3, total: Some(10), note: Some("third of ten".to_owned()) };
-    for progress in [None, Some(progress)] {
-        a.pass(&[Beat { fire_id: fire.fire_id.clone(), limit: LIMIT, progress: progress.clone() }]);
+    for (progress, silence) in [(None, None), (Some(progress), Some(Duration::from_secs(4)))] {
+        cluster.advance(SECOND);
+        a.pass(&[Beat {
+            fire_id: fire.fire_id.clone(),
+            limit: LIMIT,
+            progress: progress.clone(),
+            silence,
+            silence_limit: silence,
+        }]);
         let shown = cluster.store.fired_triggers().unwrap().remove(0);
         let heartbeat = shown.heartbeat.unwrap();
-        assert_eq!((heartbeat.last_ms, heartbeat.limit, heartbeat.progress), (cluster.now(), LIMIT, progress));
+        assert_eq!((heartbeat.last_ms, heartbeat.limit, &heartbeat.progress), (cluster.now(), LIMIT, &progress));
+        let since = silence.map(|_| cluster.now() - 4 * SECOND);
+        assert_eq!((heartbeat.progress_ms, heartbeat.progress_limit), (since, silence));
+        assert!(!heartbeat.is_overdue(cluster.now()) && heartbeat.is_overdue(cluster.now() + 15 * SECOND + 1));
+        assert_eq!(heartbeat.is_overdue(cluster.now() + 1), silence.is_some(), "it beats, without progress");
     }
     let mut end = fire.completion(CompletionInstruction::NoInstruction, None);
     end.beaten = true;
@@ -413,8 +430,48 @@ fn no_note_is_too_long_for_a_beat() {
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let fire = a.node.fire_one();
     let progress = Progress { done: 1, total: None, note: Some("ü".repeat(250)) };
-    assert_eq!(a.pass(&[Beat { fire_id: fire.fire_id.clone(), limit: LIMIT, progress: Some(progress) }]).lost.len(), 0);
+    assert_eq!(
+        a.pass(&[Beat {
+            fire_id: fire.fire_id.clone(),
+            limit: LIMIT,
+            progress: Some(progress),
+            silence: None,
+            silence_limit: None
+        }])
+        .lost
+        .len(),
+        0
+    );
     let who = format!("{}\0{}", "ada".repeat(100), "bob".repeat(100));
     assert_eq!(cluster.store.request_cancels(std::slice::from_ref(&fire.fire_id), &who).unwrap(), 1);
     a.node.complete(&fire);
+}
+
+/// DS-18: a beat by hand is a beat, and its answer is whether the fire is still the node's.
+#[test]
+fn a_single_beat_keeps_its_fire_alive() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), Beating::new(cluster.node("B")));
+    cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
+    let fire = a.fire_one();
+    let progress = Some(Progress { done: 1, total: None, note: None });
+    let silence = Some(Duration::ZERO);
+    let beat =
+        Beat { fire_id: fire.fire_id.clone(), limit: LIMIT, progress: progress.clone(), silence, silence_limit: None };
+    for _ in 0..6 {
+        a.store.beat_one(&a.owner(), &beat).unwrap();
+        let shown = cluster.store.fired_triggers().unwrap().remove(0).heartbeat.unwrap();
+        assert_eq!((shown.last_ms, shown.limit, shown.progress), (cluster.now(), LIMIT, progress.clone()));
+        assert_eq!(shown.progress_ms, Some(cluster.now()));
+        assert_eq!(b.beat(&[]), BeatPass::default());
+        cluster.advance(10 * SECOND);
+    }
+    let ids = std::slice::from_ref(&fire.fire_id);
+    assert_eq!(a.store.fires_gone(&a.owner(), ids).unwrap(), Vec::<String>::new());
+    for _ in 0..3 {
+        cluster.advance(10 * SECOND);
+        b.beat(&[]);
+    }
+    assert_eq!(a.store.fires_gone(&a.owner(), ids).unwrap(), ids);
+    assert!(a.store.beat_one(&a.owner(), &beat).unwrap_err().is_fenced());
 }

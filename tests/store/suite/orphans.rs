@@ -116,3 +116,24 @@ fn an_orphan_that_runs_is_not_deleted() {
     a.complete(&fire);
     assert_eq!(cluster.store.delete_orphans(NEVER).unwrap().len(), 1);
 }
+
+/// DS-95: an observer runs nothing: what it has makes no job one that can run, and what it does not say hides none.
+#[test]
+fn an_observer_saves_no_orphan_and_hides_none() {
+    let cluster = Cluster::new(open);
+    cluster.schedule(job("a").job_type("gone"), [once("t", "a", NOW + DAY)]);
+    let _a = node_with(&cluster, "A", &[info("work", 1)]);
+    let mut report = carnelian::NodeReport::default();
+    report.info.role = carnelian::NodeRole::Observer;
+    for types in [None, Some(vec![info("gone", 1)])] {
+        let mut admin = cluster.stranger("admin");
+        admin.me.node = Some(report.clone());
+        if let Some(types) = types {
+            admin.store.set_job_types(types);
+        }
+        assert!(admin.check_in().registered);
+        assert_eq!(cluster.store.orphans().unwrap().blind_because(), None);
+        assert_eq!(orphans(&cluster), ["a"]);
+        admin.store.leave(&admin.owner()).unwrap();
+    }
+}

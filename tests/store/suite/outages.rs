@@ -1,9 +1,9 @@
 //! Total outages and the recovery mode: what is told of a time without nodes, and in which order its backlog is drained.
 
 use super::*;
-use carnelian::MisfireInstruction;
 use carnelian::settings::TriggerOrder;
 use carnelian::store::{LateInOrder, Outage};
+use carnelian::{MisfireInstruction, NodeActivity, NodeReport, NodeRole};
 use std::time::Duration;
 
 /// Five that are late by an hour, each with another way to deal with it.
@@ -250,4 +250,66 @@ fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_o
         cluster.advance(600);
         assert_eq!(handle(), (Some(name.to_owned()), more));
     }
+}
+
+/// DS-82, DS-86: observers and whoever takes no work are nobody: workers die, an observer lives on and clears up after them,
+/// and the first worker that returns finds the outage and a backlog for the recovery mode.
+#[test]
+fn an_observer_hides_no_outage() {
+    let cluster = Cluster::with(open, |settings| settings.recovery_threshold = 3);
+    let mut observer = saying(&cluster, "admin", NodeRole::Observer, NodeActivity::Observing);
+    let mut worker = saying(&cluster, "W", NodeRole::Worker, NodeActivity::Firing);
+    cluster.schedule(job("j").durable(true), ["a", "b", "c", "d"].map(|name| once(name, "j", NOW + 30 * SECOND)));
+    cluster.advance(10 * SECOND);
+    assert_eq!((observer.check_in().outage, worker.check_in().outage), (None, None));
+    let mut convicted = 0;
+    for _ in 0..8 {
+        cluster.advance(10 * SECOND);
+        convicted += observer.recovers().len();
+    }
+    assert_eq!(convicted, 1);
+    let load = observer.store.cluster_load(Duration::ZERO, 100).unwrap();
+    assert_eq!(load.longest_serving.as_deref(), Some("admin"), "nobody else can speak for the cluster");
+    assert_eq!(saying(&cluster, "spare", NodeRole::Observer, NodeActivity::Starting).check_in().outage, None);
+
+    let mut back = cluster.stranger("X");
+    let outage = back.check_in().outage.expect("no worker lived");
+    assert_eq!((outage.began_ms, outage.ended_ms, outage.overdue), (NOW + 10 * SECOND, NOW + 90 * SECOND, 4));
+    assert!(back.store.is_in_recovery());
+    assert_eq!(cluster.store.recovery_mode().unwrap().unwrap().begun_by, "X");
+    // That it is there, an observer says no more than that it was.
+    observer.store.leave(&observer.owner()).unwrap();
+    assert_eq!(cluster.stranger("Y").check_in().outage, None);
+}
+
+/// The same of a node in standby: nothing was done since it stopped.
+#[test]
+fn a_node_in_standby_or_drained_hides_no_outage() {
+    for drains in [false, true] {
+        let cluster = Cluster::new(open);
+        let mut a = saying(&cluster, "A", NodeRole::Worker, NodeActivity::Firing);
+        cluster.advance(10 * SECOND);
+        match drains {
+            true => cluster.store.drain("A", false, "ann").unwrap(),
+            false => a.me.node.as_mut().unwrap().info.activity = NodeActivity::Standby,
+        }
+        a.check_in();
+        for _ in 0..6 {
+            cluster.advance(10 * SECOND);
+            a.check_in();
+        }
+        let outage = cluster.stranger("B").check_in().outage.expect("nobody took work");
+        assert_eq!((outage.began_ms, outage.ended_ms), (NOW + 10 * SECOND, NOW + 70 * SECOND), "{drains}");
+    }
+}
+
+/// A node that says this of itself.
+fn saying(cluster: &Cluster, name: &str, role: NodeRole, activity: NodeActivity) -> Node {
+    let mut node = cluster.stranger(name);
+    let mut report = NodeReport::default();
+    report.info.node_name = name.to_owned();
+    (report.info.role, report.info.activity) = (role, activity);
+    node.me.node = Some(report);
+    node.check_in();
+    node
 }

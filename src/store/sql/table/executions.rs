@@ -26,6 +26,10 @@ struct Beat {
     total: Option<i64>,
     #[diesel(sql_type = Nullable<Text>)]
     note: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    progress_ms: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    progress_limit_ms: Option<i64>,
 }
 
 #[derive(QueryableByName)]
@@ -45,12 +49,14 @@ impl From<Beat> for BeatRow {
             beat_ms: row.beat_ms,
             limit_ms: row.limit_ms,
             progress,
+            progress_ms: row.progress_ms,
+            progress_limit_ms: row.progress_limit_ms,
         }
     }
 }
 
 const COLUMNS: &str = "entry_id AS entry_id, instance_name AS instance_name, beat_ms AS beat_ms, limit_ms AS limit_ms, \
-     done AS done, total AS total, note AS note";
+     done AS done, total AS total, note AS note, progress_ms AS progress_ms, progress_limit_ms AS progress_limit_ms";
 
 /// Beats of fires that have ended.
 pub(super) const STRAY_BEATS: &str = "{p}CN_BEATS WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f \
@@ -72,9 +78,21 @@ impl ExecutionRows for SqlSession<'_, '_> {
                 Value::Int(progress.map(|progress| progress.done)),
                 Value::Int(progress.and_then(|progress| progress.total)),
                 progress.and_then(|progress| progress.note.as_deref()).into(),
+                Value::Int(row.progress_ms),
+                Value::Int(row.progress_limit_ms),
             ]
         };
-        let columns = ["entry_id", "instance_name", "beat_ms", "limit_ms", "done", "total", "note"];
+        let columns = [
+            "entry_id",
+            "instance_name",
+            "beat_ms",
+            "limit_ms",
+            "done",
+            "total",
+            "note",
+            "progress_ms",
+            "progress_limit_ms",
+        ];
         let rows: Vec<_> = rows.iter().map(row).collect();
         self.put_rows_of_executing("CN_BEATS", &columns, &rows)
     }
