@@ -145,10 +145,12 @@ impl SqlSession<'_, '_> {
             Backend::Postgres => {
                 let assign = |(i, set): (usize, &&str)| format!("{set} = v.c{}", tests.len() + i);
                 let assignments: Vec<_> = sets.iter().enumerate().map(assign).collect();
-                let found = by_primary_key(table, &tests, width);
-                let text = format!("UPDATE {{p}}{table} AS t SET {} FROM {found}", assignments.join(", "));
-                let mut values = transpose(rows.to_vec(), width);
-                values.push(self.name());
+                let guard = |(i, guard): (usize, &&str)| format!("t.{guard} = v.c{}", keys.len() + i);
+                let guards: Vec<_> = guards.iter().enumerate().map(guard).collect();
+                let (found, guard) = (by_primary_key(keys, width), and_guard(&guards.join(" AND ")));
+                let text = format!("UPDATE {{p}}{table} AS t SET {} FROM {found}{guard}", assignments.join(", "));
+                let mut values = vec![self.name()];
+                values.extend(transpose(rows.to_vec(), width));
                 matched += self.execute(&text, &values)?;
             }
             Backend::Mysql => {
@@ -196,14 +198,13 @@ impl SqlSession<'_, '_> {
         guard: &str,
     ) -> Result<usize> {
         if self.backend() == Backend::Postgres && !rows.is_empty() {
-            let keys: Vec<_> = keys.iter().collect();
-            // The guard is looked at last: with a state in it, the planner could take the index of due triggers.
-            let found = by_primary_key(table, &keys, keys.len());
+            let (found, guard) = (by_primary_key(keys, keys.len()), and_guard(guard));
             let text = format!("DELETE FROM {{p}}{table} AS t USING {found}{guard}");
-            let mut values = transpose(rows.to_vec(), keys.len());
-            values.push(self.name());
+            let mut values = vec![self.name()];
+            values.extend(transpose(rows.to_vec(), keys.len()));
             return self.execute(&text, &values);
         }
+        let guard = if guard.is_empty() { String::new() } else { format!(" AND {guard}") };
         if self.backend() == Backend::Mysql && OF_FIRES.contains(&table) {
             let tests: String = keys.iter().enumerate().map(|(i, key)| format!(" AND t.{key} = v.c{i}")).collect();
             let mut deleted = 0;
@@ -217,7 +218,7 @@ impl SqlSession<'_, '_> {
             return Ok(deleted);
         }
         let head = format!("DELETE FROM {{p}}{table} WHERE sched_name = ? AND");
-        self.execute_for_keys(&head, &[self.name()], keys, rows, guard)
+        self.execute_for_keys(&head, &[self.name()], keys, rows, &guard)
     }
 
     /// Runs a statement for rows of these keys; `head` ends where the condition on the keys belongs, with `before` as
@@ -306,25 +307,38 @@ impl SqlSession<'_, '_> {
     }
 }
 
-/// The rows `t` that a batch `v` names, looked up one by one through the primary key.
+/// PostgreSQL: a batch `v` joined with the rows `t` that its first columns name, each looked up by the primary key. The values
+/// are the scheduler's name and then the columns.
+///
+/// Keys and guards stand on the row that is written. A statement that has waited for a row looks at them once more, with the
+/// row as it is now. What stands in a subquery has seen the row as it was: a guard there holds nobody back, and a place of
+/// the row there passes over a row that somebody has just changed.
 ///
 /// PostgreSQL must not choose here: where its statistics know nothing of a scheduler's name yet, it takes the whole
-/// table for a few rows and goes through all of it for every batch.
-pub(super) fn by_primary_key(table: &str, tests: &[&&str], width: usize) -> String {
+/// table for a few rows and goes through all of it for every batch. A name in a list of one can be looked up by an index, and by
+/// nothing else: only equal columns are hashed or merged, and no order of an index that begins with the name is of use. It
+/// is the first column of the key: a list in a later one is at times left to a filter.
+pub(super) fn by_primary_key(keys: &[&str], width: usize) -> String {
     let names: Vec<_> = (0..width).map(|i| format!("c{i}")).collect();
     let marks = vec!["?"; width].join(", ");
-    let tests: String = tests.iter().enumerate().map(|(i, test)| format!(" AND k.{test} = v.c{i}")).collect();
+    let keys: String = keys.iter().enumerate().map(|(i, key)| format!(" AND t.{key} = v.c{i}")).collect();
     format!(
-        "unnest({marks}) AS v({}) CROSS JOIN LATERAL (SELECT k.ctid FROM {{p}}{table} k \
-         WHERE k.sched_name = ?{tests} OFFSET 0) AS k WHERE t.ctid = k.ctid",
+        "(SELECT ? AS sched, given.* FROM unnest({marks}) AS given({}) OFFSET 0) AS v \
+         WHERE t.sched_name = ANY (ARRAY[v.sched]){keys}",
         names.join(", ")
     )
+}
+
+/// PostgreSQL: a further condition on the row, which takes no index away from the primary key: with a state in it, the planner
+/// could take that of due triggers. Empty if there is none.
+pub(super) fn and_guard(condition: &str) -> String {
+    if condition.is_empty() { String::new() } else { format!(" AND ({condition}) IS TRUE") }
 }
 
 /// A query that ends where the condition on its keys belongs, asked for each key of a batch in turn; its values come
 /// after the columns of the keys.
 ///
-/// As in [`by_primary_key`] PostgreSQL must not choose: a plan made while the tables were small stays in use until the
+/// PostgreSQL must not choose here either: a plan made while the tables were small stays in use until the
 /// next ANALYZE, and joined the whole scheduler with every batch. A key that is given twice is asked once.
 fn one_by_one(head: &str, keys: &[&str], tail: &str) -> String {
     let marks = vec!["?"; keys.len()].join(", ");

@@ -150,6 +150,13 @@ const SCRIPTS: &[Script] = &[
         mysql: include_str!("../../../migrations/mysql/0021_scheduling/up.sql"),
     },
     Script {
+        version: "0022_executing_by_job",
+        makes: "the index of executing fires by their jobs",
+        sqlite: include_str!("../../../migrations/sqlite/0022_executing_by_job/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0022_executing_by_job/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0022_executing_by_job/up.sql"),
+    },
+    Script {
         version: "0023_parked",
         makes: "the side table of parked work",
         sqlite: include_str!("../../../migrations/sqlite/0023_parked/up.sql"),

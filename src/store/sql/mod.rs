@@ -17,6 +17,8 @@ mod pool;
 mod session;
 mod statement;
 mod table;
+#[cfg(any(test, feature = "test-util"))]
+mod targets;
 
 pub use connection::Backend;
 #[cfg(any(test, feature = "test-util"))]

@@ -109,6 +109,12 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             return Err(error);
         }
         #[cfg(any(test, feature = "test-util"))]
+        if self.backend() == Backend::Postgres
+            && let Err(problem) = super::targets::stands_on_its_target(text)
+        {
+            return Err(Error::Schema(format!("{}: {problem}: {text}", self.purpose)));
+        }
+        #[cfg(any(test, feature = "test-util"))]
         self.explain(text, values)?;
         Ok(())
     }

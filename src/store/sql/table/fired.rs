@@ -160,11 +160,11 @@ impl FiredRows for SqlSession<'_, '_> {
         if dialect::returns_updated(self.backend()) {
             let deleted: Vec<IdRow> = match self.backend() {
                 Backend::Postgres => {
-                    let found = by_primary_key("FIRED_TRIGGERS", &[&"entry_id"], 1);
+                    let found = by_primary_key(&["entry_id"], 1);
                     let text = format!(
                         "DELETE FROM {{p}}FIRED_TRIGGERS AS t USING {found} RETURNING t.entry_id AS entry_id, t.state AS state"
                     );
-                    self.load(&text, &[Value::Texts(ids.iter().flatten().map(text_of).collect()), self.name()])?
+                    self.load(&text, &[self.name(), Value::Texts(ids.iter().flatten().map(text_of).collect())])?
                 }
                 _ => {
                     let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";

@@ -162,7 +162,7 @@ fn columns_of_end() -> String {
 impl SqlSession<'_, '_> {
     /// One statement: the rows that were deleted go straight into the history.
     fn end_on_postgres(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
-        let found = by_primary_key("FIRED_TRIGGERS", &[&"entry_id"], 1);
+        let found = by_primary_key(&["entry_id"], 1);
         let returned: Vec<String> = OF_FIRED.iter().map(|(theirs, _)| format!("t.{theirs}")).collect();
         let width = OF_END.len() + 1;
         let names: Vec<_> = (0..width).map(|i| format!("c{i}")).collect();
@@ -176,7 +176,7 @@ impl SqlSession<'_, '_> {
             vec!["?"; width].join(", "),
             names.join(", ")
         );
-        let mut values = vec![Value::Texts(ids.iter().cloned().map(Some).collect()), self.name()];
+        let mut values = vec![self.name(), Value::Texts(ids.iter().cloned().map(Some).collect())];
         values.extend(transpose(ends.iter().map(joined_values).collect(), width));
         let gone: Vec<IdRow> = self.load(&text, &values)?;
         Ok(gone.into_iter().map(|row| row.entry_id).collect())

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::database::{FiredRows, TriggerRows};
 use crate::store::row::FiredRow;
-use crate::store::sql::bulk::{by_primary_key, transpose};
+use crate::store::sql::bulk::{and_guard, by_primary_key, transpose};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::table::trigger_row::is_rerun;
@@ -36,23 +36,21 @@ impl SqlSession<'_, '_> {
             return Ok(deleted);
         }
         self.assert_trigger_access();
-        let found = |table| by_primary_key(table, &[&BARE_KEY[0], &BARE_KEY[1]], 2);
+        let found = by_primary_key(&BARE_KEY, 2);
+        let guard = and_guard(&format!("t.trigger_state = '{}'", in_state.name()));
         let marks = vec!["?"; fired::INSERTED.len()].join(", ");
         let text = format!(
-            "WITH gone AS (DELETE FROM {{p}}TRIGGERS AS t USING {} AND t.trigger_state = '{}' RETURNING 1), \
-             simple AS (DELETE FROM {{p}}SIMPLE_TRIGGERS AS t USING {} RETURNING 1), \
+            "WITH gone AS (DELETE FROM {{p}}TRIGGERS AS t USING {found}{guard} RETURNING 1), \
+             simple AS (DELETE FROM {{p}}SIMPLE_TRIGGERS AS t USING {found} RETURNING 1), \
              begun AS (INSERT INTO {{p}}FIRED_TRIGGERS (sched_name, {}) SELECT ?, v.* FROM unnest({marks}) AS v) \
              SELECT (SELECT count(*) FROM gone) AS triggers, (SELECT count(*) FROM simple) AS simple",
-            found("TRIGGERS"),
-            in_state.name(),
-            found("SIMPLE_TRIGGERS"),
             fired::INSERTED.join(", "),
         );
         let rows = trigger_keys(keys);
         let mut values = Vec::new();
         for _ in 0..2 {
-            values.extend(transpose(rows.clone(), 2));
             values.push(self.name());
+            values.extend(transpose(rows.clone(), 2));
         }
         values.push(self.name());
         values.extend(transpose(fires.iter().map(fired::values).collect(), fired::INSERTED.len()));

@@ -15,8 +15,10 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
 use std::collections::BTreeMap;
 
-const TEXT: &str = "SELECT {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
-     AS stored_ms";
+/// What comes after the function's lock must see what its holders before have done: in another isolation than ours, which a pooler
+/// may bring, it is not called, and the work is stored by statements.
+const TEXT: &str = "SELECT CASE WHEN current_setting('transaction_isolation') = 'read committed' \
+     THEN {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) END AS stored_ms";
 
 /// What the function takes: one of other arguments is another version's.
 pub(in crate::store::sql) const ARGUMENTS: &str = "text, text, text, text, bigint, bigint, boolean, text[], text[], text[], \

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::TriggerRows;
 use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TypeVersions};
-use crate::store::sql::bulk::{by_primary_key, transpose};
+use crate::store::sql::bulk::{and_guard, by_primary_key, transpose};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -211,7 +211,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         // triggers go by themselves.
         let recoveries: Vec<_> = keys.iter().filter(|key| only_in.is_none() || is_rerun(key)).cloned().collect();
         self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "")?;
-        let state = only_in.map_or(String::new(), |state| format!(" AND trigger_state = '{}'", state.name()));
+        let state = only_in.map_or(String::new(), |state| format!("trigger_state = '{}'", state.name()));
         self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
     }
 
@@ -273,10 +273,11 @@ impl TriggerRows for SqlSession<'_, '_> {
             if keys.is_empty() {
                 return Ok(0);
             }
-            let found = by_primary_key("TRIGGERS", &[&BARE_KEY[0], &BARE_KEY[1]], 2);
-            let mut values = transpose(trigger_keys(keys), 2);
-            values.push(self.name());
-            return self.execute(&format!("{head} FROM {found} AND t.trigger_state IN ({from}){tail}"), &values);
+            let found = by_primary_key(&BARE_KEY, 2);
+            let guard = and_guard(&format!("t.trigger_state IN ({from})"));
+            let mut values = vec![self.name()];
+            values.extend(transpose(trigger_keys(keys), 2));
+            return self.execute(&format!("{head} FROM {found}{guard}{tail}"), &values);
         }
         let _ = write!(head, " WHERE t.sched_name = ? AND t.trigger_state IN ({from}) AND");
         let name = [self.name()];
