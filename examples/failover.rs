@@ -16,7 +16,7 @@ mod timeline;
 
 use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
-use carnelian::store::JobStore;
+use carnelian::store::{FiredTrigger, JobStore};
 use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
 use cluster::Node;
@@ -33,7 +33,11 @@ const TOLERANCE_MS: i64 = 7_500;
 /// How long the two long jobs take.
 const LONG_MS: i64 = 8_000;
 const GRID_MS: i64 = 1_000;
-const GRID_FIRES: i64 = 20;
+const GRID_FIRES: i64 = 24;
+/// A fire that no dead node was executing begins so soon after its time, whatever was reserved.
+const GRID_LATEST_MS: i64 = 500;
+/// The victim is killed when it has reserved the next fire of the grid, but after so much of it at the latest.
+const LAST_KILL_MS: i64 = 8_000;
 /// The show ends by itself, whatever happens.
 const LIMIT: Duration = Duration::from_secs(55);
 
@@ -81,8 +85,16 @@ fn show() -> Result<bool, Box<dyn Error>> {
     let mut survivors = [Node::start("node-b", &config, &timeline)?, Node::start("node-c", &config, &timeline)?];
     timeline.say("node-b", "and node-c are up; a job begins that fires every second, the grid");
     let first_grid_ms = schedule_grid(&store, &timeline)?;
-    // Half-way between two fires of the grid, so that none is in progress.
-    timeline.rest_until(first_grid_ms + 2 * GRID_MS + GRID_MS / 2)?;
+    // Half-way between two fires of the grid, so that none is in progress, and while the victim has reserved the next one.
+    let mut grid_ms = first_grid_ms + 2 * GRID_MS;
+    loop {
+        timeline.rest_until(grid_ms + GRID_MS / 2)?;
+        let is_its = |fire: &FiredTrigger| fire.instance == "node-a" && fire.trigger.group() == "grid";
+        if grid_ms >= first_grid_ms + LAST_KILL_MS || store.fired_triggers()?.iter().any(is_its) {
+            break;
+        }
+        grid_ms += GRID_MS;
+    }
 
     victim.kill()?;
     let killed_ms = timeline.now_ms();
@@ -126,7 +138,6 @@ fn write_config(folder: &Path) -> Result<(PathBuf, PathBuf), Box<dyn Error>> {
     let text = format!(
         "scheduler.instanceName = failover\n\
          scheduler.instanceId = ${{env:FAILOVER_NODE:AUTO}}\n\
-         scheduler.idleWaitTime = 1000\n\
          threadPool.threadCount = 4\n\
          jobStore.class = JobStoreTX\n\
          jobStore.isClustered = true\n\

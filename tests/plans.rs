@@ -239,6 +239,7 @@ impl Node {
         }
         self.store.check_in(&mut self.me).unwrap();
         self.store.look(&self.types).unwrap();
+        self.store.take_back_overdue(&self.owner, Duration::ZERO).unwrap();
         fires
     }
 }

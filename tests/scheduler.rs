@@ -26,6 +26,8 @@ mod placement;
 mod policies;
 #[path = "scheduler/reports.rs"]
 mod reports;
+#[path = "scheduler/reservations.rs"]
+mod reservations;
 #[path = "scheduler/retries.rs"]
 mod retries;
 #[path = "scheduler/running.rs"]

@@ -1,7 +1,7 @@
 //! The expectations: what must have happened, checked against the event log and the tables.
 
 use super::timeline::Event;
-use super::{CHECKIN_MS, GRID_FIRES, GRID_MS, TOLERANCE_MS};
+use super::{CHECKIN_MS, GRID_FIRES, GRID_LATEST_MS, GRID_MS, TOLERANCE_MS};
 use carnelian::store::TriggerSummary;
 use std::collections::BTreeMap;
 
@@ -31,6 +31,7 @@ pub fn check(facts: &Facts) -> bool {
         ("the interrupted `work.mail`, which did not ask for it, did not run again", not_rerun(facts)),
         ("recovery began within check-in interval + 7.5 s + 1 s of the last check-in", in_time(facts)),
         ("every fire of the grid was seen, once", grid(facts)),
+        ("each began within 500 ms of its time throughout, also what the dead node had reserved", grid_in_time(facts)),
         ("nothing is stuck: no trigger, no fire, no invariant broken", nothing_stuck(facts)),
     ];
     for (what, verdict) in &verdicts {
@@ -123,6 +124,17 @@ fn grid(facts: &Facts) -> Verdict {
         Some((time, _)) => Err(format!("the one of {time} was seen {} times", seen.get(time).unwrap_or(&0))),
         None if seen.len() == expected.len() => Ok(format!("{} of them", expected.len())),
         None => Err(format!("{} fires were seen, {} were expected", seen.len(), expected.len())),
+    }
+}
+
+fn grid_in_time(facts: &Facts) -> Verdict {
+    let late = |event: &&Event| event.wall_ms - event.scheduled_ms;
+    let starts = starts(facts, "grid.tick");
+    let Some(latest) = starts.iter().max_by_key(|event| late(event)) else { return Err("there is none".to_owned()) };
+    let seconds = (latest.scheduled_ms - facts.first_grid_ms) / GRID_MS;
+    match late(latest) {
+        ms if ms <= GRID_LATEST_MS => Ok(format!("the latest {ms} ms after its time")),
+        ms => Err(format!("the one of second {seconds} on {} began {ms} ms after its time", latest.instance)),
     }
 }
 

@@ -6,8 +6,10 @@ use crate::job::StuckAction;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::placement::Refusal;
 use crate::store::row::Parked;
+use crate::store::row::FiredRow;
 use crate::store::{AuditPass, DefinitionReport, Imported, Orphan, Recovered, SkippedFires, WhyLeft};
 use ::log::{debug, error as log_error, info, warn};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How many things of a kind are named one by one.
@@ -201,6 +203,20 @@ pub(crate) fn parked(parked: &Parked) {
 
 pub(crate) fn end_held(fire_id: &str) {
     warn!("a transaction of its job holds a fire that has ended, its end is recorded after that fire={fire_id}");
+}
+
+/// Said once for each node that was late, with one of its triggers.
+pub(crate) fn took_back(instance: &str, overdue: &[FiredRow]) {
+    let mut owners: BTreeMap<&str, (usize, &FiredRow)> = BTreeMap::new();
+    for row in overdue {
+        owners.entry(&row.instance).or_insert((0, row)).0 += 1;
+    }
+    for (owner, (count, row)) in owners {
+        warn!(
+            "took back what another node had reserved and not fired in time instance={instance} owner={owner} count={count} trigger={}",
+            row.trigger
+        );
+    }
 }
 
 pub(crate) fn forgotten(instance: &str, recovered: &Recovered) {

@@ -15,6 +15,7 @@ pub mod measured;
 pub(crate) mod misfire;
 pub(crate) mod new_calendar;
 pub(crate) mod outages;
+pub(crate) mod overdue;
 pub(crate) mod overlap;
 pub(crate) mod passing_over;
 pub(crate) mod placement;

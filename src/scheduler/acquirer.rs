@@ -3,6 +3,7 @@
 mod ahead;
 mod leading;
 mod looking;
+mod overdue;
 mod turns;
 
 use self::turns::LINGER;
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::listener::log;
 use crate::rules::ahead::Window;
 use crate::rules::outages::Pace;
+use crate::rules::overdue::stagger_ms;
 use crate::rules::store_time::StoreTime;
 use crate::store::row::Look;
 use crate::store::{AcquireRequest, Acquisition, Completion, FireBundle, Owner, Reservation};
@@ -68,6 +70,9 @@ pub(crate) struct Acquirer {
     seen: Option<(i64, i64)>,
     /// When that was, in ticks.
     last_look: Duration,
+    /// When what others have reserved is overdue, in the time of the store; and not tried before, in ticks.
+    overdue_ms: Option<i64>,
+    retry_overdue: Duration,
     /// How far the clocks of the store and of this node are apart.
     store_time: StoreTime,
     /// How fast the recovery mode lets it go.
@@ -104,6 +109,8 @@ impl Acquirer {
             polls: 0,
             seen: None,
             last_look: Duration::ZERO,
+            overdue_ms: None,
+            retry_overdue: Duration::ZERO,
             store_time: StoreTime::default(),
             pace: Pace::default(),
         }
@@ -238,7 +245,8 @@ impl Acquirer {
     fn acquire(&mut self, owner: &Owner, job_types: &[String], room: usize) -> Result<Found> {
         let node = Arc::clone(&self.node);
         let has_due = node.has_due.swap(false, Ordering::Relaxed) && !self.was_misled;
-        let has_looked = !(self.is_more || has_due) || self.is_time_to_look();
+        let is_overdue = self.overdue_in().is_some_and(|wait| wait.is_zero());
+        let has_looked = !(self.is_more || has_due) || is_overdue || self.is_time_to_look();
         if has_looked {
             let Look { now_ms, earliest_ms: earliest, .. } = self.look(job_types)?;
             self.is_more = false;
@@ -247,6 +255,7 @@ impl Acquirer {
             let wait_ms = earliest.map_or(i64::MAX, |earliest| earliest.saturating_sub(soon_ms.saturating_add(now_ms)));
             if wait_ms > 0 {
                 self.adapt_window(now_ms);
+                let wait_ms = wait_ms.saturating_add(stagger_ms(&node.instance, earliest, soon_ms));
                 return Ok(Found::Nothing(self.before(wait_ms, poll)));
             }
         }

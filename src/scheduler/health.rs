@@ -191,7 +191,8 @@ counters! {
     dead_executions,
     /// Triggers whose misfire instruction was applied.
     misfires,
-    /// Due triggers that another node was faster to take, where they are looked for without the lock.
+    /// Due triggers that another node was faster to take, where they are looked for without the lock; and reservations that
+    /// were given to others, or taken by them, before this node fired them.
     overtaken,
     /// Times of triggers that were left out by their policies: the overlap, the catch-up window.
     skipped,

@@ -27,7 +27,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How far ahead of its time a trigger is reserved.
-pub(crate) const LOOK_AHEAD: Duration = Duration::from_secs(2);
+pub(crate) const LOOK_AHEAD: Duration = Duration::from_secs(1);
 
 /// How often a node looks for news from other nodes that it does not hear of: so that they are seen within a quarter of a
 /// second, and an idle node sends no more than five statements a second.

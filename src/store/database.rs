@@ -384,6 +384,9 @@ pub trait FiredRows {
     fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize>;
     /// Which of these triggers have an acquired fired row that is not of a node of ours.
     fn foreign_reservations(&mut self, triggers: &[TriggerKey]) -> Result<Vec<TriggerKey>>;
+    /// The acquired fired rows that nodes of ours, other than `instance`, have for a time before `before_ms`: at most
+    /// `limit`, earliest first.
+    fn overdue_reservations(&mut self, instance: &str, before_ms: i64, limit: usize) -> Result<Vec<FiredRow>>;
     /// The state of a fired row, if it is there; nobody can delete it before the transaction ends.
     fn hold_fired(&mut self, id: &str) -> Result<Option<FiredState>>;
     /// Which of these ids are there, and in which state.

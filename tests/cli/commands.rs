@@ -419,17 +419,3 @@ fn a_backfill_is_planned_stored_and_not_repeated() {
     assert!(place.refused(2, &format!("{range} --most 2")).contains("at most 2 fires"));
     assert!(place.refused(1, &range.replace("g.noon", "g.none")).contains("g.none"));
 }
-
-/// DS-63: nobody waits for `doctor`, and it waits for nobody: it looks while another holds the locks.
-#[test]
-fn doctor_looks_while_another_holds_the_locks() {
-    use diesel::connection::{Connection, SimpleConnection};
-    let place = Place::new();
-    place.fine("schedule --job g.work --type t --trigger g.t --every 1h");
-    let mut holder = diesel::SqliteConnection::establish(place.path("carnelian.db").to_str().unwrap()).unwrap();
-    holder.batch_execute("UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'ACQUIRED'").unwrap();
-    holder.batch_execute("BEGIN IMMEDIATE; UPDATE QRTZ_LOCKS SET LOCK_NAME = LOCK_NAME").unwrap();
-    let ran = place.run(&["doctor", "--json"]).with(1, "doctor");
-    assert!(ran.out.contains("ACQUIRED, but no node holds it"), "{}", ran.out);
-    holder.batch_execute("ROLLBACK").unwrap();
-}

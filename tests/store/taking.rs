@@ -19,6 +19,8 @@ mod intervals;
 mod membership;
 #[path = "suite/misfires.rs"]
 mod misfires;
+#[path = "suite/overdue.rs"]
+mod overdue;
 #[path = "suite/overlap.rs"]
 mod overlap;
 #[path = "suite/pausing.rs"]

@@ -16,6 +16,7 @@ use std::time::Duration;
 /// A node that was killed: who, and when it had last checked in.
 #[derive(Debug)]
 pub struct Death {
+    pub instance: String,
     pub pid: u32,
     pub last_checkin_ms: Option<i64>,
     /// Whether it left work behind that is to be done again.
@@ -114,7 +115,8 @@ impl Cluster {
         node.kill();
         // The row of a dead node stands still until its peers convict it, which they cannot do yet.
         let row = self.store.instances().unwrap().into_iter().find(|i| i.instance == instance);
-        Death { pid, last_checkin_ms: row.map(|i| i.last_checkin_ms), interrupted: self.runs_recoverable(&instance) }
+        let interrupted = self.runs_recoverable(&instance);
+        Death { instance, pid, last_checkin_ms: row.map(|i| i.last_checkin_ms), interrupted }
     }
 
     /// Kills the node of this name with SIGKILL.

@@ -37,6 +37,7 @@ impl Acquirer {
         self.store_time.note(self.node.clock.ticks(), brought.now_ms);
         self.reserved.retain(|held| !fired.contains(&held.fire_id));
         self.count_reserved();
+        self.node.counters.overtaken.add(brought.overtaken);
         self.tell_passed(&brought);
         self.take_over(owner, brought.fired, true);
         self.is_in_doubt = false;

@@ -2,6 +2,7 @@
 
 use super::Acquirer;
 use crate::error::Result;
+use crate::rules::overdue::overdue_at;
 use crate::scheduler::service::Next;
 use crate::store::row::Look;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,11 +15,10 @@ const POLLS_PER_JITTER: u64 = 16;
 impl Acquirer {
     /// One look: at what is due, and whether others have changed something that concerns what is held here.
     pub(super) fn look(&mut self, job_types: &[String]) -> Result<Look> {
-        // What comes later is seen by the next look in time.
-        let horizon = self.node.look_ahead().saturating_add(self.node.poll_interval());
-        let look = self.node.store.look_within(Some(horizon), job_types)?;
-        self.last_look = self.node.clock.ticks();
-        self.store_time.note(self.last_look, look.now_ms);
+        let mut look = self.glance(job_types)?;
+        if !job_types.is_empty() && self.take_back(&look)? {
+            look = self.glance(job_types)?;
+        }
         self.node.changes.store(look.changes, Ordering::Relaxed);
         let news = (look.changes, look.cancels);
         let before = self.seen.replace(news).unwrap_or(news);
@@ -30,6 +30,16 @@ impl Acquirer {
             self.reserved.retain(|held| !lost.contains(&held.fire_id));
             self.count_reserved();
         }
+        Ok(look)
+    }
+
+    fn glance(&mut self, job_types: &[String]) -> Result<Look> {
+        // What comes later is seen by the next look in time.
+        let horizon = self.node.look_ahead().saturating_add(self.node.poll_interval());
+        let look = self.node.store.look_within(Some(horizon), &self.node.instance, job_types)?;
+        self.last_look = self.node.clock.ticks();
+        self.store_time.note(self.last_look, look.now_ms);
+        self.overdue_ms = look.reserved_ms.map(|at_ms| overdue_at(&self.node.instance, at_ms));
         Ok(look)
     }
 
@@ -71,10 +81,14 @@ impl Acquirer {
         self.polls = self.polls.wrapping_add(1);
         let interval = self.node.poll_interval();
         // Now and then is enough, and costs fewer looks.
-        if !self.polls.is_multiple_of(POLLS_PER_JITTER) {
-            return interval;
+        let interval = match self.polls.is_multiple_of(POLLS_PER_JITTER) {
+            true => shortened(interval, self.node.settings.scheduler.poll_jitter, (&self.node.instance, self.polls)),
+            false => interval,
+        };
+        match self.overdue_in() {
+            Some(wait) => interval.min(wait),
+            None => interval,
         }
-        shortened(interval, self.node.settings.scheduler.poll_jitter, (&self.node.instance, self.polls))
     }
 }
 

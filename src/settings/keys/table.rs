@@ -31,7 +31,7 @@ pub const KEYS: &[Key] = &[
     optional("scheduler.threadName", Kind::Name { most: 200 }, "The name of the acquisition thread.")
         .derived("from the scheduler's name"),
     key("scheduler.idleWaitTime", Kind::Millis { least: 1_000, most: YEAR }, "30000",
-        "Time between polls when there is nothing to do, and how far ahead triggers are acquired.").default_by("-1"),
+        "Time between polls when there is nothing to do, and how far ahead triggers are reserved, which is never more than 1 s.").default_by("-1"),
     key("scheduler.dbFailureRetryInterval", MILLIS, "15000",
         "Time before the acquisition thread tries again when the database cannot be reached; given, it replaces jobStore.dbRetryInterval."),
     optional("scheduler.batchTriggerAcquisitionMaxCount", Kind::Count { least: 1, most: 10_000 },

@@ -9,9 +9,11 @@ pub trait ChangeRows {
     /// it, or see it with their next look, when the transaction is committed.
     fn announce(&mut self, news: News) -> Result<()>;
     /// The time, the counters of changes, and the earliest time within `horizon_ms` from now, however late, at which
-    /// [`TriggerRows::due`](super::TriggerRows::due) would find something; without a horizon at any time. In one statement.
+    /// [`TriggerRows::due`](super::TriggerRows::due) would find something; without a horizon at any time. Also the earliest
+    /// time for which a node of ours, other than `instance`, has reserved a trigger. In one statement.
     fn look(
         &mut self,
+        instance: &str,
         horizon_ms: Option<i64>,
         misfire_threshold_ms: i64,
         job_types: &[String],

@@ -38,25 +38,26 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn look(&self, job_types: &[String]) -> Result<Look> {
-        self.look_within(None, job_types)
+        self.look_within(None, "", job_types)
     }
 
     /// The same, of what is due within `horizon` from now: so it need not go through what is due later and cannot run here.
+    /// What others have reserved is what `instance` has not.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
-    pub fn look_within(&self, horizon: Option<Duration>, job_types: &[String]) -> Result<Look> {
+    pub fn look_within(&self, horizon: Option<Duration>, instance: &str, job_types: &[String]) -> Result<Look> {
         let horizon_ms = horizon.map(millis);
         let threshold_ms = millis(self.settings.misfire_threshold);
         self.glance("look for due triggers", |s| {
             let versions = &self.reader().versions;
             if self.is_open() {
-                return s.look(horizon_ms, threshold_ms, job_types, versions, &LeftAlone::default());
+                return s.look(instance, horizon_ms, threshold_ms, job_types, versions, &LeftAlone::default());
             }
             let now_ms = s.now_ms()?;
             let gate = self.gate(s, "", now_ms)?;
-            let look = s.look(horizon_ms, threshold_ms, job_types, versions, gate.left())?;
-            Ok(if gate.is_shut() { Look { earliest_ms: None, ..look } } else { look })
+            let look = s.look(instance, horizon_ms, threshold_ms, job_types, versions, gate.left())?;
+            Ok(if gate.is_shut() { Look { earliest_ms: None, reserved_ms: None, ..look } } else { look })
         })
     }
 

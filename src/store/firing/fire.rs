@@ -132,7 +132,8 @@ impl JobStore {
         if s.begin_executing(&rows)? != rows.len() {
             return Err(overtaken("fire triggers"));
         }
-        let mut brought = Acquisition { now_ms, ..Acquisition::default() };
+        let overtaken = ids.len() - held.len();
+        let mut brought = Acquisition { now_ms, overtaken, ..Acquisition::default() };
         firing.tell_passed(s, &mut brought)?;
         brought.fired = firing.into_bundles();
         self.read_versions(s, brought.fired.iter_mut().map(|bundle| &mut bundle.job))?;

@@ -7,6 +7,7 @@ mod complete;
 mod fail;
 mod fire;
 mod following;
+mod overdue;
 mod overlap;
 mod release;
 mod rerun;

@@ -24,6 +24,7 @@ impl ChangeRows for MemorySession<'_> {
 
     fn look(
         &mut self,
+        instance: &str,
         horizon_ms: Option<i64>,
         misfire_threshold_ms: i64,
         job_types: &[String],
@@ -38,7 +39,8 @@ impl ChangeRows for MemorySession<'_> {
         let mut waiting = self.waiting(no_later_than_ms, misfired_before_ms, job_types, versions, left);
         let earliest_ms = waiting.next().and_then(|trigger| trigger.next_ms);
         drop(waiting);
-        Ok(Look { now_ms, earliest_ms, changes, cancels })
+        let reserved_ms = self.reserved_by_others(instance).next().map(|row| row.scheduled_ms);
+        Ok(Look { now_ms, earliest_ms, reserved_ms, changes, cancels })
     }
 
     fn look_around(&mut self) -> Result<(ClusterLook, Whereabouts)> {

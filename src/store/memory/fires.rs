@@ -8,6 +8,14 @@ use crate::store::row::{FiredRow, FiredState, InstanceRow, ProcessRow, RecoveryR
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
+impl MemorySession<'_> {
+    /// What nodes of ours other than this one have reserved, earliest first.
+    pub(super) fn reserved_by_others(&self, instance: &str) -> impl Iterator<Item = &FiredRow> {
+        let ours = |name: &String| self.tables.instances.get(name).is_some_and(|row| row.incarnation.is_some());
+        self.tables.fired.index().reserved().filter(move |row| row.instance != instance && ours(&row.instance))
+    }
+}
+
 impl FiredRows for MemorySession<'_> {
     fn insert_fired(&mut self, rows: Vec<FiredRow>) -> Result<()> {
         self.changes()?;
@@ -52,6 +60,12 @@ impl FiredRows for MemorySession<'_> {
         let foreign = |f: &&FiredRow| f.state == FiredState::Acquired && !ours.contains(&f.instance);
         let is_reserved = |key: &&TriggerKey| self.tables.fired.index().of_trigger(key).any(|f| foreign(&f));
         Ok(triggers.iter().filter(is_reserved).cloned().collect())
+    }
+
+    fn overdue_reservations(&mut self, instance: &str, before_ms: i64, limit: usize) -> Result<Vec<FiredRow>> {
+        self.reads()?;
+        let overdue = self.reserved_by_others(instance).take_while(|row| row.scheduled_ms < before_ms);
+        Ok(overdue.take(limit).cloned().collect())
     }
 
     fn hold_fired(&mut self, id: &str) -> Result<Option<FiredState>> {

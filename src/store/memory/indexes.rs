@@ -130,10 +130,11 @@ impl Index<TriggerKey, TriggerRow> for TriggerIndex {
     }
 }
 
-/// Fired rows by their triggers, and how many each job has.
+/// Fired rows by their triggers, those that are reserved by their times, and how many each job has.
 #[derive(Debug, Default)]
 pub(super) struct FiredIndex {
     by_trigger: HashMap<TriggerKey, Vec<Arc<FiredRow>>>,
+    reserved: BTreeMap<(i64, String), Arc<FiredRow>>,
     of_jobs: HashMap<JobKey, OfJob>,
 }
 
@@ -147,6 +148,11 @@ impl FiredIndex {
     /// The fired rows of a trigger, in no order.
     pub(super) fn of_trigger(&self, trigger: &TriggerKey) -> impl Iterator<Item = &FiredRow> {
         self.by_trigger.get(trigger).into_iter().flatten().map(|row| &**row)
+    }
+
+    /// The acquired fired rows, earliest first.
+    pub(super) fn reserved(&self) -> impl Iterator<Item = &FiredRow> {
+        self.reserved.values().map(|row| &**row)
     }
 
     /// Whether a job has fired rows that name it.
@@ -166,6 +172,9 @@ impl Index<String, FiredRow> for FiredIndex {
             Some(rows) => rows.push(Arc::clone(row)),
             None => drop(self.by_trigger.insert(row.trigger.clone(), vec![Arc::clone(row)])),
         }
+        if row.state == FiredState::Acquired {
+            self.reserved.insert((row.scheduled_ms, row.fire_id.clone()), Arc::clone(row));
+        }
         if let Some(job) = &row.job {
             let executing = usize::from(row.state == FiredState::Executing);
             match self.of_jobs.get_mut(job) {
@@ -181,6 +190,9 @@ impl Index<String, FiredRow> for FiredIndex {
             if rows.is_empty() {
                 self.by_trigger.remove(&row.trigger);
             }
+        }
+        if row.state == FiredState::Acquired {
+            self.reserved.remove(&(row.scheduled_ms, id.clone()));
         }
         let Some(job) = &row.job else { return };
         if let Some(its) = self.of_jobs.get_mut(job) {

@@ -27,6 +27,8 @@ pub struct Look {
     pub now_ms: i64,
     /// The earliest time at which there is something to acquire.
     pub earliest_ms: Option<i64>,
+    /// The earliest time for which another node of ours has reserved a trigger.
+    pub reserved_ms: Option<i64>,
     /// Moved on by [`News::Change`].
     pub changes: i64,
     /// Moved on by [`News::Cancel`].

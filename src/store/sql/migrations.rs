@@ -177,6 +177,13 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../../../migrations/postgres/0025_progress/up.sql"),
         mysql: include_str!("../../../migrations/mysql/0025_progress/up.sql"),
     },
+    Script {
+        version: "0028_reservations",
+        makes: "the index of reservations",
+        sqlite: include_str!("../../../migrations/sqlite/0028_reservations/up.sql"),
+        postgres: include_str!("../../../migrations/postgres/0028_reservations/up.sql"),
+        mysql: include_str!("../../../migrations/mysql/0028_reservations/up.sql"),
+    },
 ];
 
 /// The version with the function that stores new work.

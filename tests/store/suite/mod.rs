@@ -34,6 +34,7 @@ mod nodes;
 mod options;
 mod orphans;
 mod outages;
+mod overdue;
 mod overlap;
 mod own_strategies;
 mod parked;

@@ -1,5 +1,6 @@
 //! `CN_CHANGES`, and what nodes read again and again while nothing happens: one statement each.
 
+use super::fired::RESERVED_BY_OTHERS;
 use super::time;
 use super::waiting::{waiting, waiting_values};
 use crate::error::Result;
@@ -22,6 +23,8 @@ struct LookRow {
     cancels: Option<i64>,
     #[diesel(sql_type = Nullable<BigInt>)]
     next_fire_time: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    reserved_time: Option<i64>,
 }
 
 #[derive(QueryableByName)]
@@ -109,6 +112,7 @@ impl ChangeRows for SqlSession<'_, '_> {
 
     fn look(
         &mut self,
+        instance: &str,
         horizon_ms: Option<i64>,
         misfire_threshold_ms: i64,
         job_types: &[String],
@@ -123,6 +127,7 @@ impl ChangeRows for SqlSession<'_, '_> {
             "SELECT {} AS now_ms, \
              (SELECT c.changes FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS changes, \
              (SELECT c.cancels FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS cancels, \
+             (SELECT f.sched_time {RESERVED_BY_OTHERS} ORDER BY f.sched_time LIMIT 1) AS reserved_time, \
              (SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_left} \
              ORDER BY t.next_fire_time ASC LIMIT 1) AS next_fire_time",
             now.shown,
@@ -134,7 +139,7 @@ impl ChangeRows for SqlSession<'_, '_> {
         }
         last.push(horizon_ms.unwrap_or(i64::MAX).into());
         let before: Vec<Value> = now.value.iter().cloned().chain([misfire_threshold_ms.into()]).collect();
-        let mut values = vec![self.name(), self.name()];
+        let mut values = vec![self.name(), self.name(), self.name(), instance.into()];
         values.extend(waiting_values(self.backend(), &self.name(), &last, &before));
         values.extend(types);
         values.extend(left);
@@ -142,6 +147,7 @@ impl ChangeRows for SqlSession<'_, '_> {
         let look = |row: LookRow| Look {
             now_ms: now.or(row.now_ms),
             earliest_ms: time(row.next_fire_time),
+            reserved_ms: row.reserved_time,
             changes: row.changes.unwrap_or(0),
             cancels: row.cancels.unwrap_or(0),
         };

@@ -136,6 +136,13 @@ pub(super) fn values(row: &FiredRow) -> Vec<Value> {
     ]
 }
 
+/// What nodes of ours other than one have reserved, by the index of reservations: a planner that sees a join, or a condition
+/// that it may turn into one, may begin with the nodes and go through all that they execute. The values are the
+/// scheduler's name and the node.
+pub(super) const RESERVED_BY_OTHERS: &str = "FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.state = 'ACQUIRED' \
+     AND f.instance_name <> ? AND (SELECT COUNT(*) FROM {p}CN_INSTANCES i WHERE i.sched_name = f.sched_name \
+     AND i.instance_name = f.instance_name) > 0";
+
 impl FiredRows for SqlSession<'_, '_> {
     fn insert_fired(&mut self, rows: Vec<FiredRow>) -> Result<()> {
         self.assert_trigger_access();
@@ -210,6 +217,14 @@ impl FiredRows for SqlSession<'_, '_> {
         let key = ["trigger_name", "trigger_group"];
         let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &key, &trigger_keys(triggers))?;
         Ok(rows.into_iter().map(TriggerKey::from).collect())
+    }
+
+    fn overdue_reservations(&mut self, instance: &str, before_ms: i64, limit: usize) -> Result<Vec<FiredRow>> {
+        self.assert_trigger_access();
+        let text = format!("SELECT {COLUMNS} {RESERVED_BY_OTHERS} AND f.sched_time < ? ORDER BY f.sched_time LIMIT ?");
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows: Vec<Row> = self.load(&text, &[self.name(), instance.into(), before_ms.into(), limit.into()])?;
+        Ok(rows.into_iter().map(FiredRow::from).collect())
     }
 
     fn hold_fired(&mut self, id: &str) -> Result<Option<FiredState>> {

@@ -1,0 +1,67 @@
+//! Overdue: reservations whose time has come and whose owner has not fired them go to whoever asks first.
+
+use super::Reservation;
+use super::acquire::fenced;
+use super::fire::give_back;
+use crate::error::Result;
+use crate::key::TriggerKey;
+use crate::rules::failover::millis;
+use crate::store::row::FiredRow;
+use crate::store::{Begin, JobStore, Lock, Owner};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Most reservations that are taken back at once: as many as a batch by default.
+const LIMIT: usize = 500;
+
+impl JobStore {
+    /// Sets the triggers free that other nodes of ours have reserved for a time which was more than `grace` ago by the
+    /// store's clock, and gives back what they were reserved as. The owner of such a reservation is dead, or so slow that it
+    /// is late anyway: whether it is alive is not asked. It finds its fired row gone when it would fire, and one of them fires.
+    ///
+    /// What nodes of Quartz have reserved is theirs: they never look for their rows. What executes is never touched.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.
+    pub fn take_back_overdue(&self, owner: &Owner, grace: Duration) -> Result<Vec<FiredRow>> {
+        self.retrying(
+            "take back reservations",
+            Begin::Locking(Lock::TriggerAccess),
+            |s| {
+                if s.draw_fences(Some(owner), 0)?.is_none() {
+                    return Err(fenced(owner));
+                }
+                let before_ms = s.now_ms()?.saturating_sub(millis(grace));
+                let overdue = s.overdue_reservations(&owner.instance, before_ms, LIMIT)?;
+                if overdue.is_empty() {
+                    return Ok(overdue);
+                }
+                let keys: Vec<TriggerKey> = overdue.iter().map(|row| row.trigger.clone()).collect();
+                // A trigger that a node of Quartz has reserved since is acquired for it.
+                let foreign: BTreeSet<TriggerKey> = match self.is_beside_quartz() {
+                    true => s.foreign_reservations(&keys)?.into_iter().collect(),
+                    false => BTreeSet::new(),
+                };
+                let (lost, free): (Vec<&FiredRow>, Vec<&FiredRow>) =
+                    overdue.iter().partition(|row| foreign.contains(&row.trigger));
+                let lost: Vec<String> = lost.into_iter().map(|row| row.fire_id.clone()).collect();
+                if !lost.is_empty() {
+                    s.delete_fired(&lost)?;
+                }
+                let free: Vec<Reservation> = free.into_iter().map(reservation).collect();
+                give_back(s, &free.iter().collect::<Vec<_>>())?;
+                Ok(overdue)
+            },
+            &mut |_, _| Ok(false), // doing it twice does no harm
+        )
+    }
+}
+
+fn reservation(row: &FiredRow) -> Reservation {
+    Reservation {
+        fire_id: row.fire_id.clone(),
+        trigger: row.trigger.clone(),
+        scheduled_ms: row.scheduled_ms,
+        may_lead: false,
+    }
+}

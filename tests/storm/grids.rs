@@ -1,0 +1,106 @@
+//! Nodes are killed beside grids that fire every second: only what a node was executing waits for the verdict over it.
+
+use super::cluster::Cluster;
+use super::history::text;
+use super::{INTERVAL, SLACK, WINDOW, checker, grid, number};
+use carnelian::store::row::FiredState;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// A trigger that was not executing on a node that is killed fires so soon after its time on another.
+const LATEST_MS: i64 = 500;
+
+/// `CARNELIAN_STORM_GRID_KILLS` (default 2) nodes are killed.
+fn grids(database: &str) {
+    let kills = number("CARNELIAN_STORM_GRID_KILLS", 2);
+    let mut cluster = Cluster::new("grids", database);
+    let seconds = kills * 3 + 8;
+    let mut work: Vec<_> =
+        (0..8).map(|i| grid(&format!("grid-{i}"), "demo.append", &[], Duration::from_secs(1), seconds)).collect();
+    let sleepers =
+        (0..2).map(|i| grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "2500")], INTERVAL * 3, seconds / 3));
+    work.extend(sleepers);
+    for _ in 0..3 {
+        cluster.start_node();
+    }
+    cluster.wait_until_ready(3);
+    let mut expected = Vec::new();
+    for (job, triggers) in work {
+        expected.extend(triggers.iter().map(|one| (one.key().to_string(), one.schedule().clone())));
+        cluster.store.schedule(vec![(job, triggers)], false).unwrap();
+        // Each at another moment of the second.
+        std::thread::sleep(Duration::from_millis(u64::from(cluster.random(150))));
+    }
+    let (mut deaths, mut executing) = (Vec::new(), BTreeSet::new());
+    for _ in 0..kills {
+        std::thread::sleep(Duration::from_millis(1500 + u64::from(cluster.random(1000))));
+        let death = cluster.kill_one();
+        // What the dead node was executing stays in its rows until the verdict.
+        let fired = cluster.store.snapshot().unwrap().fired;
+        let begun = fired.iter().filter(|row| row.state == FiredState::Executing && row.instance == death.instance);
+        executing.extend(begun.map(|row| (row.trigger.to_string(), row.scheduled_ms)));
+        deaths.push(death);
+        cluster.start_node();
+    }
+    cluster.wait_until_quiet(WINDOW * 2 + Duration::from_secs(u64::from(seconds) + 30));
+    cluster.stop_all();
+    let events = cluster.events();
+    checker::check(&events, &expected).assert_clean(&cluster);
+    let mut late = lateness(&events, &executing);
+    late.sort_by_key(|(ms, ..)| std::cmp::Reverse(*ms));
+    let soonest = soonest_recovery(&events, &deaths.iter().filter_map(|d| Some((d.pid, d.last_checkin_ms?))).collect());
+    println!(
+        "grids database={database} seed={} kills={kills} fires={} latest_ms={:?} executing={} taken_back={} recovered_after={soonest:?}..{:?}",
+        cluster.seed,
+        late.len(),
+        late.first(),
+        executing.len(),
+        cluster.stderr_lines("took back"),
+        checker::longest_recovery(&events, &deaths),
+    );
+    assert!(late[0].0 <= LATEST_MS, "fires that nobody was executing were late: {:?}", &late[..late.len().min(10)]);
+    checker::check_latency(&events, &deaths, WINDOW + SLACK);
+    let rule = i64::try_from(WINDOW.as_millis()).unwrap();
+    assert!(soonest.is_none_or(|ms| ms >= rule), "work was taken from a node {soonest:?} ms after its check-in");
+    cluster.succeeded();
+}
+
+/// How late each fire of a grid began, by the trigger and the time, without those that a dead node was executing.
+fn lateness(events: &[Value], executing: &BTreeSet<(String, i64)>) -> Vec<(i64, String, i64)> {
+    let starts = events.iter().filter(|event| text(event, "event") == "START" && text(event, "job").contains("grid-"));
+    let mut first: BTreeMap<(String, i64), i64> = BTreeMap::new();
+    for event in starts.filter(|event| event["recovering"] == false) {
+        let scheduled_ms = event["original_scheduled_ms"].as_i64().unwrap();
+        let began_ms = event["wall_ms"].as_i64().unwrap();
+        let earliest = first.entry((text(event, "trigger").to_owned(), scheduled_ms)).or_insert(began_ms);
+        *earliest = began_ms.min(*earliest);
+    }
+    let due = first.into_iter().filter(|(due, _)| !executing.contains(due));
+    due.map(|((trigger, scheduled_ms), began_ms)| (began_ms - scheduled_ms, trigger, scheduled_ms)).collect()
+}
+
+/// The shortest time from the last check-in of a dead node to the first START that goes on with what it was executing.
+fn soonest_recovery(events: &[Value], deaths: &BTreeMap<u32, i64>) -> Option<i64> {
+    let pid = |event: &Value| event["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    let starts = || events.iter().filter(|event| text(event, "event") == "START");
+    let begun: BTreeMap<&str, i64> =
+        starts().filter_map(|event| Some((text(event, "fire_id"), *deaths.get(&pid(event)?)?))).collect();
+    let after = |event: &Value| Some(event["wall_ms"].as_i64()? - begun.get(event["origin_fire_id"].as_str()?)?);
+    starts().filter(|event| event["attempt"] == 1).filter_map(after).min()
+}
+
+#[test]
+fn grids_go_on_while_nodes_are_killed_on_sqlite() {
+    grids("sqlite");
+}
+
+#[test]
+fn grids_go_on_while_nodes_are_killed_on_postgres() {
+    grids("postgres");
+}
+
+#[test]
+fn grids_go_on_while_nodes_are_killed_on_mysql() {
+    grids("mysql");
+}
