@@ -233,6 +233,24 @@ pub(crate) fn storable(text: &str, limit: usize) -> String {
     }
 }
 
+/// At most `limit` bytes of `text`, in whole characters, for a column that counts bytes: without NUL, which PostgreSQL has
+/// not, and marked at the end when something was cut.
+fn storable_bytes(text: &str, limit: usize) -> String {
+    const CUT: &str = "…";
+    let mut text = text.replace('\0', "\u{fffd}");
+    if text.len() > limit {
+        let most = limit.saturating_sub(CUT.len());
+        text.truncate((0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
+        text.push_str(CUT);
+    }
+    text
+}
+
+/// A result of a job as it is stored: as much as fits into a `TEXT` of MySQL.
+pub(crate) fn storable_result(text: &str) -> String {
+    storable_bytes(text, 64 * 1024 - 1)
+}
+
 /// At most `limit` characters of `text`, marked when something was cut.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
@@ -251,5 +269,10 @@ mod tests {
         assert_eq!(storable("abcd", 3), "ab…");
         assert_eq!(storable("a\0b", 3), "a\u{fffd}b");
         assert_eq!(storable("üüüü", 3).chars().count(), 3);
+        assert_eq!(storable_bytes("abc", 3), "abc");
+        assert_eq!(storable_bytes("abcd", 3), "…");
+        assert_eq!(storable_bytes("üüüü", 7), "üü…");
+        assert_eq!(storable_bytes("üüüü", 8), "üüüü");
+        assert_eq!(storable_bytes("a\0b", 5), "a\u{fffd}b");
     }
 }

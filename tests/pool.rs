@@ -122,3 +122,72 @@ fn a_store_and_a_pool_are_one_too_many() {
     let error = Scheduler::builder().store(store).pool(pool).build().err().unwrap();
     assert!(error.to_string().contains("both a store and a pool"), "{error}");
 }
+
+/// LT-105: with `validateOnCheckout` a connection that the server has cut off is replaced before anything is asked of it;
+/// without, the store finds out by a transaction that fails and is tried again.
+#[test]
+fn on_postgres_a_connection_is_tried_before_it_is_used_if_the_settings_say_so() {
+    use diesel::Connection as _;
+    let mut admin = PgConnection::establish(&support::postgres_url()).unwrap();
+    let mut retries = |validates: bool| {
+        let name = support::fresh_name("pool");
+        let url = support::postgres_url();
+        let url = format!("{url}{}application_name={name}", if url.contains('?') { '&' } else { '?' });
+        let text = format!(
+            "scheduler.instanceName = {name}\njobStore.dataSource = d\ndataSource.d.URL = {url}\n\
+             dataSource.d.validateOnCheckout = {validates}\ndataSource.d.maxConnections = 1"
+        );
+        let settings = Settings::from_text("test", &text, |_| None).unwrap();
+        let scheduler = Scheduler::builder().settings(settings).build().unwrap();
+        scheduler.migrate().unwrap();
+        let cut = format!(
+            "SELECT coalesce(string_agg(pg_terminate_backend(pid, 5000)::text, ' '), '') AS value FROM pg_stat_activity \
+             WHERE application_name = '{name}'"
+        );
+        assert!(scheduler.jobs(&carnelian::GroupMatcher::Any).unwrap().is_empty());
+        let gone: Vec<Setting> = diesel::sql_query(cut).load(&mut admin).unwrap();
+        assert_eq!(gone[0].value, "true", "one connection was there and is cut off");
+        let tried_again = || {
+            let text = scheduler.metrics_text();
+            let lines = text.lines().filter(|line| line.starts_with("carnelian_db_retries_total{"));
+            lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>()
+        };
+        let before = tried_again();
+        assert!(scheduler.jobs(&carnelian::GroupMatcher::Any).unwrap().is_empty());
+        let retries = tried_again() - before;
+        scheduler.store().database().forget_scheduler().unwrap();
+        retries
+    };
+    assert!(retries(false) >= 1.0, "it was cut off");
+    assert_eq!(retries(true), 0.0);
+}
+
+/// A schema may have as long a name as the server allows.
+#[test]
+fn tables_are_made_in_a_schema_of_63_characters() {
+    use diesel::Connection as _;
+    // The user of the tests may make databases of such names only.
+    let schema = format!("carnelian_test_{}", support::fresh_name("s").replace('-', "_"));
+    let schema = format!("{schema}{}", "x".repeat(63 - schema.len()));
+    let mut postgres = PgConnection::establish(&support::postgres_url()).unwrap();
+    let mut mysql = MysqlConnection::establish(&support::mysql_url()).unwrap();
+    postgres.batch_execute(&format!("CREATE SCHEMA {schema}")).unwrap();
+    mysql.batch_execute(&format!("CREATE DATABASE {schema}")).unwrap();
+    for url in [support::postgres_url(), support::mysql_url()] {
+        let text = format!(
+            "jobStore.dataSource = d\ndataSource.d.URL = {url}\njobStore.tablePrefix = {schema}.QRTZ_\n\
+             threadPool.threadCount = 1"
+        );
+        let settings = Settings::from_text("test", &text, |_| None).unwrap();
+        let (ran, runs) = crossbeam_channel::unbounded();
+        let note = move |_: &mut JobContext| Ok(ran.send(())?);
+        let scheduler = Scheduler::builder().settings(settings).job_fn("note", note).build().unwrap();
+        assert!(!scheduler.migrate().unwrap().is_empty(), "{url}: the tables are new");
+        scheduler.start().unwrap();
+        fire(&scheduler, "j");
+        runs.recv_timeout(LONG).unwrap();
+        end(&scheduler);
+    }
+    postgres.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).unwrap();
+    mysql.batch_execute(&format!("DROP DATABASE {schema}")).unwrap();
+}

@@ -57,7 +57,7 @@ fn an_empty_file_is_the_default_and_says_nothing() {
     assert_eq!(settings.scheduler.instance_name, "QuartzScheduler");
     assert_eq!(settings.scheduler.instance_id, InstanceIdSetting::Fixed("NON_CLUSTERED".to_owned()));
     assert_eq!(settings.scheduler.idle_wait_time, Duration::from_secs(30));
-    assert_eq!(settings.scheduler.db_failure_retry_interval, Duration::from_secs(15));
+    assert_eq!(settings.scheduler.db_failure_retry_interval, Duration::from_secs(2));
     assert_eq!((settings.scheduler.batch_max_count, settings.scheduler.take_ahead), (500, Duration::from_millis(10)));
     assert_eq!(settings.scheduler.batch_time_window, Duration::ZERO);
     assert_eq!(settings.thread_pool.thread_count, 10);
@@ -67,7 +67,7 @@ fn an_empty_file_is_the_default_and_says_nothing() {
     assert_eq!(store.checkin_misfire_threshold, Duration::from_millis(7_500));
     assert_eq!(store.misfire_threshold, Duration::from_secs(60));
     assert_eq!(store.max_misfires_at_a_time, 20);
-    assert_eq!(store.db_retry_interval, Duration::from_secs(15));
+    assert_eq!(store.db_retry_interval, Duration::from_secs(2));
     assert_eq!(store.table_prefix, "QRTZ_");
     assert_eq!((store.use_properties, store.acquire_within_lock), (false, true));
     assert_eq!(store.retry_log_threshold, 4);
@@ -84,7 +84,7 @@ fn the_file_of_a_java_cluster_works_unchanged() {
     let settings = read(QUARTZ).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(settings.scheduler.instance_name, "MyClusteredScheduler");
     assert_eq!(settings.scheduler.instance_id, InstanceIdSetting::Auto);
-    assert_eq!(settings.scheduler.db_failure_retry_interval, Duration::from_millis(15_000));
+    assert_eq!(settings.scheduler.db_failure_retry_interval, Duration::from_millis(2_000));
     assert_eq!(settings.scheduler.context.get("environment").map(String::as_str), Some("production"));
     assert_eq!(settings.thread_pool.thread_count, 25);
     let store = &settings.job_store;
@@ -388,7 +388,7 @@ fn settings_can_be_made_without_a_file() {
     settings.job_store.kind = StoreKind::Sql;
     settings.data_source = Some(DataSourceSettings::new("db", "sqlite::memory:".parse().unwrap()));
     let source = settings.data_source.as_ref().unwrap();
-    assert_eq!((source.max_connections, source.idle_timeout), (10, None));
+    assert_eq!((source.max_connections, source.idle_timeout), (10, Some(Duration::from_secs(600))));
     assert_eq!(source.connection_timeout, Duration::from_secs(30));
     assert_eq!(source.synchronous, Synchronous::Full);
     assert!(source.url.is_in_memory());

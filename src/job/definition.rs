@@ -2,7 +2,6 @@
 
 use super::JobDetail;
 use crate::error::{Error, Result};
-use crate::hash::fnv1a;
 use crate::trigger::{CronSchedule, Schedule, Trigger};
 
 /// What is done when what is stored differs from what the code says.
@@ -128,12 +127,6 @@ impl JobDefinition {
         }
         Ok(())
     }
-
-    /// What tells this form of the definition from others. Another version of this crate may tell it otherwise, which
-    /// costs one needless look at what is stored.
-    pub(crate) fn hash(&self) -> String {
-        format!("{:016x}", fnv1a(format!("{:?}{:?}", self.job, self.triggers).into_bytes()))
-    }
 }
 
 #[cfg(test)]
@@ -143,16 +136,6 @@ mod tests {
 
     fn job() -> JobDetail {
         JobDetail::builder(JobKey::new("g", "n"), "t").build().unwrap()
-    }
-
-    #[test]
-    fn the_hash_is_that_of_the_job_and_its_triggers() {
-        let defined = JobDefinition::new(job()).cron("0 0 3 * * ?").unwrap();
-        let same = JobDefinition::new(job()).cron("0 0 3 * * ?").unwrap().revision(7).auto_register(false);
-        assert_eq!(defined.hash(), same.hash());
-        assert_ne!(defined.hash(), JobDefinition::new(job()).cron("0 0 4 * * ?").unwrap().hash());
-        let described = job().to_builder().description("x").build().unwrap();
-        assert_ne!(defined.hash(), JobDefinition::new(described).cron("0 0 3 * * ?").unwrap().hash());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use super::{FireEnd, FireEvent, JobListener, TriggerListener};
 use crate::clock::Clock;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, storable};
 use crate::job::FireOutcome;
 use crate::message_format::{Argument, MessageFormat};
 use crate::settings::{JobHistoryPlugin, TriggerHistoryPlugin};
@@ -73,6 +73,9 @@ impl JobHistory {
     }
 }
 
+/// How many characters of a result a line shows.
+const MOST_SHOWN: usize = 1_000;
+
 impl JobListener for JobHistory {
     fn name(&self) -> &str {
         &self.name
@@ -88,7 +91,8 @@ impl JobListener for JobHistory {
 
     fn job_was_executed(&self, fire: &FireEvent<'_>, end: &FireEnd) {
         if end.outcome == FireOutcome::Succeeded {
-            let result = Argument::from(end.result.as_deref());
+            let result = end.result.as_deref().map(|result| storable(result, MOST_SHOWN));
+            let result = Argument::from(result.as_deref());
             log::info!(target: TARGET, "{}", self.message(&self.success, fire, Some(result)));
         } else {
             let error = Argument::from(end.error.as_deref());

@@ -104,7 +104,7 @@ pub(crate) fn service_panicked(service: &str, panic: &str) {
 pub(crate) fn service_failed(service: &str, in_a_row: u64, loud: bool, retry_in: Duration, why: &str) {
     let retry_ms = retry_in.as_millis();
     if loud {
-        warn!("service failed service={service} in_a_row={in_a_row} retry_in_ms={retry_ms} error={why:?}");
+        log_error!("service failed service={service} in_a_row={in_a_row} retry_in_ms={retry_ms} error={why:?}");
     } else {
         debug!("service failed service={service} in_a_row={in_a_row} retry_in_ms={retry_ms} error={why:?}");
     }

@@ -3,6 +3,7 @@
 use super::metrics::View;
 use super::node::Node;
 use crate::alarm::{Alarm, AlarmJob, AlarmKind};
+use crate::key::JobKey;
 use crate::listener::log;
 use crate::rules::alarms::{Bound, Change, Growth, Standing, Threshold, judge};
 use crate::settings::AlarmSettings;
@@ -45,13 +46,17 @@ impl Board {
             let (after, change) = judge(*standing, reading.threshold.as_ref(), reading.value, now);
             *standing = after;
             if change != Change::None {
+                let mut jobs = reading.jobs;
+                if change == Change::Raised {
+                    jobs.iter_mut().for_each(|named| named.owner = owner_of(node, &named.job));
+                }
                 let alarm = Alarm {
                     kind,
                     is_raised: change == Change::Raised,
                     value: reading.value,
                     limit: reading.threshold.map(|threshold| threshold.bound.limit()),
                     detail: reading.detail,
-                    jobs: reading.jobs,
+                    jobs,
                 };
                 tell(node, &alarm);
             }
@@ -117,6 +122,12 @@ impl Board {
         let threshold = threshold(kind, settings).filter(|_| !for_cluster || speaks);
         Reading { value, threshold, detail, jobs }
     }
+}
+
+/// Who is responsible for a job, if it says so and the store can be asked; an alarm does not wait for the answer.
+fn owner_of(node: &Node, job: &JobKey) -> Option<String> {
+    let job = node.store.job(job).ok().flatten()?;
+    job.marks().get_owner().map(str::to_owned)
 }
 
 /// The threshold of an alarm; none if the settings want none.

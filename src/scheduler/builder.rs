@@ -247,7 +247,7 @@ impl SchedulerBuilder {
         let instance = match (self.instance_id, &settings.scheduler.instance_id) {
             (Some(name), _) => name,
             (None, InstanceIdSetting::Fixed(name)) => name.clone(),
-            (None, InstanceIdSetting::Auto) => instance_id::automatic()?,
+            (None, InstanceIdSetting::Auto) => instance_id::automatic(clock.wall_ms())?,
         };
         check_name("instance id", &instance)?;
         JobFiles::check(&settings.plugins)?;

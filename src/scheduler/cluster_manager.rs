@@ -253,7 +253,9 @@ impl Service for ClusterManager {
                 return Err(error);
             }
         };
-        self.node.metrics.checkin.observe(self.node.clock.ticks().saturating_sub(begun.ticks));
+        let metrics = &self.node.metrics;
+        let times = if checkin.recovered.is_empty() { &metrics.checkin } else { &metrics.recovery };
+        times.observe(self.node.clock.ticks().saturating_sub(begun.ticks));
         let next = self.note(&checkin, begun);
         let checkins = self.node.checkins.fetch_add(1, Ordering::SeqCst) + 1;
         if !checkin.twin && Auditor::follows(checkins) {
@@ -263,10 +265,10 @@ impl Service for ClusterManager {
     }
 
     /// A failed check-in is tried again inside what remains of the window, half of it each time.
-    fn longest_retry(&self) -> Duration {
+    fn longest_retry(&self, settings: Duration) -> Duration {
         let now = self.node.clock.ticks();
         let remaining = self.node.standing.suspicion_at().map_or(Duration::ZERO, |at| at.saturating_sub(now));
         let longest = if remaining.is_zero() { WHEN_SUSPICIOUS } else { remaining / 2 };
-        longest.min(self.node.settings.job_store.db_retry_interval).max(SHORTEST_PAUSE)
+        longest.min(settings).max(SHORTEST_PAUSE)
     }
 }

@@ -1,6 +1,6 @@
 //! `Completer`: records whatever fires have ended since its last pass, in one transaction.
 
-use super::ends::{Ended, Ends, MOST_RECORDED};
+use super::ends::{Ended, Ends, MOST_RECORDED, MOST_WORDS};
 use super::node::Node;
 use super::service::{Next, Service};
 use crate::error::{Error, Result};
@@ -67,7 +67,8 @@ impl Completer {
     /// Fills the batch with what has ended, up to the first fire of another incarnation.
     fn gather(&mut self) {
         let mut followed = self.batch.iter().filter(|completion| completion.followed).count();
-        while self.batch.len() < MOST_RECORDED && followed < MOST_FOLLOWED {
+        let mut words: usize = self.batch.iter().map(|completion| completion.words()).sum();
+        while self.batch.len() < MOST_RECORDED && followed < MOST_FOLLOWED && words < MOST_WORDS {
             let Some(ended) = self.next.take().or_else(|| self.ends.next(&self.node)) else { return };
             if self.batch_owner.as_ref().is_some_and(|owner| *owner != ended.owner) {
                 self.next = Some(ended);
@@ -75,6 +76,7 @@ impl Completer {
             }
             self.batch_owner = Some(ended.owner);
             followed += usize::from(ended.completion.followed);
+            words += ended.completion.words();
             self.batch.push(ended.completion);
         }
     }

@@ -163,7 +163,8 @@ impl JobContext {
         self.handle.is_interrupted()
     }
 
-    /// Whether the job had better end: it was interrupted, the node shuts down, or the fire is not (surely) its own.
+    /// Whether the job had better end: it was interrupted, the node ends and waits no longer, or the fire is not (surely)
+    /// its own.
     pub fn should_stop(&self) -> bool {
         self.stop_reason().is_some()
     }
@@ -173,7 +174,7 @@ impl JobContext {
         if !self.holds_fire() {
             return Some(StopReason::OwnershipLost);
         }
-        self.handle.stop_reason().or_else(|| self.node.standing.is_stopping().then_some(StopReason::Shutdown))
+        self.handle.stop_reason().or_else(|| self.node.standing.tells_jobs().then_some(StopReason::Shutdown))
     }
 
     /// The error to end with if the job had better end: `ctx.check()?` at every step is all a job needs that can stop at
@@ -263,9 +264,9 @@ impl JobContext {
         self.node.settings.scheduler.context.get(name).map(String::as_str)
     }
 
-    /// Leaves a text for listeners and the history, at most 1000 characters.
+    /// Leaves a text for listeners and the history, at most 65,535 bytes of it; a continuation sees 1000 characters.
     pub fn set_result(&mut self, result: impl Into<String>) {
-        self.result = Some(crate::error::storable(&result.into(), 1000));
+        self.result = Some(crate::error::storable_result(&result.into()));
     }
 
     /// What the job and its listeners leave for each other during this fire.

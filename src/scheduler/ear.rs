@@ -60,7 +60,7 @@ impl Service for Listening {
         Ok(Next::At(self.node.clock.ticks().saturating_add(BETWEEN_HEARINGS)))
     }
 
-    fn longest_retry(&self) -> Duration {
-        LONGEST_RETRY
+    fn longest_retry(&self, settings: Duration) -> Duration {
+        settings.max(LONGEST_RETRY)
     }
 }

@@ -15,6 +15,9 @@ use std::sync::atomic::Ordering;
 /// Most completions in one transaction.
 pub(crate) const MOST_RECORDED: usize = 1000;
 
+/// Most bytes of results in one transaction: one statement writes them, and a server takes no longer one than its packets.
+pub(crate) const MOST_WORDS: usize = 4 << 20;
+
 /// The end of a fire, on its way to the store.
 pub(crate) struct Ended {
     /// The incarnation under which the fire was made.
@@ -67,9 +70,13 @@ impl Ends {
     pub(super) fn take(&self, node: &Node, owner: &Owner) -> Vec<Completion> {
         let mut taken = Vec::with_capacity(self.arrived.len().min(MOST_RECORDED));
         let mut others = Vec::new();
-        while taken.len() < MOST_RECORDED {
+        let mut words = 0;
+        while taken.len() < MOST_RECORDED && words < MOST_WORDS {
             match self.arrived.try_recv() {
-                Ok(ended) if *ended.owner == *owner && is_for_all(&ended.completion) => taken.push(ended.completion),
+                Ok(ended) if *ended.owner == *owner && is_for_all(&ended.completion) => {
+                    words += ended.completion.words();
+                    taken.push(ended.completion);
+                }
                 Ok(ended) => others.push(ended),
                 Err(_) => break,
             }

@@ -157,6 +157,8 @@ macro_rules! counters {
 }
 
 counters! {
+    /// Runs that have begun, each try of one that was fired again at once for itself.
+    begun,
     /// Runs that ended well.
     succeeded,
     /// Runs that ended with an error or a panic.

@@ -391,7 +391,7 @@ impl Service for Heartbeat {
     }
 
     /// A failed beat is tried again well before the fires of this node are missed.
-    fn longest_retry(&self) -> Duration {
-        self.node.settings.executions.heartbeat_interval / 2
+    fn longest_retry(&self, settings: Duration) -> Duration {
+        settings.min(self.node.settings.executions.heartbeat_interval / 2)
     }
 }

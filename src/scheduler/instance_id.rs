@@ -3,14 +3,15 @@
 use crate::error::{Error, Result};
 use crate::machine::{Machine as _, MachineFiles};
 
-/// Host name and a random part, so that two nodes of one host, started in the same millisecond, differ.
-pub(crate) fn automatic() -> Result<String> {
+/// Host name, start in milliseconds as in Quartz, and a random part, so that two nodes of one host, started in the same
+/// millisecond, differ. 181 characters at most.
+pub(crate) fn automatic(now_ms: i64) -> Result<String> {
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random)
         .map_err(|why| Error::Refused(format!("no random numbers for the node's name: {why}")))?;
     let host: String = MachineFiles::default().host().unwrap_or_default().chars().take(150).collect();
     let host = if host.is_empty() { "node" } else { &host };
-    Ok(format!("{host}-{:016x}", u64::from_be_bytes(random)))
+    Ok(format!("{host}-{now_ms}-{:016x}", u64::from_be_bytes(random)))
 }
 
 #[cfg(test)]
@@ -20,8 +21,21 @@ mod tests {
     /// H24: host and start millisecond are not enough for two nodes of one host.
     #[test]
     fn automatic_names_differ_and_can_be_stored() {
-        let names: std::collections::BTreeSet<_> = (0..100).map(|_| automatic().expect("a name")).collect();
+        let names: std::collections::BTreeSet<_> =
+            (0..100).map(|_| automatic(1_700_000_000_000).expect("a name")).collect();
         assert_eq!(names.len(), 100);
         assert!(names.iter().all(|name| crate::key::check_name("instance id", name).is_ok()));
+    }
+
+    /// QZ-32: people read from a name where its node ran and since when.
+    #[test]
+    fn an_automatic_name_has_host_time_and_a_random_part() {
+        let name = automatic(1_700_000_000_000).expect("a name");
+        let mut parts = name.rsplitn(3, '-');
+        let random = parts.next().expect("a random part");
+        assert!(random.len() == 16 && random.chars().all(|c| c.is_ascii_hexdigit()), "{name}");
+        assert_eq!(parts.next(), Some("1700000000000"), "{name}");
+        let host: String = MachineFiles::default().host().unwrap_or("node".to_owned()).chars().take(150).collect();
+        assert_eq!(parts.next(), Some(host.as_str()));
     }
 }

@@ -119,7 +119,13 @@ impl Scheduler {
 
     /// Ends this node for good, within the deadline of the settings. A second call returns what the first found.
     ///
-    /// Without `wait_for_jobs` jobs that still run are left behind; others may run them again if they ask for recovery.
+    /// With `wait_for_jobs` running jobs go on to their end; when the time is over, those that
+    /// [look](crate::JobContext::should_stop) are told, and the others left behind. Without it they are told at once and have
+    /// a second to stop. `scheduler.interruptJobsOnShutdownWithWait` and `scheduler.interruptJobsOnShutdown` have them
+    /// interrupted instead: each is told, asked again, and given up after `carnelian.shutdown.stopAttempts` times `stopWait`,
+    /// and its work goes on elsewhere. The fires of jobs that are left behind are others' as soon as these take the node for
+    /// dead; they run them again if the jobs ask for recovery.
+    ///
     /// Do not call it from a job: it would wait for itself, until the deadline.
     pub fn shutdown(&self, wait_for_jobs: bool) -> ShutdownReport {
         self.inner.end(wait_for_jobs, self.inner.node.settings.shutdown.deadline)
@@ -305,6 +311,7 @@ fn spawn_service(node: &Node, post: &Post, service: Box<dyn Service>) -> Result<
         signal: Arc::clone(&post.signal),
         record: Arc::clone(&post.record),
         log_threshold: node.settings.job_store.retry_log_threshold,
+        longest_retry: node.settings.job_store.db_retry_interval,
     };
     spawn(service, thread_name, parts)
 }

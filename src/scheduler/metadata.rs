@@ -33,7 +33,8 @@ pub struct SchedulerMetadata {
     pub version: &'static str,
     /// When this node was first started, by its own clock; none before.
     pub running_since: Option<DateTime<Utc>>,
-    /// Runs of jobs that have ended on this node, well or badly.
+    /// Runs of jobs that this node has begun, as Quartz counts them: those that still run too, and each try of one that was
+    /// fired again at once.
     #[doc(alias = "getNumberOfJobsExecuted")]
     pub jobs_executed: u64,
     /// As [`Scheduler::is_started`].
@@ -61,7 +62,7 @@ impl Scheduler {
             instance_id: node.instance.to_string(),
             version: env!("CARGO_PKG_VERSION"),
             running_since: self.inner.life.since_ms().map(moment),
-            jobs_executed: counters.succeeded + counters.failed + counters.cancelled,
+            jobs_executed: counters.begun,
             is_started: self.is_started(),
             is_in_standby: self.is_in_standby(),
             is_shut_down: self.is_shut_down(),

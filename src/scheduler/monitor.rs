@@ -124,8 +124,8 @@ impl Service for Monitor {
         Ok(Next::At(again.map_or(self.next_look, |again| again.min(self.next_look))))
     }
 
-    fn longest_retry(&self) -> Duration {
-        self.node.settings.monitor.interval
+    fn longest_retry(&self, settings: Duration) -> Duration {
+        settings.max(self.node.settings.monitor.interval)
     }
 
     #[cfg(feature = "metrics")]

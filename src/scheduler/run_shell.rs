@@ -136,6 +136,7 @@ impl RunShell {
         let node = &*self.node;
         let job = node.registry.job(ctx.job().job_type());
         loop {
+            node.counters.begun.add(1);
             node.listeners.job_to_be_executed(&ctx.event());
             let begun = node.clock.ticks();
             let result = match broken {

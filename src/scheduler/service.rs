@@ -31,9 +31,9 @@ pub(crate) trait Service: Send {
     /// One pass. It never waits for anything but the store.
     fn run_once(&mut self) -> Result<Next>;
 
-    /// The longest wait after a failed pass.
-    fn longest_retry(&self) -> Duration {
-        LONGEST_RETRY
+    /// The longest wait after a failed pass, where the settings say this one.
+    fn longest_retry(&self, settings: Duration) -> Duration {
+        settings
     }
 
     /// Last words, when the loop was told to stop.
@@ -42,9 +42,6 @@ pub(crate) trait Service: Send {
 
 /// The wait after a first failed pass; it doubles with each further one.
 const SHORTEST_RETRY: Duration = Duration::from_millis(100);
-
-/// Short enough that the first fire comes within five seconds after the database is back.
-pub(crate) const LONGEST_RETRY: Duration = Duration::from_secs(2);
 
 /// A service on its thread.
 pub(crate) struct ServiceThread {
@@ -59,7 +56,10 @@ pub(crate) struct LoopParts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) signal: Arc<Signal>,
     pub(crate) record: Arc<ServiceRecord>,
+    /// The first error in a row is loud, and then each so many later.
     pub(crate) log_threshold: u32,
+    /// `jobStore.dbRetryInterval`.
+    pub(crate) longest_retry: Duration,
 }
 
 /// Starts the loop of a service on a thread of this name.
@@ -173,14 +173,19 @@ fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
         Err(panic) => (format!("panic: {panic}"), true),
     };
     let errors = record.fail(&why, panicked);
-    let wait = retry_after(service.name(), errors, service.longest_retry());
+    let wait = retry_after(service.name(), errors, service.longest_retry(parts.longest_retry));
     if panicked {
         log::service_panicked(service.name(), &why);
     } else {
-        let loud = errors.is_multiple_of(u64::from(parts.log_threshold.max(1)));
+        let loud = is_loud(errors, parts.log_threshold);
         log::service_failed(service.name(), errors, loud, wait, &why);
     }
     Pause::BackOff(clock.ticks().saturating_add(wait))
+}
+
+/// Whether this error in a row is worth a line in every log: the first, and then every so many (QZ-38).
+fn is_loud(errors: u64, threshold: u32) -> bool {
+    errors.saturating_sub(1).is_multiple_of(u64::from(threshold.max(1)))
 }
 
 /// Waits out a back-off; a raise does not shorten it and is not lost. False if the loop is to end.
@@ -216,6 +221,8 @@ mod tests {
     use crate::clock::{ManualClock, SystemClock};
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    const LONGEST: Duration = Duration::from_secs(2);
+
     /// Says what each pass does; the passes are counted and each raises `passed`.
     struct Scripted<F> {
         script: F,
@@ -250,7 +257,13 @@ mod tests {
         let record = Arc::new(ServiceRecord::new("scripted"));
         let signal = Arc::new(Signal::default());
         let service = Scripted { script, passes: Arc::clone(&passes), passed: Arc::clone(&passed) };
-        let parts = LoopParts { clock, signal: Arc::clone(&signal), record: Arc::clone(&record), log_threshold: 4 };
+        let parts = LoopParts {
+            clock,
+            signal: Arc::clone(&signal),
+            record: Arc::clone(&record),
+            log_threshold: 4,
+            longest_retry: LONGEST,
+        };
         let thread = spawn(Box::new(service), "test-scripted".to_owned(), parts).expect("a thread");
         Fixture { thread, record, passes, passed, signal }
     }
@@ -358,6 +371,15 @@ mod tests {
         failing.end();
         let own_wish = start(Arc::new(SystemClock::default()), |_| Ok(Next::Stop));
         own_wish.await_state(ServiceState::Stopped);
+    }
+
+    /// QZ-38: Quartz logs the 1st, the 5th, the 9th …
+    #[test]
+    fn the_first_error_and_then_every_fourth_is_loud() {
+        let loud = |threshold| (1..=9).filter(|errors| is_loud(*errors, threshold)).collect::<Vec<_>>();
+        assert_eq!(loud(4), [1, 5, 9]);
+        assert_eq!(loud(1), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(loud(1_000), [1]);
     }
 
     #[test]

@@ -17,6 +17,8 @@ const FOR_LEAVING: Duration = Duration::from_secs(3);
 
 /// The longest that a shutdown waits for listeners to be told what is still to be told.
 const FOR_LISTENERS: Duration = Duration::from_secs(3);
+/// How long jobs that are told of the end, and not waited for, have to stop: as long as it takes to look, and to record it.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What a shutdown left behind. All of it is taken over by other nodes, or by this one when it starts again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,11 +103,13 @@ impl Steps<'_> {
             node.heartbeat.signal.raise();
         }
         node.standing.begin_stopping();
+        // A job that is waited for goes on to its end, as in Quartz.
+        if interrupts || !wait_for_jobs {
+            node.standing.tell_jobs();
+        }
         pool.close();
-        // Some time is kept for the rest, so that jobs that never end do not cost a clean leave.
-        let for_jobs = self.deadline.saturating_sub(FOR_LEAVING.min(self.limit / 4));
-        let jobs_until = if wait_for_jobs { for_jobs } else { node.clock.ticks() };
-        let all_ended = pool.wait_idle(&*node.clock, jobs_until) && pool.wait_ended(&*node.clock, self.deadline);
+        let all_ended =
+            self.await_jobs(pool, wait_for_jobs, interrupts) && pool.wait_ended(&*node.clock, self.deadline);
 
         node.enter_stop_step(Some(StopStep::Records));
         // It goes on as long as jobs may end, and holds a way to the completer.
@@ -127,6 +131,29 @@ impl Steps<'_> {
         self.end("listeners");
         node.listeners.close();
         debug_assert!(self.services.is_empty(), "there are services that nobody ends");
+    }
+
+    /// Waits for running jobs as long as this kind of shutdown does; whether all have ended, or were ended in their place.
+    fn await_jobs(&self, pool: &WorkerPool<FireTask>, wait_for_jobs: bool, interrupts: bool) -> bool {
+        let (node, clock) = (self.node, &*self.node.clock);
+        // Some time is kept for the rest, so that jobs that never end do not cost a clean leave.
+        let kept = FOR_LEAVING.min(self.limit / 4);
+        let for_jobs = self.deadline.saturating_sub(kept);
+        let in_time = |time: Duration| clock.ticks().saturating_add(time).min(for_jobs);
+        let until = match (wait_for_jobs, interrupts) {
+            (true, _) => for_jobs,
+            // Those that do not stop are given up when the last attempt was in vain.
+            (false, true) => in_time(node.settings.shutdown.grace().saturating_add(LAST_WORDS)),
+            (false, false) => in_time(LAST_WORDS),
+        };
+        if pool.wait_idle(clock, until) {
+            return true;
+        }
+        // The time is over: what still runs and looks may at least record how far it came.
+        node.standing.tell_jobs();
+        // A short deadline leaves no time for it.
+        let words = if kept >= LAST_WORDS { kept / 3 } else { Duration::ZERO };
+        wait_for_jobs && pool.wait_idle(clock, clock.ticks().saturating_add(words))
     }
 
     /// Ends the service of this name, if the node has it.

@@ -27,6 +27,8 @@ pub(crate) struct Standing {
     /// Raised, once after each check-in, when the node is seen to suspect itself: the next check-in is to come at once.
     ask: Arc<Signal>,
     asked: AtomicBool,
+    /// Whether its jobs are told that it ends.
+    telling: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +51,7 @@ impl Standing {
             stopping: AtomicBool::new(false),
             ask: Arc::default(),
             asked: AtomicBool::new(false),
+            telling: AtomicBool::new(false),
         }
     }
 
@@ -161,10 +164,21 @@ impl Standing {
         self.fires.lock().len()
     }
 
-    /// Tells all jobs that the node is about to end.
+    /// Notes that the node is about to end. Its jobs do not hear of it: those of a graceful end go on.
     pub(crate) fn begin_stopping(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.wake_fires();
+    }
+
+    /// Tells all jobs that the node ends, so that those that look stop.
+    pub(crate) fn tell_jobs(&self) {
+        self.telling.store(true, Ordering::SeqCst);
+        self.wake_fires();
+    }
+
+    /// Whether jobs are told that the node ends.
+    pub(crate) fn tells_jobs(&self) -> bool {
+        self.telling.load(Ordering::SeqCst)
     }
 
     /// Whether the node is about to end.

@@ -41,7 +41,7 @@ pub struct DataSourceSettings {
     /// Whether a connection is tried each time before it is used; no.
     /// Property `dataSource.NAME.validateOnCheckout`.
     pub validate_on_checkout: bool,
-    /// After what time an unused connection is closed; never.
+    /// After what time an unused connection is closed; 10 minutes.
     /// Properties `dataSource.NAME.maxIdleTime` or `.discardIdleConnectionsSeconds` (seconds, 0 is never).
     pub idle_timeout: Option<Duration>,
     /// How long a thread waits for a connection; 30 s.
@@ -128,13 +128,15 @@ impl DataSourceSettings {
     /// Everything but name and URL.
     fn rest(reader: &Reader, name: &str) -> Self {
         let key = |key: &str| format!("dataSource.{name}.{key}");
-        let idle = ["maxIdleTime", "discardIdleConnectionsSeconds"].map(|name| reader.seconds(&key(name)));
+        let names = ["discardIdleConnectionsSeconds", "maxIdleTime"].map(key);
+        let given = names.iter().find(|name| reader.given(name).is_some());
+        let idle = reader.seconds(given.unwrap_or(&names[1]));
         Self {
             name: String::new(),
             url: DataSourceUrl::Sqlite { path: ":memory:".to_owned() },
             max_connections: reader.count(&key("maxConnections")).unwrap_or(1),
             validate_on_checkout: reader.flag(&key("validateOnCheckout")),
-            idle_timeout: idle.into_iter().find(|time| !time.is_zero()),
+            idle_timeout: Some(idle).filter(|time| !time.is_zero()),
             connection_timeout: reader.duration("carnelian.dataSource.connectionTimeout"),
             synchronous: Synchronous::read(reader),
         }

@@ -100,7 +100,8 @@ impl Settings {
             (
                 retry.1 > window,
                 &[retry, interval, tolerance],
-                "after a failure of the database other work than check-ins waits longer than the whole window of a node",
+                "after a long outage of the database other work than check-ins may wait longer than the whole window of a node: \
+                 the waits between tries grow up to this",
             ),
             (
                 timeout.1 > window.saturating_mul(10),

@@ -68,6 +68,8 @@ fn sql_options(settings: &Settings) -> super::SqlOptions {
     if let Some(source) = &settings.data_source {
         options.max_connections = source.max_connections;
         options.connection_timeout = source.connection_timeout;
+        options.validate_on_checkout = source.validate_on_checkout;
+        options.idle_timeout = source.idle_timeout;
         options.synchronous = source.synchronous;
     }
     options

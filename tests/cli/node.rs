@@ -58,7 +58,8 @@ fn a_node_runs_commands_and_stops_on_a_signal() {
     let place = Place::new();
     write_config(
         &place.path("carnelian.properties"),
-        "carnelian.shutdown.deadline = 10s\ncarnelian.scheduler.heartbeatInterval = 200ms\n",
+        "carnelian.shutdown.deadline = 10s\ncarnelian.scheduler.heartbeatInterval = 200ms\n\
+         scheduler.interruptJobsOnShutdownWithWait = true\n",
     );
     place.fine("migrate");
     let node = Node::start(&place);
@@ -97,7 +98,7 @@ fn a_node_runs_commands_and_stops_on_a_signal() {
     place.run(&["cancel", &fire]).with(1, "does not run");
     until("its job is gone", || place.json("job list").as_array().is_some_and(Vec::is_empty));
 
-    // So does the end of the node.
+    // So does the end of the node, as this file has it.
     schedule("long", "sh -c 'touch begun; sleep 60'", &["--data", &folder]);
     until("the long command has begun", || place.path("begun").exists());
     let running = place.json("running");
@@ -238,4 +239,41 @@ fn a_node_loads_its_job_files_and_does_not_wait_for_jobs_if_its_shutdown_hook_sa
     let log = std::fs::read_to_string(place.path("log")).unwrap();
     assert!(log.contains("loaded job file file=\"jobs.xml\" jobs=1 triggers=1"), "{log}");
     assert!(log.lines().any(|line| line.contains("shutting down") && line.contains("wait=false")), "{log}");
+}
+
+/// LT-56: 64 KiB of what a command writes are its result, and how much more there was.
+#[test]
+fn as_much_of_the_output_as_is_promised_is_the_result() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "");
+    place.fine("migrate");
+    let node = Node::start(&place);
+    for (name, bytes) in [("all", 65_535), ("more", 70_000)] {
+        let (key, argv) = (format!("o.{name}"), format!("argv=sh -c 'head -c {bytes} /dev/zero | tr \"\\000\" x'"));
+        let words = ["schedule", "--job", &key, "--type", "command", "--trigger", &key, "--at", "now", "--data", &argv];
+        place.run(&words).with(0, name);
+    }
+    until("both have ended", || place.json("history").as_array().is_some_and(|rows| rows.len() == 2));
+    let result = |job: &str| text(&place.json(&format!("history --job {job}"))[0], "result").to_owned();
+    assert_eq!(result("o.all"), "x".repeat(65_535));
+    let more = result("o.more");
+    assert!(more.len() > 65_400 && more.starts_with("xxx") && more.ends_with(" bytes more\n"), "{}", more.len());
+    assert_eq!(node.stop(), Some(0));
+}
+
+/// LT-89: `cleanShutdown` is the usual: a command that runs when the signal comes runs to its end.
+#[test]
+fn a_command_that_runs_is_finished_at_a_graceful_end() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "");
+    place.fine("migrate");
+    let node = Node::start(&place);
+    let argv = "argv=sh -c 'touch begun; sleep 2; touch finished'";
+    let folder = format!("cwd={}", place.folder.path().display());
+    let words = ["schedule", "--job", "c.j", "--type", "command", "--trigger", "c.t", "--at", "now", "--data", argv];
+    place.run(&words.into_iter().chain(["--data", &folder]).collect::<Vec<_>>()).with(0, "c.t");
+    until("it has begun", || place.path("begun").exists());
+    assert_eq!(node.stop(), Some(0));
+    assert!(place.path("finished").exists());
+    assert_eq!(text(&place.json("history")[0], "outcome"), "succeeded");
 }

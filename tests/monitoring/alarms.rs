@@ -4,7 +4,7 @@ use crate::fixture::{Cluster, LONG, job, now};
 use crate::sample;
 use crate::support::wait_until;
 use carnelian::{
-    Alarm, AlarmKind, JobContext, JobDetail, JobKey, JobPolicy, Scheduler, SchedulerListener, StuckAction,
+    Alarm, AlarmKind, JobContext, JobDetail, JobKey, JobMarks, JobPolicy, Scheduler, SchedulerListener, StuckAction,
 };
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::time::Duration;
@@ -113,10 +113,12 @@ fn a_stuck_run_raises_an_alarm_that_names_its_job() {
     let (end, ends) = bounded::<()>(0);
     let (node, alarms) = node(&cluster, "carnelian.health.maxStuckFires = 0", move |_| Ok(ends.recv()?));
     let policy = JobPolicy::new().stuck_after(Duration::from_millis(50), StuckAction::Log);
-    let detail = JobDetail::builder(JobKey::new("g", "still"), "work").policy(policy).build().unwrap();
+    let detail = JobDetail::builder(JobKey::new("g", "still"), "work");
+    let detail = detail.policy(policy).marks(JobMarks::new().owner("ada")).build().unwrap();
     node.schedule_job(detail.clone(), now("still", &detail)).unwrap();
     let alarm = expect(&alarms, AlarmKind::StuckFires, true);
-    assert_eq!(alarm.jobs.iter().map(|named| named.job.clone()).collect::<Vec<_>>(), [detail.key().clone()]);
+    let named: Vec<_> = alarm.jobs.iter().map(|named| (named.job.clone(), named.owner.as_deref())).collect();
+    assert_eq!(named, [(detail.key().clone(), Some("ada"))]);
     assert_eq!((node.health().stuck_fires, node.health().is_ready(), node.health().is_live()), (1, false, true));
     assert_eq!(sample(&node, "carnelian_stuck_fires"), 1.0);
     end.send(()).unwrap();

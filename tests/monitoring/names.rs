@@ -29,6 +29,8 @@ const PROMISED: &[(&str, &str, Option<&str>)] = &[
     ("quarantined_rows", "gauge", None),
     ("stuck_fires", "gauge", None),
     ("db_retries_total", "counter", Some("class")),
+    // QZ-21: recoveries are timed apart from check-ins that only look.
+    ("recovery_seconds", "histogram", None),
     // DS-74
     ("dead_executions_total", "counter", None),
 ];

@@ -3,8 +3,8 @@
 use crate::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
 use carnelian::{
-    Error, FireEvent, GroupMatcher, JobContext, JobKey, KeyMatcher, Scheduler, SchedulerListener, Trigger, TriggerKey,
-    TriggerState,
+    Error, FireEvent, GroupMatcher, JobContext, JobDetail, JobKey, KeyMatcher, Scheduler, SchedulerListener, Trigger,
+    TriggerKey, TriggerState,
 };
 use crossbeam_channel::{bounded, unbounded};
 use std::sync::Arc;
@@ -38,7 +38,8 @@ fn a_shutdown_waits_for_jobs_and_can_be_repeated() {
         .job_fn("gated", move |ctx: &mut JobContext| {
             begun.send(())?;
             gate.recv()?;
-            assert!(ctx.should_stop() && !ctx.is_interrupted() && ctx.holds_fire());
+            // LT-89: it is waited for, so it is told nothing and goes on, as in Quartz.
+            assert!(!ctx.should_stop() && !ctx.is_interrupted() && ctx.holds_fire());
             Ok(())
         })
         .build()
@@ -110,6 +111,71 @@ fn a_shutdown_interrupts_jobs_if_the_settings_say_so() {
     wait_until("it runs", LONG, || node.running_here().iter().any(|run| run.running_for.is_some()));
     assert!(node.shutdown(true).is_clean());
     assert_eq!(node.health().counters.succeeded, 1);
+}
+
+/// A node with a job that recovers and runs until it is told to stop.
+fn with_one_that_looks(cluster: &Cluster, properties: &str) -> Scheduler {
+    let looks = |ctx: &mut JobContext| {
+        while ctx.wait(Duration::from_secs(3600)) {}
+        ctx.check()
+    };
+    let node = cluster.node_with("n1", properties).job_fn("looks", looks).build().unwrap();
+    node.start().unwrap();
+    let detail = JobDetail::builder(JobKey::new("g", "j"), "looks").requests_recovery(true).build().unwrap();
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    wait_until("it runs", LONG, || node.running_here().iter().any(|run| run.running_for.is_some()));
+    node
+}
+
+/// Its run is recorded as interrupted, and its work waits for another node.
+fn assert_interrupted(cluster: &Cluster, node: &Scheduler) {
+    assert_eq!((node.health().counters.interrupted, node.health().counters.succeeded), (1, 0));
+    assert!(node.running_fires().unwrap().is_empty());
+    assert_eq!(node.triggers_of_job(&JobKey::new("g", "j")).unwrap().len(), 1, "its work goes on elsewhere");
+    cluster.assert_sound();
+}
+
+/// LT-89: a job that looks stops at a shutdown that does not wait for it, and its end is recorded.
+#[test]
+fn a_shutdown_that_does_not_wait_stops_the_jobs_that_look() {
+    let cluster = Cluster::new();
+    let node = with_one_that_looks(&cluster, "threadPool.threadCount = 1");
+    let report = node.shutdown(false);
+    assert!(report.is_clean(), "{report:?}");
+    assert_interrupted(&cluster, &node);
+}
+
+/// LT-89, LT-90: with `interruptJobsOnShutdown` those that do not look are asked again and given up, and their work goes on.
+#[test]
+fn a_shutdown_that_interrupts_gives_up_the_jobs_that_do_not_look() {
+    let cluster = Cluster::new();
+    let (begun, begins) = unbounded();
+    let (go, gate) = bounded::<()>(0);
+    let properties = "threadPool.threadCount = 1\nscheduler.interruptJobsOnShutdown = true\n\
+                      carnelian.shutdown.stopAttempts = 2\ncarnelian.shutdown.stopWait = 50ms";
+    let stubborn = move |_: &mut JobContext| {
+        begun.send(())?;
+        Ok(gate.recv()?)
+    };
+    let node = cluster.node_with("n1", properties).job_fn("stubborn", stubborn).build().unwrap();
+    node.start().unwrap();
+    let detail = JobDetail::builder(JobKey::new("g", "j"), "stubborn").requests_recovery(true).build().unwrap();
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    begins.recv_timeout(LONG).unwrap();
+    let report = node.shutdown(false);
+    assert_eq!((report.abandoned_jobs.len(), report.left_executing), (0, 0), "{report:?}");
+    assert_interrupted(&cluster, &node);
+    go.send(()).unwrap();
+}
+
+/// LT-89: who waits for a job does not wait for ever; when the time is over it is told, and may still record how far it came.
+#[test]
+fn a_job_that_is_waited_for_is_told_when_the_time_is_over() {
+    let cluster = Cluster::new();
+    let node = with_one_that_looks(&cluster, "threadPool.threadCount = 1\ncarnelian.shutdown.deadline = 4s");
+    let report = node.shutdown(true);
+    assert!(report.is_clean(), "{report:?}");
+    assert_interrupted(&cluster, &node);
 }
 
 #[test]

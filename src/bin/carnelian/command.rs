@@ -19,8 +19,10 @@ const POLL: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(5);
 /// How long is waited for the last of the output.
 const READERS_GRACE: Duration = Duration::from_secs(1);
-/// How much of the output is kept.
-const OUTPUT_LIMIT: usize = 64 * 1024;
+/// How much of the output is kept: what fits into the result of a run.
+const OUTPUT_LIMIT: usize = 64 * 1024 - 1;
+/// How much of it is left for the note of what was cut.
+const NOTE_BYTES: usize = 64;
 /// How much of the output an error repeats.
 const QUOTED_CHARS: usize = 500;
 
@@ -219,8 +221,11 @@ impl Captured {
     fn text(&self) -> String {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::from_utf8_lossy(&kept.0).into_owned();
-        let cut = kept.1 - kept.0.len();
-        if cut > 0 {
+        // What is no UTF-8 has become longer.
+        if kept.1 > kept.0.len() || text.len() > OUTPUT_LIMIT {
+            let most = text.len().min(OUTPUT_LIMIT - NOTE_BYTES);
+            text.truncate((0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
+            let cut = kept.1.saturating_sub(text.len());
             text.push_str(&format!("\n… {cut} bytes more\n"));
         }
         text
@@ -242,7 +247,13 @@ mod tests {
     #[test]
     fn output_is_kept_to_its_limit() {
         let output = Captured::default();
-        output.add(&[b'x'; OUTPUT_LIMIT + 7]);
-        assert!(output.text().ends_with("… 7 bytes more\n"));
+        output.add(&[b'x'; OUTPUT_LIMIT]);
+        assert_eq!(output.text().len(), OUTPUT_LIMIT);
+        output.add(&[b'x'; 7]);
+        let more = format!("x\n… {} bytes more\n", NOTE_BYTES + 7);
+        assert!(output.text().ends_with(&more) && output.text().len() <= OUTPUT_LIMIT);
+        let binary = Captured::default();
+        binary.add(&[0xff; OUTPUT_LIMIT]);
+        assert!(binary.text().len() <= OUTPUT_LIMIT);
     }
 }

@@ -9,9 +9,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// One poll in so many is shortened, so that nodes that look in step get out of it.
-const POLLS_PER_JITTER: u64 = 16;
-
 impl Acquirer {
     /// One look: at what is due, and whether others have changed something that concerns what is held here.
     pub(super) fn look(&mut self, job_types: &[String]) -> Result<Look> {
@@ -38,6 +35,7 @@ impl Acquirer {
         let horizon = self.node.look_ahead().saturating_add(self.node.poll_interval());
         let look = self.node.store.look_within(Some(horizon), &self.node.instance, job_types)?;
         self.last_look = self.node.clock.ticks();
+        self.polls = self.polls.wrapping_add(1);
         self.store_time.note(self.last_look, look.now_ms);
         self.overdue_ms = look.reserved_ms.map(|at_ms| overdue_at(&self.node.instance, at_ms));
         Ok(look)
@@ -65,7 +63,7 @@ impl Acquirer {
     }
 
     pub(super) fn is_time_to_look(&self) -> bool {
-        self.node.clock.ticks() >= self.last_look.saturating_add(self.node.poll_interval())
+        self.node.clock.ticks() >= self.last_look.saturating_add(self.poll_interval())
     }
 
     /// Without room for new work, there may be news for what runs.
@@ -73,23 +71,24 @@ impl Acquirer {
         if self.is_time_to_look() {
             self.look(&[])?;
         }
-        Ok(self.next_at(Some(self.last_look.saturating_add(self.node.poll_interval()))))
+        Ok(self.next_at(Some(self.last_look.saturating_add(self.poll_interval()))))
     }
 
-    /// How long to wait for the next look: not in step with other nodes (DS-49).
-    pub(super) fn poll_interval(&mut self) -> Duration {
-        self.polls = self.polls.wrapping_add(1);
-        let interval = self.node.poll_interval();
-        // Now and then is enough, and costs fewer looks.
-        let interval = match self.polls.is_multiple_of(POLLS_PER_JITTER) {
-            true => shortened(interval, self.node.settings.scheduler.poll_jitter, (&self.node.instance, self.polls)),
-            false => interval,
-        };
+    /// How long to wait after the last look for the next: each time another part of the interval, so that nodes do not look
+    /// in step (DS-49).
+    pub(super) fn poll_interval(&self) -> Duration {
+        let settings = &self.node.settings.scheduler;
+        let interval = nth_poll(self.node.poll_interval(), settings.poll_jitter, &self.node.instance, self.polls);
         match self.overdue_in() {
             Some(wait) => interval.min(wait),
             None => interval,
         }
     }
+}
+
+/// How long a node of this name waits after its n-th look.
+fn nth_poll(interval: Duration, percent: u32, instance: &str, nth: u64) -> Duration {
+    shortened(interval, percent, (instance, nth))
 }
 
 /// An interval that is up to so many percent shorter, by a throw that is the same for the same seed.
@@ -103,6 +102,17 @@ fn shortened(interval: Duration, percent: u32, seed: impl Hash) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// DS-49: nodes that begin to look in step are out of it with the next poll, not with the sixteenth.
+    #[test]
+    fn each_poll_is_shortened_and_otherwise_on_each_node() {
+        let second = Duration::from_secs(1);
+        let of = |node: &str| (1..=100).map(|nth| nth_poll(second, 10, node, nth)).collect::<Vec<_>>();
+        let (one, other) = (of("n1"), of("n2"));
+        assert!(one.iter().filter(|poll| **poll == second).count() <= 1, "{one:?}");
+        assert!(one.iter().zip(&other).filter(|(a, b)| a == b).count() <= 1, "{one:?} {other:?}");
+        assert_eq!(one, of("n1"), "a manual clock sees the same each time");
+    }
 
     #[test]
     fn a_poll_is_shortened_by_what_the_jitter_allows_and_not_always_the_same() {

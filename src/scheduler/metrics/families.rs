@@ -148,7 +148,13 @@ impl List {
         self.add("carnelian_lock_wait_seconds", "Waits for a connection and the first lock.", waits);
         let retries = meters.retries().map(|(class, n)| (label("class", class.name()), Value::Counter(n)));
         self.add("carnelian_db_retries_total", "Transactions tried again, by the class of the failure.", retries);
-        self.histogram("carnelian_checkin_seconds", "Check-ins that succeeded.", metrics.checkin.values());
+        self.histogram(
+            "carnelian_checkin_seconds",
+            "Check-ins that succeeded and recovered nothing.",
+            metrics.checkin.values(),
+        );
+        let recovery = metrics.recovery.values();
+        self.histogram("carnelian_recovery_seconds", "Check-ins that recovered the work of other nodes.", recovery);
         self.counter("carnelian_checkin_failures_total", "Check-ins that failed.", counters.checkin_failures);
         let kinds = [
             ("freed", counters.recoveries_freed),

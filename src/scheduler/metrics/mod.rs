@@ -32,7 +32,10 @@ pub(crate) struct Metrics {
     pub(crate) fire_duration: Histogram,
     pub(crate) lateness: Histogram,
     pub(crate) acquire: Histogram,
+    /// Those that recovered nothing.
     pub(crate) checkin: Histogram,
+    /// Those that recovered the work of others.
+    pub(crate) recovery: Histogram,
     groups: Option<Groups>,
     pub(crate) view: Mutex<View>,
     /// How often each alarm was raised.

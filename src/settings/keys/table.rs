@@ -7,8 +7,8 @@ const MILLIS: Kind = Kind::Millis { least: 0, most: YEAR };
 const NO_CLASSES: &str = "Java classes are not loaded here";
 const NO_DAEMONS: &str = "threads here are neither daemons nor users: shutdown ends them";
 const NO_CLASS_LOADERS: &str = "there are no class loaders here";
-const NO_RMI: &str = "there is no RMI here: use the `carnelian` command or the dashboard";
-const NO_JMX: &str = "there is no JMX here: use the metrics or the dashboard";
+const NO_RMI: &str = "there is no RMI here: use the `carnelian` command";
+const NO_JMX: &str = "there is no JMX here: use the metrics and the `carnelian` command";
 const OWN_POOL: &str = "connections are pooled by r2d2: only maxConnections, validateOnCheckout, \
      maxIdleTime and discardIdleConnectionsSeconds have a meaning";
 const OWN_SQL: &str = "the statements for each database are built in";
@@ -32,8 +32,8 @@ pub const KEYS: &[Key] = &[
         .derived("from the scheduler's name"),
     key("scheduler.idleWaitTime", Kind::Millis { least: 1_000, most: YEAR }, "30000",
         "Time between polls when there is nothing to do, and how far ahead triggers are reserved, which is never more than 1 s.").default_by("-1"),
-    key("scheduler.dbFailureRetryInterval", MILLIS, "15000",
-        "Time before the acquisition thread tries again when the database cannot be reached; given, it replaces jobStore.dbRetryInterval."),
+    key("scheduler.dbFailureRetryInterval", MILLIS, "2000",
+        "As `jobStore.dbRetryInterval`, which it replaces where it is given, as in Quartz."),
     optional("scheduler.batchTriggerAcquisitionMaxCount", Kind::Count { least: 1, most: 10_000 },
         "Most triggers acquired in one transaction.").derived("500, or `threadPool.threadCount` if that is more (Quartz: 1)"),
     key("carnelian.scheduler.takeAhead", Kind::Duration { least: 0, most: 10_000 }, "10ms",
@@ -41,9 +41,9 @@ pub const KEYS: &[Key] = &[
     key("scheduler.batchTriggerAcquisitionFireAheadTimeWindow", MILLIS, "0",
         "How much earlier than its time a trigger of a batch may fire."),
     key("scheduler.interruptJobsOnShutdown", Kind::Bool, "false",
-        "Whether running jobs are told to stop by a shutdown that does not wait for them."),
+        "Whether a shutdown that does not wait for running jobs interrupts them: it asks them to stop, again and again, and gives up those that do not. If not, they are told, and have a second to stop."),
     key("scheduler.interruptJobsOnShutdownWithWait", Kind::Bool, "false",
-        "Whether running jobs are told to stop by a shutdown that waits for them."),
+        "Whether a shutdown that waits for running jobs interrupts them likewise. If not, they go on to their end, and are told nothing before `carnelian.shutdown.deadline` is near."),
     key("scheduler.makeSchedulerThreadDaemon", Kind::Bool, "false", "Whether the scheduler thread is a daemon.").ignored(NO_DAEMONS),
     key("scheduler.threadsInheritContextClassLoaderOfInitializer", Kind::Bool, "false", "The class loader of threads.").ignored(NO_CLASS_LOADERS),
     optional("scheduler.classLoadHelper.class", Kind::Class, "How Quartz finds Java classes.").ignored(NO_CLASS_LOADERS),
@@ -72,8 +72,8 @@ pub const KEYS: &[Key] = &[
     optional("scheduler.rmi.bindName", Kind::Text, "The name in the RMI registry.").ignored(NO_RMI),
     optional("context.key.*", Kind::Text, "A text that jobs find in the scheduler's context under the rest of the key."),
     key("managementRESTService.enabled", Kind::Bool, "false", "Whether a REST service is started.")
-        .fixed(&["false"], "there is no such service: use the dashboard"),
-    optional("managementRESTService.bind", Kind::Text, "The address of the REST service.").ignored("there is no such service: use the dashboard"),
+        .fixed(&["false"], "there is no such service: use the `carnelian` command"),
+    optional("managementRESTService.bind", Kind::Text, "The address of the REST service.").ignored("there is no such service: use the `carnelian` command"),
     key("threadExecutor.class", Kind::Class, "org.quartz.impl.DefaultThreadExecutor", "How Quartz starts threads.")
         .fixed(&["org.quartz.impl.DefaultThreadExecutor"], "threads are started by the scheduler itself"),
     optional("threadExecutor.*", Kind::Text, "Settings of the thread executor.").ignored("threads are started by the scheduler itself"),
@@ -104,10 +104,10 @@ pub const KEYS: &[Key] = &[
     key("jobStore.misfireThreshold", Kind::Millis { least: 1, most: YEAR }, "60000",
         "How late a trigger may fire before it counts as misfired; also the time between two looks for misfires."),
     key("jobStore.maxMisfiresToHandleAtATime", Kind::Count { least: 1, most: 100_000 }, "20", "Most misfired triggers dealt with in one transaction."),
-    key("jobStore.dbRetryInterval", MILLIS, "15000",
-        "Time before the other threads try again when the database cannot be reached; scheduler.dbFailureRetryInterval replaces it."),
+    key("jobStore.dbRetryInterval", MILLIS, "2000",
+        "The longest time before a thread tries again when the database cannot be reached (Quartz: 15000, and always as long). It begins with 100 ms and doubles, less up to a quarter at random. Check-ins and heartbeats take less where else they came too late: half of what is left of the node's window, half a heartbeat interval."),
     key("jobStore.retryableActionErrorLogThreshold", Kind::Count { least: 1, most: 1_000_000 }, "4",
-        "Only every n-th error in a row is logged as an error, the others are at debug."),
+        "The first error in a row and then every n-th later (1st, 5th, 9th …) is logged as an error, the others are at debug."),
     key("jobStore.useProperties", Kind::Bool, "false", "Whether job data is stored as text instead of Java's serialised form."),
     optional("jobStore.driverDelegateClass", Kind::Class, "Quartz's dialect; here the URL of the data source says it.")
         .derived("from the data source's URL"),
@@ -146,9 +146,9 @@ pub const KEYS: &[Key] = &[
     key("dataSource.NAME.maxConnections", Kind::Count { least: 1, most: 1_000 }, "10", "Most connections of the pool."),
     optional("dataSource.NAME.driver", Kind::Class, "The JDBC driver; here the URL says which database it is.")
         .derived("from the URL"),
-    key("dataSource.NAME.validateOnCheckout", Kind::Bool, "false", "Whether a connection is tried each time before it is used."),
-    key("dataSource.NAME.maxIdleTime", Kind::Seconds { least: 0, most: YEAR / 1_000 }, "0", "Seconds after which an unused connection is closed; 0 is never."),
-    key("dataSource.NAME.discardIdleConnectionsSeconds", Kind::Seconds { least: 0, most: YEAR / 1_000 }, "0", "The same under the name that Quartz has for HikariCP."),
+    key("dataSource.NAME.validateOnCheckout", Kind::Bool, "false", "Whether a connection is tried each time before it is used, by one more statement."),
+    key("dataSource.NAME.maxIdleTime", Kind::Seconds { least: 0, most: YEAR / 1_000 }, "600", "Seconds after which an unused connection is closed, give or take half a minute; 0 is never (Quartz: 0)."),
+    key("dataSource.NAME.discardIdleConnectionsSeconds", Kind::Seconds { least: 0, most: YEAR / 1_000 }, "600", "The same under the name that Quartz has for HikariCP; it goes before the other."),
     optional("dataSource.NAME.validationQuery", Kind::Text, "The statement that tries a connection.").ignored(OWN_SQL),
     optional("dataSource.NAME.provider", Kind::Text, "The pool that Quartz uses.").ignored(OWN_POOL),
     optional("dataSource.NAME.connectionProvider.class", Kind::Class, "A pool class of one's own.").ignored(OWN_POOL),
@@ -250,7 +250,7 @@ pub const KEYS: &[Key] = &[
         "Trigger {1}.{0} completed firing job {6}.{5} at {4, date, HH:mm:ss MM/dd/yyyy} with resulting trigger instruction code: {9}",
         "Trigger history: said when the job of a fire has ended."),
     key("plugin.NAME.cleanShutdown", Kind::Bool, "true",
-        "Shutdown hook: whether `carnelian node` waits for running jobs when a signal ends it."),
+        "Shutdown hook: whether `carnelian node` waits for running jobs when a signal ends it. If not, they are told to stop."),
     key("plugin.NAME.defaultMaxRunTime", Kind::Millis { least: 1, most: YEAR }, "300000",
         "Job interrupt monitor: after how long a run is asked to stop whose job has `AutoInterruptable = true` in its data, and no `MaxRunTime` (ms)."),
     optional("plugin.NAME.*", Kind::Text, "Settings of other plugins.").ignored(NO_CLASSES),

@@ -1,5 +1,6 @@
 //! Definitions in code: what programs say of their jobs is stored, updated, and remembered by who said it.
 
+use super::form;
 use super::survey::{Found, Judged, Survey, is_noted};
 use crate::error::{Error, Result};
 use crate::job::JobDefinition;
@@ -163,7 +164,7 @@ impl JobStore {
                 job: definition.job.key.clone(),
                 source: source.to_owned(),
                 revision: i64::from(definition.revision),
-                hash: definition.hash(),
+                hash: form::hash(definition),
                 made_ms: now_ms,
                 triggers: definition.triggers.iter().map(|trigger| trigger.key.clone()).collect(),
             });

@@ -4,6 +4,7 @@ mod at_once;
 mod backfill;
 mod calendars;
 mod foreign;
+mod form;
 mod import;
 mod in_code;
 mod listing;

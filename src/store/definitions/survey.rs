@@ -1,5 +1,6 @@
 //! The look at what is stored of the definitions of a program, before any of them is touched.
 
+use super::form;
 use super::in_code::DefinitionReport;
 use crate::error::{Error, Result};
 use crate::job::JobDefinition;
@@ -94,7 +95,8 @@ impl Found<'_> {
 /// Whether this form of the definition is the one that is noted, or one that is not to be noted.
 pub(super) fn is_noted(definition: &JobDefinition, before: Option<&DefinitionRow>) -> bool {
     let revision = i64::from(definition.revision);
-    before.is_some_and(|row| row.revision > revision || (row.revision == revision && row.hash == definition.hash()))
+    before
+        .is_some_and(|row| row.revision > revision || (row.revision == revision && row.hash == form::hash(definition)))
 }
 
 fn judge<'a>(
@@ -121,7 +123,7 @@ fn judge<'a>(
         is_same: is_job_same && differing.is_empty() && is_bare,
         noted: before.as_ref().map(|row| (row.hash.as_str(), revision(row))),
     };
-    let decision = decide(definition.on_change, &definition.hash(), definition.revision, stored);
+    let decision = decide(definition.on_change, &form::hash(definition), definition.revision, stored);
     Ok(Judged { definition, decision, before, is_job_same, differing })
 }
 

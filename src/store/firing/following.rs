@@ -12,6 +12,9 @@ use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
 use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How many characters of its parent's result a child sees: they are part of a trigger's data.
+const MOST_PASSED_ON: usize = 1_000;
+
 /// How many triggers one statement stores.
 const AT_A_TIME: usize = 1_000;
 
@@ -24,7 +27,7 @@ impl JobStore {
             fire_id: c.fire_id.clone(),
             job: c.job.clone(),
             outcome: c.ending.outcome,
-            result: c.ending.result.clone(),
+            result: c.ending.result.as_deref().map(|result| crate::error::storable(result, MOST_PASSED_ON)),
         };
         self.let_follow(s, &ended.map(parent).collect::<Vec<_>>())
     }

@@ -290,6 +290,13 @@ pub struct Completion {
     pub rerun: Option<RerunOrder>,
 }
 
+impl Completion {
+    /// How many bytes the job has left to be written.
+    pub(crate) fn words(&self) -> usize {
+        self.ending.result.as_ref().map_or(0, String::len)
+    }
+}
+
 /// How the job of a fire ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {

@@ -31,7 +31,7 @@ use super::database::Ear;
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
-use crate::settings::{DataSourceUrl, Synchronous};
+use crate::settings::{DataSourceUrl, JobStoreSettings, Synchronous};
 use calls::Calls;
 use connection::Connection;
 use dialect::{Failure, Hold};
@@ -52,6 +52,10 @@ pub struct SqlOptions {
     pub max_connections: u32,
     /// How long to wait for a connection before the operation fails. Default 5 s.
     pub connection_timeout: Duration,
+    /// `dataSource.NAME.validateOnCheckout`: whether a connection is tried each time before it is used. Default: no.
+    pub validate_on_checkout: bool,
+    /// `dataSource.NAME.maxIdleTime`: after what time an unused connection is closed. Default 10 min; none is never.
+    pub idle_timeout: Option<Duration>,
     /// `carnelian.dataSource.synchronous`: what a commit waits for on SQLite. Default: the disk.
     pub synchronous: Synchronous,
     /// `carnelian.jobStore.clock = node`: take the time from the node instead of the database. SQLite always does.
@@ -66,6 +70,8 @@ impl SqlOptions {
             table_prefix: "QRTZ_".to_owned(),
             max_connections: 10,
             connection_timeout: Duration::from_secs(5),
+            validate_on_checkout: false,
+            idle_timeout: Some(Duration::from_secs(600)),
             synchronous: Synchronous::default(),
             node_clock: false,
         }
@@ -373,22 +379,12 @@ fn check(options: &SqlOptions) -> Result<()> {
 
 /// The prefix is the one text that is put into statements as it is.
 fn check_prefix(prefix: &str) -> Result<()> {
-    let word = |word: &str| {
-        let mut chars = word.chars();
-        chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-            && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-            && word.len() <= 31
-    };
-    let fine = match prefix.split_once('.') {
-        Some((schema, prefix)) => word(schema) && word(prefix),
-        None => word(prefix),
-    };
-    if fine {
+    if JobStoreSettings::is_table_prefix(prefix) {
         return Ok(());
     }
     Err(Error::invalid(
         "table prefix",
         prefix,
-        "expected letters, digits and `_`, with or without a schema before a dot",
+        "expected at most 31 letters, digits and `_`, with or without a schema of at most 63 before a dot",
     ))
 }

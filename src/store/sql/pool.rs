@@ -8,7 +8,6 @@ use crate::error::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
 use diesel::r2d2::ConnectionManager;
 use std::ops::{Deref, DerefMut};
-use std::time::Duration;
 
 /// A pool of connections of the caller's, from which a store takes one for each transaction.
 ///
@@ -95,9 +94,9 @@ impl Connections {
         let pool = r2d2::Pool::builder()
             .max_size(size)
             .min_idle(Some(0))
-            .test_on_check_out(false)
+            .test_on_check_out(options.validate_on_checkout)
             .connection_timeout(options.connection_timeout)
-            .idle_timeout(if url.is_in_memory() { None } else { Some(Duration::from_secs(600)) })
+            .idle_timeout(options.idle_timeout.filter(|_| !url.is_in_memory()))
             .max_lifetime(None)
             .error_handler(Box::new(QuietErrors))
             .build_unchecked(Manager { url: url.clone(), synchronous: options.synchronous });
@@ -201,6 +200,38 @@ mod tests {
     use super::super::session::Count;
     use super::super::statement::Statement;
     use super::*;
+
+    /// LT-105: what the file says of the pool is what the pool does.
+    #[test]
+    fn the_pool_is_as_the_settings_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let pool = |more: &str| {
+            let file = folder.path().join("jobs.db");
+            let text = format!("jobStore.dataSource = d\ndataSource.d.URL = sqlite:{}\n{more}", file.display());
+            let settings = crate::settings::Settings::from_text("x", &text, |_| None).unwrap();
+            let source = settings.data_source.unwrap();
+            let options = SqlOptions {
+                max_connections: source.max_connections,
+                validate_on_checkout: source.validate_on_checkout,
+                idle_timeout: source.idle_timeout,
+                ..SqlOptions::new("s")
+            };
+            match Connections::own(&source.url, &options).0 {
+                Connections::Own(pool, _) => pool,
+                Connections::Callers(..) => panic!("it is our own"),
+            }
+        };
+        let seconds = |seconds| Some(std::time::Duration::from_secs(seconds));
+        let usual = pool("");
+        assert_eq!((usual.test_on_check_out(), usual.idle_timeout(), usual.max_size()), (false, seconds(600), 10));
+        assert!(pool("dataSource.d.validateOnCheckout = true").test_on_check_out());
+        assert_eq!(pool("dataSource.d.maxIdleTime = 7").idle_timeout(), seconds(7));
+        assert_eq!(pool("dataSource.d.maxIdleTime = 0").idle_timeout(), None);
+        let both = "dataSource.d.maxIdleTime = 7\ndataSource.d.discardIdleConnectionsSeconds = 9";
+        assert_eq!(pool(both).idle_timeout(), seconds(9));
+        assert_eq!(pool("dataSource.d.discardIdleConnectionsSeconds = 0").idle_timeout(), None);
+        assert_eq!(pool("dataSource.d.maxConnections = 3").max_size(), 3);
+    }
 
     #[test]
     fn commits_wait_for_what_the_settings_say() {

@@ -60,6 +60,19 @@ fn the_end_of_a_fire_is_written_down() {
     assert_eq!(outcomes(&cluster), [FireOutcome::Failed]);
 }
 
+/// LT-56: a result of 64 KiB fits into the column of every database.
+#[test]
+fn a_long_result_is_kept_whole() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [once("t", "a", NOW)]);
+    let mut end = ended(&a.fire_one(), FireOutcome::Succeeded, None);
+    let result = "ü".repeat(32_767) + "x";
+    end.ending.result = Some(result.clone());
+    a.complete_all(&[end]);
+    assert_eq!(all(&cluster)[0].result, Some(result));
+}
+
 /// A node that the database was away from for an hour knows when its job ended.
 #[test]
 fn a_completion_that_had_to_wait_has_ended_before() {
