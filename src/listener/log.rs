@@ -5,9 +5,8 @@ use crate::alarm::{Alarm, AlarmJob};
 use crate::job::StuckAction;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::placement::Refusal;
-use crate::store::row::Parked;
-use crate::store::row::FiredRow;
-use crate::store::{AuditPass, DefinitionReport, Imported, Orphan, Recovered, SkippedFires, WhyLeft};
+use crate::store::row::{FiredRow, Parked};
+use crate::store::{AuditPass, DefinitionReport, Imported, LostCommits, Orphan, Recovered, SkippedFires, WhyLeft};
 use ::log::{debug, error as log_error, info, warn};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -217,6 +216,22 @@ pub(crate) fn took_back(instance: &str, overdue: &[FiredRow]) {
             row.trigger
         );
     }
+}
+
+pub(crate) fn commits_lost(instance: &str, lost: LostCommits) {
+    log_error!(
+        "the database has lost commits that it had answered (the last fence is {}, and was {}): a replica took its place, or a \
+         backup was put back. Runs may be done twice, and ends of runs may be missing; this node drops what it holds and \
+         registers anew instance={instance}",
+        lost.stored,
+        lost.largest
+    );
+}
+
+pub(crate) fn settled(instance: &str, happened: bool, fires: usize, reservations: usize) {
+    warn!(
+        "settled what an answer of the store was lost for instance={instance} committed={happened} fires={fires} reservations={reservations}"
+    );
 }
 
 pub(crate) fn forgotten(instance: &str, recovered: &Recovered) {

@@ -1,6 +1,7 @@
 //! `Acquirer`: takes due triggers, hands their fires to workers, and keeps what is due soon until its time.
 
 mod ahead;
+mod doubt;
 mod leading;
 mod looking;
 mod overdue;
@@ -24,8 +25,8 @@ use crate::rules::outages::Pace;
 use crate::rules::overdue::stagger_ms;
 use crate::rules::store_time::StoreTime;
 use crate::store::row::Look;
-use crate::store::{AcquireRequest, Acquisition, Completion, FireBundle, Owner, Reservation};
-use std::collections::VecDeque;
+use crate::store::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, Owner, Reservation};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -58,7 +59,13 @@ pub(crate) struct Acquirer {
     is_more: bool,
     /// Since when a pass waits for more free workers.
     lingering: Option<Duration>,
-    /// An answer of the store was lost: see [`Acquirer::recover_forgotten`].
+    /// What was taken if the store says so, as soon as it can be asked.
+    doubts: Vec<Doubt>,
+    /// Rows of this node that nothing here stood for when it was last asked.
+    unknown: BTreeSet<String>,
+    /// How often the way to the store had been lost then, and when to ask again, in ticks.
+    compared: (u64, Duration),
+    /// Something went wrong in the middle: see [`Acquirer::recover_forgotten`].
     is_in_doubt: bool,
     /// What was stored here and said to be due was not for this node: it looks, until it has taken something.
     was_misled: bool,
@@ -104,6 +111,9 @@ impl Acquirer {
             is_more: false,
             fruitless: None,
             lingering: None,
+            doubts: Vec::new(),
+            unknown: BTreeSet::new(),
+            compared: (0, Duration::ZERO),
             is_in_doubt: false,
             was_misled: false,
             polls: 0,
@@ -135,6 +145,7 @@ impl Acquirer {
         self.let_go_of_excess();
         self.release_unwanted()?;
         self.recover_forgotten(&owner)?;
+        self.reconcile(&owner)?;
         if !self.node.is_firing() {
             if self.node.standing.running() == 0 {
                 return Ok(Next::WhenSignalled);
@@ -163,8 +174,9 @@ impl Acquirer {
 
     /// After a conviction everything that was taken belongs to others.
     fn forget_if_lost(&mut self) {
-        if self.owner.is_some() && self.owner != self.node.standing.owner() {
-            self.owner = None;
+        let lost = self.owner.take_if(|owner| self.node.standing.owner().as_ref() != Some(owner));
+        if let Some(owner) = lost {
+            self.forget_doubts(&owner);
             self.reserved.clear();
             self.unwanted.clear();
             self.is_more = false;
@@ -181,23 +193,6 @@ impl Acquirer {
         if !self.unwanted.is_empty() {
             self.node.store.release(&self.unwanted)?;
             self.unwanted.clear();
-        }
-        Ok(())
-    }
-
-    /// When an answer of the store was lost, fires may have begun of which nobody here knows: the store treats them as
-    /// a peer would after our death. Only this thread makes fires, so nothing new can be taken for forgotten.
-    fn recover_forgotten(&mut self, owner: &Owner) -> Result<()> {
-        self.is_in_doubt |= self.node.uncertain.swap(false, Ordering::SeqCst);
-        if !self.is_in_doubt {
-            return Ok(());
-        }
-        let mut known = self.node.known_fires();
-        known.extend(self.reserved.iter().map(|held| held.fire_id.clone()));
-        let recovered = self.node.store.recover_forgotten(owner, &known)?;
-        self.is_in_doubt = false;
-        if !recovered.is_empty() {
-            log::forgotten(&self.node.instance, &recovered);
         }
         Ok(())
     }
@@ -290,6 +285,7 @@ impl Acquirer {
         node.take_turns(self.is_more && node.store.takes_turns(&brought.fired));
         self.take_over(owner, brought.fired, false);
         self.is_in_doubt = brought.is_in_doubt;
+        self.keep_doubt(brought.doubt)?;
         self.adapt_window(brought.now_ms);
         if count + passed + brought.spread > 0 {
             self.was_misled = false;
@@ -317,7 +313,8 @@ impl Acquirer {
 
     /// The earliest of `other`, of the first reservation's time, and of when fires that wait are given back.
     fn next_at(&self, other: Option<Duration>) -> Next {
-        match self.first_fired_at().into_iter().chain(self.patience_ends()).chain(other).min() {
+        let compares_at = self.compares_at();
+        match self.first_fired_at().into_iter().chain(self.patience_ends()).chain(compares_at).chain(other).min() {
             Some(at) => Next::At(at),
             None => Next::WhenSignalled,
         }
@@ -424,6 +421,7 @@ impl Service for Acquirer {
         if self.node.stopping().is_some() {
             self.node.enter_stop_step(Some(StopStep::Release));
         }
+        self.settle_at_end();
         self.leave_nothing_waiting();
         self.forget_if_lost();
         self.give_up_reserved();

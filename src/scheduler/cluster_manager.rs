@@ -83,6 +83,10 @@ impl ClusterManager {
     fn note(&mut self, checkin: &Checkin, begun: Moment) -> Next {
         let node = Arc::clone(&self.node);
         if checkin.failed_out {
+            if let Some(lost) = checkin.lost_commits {
+                log::commits_lost(&node.instance, lost);
+                checkin.recovered.iter().for_each(|recovered| log::recovered(&node.instance, recovered));
+            }
             self.lose();
             if !checkin.registered {
                 self.membership.incarnation = None;

@@ -3,7 +3,7 @@
 use super::ends::{Ended, Ends, MOST_RECORDED, MOST_WORDS};
 use super::node::Node;
 use super::service::{Next, Service};
-use crate::error::{Error, Result};
+use crate::error::{Error, FailureClass, Result};
 use crate::listener::log;
 use crate::store::{Completion, CompletionOutcome, Owner, Recorded};
 use std::collections::BTreeSet;
@@ -34,6 +34,8 @@ pub(crate) struct Completer {
     /// Taken from the channel, all of one owner, not recorded yet.
     batch: Vec<Completion>,
     batch_owner: Option<Arc<Owner>>,
+    /// So many of the batch, the first, may be recorded: the answer was lost, and nobody could say.
+    in_doubt: usize,
     /// The first of the next owner's.
     next: Option<Ended>,
     parked: Vec<Ended>,
@@ -54,6 +56,7 @@ impl Completer {
             ends,
             batch: Vec::new(),
             batch_owner: None,
+            in_doubt: 0,
             next: None,
             parked: Vec::new(),
             parked_until: Duration::ZERO,
@@ -106,6 +109,10 @@ impl Completer {
 
     /// Records the batch. A failure that will not pass by itself concerns one of them: they are recorded singly then.
     fn record(&mut self, owner: &Arc<Owner>) -> Result<()> {
+        self.settle_doubt(owner)?;
+        if self.batch.is_empty() {
+            return Ok(());
+        }
         match self.node.store.record(owner, &self.batch) {
             Ok(recorded) => {
                 let batch = std::mem::take(&mut self.batch);
@@ -117,9 +124,27 @@ impl Completer {
                 self.node.settle(&batch, &of_another(batch.len()));
                 Ok(())
             }
-            Err(error) if error.is_transient() => Err(error),
+            Err(error) if error.is_transient() => {
+                let is_unknown = error.failure_class() == Some(FailureClass::CommitUnknown);
+                self.in_doubt = if is_unknown { self.batch.len() } else { 0 };
+                Err(error)
+            }
             Err(_) => self.record_singly(owner),
         }
+    }
+
+    /// Ends that were recorded without an answer are not to be recorded again: their rows are gone, and they would pass for those
+    /// of another node.
+    fn settle_doubt(&mut self, owner: &Arc<Owner>) -> Result<()> {
+        let count = self.in_doubt.min(self.batch.len());
+        let ended = self.batch.get(..count).unwrap_or_default();
+        if !ended.is_empty() && self.node.store.ends_are_recorded(owner, ended)? {
+            let ended: Vec<Completion> = self.batch.drain(..count).collect();
+            let outcomes = vec![CompletionOutcome::Recorded; count];
+            self.node.settle(&ended, &Recorded { outcomes, ..Recorded::default() });
+        }
+        self.in_doubt = 0;
+        Ok(())
     }
 
     fn record_singly(&mut self, owner: &Arc<Owner>) -> Result<()> {

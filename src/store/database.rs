@@ -162,6 +162,11 @@ pub trait Database: Send + Sync {
         )))
     }
 
+    /// The fences that this process knows of; none where they cannot be lost.
+    fn fences(&self) -> Option<&super::Fences> {
+        None
+    }
+
     /// Creates or upgrades the tables; safe to repeat and to race. Returns what was done, a line each.
     fn migrate(&self) -> Result<Vec<String>>;
 
@@ -404,8 +409,13 @@ pub trait FiredRows {
     /// The names of instances that have fired rows.
     fn instances_with_fires(&mut self) -> Result<Vec<String>>;
     /// Draws `count` fences, each larger than any before, and returns the first; none if `owner` is given and is not
-    /// registered under this incarnation. With a count of 0 only that is asked.
+    /// registered under this incarnation. With a count of 0 only that is asked, and the answer is the last that was drawn.
+    ///
+    /// None is smaller than one that this process knows of ([`Fences`](super::Fences)): what a database has lost is not drawn
+    /// a second time.
     fn draw_fences(&mut self, owner: Option<&Owner>, count: usize) -> Result<Option<i64>>;
+    /// Sets the last fence to this one, if it is smaller.
+    fn raise_fence(&mut self, to: i64) -> Result<()>;
     /// Which of these fires have a recovery trigger already.
     fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>>;
     /// Which of these fires are the first of work that is to be done again, or is being done again.

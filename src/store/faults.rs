@@ -13,13 +13,19 @@ pub enum Fault {
     CommitLostApplied,
     /// The commit does not happen, and its answer is lost.
     CommitLostNotApplied,
+    /// The commit happens, its answer is lost, and so many statements after it find no database.
+    CommitLostThenAway(u64),
 }
 
 /// The faults planned for one database; none at first.
 #[derive(Debug, Default)]
 pub struct FaultPlan {
     plan: Mutex<Option<Planned>>,
+    /// So many statements are still to find no database.
+    away: Mutex<u64>,
     meanwhile: Mutex<Option<Meanwhile>>,
+    /// Of which purposes the next transaction is answered and not kept.
+    forgotten: Mutex<Vec<&'static str>>,
 }
 
 /// What happens while a transaction is between two of its statements.
@@ -49,6 +55,8 @@ impl FaultPlan {
 
     /// Takes the plan back; returns whether there was anything that had not happened yet.
     pub fn cancel(&self) -> bool {
+        *self.away.lock() = 0;
+        self.forgotten.lock().clear();
         let (plan, meanwhile) = (self.plan.lock().take(), self.meanwhile.lock().take());
         plan.is_some() || meanwhile.is_some()
     }
@@ -58,11 +66,28 @@ impl FaultPlan {
         *self.meanwhile.lock() = Some(Meanwhile { purpose, countdown: n, happens: Box::new(happens) });
     }
 
+    /// The next transaction of this purpose is answered as if it was committed, and is not kept: what a server does that loses
+    /// commits after it has answered them.
+    pub fn forget(&self, purpose: &'static str) {
+        self.forgotten.lock().push(purpose);
+    }
+
+    /// Whether that has not happened yet.
+    pub fn is_about_to_forget(&self) -> bool {
+        !self.forgotten.lock().is_empty()
+    }
+
     /// Called before each statement.
     pub(crate) fn before_statement(&self, purpose: &str) -> Result<()> {
         if let Some(meanwhile) = self.take_meanwhile(purpose) {
             (meanwhile.happens)();
         }
+        let mut away = self.away.lock();
+        if *away > 0 {
+            *away -= 1;
+            return Err(planned(purpose, FailureClass::Unavailable));
+        }
+        drop(away);
         match self.due(|fault| matches!(fault, Fault::Statement(_))) {
             Some(Fault::Statement(class)) => Err(planned(purpose, class)),
             _ => Ok(()),
@@ -70,10 +95,19 @@ impl FaultPlan {
     }
 
     /// Called before each commit of a transaction that may have written. `finish` commits (true) or rolls back.
-    pub(crate) fn at_commit(&self, purpose: &str, finish: &mut dyn FnMut(bool) -> Result<()>) -> Option<Error> {
+    pub(crate) fn at_commit(&self, purpose: &str, finish: &mut dyn FnMut(bool) -> Result<()>) -> Option<Result<()>> {
+        let mut forgotten = self.forgotten.lock();
+        if let Some(at) = forgotten.iter().position(|forgotten| *forgotten == purpose) {
+            forgotten.swap_remove(at);
+            return Some(finish(false));
+        }
+        drop(forgotten);
         let fault = self.due(|fault| !matches!(fault, Fault::Statement(_)))?;
-        let finished = finish(fault == Fault::CommitLostApplied);
-        Some(finished.err().unwrap_or_else(|| planned(purpose, FailureClass::CommitUnknown)))
+        let finished = finish(fault != Fault::CommitLostNotApplied);
+        if let Fault::CommitLostThenAway(statements) = fault {
+            *self.away.lock() = statements;
+        }
+        Some(finished.and_then(|()| Err(planned(purpose, FailureClass::CommitUnknown))))
     }
 
     fn take_meanwhile(&self, purpose: &str) -> Option<Meanwhile> {

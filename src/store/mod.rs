@@ -9,6 +9,7 @@ mod database;
 mod definitions;
 #[cfg(any(test, feature = "test-util"))]
 pub mod faults;
+mod fences;
 mod firing;
 mod history;
 mod job_types;
@@ -39,9 +40,10 @@ pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
     Taken, TriggerSummary,
 };
+pub use fences::{Fences, LostCommits};
 pub use firing::FailedFire;
 pub use firing::{
-    AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle,
+    AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Doubt, Ending, FireBundle,
     MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
 };
 pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
@@ -76,7 +78,7 @@ use crate::settings::{HistoryRecord, PollingStrategy};
 use crate::trigger::TriggerOrder;
 use chrono_tz::Tz;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The marker in `PAUSED_TRIGGER_GRPS` that pauses every group, also those to come.
@@ -180,6 +182,8 @@ pub struct JobStore {
     /// Where threads meet that schedule at the same time.
     together: Arc<definitions::Together>,
     strategies: Arc<strategies::Strategies>,
+    /// How often the way to the database was lost.
+    losses: Arc<AtomicU64>,
 }
 
 impl JobStore {
@@ -199,6 +203,7 @@ impl JobStore {
             placed: Arc::default(),
             together: Arc::default(),
             strategies: Arc::default(),
+            losses: Arc::default(),
         }
     }
 

@@ -4,6 +4,7 @@ use super::row::News;
 use super::{Begin, JobStore, Lock, Session};
 use crate::error::{Error, FailureClass, Result};
 use crate::signal::Signal;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How often a transaction is tried before its failure is returned.
@@ -11,6 +12,14 @@ const MAX_TRIES: u32 = 6;
 
 /// The wait before the second try; doubled for each further one.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(20);
+
+/// What came of a transaction.
+pub(super) enum Told<T> {
+    /// It was committed.
+    Done(T),
+    /// The commit's answer was lost, and the store could not be asked what became of it.
+    InDoubt(T, Error),
+}
 
 impl JobStore {
     /// Reads, without a lock.
@@ -87,13 +96,30 @@ impl JobStore {
 
     /// Runs `work` until it is committed, refused, or has failed too often. When the outcome is unknown, `happened`
     /// is asked under the same lock, which waits for the lost session's transaction to end one way or the other.
+    ///
+    /// # Errors
+    /// `CommitUnknown` where it could not be asked: the work may have been done.
     pub(super) fn retrying<T>(
+        &self,
+        purpose: &'static str,
+        begin: Begin,
+        work: impl FnMut(&mut dyn Session) -> Result<T>,
+        happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
+    ) -> Result<T> {
+        match self.retrying_or_doubt(purpose, begin, work, happened)? {
+            Told::Done(answer) => Ok(answer),
+            Told::InDoubt(_, error) => Err(error),
+        }
+    }
+
+    /// The same, for those who keep an answer that is in doubt until it is settled.
+    pub(super) fn retrying_or_doubt<T>(
         &self,
         purpose: &'static str,
         begin: Begin,
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
         happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
-    ) -> Result<T> {
+    ) -> Result<Told<T>> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -103,12 +129,18 @@ impl JobStore {
                 Ok(())
             });
             let error = match (outcome, answer) {
-                (Ok(()), Some(answer)) => return Ok(answer),
+                (Ok(()), Some(answer)) => return Ok(Told::Done(answer)),
                 (Ok(()), None) => return Err(Error::Refused(format!("{purpose}: the transaction did not run"))),
-                (Err(error), answer) if error.failure_class() == Some(FailureClass::CommitUnknown) => match answer {
-                    Some(answer) if self.look_up(purpose, begin, &mut |s| happened(s, &answer))? => return Ok(answer),
-                    _ => error,
-                },
+                (Err(Error::Database(error)), Some(answer))
+                    if error.class == FailureClass::CommitUnknown && begin.may_write() =>
+                {
+                    match self.look_up(purpose, begin, &mut |s| happened(s, &answer)) {
+                        Ok(true) => return Ok(Told::Done(answer)),
+                        // Now it is known that nothing has happened.
+                        Ok(false) => crate::DatabaseError { class: FailureClass::ConnectionLost, ..error }.into(),
+                        Err(why) => return Ok(Told::InDoubt(answer, unknown(purpose, &why))),
+                    }
+                }
                 (Err(error), _) => error,
             };
             if !error.is_transient() || tries >= MAX_TRIES {
@@ -127,12 +159,29 @@ impl JobStore {
         begin: Begin,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        let Some(lock) = begin.lock() else { return self.database.transact(purpose, begin, work) };
-        let asked = self.clock.ticks();
-        self.database.transact(purpose, begin, &mut |s| {
-            self.meters.lock_wait(lock).observe(self.clock.ticks().saturating_sub(asked));
-            work(s)
-        })
+        let outcome = match begin.lock() {
+            None => self.database.transact(purpose, begin, work),
+            Some(lock) => {
+                let asked = self.clock.ticks();
+                self.database.transact(purpose, begin, &mut |s| {
+                    self.meters.lock_wait(lock).observe(self.clock.ticks().saturating_sub(asked));
+                    work(s)
+                })
+            }
+        };
+        use FailureClass::{CommitUnknown, ConnectionLost, Unavailable};
+        if matches!(
+            outcome.as_ref().err().and_then(Error::failure_class),
+            Some(ConnectionLost | CommitUnknown | Unavailable)
+        ) {
+            self.losses.fetch_add(1, Ordering::SeqCst);
+        }
+        outcome
+    }
+
+    /// How often the way to the database was lost: who answers after that may know less than who answered before.
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::SeqCst)
     }
 
     fn look_up(

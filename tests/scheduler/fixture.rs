@@ -143,6 +143,10 @@ impl Database for Switch {
         Ok(())
     }
 
+    fn fences(&self) -> Option<&carnelian::store::Fences> {
+        self.inner.fences()
+    }
+
     fn migrate(&self) -> Result<Vec<String>> {
         self.inner.migrate()
     }
@@ -180,6 +184,8 @@ fn fresh_name() -> String {
 pub struct Cluster {
     pub clock: Arc<dyn Clock>,
     pub database: Arc<Switch>,
+    /// The same, where it is in memory.
+    pub memory: Option<Arc<MemoryDatabase>>,
     pub name: String,
     pub checkin_interval: Duration,
     pub tolerance: Duration,
@@ -196,7 +202,12 @@ impl Cluster {
     pub fn with_checkin(checkin_interval: Duration, tolerance: Duration) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let inner = Arc::new(MemoryDatabase::new(Arc::clone(&clock)));
-        Self { checkin_interval, tolerance, ..Self::on(inner, clock, fresh_name(), None) }
+        Self {
+            checkin_interval,
+            tolerance,
+            memory: Some(Arc::clone(&inner)),
+            ..Self::on(inner, clock, fresh_name(), None)
+        }
     }
 
     /// On memory, failing by dice: of `CARNELIAN_SEED` if it is set.
@@ -254,6 +265,7 @@ impl Cluster {
         Self {
             clock,
             database,
+            memory: None,
             name,
             checkin_interval: Duration::from_secs(15),
             tolerance: Duration::from_millis(7500),

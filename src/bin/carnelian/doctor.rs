@@ -4,7 +4,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, table, time};
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::store::row::{FiredState, InstanceRow, Parked, ScheduleRow, Snapshot};
-use carnelian::store::{Homeless, JobStore, Lock, Orphan, Orphans};
+use carnelian::store::{Homeless, JobStore, Lock, LostCommits, Orphan, Orphans};
 use carnelian::{Error, GroupMatcher, JobDetail, JobKey, Schedule, TriggerKey, TriggerState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +15,9 @@ const UNTAKEN_AFTER_MS: i64 = 10_000;
 const SKEW_LIMIT_MS: u64 = 1_000;
 /// How many looks must agree.
 const LOOKS: usize = 3;
+
+/// Beyond the largest fence that is seen others may have been given out.
+const FENCES_TO_SPARE: i64 = 1_000_000;
 
 /// One thing that is not as it should be.
 pub struct Finding {
@@ -85,6 +88,7 @@ fn look(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     findings.extend(parked.iter().map(set_aside));
     findings.extend(states(&snapshot, &parked.into_iter().map(|work| work.key).collect()));
     findings.extend(nodes(&snapshot, &alive));
+    findings.extend(store.fence_behind()?.map(|lost| fence_behind(store, lost)));
     let orphans = store.orphans()?;
     findings.extend(unknown_types(&orphans));
     let homeless = store.homeless_jobs()?;
@@ -198,6 +202,19 @@ fn states(snapshot: &Snapshot, parked: &BTreeSet<TriggerKey>) -> Vec<Finding> {
         Some(_) => None,
     };
     snapshot.triggers.iter().filter_map(look).collect()
+}
+
+/// Fires, runs or locks with larger fences than were drawn.
+fn fence_behind(store: &JobStore, lost: LostCommits) -> Finding {
+    let scheduler = &store.settings().scheduler_name;
+    let detail = format!(
+        "the last fence is {}, but {} was given out: a backup was put back, or a replica promoted. Stop all nodes, then: UPDATE \
+         …CN_FENCES SET fence = {} WHERE sched_name = '{scheduler}'",
+        lost.stored,
+        lost.largest,
+        lost.largest.saturating_add(FENCES_TO_SPARE),
+    );
+    Finding::new("fence_behind", scheduler, detail)
 }
 
 /// Fires of nodes that are gone, and nodes that have fallen silent.

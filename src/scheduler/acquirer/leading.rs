@@ -33,7 +33,8 @@ impl Acquirer {
         let due: Vec<Reservation> = self.reserved.iter().filter(is_due).cloned().collect();
         let fired: BTreeSet<&String> = due.iter().map(|held| &held.fire_id).collect();
         self.is_in_doubt = true;
-        let brought = self.node.store.fire_reserved(owner, &due)?;
+        let mut brought = self.node.store.fire_reserved(owner, &due)?;
+        self.keep_doubt(brought.doubt.take())?;
         self.store_time.note(self.node.clock.ticks(), brought.now_ms);
         self.reserved.retain(|held| !fired.contains(&held.fire_id));
         self.count_reserved();

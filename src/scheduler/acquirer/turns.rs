@@ -52,6 +52,11 @@ impl Acquirer {
             return node.store.acquire(owner, request);
         }
         match node.store.turn(owner, &self.turn, request) {
+            Ok((_, acquisition)) if acquisition.doubt.is_some() => {
+                // They are kept with it.
+                self.turn.clear();
+                Ok(acquisition)
+            }
             Ok((recorded, acquisition)) => {
                 node.settle(&std::mem::take(&mut self.turn), &recorded);
                 Ok(acquisition)

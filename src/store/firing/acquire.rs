@@ -1,8 +1,9 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
 use super::claim::Again;
+use super::doubt::is_there;
 use super::fire::{Firable, Firing};
-use super::overlap::{Passed, is_written, pass};
+use super::overlap::{Passed, pass};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -76,7 +77,8 @@ impl JobStore {
     ///
     /// One transaction under `TRIGGER_ACCESS`, unless the [`PollingStrategy`] is another than the default. It draws its
     /// fences only if `owner` is still registered, so that a node that was declared dead cannot take anything. If the
-    /// commit's answer is lost, the fired rows tell.
+    /// commit's answer is lost, the fired rows tell; if they cannot be asked for, what was taken is the answer's
+    /// [`doubt`](Acquisition::doubt).
     ///
     /// # Errors
     /// [`Error::Fenced`] if `owner` is not registered under this incarnation: it was declared dead.
@@ -96,15 +98,13 @@ impl JobStore {
         request: &AcquireRequest<'_>,
         seen: Option<&Again<'_>>,
     ) -> Result<Acquisition> {
-        self.retrying(
+        let told = self.retrying_or_doubt(
             "acquire triggers",
             Begin::BesideClaims,
             |s| self.acquire_in(s, owner, request, seen),
-            &mut |s, acquisition| match acquisition.first_id() {
-                Some(id) => Ok(!s.existing_fired(std::slice::from_ref(id))?.is_empty()),
-                None => Ok(is_written(s, acquisition)?.unwrap_or(true)),
-            },
-        )
+            &mut |s, brought| Ok(is_there(s, brought)?.unwrap_or(true)),
+        )?;
+        Ok(Acquisition::told(told, false))
     }
 
     pub(super) fn acquire_in(

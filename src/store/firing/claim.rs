@@ -1,6 +1,7 @@
 //! Claim: due triggers that are looked for without the lock, and taken under it or by locking their rows.
 
 use super::acquire::fenced;
+use super::doubt::is_there;
 use super::fire::{Firable, Firing};
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
@@ -61,7 +62,7 @@ impl JobStore {
         if !plain.is_empty() {
             brought = Acquisition { unreserved_ms, ..self.claim(owner, request, &plain)? };
         }
-        if !others.is_empty() {
+        if !others.is_empty() && brought.doubt.is_none() {
             match self.take(owner, request, Some(&Again { seen: others, beside_claims: claims })) {
                 Ok(more) => brought.add(more),
                 // What a node has claimed that was declared dead since is its successor's.
@@ -145,15 +146,13 @@ impl JobStore {
             |s| s.draw_fences(Some(owner), seen.len())?.ok_or_else(|| fenced(owner)),
             &mut |_, _| Ok(false), // those that were drawn are left out
         )?;
-        self.retrying(
+        let told = self.retrying_or_doubt(
             "claim triggers",
             Begin::Claiming,
             |s| self.claim_in(s, owner, request, seen, first_fence),
-            &mut |s, brought| match brought.fired.first() {
-                Some(bundle) => Ok(!s.existing_fired(std::slice::from_ref(&bundle.fire_id))?.is_empty()),
-                None => Ok(true),
-            },
-        )
+            &mut |s, brought| Ok(is_there(s, brought)?.unwrap_or(true)),
+        )?;
+        Ok(Acquisition::told(told, false))
     }
 
     fn claim_in(
@@ -206,6 +205,7 @@ impl Acquisition {
         self.waiting.extend(more.waiting);
         self.cancelled.extend(more.cancelled);
         self.spread += more.spread;
+        self.doubt = self.doubt.take().or(more.doubt);
         self.finalized.extend(more.finalized);
     }
 }

@@ -1,7 +1,8 @@
 //! Fire: triggers whose time has come begin to execute.
 
 use super::acquire::fenced;
-use super::overlap::{Passed, is_written, pass, skipped};
+use super::doubt::is_there;
+use super::overlap::{Passed, pass, skipped};
 use super::spread::Tick;
 use super::{Acquisition, FireBundle, Recovering, Rerun, Reservation, SkipReason, SkippedFires};
 use crate::calendar::Calendar;
@@ -30,11 +31,17 @@ impl JobStore {
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.
     pub fn fire(&self, owner: &Owner, reservations: &[Reservation]) -> Result<Vec<FireBundle>> {
-        self.fire_these(owner, reservations, false).map(|brought| brought.fired)
+        let brought = self.fire_these(owner, reservations, false)?;
+        match brought.doubt {
+            Some(doubt) => Err(doubt.error),
+            None => Ok(brought.fired),
+        }
     }
 
     /// As [`JobStore::fire`], and says which of them were left out, or wait, by the policies of their triggers. One whose time
     /// is to come has that as its fire time: whoever fires it so early begins its job then.
+    ///
+    /// If it cannot be found out what became of it, what was fired is the answer's [`doubt`](Acquisition::doubt).
     ///
     /// # Errors
     /// As [`JobStore::fire`].
@@ -46,16 +53,14 @@ impl JobStore {
         if reservations.is_empty() {
             return Ok(Acquisition::default());
         }
-        self.retrying(
+        let told = self.retrying_or_doubt(
             "fire triggers",
             Begin::BesideClaims,
             |s| self.fire_in(s, owner, reservations, leads),
-            &mut |s, brought| match brought.fired.first() {
-                Some(bundle) => Ok(!s.existing_fired(std::slice::from_ref(&bundle.fire_id))?.is_empty()),
-                // Nothing was fired; what was given back is given back again.
-                None => Ok(is_written(s, brought)?.unwrap_or(false)),
-            },
-        )
+            // If nothing was fired, what was given back is given back again.
+            &mut |s, brought| Ok(is_there(s, brought)?.unwrap_or(false)),
+        )?;
+        Ok(Acquisition::told(told, leads))
     }
 
     fn fire_in(

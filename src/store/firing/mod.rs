@@ -4,6 +4,7 @@ mod acquire;
 mod checkpoint;
 mod claim;
 mod complete;
+mod doubt;
 mod fail;
 mod fire;
 mod following;
@@ -17,6 +18,7 @@ mod turn;
 mod within;
 
 pub use checkpoint::MAX_CHECKPOINT_BYTES;
+pub use doubt::Doubt;
 pub use fail::FailedFire;
 pub use rerun::{Rerun, RerunOrder, RerunReason};
 
@@ -73,6 +75,10 @@ pub struct Acquisition {
     ///
     /// [`JobStore::recover_forgotten`]: crate::store::JobStore::recover_forgotten
     pub is_in_doubt: bool,
+    /// What else it brought, if the store says so as soon as it can be asked: see [`JobStore::settle_doubt`].
+    ///
+    /// [`JobStore::settle_doubt`]: crate::store::JobStore::settle_doubt
+    pub doubt: Option<Box<Doubt>>,
     /// How many triggers that were seen to be due another node was faster to take. There may be more.
     pub overtaken: usize,
     /// How many ticks of jobs that run on several nodes were spread: there may be a part for this one.
@@ -310,13 +316,6 @@ pub struct Ending {
     pub run_time: Option<Duration>,
     /// When it ended, in ticks of the store's clock; none for when the completion is recorded.
     pub at: Option<Duration>,
-}
-
-impl Acquisition {
-    /// A fire's id of those that were taken, if there are some.
-    fn first_id(&self) -> Option<&String> {
-        self.fired.first().map(|fire| &fire.fire_id).or(self.reserved.first().map(|held| &held.fire_id))
-    }
 }
 
 /// What the ends of fires came to.

@@ -1,9 +1,10 @@
 //! Turn: with a backlog, what has ended and what comes next are one transaction, so that both pay for one lock and one commit.
 
-use super::overlap::is_written;
-use super::{AcquireRequest, Acquisition, Completion, FireBundle, Recorded};
+use super::doubt::is_there;
+use super::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, Recorded};
 use crate::error::Result;
 use crate::settings::PollingStrategy;
+use crate::store::transaction::Told;
 use crate::store::{Begin, JobStore, Owner};
 
 impl JobStore {
@@ -16,6 +17,8 @@ impl JobStore {
 
     /// As [`JobStore::record`] and then [`JobStore::acquire`], in one transaction under `TRIGGER_ACCESS`.
     ///
+    /// If it cannot be found out what became of it, both are the acquisition's [`doubt`](Acquisition::doubt).
+    ///
     /// # Errors
     /// As both; nothing is recorded and nothing taken then. [`Error::Fenced`](crate::Error::Fenced) if `owner` is not
     /// registered under this incarnation.
@@ -25,7 +28,7 @@ impl JobStore {
         ended: &[Completion],
         request: &AcquireRequest<'_>,
     ) -> Result<(Recorded, Acquisition)> {
-        self.retrying(
+        let told = self.retrying_or_doubt(
             "record and acquire",
             Begin::BesideClaims,
             |s| {
@@ -33,14 +36,18 @@ impl JobStore {
                 Ok((recorded, self.acquire_in(s, owner, request, None)?))
             },
             // What was taken tells of both, and else what has ended does.
-            &mut |s, (_, acquisition)| match acquisition.first_id() {
-                Some(id) => Ok(!s.existing_fired(std::slice::from_ref(id))?.is_empty()),
-                None => match is_written(s, acquisition)? {
-                    Some(is_written) => Ok(is_written),
-                    None => self.is_recorded(s, owner, ended),
-                },
+            &mut |s, (_, brought)| match is_there(s, brought)? {
+                Some(is_there) => Ok(is_there),
+                None => self.is_recorded(s, owner, ended),
             },
-        )
+        )?;
+        match told {
+            Told::Done(answer) => Ok(answer),
+            Told::InDoubt((recorded, brought), error) => {
+                let doubt = Doubt { brought, ended: ended.to_vec(), recorded, leads: false, error };
+                Ok((Recorded::default(), doubt.into_acquisition()))
+            }
+        }
     }
 }
 

@@ -124,10 +124,21 @@ impl FiredRows for MemorySession<'_> {
             return Ok(None);
         }
         let last = self.tables.fence.get(&()).copied().unwrap_or(0);
-        if count > 0 {
-            self.tables.fence.put((), last + i64::try_from(count).unwrap_or(i64::MAX));
+        if count == 0 {
+            return Ok(Some(last));
         }
+        let fences = &self.database.fences;
+        fences.are_behind(last);
+        let last = last.max(fences.largest());
+        self.tables.fence.put((), last + i64::try_from(count).unwrap_or(i64::MAX));
         Ok(Some(last + 1))
+    }
+
+    fn raise_fence(&mut self, to: i64) -> Result<()> {
+        self.reads()?;
+        let last = self.tables.fence.get(&()).copied().unwrap_or(0);
+        self.tables.fence.put((), last.max(to));
+        Ok(())
     }
 
     fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>> {

@@ -45,6 +45,7 @@ pub struct MemoryDatabase {
     tables: Mutex<Tables>,
     statements: AtomicU64,
     commits: AtomicU64,
+    fences: super::Fences,
     #[cfg(any(test, feature = "test-util"))]
     faults: super::faults::FaultPlan,
 }
@@ -156,6 +157,7 @@ impl MemoryDatabase {
             tables: Mutex::default(),
             statements: AtomicU64::new(0),
             commits: AtomicU64::new(0),
+            fences: super::Fences::default(),
             #[cfg(any(test, feature = "test-util"))]
             faults: super::faults::FaultPlan::default(),
         }
@@ -188,6 +190,7 @@ impl Database for MemoryDatabase {
         }
         #[cfg(any(test, feature = "test-util"))]
         if begin.may_write() {
+            let drawn = tables.fence.get(&()).copied().unwrap_or(0);
             let mut finish = |apply: bool| {
                 if apply {
                     tables.commit()
@@ -196,11 +199,15 @@ impl Database for MemoryDatabase {
                 }
                 Ok(())
             };
-            if let Some(error) = self.faults.at_commit(purpose, &mut finish) {
-                return Err(error);
+            if let Some(told) = self.faults.at_commit(purpose, &mut finish) {
+                if told.is_ok() {
+                    self.fences.note(drawn);
+                }
+                return told;
             }
         }
         tables.commit();
+        self.fences.note(tables.fence.get(&()).copied().unwrap_or(0));
         if begin.may_write() {
             self.commits.fetch_add(1, Ordering::Relaxed);
         }
@@ -209,6 +216,10 @@ impl Database for MemoryDatabase {
 
     fn migrate(&self) -> Result<Vec<String>> {
         Ok(Vec::new())
+    }
+
+    fn fences(&self) -> Option<&super::Fences> {
+        Some(&self.fences)
     }
 
     fn check_schema(&self) -> Result<()> {

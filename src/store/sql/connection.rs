@@ -63,6 +63,8 @@ pub(super) enum Connection<'c> {
 pub(super) struct Inner<'c, C: R2D2Connection + 'static> {
     pub connection: Held<'c, C>,
     broken: bool,
+    /// Whether the way to the server is gone, and so perhaps for all connections that are as old.
+    lost: bool,
 }
 
 /// Does the same on whichever database it is.
@@ -179,6 +181,19 @@ impl Connection<'_> {
         done.map_err(|error| dialect::classify(self.backend(), &error))
     }
 
+    /// Marks the connection so that the pool throws it away, and with it those that are as old if the way to the server is gone.
+    pub(super) fn break_off_after(&mut self, class: FailureClass) {
+        if matches!(class, FailureClass::ConnectionLost | FailureClass::CommitUnknown | FailureClass::Unavailable) {
+            each!(self, c => c.lost = true);
+        }
+        self.break_off();
+    }
+
+    /// Whether the way to the server is gone.
+    pub(super) fn is_lost(&self) -> bool {
+        each!(self, c => c.lost)
+    }
+
     /// Marks the connection so that the pool throws it away.
     pub(super) fn break_off(&mut self) {
         each!(self, c => {
@@ -241,7 +256,7 @@ impl Connection<'_> {
         }
         // A server that became a standby goes on answering: only a new connection leads to the one that took its place.
         if matches!(failure.class, FailureClass::ConnectionLost | FailureClass::Unavailable) {
-            self.break_off();
+            self.break_off_after(failure.class);
         }
         failure
     }
@@ -249,7 +264,7 @@ impl Connection<'_> {
 
 impl<'c, C: R2D2Connection + 'static> Inner<'c, C> {
     pub(super) fn new(connection: Held<'c, C>) -> Self {
-        Self { connection, broken: false }
+        Self { connection, broken: false, lost: false }
     }
 
     fn establish(url: &DataSourceUrl) -> Result<Self, Failure> {

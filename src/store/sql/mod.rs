@@ -86,6 +86,7 @@ pub struct SqlDatabase {
     clock: Arc<dyn Clock>,
     statements: AtomicU64,
     commits: AtomicU64,
+    fences: super::Fences,
     /// Whether the server can pass over locked rows, once it was asked.
     passes_over_locked: OnceLock<bool>,
     /// Whether new work is stored by one call.
@@ -125,6 +126,7 @@ impl SqlDatabase {
             clock,
             statements: AtomicU64::new(0),
             commits: AtomicU64::new(0),
+            fences: super::Fences::default(),
             passes_over_locked: OnceLock::new(),
             calls: Calls::default(),
             #[cfg(any(test, feature = "test-util"))]
@@ -221,16 +223,16 @@ impl Database for SqlDatabase {
         // The settings of a session of the caller's come with a transaction only.
         if begin == Begin::AtOnce && !connection.is_lent() {
             #[cfg(any(test, feature = "test-util"))]
-            if let Some(error) = self.faults.at_commit(purpose, &mut |apply| match apply {
+            if let Some(told) = self.faults.at_commit(purpose, &mut |apply| match apply {
                 true => work(&mut SqlSession::new(self, connection, purpose)),
                 false => Ok(()),
             }) {
-                return Err(error);
+                return told;
             }
             return self.at_once(SqlSession::new(self, connection, purpose), work);
         }
         if let Err(failure) = connection.begin(begin) {
-            connection.break_off();
+            connection.break_off_after(failure.class);
             return Err(self.failure(purpose, failure));
         }
         let mut session = SqlSession::new(self, connection, purpose);
@@ -242,27 +244,31 @@ impl Database for SqlDatabase {
             }
             Begin::Claiming => session.lock_as(Lock::TriggerAccess, Hold::Shared).and_then(|()| work(&mut session)),
         };
-        let statements = session.statements();
+        let (statements, drawn) = (session.statements(), session.drawn());
         self.statements.fetch_add(statements, Ordering::Relaxed);
         match worked {
             Ok(()) => {
                 #[cfg(any(test, feature = "test-util"))]
                 if begin.may_write()
-                    && let Some(error) = self.faults.at_commit(purpose, &mut |apply| match apply {
+                    && let Some(told) = self.faults.at_commit(purpose, &mut |apply| match apply {
                         true => connection.commit().map_err(|f| self.failure(purpose, f)),
                         false => connection.roll_back().map_err(|f| self.failure(purpose, f)),
                     })
                 {
-                    return Err(error);
+                    if told.is_ok() {
+                        self.fences.note(drawn);
+                    }
+                    return told;
                 }
                 connection.commit().map_err(|failure| {
-                    connection.break_off();
+                    connection.break_off_after(failure.class);
                     let class = match failure.class {
                         FailureClass::ConnectionLost => FailureClass::CommitUnknown,
                         other => other,
                     };
                     self.failure(purpose, Failure { class, ..failure })
                 })?;
+                self.fences.note(drawn);
                 if begin.may_write() {
                     self.commits.fetch_add(1, Ordering::Relaxed);
                 }
@@ -319,7 +325,12 @@ impl Database for SqlDatabase {
     fn forget_scheduler(&self) -> Result<()> {
         let mut lease = self.connection("forget the scheduler")?;
         let mut session = SqlSession::new(self, &mut lease, "forget the scheduler");
+        self.fences.forget();
         session.forget_scheduler()
+    }
+
+    fn fences(&self) -> Option<&super::Fences> {
+        Some(&self.fences)
     }
 
     #[cfg(feature = "postgres")]

@@ -8,6 +8,7 @@ use crate::error::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
 use diesel::r2d2::ConnectionManager;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A pool of connections of the caller's, from which a store takes one for each transaction.
 ///
@@ -94,12 +95,13 @@ impl Connections {
         let pool = r2d2::Pool::builder()
             .max_size(size)
             .min_idle(Some(0))
-            .test_on_check_out(options.validate_on_checkout)
+            // A comparison of two numbers: see `is_valid`.
+            .test_on_check_out(true)
             .connection_timeout(options.connection_timeout)
             .idle_timeout(options.idle_timeout.filter(|_| !url.is_in_memory()))
             .max_lifetime(None)
             .error_handler(Box::new(QuietErrors))
-            .build_unchecked(Manager { url: url.clone(), synchronous: options.synchronous });
+            .build_unchecked(Manager { url: url.clone(), synchronous: options.synchronous, validates: options.validate_on_checkout, losses: AtomicU64::new(0) });
         (Connections::Own(pool, url.clone()), backend_of(url))
     }
 
@@ -144,7 +146,7 @@ impl Deref for Lease {
 
     fn deref(&self) -> &Connection<'static> {
         match self {
-            Lease::Own(connection) => connection,
+            Lease::Own(opened) => &opened.connection,
             Lease::Callers(connection) => connection,
         }
     }
@@ -153,33 +155,60 @@ impl Deref for Lease {
 impl DerefMut for Lease {
     fn deref_mut(&mut self) -> &mut Connection<'static> {
         match self {
-            Lease::Own(connection) => connection,
+            Lease::Own(opened) => &mut opened.connection,
             Lease::Callers(connection) => connection,
         }
     }
 }
 
 /// Makes connections for our own pool.
+///
+/// Where one connection was lost (a server was restarted, a balancer or a firewall forgot them), those that were opened before
+/// are most likely lost as well. Each would cost a call one of its tries without a statement ever being sent: so all of them go.
 #[derive(Debug)]
 pub(super) struct Manager {
     url: DataSourceUrl,
     synchronous: Synchronous,
+    /// Whether a connection is asked before each use.
+    validates: bool,
+    /// How often a connection was lost that was opened after the loss before.
+    losses: AtomicU64,
+}
+
+/// A connection of our own pool.
+pub(super) struct Opened {
+    connection: Connection<'static>,
+    /// How many losses there had been when it was opened.
+    after_losses: u64,
 }
 
 impl r2d2::ManageConnection for Manager {
-    type Connection = Connection<'static>;
+    type Connection = Opened;
     type Error = Failure;
 
-    fn connect(&self) -> Result<Connection<'static>, Failure> {
-        Connection::establish(&self.url, self.synchronous)
+    fn connect(&self) -> Result<Opened, Failure> {
+        // Before it is opened: of one that is opened during a loss nobody knows.
+        let after_losses = self.losses.load(Ordering::SeqCst);
+        let connection = Connection::establish(&self.url, self.synchronous)?;
+        Ok(Opened { connection, after_losses })
     }
 
-    fn is_valid(&self, connection: &mut Connection<'static>) -> Result<(), Failure> {
-        connection.run("SELECT 1")
+    /// Asks the server only where the settings want it.
+    fn is_valid(&self, opened: &mut Opened) -> Result<(), Failure> {
+        if opened.after_losses == self.losses.load(Ordering::SeqCst) {
+            return if self.validates { opened.connection.run("SELECT 1") } else { Ok(()) };
+        }
+        let message = "another connection was lost after this one was opened".to_owned();
+        Err(Failure { class: FailureClass::ConnectionLost, message })
     }
 
-    fn has_broken(&self, connection: &mut Connection<'static>) -> bool {
-        connection.is_broken()
+    fn has_broken(&self, opened: &mut Opened) -> bool {
+        if opened.connection.is_lost() {
+            let (before, after) = (opened.after_losses, opened.after_losses.saturating_add(1));
+            // One of those that are retired already says nothing of those that took their place.
+            let _ = self.losses.compare_exchange(before, after, Ordering::SeqCst, Ordering::SeqCst);
+        }
+        opened.connection.is_broken()
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct SqlSession<'a, 'c> {
     now_ms: Option<i64>,
     /// The last fence, where it came with the lock and is held with it.
     fence: Option<i64>,
+    /// The last fence that this transaction has drawn; 0 if none.
+    drawn: i64,
     held: Option<Lock>,
     /// The transaction is a caller's: it may last.
     is_joined: bool,
@@ -57,6 +59,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             purpose,
             now_ms: None,
             fence: None,
+            drawn: 0,
             held: None,
             is_joined: false,
             announced: Vec::new(),
@@ -66,6 +69,19 @@ impl<'a, 'c> SqlSession<'a, 'c> {
 
     pub(super) fn statements(&self) -> u64 {
         self.statements
+    }
+
+    pub(super) fn drawn(&self) -> i64 {
+        self.drawn
+    }
+
+    pub(super) fn note_drawn(&mut self, last: i64) {
+        self.drawn = last;
+    }
+
+    /// What the process knows of fences.
+    pub(super) fn fences(&self) -> &'a crate::store::Fences {
+        &self.database.fences
     }
 
     pub(super) fn backend(&self) -> Backend {
@@ -104,7 +120,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         #[cfg(any(test, feature = "test-util"))]
         if let Err(error) = self.database.faults.before_statement(self.purpose) {
             if error.failure_class() == Some(crate::FailureClass::ConnectionLost) {
-                self.connection.break_off();
+                self.connection.break_off_after(crate::FailureClass::ConnectionLost);
             }
             return Err(error);
         }

@@ -10,7 +10,7 @@ use crate::rules::placement::{NodeIdentity, takes_any};
 use crate::store::placement::identities;
 use crate::store::row::{BarRow, ClusterLook, FiredState, InstanceRow, LimitRow, News, Selection, Whereabouts};
 use crate::store::transaction::random_hex;
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::{Begin, Fences, JobStore, Lock, Owner, Session};
 use crate::trigger::Transition;
 use std::time::Duration;
 
@@ -46,6 +46,9 @@ impl JobStore {
             me.living = None;
             me.was_failed_out = true;
             checkin.failed_out = true;
+            return Ok(checkin);
+        }
+        if self.end_incarnation(me, seen.now_ms, &mut checkin)? {
             return Ok(checkin);
         }
         let was_barred = me.barred_at.is_some() && me.barred_at == me.last_checkin;
@@ -94,10 +97,37 @@ impl JobStore {
             if let Some(node) = node.filter(|_| registered) {
                 s.put_node(&nodes::row(&owner.instance, node, seen.now_ms))?;
             }
+            if registered {
+                self.compare_fence(s)?;
+            }
             answer = (registered, seen);
             Ok(())
         })?;
         Ok(answer)
+    }
+
+    /// Raises the stored fence if this node knows of a larger one, or takes note of it.
+    fn compare_fence(&self, s: &mut dyn Session) -> Result<()> {
+        let Some(fences) = self.database.fences() else { return Ok(()) };
+        match s.draw_fences(None, 0)? {
+            Some(stored) if fences.are_behind(stored) => s.raise_fence(fences.largest()),
+            Some(stored) => {
+                fences.note(stored);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the incarnation if the store has lost commits: what this node holds and what the rows say of it are two stories.
+    /// Its rows are recovered as those of a dead node, and the next check-in registers it anew.
+    fn end_incarnation(&self, me: &mut Membership, seen_ms: i64, checkin: &mut Checkin) -> Result<bool> {
+        let Some(lost) = self.database.fences().and_then(Fences::take_found) else { return Ok(false) };
+        me.incarnation = None;
+        checkin.failed_out = true;
+        checkin.lost_commits = Some(lost);
+        checkin.recovered.extend(self.recover_instance(&me.instance, Some(seen_ms))?);
+        Ok(true)
     }
 
     /// The first check-in, or the first after a conviction: left-overs under our name are recovered, then we register
@@ -109,7 +139,9 @@ impl JobStore {
             Ok(())
         })?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
-        if let Some(row) = namesake {
+        // What an earlier try of this node has registered, whose answer was lost, is no twin.
+        let is_own = |row: &&InstanceRow| row.incarnation.is_some() && row.incarnation == me.attempted;
+        if let Some(row) = namesake.filter(|row| !is_own(row)) {
             let observer = self.observer(&seen, Duration::ZERO);
             let (is_gone, whereabouts) = self.look_for(me, row)?;
             let verdict = me.observations.judge_namesake(suspect(row), is_gone, &observer);
@@ -135,6 +167,7 @@ impl JobStore {
             checkin.recovered.extend(self.recover_left_overs(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
         }
         let incarnation = random_hex()?;
+        me.attempted = Some(incarnation.clone());
         let living = Living::new(&incarnation);
         let (mut published, mut outage, mut recovering, mut is_taken) = (0, None, None, false);
         self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {

@@ -5,6 +5,7 @@ mod checkin;
 mod clean_up;
 mod cluster;
 mod dead_fires;
+mod fences;
 mod heartbeat;
 mod lost;
 mod misfires;
@@ -20,7 +21,7 @@ pub use misfires::LateInOrder;
 pub(in crate::store) use nodes::Said;
 pub(in crate::store) use recovery::recovery_keys;
 
-use super::{Owner, SkippedFires};
+use super::{LostCommits, Owner, SkippedFires};
 use crate::key::{JobKey, TriggerKey};
 use crate::machine::{Living, Process};
 use crate::node::NodeReport;
@@ -49,6 +50,8 @@ pub struct Membership {
     pub(crate) living: Option<Arc<Living>>,
     /// Whether the last incarnation was declared dead by a peer.
     pub(crate) was_failed_out: bool,
+    /// The incarnation of a registration whose answer was lost, if the last one's was: its row is no twin's.
+    pub(crate) attempted: Option<String>,
     /// Which of the things that the node said of its job types is published; 0 for nothing.
     pub(crate) published: u64,
     /// The clock's ticks at the last check-in at which the node took no work: see [`Checkin::is_active`].
@@ -77,6 +80,7 @@ impl Membership {
             process: Process::own(),
             living: None,
             was_failed_out: false,
+            attempted: None,
             published: 0,
             barred_at: None,
             worked: false,
@@ -116,6 +120,8 @@ pub struct Checkin {
     /// Another node uses our name and may live: this one is not registered until that one is gone. At a first check-in
     /// [`Checkin::next_suspicion`] says when that is at the latest.
     pub twin: bool,
+    /// The store has lost commits: the incarnation was ended, and its fires were recovered.
+    pub lost_commits: Option<LostCommits>,
     /// The total outage that ended with this registration.
     pub outage: Option<Outage>,
 }

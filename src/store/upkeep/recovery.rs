@@ -88,13 +88,34 @@ impl JobStore {
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered; what the database reports after the
     /// bounded retries.
     pub fn recover_forgotten(&self, owner: &Owner, known: &BTreeSet<String>) -> Result<Recovered> {
+        self.recover_own(owner, |fire| !known.contains(&fire.fire_id))
+    }
+
+    /// The fired rows of a living node that it does not know, by their ids.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries.
+    pub fn unknown_fires(&self, owner: &Owner, known: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+        let fires = self.glance("compare fires with memory", |s| s.fired_of_instance(&owner.instance))?;
+        Ok(fires.into_iter().map(|fire| fire.fire_id).filter(|id| !known.contains(id)).collect())
+    }
+
+    /// Recovers these fires of a living node that does not run them: its store has lost their ends.
+    ///
+    /// # Errors
+    /// As [`JobStore::recover_forgotten`].
+    pub fn recover_unknown(&self, owner: &Owner, unknown: &BTreeSet<String>) -> Result<Recovered> {
+        self.recover_own(owner, |fire| unknown.contains(&fire.fire_id))
+    }
+
+    fn recover_own(&self, owner: &Owner, is_meant: impl Fn(&FiredRow) -> bool) -> Result<Recovered> {
         self.retrying(
             "recover forgotten fires",
             Begin::Locking(Lock::TriggerAccess),
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let mut fires = s.fired_of_instance(&owner.instance)?;
-                fires.retain(|fire| !known.contains(&fire.fire_id));
+                fires.retain(&is_meant);
                 self.recover_fires(s, &owner.instance, fires)
             },
             &mut |_, _| Ok(false), // what was recovered is not found again

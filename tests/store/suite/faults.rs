@@ -451,3 +451,99 @@ fn a_panic_of_the_work_rolls_everything_back() {
     cluster.store.pause_all().unwrap();
     assert_eq!(cluster.state("t"), "PAUSED");
 }
+
+/// So many statements fail that no look-up gets through.
+const LONG_AWAY: u64 = 12;
+
+/// What was taken is kept with the answer while the store cannot be asked whether it was, and is there when it can.
+#[test]
+fn what_was_taken_is_kept_until_the_store_can_be_asked() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("plain").durable(true), [once("now", "plain", NOW), once("soon", "plain", NOW + SECOND)]);
+    let plan = cluster.opened.database.plan();
+    // Where fences are drawn before the triggers are claimed that is the first commit.
+    let (mut taken, mut reserved, mut doubts) = (Vec::new(), Vec::new(), 0);
+    for n in [1, 2] {
+        plan.plan(n, Fault::CommitLostThenAway(LONG_AWAY));
+        let brought = a.try_acquire(100);
+        plan.cancel();
+        let Ok(mut brought) = brought else { continue };
+        if let Some(mut doubt) = brought.doubt.take() {
+            assert_eq!(doubt.error.failure_class(), Some(FailureClass::CommitUnknown));
+            assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
+            taken.extend(doubt.brought.fired);
+            reserved.extend(doubt.brought.reserved);
+            doubts += 1;
+        }
+        taken.extend(brought.fired);
+        reserved.extend(brought.reserved);
+    }
+    let rest = a.acquire();
+    taken.extend(rest.fired);
+    reserved.extend(rest.reserved);
+    assert_eq!((names(&taken), reserved.len(), doubts > 0), (vec!["now"], 1, true));
+    assert_eq!(cluster.fires(), ["now/EXECUTING@A", "soon/ACQUIRED@A"]);
+    assert_eq!(a.complete(&taken[0]), CompletionOutcome::Recorded);
+
+    cluster.advance(SECOND);
+    plan.plan(1, Fault::CommitLostThenAway(LONG_AWAY));
+    let mut doubt = a.store.fire_reserved(&a.owner(), &reserved).unwrap().doubt.unwrap();
+    plan.cancel();
+    assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
+    assert_eq!((names(&doubt.brought.fired), doubt.leads), (vec!["soon"], true));
+    assert_eq!(a.complete(&doubt.brought.fired[0]), CompletionOutcome::Recorded);
+    assert!(cluster.fires().is_empty());
+}
+
+/// Of what is in doubt only that is taken which is there: not what was never committed, nor what was taken back since, nor what
+/// another has taken over.
+#[test]
+fn what_is_in_doubt_and_not_there_is_nobodys() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    cluster.schedule(
+        job("plain").durable(true),
+        [once("t1", "plain", NOW + SECOND), once("t2", "plain", NOW + SECOND), once("t3", "plain", NOW + SECOND)],
+    );
+    let plan = cluster.opened.database.plan();
+    plan.plan(1, Fault::CommitLostThenAway(LONG_AWAY));
+    let mut doubt = a.try_acquire(100).unwrap().doubt.unwrap();
+    plan.cancel();
+    assert_eq!(doubt.brought.reserved.len(), 3);
+    let first = doubt.brought.reserved[0].trigger.clone();
+    cluster.store.pause_triggers(&[first]).unwrap();
+    assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap(), "the first is gone, and the others are there");
+    assert_eq!(doubt.brought.reserved.len(), 2);
+    a.store.release(&doubt.brought.reserved).unwrap();
+    assert!(!a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
+    assert!(doubt.brought.reserved.is_empty());
+
+    let before = a.owner();
+    let mut other = a.acquire();
+    assert_eq!(other.reserved.len(), 2);
+    a = cluster.stranger("A");
+    a.check_in();
+    doubt.brought.reserved.append(&mut other.reserved);
+    assert!(a.store.settle_doubt(&before, &mut doubt).unwrap_err().is_fenced());
+}
+
+/// A change that was made and whose outcome cannot be found out is not said to have failed for want of a connection: whoever
+/// repeats it would make it twice.
+#[test]
+fn a_change_that_cannot_be_looked_up_has_an_unknown_outcome() {
+    for name in ["replace", "schedule", "trigger_job", "pause_trigger_groups", "unschedule", "clear", "rename_job"] {
+        let story = stories().into_iter().find(|story| story.name == name).unwrap();
+        let (cluster, mut nodes) = prepared();
+        let before = shape(&cluster);
+        let mut act = (story.tell)(&cluster, &mut nodes);
+        cluster.opened.database.plan().plan(1, Fault::CommitLostThenAway(LONG_AWAY));
+        let error = act(&cluster, &mut nodes).unwrap_err();
+        cluster.opened.database.plan().cancel();
+        assert_eq!(error.failure_class(), Some(FailureClass::CommitUnknown), "{name}: {error}");
+        let text = error.to_string();
+        assert!(text.contains("its answer was lost"), "{name}: {text}");
+        // What replaces its like leaves the same.
+        assert!(name == "replace" || shape(&cluster) != before, "{name}: it was done");
+    }
+}

@@ -26,6 +26,8 @@ mod intervals;
 
 mod job_types;
 mod locks;
+#[cfg(feature = "test-util")]
+mod lost_commits;
 mod marks;
 mod membership;
 mod misfires;

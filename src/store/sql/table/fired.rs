@@ -291,47 +291,44 @@ impl FiredRows for SqlSession<'_, '_> {
             }
             None => "",
         };
-        let mut condition = vec![self.name()];
-        condition.extend(owner.iter().flat_map(|o| [Value::from(&o.instance), Value::from(&o.incarnation)]));
+        let of_owner: Vec<Value> =
+            owner.iter().flat_map(|o| [Value::from(&o.instance), Value::from(&o.incarnation)]).collect();
         if count == 0 {
             let text = format!("SELECT fence AS n FROM {{p}}CN_FENCES WHERE sched_name = ?{registered}");
-            return Ok(self.load::<Count>(&text, &condition)?.first().map(|row| row.n));
+            let values: Vec<Value> = [self.name()].into_iter().chain(of_owner).collect();
+            return Ok(self.load::<Count>(&text, &values)?.first().map(|row| row.n));
         }
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        if let Some(fence) = self.known_fence() {
+        let last = match self.known_fence() {
             // Read with the lock, and held since: nobody has drawn one in between.
-            let last = fence.saturating_add(count);
-            let mut values = vec![last.into()];
-            values.extend(condition);
-            let text = format!("UPDATE {{p}}CN_FENCES SET fence = ? WHERE sched_name = ?{registered}");
-            if self.execute(&text, &values)? == 0 {
-                return Ok(None);
+            Some(fence) => {
+                self.fences().are_behind(fence);
+                let last = fence.max(self.fences().largest()).saturating_add(count);
+                let values: Vec<Value> = [last.into(), self.name()].into_iter().chain(of_owner).collect();
+                let text = format!("UPDATE {{p}}CN_FENCES SET fence = ? WHERE sched_name = ?{registered}");
+                (self.execute(&text, &values)? > 0).then(|| self.know_fence(last)).map(|()| last)
             }
-            self.know_fence(last);
-            return Ok(Some(fence + 1));
-        }
-        let mut values = vec![count.into()];
-        values.extend(condition);
-        let last = if dialect::returns_updated(self.backend()) {
-            let text = format!(
-                "UPDATE {{p}}CN_FENCES SET fence = fence + ? WHERE sched_name = ?{registered} RETURNING fence AS n"
-            );
-            self.load::<Count>(&text, &values)?.first().map(|row| row.n)
-        } else {
-            let text =
-                format!("UPDATE {{p}}CN_FENCES SET fence = LAST_INSERT_ID(fence + ?) WHERE sched_name = ?{registered}");
-            match self.execute(&text, &values)? {
-                0 => None,
-                _ => Some(self.count("SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS n", &[])?),
-            }
+            None => match self.draw_unless_behind(registered, &of_owner, count)? {
+                Some(last) => Some(last),
+                None if self.catch_up()? => self.draw_unless_behind(registered, &of_owner, count)?,
+                None => None,
+            },
         };
         match (last, owner) {
-            (Some(last), _) => Ok(Some(last - count + 1)),
+            (Some(last), _) => {
+                self.note_drawn(last);
+                Ok(Some(last - count + 1))
+            }
             (None, Some(_)) => Ok(None),
             (None, None) => {
                 Err(Error::Schema("the scheduler's row in CN_FENCES is missing: run `carnelian migrate`".to_owned()))
             }
         }
+    }
+
+    fn raise_fence(&mut self, to: i64) -> Result<()> {
+        let text = "UPDATE {p}CN_FENCES SET fence = ? WHERE sched_name = ? AND fence < ?";
+        self.execute(text, &[to.into(), self.name(), to.into()]).map(drop)
     }
 
     fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>> {
@@ -383,6 +380,35 @@ impl FiredRows for SqlSession<'_, '_> {
             ]
         };
         self.insert_rows("CN_RECOVERIES", &columns, rows.iter().map(row).collect())
+    }
+}
+
+impl SqlSession<'_, '_> {
+    /// Draws so many fences and gives the last; none if the owner is not registered, or the stored fence is smaller than it
+    /// can be. So it takes no further statement to notice that.
+    fn draw_unless_behind(&mut self, registered: &str, owner: &[Value], count: i64) -> Result<Option<i64>> {
+        let mut values = vec![count.into(), self.name(), self.fences().largest().into()];
+        values.extend_from_slice(owner);
+        let condition = format!("WHERE sched_name = ? AND fence >= ?{registered}");
+        if dialect::returns_updated(self.backend()) {
+            let text = format!("UPDATE {{p}}CN_FENCES SET fence = fence + ? {condition} RETURNING fence AS n");
+            return Ok(self.load::<Count>(&text, &values)?.first().map(|row| row.n));
+        }
+        let text = format!("UPDATE {{p}}CN_FENCES SET fence = LAST_INSERT_ID(fence + ?) {condition}");
+        match self.execute(&text, &values)? {
+            0 => Ok(None),
+            _ => Ok(Some(self.count("SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS n", &[])?)),
+        }
+    }
+
+    /// Raises the stored fence to the largest that is known here; false if it was not behind.
+    fn catch_up(&mut self) -> Result<bool> {
+        let Some(stored) = self.draw_fences(None, 0)? else { return Ok(false) };
+        let is_behind = self.fences().are_behind(stored);
+        if is_behind {
+            self.raise_fence(self.fences().largest())?;
+        }
+        Ok(is_behind)
     }
 }
 

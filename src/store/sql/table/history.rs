@@ -2,7 +2,7 @@
 
 use super::fired::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
 use super::texts;
-use crate::error::Result;
+use crate::error::{FailureClass, Result};
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, HistoryRows};
@@ -169,7 +169,7 @@ impl SqlSession<'_, '_> {
         let (head, select) = insert_from("g");
         let text = format!(
             "WITH gone AS (DELETE FROM {{p}}FIRED_TRIGGERS AS t USING {found} RETURNING t.sched_name, {}), \
-             kept AS ({head} {select}{} FROM gone g JOIN unnest({}) AS v({}) ON v.c0 = g.entry_id) \
+             kept AS ({head} {select}{} FROM gone g JOIN unnest({}) AS v({}) ON v.c0 = g.entry_id ON CONFLICT DO NOTHING) \
              SELECT entry_id AS entry_id FROM gone",
             returned.join(", "),
             columns_of_end(),
@@ -224,7 +224,11 @@ impl SqlSession<'_, '_> {
                 rows.push(row(fired, end));
             }
         }
-        self.insert_history(&rows)?;
+        match self.insert_history(&rows) {
+            // Of a fire that ended before, in a database that has lost commits since.
+            Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => self.put_history(&rows)?,
+            other => other?,
+        }
         Ok(there)
     }
 

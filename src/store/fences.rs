@@ -1,0 +1,53 @@
+//! `Fences`: the largest fence that this process knows of. The stored one is never smaller, unless the store has lost commits.
+
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// The store has lost commits that it had answered: an asynchronous replica took its place, a backup was put back, or it wrote
+/// its log later than it answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostCommits {
+    /// The last fence that is stored.
+    pub stored: i64,
+    /// The largest that this node has drawn or seen.
+    pub largest: i64,
+}
+
+/// What a process knows of the fences of a scheduler.
+#[derive(Debug, Default)]
+pub struct Fences {
+    largest: AtomicI64,
+    found: Mutex<Option<LostCommits>>,
+}
+
+impl Fences {
+    /// No fence may be drawn that is not larger.
+    pub(crate) fn largest(&self) -> i64 {
+        self.largest.load(Ordering::SeqCst)
+    }
+
+    /// This one was drawn, and its commit was answered; or it was seen in a commit.
+    pub(crate) fn note(&self, fence: i64) {
+        self.largest.fetch_max(fence, Ordering::SeqCst);
+    }
+
+    /// Whether this one, the last that is stored, is smaller than it can be; kept until it is [taken](Self::take_found).
+    pub(crate) fn are_behind(&self, stored: i64) -> bool {
+        let largest = self.largest();
+        if stored < largest {
+            self.found.lock().get_or_insert(LostCommits { stored, largest });
+        }
+        stored < largest
+    }
+
+    /// That commits were lost, once for each time.
+    pub(crate) fn take_found(&self) -> Option<LostCommits> {
+        self.found.lock().take()
+    }
+
+    /// The scheduler is forgotten, and its fences with it.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub(crate) fn forget(&self) {
+        self.largest.store(0, Ordering::SeqCst);
+    }
+}

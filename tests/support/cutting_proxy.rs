@@ -1,0 +1,138 @@
+//! A proxy before a database server that cuts connections: at once, or when a certain transaction commits.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+pub struct Proxy {
+    port: u16,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// What a transaction has to mention to be cut at its commit, and how long nobody is let in then.
+    armed: Mutex<Option<(Vec<u8>, Duration)>>,
+    /// By the client's address.
+    open: Mutex<Vec<(Option<SocketAddr>, [TcpStream; 2])>>,
+    closed_until: Mutex<Option<Instant>>,
+    cuts: AtomicUsize,
+}
+
+/// Host and port of a URL, and what is before and after them.
+fn split(url: &str) -> (&str, &str, &str) {
+    let begin = url.find('@').map_or_else(|| url.find("://").expect("a URL") + 3, |at| at + 1);
+    let end = url[begin..].find(['/', '?']).map_or(url.len(), |at| begin + at);
+    (&url[..begin], &url[begin..end], &url[end..])
+}
+
+impl Proxy {
+    /// A proxy before the server that the URL names.
+    pub fn before(url: &str) -> Self {
+        let server = split(url).1.to_owned();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+        let port = listener.local_addr().expect("it is bound").port();
+        let shared = Arc::new(Shared::default());
+        let inside = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                inside.let_in(client, &server);
+            }
+        });
+        Self { port, shared }
+    }
+
+    /// The same URL by way of the proxy.
+    pub fn url(&self, url: &str) -> String {
+        let (before, _, after) = split(url);
+        format!("{before}127.0.0.1:{}{after}", self.port)
+    }
+
+    /// How many connections are open.
+    pub fn connections(&self) -> usize {
+        self.shared.open.lock().expect("no panic").len()
+    }
+
+    /// How many commits were cut.
+    pub fn cuts(&self) -> usize {
+        self.shared.cuts.load(Ordering::SeqCst)
+    }
+
+    /// The next transaction that mentions `word` is committed and not answered: when the server has answered, all connections
+    /// are cut, and none is let in for `outage`.
+    pub fn cut_at_commit_with(&self, word: &str, outage: Duration) {
+        *self.shared.armed.lock().expect("no panic") = Some((word.as_bytes().to_vec(), outage));
+    }
+
+    /// Cuts all connections.
+    pub fn cut(&self) {
+        self.shared.cut();
+    }
+}
+
+impl Shared {
+    fn let_in(self: &Arc<Self>, client: TcpStream, server: &str) {
+        let is_closed = self.closed_until.lock().expect("no panic").is_some_and(|until| Instant::now() < until);
+        let Some(server) = TcpStream::connect(server).ok().filter(|_| !is_closed) else { return };
+        let copy = |stream: &TcpStream| stream.try_clone().expect("a handle");
+        drop((client.set_nodelay(true), server.set_nodelay(true)));
+        self.open.lock().expect("no panic").push((client.peer_addr().ok(), [copy(&client), copy(&server)]));
+        let muted = Arc::new(Mutex::new(false));
+        let (up, down) = ((copy(&client), copy(&server)), (server, client));
+        let (shared, is_muted) = (Arc::clone(self), Arc::clone(&muted));
+        std::thread::spawn(move || shared.carry_up(up, &is_muted));
+        let shared = Arc::clone(self);
+        std::thread::spawn(move || shared.carry_down(down, &muted));
+    }
+
+    fn carry_up(&self, (mut from, mut to): (TcpStream, TcpStream), muted: &Mutex<bool>) {
+        let mut buffer = vec![0; 65536];
+        let mut is_meant = false;
+        while let Ok(length @ 1..) = from.read(&mut buffer) {
+            let bytes = &buffer[..length];
+            let has = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
+            is_meant &= !(has(b"BEGIN") || has(b"START TRANSACTION"));
+            if let Some((word, _)) = &*self.armed.lock().expect("no panic") {
+                is_meant |= has(word);
+                if is_meant && has(b"COMMIT") {
+                    *muted.lock().expect("no panic") = true;
+                }
+            }
+            if to.write_all(bytes).is_err() {
+                break;
+            }
+        }
+        drop((from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both)));
+    }
+
+    fn carry_down(&self, (mut from, mut to): (TcpStream, TcpStream), muted: &Mutex<bool>) {
+        let peer = to.peer_addr().ok();
+        let mut buffer = vec![0; 65536];
+        while let Ok(length @ 1..) = from.read(&mut buffer) {
+            if *muted.lock().expect("no panic") {
+                // It is committed.
+                let armed = self.armed.lock().expect("no panic").take();
+                if let Some((_, outage)) = armed {
+                    *self.closed_until.lock().expect("no panic") = Some(Instant::now() + outage);
+                    self.cut();
+                    self.cuts.fetch_add(1, Ordering::SeqCst);
+                }
+                break;
+            }
+            if to.write_all(&buffer[..length]).is_err() {
+                break;
+            }
+        }
+        drop((from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both)));
+        self.open.lock().expect("no panic").retain(|(ours, _)| *ours != peer);
+    }
+
+    fn cut(&self) {
+        for (_, [client, server]) in self.open.lock().expect("no panic").drain(..) {
+            drop((client.shutdown(Shutdown::Both), server.shutdown(Shutdown::Both)));
+        }
+    }
+}
