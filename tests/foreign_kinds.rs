@@ -150,8 +150,14 @@ fn foreign_kinds_are_left_alone(mut both: Both) {
     let mut me = Membership::new("node");
     store.check_in(&mut me).unwrap();
     let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
-    let request =
-        AcquireRequest { max: 10, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &quarantined };
+    let request = AcquireRequest {
+        max: 10,
+        ahead: None,
+        look_ahead_ms: 0,
+        fire_ahead_ms: 0,
+        job_types: &types,
+        quarantined: &quarantined,
+    };
     let look = || {
         let acquisition = store.acquire(&me.owner().unwrap(), &request).unwrap();
         assert!(acquisition.fired.is_empty() && acquisition.reserved.is_empty() && acquisition.unreadable.is_empty());
@@ -276,7 +282,14 @@ fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
         both.store.trigger_job(&JobKey::named(name), carnelian::JobDataMap::new()).unwrap();
     }
     let (types, none) = (["t", "u"].map(str::to_owned), BTreeSet::new());
-    let request = AcquireRequest { max: 10, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &none };
+    let request = AcquireRequest {
+        max: 10,
+        ahead: None,
+        look_ahead_ms: 0,
+        fire_ahead_ms: 0,
+        job_types: &types,
+        quarantined: &none,
+    };
     let owner = me.owner().unwrap();
     let fired = both.store.acquire(&owner, &request).unwrap().fired;
     let ends: Vec<_> = fired.iter().map(|fire| fire.completion(CompletionInstruction::NoInstruction, None)).collect();

@@ -46,8 +46,14 @@ fn join(store: &JobStore, instance: &str) -> Owner {
 /// Fires what is due, ends it, and says which moments of which triggers it was.
 fn fire_and_end(store: &JobStore, owner: &Owner, max: usize) -> Vec<(TriggerKey, i64)> {
     let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
-    let request =
-        AcquireRequest { max, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &quarantined };
+    let request = AcquireRequest {
+        max,
+        ahead: None,
+        look_ahead_ms: 0,
+        fire_ahead_ms: 0,
+        job_types: &types,
+        quarantined: &quarantined,
+    };
     let fired = store.acquire(owner, &request).unwrap().fired;
     let ends: Vec<_> = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
     store.complete(owner, &ends).unwrap();
@@ -312,8 +318,14 @@ fn an_error_in_a_batch_gives_the_whole_batch_back(url: &str) {
     };
     let before = triggers();
     let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
-    let request =
-        AcquireRequest { max: 5, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &quarantined };
+    let request = AcquireRequest {
+        max: 5,
+        ahead: None,
+        look_ahead_ms: 0,
+        fire_ahead_ms: 0,
+        job_types: &types,
+        quarantined: &quarantined,
+    };
     let mut statements = 0;
     loop {
         statements += 1;
@@ -618,8 +630,14 @@ fn ends_wait_for_no_row_of_an_acquisition(url: &str) {
     let job = JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap();
     store.add_job(&job, false).unwrap();
     let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
-    let request =
-        AcquireRequest { max: 150, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &quarantined };
+    let request = AcquireRequest {
+        max: 150,
+        ahead: None,
+        look_ahead_ms: 0,
+        fire_ahead_ms: 0,
+        job_types: &types,
+        quarantined: &quarantined,
+    };
     // With how many statements it took; more if the server ended its session and it was tried again.
     let take = || {
         let before = database.counts().statements;

@@ -1,6 +1,7 @@
 //! Acquisition: which of the due triggers form this batch.
 
 use crate::key::{JobKey, TriggerKey};
+use crate::rules::ahead::{Place, Room};
 use crate::store::row::{Candidate, TriggerRow};
 use crate::trigger::TriggerOrder;
 use std::cmp::{Ordering, Reverse};
@@ -21,35 +22,51 @@ pub(crate) fn order(order: TriggerOrder, now_ms: i64, a: &TriggerRow, b: &Trigge
 /// Picks candidates in order until the batch is full.
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
-    room: usize,
+    room: Room,
     quarantined: &'a BTreeSet<TriggerKey>,
     one_at_a_time: BTreeSet<JobKey>,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(room: usize, quarantined: &'a BTreeSet<TriggerKey>) -> Self {
+    pub(crate) fn new(room: Room, quarantined: &'a BTreeSet<TriggerKey>) -> Self {
         Self { room, quarantined, one_at_a_time: BTreeSet::new() }
     }
 
     /// Whether nothing more fits.
     pub(crate) fn is_full(&self) -> bool {
-        self.room == 0
+        self.room.size() == 0
     }
 
-    /// Whether `candidate` joins the batch.
+    /// For whom `candidate` joins the batch, if it may; else whether it is only that there is no room for a job that may be
+    /// long.
     ///
     /// A job that disallows concurrent execution is left alone while a fire of it executes anywhere, also if its
     /// trigger claims to be waiting: a Java peer may have released it too early (H4).
-    pub(crate) fn takes(&mut self, candidate: &Candidate) -> bool {
-        if self.is_full() || candidate.trigger.next_ms.is_none() || self.quarantined.contains(&candidate.trigger.key) {
-            return false;
+    pub(crate) fn takes(&mut self, candidate: &Candidate, is_short: bool) -> Result<Place, Left> {
+        if candidate.trigger.next_ms.is_none() || self.quarantined.contains(&candidate.trigger.key) {
+            return Err(Left::ForGood);
         }
-        if candidate.job.nonconcurrent
-            && (candidate.job_is_executing || !self.one_at_a_time.insert(candidate.job.key.clone()))
-        {
-            return false;
+        if self.is_full() {
+            // Behind jobs that may all be long nothing waits, though there would be room.
+            return Err(if self.room.ahead > 0 { Left::ForAWorker } else { Left::ForGood });
         }
-        self.room -= 1;
-        true
+        let job = &candidate.job;
+        if job.nonconcurrent && (candidate.job_is_executing || self.one_at_a_time.contains(&job.key)) {
+            return Err(Left::ForGood);
+        }
+        let place = self.room.take(is_short).ok_or(Left::ForAWorker)?;
+        if job.nonconcurrent {
+            self.one_at_a_time.insert(job.key.clone());
+        }
+        Ok(place)
     }
+}
+
+/// Why a candidate is not in the batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Nobody's free worker would change that.
+    ForGood,
+    /// It is taken for a free worker only.
+    ForAWorker,
 }

@@ -1,11 +1,96 @@
-//! Taking ahead: how many fires a node may take of a backlog beyond its free workers.
+//! Taking ahead: which fires, and how many, a node may take of a backlog beyond its free workers.
 
+use foldhash::HashMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How many fires may wait for a worker: as many as are over soon.
+/// What is left of the longest run of a type after each further one: 7 parts of 8. A run of three seconds is forgotten after
+/// 43 short ones, a hiccup of 20 ms after six.
+const KEPT: (u32, u32) = (7, 8);
+
+/// How long the runs of each job type took on this node lately.
+#[derive(Debug, Default)]
+pub(crate) struct RunTimes {
+    peaks: HashMap<String, Duration>,
+}
+
+impl RunTimes {
+    /// A run of the type has ended.
+    pub(crate) fn note(&mut self, job_type: &str, run: Duration) {
+        match self.peaks.get_mut(job_type) {
+            Some(peak) => *peak = run.max(*peak * KEPT.0 / KEPT.1),
+            None => drop(self.peaks.insert(job_type.to_owned(), run)),
+        }
+    }
+
+    /// The types of which a run is known, and no recent one that took longer than this.
+    pub(crate) fn short(&self, allowed: Duration) -> BTreeSet<String> {
+        self.peaks.iter().filter(|(_, peak)| **peak <= allowed).map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// What a node has room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// Workers with nothing to do.
+    pub(crate) free: usize,
+    /// How many fires may wait for a worker.
+    pub(crate) ahead: usize,
+    /// Workers that are free or will be soon: no job is on them that may be long.
+    pub(crate) quick: usize,
+}
+
+/// For whom a fire is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A worker that is free.
+    Worker,
+    /// The next worker that is done with a short job.
+    Queue,
+}
+
+impl Room {
+    /// Room for so many fires, whatever their jobs.
+    pub(crate) fn of_workers(free: usize) -> Self {
+        Self { free, ahead: 0, quick: free }
+    }
+
+    /// Room beside so many fires, of which so many are of jobs that may be long. Only as many wait for workers as those are
+    /// soon done with that have short jobs.
+    pub(crate) fn beside(workers: usize, window: usize, fires: usize, long: usize) -> Self {
+        let quick = workers.saturating_sub(long);
+        let window = window.saturating_mul(quick).checked_div(workers).unwrap_or(0);
+        let waiting = fires.saturating_sub(workers);
+        Self { free: workers.saturating_sub(fires), ahead: window.saturating_sub(waiting), quick }
+    }
+
+    /// How many fires there is room for, if they are short.
+    pub(crate) fn size(&self) -> usize {
+        self.free.saturating_add(if self.quick > 0 { self.ahead } else { 0 })
+    }
+
+    /// The place of the next fire, if there is one for it: a job that may be long gets a free worker or none.
+    pub(crate) fn take(&mut self, is_short: bool) -> Option<Place> {
+        let place = match (self.free, is_short && self.size() > 0) {
+            (0, false) => return None,
+            (0, true) => Place::Queue,
+            _ => Place::Worker,
+        };
+        match place {
+            Place::Worker => self.free -= 1,
+            Place::Queue => self.ahead -= 1,
+        }
+        if !is_short {
+            self.quick = self.quick.saturating_sub(1);
+        }
+        Some(place)
+    }
+}
+
+/// How many fires may wait for a worker: as many as begin soon.
 ///
 /// How long jobs take is not known, so this is found out as the window of a TCP connection is: it doubles while all that
-/// ended were over in time, halves when one was not, and closes when one was given back or the backlog is gone.
+/// began lately did so in time, halves when one did not, and closes when one was given back or the backlog is gone.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     size: usize,
@@ -21,8 +106,8 @@ impl Window {
         self.size
     }
 
-    /// After a batch that was as large as could be: `longest` is the time from hand-over to end of the slowest fire that has
-    /// ended since the last one; none if none has, which says nothing.
+    /// After a batch that was as large as could be: `longest` is how long that fire waited for its worker that waited longest
+    /// of those that began since the last one; none if none has, which says nothing.
     pub(crate) fn adapt(&mut self, longest: Option<Duration>, allowed: Duration, workers: usize, most: usize) {
         self.size = match longest {
             Some(longest) if longest <= allowed => self.size.saturating_mul(2).max(workers).min(most),
@@ -57,6 +142,46 @@ mod tests {
     use super::*;
 
     const ALLOWED: Duration = Duration::from_millis(10);
+
+    #[test]
+    fn a_job_that_may_be_long_gets_a_free_worker_or_none() {
+        let take = |room: &mut Room, jobs: &[bool]| jobs.iter().map(|short| room.take(*short)).collect::<Vec<_>>();
+        let (worker, queue) = (Some(Place::Worker), Some(Place::Queue));
+        let mut room = Room::beside(5, 20, 3, 0);
+        assert_eq!(room, Room { free: 2, ahead: 20, quick: 5 });
+        assert_eq!(take(&mut room, &[false, true, false, true, true]), [worker, worker, None, queue, queue]);
+        assert_eq!(room, Room { free: 0, ahead: 18, quick: 4 });
+        // Ten long ones, due together on an idle node.
+        let mut room = Room::beside(5, 100, 0, 0);
+        assert_eq!(take(&mut room, &[false; 10]).iter().flatten().count(), 5);
+        assert_eq!((room.size(), room.take(true)), (0, None), "nothing waits behind jobs that may all be long");
+    }
+
+    #[test]
+    fn fewer_wait_where_long_jobs_have_workers() {
+        assert_eq!(Room::beside(4, 40, 4, 3), Room { free: 0, ahead: 10, quick: 1 });
+        assert_eq!(Room::beside(4, 40, 12, 3), Room { free: 0, ahead: 2, quick: 1 });
+        assert_eq!(Room::beside(4, 40, 4, 4).size(), 0);
+        assert_eq!(Room::beside(4, 0, 1, 0).size(), 3);
+        assert_eq!(Room::beside(0, 40, 0, 0).size(), 0);
+    }
+
+    #[test]
+    fn a_type_is_short_while_its_own_recent_runs_were() {
+        let mut times = RunTimes::default();
+        let short = |times: &RunTimes| times.short(ALLOWED).into_iter().collect::<Vec<_>>();
+        assert!(short(&times).is_empty(), "nothing is known of a type that has not run");
+        times.note("quick", Duration::from_millis(1));
+        times.note("slow", Duration::from_secs(3));
+        assert_eq!(short(&times), ["quick"]);
+        let forgotten = (1..).find(|_| {
+            times.note("slow", Duration::from_millis(1));
+            short(&times).len() == 2
+        });
+        assert_eq!(forgotten, Some(43));
+        times.note("quick", Duration::from_millis(11));
+        assert_eq!(short(&times), ["slow"]);
+    }
 
     /// Twenty workers whose jobs take so long: how large the window becomes.
     fn settles(job: Duration, most: usize) -> (usize, usize) {

@@ -43,3 +43,64 @@ pub(crate) fn move_on(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms
     let overdue = trigger.next_ms.filter(|next_ms| trigger.policies.overlap != Overlap::AllowAll && *next_ms <= now_ms);
     overdue.map(|first_ms| (first_ms, pass_over(trigger, now_ms.saturating_add(1), calendar, now_ms)))
 }
+
+/// How a trigger gets a fire back that has not begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Restored {
+    /// From this state into that, or into the one of a trigger that is free.
+    InPlace(TriggerState, Option<TriggerState>),
+    /// Its row went with the fire, and is stored again.
+    Inserted,
+    /// It was deleted or replaced: it has no fire to get back.
+    Over,
+    /// It has fired since, or is about to: the fire cannot be taken back.
+    Never,
+}
+
+/// What is to be done with a trigger of which the store says `seen` (its state, next and previous fire time), and of which the
+/// fire left these next and previous times, or nothing (`is_missed`: its row went, and its job is there).
+pub(crate) fn restore(
+    seen: Option<(Option<TriggerState>, Option<i64>, Option<i64>)>,
+    after: (Option<i64>, Option<i64>),
+    is_missed: bool,
+) -> Restored {
+    use TriggerState::{Blocked, Complete, Paused, PausedBlocked, Waiting};
+    match seen {
+        None if is_missed => Restored::Inserted,
+        None => Restored::Over,
+        // Another trigger of this name has been stored.
+        Some(_) if is_missed => Restored::Over,
+        Some((_, _, previous_ms)) if previous_ms < after.1 => Restored::Over,
+        Some((Some(state), next_ms, previous_ms)) if (next_ms, previous_ms) == after => match state {
+            Complete => Restored::InPlace(state, None),
+            Waiting | Paused | Blocked | PausedBlocked => Restored::InPlace(state, Some(state)),
+            _ => Restored::Never,
+        },
+        Some(_) => Restored::Never,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TriggerState::*;
+
+    #[test]
+    fn a_trigger_gets_its_fire_back_unless_it_went_on() {
+        let one_shot = (None, Some(100));
+        assert_eq!(restore(None, one_shot, true), Restored::Inserted);
+        assert_eq!(restore(None, one_shot, false), Restored::Over, "deleted");
+        assert_eq!(restore(Some((Some(Waiting), Some(100), None)), one_shot, true), Restored::Over, "stored anew");
+        let seen = |state, next_ms, previous_ms| Some((Some(state), next_ms, previous_ms));
+        assert_eq!(restore(seen(Complete, None, Some(100)), one_shot, false), Restored::InPlace(Complete, None));
+        let repeats = (Some(200), Some(100));
+        for state in [Waiting, Paused, Blocked, PausedBlocked] {
+            let restored = restore(seen(state, Some(200), Some(100)), repeats, false);
+            assert_eq!(restored, Restored::InPlace(state, Some(state)));
+        }
+        assert_eq!(restore(seen(Waiting, Some(200), None), repeats, false), Restored::Over, "replaced");
+        assert_eq!(restore(seen(Waiting, Some(300), Some(200)), repeats, false), Restored::Never, "fired since");
+        assert_eq!(restore(seen(Acquired, Some(200), Some(100)), repeats, false), Restored::Never, "reserved");
+        assert_eq!(restore(seen(Error, Some(200), Some(100)), repeats, false), Restored::Never);
+    }
+}

@@ -7,6 +7,7 @@ mod looking;
 mod overdue;
 mod turns;
 
+use self::ahead::Measured;
 use self::turns::LINGER;
 use super::capture_log::RunLines;
 use super::ends::Ends;
@@ -25,7 +26,7 @@ use crate::rules::outages::Pace;
 use crate::rules::overdue::stagger_ms;
 use crate::rules::store_time::StoreTime;
 use crate::store::row::Look;
-use crate::store::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, Owner, Reservation};
+use crate::store::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, Owner, Reservation, TakeAhead};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -51,8 +52,12 @@ pub(crate) struct Acquirer {
     handover: VecDeque<FireTask>,
     /// Begun in the store, and to be handed over at their times.
     early: Arc<Early>,
-    /// How many fires may wait for a worker.
+    /// How many fires may wait for a worker, if they are short.
     window: Window,
+    /// Which are short.
+    measured: Arc<Measured>,
+    /// The last acquisition left triggers that are taken for free workers only.
+    is_withheld: bool,
     /// When fires were last handed over, in ticks.
     handed: Duration,
     /// The last acquisition brought all it asked for: there is probably more.
@@ -107,6 +112,8 @@ impl Acquirer {
             unwanted: Vec::new(),
             handover: VecDeque::new(),
             window: Window::default(),
+            measured: Arc::default(),
+            is_withheld: false,
             handed: Duration::ZERO,
             is_more: false,
             fruitless: None,
@@ -130,6 +137,7 @@ impl Acquirer {
         if self.is_in_doubt {
             self.end_turns();
         }
+        self.measure();
         self.await_room(1);
         self.forget_if_lost();
         self.hand_over();
@@ -166,7 +174,7 @@ impl Acquirer {
         if room == 0 {
             return self.wait_for_room(&owner, &job_types);
         }
-        match self.acquire(&owner, &job_types, room)? {
+        match self.acquire(&owner, &job_types)? {
             Found::Something => Ok(Next::Now),
             Found::Nothing(again) => Ok(self.next_at(Some(again))),
         }
@@ -222,11 +230,10 @@ impl Acquirer {
         self.unwanted.extend(self.reserved.drain(later..));
         self.count_reserved();
         self.release_unwanted()?;
-        let room = self.room();
-        if room == 0 {
+        if self.room() == 0 {
             return Ok(self.next_at(Some(next_look)));
         }
-        let found = self.acquire(owner, job_types, room)?;
+        let found = self.acquire(owner, job_types)?;
         let has_earlier = self.reserved.iter().any(|held| held.scheduled_ms <= earliest);
         let is_fruitless = !has_earlier && self.node.standing.running() <= running;
         self.fruitless = is_fruitless.then_some(reason);
@@ -237,7 +244,7 @@ impl Acquirer {
     }
 
     /// Peeks without the lock, unless something is known to be there, and takes it only if there is something for us.
-    fn acquire(&mut self, owner: &Owner, job_types: &[String], room: usize) -> Result<Found> {
+    fn acquire(&mut self, owner: &Owner, job_types: &[String]) -> Result<Found> {
         let node = Arc::clone(&self.node);
         let has_due = node.has_due.swap(false, Ordering::Relaxed) && !self.was_misled;
         let is_overdue = self.overdue_in().is_some_and(|wait| wait.is_zero());
@@ -249,18 +256,25 @@ impl Acquirer {
             let soon_ms = self.soon_ms();
             let wait_ms = earliest.map_or(i64::MAX, |earliest| earliest.saturating_sub(soon_ms.saturating_add(now_ms)));
             if wait_ms > 0 {
+                self.is_withheld = false;
                 self.adapt_window(now_ms);
                 let wait_ms = wait_ms.saturating_add(stagger_ms(&node.instance, earliest, soon_ms));
                 return Ok(Found::Nothing(self.before(wait_ms, poll)));
             }
         }
-        let mut max = room.min(self.batch_limit()).max(1);
+        let (room, measured) = (self.room_now(), Arc::clone(&self.measured));
+        let mut max = room.size().min(self.batch_limit()).max(1);
         if let Some(until) = self.keep_pace(&mut max) {
             return Ok(Found::Nothing(until));
         }
         let quarantined = node.quarantine.keys(node.clock.ticks());
         let request = AcquireRequest {
             max,
+            ahead: (room.free < max).then_some(TakeAhead {
+                free: room.free,
+                quick: room.quick,
+                short: &measured.short,
+            }),
             look_ahead_ms: self.look_ahead_ms(),
             fire_ahead_ms: millis(node.settings.scheduler.batch_time_window),
             job_types,
@@ -281,7 +295,8 @@ impl Acquirer {
         self.reserved.extend(brought.reserved);
         self.reserved.sort_by_key(|held| held.scheduled_ms);
         self.count_reserved();
-        self.is_more = count + brought.overtaken >= max;
+        self.is_withheld = brought.withheld > 0;
+        self.is_more = self.is_withheld || count + brought.overtaken >= max;
         node.take_turns(self.is_more && node.store.takes_turns(&brought.fired));
         self.take_over(owner, brought.fired, false);
         self.is_in_doubt = brought.is_in_doubt;
@@ -290,6 +305,11 @@ impl Acquirer {
         if count + passed + brought.spread > 0 {
             self.was_misled = false;
             return Ok(Found::Something);
+        }
+        if self.is_withheld {
+            // The worker that is free next says so.
+            let poll = self.poll_interval();
+            return Ok(Found::Nothing(now.saturating_add(poll)));
         }
         if brought.overtaken > 0 {
             // Other nodes were faster: there may be more, and they are not to be asked without a pause.

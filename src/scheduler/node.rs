@@ -15,6 +15,7 @@ use crate::key::TriggerKey;
 use crate::listener::{Listeners, log};
 use crate::machine::Machine;
 use crate::node::NodeRole;
+use crate::rules::ahead::RunTimes;
 use crate::rules::placement::Refusal;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
@@ -93,9 +94,11 @@ pub(crate) struct Node {
     pub(crate) takes_turns: AtomicBool,
     /// A trigger that was stored here is due: the acquirer need not look whether there is one.
     pub(crate) has_due: AtomicBool,
-    /// How long the slowest fire took that has ended since the acquirer last asked, from its hand-over, in microseconds and
-    /// one more; nothing if none has ended.
-    longest_turnaround: AtomicU64,
+    /// How long that fire waited for its worker that waited longest of those that began since the acquirer last asked, in
+    /// microseconds and one more; nothing if none has begun.
+    longest_wait: AtomicU64,
+    /// How long jobs of each type took lately.
+    pub(crate) run_times: Mutex<RunTimes>,
     /// How many ended fires on their way to the completer are worth telling it of.
     pub(crate) awaited_ends: AtomicUsize,
     /// There may be rows of this incarnation that nothing in memory stands for: an answer of the store was lost, or a
@@ -221,7 +224,8 @@ impl Node {
             unrecorded: Unrecorded::default(),
             takes_turns: AtomicBool::new(false),
             has_due: AtomicBool::new(false),
-            longest_turnaround: AtomicU64::new(0),
+            longest_wait: AtomicU64::new(0),
+            run_times: Mutex::default(),
             awaited_ends: AtomicUsize::new(1),
             uncertain: AtomicBool::new(false),
             recorded: Signal::default(),
@@ -332,15 +336,15 @@ impl Node {
         known
     }
 
-    /// A fire has ended, so long after it was handed to the workers.
-    pub(crate) fn note_turnaround(&self, time: Duration) {
+    /// A fire has begun, so long after it was handed to the workers.
+    pub(crate) fn note_wait(&self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        self.longest_turnaround.fetch_max(micros.saturating_add(1), Ordering::Relaxed);
+        self.longest_wait.fetch_max(micros.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// How long the slowest took of those that have ended since this was last asked.
-    pub(crate) fn longest_turnaround(&self) -> Option<Duration> {
-        self.longest_turnaround.swap(0, Ordering::Relaxed).checked_sub(1).map(Duration::from_micros)
+    /// How long the one that waited longest did, of those that have begun since this was last asked.
+    pub(crate) fn longest_wait(&self) -> Option<Duration> {
+        self.longest_wait.swap(0, Ordering::Relaxed).checked_sub(1).map(Duration::from_micros)
     }
 
     /// Whether the process is to end when ownership is lost.

@@ -6,21 +6,58 @@ use super::node::Node;
 use super::running::FireTask;
 use crate::job::FireOutcome;
 use crate::listener::log;
-use crate::store::{Completion, CompletionInstruction, Ending, RerunReason};
+use crate::store::{Completion, CompletionInstruction, Ending, RerunReason, Unfired};
 use std::sync::Arc;
 
 /// The end of a fire that no worker has begun, noted as one that is to be recorded: its work goes on in a fire of its own, at
 /// its time, unless somebody wanted it to stop. None if it is another node's by now, or was ended in its place.
 pub(super) fn not_begun(node: &Node, task: &FireTask, why: &str) -> Option<Ended> {
-    let FireTask { bundle, handle, due } = task;
+    let handle = &task.handle;
     if handle.is_lost() {
         log::not_started(handle.fire_id(), "the fire belongs to another node now");
         node.count_fire(&handle.job, FireOutcome::Lost, None);
         return None;
     }
-    if !handle.begin_end() {
-        return None;
+    handle.begin_end().then(|| interrupted(node, task, why))
+}
+
+/// Takes fires back that no worker has begun, as if they had never been taken; returns the ends of those for which that is not
+/// possible, and whose work goes on in fires of their own. Fires that somebody wanted to stop end.
+pub(super) fn unfire(node: &Node, tasks: impl IntoIterator<Item = FireTask>, why: &str) -> Vec<Ended> {
+    let is_wanted = |task: &FireTask| task.handle.stop_reason().is_none() && !task.handle.is_lost();
+    let (wanted, others): (Vec<_>, Vec<_>) = tasks.into_iter().partition(is_wanted);
+    let mut ended: Vec<Ended> = others.iter().filter_map(|task| not_begun(node, task, why)).collect();
+    // Those that were ended in their places meanwhile are not ours to give back.
+    let (wanted, others_since): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|task| task.handle.begin_end());
+    for of_one in wanted.chunk_by(|a, b| a.handle.owner == b.handle.owner) {
+        let bundles: Vec<_> = of_one.iter().map(|task| &*task.bundle).collect();
+        let Some(owner) = of_one.first().map(|task| &task.handle.owner) else { continue };
+        // Where the answer is lost the ends find their rows gone.
+        let unfired = node.store.unfire(owner, &bundles).unwrap_or_else(|error| {
+            ::log::debug!("fires are ended since they cannot be taken back error={error}");
+            vec![Unfired::Stands; of_one.len()]
+        });
+        for (task, unfired) in of_one.iter().zip(unfired) {
+            match unfired {
+                Unfired::Done => log::given_back(task.handle.fire_id(), why),
+                Unfired::Stands => ended.push(interrupted(node, task, why)),
+                Unfired::Gone => {
+                    log::not_started(task.handle.fire_id(), "the fire belongs to another node now");
+                    node.count_fire(&task.handle.job, FireOutcome::Lost, None);
+                }
+            }
+        }
     }
+    for fire in others.iter().chain(&others_since).chain(&wanted) {
+        // After its end is noted, so that it is known all the time.
+        node.standing.remove(fire.handle.fire_id());
+    }
+    ended
+}
+
+/// The end of a fire that has not begun, and that nobody else ends.
+fn interrupted(node: &Node, task: &FireTask, why: &str) -> Ended {
+    let FireTask { bundle, handle, due } = task;
     let now = node.clock.ticks();
     let outcome = handle.stop_reason().map_or(FireOutcome::Interrupted, outcome_of_stop);
     let rerun = || bundle.rerun_order(RerunReason::Interrupted, due.saturating_sub(now));
@@ -38,5 +75,5 @@ pub(super) fn not_begun(node: &Node, task: &FireTask, why: &str) -> Option<Ended
     log::given_back(handle.fire_id(), why);
     node.count_fire(&handle.job, outcome, None);
     node.unrecorded.add(handle.fire_id(), handle.is_beaten());
-    Some(Ended { owner: Arc::clone(&handle.owner), completion })
+    Ended { owner: Arc::clone(&handle.owner), completion }
 }

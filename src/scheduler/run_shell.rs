@@ -74,7 +74,9 @@ impl RunShell {
             },
         };
         let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle, upgraded);
-        handle.begin(node.clock.ticks());
+        let begun = node.clock.ticks();
+        handle.begin(begun);
+        node.note_wait(begun.saturating_sub(due));
         if handle.has_limits() {
             // Its watch has a new time to look at.
             node.heartbeat.signal.raise();
@@ -94,7 +96,7 @@ impl RunShell {
             return;
         };
         let now = node.clock.ticks();
-        node.note_turnaround(now.saturating_sub(due));
+        node.run_times.lock().note(ctx.job().job_type(), now.saturating_sub(begun));
         let ended = self.ended(&ctx, &handle, end, now);
         node.unrecorded.add(handle.fire_id(), handle.is_beaten());
         in_table.is_accounted = true;

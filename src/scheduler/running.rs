@@ -177,6 +177,11 @@ impl RunHandle {
         self.bundle.as_deref()
     }
 
+    /// The type of its job.
+    pub(crate) fn job_type(&self) -> &str {
+        self.bundle().map_or("", |bundle| bundle.job.job_type())
+    }
+
     /// What is needed to watch it; none if its job's policy says nothing.
     pub(crate) fn watched(&self) -> Option<&FireBundle> {
         self.bundle().filter(|_| self.is_watched)

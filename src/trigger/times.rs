@@ -130,6 +130,14 @@ impl Trigger {
         self.next_ms = self.previous_ms.and_then(|fired| self.included_time_after(fired, calendar, now_ms));
     }
 
+    /// Takes the last fire back, which was at this time; the one before was at `previous_ms`.
+    pub(crate) fn unfire(&mut self, scheduled_ms: i64, previous_ms: Option<i64>) {
+        if let Some(times) = self.schedule.times_triggered_mut() {
+            *times = times.saturating_sub(1);
+        }
+        (self.next_ms, self.previous_ms) = (Some(scheduled_ms), previous_ms);
+    }
+
     /// The last time it can fire, as far as that is known without trying: never for cron schedules, as in Quartz, and for
     /// recurrences.
     ///

@@ -213,8 +213,14 @@ impl Loaded {
         for _ in 0..50 {
             self.store.handle_misfires().expect("misfires");
             let none = BTreeSet::new();
-            let request =
-                AcquireRequest { max: 10, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &none };
+            let request = AcquireRequest {
+                max: 10,
+                ahead: None,
+                look_ahead_ms: 0,
+                fire_ahead_ms: 0,
+                job_types: &types,
+                quarantined: &none,
+            };
             let acquired = self.store.acquire(&owner, &request).expect("acquired");
             for bundle in acquired.fired {
                 let time = |time: Option<chrono::DateTime<chrono::Utc>>| time.map(|time| time.timestamp_millis());

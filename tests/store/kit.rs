@@ -317,8 +317,14 @@ impl Node {
     pub fn acquire_with<'a>(&self, max: usize, change: impl FnOnce(&mut AcquireRequest<'a>)) -> Result<Acquisition> {
         static TYPES: LazyLock<Vec<String>> = LazyLock::new(|| vec!["work".to_owned()]);
         static NONE: BTreeSet<TriggerKey> = BTreeSet::new();
-        let mut request =
-            AcquireRequest { max, look_ahead_ms: 30 * SECOND, fire_ahead_ms: 0, job_types: &TYPES, quarantined: &NONE };
+        let mut request = AcquireRequest {
+            max,
+            ahead: None,
+            look_ahead_ms: 30 * SECOND,
+            fire_ahead_ms: 0,
+            job_types: &TYPES,
+            quarantined: &NONE,
+        };
         change(&mut request);
         self.store.acquire(&self.owner(), &request)
     }

@@ -33,3 +33,5 @@ mod recovery;
 mod retry;
 #[path = "suite/states.rs"]
 mod states;
+#[path = "suite/taking_back.rs"]
+mod taking_back;

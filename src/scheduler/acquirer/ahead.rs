@@ -1,13 +1,16 @@
-//! How the acquirer takes more than its workers have room for, while their jobs are short, and gives back what does not
-//! begin.
+//! How the acquirer takes more short jobs than it has free workers, and gives back what does not begin.
 
 use super::Acquirer;
 use crate::clock::{Clock, SystemClock};
+use crate::rules::ahead::Room;
 use crate::scheduler::node::millis;
-use crate::scheduler::not_begun::not_begun;
+use crate::scheduler::not_begun::unfire;
 use crate::scheduler::running::FireTask;
 use crate::signal::Signal;
+use crate::store::Reservation;
 use crate::trigger::Policies;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// So many triggers that they fill every batch, and are due within this time, are taken ahead of their times by more than
@@ -23,11 +26,57 @@ const BETWEEN_GLANCES: Duration = Duration::from_millis(1);
 /// A fire that no worker has begun after so long is given back: those that run take longer than those before.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// What the acquirer knows of how long the jobs are that its node has and may take.
+#[derive(Default)]
+pub(super) struct Measured {
+    /// The types whose recent runs were short; none while nothing is taken ahead.
+    pub(super) short: BTreeSet<String>,
+    /// How many fires of the others the node has, begun or not.
+    long: usize,
+}
+
 impl Acquirer {
-    /// Fires that can be taken: as many as there are free workers, and as may wait for one, without what is reserved.
+    /// Looks which job types are short by now, and how many fires the node has of others.
+    pub(super) fn measure(&mut self) {
+        if self.window.size() == 0 {
+            self.measured = Arc::default();
+            return;
+        }
+        let allowed = self.node.settings.scheduler.take_ahead;
+        let (now, fires) = (self.node.clock.ticks(), self.node.standing.fires());
+        let mut short = self.node.run_times.lock().short(allowed);
+        for fire in fires.iter().filter(|fire| fire.running_for(now).is_some_and(|time| time > allowed)) {
+            short.remove(fire.job_type());
+        }
+        let long = fires.iter().filter(|fire| !short.contains(fire.job_type())).count();
+        self.measured = Arc::new(Measured { short, long });
+    }
+
+    fn room_beside(&self, fires: usize, long: usize) -> Room {
+        Room::beside(self.pool.size(), self.window.size(), fires, self.measured.long + long)
+    }
+
+    /// What this node can take, beside all that it has.
+    pub(super) fn room_now(&self) -> Room {
+        let is_long = |held: &&Reservation| !self.measured.short.contains(&held.job_type);
+        let long = self.reserved.iter().filter(is_long).count();
+        self.room_beside(self.pool.busy() + self.spoken_for(), long)
+    }
+
+    /// Fires that can be taken: as many as there are free workers, and as may wait for one, without what is reserved. What was
+    /// left for free workers waits for these.
     pub(super) fn room(&self) -> usize {
-        let capacity = self.pool.size().saturating_add(self.window.size());
-        capacity.saturating_sub(self.pool.busy() + self.spoken_for())
+        let room = self.room_now();
+        if self.is_withheld { room.free } else { room.size() }
+    }
+
+    /// How many fires the node is to have at most.
+    pub(super) fn capacity(&self) -> usize {
+        if self.is_withheld {
+            return self.pool.size();
+        }
+        let long = self.reserved.iter().filter(|held| !self.measured.short.contains(&held.job_type)).count();
+        self.room_beside(0, long).size()
     }
 
     /// Fires that workers will have, and have not yet.
@@ -37,11 +86,16 @@ impl Acquirer {
 
     /// Jobs take longer than they did: what is reserved and will find no worker is for other nodes.
     pub(super) fn let_go_of_excess(&mut self) {
-        let capacity = self.pool.size().saturating_add(self.window.size());
-        let excess = (self.pool.busy() + self.spoken_for()).saturating_sub(capacity);
-        let kept = self.reserved.len().saturating_sub(excess);
-        if kept < self.reserved.len() {
-            self.unwanted.extend(self.reserved.drain(kept..));
+        let mut room = self.room_beside(self.pool.busy() + self.early.len() + self.handover.len(), 0);
+        if self.reserved.len() <= room.free {
+            return;
+        }
+        let short = &self.measured.short;
+        let is_kept = |held: &Reservation| room.take(short.contains(&held.job_type)).is_some();
+        let (kept, excess): (Vec<_>, Vec<_>) = std::mem::take(&mut self.reserved).into_iter().partition(is_kept);
+        self.reserved = kept;
+        if !excess.is_empty() {
+            self.unwanted.extend(excess);
             self.count_reserved();
         }
     }
@@ -50,7 +104,7 @@ impl Acquirer {
     pub(super) fn await_room(&self, count: usize) {
         // Those that wait for their time become the pool's while the acquirer sleeps.
         let taken = count + self.reserved.len() + self.handover.len();
-        self.pool.await_busy((self.pool.size() + self.window.size()).saturating_sub(taken));
+        self.pool.await_busy(self.capacity().saturating_sub(taken));
     }
 
     /// How far ahead of their times triggers are taken: with many of them not far, since they are more than this node has
@@ -66,7 +120,7 @@ impl Acquirer {
         if self.window.size() > 0 { ahead / 2 } else { ahead }
     }
 
-    /// Learns from an acquisition that brought as much as there was room for, or all there was, and from how long fires took.
+    /// Learns from an acquisition that brought as much as there was room for, or all there was, and from how long fires waited.
     pub(super) fn adapt_window(&mut self, now_ms: i64) {
         let allowed = self.node.settings.scheduler.take_ahead;
         let is_dense = self.reserved.last().is_none_or(|last| last.scheduled_ms <= now_ms.saturating_add(DENSE_MS));
@@ -78,16 +132,9 @@ impl Acquirer {
         let is_wanted = !allowed.is_zero() && !is_barred && !self.window.is_cooling(self.node.clock.ticks());
         match (is_wanted, self.is_more && is_dense) {
             (false, _) => self.window.close(),
-            (true, true) => self.window.adapt(self.longest(allowed), allowed, workers, self.batch_limit()),
+            (true, true) => self.window.adapt(self.node.longest_wait(), allowed, workers, self.batch_limit()),
             (true, false) => self.window.fit((self.pool.busy() + self.spoken_for()).saturating_sub(workers)),
         }
-    }
-
-    /// How long the slowest fire took of those that have ended lately, or of those that run already longer than is allowed.
-    fn longest(&self, allowed: Duration) -> Option<Duration> {
-        let now = self.node.clock.ticks();
-        let running = self.node.standing.fires().into_iter().filter_map(|fire| fire.running_for(now));
-        self.node.longest_turnaround().into_iter().chain(running.filter(|time| *time > allowed)).max()
     }
 
     /// When fires that still wait are given back; none if none waits.
@@ -130,17 +177,11 @@ impl Acquirer {
         self.give_back(waiting, "the node ends");
     }
 
-    /// Ends fires that have not begun: their work goes on in fires of their own, here or on another node.
+    /// Gives fires back that have not begun, to whoever has a free worker.
     fn give_back(&mut self, tasks: impl IntoIterator<Item = FireTask>, why: &str) {
-        let node = &*self.node;
-        for task in tasks {
-            let fire_id = task.handle.fire_id().to_owned();
-            let ended = not_begun(node, &task, why);
-            // After its end is noted, so that it is known all the time.
-            node.standing.remove(&fire_id);
-            if let Some(ended) = ended {
-                self.ends.hand_back(node, vec![ended]);
-            }
+        let ended = unfire(&self.node, tasks, why);
+        if !ended.is_empty() {
+            self.ends.hand_back(&self.node, ended);
         }
     }
 }

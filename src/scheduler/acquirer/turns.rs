@@ -15,8 +15,8 @@ const SHORT_LINGER: Duration = Duration::from_micros(300);
 impl Acquirer {
     /// Until when to wait for more room; none if there is enough, if there is no backlog, or if it was long enough.
     pub(super) fn lingers(&mut self, room: usize) -> Option<Duration> {
-        let wanted = self.batch_limit().min(self.pool.size() + self.window.size());
-        let is_enough = room >= wanted || self.window.size() > 0 && room.saturating_mul(2) >= wanted;
+        let wanted = self.batch_limit().min(self.capacity());
+        let is_enough = room >= wanted || self.capacity() > self.pool.size() && room.saturating_mul(2) >= wanted;
         if !self.is_more || is_enough || !self.reserved.is_empty() {
             self.lingering = None;
             return None;

@@ -8,7 +8,8 @@ use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::rules::acquisition::{Batch, order};
+use crate::rules::acquisition::{Batch, Left, order};
+use crate::rules::ahead::Room;
 use crate::rules::failover::millis;
 use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
@@ -20,6 +21,23 @@ use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
 use std::collections::BTreeSet;
 use std::time::Duration;
+
+impl AcquireRequest<'_> {
+    fn room(&self) -> Room {
+        self.ahead.map_or(Room::of_workers(self.max), |ahead| Room {
+            free: ahead.free.min(self.max),
+            ahead: self.max.saturating_sub(ahead.free),
+            quick: ahead.quick,
+        })
+    }
+
+    /// Whether the fire may wait for a worker: it begins soon, nobody waits for its end, and as long as it has not begun it
+    /// can be taken back.
+    fn may_wait(&self, firable: &Firable) -> bool {
+        let is_short = || self.ahead.is_some_and(|ahead| ahead.short.contains(&firable.job.job_type));
+        !firable.job.disallow_concurrent_execution && firable.trigger.policies == Policies::default() && is_short()
+    }
+}
 
 /// How many pages of candidates one acquisition looks through before it is content with what it has.
 const MAX_PAGES: usize = 20;
@@ -146,8 +164,8 @@ impl JobStore {
                 let may_lead =
                     firable.trigger.policies == Policies::default() && !firable.job.disallow_concurrent_execution;
                 let Trigger { key, priority, .. } = firable.trigger;
-                let fire_id = firing.ids.with(fence);
-                reserved.push((Reservation { fire_id, trigger: key, scheduled_ms, may_lead }, priority));
+                let (fire_id, job_type) = (firing.ids.with(fence), firable.job.job_type);
+                reserved.push((Reservation { fire_id, trigger: key, job_type, scheduled_ms, may_lead }, priority));
             }
         }
 
@@ -217,13 +235,14 @@ impl JobStore {
         acquisition: &mut Acquisition,
     ) -> Result<(Vec<Firable>, Vec<Passed>)> {
         let mut calendars = Calendars::default();
-        let mut batch = Batch::new(request.max, request.quarantined);
+        let mut batch = Batch::new(request.room(), request.quarantined);
         let (mut taken, mut passed) = (Vec::new(), Vec::new());
         let limit = among.map_or(request.max, <[_]>::len).max(1);
         let reader = self.reader();
         let mut seen = 0;
         for page in 0..among.map_or(MAX_PAGES, |_| 1) {
-            if batch.is_full() {
+            // What waits for a free worker is not to be read again and again.
+            if batch.is_full() || acquisition.withheld > 0 {
                 break;
             }
             let mut candidates = s.due(&DueQuery {
@@ -274,9 +293,15 @@ impl JobStore {
                                 acquisition.unreserved_ms.map_or(Some(due_ms), |ms| Some(ms.min(due_ms)));
                         } else if let Some(one) = pass(&firable, now_ms, now_ms) {
                             passed.push(one);
-                        } else if batch.takes(&firable.candidate) {
-                            gate.begins(group);
-                            taken.push(firable);
+                        } else {
+                            match batch.takes(&firable.candidate, request.may_wait(&firable)) {
+                                Ok(_) => {
+                                    gate.begins(group);
+                                    taken.push(firable);
+                                }
+                                Err(Left::ForAWorker) => acquisition.withheld += 1,
+                                Err(Left::ForGood) => {}
+                            }
                         }
                     }
                     Err(error) if request.quarantined.contains(&key) => drop(error),

@@ -51,10 +51,10 @@ fn expected(seen: &[&Seen]) -> Vec<(TriggerKey, i64)> {
 impl JobStore {
     /// Takes due triggers that were looked for without the lock; plain ones by `claims`, the others under it.
     pub(super) fn fetch(&self, owner: &Owner, request: &AcquireRequest<'_>, claims: bool) -> Result<Acquisition> {
-        let (now_ms, seen, unreserved_ms) = self.look_for_claims(request)?;
+        let (now_ms, seen, unreserved_ms, withheld) = self.look_for_claims(request)?;
         let mut brought = Acquisition { now_ms, unreserved_ms, ..Acquisition::default() };
         if seen.is_empty() {
-            return Ok(brought);
+            return Ok(Acquisition { withheld, ..brought });
         }
         let is_in_turn = claims && self.is_in_turn();
         let (plain, others): (Vec<&Seen>, Vec<&Seen>) =
@@ -81,6 +81,7 @@ impl JobStore {
             + brought.skipped.len()
             + brought.waiting.len()
             + brought.spread;
+        brought.withheld = withheld;
         brought.overtaken = seen.len().saturating_sub(taken + brought.unreadable.len());
         Ok(brought)
     }
@@ -91,14 +92,14 @@ impl JobStore {
     }
 
     /// What is due, as one acquisition would take it, seen without the lock; with the store's time, and the earliest time of
-    /// what is not reserved.
-    fn look_for_claims(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<Seen>, Option<i64>)> {
+    /// what is not reserved, and how many wait for a free worker.
+    fn look_for_claims(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<Seen>, Option<i64>, usize)> {
         self.read("look for due triggers", |s| {
             let now_ms = s.now_ms()?;
             let mut found = Acquisition::default();
             let mut gate = self.gate(s, "", now_ms)?;
             if gate.is_shut() {
-                return Ok((now_ms, Vec::new(), None));
+                return Ok((now_ms, Vec::new(), None, 0));
             }
             let (taken, passed) = self.choose(s, &mut gate, now_ms, request, None, &mut found)?;
             let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
@@ -113,7 +114,7 @@ impl JobStore {
             let other = |key, next_ms| Seen { key, next_ms, is_plain: false };
             seen.extend(passed.into_iter().map(|one| other(one.advance.key, one.advance.expected_next_ms)));
             seen.extend(found.unreadable.into_iter().map(|(key, _)| other(key, None)));
-            Ok((now_ms, seen, found.unreserved_ms))
+            Ok((now_ms, seen, found.unreserved_ms, found.withheld))
         })
     }
 

@@ -14,6 +14,7 @@ mod release;
 mod rerun;
 mod spread;
 mod turn;
+mod unfire;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
 
@@ -21,6 +22,7 @@ pub use checkpoint::MAX_CHECKPOINT_BYTES;
 pub use doubt::Doubt;
 pub use fail::FailedFire;
 pub use rerun::{Rerun, RerunOrder, RerunReason};
+pub use unfire::Unfired;
 
 pub(in crate::store) use acquire::fenced;
 pub(in crate::store) use overlap::Ended;
@@ -36,8 +38,10 @@ use std::time::Duration;
 /// What a node can take.
 #[derive(Clone, Debug)]
 pub struct AcquireRequest<'a> {
-    /// At most so many triggers: the free workers.
+    /// At most so many triggers: as many as there are free workers, and as may wait for one.
     pub max: usize,
+    /// Which of them may wait for a worker; none if there is a free one for each.
+    pub ahead: Option<TakeAhead<'a>>,
     /// How far ahead of its time a trigger may be reserved.
     pub look_ahead_ms: i64,
     /// `batchTriggerAcquisitionFireAheadTimeWindow`: how much before its time a trigger may be fired with others.
@@ -46,6 +50,17 @@ pub struct AcquireRequest<'a> {
     pub job_types: &'a [String],
     /// Triggers this node leaves alone since it cannot read them, or their strategy had no answer.
     pub quarantined: &'a std::collections::BTreeSet<TriggerKey>,
+}
+
+/// What a node may take beyond its free workers.
+#[derive(Clone, Copy, Debug)]
+pub struct TakeAhead<'a> {
+    /// Workers with nothing to do: for so many of the triggers, whatever their jobs.
+    pub free: usize,
+    /// Workers that have no job that may be long. Nothing waits if there are none.
+    pub quick: usize,
+    /// The job types whose recent runs on this node were short: only these are taken beyond the free workers.
+    pub short: &'a std::collections::BTreeSet<String>,
 }
 
 /// What an acquisition brought.
@@ -83,6 +98,8 @@ pub struct Acquisition {
     pub overtaken: usize,
     /// How many ticks of jobs that run on several nodes were spread: there may be a part for this one.
     pub spread: usize,
+    /// How many triggers were left since they are taken for free workers only, and none was left.
+    pub withheld: usize,
     /// Triggers that will not fire again, since their last times were left out.
     pub finalized: Vec<TriggerKey>,
 }
@@ -130,6 +147,8 @@ pub struct Reservation {
     pub fire_id: String,
     /// The trigger.
     pub trigger: TriggerKey,
+    /// The type of its job.
+    pub job_type: String,
     /// When it is to fire, epoch milliseconds.
     pub scheduled_ms: i64,
     /// Whether it may be fired in the store shortly before its time, so that its job begins just then. Not where it depends

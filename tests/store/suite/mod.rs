@@ -52,6 +52,7 @@ mod retry;
 mod scheduling;
 mod states;
 mod strategies;
+mod taking_back;
 mod together;
 mod turns;
 mod work;

@@ -8,8 +8,14 @@ use std::collections::BTreeSet;
 
 fn turn(node: &Node, ended: &[Completion], max: usize) -> carnelian::Result<(Vec<CompletionOutcome>, Acquisition)> {
     let (types, none) = (vec!["work".to_owned()], BTreeSet::new());
-    let request =
-        AcquireRequest { max, look_ahead_ms: 30 * SECOND, fire_ahead_ms: 0, job_types: &types, quarantined: &none };
+    let request = AcquireRequest {
+        max,
+        ahead: None,
+        look_ahead_ms: 30 * SECOND,
+        fire_ahead_ms: 0,
+        job_types: &types,
+        quarantined: &none,
+    };
     node.store.turn(&node.owner(), ended, &request).map(|(recorded, taken)| (recorded.outcomes, taken))
 }
 
