@@ -1,8 +1,9 @@
 //! `Clock`: the only place where time is read or waited for.
 //!
-//! Ticks go on while the machine is suspended: on Linux they are `CLOCK_BOOTTIME`. Elsewhere they are the monotonic clock of
-//! the standard library, which may stand still meanwhile. A [`Moment`] tells of such a pause, and of a virtual machine that was
-//! paused as a whole, as soon as the wall clock is right again.
+//! Ticks go on while the machine is suspended: on Linux they are `CLOCK_BOOTTIME`. Elsewhere they
+//! are the monotonic clock of the standard library, which may stand still meanwhile. A [`Moment`]
+//! tells of such a pause, and of a virtual machine that was paused as a whole, as soon as the wall
+//! clock is right again.
 
 #[cfg(any(test, feature = "test-util"))]
 use crate::signal::Nudge;
@@ -16,16 +17,16 @@ pub trait Clock: Send + Sync {
     /// The wall clock, in epoch milliseconds.
     fn wall_ms(&self) -> i64;
 
-    /// The monotonic clock, since some fixed moment of this process; it goes on while the machine is suspended, if the system
-    /// has such a clock.
+    /// The monotonic clock, since some fixed moment of this process; it goes on while the machine
+    /// is suspended, if the system has such a clock.
     fn ticks(&self) -> Duration;
 
     /// Waits until the signal is raised or stopped, or until the monotonic clock reaches `until`.
     fn wait(&self, signal: &Signal, until: Option<Duration>) -> Woken;
 }
 
-/// How far the wall clock may run ahead of the ticks before the machine is taken to have been paused: less than a node
-/// suspects itself earlier than others may convict it.
+/// How far the wall clock may run ahead of the ticks before the machine is taken to have been
+/// paused: less than a node suspects itself earlier than others may convict it.
 const LARGEST_LEAD_MS: i64 = 1000;
 
 /// One moment on both clocks.
@@ -45,8 +46,8 @@ impl Moment {
         Self { ticks, lead_ms: clock.wall_ms().saturating_sub(ticks_ms) }
     }
 
-    /// Whether time has passed since `earlier` that the ticks do not know of: the wall clock has run ahead. One that was set
-    /// forward looks the same.
+    /// Whether time has passed since `earlier` that the ticks do not know of: the wall clock has
+    /// run ahead. One that was set forward looks the same.
     pub(crate) fn was_paused_since(&self, earlier: &Moment) -> bool {
         self.lead_ms.saturating_sub(earlier.lead_ms) > LARGEST_LEAD_MS
     }

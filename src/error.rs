@@ -233,8 +233,8 @@ pub(crate) fn storable(text: &str, limit: usize) -> String {
     }
 }
 
-/// At most `limit` bytes of `text`, in whole characters, for a column that counts bytes: without NUL, which PostgreSQL has
-/// not, and marked at the end when something was cut.
+/// At most `limit` bytes of `text`, in whole characters, for a column that counts bytes: without
+/// NUL, which PostgreSQL has not, and marked at the end when something was cut.
 fn storable_bytes(text: &str, limit: usize) -> String {
     const CUT: &str = "…";
     let mut text = text.replace('\0', "\u{fffd}");

@@ -72,8 +72,14 @@ impl Place {
 
     fn fire(&self) -> Vec<carnelian::store::FireBundle> {
         let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
-        let request =
-            AcquireRequest { max: 9, look_ahead_ms: 0, fire_ahead_ms: 0, job_types: &types, quarantined: &quarantined };
+        let request = AcquireRequest {
+            max: 9,
+            look_ahead_ms: 0,
+            fire_ahead_ms: 0,
+            job_types: &types,
+            quarantined: &quarantined,
+            ahead: None,
+        };
         self.store.acquire(&self.owner, &request).unwrap().fired
     }
 
@@ -89,7 +95,10 @@ const ACQUIRED: &str = "trigger_state = 'ACQUIRED'";
 #[test]
 fn a_trigger_that_was_just_acquired_is_paused() {
     let place = Place::new();
-    assert_eq!(place.while_changed(ACQUIRED, || place.store.pause_triggers(&[place.key.clone()]).unwrap()), 1);
+    assert_eq!(
+        place.while_changed(ACQUIRED, || place.store.pause_triggers(std::slice::from_ref(&place.key)).unwrap()),
+        1
+    );
     assert_eq!(place.store.trigger_state(&place.key).unwrap(), Some(TriggerState::Paused));
     place.end();
 }
@@ -97,7 +106,7 @@ fn a_trigger_that_was_just_acquired_is_paused() {
 #[test]
 fn a_trigger_that_was_just_acquired_is_deleted() {
     let place = Place::new();
-    assert_eq!(place.while_changed(ACQUIRED, || place.store.unschedule(&[place.key.clone()]).unwrap()), 1);
+    assert_eq!(place.while_changed(ACQUIRED, || place.store.unschedule(std::slice::from_ref(&place.key)).unwrap()), 1);
     assert_eq!(place.store.trigger_state(&place.key).unwrap(), None);
     place.end();
 }
@@ -133,7 +142,7 @@ fn a_row_that_changed_and_still_fits_is_counted() {
     let deleted = place.while_changed("priority = 9", || {
         let mut deleted = 0;
         let work = &mut |session: &mut dyn Session| {
-            deleted = session.delete_triggers(&[place.key.clone()], Some(TriggerState::Waiting))?;
+            deleted = session.delete_triggers(std::slice::from_ref(&place.key), Some(TriggerState::Waiting))?;
             Ok(())
         };
         place.store.database().transact("delete", Begin::Locking(Lock::TriggerAccess), work).unwrap();

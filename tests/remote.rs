@@ -327,7 +327,7 @@ fn counters_that_overflow_or_are_missing_do_no_harm() {
 
 /// What an idle node sends, pass by pass: a look is one statement and nothing else, a check-in four with `BEGIN` and `COMMIT`
 /// and one more for what the node says of itself, the watch over others' heartbeats one, a look for misfires one, one for
-/// stuck triggers one, one at the load one. At 240 ms, 15 s, 10 s, 60 s, 60 s and 15 s that leaves room below five a second.
+/// stuck triggers one, one at the load three: who takes work is read with it. At 240 ms, 15 s, 10 s, 60 s, 60 s and 15 s that leaves room below five a second.
 #[test]
 fn an_idle_node_sends_few_statements() {
     for cluster in Cluster::all() {
@@ -352,8 +352,8 @@ fn an_idle_node_sends_few_statements() {
         let orphans = sent(&mut || drop(store.imminent_orphans(Duration::from_secs(3600)).unwrap()));
         println!("idle tidy={tidy} orphans={orphans}");
         println!("idle look={look} check_in={check_in} beat={beat} misfires={misfires} mend={mend}");
-        assert_eq!((look, beat, misfires, mend, load, states), (1, 1, 1, 1, 1, 1), "{}", cluster.url);
-        assert!(check_in <= 4 && tidy <= 1 && orphans <= 5, "{}", cluster.url);
+        assert_eq!((look, beat, misfires, mend, states), (1, 1, 1, 1, 1), "{}", cluster.url);
+        assert!(check_in <= 4 && load <= 3 && tidy <= 1 && orphans <= 5, "{}", cluster.url);
         // Each poll is up to a tenth shorter: 5 % on average.
         let looks = 1000.0 / 240.0 / (1.0 - 0.05);
         let rest = (check_in + 1) as f64 / 15.0 + beat as f64 / 10.0 + (misfires + mend) as f64 / 60.0;
@@ -371,7 +371,7 @@ fn an_idle_node_sends_few_statements() {
         wait_until("it has looked some more", LONG, || runner.passes("acquirer") >= before[0] + 8);
         let (sent, after) = (runner.database.sent() - sent, passes());
         let most: u64 =
-            [1, 5, 1, 1, 0, 2, 9].iter().zip(before.iter().zip(after)).map(|(n, (a, b))| n * (b - a + 1)).sum();
+            [1, 5, 1, 1, 0, 4, 9].iter().zip(before.iter().zip(after)).map(|(n, (a, b))| n * (b - a + 1)).sum();
         assert!(sent <= most, "{sent} statements in {before:?} to {after:?} passes");
         assert!(runner.scheduler.shutdown(true).is_clean());
         store.database().forget_scheduler().unwrap();

@@ -44,11 +44,7 @@ impl CronTimes {
     }
 
     /// The end of the excluded second, or of the minute, hour or day if the expression does not tell their parts apart.
-    ///
-    /// Quartz goes on from the time on the clock, which in an hour that comes twice means its second pass: what is
-    /// excluded in the first pass is excluded up to there.
     pub(super) fn skip(&self, ms: i64, zone: Tz) -> Option<i64> {
-        let ms = local::instant(local::date_at(ms, zone)?, local::time_of_day(ms, zone)?, zone)?;
         let open_fields = self.expression.text().split_whitespace().take_while(|field| *field == "*").count();
         let units = match open_fields {
             0 => &[SECOND][..],
@@ -65,6 +61,15 @@ impl CronTimes {
             }
         }
         None
+    }
+}
+
+impl CronTimes {
+    /// As [`CronTimes::skip`], from the time on the clock, as Quartz goes on. In an hour that comes
+    /// twice that time means the second pass: what is excluded in the first pass is excluded up to
+    /// there.
+    pub(super) fn skip_on_clock(&self, ms: i64, zone: Tz) -> Option<i64> {
+        self.skip(local::instant(local::date_at(ms, zone)?, local::time_of_day(ms, zone)?, zone)?, zone)
     }
 }
 

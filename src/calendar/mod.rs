@@ -26,7 +26,8 @@ pub const MAX_CALENDAR_DEPTH: usize = 32;
 /// How many excluded spans are passed over before a search gives up: decades of days.
 const MAX_SPANS: usize = 20_000;
 
-/// How often one search asks the base for its next included time: each answer may be a search of its own.
+/// How often one search asks the base for its next included time: each answer may be a search of
+/// its own.
 const MAX_QUESTIONS: usize = 10;
 
 /// How many days are looked at for one that is not excluded: the 29th of February comes within eight years.
@@ -313,8 +314,8 @@ impl Calendar {
 
     /// The first included instant from `from` on.
     ///
-    /// Quartz asks the base where only the base excludes an instant, and takes its answer, which after a midnight that
-    /// the clock jumps over may be an hour late.
+    /// Quartz asks the base where only the base excludes an instant, and takes its answer, which
+    /// after a midnight that the clock jumps over may be an hour late.
     fn first_included(&self, from: i64) -> Option<i64> {
         let mut at = from;
         for span in 0..MAX_SPANS {
@@ -323,7 +324,10 @@ impl Calendar {
             }
             let mut later = at.checked_add(1)?;
             if !self.own_rule_includes(at) {
-                later = later.max(self.skip_by_own_rule(at)?);
+                later = later.max(match &self.rule {
+                    CalendarRule::Cron(times) => times.skip_on_clock(at, self.effective_zone())?,
+                    _ => self.skip_by_own_rule(at)?,
+                });
             }
             if let Some(base) = self.base()
                 && !base.is_time_included(at)

@@ -113,11 +113,13 @@ impl JobPolicy {
         self
     }
 
-    /// Binds the heartbeat of a run to its progress: if the job has made none for so long, its heartbeat ends, and it dies
-    /// by the ordinary rule. Progress is [`progress`](crate::JobContext::progress), [`checkpoint`](crate::JobContext::checkpoint)
-    /// and [`heartbeat`](crate::JobContext::heartbeat), and nothing else: a job that only asks whether it should stop, or
-    /// waits, makes none. Half the time is warned of (`SchedulerListener::fire_silent`). Default: the heartbeat goes on as
-    /// long as the worker's thread lives.
+    /// Binds the heartbeat of a run to its progress: if the job has made none for so long, its
+    /// heartbeat ends, and it dies by the ordinary rule. Progress is
+    /// [`progress`](crate::JobContext::progress), [`checkpoint`](crate::JobContext::checkpoint) and
+    /// [`heartbeat`](crate::JobContext::heartbeat), and nothing else: a job that only asks whether
+    /// it should stop, or waits, makes none. Half the time is warned of
+    /// (`SchedulerListener::fire_silent`). Default: the heartbeat goes on as long as the worker's
+    /// thread lives.
     pub fn heartbeat_only_within(mut self, max_silence: Duration) -> Self {
         self.max_silence = Some(max_silence);
         self
@@ -136,8 +138,9 @@ impl JobPolicy {
         self
     }
 
-    /// How often in a row its work is taken over from a run that died before it is parked: set aside until somebody has looked
-    /// at it; 0 for as often as it dies. Default: `carnelian.recovery.maxTakeovers`.
+    /// How often in a row its work is taken over from a run that died before it is parked: set
+    /// aside until somebody has looked at it; 0 for as often as it dies. Default:
+    /// `carnelian.recovery.maxTakeovers`.
     pub fn max_takeovers(mut self, limit: u32) -> Self {
         self.max_takeovers = Some(limit);
         self

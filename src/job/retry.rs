@@ -18,10 +18,11 @@ const MOST_RULES: usize = 100;
 
 /// Whether, and after how long, the work of a run that failed is tried again.
 ///
-/// Each try is a fire of its own, on whichever node is free, of a one-shot trigger in the group `RETRYING_JOBS`; the
-/// schedule of the job goes on beside it. The checkpoint stays until the work is done or given up. Three attempts in all,
-/// unless [`RetryPolicy::max_attempts`] says otherwise. A run that is lost with its node counts as an attempt for what is
-/// said of the next failure; one that ended because its node did does not. Work whose runs die again and again is bounded by
+/// Each try is a fire of its own, on whichever node is free, of a one-shot trigger in the group
+/// `RETRYING_JOBS`; the schedule of the job goes on beside it. The checkpoint stays until the work
+/// is done or given up. Three attempts in all, unless [`RetryPolicy::max_attempts`] says otherwise.
+/// A run that is lost with its node counts as an attempt for what is said of the next failure; one
+/// that ended because its node did does not. Work whose runs die again and again is bounded by
 /// [`JobPolicy::max_takeovers`](crate::JobPolicy::max_takeovers): nothing is tried for ever.
 ///
 /// ```

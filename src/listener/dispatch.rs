@@ -1,7 +1,7 @@
 //! Who hears what, and on which thread; a listener that panics is reported and has no other effect.
 //!
-//! Workers and the application's own threads tell at once. What a service has to tell is queued for a thread of its own: a
-//! listener that takes its time delays no check-in, heartbeat or recovery.
+//! Workers and the application's own threads tell at once. What a service has to tell is queued for
+//! a thread of its own: a listener that takes its time delays no check-in, heartbeat or recovery.
 
 use super::log;
 use super::queue::Queue;
@@ -72,12 +72,14 @@ impl Listeners {
         self.each_job(fire, "job_was_executed", |listener| listener.job_was_executed(fire, end));
     }
 
-    /// From now on [`Listeners::tell_waiting`] is called on a thread of its own when the queue's signal is raised.
+    /// From now on [`Listeners::tell_waiting`] is called on a thread of its own when the queue's
+    /// signal is raised.
     pub(crate) fn open(&self) {
         self.queue.open();
     }
 
-    /// There is no such thread any more: what waits is dropped, and what comes is told at once, where it comes from.
+    /// There is no such thread any more: what waits is dropped, and what comes is told at once,
+    /// where it comes from.
     pub(crate) fn close(&self) {
         let left = self.queue.close();
         if left > 0 {
@@ -112,7 +114,8 @@ impl Listeners {
         }
     }
 
-    /// Tells every scheduler listener, on the thread of the caller: what the application does itself.
+    /// Tells every scheduler listener, on the thread of the caller: what the application does
+    /// itself.
     pub(crate) fn scheduler(&self, event: &'static str, tell: impl Fn(&dyn SchedulerListener)) {
         if self.scheduler.is_empty() {
             return;
@@ -212,7 +215,8 @@ mod tests {
         assert_eq!(*ear.0.lock(), ["trigger listener `loud` panicked in trigger_misfired: boo"]);
     }
 
-    /// What waits is told in its order by whoever tells it; what has no room is counted, and said once there is room again.
+    /// What waits is told in its order by whoever tells it; what has no room is counted, and said
+    /// once there is room again.
     #[test]
     fn what_services_tell_waits_in_its_order_and_has_a_bound() {
         let ear = Arc::new(Ear::default());

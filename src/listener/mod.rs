@@ -1,11 +1,12 @@
 //! Listeners: code of the application that hears what becomes of fires, triggers and the scheduler itself.
 //!
-//! Listeners belong to this process and are not stored; what happens on other nodes is not heard here. What belongs to a run
-//! they hear on its worker, and what the application does on its own thread: there they should be quick. What the node finds
-//! in the background they hear on a thread of its own, one after the other and in its order: one that takes long delays the
-//! others, but no check-in, heartbeat or recovery. Of that 10,000 events may wait; what comes beyond that is not told, which
-//! is logged, counted (`health().untold_events`) and told by `scheduler_error`. One that panics is reported and has no other
-//! effect.
+//! Listeners belong to this process and are not stored; what happens on other nodes is not heard
+//! here. What belongs to a run they hear on its worker, and what the application does on its own
+//! thread: there they should be quick. What the node finds in the background they hear on a thread
+//! of its own, one after the other and in its order: one that takes long delays the others, but no
+//! check-in, heartbeat or recovery. Of that 10,000 events may wait; what comes beyond that is not
+//! told, which is logged, counted (`health().untold_events`) and told by `scheduler_error`. One
+//! that panics is reported and has no other effect.
 
 mod dispatch;
 mod event;

@@ -1,4 +1,5 @@
-//! `Queue`: what the services have to tell the listeners, until the thread that tells it comes to it.
+//! `Queue`: what the services have to tell the listeners, until the thread that tells it comes to
+//! it.
 
 use super::{Listeners, log};
 use crate::signal::Signal;

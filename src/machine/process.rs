@@ -7,7 +7,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A process, told apart from every other one: a pid alone is given again, and each container counts its own.
+/// A process, told apart from every other one: a pid alone is given again, and each container
+/// counts its own.
 ///
 /// As a text: pid, start, namespace of pids, boot, host, with a space between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +97,8 @@ impl Stat {
         Self::read(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name of the program, in parentheses, may have any characters; the state follows it, the start 19 fields later.
+    /// The name of the program, in parentheses, may have any characters; the state follows it, the
+    /// start 19 fields later.
     fn read(text: &str) -> Option<Self> {
         let (_, rest) = text.rsplit_once(") ")?;
         let mut fields = rest.split(' ');

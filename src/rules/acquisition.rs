@@ -37,8 +37,8 @@ impl<'a> Batch<'a> {
         self.room.size() == 0
     }
 
-    /// For whom `candidate` joins the batch, if it may; else whether it is only that there is no room for a job that may be
-    /// long.
+    /// For whom `candidate` joins the batch, if it may; else whether it is only that there is no
+    /// room for a job that may be long.
     ///
     /// A job that disallows concurrent execution is left alone while a fire of it executes anywhere, also if its
     /// trigger claims to be waiting: a Java peer may have released it too early (H4).

@@ -4,8 +4,8 @@ use foldhash::HashMap;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What is left of the longest run of a type after each further one: 7 parts of 8. A run of three seconds is forgotten after
-/// 43 short ones, a hiccup of 20 ms after six.
+/// What is left of the longest run of a type after each further one: 7 parts of 8. A run of three
+/// seconds is forgotten after 43 short ones, a hiccup of 20 ms after six.
 const KEPT: (u32, u32) = (7, 8);
 
 /// How long the runs of each job type took on this node lately.
@@ -55,8 +55,8 @@ impl Room {
         Self { free, ahead: 0, quick: free }
     }
 
-    /// Room beside so many fires, of which so many are of jobs that may be long. Only as many wait for workers as those are
-    /// soon done with that have short jobs.
+    /// Room beside so many fires, of which so many are of jobs that may be long. Only as many wait
+    /// for workers as those are soon done with that have short jobs.
     pub(crate) fn beside(workers: usize, window: usize, fires: usize, long: usize) -> Self {
         let quick = workers.saturating_sub(long);
         let window = window.saturating_mul(quick).checked_div(workers).unwrap_or(0);
@@ -69,7 +69,8 @@ impl Room {
         self.free.saturating_add(if self.quick > 0 { self.ahead } else { 0 })
     }
 
-    /// The place of the next fire, if there is one for it: a job that may be long gets a free worker or none.
+    /// The place of the next fire, if there is one for it: a job that may be long gets a free
+    /// worker or none.
     pub(crate) fn take(&mut self, is_short: bool) -> Option<Place> {
         let place = match (self.free, is_short && self.size() > 0) {
             (0, false) => return None,
@@ -89,8 +90,9 @@ impl Room {
 
 /// How many fires may wait for a worker: as many as begin soon.
 ///
-/// How long jobs take is not known, so this is found out as the window of a TCP connection is: it doubles while all that
-/// began lately did so in time, halves when one did not, and closes when one was given back or the backlog is gone.
+/// How long jobs take is not known, so this is found out as the window of a TCP connection is: it
+/// doubles while all that began lately did so in time, halves when one did not, and closes when one
+/// was given back or the backlog is gone.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     size: usize,
@@ -106,8 +108,9 @@ impl Window {
         self.size
     }
 
-    /// After a batch that was as large as could be: `longest` is how long that fire waited for its worker that waited longest
-    /// of those that began since the last one; none if none has, which says nothing.
+    /// After a batch that was as large as could be: `longest` is how long that fire waited for its
+    /// worker that waited longest of those that began since the last one; none if none has, which
+    /// says nothing.
     pub(crate) fn adapt(&mut self, longest: Option<Duration>, allowed: Duration, workers: usize, most: usize) {
         self.size = match longest {
             Some(longest) if longest <= allowed => self.size.saturating_mul(2).max(workers).min(most),

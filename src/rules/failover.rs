@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How much more or less time than for the observer itself may have passed for the store between two readings before the
-/// store's clock is taken to have jumped.
+/// How much more or less time than for the observer itself may have passed for the store between
+/// two readings before the store's clock is taken to have jumped.
 const CLOCK_JUMP_MS: i64 = 1000;
 
-/// How much later than its interval a node that lives may check in; with a small tolerance half of that is enough.
+/// How much later than its interval a node that lives may check in; with a small tolerance half of
+/// that is enough.
 const LARGEST_LATENESS_MS: i64 = 2000;
 
 /// The rule of Quartz (QZ-45): dead is who has been silent for longer than its interval (or than the observer itself
@@ -29,13 +30,14 @@ pub(crate) fn window_end(last_checkin_ms: i64, interval_ms: i64, observer_gap_ms
 
 /// What an observer has seen of its peers' check-ins, on its own monotonic clock.
 ///
-/// It decides where the store's clock cannot be trusted: a check-in from the future (H20), and one that may be older than
-/// the last jump of the clock. Then a peer is dead if its row has not changed for a whole window *in front of the observer*.
+/// It decides where the store's clock cannot be trusted: a check-in from the future (H20), and one
+/// that may be older than the last jump of the clock. Then a peer is dead if its row has not
+/// changed for a whole window *in front of the observer*.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observations {
     seen: BTreeMap<String, Seen>,
-    /// Between which two numbers the store's clock is ahead of the ticks, in milliseconds, as all readings since the last
-    /// jump tell together.
+    /// Between which two numbers the store's clock is ahead of the ticks, in milliseconds, as all
+    /// readings since the last jump tell together.
     lead_ms: Option<(i64, i64)>,
     /// When the store's clock was seen to have jumped, in ticks.
     jumped: Option<Duration>,
@@ -73,9 +75,11 @@ const LARGEST_SKEW_MS: i64 = 24 * 3_600_000;
 pub(crate) struct Observer {
     /// The store's time.
     pub now_ms: i64,
-    /// The observer's monotonic clock before the statement that brought the store's time and the rows.
+    /// The observer's monotonic clock before the statement that brought the store's time and the
+    /// rows.
     pub ticks: Duration,
-    /// The same clock when the answer was there. The store's time is from between the two, however long that took.
+    /// The same clock when the answer was there. The store's time is from between the two, however
+    /// long that took.
     pub answered: Duration,
     /// How long ago its own last committed check-in was.
     pub gap_ms: i64,
@@ -95,8 +99,8 @@ pub(crate) enum Namesake {
 }
 
 impl Observations {
-    /// Compares the store's clock with the observer's own. A jump is only what no moment between the question and the answer
-    /// explains: an answer that was slow is none.
+    /// Compares the store's clock with the observer's own. A jump is only what no moment between
+    /// the question and the answer explains: an answer that was slow is none.
     pub(crate) fn read_clock(&mut self, observer: &Observer) {
         let least = observer.now_ms.saturating_sub(millis(observer.answered));
         let most = observer.now_ms.saturating_sub(millis(observer.ticks));
@@ -176,7 +180,8 @@ impl Observations {
         self.seen.get(instance).map_or(0, |seen| seen.skew_ms)
     }
 
-    /// Whether whoever has the observer's own name in the store lives; `is_gone` is what the machine knows of its process.
+    /// Whether whoever has the observer's own name in the store lives; `is_gone` is what the
+    /// machine knows of its process.
     pub(crate) fn judge_namesake(
         &mut self,
         namesake: Suspect<'_>,
@@ -292,7 +297,8 @@ mod tests {
         assert!(!seen.convicts(alive, &later));
     }
 
-    /// Answers that take between nothing and three seconds, in no order: the dead node's row is judged as ever.
+    /// Answers that take between nothing and three seconds, in no order: the dead node's row is
+    /// judged as ever.
     #[test]
     fn slow_answers_are_no_jump() {
         let mut seen = Observations::default();

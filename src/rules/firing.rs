@@ -57,8 +57,9 @@ pub(crate) enum Restored {
     Never,
 }
 
-/// What is to be done with a trigger of which the store says `seen` (its state, next and previous fire time), and of which the
-/// fire left these next and previous times, or nothing (`is_missed`: its row went, and its job is there).
+/// What is to be done with a trigger of which the store says `seen` (its state, next and previous
+/// fire time), and of which the fire left these next and previous times, or nothing (`is_missed`:
+/// its row went, and its job is there).
 pub(crate) fn restore(
     seen: Option<(Option<TriggerState>, Option<i64>, Option<i64>)>,
     after: (Option<i64>, Option<i64>),

@@ -1,12 +1,15 @@
-//! Overdue: when a node takes a reservation back whose owner has not fired it. Nodes do not act in step: the first is enough.
+//! Overdue: when a node takes a reservation back whose owner has not fired it. Nodes do not act in
+//! step: the first is enough.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-/// How long after its time a reservation is its owner's alone. A living owner fires it a few milliseconds before its time.
+/// How long after its time a reservation is its owner's alone. A living owner fires it a few
+/// milliseconds before its time.
 pub(crate) const GRACE: Duration = Duration::from_millis(200);
 
-/// How much longer nodes wait, each another part of it: the first takes back what is overdue, and the others find it taken.
+/// How much longer nodes wait, each another part of it: the first takes back what is overdue, and
+/// the others find it taken.
 const SPREAD_MS: u64 = 50;
 
 /// After a look that took nothing back, what stays overdue is tried again so much later.
@@ -18,8 +21,8 @@ pub(crate) fn overdue_at(instance: &str, reserved_ms: i64) -> i64 {
     reserved_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(0))
 }
 
-/// How much later than the first this node looks for what is due at that time, of what it may be reserved ahead: one takes it,
-/// and the others see that.
+/// How much later than the first this node looks for what is due at that time, of what it may be
+/// reserved ahead: one takes it, and the others see that.
 pub(crate) fn stagger_ms(instance: &str, due_ms: Option<i64>, ahead_ms: i64) -> i64 {
     let most = u64::try_from(ahead_ms / 4).unwrap_or(0).max(1);
     due_ms.map_or(0, |due_ms| i64::try_from(throw(instance, due_ms) % most).unwrap_or(0))

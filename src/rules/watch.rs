@@ -23,8 +23,8 @@ pub(crate) struct Limits {
 pub(crate) struct Run {
     /// When it began.
     pub begun: Duration,
-    /// When it last made progress; when it began, if it has made none. Progress is what the job says is progress: that it
-    /// has come as far as before is progress too.
+    /// When it last made progress; when it began, if it has made none. Progress is what the job
+    /// says is progress: that it has come as far as before is progress too.
     pub progress: Duration,
     /// When it was first asked to stop for taking too long or being stuck, and how often by now.
     pub asked: Option<(Duration, u32)>,
@@ -82,7 +82,8 @@ pub(crate) fn look(run: &Run, limits: &Limits, now: Duration) -> Due {
     }
 }
 
-/// Whether the heartbeat of a run goes on: it is bound to the job's progress if `max_silence` says so.
+/// Whether the heartbeat of a run goes on: it is bound to the job's progress if `max_silence` says
+/// so.
 pub(crate) fn beats(progress: Duration, max_silence: Option<Duration>, now: Duration) -> bool {
     max_silence.is_none_or(|most| now <= progress.saturating_add(most))
 }

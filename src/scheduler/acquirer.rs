@@ -82,7 +82,8 @@ pub(crate) struct Acquirer {
     seen: Option<(i64, i64)>,
     /// When that was, in ticks.
     last_look: Duration,
-    /// When what others have reserved is overdue, in the time of the store; and not tried before, in ticks.
+    /// When what others have reserved is overdue, in the time of the store; and not tried before,
+    /// in ticks.
     overdue_ms: Option<i64>,
     retry_overdue: Duration,
     /// How far the clocks of the store and of this node are apart.
@@ -190,19 +191,6 @@ impl Acquirer {
             self.is_more = false;
             self.count_reserved();
         }
-    }
-
-    fn give_up_reserved(&mut self) {
-        self.unwanted.append(&mut self.reserved);
-        self.count_reserved();
-    }
-
-    fn release_unwanted(&mut self) -> Result<()> {
-        if !self.unwanted.is_empty() {
-            self.node.store.release(&self.unwanted)?;
-            self.unwanted.clear();
-        }
-        Ok(())
     }
 
     /// With every worker spoken for, only a trigger due before the reserved ones is worth anything.

@@ -1,6 +1,7 @@
 //! `Auditor`: mends what nobody is responsible for, and looks for jobs that no node can run.
 //!
-//! A service of its own: an audit may have to go through all triggers, and a check-in does not wait for that.
+//! A service of its own: an audit may have to go through all triggers, and a check-in does not wait
+//! for that.
 
 use super::health::CounterValues;
 use super::node::Node;
@@ -12,14 +13,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// An audit follows every so many check-ins; on a node on which nothing has happened since, it is only a look for triggers
-/// that are stuck and, if there is news, for orphans, and only the longest-serving node's.
+/// An audit follows every so many check-ins; on a node on which nothing has happened since, it is
+/// only a look for triggers that are stuck and, if there is news, for orphans, and only the
+/// longest-serving node's.
 const CHECKINS_PER_AUDIT: u64 = 4;
 
 /// A whole audit follows every so many check-ins in any case.
 const CHECKINS_PER_IDLE_AUDIT: u64 = 16;
 
-/// An audit takes no larger share of the time than one in so many: it may have to go through all triggers.
+/// An audit takes no larger share of the time than one in so many: it may have to go through all
+/// triggers.
 const SHARE_OF_AUDITS: u32 = 200;
 
 /// The audit service. It goes on in standby.

@@ -57,8 +57,9 @@ impl ClusterManager {
         }
     }
 
-    /// The first check-in, before anything else is started. Without an error the node is registered. It waits for the next
-    /// check-in of a namesake that may live, for an interval of check-ins at most, or until `stopped`.
+    /// The first check-in, before anything else is started. Without an error the node is
+    /// registered. It waits for the next check-in of a namesake that may live, for an interval of
+    /// check-ins at most, or until `stopped`.
     pub(crate) fn begin(&mut self, stopped: &Signal) -> Result<()> {
         // One that was declared dead learns it from one check-in and registers again with the next.
         let mut tries = 0;

@@ -133,8 +133,8 @@ impl Completer {
         }
     }
 
-    /// Ends that were recorded without an answer are not to be recorded again: their rows are gone, and they would pass for those
-    /// of another node.
+    /// Ends that were recorded without an answer are not to be recorded again: their rows are gone,
+    /// and they would pass for those of another node.
     fn settle_doubt(&mut self, owner: &Arc<Owner>) -> Result<()> {
         let count = self.in_doubt.min(self.batch.len());
         let ended = self.batch.get(..count).unwrap_or_default();

@@ -16,8 +16,7 @@ use crate::store::row::{CheckpointRow, Progress};
 use crate::store::{Completion, CompletionInstruction, Ending, FireBundle, Recovering, Rerun};
 use crate::trigger::{Trigger, moment};
 use chrono::{DateTime, Utc};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -15,7 +15,8 @@ use std::sync::atomic::Ordering;
 /// Most completions in one transaction.
 pub(crate) const MOST_RECORDED: usize = 1000;
 
-/// Most bytes of results in one transaction: one statement writes them, and a server takes no longer one than its packets.
+/// Most bytes of results in one transaction: one statement writes them, and a server takes no
+/// longer one than its packets.
 pub(crate) const MOST_WORDS: usize = 4 << 20;
 
 /// The end of a fire, on its way to the store.
@@ -65,8 +66,9 @@ impl Ends {
         }
     }
 
-    /// What the acquirer takes along under this incarnation. Ends that other jobs follow are left to the completer, which
-    /// bounds how many of them are in one transaction, and so are those that may have to wait for a transaction of the job's.
+    /// What the acquirer takes along under this incarnation. Ends that other jobs follow are left
+    /// to the completer, which bounds how many of them are in one transaction, and so are those
+    /// that may have to wait for a transaction of the job's.
     pub(super) fn take(&self, node: &Node, owner: &Owner) -> Vec<Completion> {
         let mut taken = Vec::with_capacity(self.arrived.len().min(MOST_RECORDED));
         let mut others = Vec::new();

@@ -28,8 +28,9 @@ pub enum ServiceState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceHealth {
-    /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running fires), `monitor`, `clean-up`,
-    /// `audit` or `listeners` (what they are told in the background); `ear` where the database tells news; `job-files` if the settings name some.
+    /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running
+    /// fires), `monitor`, `clean-up`, `audit` or `listeners` (what they are told in the
+    /// background); `ear` where the database tells news; `job-files` if the settings name some.
     pub name: &'static str,
     /// What it is doing.
     pub state: ServiceState,
@@ -193,8 +194,9 @@ counters! {
     dead_executions,
     /// Triggers whose misfire instruction was applied.
     misfires,
-    /// Due triggers that another node was faster to take, where they are looked for without the lock; and reservations that
-    /// were given to others, or taken by them, before this node fired them.
+    /// Due triggers that another node was faster to take, where they are looked for without the
+    /// lock; and reservations that were given to others, or taken by them, before this node fired
+    /// them.
     overtaken,
     /// Times of triggers that were left out by their policies: the overlap, the catch-up window.
     skipped,

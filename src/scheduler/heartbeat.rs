@@ -195,8 +195,8 @@ impl Heartbeat {
         node.acquirer.signal.raise();
     }
 
-    /// Gives up the worker of a run that is another node's, or was declared failed, and does not end: nothing is recorded for
-    /// it here.
+    /// Gives up the worker of a run that is another node's, or was declared failed, and does not
+    /// end: nothing is recorded for it here.
     fn let_go(&self, fire: &Arc<RunHandle>, now: Duration) {
         let claim = || fire.give_up();
         let given_up = match fire.worker() {

@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::machine::{Machine as _, MachineFiles};
 
-/// Host name, start in milliseconds as in Quartz, and a random part, so that two nodes of one host, started in the same
-/// millisecond, differ. 181 characters at most.
+/// Host name, start in milliseconds as in Quartz, and a random part, so that two nodes of one host,
+/// started in the same millisecond, differ. 181 characters at most.
 pub(crate) fn automatic(now_ms: i64) -> Result<String> {
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random)

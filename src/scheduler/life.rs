@@ -120,11 +120,12 @@ impl Scheduler {
     /// Ends this node for good, within the deadline of the settings. A second call returns what the first found.
     ///
     /// With `wait_for_jobs` running jobs go on to their end; when the time is over, those that
-    /// [look](crate::JobContext::should_stop) are told, and the others left behind. Without it they are told at once and have
-    /// a second to stop. `scheduler.interruptJobsOnShutdownWithWait` and `scheduler.interruptJobsOnShutdown` have them
-    /// interrupted instead: each is told, asked again, and given up after `carnelian.shutdown.stopAttempts` times `stopWait`,
-    /// and its work goes on elsewhere. The fires of jobs that are left behind are others' as soon as these take the node for
-    /// dead; they run them again if the jobs ask for recovery.
+    /// [look](crate::JobContext::should_stop) are told, and the others left behind. Without it they
+    /// are told at once and have a second to stop. `scheduler.interruptJobsOnShutdownWithWait` and
+    /// `scheduler.interruptJobsOnShutdown` have them interrupted instead: each is told, asked
+    /// again, and given up after `carnelian.shutdown.stopAttempts` times `stopWait`, and its work
+    /// goes on elsewhere. The fires of jobs that are left behind are others' as soon as these take
+    /// the node for dead; they run them again if the jobs ask for recovery.
     ///
     /// Do not call it from a job: it would wait for itself, until the deadline.
     pub fn shutdown(&self, wait_for_jobs: bool) -> ShutdownReport {

@@ -44,7 +44,8 @@ impl Held {
         !self.lost.load(Ordering::SeqCst)
     }
 
-    /// Not after a pause that the ticks do not know of, until it is renewed: the store knows whether it was too long.
+    /// Not after a pause that the ticks do not know of, until it is renewed: the store knows
+    /// whether it was too long.
     fn is_held(&self, clock: &dyn Clock) -> bool {
         let now = Moment::now(clock);
         self.is_in_time(&now) && !now.was_paused_since(&self.asked.lock())
@@ -173,11 +174,12 @@ impl LockKeeper {
 /// A lock of the application, held until this is released or dropped. Made by [`Scheduler::try_lock`], [`Scheduler::lock`]
 /// and [`Scheduler::lock_within`].
 ///
-/// The node renews it as long as the guard lives. A process that stops for longer than the lock's time to live loses it: when
-/// it goes on, [`LockGuard::is_held`] is false, at once and without asking the store; of a virtual machine that was paused as a
-/// whole that is so as soon as its wall clock is right again. Only the resource that the lock is for
-/// can refuse what such a process had under way: give it [`LockGuard::fence`] with each write, and have it refuse a smaller
-/// one than it has seen.
+/// The node renews it as long as the guard lives. A process that stops for longer than the lock's
+/// time to live loses it: when it goes on, [`LockGuard::is_held`] is false, at once and without
+/// asking the store; of a virtual machine that was paused as a whole that is so as soon as its wall
+/// clock is right again. Only the resource that the lock is for can refuse what such a process had
+/// under way: give it [`LockGuard::fence`] with each write, and have it refuse a smaller one than
+/// it has seen.
 #[must_use = "the lock is released when its guard is dropped"]
 pub struct LockGuard {
     keeper: Arc<LockKeeper>,

@@ -33,8 +33,8 @@ pub struct SchedulerMetadata {
     pub version: &'static str,
     /// When this node was first started, by its own clock; none before.
     pub running_since: Option<DateTime<Utc>>,
-    /// Runs of jobs that this node has begun, as Quartz counts them: those that still run too, and each try of one that was
-    /// fired again at once.
+    /// Runs of jobs that this node has begun, as Quartz counts them: those that still run too, and
+    /// each try of one that was fired again at once.
     #[doc(alias = "getNumberOfJobsExecuted")]
     pub jobs_executed: u64,
     /// As [`Scheduler::is_started`].

@@ -94,8 +94,8 @@ pub(crate) struct Node {
     pub(crate) takes_turns: AtomicBool,
     /// A trigger that was stored here is due: the acquirer need not look whether there is one.
     pub(crate) has_due: AtomicBool,
-    /// How long that fire waited for its worker that waited longest of those that began since the acquirer last asked, in
-    /// microseconds and one more; nothing if none has begun.
+    /// How long that fire waited for its worker that waited longest of those that began since the
+    /// acquirer last asked, in microseconds and one more; nothing if none has begun.
     longest_wait: AtomicU64,
     /// How long jobs of each type took lately.
     pub(crate) run_times: Mutex<RunTimes>,
@@ -342,7 +342,8 @@ impl Node {
         self.longest_wait.fetch_max(micros.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// How long the one that waited longest did, of those that have begun since this was last asked.
+    /// How long the one that waited longest did, of those that have begun since this was last
+    /// asked.
     pub(crate) fn longest_wait(&self) -> Option<Duration> {
         self.longest_wait.swap(0, Ordering::Relaxed).checked_sub(1).map(Duration::from_micros)
     }

@@ -21,8 +21,9 @@ pub(super) fn not_begun(node: &Node, task: &FireTask, why: &str) -> Option<Ended
     handle.begin_end().then(|| interrupted(node, task, why))
 }
 
-/// Takes fires back that no worker has begun, as if they had never been taken; returns the ends of those for which that is not
-/// possible, and whose work goes on in fires of their own. Fires that somebody wanted to stop end.
+/// Takes fires back that no worker has begun, as if they had never been taken; returns the ends of
+/// those for which that is not possible, and whose work goes on in fires of their own. Fires that
+/// somebody wanted to stop end.
 pub(super) fn unfire(node: &Node, tasks: impl IntoIterator<Item = FireTask>, why: &str) -> Vec<Ended> {
     let is_wanted = |task: &FireTask| task.handle.stop_reason().is_none() && !task.handle.is_lost();
     let (wanted, others): (Vec<_>, Vec<_>) = tasks.into_iter().partition(is_wanted);

@@ -6,8 +6,9 @@ use crate::key::TriggerKey;
 use crate::store::row::Parked;
 
 impl Scheduler {
-    /// The work that is set aside until somebody has looked at it: what was taken over too often from runs that died, and
-    /// what could not be stored as a recovery or as parts. See `retries.md`.
+    /// The work that is set aside until somebody has looked at it: what was taken over too often
+    /// from runs that died, and what could not be stored as a recovery or as parts. See
+    /// `retries.md`.
     ///
     /// # Errors
     /// What can go wrong with the store.
@@ -15,7 +16,8 @@ impl Scheduler {
         self.open_store()?.parked()
     }
 
-    /// Lets parked work run again, at once and with all its take-overs before it; returns whether it was parked.
+    /// Lets parked work run again, at once and with all its take-overs before it; returns whether
+    /// it was parked.
     ///
     /// # Errors
     /// What can go wrong with the store.

@@ -253,7 +253,8 @@ impl RunHandle {
         self.activity.lock().known_silent = true;
     }
 
-    /// From here on a run that has lost its fire has the time to end that any has which is asked to.
+    /// From here on a run that has lost its fire has the time to end that any has which is asked
+    /// to.
     pub(crate) fn begin_grace(&self, now: Duration) {
         self.activity.lock().asked.get_or_insert((now, 1));
     }
@@ -274,6 +275,7 @@ impl RunHandle {
     }
 
     /// Notes that a transaction of the job's depends on it.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub(crate) fn note_guarded(&self) {
         self.guarded.store(true, Ordering::SeqCst);
     }

@@ -183,7 +183,8 @@ fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
     Pause::BackOff(clock.ticks().saturating_add(wait))
 }
 
-/// Whether this error in a row is worth a line in every log: the first, and then every so many (QZ-38).
+/// Whether this error in a row is worth a line in every log: the first, and then every so many
+/// (QZ-38).
 fn is_loud(errors: u64, threshold: u32) -> bool {
     errors.saturating_sub(1).is_multiple_of(u64::from(threshold.max(1)))
 }

@@ -17,7 +17,8 @@ const FOR_LEAVING: Duration = Duration::from_secs(3);
 
 /// The longest that a shutdown waits for listeners to be told what is still to be told.
 const FOR_LISTENERS: Duration = Duration::from_secs(3);
-/// How long jobs that are told of the end, and not waited for, have to stop: as long as it takes to look, and to record it.
+/// How long jobs that are told of the end, and not waited for, have to stop: as long as it takes to
+/// look, and to record it.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What a shutdown left behind. All of it is taken over by other nodes, or by this one when it starts again.
@@ -125,7 +126,8 @@ impl Steps<'_> {
         } else {
             self.report.leave_error = Some("no time was left".to_owned());
         }
-        // Last: nothing of the node waits for listeners, and they hear of what was found to the end.
+        // Last: nothing of the node waits for listeners, and they hear of what was found to the
+        // end.
         let now = node.clock.ticks();
         self.deadline = self.deadline.clamp(now.saturating_add(FOR_LISTENERS / 10), now.saturating_add(FOR_LISTENERS));
         self.end("listeners");
@@ -133,7 +135,8 @@ impl Steps<'_> {
         debug_assert!(self.services.is_empty(), "there are services that nobody ends");
     }
 
-    /// Waits for running jobs as long as this kind of shutdown does; whether all have ended, or were ended in their place.
+    /// Waits for running jobs as long as this kind of shutdown does; whether all have ended, or
+    /// were ended in their place.
     fn await_jobs(&self, pool: &WorkerPool<FireTask>, wait_for_jobs: bool, interrupts: bool) -> bool {
         let (node, clock) = (self.node, &*self.node.clock);
         // Some time is kept for the rest, so that jobs that never end do not cost a clean leave.

@@ -24,7 +24,8 @@ pub(crate) struct Standing {
     state: Mutex<State>,
     fires: Mutex<HashMap<String, Arc<RunHandle>>>,
     stopping: AtomicBool,
-    /// Raised, once after each check-in, when the node is seen to suspect itself: the next check-in is to come at once.
+    /// Raised, once after each check-in, when the node is seen to suspect itself: the next check-in
+    /// is to come at once.
     ask: Arc<Signal>,
     asked: AtomicBool,
     /// Whether its jobs are told that it ends.
@@ -117,7 +118,8 @@ impl Standing {
         self.state.lock().confirmed.map(|confirmed| self.clock.ticks().saturating_sub(confirmed.ticks))
     }
 
-    /// Also false after a pause that the ticks do not know of: how long it was is known to nobody here.
+    /// Also false after a pause that the ticks do not know of: how long it was is known to nobody
+    /// here.
     fn is_fresh(&self, state: &State) -> bool {
         let Some(confirmed) = &state.confirmed else { return false };
         let now = Moment::now(&*self.clock);
@@ -164,7 +166,8 @@ impl Standing {
         self.fires.lock().len()
     }
 
-    /// Notes that the node is about to end. Its jobs do not hear of it: those of a graceful end go on.
+    /// Notes that the node is about to end. Its jobs do not hear of it: those of a graceful end go
+    /// on.
     pub(crate) fn begin_stopping(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.wake_fires();
@@ -239,7 +242,8 @@ mod tests {
         assert!(!standing.is_held_by(&owner("a")));
     }
 
-    /// A virtual machine that is paused as a whole: none of its monotonic clocks goes on, and its host sets the wall clock right.
+    /// A virtual machine that is paused as a whole: none of its monotonic clocks goes on, and its
+    /// host sets the wall clock right.
     #[test]
     fn a_pause_that_only_the_wall_clock_knows_of_is_a_suspicion_until_the_next_check_in() {
         let (clock, standing) = standing();

@@ -17,9 +17,8 @@ pub struct RecoverySettings {
     /// How many fires this node begins in a second at most while it lasts; 0 for as many as it can. 0.
     /// Property `carnelian.recovery.rate`.
     pub rate: u32,
-    /// How often in a row the work of runs that died is taken over before it is parked, where its job does not say; 0 for as
-    /// often as it dies. 10.
-    /// Property `carnelian.recovery.maxTakeovers`.
+    /// How often in a row the work of runs that died is taken over before it is parked, where its
+    /// job does not say; 0 for as often as it dies. 10. Property `carnelian.recovery.maxTakeovers`.
     pub max_takeovers: u32,
 }
 

@@ -1,12 +1,14 @@
-//! `CallersConnection`: a connection of the caller's with a transaction of the caller's open on it, and what is done in it.
+//! `CallersConnection`: a connection of the caller's with a transaction of the caller's open on it,
+//! and what is done in it.
 
 /// A diesel connection of the caller's, on which the caller has a transaction open.
 ///
 /// What is done through it belongs to that transaction: it is committed with it, or gone with it. It must lead to the
 /// scheduler's own database, and see its tables under the same names.
 ///
-/// Take it as the last step before the commit: until the end of the transaction the rows that were written are held, and who
-/// wants the same fire, job or trigger waits. Anything but READ COMMITTED is refused.
+/// Take it as the last step before the commit: until the end of the transaction the rows that were
+/// written are held, and who wants the same fire, job or trigger waits. Anything but READ COMMITTED
+/// is refused.
 #[non_exhaustive]
 pub enum CallersConnection<'c> {
     /// A connection to SQLite; begin the transaction as `immediate`.

@@ -7,6 +7,8 @@
 mod continuations;
 mod definitions;
 mod executions;
+mod fences;
+mod fires;
 mod history;
 mod news;
 mod nodes;
@@ -21,6 +23,8 @@ mod work;
 pub use continuations::ContinuationRows;
 pub use definitions::DefinitionRows;
 pub use executions::ExecutionRows;
+pub use fences::{Fences, LostCommits};
+pub use fires::FiredRows;
 pub use history::{HistoryLogRows, HistoryRows, HistoryUpkeepRows};
 pub use news::{ChangeRows, Ear, LockRows};
 pub use nodes::NodeRows;
@@ -137,12 +141,12 @@ pub trait Database: Send + Sync {
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()>;
 
-    /// Runs `work` in the transaction that the caller has open on a connection of its own. The transaction is the caller's
-    /// to end; after an error it must be rolled back.
+    /// Runs `work` in the transaction that the caller has open on a connection of its own. The
+    /// transaction is the caller's to end; after an error it must be rolled back.
     ///
-    /// No lock of the cluster is taken: nobody can say how long the caller's transaction will last. What it holds are the rows
-    /// that it has written; and where the database can do that for one transaction, a time is set after which the server
-    /// ends a session that stops in it.
+    /// No lock of the cluster is taken: nobody can say how long the caller's transaction will last.
+    /// What it holds are the rows that it has written; and where the database can do that for one
+    /// transaction, a time is set after which the server ends a session that stops in it.
     ///
     /// # Errors
     /// What `work` returned; [`Error::Refused`](crate::Error::Refused) for a connection to another kind of database, or one
@@ -163,7 +167,7 @@ pub trait Database: Send + Sync {
     }
 
     /// The fences that this process knows of; none where they cannot be lost.
-    fn fences(&self) -> Option<&super::Fences> {
+    fn fences(&self) -> Option<&Fences> {
         None
     }
 
@@ -376,58 +380,6 @@ pub trait CalendarRows {
     fn triggers_of_calendar(&mut self, name: &str) -> Result<Vec<TriggerRow>>;
 }
 
-/// Rows of `FIRED_TRIGGERS` and of our side table of recoveries.
-pub trait FiredRows {
-    /// Writes new fired rows.
-    fn insert_fired(&mut self, rows: Vec<FiredRow>) -> Result<()>;
-    /// Turns acquired rows into executing ones under their new ids, `(old id, new row)`; returns how many were there.
-    fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize>;
-    /// Deletes fired rows; returns the ids of those that were there.
-    fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>>;
-    /// Deletes the acquired fired rows that nodes of ours have of these triggers: they will find them gone. Those of
-    /// nodes of Quartz stay: such a node never looks for its row, and deletes it itself.
-    fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize>;
-    /// Which of these triggers have an acquired fired row that is not of a node of ours.
-    fn foreign_reservations(&mut self, triggers: &[TriggerKey]) -> Result<Vec<TriggerKey>>;
-    /// The acquired fired rows that nodes of ours, other than `instance`, have for a time before `before_ms`: at most
-    /// `limit`, earliest first.
-    fn overdue_reservations(&mut self, instance: &str, before_ms: i64, limit: usize) -> Result<Vec<FiredRow>>;
-    /// The state of a fired row, if it is there; nobody can delete it before the transaction ends.
-    fn hold_fired(&mut self, id: &str) -> Result<Option<FiredState>>;
-    /// Which of these ids are there, and in which state.
-    fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>>;
-    /// Those of these fired rows that are there.
-    fn fired_rows(&mut self, ids: &[String]) -> Result<Vec<FiredRow>>;
-    /// Every fired row.
-    fn all_fired(&mut self) -> Result<Vec<FiredRow>>;
-    /// The fired rows of an instance.
-    fn fired_of_instance(&mut self, instance: &str) -> Result<Vec<FiredRow>>;
-    /// The fired rows of these triggers.
-    fn fired_of_triggers(&mut self, triggers: &[TriggerKey]) -> Result<Vec<FiredRow>>;
-    /// Whether a fire of the job is executing.
-    fn job_is_executing(&mut self, job: &JobKey) -> Result<bool>;
-    /// The names of instances that have fired rows.
-    fn instances_with_fires(&mut self) -> Result<Vec<String>>;
-    /// Draws `count` fences, each larger than any before, and returns the first; none if `owner` is given and is not
-    /// registered under this incarnation. With a count of 0 only that is asked, and the answer is the last that was drawn.
-    ///
-    /// None is smaller than one that this process knows of ([`Fences`](super::Fences)): what a database has lost is not drawn
-    /// a second time.
-    fn draw_fences(&mut self, owner: Option<&Owner>, count: usize) -> Result<Option<i64>>;
-    /// Sets the last fence to this one, if it is smaller.
-    fn raise_fence(&mut self, to: i64) -> Result<()>;
-    /// Which of these fires have a recovery trigger already.
-    fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>>;
-    /// Which of these fires are the first of work that is to be done again, or is being done again.
-    fn roots_underway(&mut self, fire_ids: &[String]) -> Result<Vec<String>>;
-    /// The recovery rows of these triggers.
-    fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>>;
-    /// Deletes the recovery rows of these triggers.
-    fn delete_recoveries(&mut self, triggers: &[TriggerKey]) -> Result<()>;
-    /// Writes recovery rows.
-    fn insert_recoveries(&mut self, rows: &[RecoveryRow]) -> Result<()>;
-}
-
 /// Rows of `SCHEDULER_STATE` and our side table of instances.
 pub trait ClusterRows {
     /// Every instance.
@@ -440,7 +392,8 @@ pub trait ClusterRows {
     fn put_process(&mut self, name: &str, incarnation: &str, process: &str) -> Result<()>;
     /// Which process an instance is, and where it says that it is.
     fn process_of(&mut self, name: &str) -> Result<ProcessRow>;
-    /// Deletes what is left of an instance of ours if a node of Quartz has checked in under its name since.
+    /// Deletes what is left of an instance of ours if a node of Quartz has checked in under its
+    /// name since.
     fn forget_replaced(&mut self, name: &str) -> Result<()>;
     /// Deletes the rows of an instance, with `seen_ms` only if its last check-in is still that one; returns whether
     /// there were any.

@@ -66,8 +66,8 @@ impl FaultPlan {
         *self.meanwhile.lock() = Some(Meanwhile { purpose, countdown: n, happens: Box::new(happens) });
     }
 
-    /// The next transaction of this purpose is answered as if it was committed, and is not kept: what a server does that loses
-    /// commits after it has answered them.
+    /// The next transaction of this purpose is answered as if it was committed, and is not kept:
+    /// what a server does that loses commits after it has answered them.
     pub fn forget(&self, purpose: &'static str) {
         self.forgotten.lock().push(purpose);
     }

@@ -9,7 +9,6 @@ mod database;
 mod definitions;
 #[cfg(any(test, feature = "test-util"))]
 pub mod faults;
-mod fences;
 mod firing;
 mod history;
 mod job_types;
@@ -32,15 +31,14 @@ pub use crate::rules::definitions::WhyLeft;
 pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
     Begin, CalendarRows, ChangeRows, ClusterRows, ContinuationRows, Database, DefinitionRows, Ear, ExecutionRows,
-    FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, MonitorRows, NodeRows,
-    OrphanRows, OutageRows, Owner, PlacementRows, PlainRows, RecoveryRows, Session, StatementCounts, TriggerRows,
-    TypeRows, VersionRows, WorkRows,
+    Fences, FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, LostCommits,
+    MonitorRows, NodeRows, OrphanRows, OutageRows, Owner, PlacementRows, PlainRows, RecoveryRows, Session,
+    StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
     Taken, TriggerSummary,
 };
-pub use fences::{Fences, LostCommits};
 pub use firing::FailedFire;
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Doubt, Ending, FireBundle,
@@ -127,8 +125,8 @@ pub struct StoreSettings {
     /// `carnelian.recovery.batch`: how many late triggers are handled in one transaction while it lasts, if
     /// [`max_misfires_at_a_time`](Self::max_misfires_at_a_time) is not more. Default 100.
     pub recovery_batch: u32,
-    /// `carnelian.recovery.maxTakeovers`: how often dead work is taken over before it is parked, where its job does not say;
-    /// 0 for as often as it dies. Default 10.
+    /// `carnelian.recovery.maxTakeovers`: how often dead work is taken over before it is parked,
+    /// where its job does not say; 0 for as often as it dies. Default 10.
     pub max_takeovers: u32,
 }
 

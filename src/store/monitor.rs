@@ -22,8 +22,8 @@ pub struct ClusterLoad {
     pub recovery_since_ms: Option<i64>,
     /// The nodes, in order of their names.
     pub instances: Vec<InstanceStatus>,
-    /// The living node of ours that speaks for the cluster: the one that joined first, an observer only if there is no
-    /// other.
+    /// The living node of ours that speaks for the cluster: the one that joined first, an observer
+    /// only if there is no other.
     pub longest_serving: Option<String>,
 }
 

@@ -109,8 +109,9 @@ impl JobStore {
         if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { self.settings.trigger_order }
     }
 
-    /// In the transaction of a registration, before its row is written: was there nobody who takes work, since when, and
-    /// what was missed? Gives the outage that has ended, if any, and since when the recovery mode is on.
+    /// In the transaction of a registration, before its row is written: was there nobody who takes
+    /// work, since when, and what was missed? Gives the outage that has ended, if any, and since
+    /// when the recovery mode is on.
     pub(in crate::store) fn look_for_outage(
         &self,
         s: &mut dyn Session,

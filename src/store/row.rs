@@ -247,7 +247,8 @@ pub struct InstanceRow {
     pub last_checkin_ms: i64,
     /// `CHECKIN_INTERVAL`.
     pub checkin_interval_ms: i64,
-    /// None for a node that is not ours: it has no side row, or the side row is of one of ours whose name it has taken.
+    /// None for a node that is not ours: it has no side row, or the side row is of one of ours
+    /// whose name it has taken.
     pub incarnation: Option<String>,
     /// Grows with each registration; the smallest is the longest-serving node. 0 for a node that is not ours.
     pub joined: i64,
@@ -256,7 +257,8 @@ pub struct InstanceRow {
 /// What is known of the process of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessRow {
-    /// The process as a text, of its row in `CN_PROCESSES`; none of a node of Quartz or of an older version.
+    /// The process as a text, of its row in `CN_PROCESSES`; none of a node of Quartz or of an older
+    /// version.
     pub process: Option<String>,
     /// The host of its row in `CN_NODES`.
     pub host: Option<String>,
@@ -315,7 +317,7 @@ pub struct Advance {
 }
 
 /// What changes in the table of a trigger's kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counts {
     /// In `SIMPLE_TRIGGERS`.
     Simple {
@@ -333,10 +335,9 @@ pub enum Counts {
     Daily {
         /// `INT_PROP_2`.
         times_triggered: i64,
-        /// The first time of `STR_PROP_3`.
-        from: chrono::NaiveTime,
-        /// The last time of `STR_PROP_3`. Quartz writes 23:59:59 for a trigger without one as soon as that has fired.
-        to: Option<chrono::NaiveTime>,
+        /// `STR_PROP_3`: Quartz writes 23:59:59 for a trigger without an end of day as soon as that
+        /// has fired.
+        times_of_day: String,
     },
 }
 

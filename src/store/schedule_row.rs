@@ -58,7 +58,7 @@ pub(super) fn counts(schedule: &Schedule) -> Option<Counts> {
         Schedule::Cron(_) | Schedule::Recurrence(_) => None,
         Schedule::CalendarInterval(c) => Some(Counts::Interval { times_triggered: c.times_triggered }),
         Schedule::DailyTimeInterval(d) => {
-            Some(Counts::Daily { times_triggered: d.times_triggered, from: d.from, to: d.to })
+            Some(Counts::Daily { times_triggered: d.times_triggered, times_of_day: times_text(d.from, d.to) })
         }
     }
 }
@@ -211,7 +211,7 @@ fn days_of(row: &TriggerRow, text: Option<&str>) -> Result<WeekdaySet> {
 }
 
 /// `8,5,0,17,0,30`: the first time of the day, then the last; `,,,` where there is none.
-pub(super) fn times_text(from: NaiveTime, to: Option<NaiveTime>) -> String {
+fn times_text(from: NaiveTime, to: Option<NaiveTime>) -> String {
     let numbers = |time: NaiveTime| format!("{},{},{}", time.hour(), time.minute(), time.second());
     format!("{},{}", numbers(from), to.map_or(",,,".to_owned(), numbers))
 }

@@ -179,7 +179,8 @@ impl JobStore {
         outcome
     }
 
-    /// How often the way to the database was lost: who answers after that may know less than who answered before.
+    /// How often the way to the database was lost: who answers after that may know less than who
+    /// answered before.
     pub(crate) fn losses(&self) -> u64 {
         self.losses.load(Ordering::SeqCst)
     }

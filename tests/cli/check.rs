@@ -86,9 +86,11 @@ fn an_observer_does_not_count_as_a_node_that_takes_work() {
     place.fine("check --min-nodes 1");
     sql(
         &place,
-        "INSERT INTO QRTZ_CN_NODES (SCHED_NAME, INSTANCE_NAME, NODE_NAME, DISPLAY_NAME, APPLICATION, LIBRARY_VERSION, LABELS, \
+        &format!(
+            "INSERT INTO QRTZ_CN_NODES (SCHED_NAME, INSTANCE_NAME, NODE_NAME, DISPLAY_NAME, APPLICATION, LIBRARY_VERSION, LABELS, \
          NODE_ROLE, ACTIVITY, PID, POOL_SIZE, FREE_WORKERS, RUNNING, STARTED_MS, SEEN_MS) \
-         VALUES ('QuartzScheduler', 'admin', 'admin', 'admin', 'app', '1', '', 'observer', 'observing', 1, 1, 1, 0, 1, 1)",
+         VALUES ('QuartzScheduler', 'admin', 'admin', 'admin', 'app', '1', '', 'observer', 'observing', 1, 1, 1, 0, 1, {live})"
+        ),
     );
     assert_eq!(place.json("check")["nodes"], json!(1));
     assert!(refused(&place, "check --min-nodes 1").contains("0 nodes"));

@@ -2,9 +2,7 @@
 
 use crate::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
-use carnelian::{
-    GroupMatcher, JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey, TriggerState,
-};
+use carnelian::{GroupMatcher, JobContext, JobDetail, JobKey, Scheduler, TriggerKey, TriggerState};
 use crossbeam_channel::{bounded, unbounded};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -287,8 +285,10 @@ fn in_passive_mode_only_the_longest_serving_node_fires() {
 
 /// After a fail-over to a replica that lacks the last commits, what this node has forgotten is there again as its own. It is
 /// compared with memory: every trigger goes on, and no id of a fire is used twice.
+#[cfg(feature = "test-util")]
 #[test]
 fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {
+    use carnelian::{SimpleSchedule, Trigger};
     let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_secs(60));
     let ids: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
     let noted = Arc::clone(&ids);
@@ -326,6 +326,10 @@ fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), count, "no id twice");
-    assert!(node.shutdown(true).is_clean());
+    // What is left over from lost ends is found when rows and memory are compared the next time.
+    node.pause_all().unwrap();
+    wait_until("nothing is left over", LONG, || cluster.store().fired_triggers().unwrap().is_empty());
+    let report = node.shutdown(true);
+    assert!(report.is_clean(), "{report:?}");
     cluster.assert_sound();
 }

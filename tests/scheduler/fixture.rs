@@ -185,6 +185,7 @@ pub struct Cluster {
     pub clock: Arc<dyn Clock>,
     pub database: Arc<Switch>,
     /// The same, where it is in memory.
+    #[cfg_attr(not(feature = "test-util"), allow(dead_code, reason = "for tests that plan faults"))]
     pub memory: Option<Arc<MemoryDatabase>>,
     pub name: String,
     pub checkin_interval: Duration,

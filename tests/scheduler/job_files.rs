@@ -187,7 +187,8 @@ fn a_load_whose_answer_is_lost_is_made_good_when_the_database_is_back() {
     let node = place.builder("n1", "").build().unwrap();
     place.cluster.database.lose_answer_of("import a job file");
     node.start().unwrap();
-    assert!(place.cluster.database.is_off() && place.heard("job files are loaded later: "));
+    assert!(place.cluster.database.is_off());
+    wait_until("it is told of", LONG, || place.heard("job files are loaded later: "));
     place.cluster.database.turn(true);
     wait_until("the file is loaded", LONG, || place.heard("added DEFAULT.a"));
     assert!(place.has("t") && place.cluster.store().job(&JobKey::named("a")).unwrap().is_some());

@@ -24,8 +24,14 @@ fn what_a_dead_node_had_reserved_fires_on_the_survivor(cluster: &Cluster) {
     };
     node.schedule_job(detail.clone(), trigger("theirs", 600)).unwrap();
     let (types, nobody) = (["note".to_owned()], BTreeSet::new());
-    let request =
-        AcquireRequest { max: 1, look_ahead_ms: 1_000, fire_ahead_ms: 0, job_types: &types, quarantined: &nobody };
+    let request = AcquireRequest {
+        max: 1,
+        look_ahead_ms: 1_000,
+        fire_ahead_ms: 0,
+        job_types: &types,
+        quarantined: &nobody,
+        ahead: None,
+    };
     assert_eq!(store.acquire(&dead.owner().unwrap(), &request).unwrap().reserved.len(), 1);
     node.schedule_trigger(trigger("ours", 1_500)).unwrap();
     node.start().unwrap();

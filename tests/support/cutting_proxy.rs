@@ -92,7 +92,7 @@ impl Shared {
         let mut buffer = vec![0; 65536];
         let mut is_meant = false;
         while let Ok(length @ 1..) = from.read(&mut buffer) {
-            let bytes = &buffer[..length];
+            let bytes = buffer.get(..length).unwrap_or_default();
             let has = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
             is_meant &= !(has(b"BEGIN") || has(b"START TRANSACTION"));
             if let Some((word, _)) = &*self.armed.lock().expect("no panic") {
@@ -122,7 +122,7 @@ impl Shared {
                 }
                 break;
             }
-            if to.write_all(&buffer[..length]).is_err() {
+            if to.write_all(buffer.get(..length).unwrap_or_default()).is_err() {
                 break;
             }
         }

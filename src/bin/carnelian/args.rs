@@ -95,7 +95,8 @@ pub enum Command {
     },
     /// Jobs that no live node can run, since when, and why; exit code 1 if it cannot be told
     Orphans(Orphans),
-    /// Work that is set aside: what was taken over too often from runs that died, and what could not be stored
+    /// Work that is set aside: what was taken over too often from runs that died, and what could
+    /// not be stored
     #[command(subcommand)]
     Parked(crate::parked::ParkedCommand),
     /// Why a trigger is not running right now, or when it will

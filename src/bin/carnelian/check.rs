@@ -21,13 +21,15 @@ pub struct Check {
     /// At most so many triggers may be overdue
     #[arg(long, value_name = "N")]
     pub max_overdue: Option<usize>,
-    /// At least so many nodes must be alive and take work: observers and nodes that are drained or stand by do not count
+    /// At least so many nodes must be alive and take work: observers and nodes that are drained or
+    /// stand by do not count
     #[arg(long, value_name = "M")]
     pub min_nodes: Option<usize>,
     /// The newest check-in of all nodes that take work may be so old at most
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub max_age: Option<Duration>,
-    /// At most so many running fires may have missed all their heartbeats, or be without progress for longer than they may
+    /// At most so many running fires may have missed all their heartbeats, or be without progress
+    /// for longer than they may
     #[arg(long, value_name = "N")]
     pub max_stuck: Option<usize>,
     /// At most so many jobs may be without a living node that can run them; reads all jobs

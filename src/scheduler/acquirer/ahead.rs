@@ -1,7 +1,9 @@
-//! How the acquirer takes more short jobs than it has free workers, and gives back what does not begin.
+//! How the acquirer takes more short jobs than it has free workers, and gives back what does not
+//! begin.
 
 use super::Acquirer;
 use crate::clock::{Clock, SystemClock};
+use crate::error::Result;
 use crate::rules::ahead::Room;
 use crate::scheduler::node::millis;
 use crate::scheduler::not_begun::unfire;
@@ -63,8 +65,8 @@ impl Acquirer {
         self.room_beside(self.pool.busy() + self.spoken_for(), long)
     }
 
-    /// Fires that can be taken: as many as there are free workers, and as may wait for one, without what is reserved. What was
-    /// left for free workers waits for these.
+    /// Fires that can be taken: as many as there are free workers, and as may wait for one, without
+    /// what is reserved. What was left for free workers waits for these.
     pub(super) fn room(&self) -> usize {
         let room = self.room_now();
         if self.is_withheld { room.free } else { room.size() }
@@ -120,7 +122,8 @@ impl Acquirer {
         if self.window.size() > 0 { ahead / 2 } else { ahead }
     }
 
-    /// Learns from an acquisition that brought as much as there was room for, or all there was, and from how long fires waited.
+    /// Learns from an acquisition that brought as much as there was room for, or all there was, and
+    /// from how long fires waited.
     pub(super) fn adapt_window(&mut self, now_ms: i64) {
         let allowed = self.node.settings.scheduler.take_ahead;
         let is_dense = self.reserved.last().is_none_or(|last| last.scheduled_ms <= now_ms.saturating_add(DENSE_MS));
@@ -140,6 +143,19 @@ impl Acquirer {
     /// When fires that still wait are given back; none if none waits.
     pub(super) fn patience_ends(&self) -> Option<Duration> {
         (self.pool.waiting() > 0).then(|| self.handed.saturating_add(PATIENCE))
+    }
+
+    pub(super) fn give_up_reserved(&mut self) {
+        self.unwanted.append(&mut self.reserved);
+        self.count_reserved();
+    }
+
+    pub(super) fn release_unwanted(&mut self) -> Result<()> {
+        if !self.unwanted.is_empty() {
+            self.node.store.release(&self.unwanted)?;
+            self.unwanted.clear();
+        }
+        Ok(())
     }
 
     /// Gives back what has waited for too long, and everything that waits while the node does not fire.

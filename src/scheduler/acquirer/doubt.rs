@@ -1,4 +1,5 @@
-//! How the acquirer keeps what was taken while nobody could say whether it was, and finds rows that nothing here stands for.
+//! How the acquirer keeps what was taken while nobody could say whether it was, and finds rows that
+//! nothing here stands for.
 
 use super::Acquirer;
 use crate::error::{Error, Result};
@@ -25,7 +26,8 @@ impl Acquirer {
         Err(error)
     }
 
-    /// Asks the store what became of what is in doubt. What is there is taken as if the answer had come now.
+    /// Asks the store what became of what is in doubt. What is there is taken as if the answer had
+    /// come now.
     pub(super) fn settle_doubts(&mut self, owner: &Owner) -> Result<()> {
         while let Some(mut doubt) = self.doubts.pop() {
             let happened = match self.node.store.settle_doubt(owner, &mut doubt) {
@@ -67,8 +69,9 @@ impl Acquirer {
         }
     }
 
-    /// When something went wrong here after an answer had come, fires may have begun of which nobody here knows: the store
-    /// treats them as a peer would after our death. Only this thread makes fires, so nothing new can be taken for forgotten.
+    /// When something went wrong here after an answer had come, fires may have begun of which
+    /// nobody here knows: the store treats them as a peer would after our death. Only this thread
+    /// makes fires, so nothing new can be taken for forgotten.
     pub(super) fn recover_forgotten(&mut self, owner: &Owner) -> Result<()> {
         self.settle_doubts(owner)?;
         let node = Arc::clone(&self.node);
@@ -92,12 +95,12 @@ impl Acquirer {
         known
     }
 
-    /// Compares the rows of this node with memory, after every lost connection and now and then: a store that has lost commits
-    /// brings reservations and fires back that nobody here stands for, and their triggers would wait for ever. Those that are
-    /// unknown twice are recovered.
+    /// Compares the rows of this node with memory, after every lost connection and now and then: a
+    /// store that has lost commits brings reservations and fires back that nobody here stands for,
+    /// and their triggers would wait for ever. Those that are unknown twice are recovered.
     ///
-    /// Nothing new can be taken for unknown: only this thread makes fires, and what is known is gathered before the rows are
-    /// read.
+    /// Nothing new can be taken for unknown: only this thread makes fires, and what is known is
+    /// gathered before the rows are read.
     pub(super) fn reconcile(&mut self, owner: &Owner) -> Result<()> {
         let node = Arc::clone(&self.node);
         let (losses, now) = (node.store.losses(), node.clock.ticks());

@@ -74,8 +74,8 @@ impl Acquirer {
         Ok(self.next_at(Some(self.last_look.saturating_add(self.poll_interval()))))
     }
 
-    /// How long to wait after the last look for the next: each time another part of the interval, so that nodes do not look
-    /// in step (DS-49).
+    /// How long to wait after the last look for the next: each time another part of the interval,
+    /// so that nodes do not look in step (DS-49).
     pub(super) fn poll_interval(&self) -> Duration {
         let settings = &self.node.settings.scheduler;
         let interval = nth_poll(self.node.poll_interval(), settings.poll_jitter, &self.node.instance, self.polls);
@@ -103,7 +103,8 @@ fn shortened(interval: Duration, percent: u32, seed: impl Hash) -> Duration {
 mod tests {
     use super::*;
 
-    /// DS-49: nodes that begin to look in step are out of it with the next poll, not with the sixteenth.
+    /// DS-49: nodes that begin to look in step are out of it with the next poll, not with the
+    /// sixteenth.
     #[test]
     fn each_poll_is_shortened_and_otherwise_on_each_node() {
         let second = Duration::from_secs(1);

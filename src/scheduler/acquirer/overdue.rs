@@ -1,4 +1,5 @@
-//! What others have reserved and not fired: a node looks again when it is overdue, and takes it back.
+//! What others have reserved and not fired: a node looks again when it is overdue, and takes it
+//! back.
 
 use super::Acquirer;
 use crate::error::Result;
@@ -14,8 +15,8 @@ impl Acquirer {
         Some(at.saturating_sub(self.node.clock.ticks()))
     }
 
-    /// Sets free what is overdue, if a look has seen some; it is due then, for whoever has a worker for it. Returns whether
-    /// there was some.
+    /// Sets free what is overdue, if a look has seen some; it is due then, for whoever has a worker
+    /// for it. Returns whether there was some.
     pub(super) fn take_back(&mut self, look: &Look) -> Result<bool> {
         let now = self.node.clock.ticks();
         let is_overdue = self.overdue_ms.is_some_and(|at_ms| at_ms <= look.now_ms) && now >= self.retry_overdue;

@@ -8,9 +8,10 @@ pub trait ChangeRows {
     /// Announces that there is something for other nodes to see, once in a transaction for each kind of news. They hear of
     /// it, or see it with their next look, when the transaction is committed.
     fn announce(&mut self, news: News) -> Result<()>;
-    /// The time, the counters of changes, and the earliest time within `horizon_ms` from now, however late, at which
-    /// [`TriggerRows::due`](super::TriggerRows::due) would find something; without a horizon at any time. Also the earliest
-    /// time for which a node of ours, other than `instance`, has reserved a trigger. In one statement.
+    /// The time, the counters of changes, and the earliest time within `horizon_ms` from now,
+    /// however late, at which [`TriggerRows::due`](super::TriggerRows::due) would find something;
+    /// without a horizon at any time. Also the earliest time for which a node of ours, other than
+    /// `instance`, has reserved a trigger. In one statement.
     fn look(
         &mut self,
         instance: &str,

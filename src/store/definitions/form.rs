@@ -1,4 +1,5 @@
-//! The form of a definition: what tells it from others, in bytes that no later version of this crate writes otherwise.
+//! The form of a definition: what tells it from others, in bytes that no later version of this
+//! crate writes otherwise.
 
 use crate::hash::fnv1a;
 use crate::job::{JobDefinition, JobDetail};
@@ -6,14 +7,15 @@ use crate::store::row::ScheduleRow;
 use crate::store::schedule_row::{options_row, schedule_row};
 use crate::trigger::Trigger;
 
-/// The hash of the form. It is stored with a definition, so that a node that starts sees whether its *code* has changed: if
-/// another version of this crate made another hash of the same code, it would undo what an operator has changed since.
+/// The hash of the form. It is stored with a definition, so that a node that starts sees whether
+/// its *code* has changed: if another version of this crate made another hash of the same code, it
+/// would undo what an operator has changed since.
 pub(super) fn hash(definition: &JobDefinition) -> String {
     format!("{:016x}", fnv1a(form(definition)))
 }
 
-/// Each field that says something, by its name and the length of its value. What is not said has no field, so that a later
-/// version may know more of them.
+/// Each field that says something, by its name and the length of its value. What is not said has no
+/// field, so that a later version may know more of them.
 #[derive(Default)]
 struct Form(Vec<u8>);
 
@@ -151,8 +153,8 @@ mod tests {
         assert_ne!(hash(&defined), hash(&JobDefinition::new(described).cron("0 0 3 * * ?").unwrap()));
     }
 
-    /// LT-102: these hashes are in databases. One that changes has every program that was not changed store its jobs again,
-    /// over what operators have changed since.
+    /// LT-102: these hashes are in databases. One that changes has every program that was not
+    /// changed store its jobs again, over what operators have changed since.
     #[test]
     fn no_upgrade_changes_the_hash_of_what_was_not_changed() {
         let retry = RetryPolicy::exponential(Duration::from_secs(10), 2.0).jitter(0.2);

@@ -67,9 +67,10 @@ impl JobStore {
         self.write("resume triggers", |s| self.resume(s, keys, apply_misfires))
     }
 
-    /// Resumes all triggers of the matching groups, also those paused one by one, and forgets that the groups are
-    /// paused; returns the groups. As in Quartz, a matcher that matches [`ALL_GROUPS_PAUSED`] as well, such as
-    /// [`GroupMatcher::Any`], ends [`JobStore::pause_all`] for groups to come.
+    /// Resumes all triggers of the matching groups, also those paused one by one, and forgets that
+    /// the groups are paused; returns the groups. As in Quartz, a matcher that matches
+    /// [`ALL_GROUPS_PAUSED`] as well, such as [`GroupMatcher::Any`], ends [`JobStore::pause_all`]
+    /// for groups to come.
     pub fn resume_trigger_groups(&self, groups: &GroupMatcher, apply_misfires: bool) -> Result<Vec<String>> {
         self.write("resume trigger groups", |s| {
             let forgotten: Vec<String> = s.paused_groups()?.into_iter().filter(|g| groups.matches(g)).collect();

@@ -31,8 +31,8 @@ impl AcquireRequest<'_> {
         })
     }
 
-    /// Whether the fire may wait for a worker: it begins soon, nobody waits for its end, and as long as it has not begun it
-    /// can be taken back.
+    /// Whether the fire may wait for a worker: it begins soon, nobody waits for its end, and as
+    /// long as it has not begun it can be taken back.
     fn may_wait(&self, firable: &Firable) -> bool {
         let is_short = || self.ahead.is_some_and(|ahead| ahead.short.contains(&firable.job.job_type));
         !firable.job.disallow_concurrent_execution && firable.trigger.policies == Policies::default() && is_short()
@@ -93,10 +93,10 @@ impl JobStore {
 
     /// Takes due triggers: those due now are fired, those due within the look-ahead are reserved.
     ///
-    /// One transaction under `TRIGGER_ACCESS`, unless the [`PollingStrategy`] is another than the default. It draws its
-    /// fences only if `owner` is still registered, so that a node that was declared dead cannot take anything. If the
-    /// commit's answer is lost, the fired rows tell; if they cannot be asked for, what was taken is the answer's
-    /// [`doubt`](Acquisition::doubt).
+    /// One transaction under `TRIGGER_ACCESS`, unless the [`PollingStrategy`] is another than the
+    /// default. It draws its fences only if `owner` is still registered, so that a node that was
+    /// declared dead cannot take anything. If the commit's answer is lost, the fired rows tell; if
+    /// they cannot be asked for, what was taken is the answer's [`doubt`](Acquisition::doubt).
     ///
     /// # Errors
     /// [`Error::Fenced`] if `owner` is not registered under this incarnation: it was declared dead.

@@ -56,8 +56,8 @@ impl JobStore {
 
     /// Ends those of these fires whose rows can be had.
     ///
-    /// A job that guards its transactions by its fire, or ends it in one, may still be in one: its fire is passed over then,
-    /// and holds up no other. Of other fires no such thing is asked.
+    /// A job that guards its transactions by its fire, or ends it in one, may still be in one: its
+    /// fire is passed over then, and holds up no other. Of other fires no such thing is asked.
     pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
         let doubtful: Vec<String> =
             completions.iter().filter(|c| c.guarded || c.by_job).map(|c| c.fire_id.clone()).collect();
@@ -88,8 +88,8 @@ impl JobStore {
         Ok(recorded)
     }
 
-    /// Ends a fire in a transaction of its job's, which may last. The row of its heartbeats is left to its node, which goes on
-    /// writing that row with those of its other fires.
+    /// Ends a fire in a transaction of its job's, which may last. The row of its heartbeats is left
+    /// to its node, which goes on writing that row with those of its other fires.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub(super) fn complete_joined(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
         self.end_in(s, completions, false)
@@ -327,8 +327,8 @@ fn apply_instructions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<V
     Ok(finished)
 }
 
-/// Counts the last fire of a trigger in the trigger's row, which stays since the trigger ends in `ERROR`. A row that
-/// goes with its last fire needs no count, so firing does not write one.
+/// Counts the last fire of a trigger in the trigger's row, which stays since the trigger ends in
+/// `ERROR`. A row that goes with its last fire needs no count, so firing does not write one.
 fn count_last_fire(s: &mut dyn Session, completion: &Completion) -> Result<()> {
     if !completion.last || completion.removed {
         return Ok(());

@@ -1,4 +1,5 @@
-//! `Doubt`: what was taken by a transaction whose commit's answer was lost, kept until the store can be asked for it.
+//! `Doubt`: what was taken by a transaction whose commit's answer was lost, kept until the store
+//! can be asked for it.
 
 use super::overlap::is_written;
 use super::{Acquisition, Completion, Recorded, fenced};
@@ -7,9 +8,11 @@ use crate::store::transaction::Told;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use std::collections::BTreeSet;
 
-/// What a transaction brought if it was committed, which is not known: its answer was lost, and the store could not be asked.
+/// What a transaction brought if it was committed, which is not known: its answer was lost, and the
+/// store could not be asked.
 ///
-/// Nobody else has a right to it while its owner lives: the fires in it have not begun, and must if their rows are there.
+/// Nobody else has a right to it while its owner lives: the fires in it have not begun, and must if
+/// their rows are there.
 #[derive(Debug)]
 pub struct Doubt {
     /// What was taken.
@@ -50,7 +53,8 @@ impl Doubt {
     }
 }
 
-/// Whether something of this is there: reservations may have been taken back one by one since. None if nothing tells.
+/// Whether something of this is there: reservations may have been taken back one by one since. None
+/// if nothing tells.
 pub(super) fn is_there(s: &mut dyn Session, brought: &Acquisition) -> Result<Option<bool>> {
     let ids = brought.ids();
     if ids.is_empty() {
@@ -69,14 +73,14 @@ impl JobStore {
         self.retrying("settle ends in doubt", begin, |s| self.is_recorded(s, owner, ended), &mut |_, _| Ok(true))
     }
 
-    /// Asks what became of what is in doubt; leaves in it what is there. False if the transaction was not committed: then
-    /// nothing of it is true.
+    /// Asks what became of what is in doubt; leaves in it what is there. False if the transaction
+    /// was not committed: then nothing of it is true.
     ///
     /// The question waits for the lost session's transaction to end, one way or the other.
     ///
     /// # Errors
-    /// [`Error::Fenced`] if `owner` is not registered any longer: then others have taken it over. What the database reports
-    /// after the bounded retries; then it is in doubt still.
+    /// [`Error::Fenced`] if `owner` is not registered any longer: then others have taken it over.
+    /// What the database reports after the bounded retries; then it is in doubt still.
     pub fn settle_doubt(&self, owner: &Owner, doubt: &mut Doubt) -> Result<bool> {
         let Doubt { brought, ended, .. } = &*doubt;
         let (happened, there) = self.retrying(

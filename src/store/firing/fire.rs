@@ -41,7 +41,8 @@ impl JobStore {
     /// As [`JobStore::fire`], and says which of them were left out, or wait, by the policies of their triggers. One whose time
     /// is to come has that as its fire time: whoever fires it so early begins its job then.
     ///
-    /// If it cannot be found out what became of it, what was fired is the answer's [`doubt`](Acquisition::doubt).
+    /// If it cannot be found out what became of it, what was fired is the answer's
+    /// [`doubt`](Acquisition::doubt).
     ///
     /// # Errors
     /// As [`JobStore::fire`].

@@ -59,7 +59,8 @@ pub struct TakeAhead<'a> {
     pub free: usize,
     /// Workers that have no job that may be long. Nothing waits if there are none.
     pub quick: usize,
-    /// The job types whose recent runs on this node were short: only these are taken beyond the free workers.
+    /// The job types whose recent runs on this node were short: only these are taken beyond the
+    /// free workers.
     pub short: &'a std::collections::BTreeSet<String>,
 }
 
@@ -90,7 +91,8 @@ pub struct Acquisition {
     ///
     /// [`JobStore::recover_forgotten`]: crate::store::JobStore::recover_forgotten
     pub is_in_doubt: bool,
-    /// What else it brought, if the store says so as soon as it can be asked: see [`JobStore::settle_doubt`].
+    /// What else it brought, if the store says so as soon as it can be asked: see
+    /// [`JobStore::settle_doubt`].
     ///
     /// [`JobStore::settle_doubt`]: crate::store::JobStore::settle_doubt
     pub doubt: Option<Box<Doubt>>,
@@ -361,6 +363,7 @@ pub enum CompletionOutcome {
     Recorded,
     /// The fire belonged to another node by then: nothing of it was written.
     Fenced,
-    /// A transaction of the job's holds the fire: nothing of its end was written yet, and trying again is right.
+    /// A transaction of the job's holds the fire: nothing of its end was written yet, and trying
+    /// again is right.
     Held,
 }

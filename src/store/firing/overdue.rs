@@ -1,4 +1,5 @@
-//! Overdue: reservations whose time has come and whose owner has not fired them go to whoever asks first.
+//! Overdue: reservations whose time has come and whose owner has not fired them go to whoever asks
+//! first.
 
 use super::Reservation;
 use super::acquire::fenced;
@@ -15,11 +16,13 @@ use std::time::Duration;
 const LIMIT: usize = 500;
 
 impl JobStore {
-    /// Sets the triggers free that other nodes of ours have reserved for a time which was more than `grace` ago by the
-    /// store's clock, and gives back what they were reserved as. The owner of such a reservation is dead, or so slow that it
-    /// is late anyway: whether it is alive is not asked. It finds its fired row gone when it would fire, and one of them fires.
+    /// Sets the triggers free that other nodes of ours have reserved for a time which was more than
+    /// `grace` ago by the store's clock, and gives back what they were reserved as. The owner of
+    /// such a reservation is dead, or so slow that it is late anyway: whether it is alive is not
+    /// asked. It finds its fired row gone when it would fire, and one of them fires.
     ///
-    /// What nodes of Quartz have reserved is theirs: they never look for their rows. What executes is never touched.
+    /// What nodes of Quartz have reserved is theirs: they never look for their rows. What executes
+    /// is never touched.
     ///
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.
@@ -57,8 +60,11 @@ impl JobStore {
     }
 }
 
+/// The reservation that a fired row stands for; a reserved row names no job, and giving it back
+/// asks for none.
 fn reservation(row: &FiredRow) -> Reservation {
     Reservation {
+        job_type: String::new(),
         fire_id: row.fire_id.clone(),
         trigger: row.trigger.clone(),
         scheduled_ms: row.scheduled_ms,

@@ -17,7 +17,8 @@ impl JobStore {
 
     /// As [`JobStore::record`] and then [`JobStore::acquire`], in one transaction under `TRIGGER_ACCESS`.
     ///
-    /// If it cannot be found out what became of it, both are the acquisition's [`doubt`](Acquisition::doubt).
+    /// If it cannot be found out what became of it, both are the acquisition's
+    /// [`doubt`](Acquisition::doubt).
     ///
     /// # Errors
     /// As both; nothing is recorded and nothing taken then. [`Error::Fenced`](crate::Error::Fenced) if `owner` is not

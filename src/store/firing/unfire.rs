@@ -24,12 +24,13 @@ pub enum Unfired {
 }
 
 impl JobStore {
-    /// Takes fires back that have not begun: their triggers are due again for the same times, under their own keys, for whoever
-    /// has a free worker, and the history has nothing of it. The answer is in the order of `fires`.
+    /// Takes fires back that have not begun: their triggers are due again for the same times, under
+    /// their own keys, for whoever has a free worker, and the history has nothing of it. The answer
+    /// is in the order of `fires`.
     ///
     /// # Errors
-    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation; what the database reports
-    /// after the bounded retries. Nothing is taken back then.
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation;
+    /// what the database reports after the bounded retries. Nothing is taken back then.
     pub fn unfire(&self, owner: &Owner, fires: &[&FireBundle]) -> Result<Vec<Unfired>> {
         if fires.is_empty() {
             return Ok(Vec::new());

@@ -8,7 +8,6 @@ use crate::store::row::{
     Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, ScheduleRow, Selection, TriggerRow,
     TypeVersions,
 };
-use crate::store::schedule_row::times_text;
 use crate::trigger::TriggerOrder;
 use crate::trigger::{Schedule, TriggerState};
 use std::cmp::{Ordering, Reverse};
@@ -217,7 +216,7 @@ impl TriggerRows for MemorySession<'_> {
                 t.next_ms = a.next_ms;
                 t.previous_ms = a.previous_ms;
                 t.start_ms = a.start_ms;
-                set_counts(&mut t.schedule, a.counts);
+                set_counts(&mut t.schedule, a.counts.clone());
             });
         }
         Ok(matched)
@@ -380,10 +379,10 @@ fn set_counts(row: &mut ScheduleRow, counts: Option<Counts>) {
         ) => *times_triggered = times,
         (
             DailyTimeInterval { times_triggered, times_of_day, .. },
-            Some(Counts::Daily { times_triggered: times, from, to }),
+            Some(Counts::Daily { times_triggered: times, times_of_day: text }),
         ) => {
             *times_triggered = times;
-            *times_of_day = Some(times_text(from, to));
+            *times_of_day = Some(text);
         }
         _ => {}
     }

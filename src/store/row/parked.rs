@@ -2,7 +2,8 @@
 
 use crate::key::{JobKey, TriggerKey};
 
-/// Work that nobody does until a person has looked at it: its trigger waits in `ERROR`, and a row of `CN_PARKED` says why.
+/// Work that nobody does until a person has looked at it: its trigger waits in `ERROR`, and a row
+/// of `CN_PARKED` says why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Parked {

@@ -307,17 +307,19 @@ impl SqlSession<'_, '_> {
     }
 }
 
-/// PostgreSQL: a batch `v` joined with the rows `t` that its first columns name, each looked up by the primary key. The values
-/// are the scheduler's name and then the columns.
+/// PostgreSQL: a batch `v` joined with the rows `t` that its first columns name, each looked up by
+/// the primary key. The values are the scheduler's name and then the columns.
 ///
-/// Keys and guards stand on the row that is written. A statement that has waited for a row looks at them once more, with the
-/// row as it is now. What stands in a subquery has seen the row as it was: a guard there holds nobody back, and a place of
-/// the row there passes over a row that somebody has just changed.
+/// Keys and guards stand on the row that is written. A statement that has waited for a row looks at
+/// them once more, with the row as it is now. What stands in a subquery has seen the row as it was:
+/// a guard there holds nobody back, and a place of the row there passes over a row that somebody
+/// has just changed.
 ///
-/// PostgreSQL must not choose here: where its statistics know nothing of a scheduler's name yet, it takes the whole
-/// table for a few rows and goes through all of it for every batch. A name in a list of one can be looked up by an index, and by
-/// nothing else: only equal columns are hashed or merged, and no order of an index that begins with the name is of use. It
-/// is the first column of the key: a list in a later one is at times left to a filter.
+/// PostgreSQL must not choose here: where its statistics know nothing of a scheduler's name yet, it
+/// takes the whole table for a few rows and goes through all of it for every batch. A name in a
+/// list of one can be looked up by an index, and by nothing else: only equal columns are hashed or
+/// merged, and no order of an index that begins with the name is of use. It is the first column of
+/// the key: a list in a later one is at times left to a filter.
 pub(super) fn by_primary_key(keys: &[&str], width: usize) -> String {
     let names: Vec<_> = (0..width).map(|i| format!("c{i}")).collect();
     let marks = vec!["?"; width].join(", ");
@@ -329,8 +331,8 @@ pub(super) fn by_primary_key(keys: &[&str], width: usize) -> String {
     )
 }
 
-/// PostgreSQL: a further condition on the row, which takes no index away from the primary key: with a state in it, the planner
-/// could take that of due triggers. Empty if there is none.
+/// PostgreSQL: a further condition on the row, which takes no index away from the primary key: with
+/// a state in it, the planner could take that of due triggers. Empty if there is none.
 pub(super) fn and_guard(condition: &str) -> String {
     if condition.is_empty() { String::new() } else { format!(" AND ({condition}) IS TRUE") }
 }
@@ -338,8 +340,9 @@ pub(super) fn and_guard(condition: &str) -> String {
 /// A query that ends where the condition on its keys belongs, asked for each key of a batch in turn; its values come
 /// after the columns of the keys.
 ///
-/// PostgreSQL must not choose here either: a plan made while the tables were small stays in use until the
-/// next ANALYZE, and joined the whole scheduler with every batch. A key that is given twice is asked once.
+/// PostgreSQL must not choose here either: a plan made while the tables were small stays in use
+/// until the next ANALYZE, and joined the whole scheduler with every batch. A key that is given
+/// twice is asked once.
 fn one_by_one(head: &str, keys: &[&str], tail: &str) -> String {
     let marks = vec!["?"; keys.len()].join(", ");
     let names: Vec<_> = (0..keys.len()).map(|i| format!("c{i}")).collect();

@@ -181,7 +181,8 @@ impl Connection<'_> {
         done.map_err(|error| dialect::classify(self.backend(), &error))
     }
 
-    /// Marks the connection so that the pool throws it away, and with it those that are as old if the way to the server is gone.
+    /// Marks the connection so that the pool throws it away, and with it those that are as old if
+    /// the way to the server is gone.
     pub(super) fn break_off_after(&mut self, class: FailureClass) {
         if matches!(class, FailureClass::ConnectionLost | FailureClass::CommitUnknown | FailureClass::Unavailable) {
             each!(self, c => c.lost = true);

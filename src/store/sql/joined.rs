@@ -1,4 +1,5 @@
-//! What a session sees to before it works in a transaction of a caller's: its isolation, and limits of time.
+//! What a session sees to before it works in a transaction of a caller's: its isolation, and limits
+//! of time.
 
 use super::connection::Backend;
 use super::session::SqlSession;
@@ -21,7 +22,8 @@ struct OnMysql {
     level: String,
 }
 
-/// The level, the time, and limits for this transaction, where the caller's session has none of its own: one statement.
+/// The level, the time, and limits for this transaction, where the caller's session has none of its
+/// own: one statement.
 macro_rules! joined {
     ($idle:literal) => {
         concat!(
@@ -39,8 +41,9 @@ macro_rules! joined {
 impl SqlSession<'_, '_> {
     /// Joins a transaction of the caller's: no lock of the cluster is taken in it.
     ///
-    /// On PostgreSQL the server ends a session that stops: after 5 s if it has changed rows, after a minute if it guards a
-    /// fire. MariaDB could set such a limit for the session only, and it would stay when the transaction has ended: none is set.
+    /// On PostgreSQL the server ends a session that stops: after 5 s if it has changed rows, after
+    /// a minute if it guards a fire. MariaDB could set such a limit for the session only, and it
+    /// would stay when the transaction has ended: none is set.
     pub(super) fn join(&mut self, join: Join) -> Result<()> {
         let level = match self.backend() {
             Backend::Sqlite => None,

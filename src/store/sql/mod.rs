@@ -52,9 +52,11 @@ pub struct SqlOptions {
     pub max_connections: u32,
     /// How long to wait for a connection before the operation fails. Default 5 s.
     pub connection_timeout: Duration,
-    /// `dataSource.NAME.validateOnCheckout`: whether a connection is tried each time before it is used. Default: no.
+    /// `dataSource.NAME.validateOnCheckout`: whether a connection is tried each time before it is
+    /// used. Default: no.
     pub validate_on_checkout: bool,
-    /// `dataSource.NAME.maxIdleTime`: after what time an unused connection is closed. Default 10 min; none is never.
+    /// `dataSource.NAME.maxIdleTime`: after what time an unused connection is closed. Default 10
+    /// min; none is never.
     pub idle_timeout: Option<Duration>,
     /// `carnelian.dataSource.synchronous`: what a commit waits for on SQLite. Default: the disk.
     pub synchronous: Synchronous,

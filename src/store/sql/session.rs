@@ -206,8 +206,8 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         channel(&self.database.options)
     }
 
-    /// From now on rows may be changed, in a transaction of a caller's: those of a fire of its own, and triggers by guarded
-    /// writes, as beside claims.
+    /// From now on rows may be changed, in a transaction of a caller's: those of a fire of its own,
+    /// and triggers by guarded writes, as beside claims.
     pub(super) fn note_joined(&mut self) {
         self.held = Some(Lock::TriggerAccess);
         self.is_joined = true;
@@ -233,8 +233,8 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         Ok(())
     }
 
-    /// What holds the rows of a `SELECT` until the transaction ends and passes over those that others hold, where the server
-    /// can; else it waits for them.
+    /// What holds the rows of a `SELECT` until the transaction ends and passes over those that
+    /// others hold, where the server can; else it waits for them.
     pub(super) fn hold_free(&mut self) -> Result<&'static str> {
         let backend = self.backend();
         let passes_over = match (self.database.passes_over_locked.get(), dialect::version(backend)) {

@@ -1,7 +1,9 @@
-//! `targets`: for tests, whether a statement that writes has its conditions on the row that it writes.
+//! `targets`: for tests, whether a statement that writes has its conditions on the row that it
+//! writes.
 
-/// PostgreSQL looks once more at the conditions of a statement that has waited for a row, at those on the row itself only. So a
-/// table that is written is read nowhere else in the statement, and no row is found by the place (`ctid`) that it had.
+/// PostgreSQL looks once more at the conditions of a statement that has waited for a row, at those
+/// on the row itself only. So a table that is written is read nowhere else in the statement, and no
+/// row is found by the place (`ctid`) that it had.
 pub(super) fn stands_on_its_target(text: &str) -> Result<(), String> {
     if text.contains("ctid") {
         return Err("rows are found by their place, which they leave when somebody changes them".to_owned());

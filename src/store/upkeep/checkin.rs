@@ -73,10 +73,8 @@ impl JobStore {
     fn note_last_work(&self, me: &mut Membership, is_free: bool) {
         let works = is_free && me.node.as_ref().is_none_or(|node| node.info.activity.takes_work());
         if me.worked && !works {
-            let noted = self.once("note the last work", Begin::Writing, &mut |s| {
-                let now_ms = s.now_ms()?;
-                s.note_seen(now_ms)
-            });
+            let noted =
+                self.once("note the last work", Begin::Writing, &mut |s| s.now_ms().and_then(|ms| s.note_seen(ms)));
             if let Err(error) = noted {
                 log::warn!("time of the last work not kept instance={} error={error}", me.instance);
                 return;

@@ -81,7 +81,8 @@ impl JobStore {
         )
     }
 
-    /// The same without the locks: nobody waits for it. What changes meanwhile may be seen half before and half after.
+    /// The same without the locks: nobody waits for it. What changes meanwhile may be seen half
+    /// before and half after.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.

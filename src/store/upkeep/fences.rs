@@ -1,4 +1,5 @@
-//! Whether the fences are smaller than what the tables themselves show to be given out: after a restore.
+//! Whether the fences are smaller than what the tables themselves show to be given out: after a
+//! restore.
 
 use crate::error::Result;
 use crate::store::row::HistoryFilter;
@@ -8,8 +9,8 @@ use crate::store::{JobStore, LostCommits};
 const RUNS: usize = 1000;
 
 impl JobStore {
-    /// The last fence and the largest that a fire, a run of the history or a lock carries, if that is larger: the tables were put
-    /// back from a backup, or those of a replica took their place.
+    /// The last fence and the largest that a fire, a run of the history or a lock carries, if that
+    /// is larger: the tables were put back from a backup, or those of a replica took their place.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
@@ -26,7 +27,8 @@ impl JobStore {
     }
 }
 
-/// The fence in an id that one of our nodes made, `<hash>-<incarnation>-<fence>`: those of Quartz end with numbers too.
+/// The fence in an id that one of our nodes made, `<hash>-<incarnation>-<fence>`: those of Quartz
+/// end with numbers too.
 fn own_fence(fire_id: &str) -> Option<i64> {
     let mut parts = fire_id.split('-');
     let (hash, incarnation, fence) = (parts.next()?, parts.next()?, parts.next()?);

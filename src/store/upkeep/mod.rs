@@ -43,14 +43,15 @@ pub struct Membership {
     pub last_checkin: Option<Duration>,
     /// What the node says of itself, if anything: written with each check-in, in the same transaction.
     pub node: Option<NodeReport>,
-    /// The process that the node runs in, so that who starts under its name later can tell whether it is gone; none where that
-    /// cannot be told.
+    /// The process that the node runs in, so that who starts under its name later can tell whether
+    /// it is gone; none where that cannot be told.
     pub process: Option<Process>,
     /// Kept as long as the node is registered.
     pub(crate) living: Option<Arc<Living>>,
     /// Whether the last incarnation was declared dead by a peer.
     pub(crate) was_failed_out: bool,
-    /// The incarnation of a registration whose answer was lost, if the last one's was: its row is no twin's.
+    /// The incarnation of a registration whose answer was lost, if the last one's was: its row is
+    /// no twin's.
     pub(crate) attempted: Option<String>,
     /// Which of the things that the node said of its job types is published; 0 for nothing.
     pub(crate) published: u64,
@@ -117,8 +118,8 @@ pub struct Checkin {
     /// The nodes of Quartz that live, each with how far its clock is from the store's at least, in milliseconds,
     /// positive if it is ahead. Quartz convicts nodes by such times: beyond the tolerance it convicts ours.
     pub foreign_clocks: Vec<(String, i64)>,
-    /// Another node uses our name and may live: this one is not registered until that one is gone. At a first check-in
-    /// [`Checkin::next_suspicion`] says when that is at the latest.
+    /// Another node uses our name and may live: this one is not registered until that one is gone.
+    /// At a first check-in [`Checkin::next_suspicion`] says when that is at the latest.
     pub twin: bool,
     /// The store has lost commits: the incarnation was ended, and its fires were recovered.
     pub lost_commits: Option<LostCommits>,
@@ -220,14 +221,16 @@ pub struct Heartbeat {
     pub limit: Duration,
     /// How far its job had come.
     pub progress: Option<Progress>,
-    /// When its job had last made progress, epoch milliseconds by the store's clock; none if it need not say.
+    /// When its job had last made progress, epoch milliseconds by the store's clock; none if it
+    /// need not say.
     pub progress_ms: Option<i64>,
     /// How long it may go without progress; none if that does not matter.
     pub progress_limit: Option<Duration>,
 }
 
 impl Heartbeat {
-    /// Whether it has been silent, or its job without progress, for longer than it may, at this time of the store's clock.
+    /// Whether it has been silent, or its job without progress, for longer than it may, at this
+    /// time of the store's clock.
     pub fn is_overdue(&self, now_ms: i64) -> bool {
         let is_over = |since_ms: i64, limit: Duration| since_ms.saturating_add(millis(limit)) < now_ms;
         let progress = self.progress_ms.zip(self.progress_limit);
@@ -246,8 +249,9 @@ pub struct InstanceStatus {
     pub checkin_interval_ms: i64,
     /// Whether its check-in is recent enough, by the rule that declares nodes dead.
     pub alive: bool,
-    /// Whether it takes work, by what it said with its last check-in: it is no observer, not in standby, not ending, and
-    /// neither drained nor on the blacklist. A node of Quartz counts as one that does, and so does one that says nothing.
+    /// Whether it takes work, by what it said with its last check-in: it is no observer, not in
+    /// standby, not ending, and neither drained nor on the blacklist. A node of Quartz counts as
+    /// one that does, and so does one that says nothing.
     pub takes_work: bool,
     /// How many fires it is executing.
     pub running: usize,

@@ -51,7 +51,8 @@ impl Said {
         Ok(Self { nodes, bars: s.bars()? })
     }
 
-    /// Whether a node takes work. What is left of a node of ours under the name of one of Quartz says nothing of that.
+    /// Whether a node takes work. What is left of a node of ours under the name of one of Quartz
+    /// says nothing of that.
     pub(in crate::store) fn takes_work(&self, row: &InstanceRow, now_ms: i64) -> bool {
         match self.nodes.get(&row.name).filter(|_| row.incarnation.is_some()) {
             None => row.incarnation.is_none() || self.is_free(&NodeIdentity::of_instance(&row.name), now_ms),

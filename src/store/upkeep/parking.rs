@@ -1,4 +1,5 @@
-//! Parking: work that would go round for ever, or that cannot be stored, is set aside until somebody has looked at it.
+//! Parking: work that would go round for ever, or that cannot be stored, is set aside until
+//! somebody has looked at it.
 
 use crate::error::Result;
 use crate::job::JobPolicy;
@@ -26,8 +27,9 @@ impl JobStore {
         self.read("list parked work", |s| s.parked())
     }
 
-    /// Lets parked work run again, at once and with all its take-overs before it; returns whether it was parked. Work whose
-    /// recovery could not be built runs with the data that its trigger has.
+    /// Lets parked work run again, at once and with all its take-overs before it; returns whether
+    /// it was parked. Work whose recovery could not be built runs with the data that its trigger
+    /// has.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
@@ -41,7 +43,8 @@ impl JobStore {
         })
     }
 
-    /// Deletes parked work with its trigger, and its job if that was there for it only; returns whether it was parked.
+    /// Deletes parked work with its trigger, and its job if that was there for it only; returns
+    /// whether it was parked.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.

@@ -21,16 +21,19 @@ pub(in crate::store) mod recovery_keys {
     pub const SCHEDULED_MS: &str = "QRTZ_FAILED_JOB_ORIG_TRIGGER_SCHEDULED_FIRETIME_IN_MILLISECONDS_AS_STRING";
 }
 
-/// How many fires are recovered in one transaction: the cluster waits for it, and between two the node checks in.
+/// How many fires are recovered in one transaction: the cluster waits for it, and between two the
+/// node checks in.
 pub(super) const PAGE: usize = 500;
 
 impl JobStore {
-    /// Recovers an instance that was suspected when its check-in was `seen_ms` (none: fired rows without a state row), as
-    /// much of it as one transaction may: what is left are fired rows without a state row.
+    /// Recovers an instance that was suspected when its check-in was `seen_ms` (none: fired rows
+    /// without a state row), as much of it as one transaction may: what is left are fired rows
+    /// without a state row.
     ///
-    /// Takes `STATE_ACCESS`, looks again, takes `TRIGGER_ACCESS`, recovers. A second node that saw the same failure
-    /// waits, finds another check-in time or nothing at all, and does nothing (QZ-43). Fires whose rows their jobs hold in
-    /// transactions of their own are left for the next look.
+    /// Takes `STATE_ACCESS`, looks again, takes `TRIGGER_ACCESS`, recovers. A second node that saw
+    /// the same failure waits, finds another check-in time or nothing at all, and does nothing
+    /// (QZ-43). Fires whose rows their jobs hold in transactions of their own are left for the next
+    /// look.
     pub(super) fn recover_instance(&self, name: &str, seen_ms: Option<i64>) -> Result<Option<Recovered>> {
         let mut recovered = None;
         self.once("recover a failed instance", Begin::Locking(Lock::StateAccess), &mut |s| {
@@ -39,7 +42,8 @@ impl JobStore {
             if row.as_ref().map(|i| i.last_checkin_ms) != seen_ms {
                 return Ok(()); // it has checked in, or it has been recovered, since it was suspected
             }
-            // An observer, or one in standby, was not there for work: its end is not the beginning of an outage.
+            // An observer, or one in standby, was not there for work: its end is not the beginning
+            // of an outage.
             let now_ms = s.now_ms()?;
             let said = Said::read(s)?;
             let worked = row.as_ref().is_some_and(|row| said.takes_work(row, now_ms));
@@ -122,15 +126,16 @@ impl JobStore {
         )
     }
 
-    /// Gives each of these fires of the instance its due, but for those whose rows somebody holds: they stay as they are,
-    /// for the next look.
+    /// Gives each of these fires of the instance its due, but for those whose rows somebody holds:
+    /// they stay as they are, for the next look.
     pub(super) fn recover_fires(&self, s: &mut dyn Session, name: &str, fires: Vec<FiredRow>) -> Result<Recovered> {
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
         let free: HashSet<String> = s.free_fired(&ids)?.into_iter().collect();
         self.recover_free(s, name, fires.into_iter().filter(|fire| free.contains(&fire.fire_id)).collect())
     }
 
-    /// Gives each of these fires of the instance its due (QZ-60…77). This transaction holds their rows.
+    /// Gives each of these fires of the instance its due (QZ-60…77). This transaction holds their
+    /// rows.
     fn recover_free(&self, s: &mut dyn Session, name: &str, fires: Vec<FiredRow>) -> Result<Recovered> {
         let now_ms = s.now_ms()?;
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
@@ -189,7 +194,8 @@ impl JobStore {
             s.recoveries(&keys)?.into_iter().map(|r| (r.trigger.clone(), r)).collect();
         let paused_groups = s.paused_groups()?;
         let alone: Vec<JobKey> = distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));
-        // QZ-74: like any other trigger it waits while the job executes elsewhere, and while it is paused.
+        // QZ-74: like any other trigger it waits while the job executes elsewhere, and while it is
+        // paused.
         let busy: BTreeSet<JobKey> = match alone.is_empty() {
             true => BTreeSet::new(),
             false => s.executing_jobs(&alone)?.into_iter().collect(),
@@ -228,8 +234,8 @@ impl JobStore {
                     continue;
                 }
                 _ if recovered_before.contains(&fire.fire_id) => continue,
-                // Only a trigger that waits for nothing but this fire is made due again; others keep their schedule. Two
-                // fires of one cannot both be.
+                // Only a trigger that waits for nothing but this fire is made due again; others
+                // keep their schedule. Two fires of one cannot both be.
                 DeadFireDecision::Revive
                     if originals.get(&fire.trigger).is_some_and(can_be_revived)
                         && self.too_many(policy.as_ref(), takeovers).is_none()
@@ -257,7 +263,8 @@ impl JobStore {
             let (row, reason) = match (self.trigger_row(&trigger, state_of(&key, job)), too_many) {
                 (Ok(row), None) => (row, None),
                 (Ok(row), Some(reason)) => (row, Some(reason)),
-                // One that cannot be built holds up itself only. What the trigger had is kept as it is.
+                // One that cannot be built holds up itself only. What the trigger had is kept as it
+                // is.
                 (Err(why), _) => {
                     let bare =
                         self.trigger_row(&Trigger { data: JobDataMap::new(), ..trigger }, TriggerState::Error)?;

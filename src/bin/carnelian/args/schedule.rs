@@ -102,8 +102,8 @@ pub struct Policy {
     /// What is done then [default: log]
     #[arg(long, value_name = "ACTION", requires = "stuck_after", value_parser = value::stuck_action())]
     pub on_stuck: Option<StuckAction>,
-    /// How often in a row its work is taken over from a run that died before it is parked; 0 for as often as it dies
-    /// [default: carnelian.recovery.maxTakeovers]
+    /// How often in a row its work is taken over from a run that died before it is parked; 0 for as
+    /// often as it dies [default: carnelian.recovery.maxTakeovers]
     #[arg(long, value_name = "N")]
     pub max_takeovers: Option<u32>,
     /// A run that is silent for so long has no heartbeat any more, and dies [default: none]

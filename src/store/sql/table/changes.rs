@@ -91,8 +91,8 @@ impl ChangeRows for SqlSession<'_, '_> {
             return Ok(());
         }
         let (column, bump) = (news.column(), news.bump());
-        // The counter is one row, which others would wait for as long as the caller's transaction lasts. Whoever does not
-        // listen sees with the next look what is due.
+        // The counter is one row, which others would wait for as long as the caller's transaction
+        // lasts. Whoever does not listen sees with the next look what is due.
         if self.is_joined() {
             let channel = Value::from(&self.channel());
             return match self.backend() {

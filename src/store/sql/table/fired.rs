@@ -136,9 +136,9 @@ pub(super) fn values(row: &FiredRow) -> Vec<Value> {
     ]
 }
 
-/// What nodes of ours other than one have reserved, by the index of reservations: a planner that sees a join, or a condition
-/// that it may turn into one, may begin with the nodes and go through all that they execute. The values are the
-/// scheduler's name and the node.
+/// What nodes of ours other than one have reserved, by the index of reservations: a planner that
+/// sees a join, or a condition that it may turn into one, may begin with the nodes and go through
+/// all that they execute. The values are the scheduler's name and the node.
 pub(super) const RESERVED_BY_OTHERS: &str = "FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.state = 'ACQUIRED' \
      AND f.instance_name <> ? AND (SELECT COUNT(*) FROM {p}CN_INSTANCES i WHERE i.sched_name = f.sched_name \
      AND i.instance_name = f.instance_name) > 0";
@@ -198,7 +198,8 @@ impl FiredRows for SqlSession<'_, '_> {
              FROM {p}CN_INSTANCES i WHERE i.sched_name = {p}FIRED_TRIGGERS.sched_name \
              AND i.instance_name = {p}FIRED_TRIGGERS.instance_name) AND";
         if self.backend() == Backend::Mysql {
-            // A DELETE would wait for every row that it goes through, also for one that a job's transaction holds.
+            // A DELETE would wait for every row that it goes through, also for one that a job's
+            // transaction holds.
             let head = format!("SELECT entry_id AS entry_id, state AS state {ours}");
             let key = ["trigger_name", "trigger_group"];
             let found: Vec<IdRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(triggers))?;
@@ -384,8 +385,8 @@ impl FiredRows for SqlSession<'_, '_> {
 }
 
 impl SqlSession<'_, '_> {
-    /// Draws so many fences and gives the last; none if the owner is not registered, or the stored fence is smaller than it
-    /// can be. So it takes no further statement to notice that.
+    /// Draws so many fences and gives the last; none if the owner is not registered, or the stored
+    /// fence is smaller than it can be. So it takes no further statement to notice that.
     fn draw_unless_behind(&mut self, registered: &str, owner: &[Value], count: i64) -> Result<Option<i64>> {
         let mut values = vec![count.into(), self.name(), self.fences().largest().into()];
         values.extend_from_slice(owner);

@@ -1,7 +1,8 @@
 //! `SCHEDULER_STATE` and its side tables `CN_INSTANCES` and `CN_PROCESSES`.
 //!
-//! A node of ours writes the time of its check-in twice, in one transaction: here and in `CN_NODES`. Where both are there and
-//! differ, a node of Quartz has taken the name of a dead one of ours, and knows nothing of our tables.
+//! A node of ours writes the time of its check-in twice, in one transaction: here and in
+//! `CN_NODES`. Where both are there and differ, a node of Quartz has taken the name of a dead one
+//! of ours, and knows nothing of our tables.
 
 use super::executions::{STRAY_BEATS, STRAY_CANCELS};
 use super::marks::{STRAY_MARKS, STRAY_TAGS};
@@ -134,16 +135,12 @@ impl ClusterRows for SqlSession<'_, '_> {
     }
 
     fn forget_replaced(&mut self, name: &str) -> Result<()> {
-        for table in OF_INSTANCE {
-            let text = format!(
-                "DELETE FROM {{p}}{table} WHERE sched_name = ? AND instance_name = ? AND EXISTS (SELECT 1 \
-                 FROM {{p}}SCHEDULER_STATE s WHERE s.sched_name = ? AND s.instance_name = ? AND s.last_checkin_time <> \
-                 (SELECT o.seen_ms FROM (SELECT DISTINCT n.seen_ms AS seen_ms FROM {{p}}CN_NODES n WHERE n.sched_name = ? \
-                 AND n.instance_name = ?) o))"
-            );
-            let key = [self.name(), name.into()];
-            let values: Vec<_> = [&key, &key, &key].into_iter().flatten().cloned().collect();
-            self.execute(&text, &values)?;
+        let key = [self.name(), name.into()];
+        let text = "DELETE FROM {p}CN_NODES WHERE sched_name = ? AND instance_name = ? AND seen_ms <> (SELECT \
+             s.last_checkin_time FROM {p}SCHEDULER_STATE s WHERE s.sched_name = ? AND s.instance_name = ?)";
+        let replaced = self.execute(text, &[&key[..], &key[..]].concat())? > 0;
+        for table in OF_INSTANCE.into_iter().filter(|_| replaced) {
+            self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ? AND instance_name = ?"), &key)?;
         }
         Ok(())
     }

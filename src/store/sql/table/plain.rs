@@ -15,8 +15,9 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
 use std::collections::BTreeMap;
 
-/// What comes after the function's lock must see what its holders before have done: in another isolation than ours, which a pooler
-/// may bring, it is not called, and the work is stored by statements.
+/// What comes after the function's lock must see what its holders before have done: in another
+/// isolation than ours, which a pooler may bring, it is not called, and the work is stored by
+/// statements.
 const TEXT: &str = "SELECT CASE WHEN current_setting('transaction_isolation') = 'read committed' \
      THEN {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) END AS stored_ms";
 

@@ -10,7 +10,8 @@ use crate::store::sql::session::SqlSession;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
-/// Rows whose triggers are gone, or were taken out of `ERROR` by somebody who does not know of them.
+/// Rows whose triggers are gone, or were taken out of `ERROR` by somebody who does not know of
+/// them.
 pub(super) const STRAY: &str = "{p}CN_PARKED WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
      WHERE t.sched_name = {p}CN_PARKED.sched_name AND t.trigger_name = {p}CN_PARKED.trigger_name \
      AND t.trigger_group = {p}CN_PARKED.trigger_group AND t.trigger_state = 'ERROR')";

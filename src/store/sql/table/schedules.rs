@@ -3,7 +3,6 @@
 use super::BARE_KEY;
 use crate::error::Result;
 use crate::store::row::{Advance, Counts, ScheduleRow, TriggerRow};
-use crate::store::schedule_row::times_text;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 
@@ -74,17 +73,17 @@ impl SqlSession<'_, '_> {
         let (mut simple, mut interval, mut daily) = (Vec::new(), Vec::new(), Vec::new());
         for a in advances {
             let mut row = vec![a.key.name().into(), a.key.group().into()];
-            match a.counts {
+            match &a.counts {
                 Some(Counts::Simple { repeat_count, times_triggered }) => {
-                    row.extend([repeat_count.into(), times_triggered.into()]);
+                    row.extend([(*repeat_count).into(), (*times_triggered).into()]);
                     simple.push(row);
                 }
                 Some(Counts::Interval { times_triggered }) => {
-                    row.push(times_triggered.into());
+                    row.push((*times_triggered).into());
                     interval.push(row);
                 }
-                Some(Counts::Daily { times_triggered, from, to }) => {
-                    row.extend([times_triggered.into(), (&times_text(from, to)).into()]);
+                Some(Counts::Daily { times_triggered, times_of_day }) => {
+                    row.extend([(*times_triggered).into(), times_of_day.into()]);
                     daily.push(row);
                 }
                 None => {}

@@ -1,10 +1,11 @@
-//! `Fences`: the largest fence that this process knows of. The stored one is never smaller, unless the store has lost commits.
+//! `Fences`: the largest fence that this process knows of. The stored one is never smaller, unless
+//! the store has lost commits.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The store has lost commits that it had answered: an asynchronous replica took its place, a backup was put back, or it wrote
-/// its log later than it answered.
+/// The store has lost commits that it had answered: an asynchronous replica took its place, a
+/// backup was put back, or it wrote its log later than it answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostCommits {
     /// The last fence that is stored.
@@ -31,7 +32,8 @@ impl Fences {
         self.largest.fetch_max(fence, Ordering::SeqCst);
     }
 
-    /// Whether this one, the last that is stored, is smaller than it can be; kept until it is [taken](Self::take_found).
+    /// Whether this one, the last that is stored, is smaller than it can be; kept until it is
+    /// [taken](Self::take_found).
     pub(crate) fn are_behind(&self, stored: i64) -> bool {
         let largest = self.largest();
         if stored < largest {
