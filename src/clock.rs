@@ -1,7 +1,7 @@
 //! `Clock`: the only place where time is read or waited for.
 //!
 //! Ticks go on while the machine is suspended: on Linux they are `CLOCK_BOOTTIME`. Elsewhere they
-//! are the monotonic clock of the standard library, which may stand still meanwhile. A [`Moment`]
+//! are the monotonic clock of the standard library, which may stand still meanwhile. A `Moment`
 //! tells of such a pause, and of a virtual machine that was paused as a whole, as soon as the wall
 //! clock is right again.
 
