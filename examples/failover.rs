@@ -37,7 +37,7 @@ const GRID_FIRES: i64 = 24;
 /// A fire that no dead node was executing begins so soon after its time, whatever was reserved.
 const GRID_LATEST_MS: i64 = 500;
 /// The victim is killed when it has reserved the next fire of the grid, but after so much of it at the latest.
-const LAST_KILL_MS: i64 = 8_000;
+const LAST_KILL_MS: i64 = 5_000;
 /// The show ends by itself, whatever happens.
 const LIMIT: Duration = Duration::from_secs(55);
 

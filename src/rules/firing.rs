@@ -59,21 +59,26 @@ pub(crate) enum Restored {
 
 /// What is to be done with a trigger of which the store says `seen` (its state, next and previous
 /// fire time), and of which the fire left these next and previous times, or nothing (`is_missed`:
-/// its row went, and its job is there).
+/// its row went, and its job is there). `is_alone`: its job runs once at a time.
 pub(crate) fn restore(
     seen: Option<(Option<TriggerState>, Option<i64>, Option<i64>)>,
     after: (Option<i64>, Option<i64>),
     is_missed: bool,
+    is_alone: bool,
 ) -> Restored {
     use TriggerState::{Blocked, Complete, Paused, PausedBlocked, Waiting};
     match seen {
         None if is_missed => Restored::Inserted,
         None => Restored::Over,
-        // Another trigger of this name has been stored.
-        Some(_) if is_missed => Restored::Over,
+        // Another trigger of this name has been stored: the work goes on in a fire of its own.
+        Some(_) if is_missed => Restored::Never,
         Some((_, _, previous_ms)) if previous_ms < after.1 => Restored::Over,
         Some((Some(state), next_ms, previous_ms)) if (next_ms, previous_ms) == after => match state {
+            // A run of its job has ended it since: it was not for want of a further time.
+            Complete if after.0.is_some() => Restored::Over,
             Complete => Restored::InPlace(state, None),
+            // Its next fire waits for the end of this one, which tells it to go on.
+            Blocked | PausedBlocked if !is_alone => Restored::Never,
             Waiting | Paused | Blocked | PausedBlocked => Restored::InPlace(state, Some(state)),
             _ => Restored::Never,
         },
@@ -89,9 +94,10 @@ mod tests {
     #[test]
     fn a_trigger_gets_its_fire_back_unless_it_went_on() {
         let one_shot = (None, Some(100));
+        let restore = |seen, after, is_missed| restore(seen, after, is_missed, true);
         assert_eq!(restore(None, one_shot, true), Restored::Inserted);
         assert_eq!(restore(None, one_shot, false), Restored::Over, "deleted");
-        assert_eq!(restore(Some((Some(Waiting), Some(100), None)), one_shot, true), Restored::Over, "stored anew");
+        assert_eq!(restore(Some((Some(Waiting), Some(100), None)), one_shot, true), Restored::Never, "stored anew");
         let seen = |state, next_ms, previous_ms| Some((Some(state), next_ms, previous_ms));
         assert_eq!(restore(seen(Complete, None, Some(100)), one_shot, false), Restored::InPlace(Complete, None));
         let repeats = (Some(200), Some(100));
@@ -99,6 +105,9 @@ mod tests {
             let restored = restore(seen(state, Some(200), Some(100)), repeats, false);
             assert_eq!(restored, Restored::InPlace(state, Some(state)));
         }
+        assert_eq!(restore(seen(Complete, Some(200), Some(100)), repeats, false), Restored::Over, "ended by its job");
+        let waits = super::restore(seen(Blocked, Some(200), Some(100)), repeats, false, false);
+        assert_eq!(waits, Restored::Never, "its next fire waits for this one");
         assert_eq!(restore(seen(Waiting, Some(200), None), repeats, false), Restored::Over, "replaced");
         assert_eq!(restore(seen(Waiting, Some(300), Some(200)), repeats, false), Restored::Never, "fired since");
         assert_eq!(restore(seen(Acquired, Some(200), Some(100)), repeats, false), Restored::Never, "reserved");

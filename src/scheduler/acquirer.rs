@@ -156,8 +156,11 @@ impl Acquirer {
         self.recover_forgotten(&owner)?;
         self.reconcile(&owner)?;
         if !self.node.is_firing() {
+            // What was in doubt until now may be reserved.
+            self.give_up_reserved();
+            self.release_unwanted()?;
             if self.node.standing.running() == 0 {
-                return Ok(Next::WhenSignalled);
+                return Ok(self.next_at(None));
             }
             return self.look_after_runs();
         }

@@ -43,4 +43,6 @@ pub enum Join {
     Guard,
     /// Rows are changed. It is to be committed soon.
     Change,
+    /// The same beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone: it is taken.
+    ChangeBesideQuartz,
 }

@@ -37,7 +37,9 @@ impl Acquirer {
         self.last_look = self.node.clock.ticks();
         self.polls = self.polls.wrapping_add(1);
         self.store_time.note(self.last_look, look.now_ms);
-        self.overdue_ms = look.reserved_ms.map(|at_ms| overdue_at(&self.node.instance, at_ms));
+        // Who has no worker for it takes nothing back, and does not look for its sake.
+        let reserved_ms = look.reserved_ms.filter(|_| !job_types.is_empty());
+        self.overdue_ms = reserved_ms.map(|at_ms| overdue_at(&self.node.instance, at_ms));
         Ok(look)
     }
 

@@ -20,6 +20,10 @@ impl Acquirer {
     pub(super) fn take_back(&mut self, look: &Look) -> Result<bool> {
         let now = self.node.clock.ticks();
         let is_overdue = self.overdue_ms.is_some_and(|at_ms| at_ms <= look.now_ms) && now >= self.retry_overdue;
+        if !is_overdue && self.overdue_in().is_some_and(|wait| wait.is_zero()) {
+            // By the store's own clock it is not overdue: that clock was set back.
+            self.retry_overdue = now.saturating_add(RETRY);
+        }
         let Some(owner) = self.owner.as_ref().filter(|_| is_overdue) else { return Ok(false) };
         let overdue = self.node.store.take_back_overdue(owner, GRACE)?;
         log::took_back(&self.node.instance, &overdue);

@@ -33,9 +33,9 @@ impl Fences {
     }
 
     /// Whether this one, the last that is stored, is smaller than it can be; kept until it is
-    /// [taken](Self::take_found).
-    pub(crate) fn are_behind(&self, stored: i64) -> bool {
-        let largest = self.largest();
+    /// [taken](Self::take_found). `largest` was known before `stored` was read: other threads draw
+    /// fences meanwhile, which is no loss.
+    pub(crate) fn are_behind(&self, stored: i64, largest: i64) -> bool {
         if stored < largest {
             self.found.lock().get_or_insert(LostCommits { stored, largest });
         }

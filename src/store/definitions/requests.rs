@@ -59,7 +59,7 @@ impl JobStore {
     ) -> Result<Vec<Taken>> {
         let ids = checked_ids(requests)?;
         let mut taken = Vec::new();
-        self.database.join("take requests", connection.into(), crate::store::Join::Change, &mut |s| {
+        self.database.join("take requests", connection.into(), self.change_joined(), &mut |s| {
             taken = self.take_requests_in(s, &ids, requests)?;
             s.announce(crate::store::row::News::Change)
         })?;

@@ -292,8 +292,9 @@ impl JobStore {
         let mut left = BTreeSet::new();
         if !existing.is_empty() {
             left.extend(s.triggers(&existing)?.into_iter().map(|row| row.job));
-            s.delete_reservations(&existing)?;
+            // The triggers first: who is just reserving one without the lock is waited for.
             s.delete_triggers(&existing, None)?;
+            s.delete_reservations(&existing)?;
         }
         let now_ms = s.now_ms()?;
         let mut calendars = Calendars::default();

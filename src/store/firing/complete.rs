@@ -78,6 +78,8 @@ impl JobStore {
         if !beaten.is_empty() {
             s.delete_beats(&beaten)?;
         }
+        let ended = |c: &&Completion| c.by_job && outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
+        self.tidy_after_joined(s, &completions.iter().filter(ended).collect::<Vec<_>>())?;
         let rest: Vec<Completion> =
             completions.iter().filter(|c| !outcomes.contains_key(&c.fire_id)).cloned().collect();
         let mut recorded = if rest.is_empty() { Recorded::default() } else { self.end_in(s, &rest, true)? };
@@ -86,6 +88,21 @@ impl JobStore {
         let outcome = |c: &Completion| outcomes.get(&c.fire_id).copied().unwrap_or(CompletionOutcome::Fenced);
         recorded.outcomes = completions.iter().map(outcome).collect();
         Ok(recorded)
+    }
+
+    /// Does what a job's own transaction may have missed, since that took no lock: what others have
+    /// stored or ended meanwhile. Each statement looks again whether there is something to do.
+    fn tidy_after_joined(&self, s: &mut dyn Session, ended: &[&Completion]) -> Result<()> {
+        let alone: Vec<JobKey> = distinct(ended.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
+        if !alone.is_empty() && s.change_states(Selection::Jobs(&alone), Transition::Unblock.moves(), true)? > 0 {
+            s.announce(News::Change)?;
+        }
+        let triggers: Vec<TriggerKey> = distinct(ended.iter().filter(|c| !c.removed).map(|c| &c.trigger));
+        if !triggers.is_empty() {
+            s.delete_finished_triggers(&triggers)?;
+        }
+        let jobs: Vec<JobKey> = distinct(ended.iter().filter(|c| !c.durable).map(|c| &c.job));
+        if jobs.is_empty() { Ok(()) } else { s.delete_idle_jobs(&jobs).map(drop) }
     }
 
     /// Ends a fire in a transaction of its job's, which may last. The row of its heartbeats is left

@@ -93,9 +93,10 @@ impl JobStore {
                     true => BTreeSet::new(),
                     false => s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect(),
                 };
+                // What was reserved may have been taken back since: what has ended tells too.
                 let happened = match is_there(s, brought)? {
-                    Some(is_there) => is_there,
-                    None => self.is_recorded(s, owner, ended)?,
+                    Some(is_there) if is_there || ended.is_empty() => is_there,
+                    _ => self.is_recorded(s, owner, ended)?,
                 };
                 Ok((happened, there))
             },

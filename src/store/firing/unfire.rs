@@ -74,7 +74,8 @@ impl JobStore {
             let state = row.and_then(|row| TriggerState::from_name(&row.state));
             let seen = row.map(|row| (state, row.next_ms, row.previous_ms));
             let after = (fire.trigger.next_ms, fire.trigger.previous_ms);
-            match restore(seen, after, fire.removed && jobs.contains(&fire.job.key)) {
+            let is_missed = fire.removed && jobs.contains(&fire.job.key);
+            match restore(seen, after, is_missed, fire.job.disallow_concurrent_execution) {
                 Restored::Never => {
                     answer.push(Unfired::Stands);
                     continue;

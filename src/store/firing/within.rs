@@ -20,7 +20,7 @@ impl JobStore {
         connection: impl Into<CallersConnection<'c>>,
         completion: &Completion,
     ) -> Result<()> {
-        self.database.join("complete a fire", connection.into(), Join::Change, &mut |s| match self
+        self.database.join("complete a fire", connection.into(), self.change_joined(), &mut |s| match self
             .complete_joined(s, std::slice::from_ref(completion))?
             .outcomes
             .first()
@@ -55,11 +55,16 @@ impl JobStore {
     ) -> Result<Vec<Trigger>> {
         self.check_work(work)?;
         let mut stored = Vec::new();
-        self.database.join("schedule jobs", connection.into(), Join::Change, &mut |s| {
+        self.database.join("schedule jobs", connection.into(), self.change_joined(), &mut |s| {
             stored = self.schedule_in(s, work, replace)?;
             s.announce(News::Change)
         })?;
         Ok(stored)
+    }
+
+    /// How rows are changed in a caller's transaction.
+    pub(in crate::store) fn change_joined(&self) -> Join {
+        if self.is_beside_quartz() { Join::ChangeBesideQuartz } else { Join::Change }
     }
 }
 

@@ -128,7 +128,7 @@ impl FiredRows for MemorySession<'_> {
             return Ok(Some(last));
         }
         let fences = &self.database.fences;
-        fences.are_behind(last);
+        fences.are_behind(last, fences.largest());
         let last = last.max(fences.largest());
         self.tables.fence.put((), last + i64::try_from(count).unwrap_or(i64::MAX));
         Ok(Some(last + 1))

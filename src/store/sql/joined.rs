@@ -5,6 +5,7 @@ use super::connection::Backend;
 use super::session::SqlSession;
 use crate::error::{Error, Result};
 use crate::store::callers::Join;
+use crate::store::database::{Lock, Session};
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text};
 
@@ -39,7 +40,8 @@ macro_rules! joined {
 }
 
 impl SqlSession<'_, '_> {
-    /// Joins a transaction of the caller's: no lock of the cluster is taken in it.
+    /// Joins a transaction of the caller's: no lock of the cluster is taken in it, but beside nodes of
+    /// Quartz, which rely on the lock.
     ///
     /// On PostgreSQL the server ends a session that stops: after 5 s if it has changed rows, after
     /// a minute if it guards a fire. MariaDB could set such a limit for the session only, and it
@@ -50,7 +52,7 @@ impl SqlSession<'_, '_> {
             Backend::Postgres => {
                 let text = match join {
                     Join::Guard => joined!("60s"),
-                    Join::Change => joined!("5s"),
+                    Join::Change | Join::ChangeBesideQuartz => joined!("5s"),
                 };
                 let row = self.load::<OnPostgres>(text, &[])?.pop();
                 if let Some(row) = row.as_ref().filter(|_| !self.takes_time_of_node()) {
@@ -67,6 +69,9 @@ impl SqlSession<'_, '_> {
         match level {
             Some(level) if !level.replace('-', " ").eq_ignore_ascii_case("read committed") => Err(self.refuse(&level)),
             _ => {
+                if join == Join::ChangeBesideQuartz {
+                    self.lock(Lock::TriggerAccess)?;
+                }
                 self.note_joined();
                 Ok(())
             }

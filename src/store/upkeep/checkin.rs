@@ -107,8 +107,9 @@ impl JobStore {
     /// Raises the stored fence if this node knows of a larger one, or takes note of it.
     fn compare_fence(&self, s: &mut dyn Session) -> Result<()> {
         let Some(fences) = self.database.fences() else { return Ok(()) };
+        let largest = fences.largest();
         match s.draw_fences(None, 0)? {
-            Some(stored) if fences.are_behind(stored) => s.raise_fence(fences.largest()),
+            Some(stored) if fences.are_behind(stored, largest) => s.raise_fence(fences.largest()),
             Some(stored) => {
                 fences.note(stored);
                 Ok(())
@@ -124,7 +125,11 @@ impl JobStore {
         me.incarnation = None;
         checkin.failed_out = true;
         checkin.lost_commits = Some(lost);
-        checkin.recovered.extend(self.recover_instance(&me.instance, Some(seen_ms))?);
+        match self.recover_instance(&me.instance, Some(seen_ms)) {
+            Ok(recovered) => checkin.recovered.extend(recovered),
+            // The registration that follows recovers what is left under the name.
+            Err(error) => log::warn!("not recovered yet instance={} error={error}", me.instance),
+        }
         Ok(true)
     }
 
@@ -168,8 +173,8 @@ impl JobStore {
         me.attempted = Some(incarnation.clone());
         let living = Living::new(&incarnation);
         let (mut published, mut outage, mut recovering, mut is_taken) = (0, None, None, false);
+        let asked = self.clock.ticks(); // the store's time comes with the lock
         self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
-            let asked = self.clock.ticks();
             let now_ms = s.now_ms()?;
             let answered = self.clock.ticks();
             let instances = s.instances()?;

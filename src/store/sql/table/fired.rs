@@ -303,7 +303,7 @@ impl FiredRows for SqlSession<'_, '_> {
         let last = match self.known_fence() {
             // Read with the lock, and held since: nobody has drawn one in between.
             Some(fence) => {
-                self.fences().are_behind(fence);
+                self.fences().are_behind(fence, self.fences().largest());
                 let last = fence.max(self.fences().largest()).saturating_add(count);
                 let values: Vec<Value> = [last.into(), self.name()].into_iter().chain(of_owner).collect();
                 let text = format!("UPDATE {{p}}CN_FENCES SET fence = ? WHERE sched_name = ?{registered}");
@@ -404,8 +404,9 @@ impl SqlSession<'_, '_> {
 
     /// Raises the stored fence to the largest that is known here; false if it was not behind.
     fn catch_up(&mut self) -> Result<bool> {
+        let largest = self.fences().largest();
         let Some(stored) = self.draw_fences(None, 0)? else { return Ok(false) };
-        let is_behind = self.fences().are_behind(stored);
+        let is_behind = self.fences().are_behind(stored, largest);
         if is_behind {
             self.raise_fence(self.fences().largest())?;
         }
