@@ -81,14 +81,7 @@ impl App {
         let name = support::fresh_name("within");
         let app = Self { pool: pool.into(), table: format!("effects_{name}"), scheduler_name: name };
         app.scheduler().build().unwrap().migrate().unwrap();
-        let create = format!("CREATE TABLE {} (job VARCHAR(100), scheduled_ms BIGINT)", app.table);
-        // MySQL ends a transaction at CREATE TABLE: on its own.
-        match &app.pool {
-            CallersPool::Sqlite(pool) => pool.get().unwrap().batch_execute(&create).unwrap(),
-            CallersPool::Postgres(pool) => pool.get().unwrap().batch_execute(&create).unwrap(),
-            CallersPool::Mysql(pool) => pool.get().unwrap().batch_execute(&create).unwrap(),
-            _ => unreachable!(),
-        }
+        app.run(&format!("CREATE TABLE {} (job VARCHAR(100), scheduled_ms BIGINT)", app.table));
         app
     }
 
@@ -105,6 +98,16 @@ impl App {
         counted.unwrap()
     }
 
+    /// Runs a statement on its own: MySQL ends a transaction at CREATE TABLE.
+    fn run(&self, text: &str) {
+        match &self.pool {
+            CallersPool::Sqlite(pool) => pool.get().unwrap().batch_execute(text).unwrap(),
+            CallersPool::Postgres(pool) => pool.get().unwrap().batch_execute(text).unwrap(),
+            CallersPool::Mysql(pool) => pool.get().unwrap().batch_execute(text).unwrap(),
+            _ => unreachable!(),
+        }
+    }
+
     /// Writes one effect, and then does `last` in the same transaction.
     fn write_and(&self, last: &mut dyn FnMut(CallersConnection<'_>) -> Result<(), Problem>) -> Result<(), Problem> {
         let text = format!("INSERT INTO {} VALUES ('j', 1)", self.table);
@@ -116,14 +119,13 @@ impl App {
 
     /// A peer takes the fires of every node away, as if they were dead.
     fn convict(&self, store: &JobStore) {
-        let names: Vec<String> = store.instances().unwrap().into_iter().map(|i| i.instance).collect();
-        for name in names {
-            // Whoever registers under a name recovers what is left under it.
-            let mut namesake = Membership::new(name);
-            store.check_in(&mut namesake).unwrap();
-            let owner = namesake.owner().unwrap();
-            store.leave(&owner).unwrap();
+        for table in ["CN_INSTANCES", "SCHEDULER_STATE"] {
+            self.run(&format!("DELETE FROM QRTZ_{table} WHERE SCHED_NAME = '{}'", self.scheduler_name));
         }
+        // Whoever registers recovers fires of nodes without a row.
+        let mut judge = Membership::new("judge");
+        store.check_in(&mut judge).unwrap();
+        store.leave(&judge.owner().unwrap()).unwrap();
     }
 }
 
@@ -142,13 +144,7 @@ fn end(app: &App, scheduler: &Scheduler) {
     let found = violations(&scheduler.store().snapshot().unwrap());
     assert!(found.is_empty(), "{found:?}");
     scheduler.store().database().forget_scheduler().unwrap();
-    let drop = format!("DROP TABLE {}", app.table);
-    match &app.pool {
-        CallersPool::Sqlite(pool) => pool.get().unwrap().batch_execute(&drop).unwrap(),
-        CallersPool::Postgres(pool) => pool.get().unwrap().batch_execute(&drop).unwrap(),
-        CallersPool::Mysql(pool) => pool.get().unwrap().batch_execute(&drop).unwrap(),
-        _ => unreachable!(),
-    }
+    app.run(&format!("DROP TABLE {}", app.table));
 }
 
 /// The effect and the end of the fire are one.
