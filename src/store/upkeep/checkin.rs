@@ -10,7 +10,7 @@ use crate::rules::placement::{NodeIdentity, takes_any};
 use crate::store::placement::identities;
 use crate::store::row::{BarRow, ClusterLook, FiredState, InstanceRow, LimitRow, News, Selection, Whereabouts};
 use crate::store::transaction::random_hex;
-use crate::store::{Begin, Fences, JobStore, Lock, Owner, Session};
+use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::Transition;
 use std::time::Duration;
 
@@ -102,35 +102,6 @@ impl JobStore {
             Ok(())
         })?;
         Ok(answer)
-    }
-
-    /// Raises the stored fence if this node knows of a larger one, or takes note of it.
-    fn compare_fence(&self, s: &mut dyn Session) -> Result<()> {
-        let Some(fences) = self.database.fences() else { return Ok(()) };
-        let largest = fences.largest();
-        match s.draw_fences(None, 0)? {
-            Some(stored) if fences.are_behind(stored, largest) => s.raise_fence(fences.largest()),
-            Some(stored) => {
-                fences.note(stored);
-                Ok(())
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Ends the incarnation if the store has lost commits: what this node holds and what the rows say of it are two stories.
-    /// Its rows are recovered as those of a dead node, and the next check-in registers it anew.
-    fn end_incarnation(&self, me: &mut Membership, seen_ms: i64, checkin: &mut Checkin) -> Result<bool> {
-        let Some(lost) = self.database.fences().and_then(Fences::take_found) else { return Ok(false) };
-        me.incarnation = None;
-        checkin.failed_out = true;
-        checkin.lost_commits = Some(lost);
-        match self.recover_instance(&me.instance, Some(seen_ms)) {
-            Ok(recovered) => checkin.recovered.extend(recovered),
-            // The registration that follows recovers what is left under the name.
-            Err(error) => log::warn!("not recovered yet instance={} error={error}", me.instance),
-        }
-        Ok(true)
     }
 
     /// The first check-in, or the first after a conviction: left-overs under our name are recovered, then we register

@@ -1,14 +1,44 @@
-//! Whether the fences are smaller than what the tables themselves show to be given out: after a
-//! restore.
+//! Fences that are smaller than they can be: the store has lost commits, or was put back.
 
+use super::{Checkin, Membership};
 use crate::error::Result;
 use crate::store::row::HistoryFilter;
-use crate::store::{JobStore, LostCommits};
+use crate::store::{Fences, JobStore, LostCommits, Session};
 
 /// So many of the newest runs are looked at.
 const RUNS: usize = 1000;
 
 impl JobStore {
+    /// Raises the stored fence if this node knows of a larger one, or takes note of it.
+    pub(super) fn compare_fence(&self, s: &mut dyn Session) -> Result<()> {
+        let Some(fences) = self.database.fences() else { return Ok(()) };
+        let largest = fences.largest();
+        match s.draw_fences(None, 0)? {
+            Some(stored) if fences.are_behind(stored, largest) => s.raise_fence(fences.largest()),
+            Some(stored) => {
+                fences.note(stored);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the incarnation if the store has lost commits: what this node holds and what the rows
+    /// say of it are two stories. The node's rows are recovered as those of a dead node, and the
+    /// next check-in registers the node anew.
+    pub(super) fn end_incarnation(&self, me: &mut Membership, seen_ms: i64, checkin: &mut Checkin) -> Result<bool> {
+        let Some(lost) = self.database.fences().and_then(Fences::take_found) else { return Ok(false) };
+        me.incarnation = None;
+        checkin.failed_out = true;
+        checkin.lost_commits = Some(lost);
+        match self.recover_instance(&me.instance, Some(seen_ms)) {
+            Ok(recovered) => checkin.recovered.extend(recovered),
+            // The registration that follows recovers what is left under the name.
+            Err(error) => log::warn!("not recovered yet instance={} error={error}", me.instance),
+        }
+        Ok(true)
+    }
+
     /// The last fence and the largest that a fire, a run of the history or a lock carries, if that
     /// is larger: the tables were put back from a backup, or those of a replica took their place.
     ///
