@@ -354,8 +354,8 @@ fn an_idle_node_sends_few_statements() {
         println!("idle look={look} check_in={check_in} beat={beat} misfires={misfires} mend={mend}");
         assert_eq!((look, beat, misfires, mend, states), (1, 1, 1, 1, 1), "{}", cluster.url);
         assert!(check_in <= 4 && load <= 3 && tidy <= 1 && orphans <= 5, "{}", cluster.url);
-        // Each poll is up to a tenth shorter: 5 % on average.
-        let looks = 1000.0 / 240.0 / (1.0 - 0.05);
+        // Each poll is up to 5 % shorter: half of it on average.
+        let looks = 1000.0 / 240.0 / (1.0 - 0.025);
         let rest = (check_in + 1) as f64 / 15.0 + beat as f64 / 10.0 + (misfires + mend) as f64 / 60.0;
         let rest = rest + load as f64 / 15.0 + states as f64 / 60.0;
         let per_second = looks + rest + (mend + tidy + orphans) as f64 / 240.0;

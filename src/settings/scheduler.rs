@@ -39,7 +39,8 @@ pub struct SchedulerSettings {
     /// the caller's does not listen.
     /// Property `carnelian.scheduler.listen`.
     pub listen: bool,
-    /// By how many percent a poll interval is shortened at most, at random, so that nodes do not look in step; 10.
+    /// By how many percent a poll interval is shortened at most, at random, so that nodes do not look
+    /// in step; 5.
     /// Property `carnelian.scheduler.pollJitter`.
     pub poll_jitter: u32,
     /// Time before the acquisition thread tries again when the database cannot be reached; 15 s.
@@ -101,7 +102,7 @@ impl SchedulerSettings {
             enabled: reader.flag("carnelian.scheduler.enabled"),
             poll_interval: reader.duration_if_any("carnelian.scheduler.pollInterval"),
             listen: reader.flag("carnelian.scheduler.listen"),
-            poll_jitter: reader.count("carnelian.scheduler.pollJitter").unwrap_or(10),
+            poll_jitter: reader.count("carnelian.scheduler.pollJitter").unwrap_or(5),
             db_failure_retry_interval: reader.duration("scheduler.dbFailureRetryInterval"),
             batch_max_count: reader
                 .count("scheduler.batchTriggerAcquisitionMaxCount")

@@ -282,7 +282,7 @@ pub const KEYS: &[Key] = &[
     optional("carnelian.scheduler.timeZone", Kind::Zone,
         "The zone of triggers, calendars and times in job files that have none of their own; what `user.timezone` or `TZ` is to a Java node. Equal on all nodes.")
         .derived("the machine's: `TZ`, else what the system is set to, else UTC"),
-    key("carnelian.scheduler.pollJitter", Kind::Count { least: 0, most: 90 }, "10",
+    key("carnelian.scheduler.pollJitter", Kind::Count { least: 0, most: 90 }, "5",
         "By how many percent a poll interval is shortened at most, at random, so that nodes do not look in step."),
     key("carnelian.jobStore.triggerOrder", Kind::Choice(&["time-then-priority", "priority-then-time"]), "time-then-priority",
         "Which of the due triggers fires first when there are more than free workers: the earliest as in Quartz, or the most important."),
