@@ -39,9 +39,8 @@ pub struct SchedulerSettings {
     /// the caller's does not listen.
     /// Property `carnelian.scheduler.listen`.
     pub listen: bool,
-    /// By how many percent a poll interval is shortened at most, at random, so that nodes do not look
-    /// in step; 5.
-    /// Property `carnelian.scheduler.pollJitter`.
+    /// By how many percent a poll interval is shortened at most, at random, so that nodes do not
+    /// look in step; 5. Property `carnelian.scheduler.pollJitter`.
     pub poll_jitter: u32,
     /// Time before the acquisition thread tries again when the database cannot be reached; 15 s.
     /// Property `scheduler.dbFailureRetryInterval` (ms).

@@ -40,8 +40,8 @@ macro_rules! joined {
 }
 
 impl SqlSession<'_, '_> {
-    /// Joins a transaction of the caller's: no lock of the cluster is taken in it, but beside nodes of
-    /// Quartz, which rely on the lock.
+    /// Joins a transaction of the caller's: no lock of the cluster is taken in it, but beside nodes
+    /// of Quartz, which rely on the lock.
     ///
     /// On PostgreSQL the server ends a session that stops: after 5 s if it has changed rows, after
     /// a minute if it guards a fire. MariaDB could set such a limit for the session only, and it

@@ -21,15 +21,15 @@ impl JobStore {
     /// One check-in: the own row in a short transaction; then, if this is the first or somebody is suspected, under the
     /// locks, a second look and one transaction per failed instance (QZ-40…44).
     ///
-    /// Who starts under the name of a node of which it is not known whether it lives waits for its next check-in: until then the
-    /// answer is [`Checkin::twin`].
+    /// Who starts under the name of a node of which it is not known whether it lives waits for its
+    /// next check-in: until then the answer is [`Checkin::twin`].
     ///
     /// No retries: the caller decides when to try again, inside the window its peers allow it. The time of the last
     /// check-in moves on only if its transaction was committed, and to the moment the attempt was begun (H8).
     ///
     /// # Errors
-    /// [`Error::AlreadyRunning`] for a first check-in under the name of a node that lives; what the database reports, and nothing
-    /// has changed then but what a committed transaction changed.
+    /// [`Error::AlreadyRunning`] for a first check-in under the name of a node that lives; what the
+    /// database reports, and nothing has changed then but what a committed transaction changed.
     pub fn check_in(&self, me: &mut Membership) -> Result<Checkin> {
         self.note_identity(me);
         let begun = self.clock.ticks();
@@ -68,8 +68,9 @@ impl JobStore {
         Ok(checkin)
     }
 
-    /// Keeps the time at which a node has ceased to take work, though it lives: an outage is a time without nodes that do.
-    /// That it cannot be told is no failure of the check-in: the next one tries again.
+    /// Keeps the time at which a node has ceased to take work, though it lives: an outage is a time
+    /// without nodes that do. That it cannot be told is no failure of the check-in: the next one
+    /// tries again.
     fn note_last_work(&self, me: &mut Membership, is_free: bool) {
         let works = is_free && me.node.as_ref().is_none_or(|node| node.info.activity.takes_work());
         if me.worked && !works {
@@ -119,8 +120,8 @@ impl JobStore {
             let observer = self.observer(&seen, Duration::ZERO);
             let (is_gone, whereabouts) = self.look_for(me, row)?;
             let verdict = me.observations.judge_namesake(suspect(row), is_gone, &observer);
-            // One that was declared dead while it lived leaves its name to a later namesake for the whole window: two that
-            // convict each other in turn would help nobody.
+            // One that was declared dead while it lived leaves its name to a later namesake for the
+            // whole window: two that convict each other in turn would help nobody.
             let is_free = match me.was_failed_out {
                 true => is_gone == Some(true) || me.observations.convicts(suspect(row), &observer),
                 false => verdict == Namesake::Gone,
@@ -194,7 +195,8 @@ impl JobStore {
         Ok(checkin)
     }
 
-    /// Whether the process of a node is gone, as far as this machine can tell, and where it is or was, for people.
+    /// Whether the process of a node is gone, as far as this machine can tell, and where it is or
+    /// was, for people.
     fn look_for(&self, me: &Membership, row: &InstanceRow) -> Result<(Option<bool>, String)> {
         let found = self.glance("look where a namesake runs", |s| s.process_of(&row.name))?;
         let theirs: Option<Process> = found.process.as_deref().and_then(|text| text.parse().ok());
@@ -281,8 +283,9 @@ impl JobStore {
         Ok(())
     }
 
-    /// Recovers these, as many of their fires as one check-in may: the next is not to wait for the rest. One that cannot be
-    /// recovered holds up no other. Returns in how many milliseconds to come back to what is left, if anything is.
+    /// Recovers these, as many of their fires as one check-in may: the next is not to wait for the
+    /// rest. One that cannot be recovered holds up no other. Returns in how many milliseconds to
+    /// come back to what is left, if anything is.
     fn recover_suspects(&self, suspects: Vec<(String, Option<i64>)>, checkin: &mut Checkin) -> Option<i64> {
         let (mut fires, mut again_ms) = (0, None);
         for (name, last_checkin_ms) in suspects {
@@ -383,7 +386,8 @@ struct Seen {
     nodes: Vec<NodeIdentity>,
     bars: Vec<BarRow>,
     limits: Vec<LimitRow>,
-    /// Nodes of ours whose names nodes of Quartz have taken since they died: what is left of ours is to be forgotten.
+    /// Nodes of ours whose names nodes of Quartz have taken since they died: what is left of ours
+    /// is to be forgotten.
     replaced: Vec<String>,
 }
 
