@@ -6,11 +6,15 @@
 
 #[path = "drills/clocks.rs"]
 mod clocks;
+#[path = "support/history.rs"]
+mod history;
 #[path = "support/node.rs"]
 mod node;
 #[path = "drills/signals.rs"]
 mod signals;
 mod support;
+#[path = "drills/taken_ahead.rs"]
+mod taken_ahead;
 #[path = "drills/twins.rs"]
 mod twins;
 

@@ -4,6 +4,7 @@ pub(crate) mod acquisition;
 pub(crate) mod ahead;
 pub(crate) mod alarms;
 pub(crate) mod backfill;
+pub(crate) mod begun;
 pub(crate) mod continuation;
 pub(crate) mod definitions;
 pub(crate) mod failover;

@@ -365,6 +365,7 @@ impl Acquirer {
         let monitor = self.node.settings.plugins.interrupt_monitor.as_ref();
         let owner = Arc::new(owner.clone());
         self.handed = self.node.clock.ticks();
+        self.node.ahead.lock().enter(ahead_of(&bundles));
         for mut bundle in bundles {
             let late_ms = u64::try_from(bundle.fired_ms.saturating_sub(bundle.scheduled_ms)).unwrap_or(0);
             self.node.metrics.lateness.observe(Duration::from_millis(late_ms));
@@ -410,6 +411,11 @@ impl Acquirer {
         }
         self.count_reserved();
     }
+}
+
+/// The fences of those that were taken ahead.
+fn ahead_of(bundles: &[FireBundle]) -> impl Iterator<Item = i64> {
+    bundles.iter().filter(|bundle| bundle.ahead).map(|bundle| bundle.fence)
 }
 
 impl Service for Acquirer {

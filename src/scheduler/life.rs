@@ -2,6 +2,7 @@
 
 use super::acquirer::Acquirer;
 use super::auditor::Auditor;
+use super::begin_gate::BeginGate;
 use super::clean_up::CleanUp;
 use super::cluster_manager::ClusterManager;
 use super::completer::Completer;
@@ -264,7 +265,8 @@ fn launch(node: &Arc<Node>, workers: usize, stopped: &Signal) -> Result<Threads>
         None => format!("{}-worker", node.name),
     };
     let freed = Arc::clone(&node.acquirer.signal);
-    let pool = Arc::new(WorkerPool::start(workers, &worker_prefix, freed, move |task| shell.run(task))?);
+    let gate = Arc::new(BeginGate { node: Arc::clone(node) });
+    let pool = Arc::new(WorkerPool::start(workers, &worker_prefix, freed, Some(gate), move |task| shell.run(task))?);
     *node.pool.lock() = Arc::downgrade(&pool);
 
     let early = Arc::new(Early::default());

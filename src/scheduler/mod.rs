@@ -3,6 +3,7 @@
 mod acquirer;
 mod alarms;
 mod auditor;
+mod begin_gate;
 mod builder;
 mod calendars;
 mod capture_log;

@@ -16,6 +16,7 @@ use crate::listener::{Listeners, log};
 use crate::machine::Machine;
 use crate::node::NodeRole;
 use crate::rules::ahead::RunTimes;
+use crate::rules::begun::Ahead;
 use crate::rules::placement::Refusal;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
@@ -99,6 +100,8 @@ pub(crate) struct Node {
     longest_wait: AtomicU64,
     /// How long jobs of each type took lately.
     pub(crate) run_times: Mutex<RunTimes>,
+    /// Fires that were taken ahead and have not begun.
+    pub(crate) ahead: Mutex<Ahead>,
     /// How many ended fires on their way to the completer are worth telling it of.
     pub(crate) awaited_ends: AtomicUsize,
     /// There may be rows of this incarnation that nothing in memory stands for: an answer of the store was lost, or a
@@ -226,6 +229,7 @@ impl Node {
             has_due: AtomicBool::new(false),
             longest_wait: AtomicU64::new(0),
             run_times: Mutex::default(),
+            ahead: Mutex::default(),
             awaited_ends: AtomicUsize::new(1),
             uncertain: AtomicBool::new(false),
             recorded: Signal::default(),

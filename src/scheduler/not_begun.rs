@@ -4,9 +4,11 @@ use super::ended::outcome_of_stop;
 use super::ends::Ended;
 use super::node::Node;
 use super::running::FireTask;
+use crate::error::FailureClass;
 use crate::job::FireOutcome;
 use crate::listener::log;
 use crate::store::{Completion, CompletionInstruction, Ending, RerunReason, Unfired};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The end of a fire that no worker has begun, noted as one that is to be recorded: its work goes on in a fire of its own, at
@@ -22,22 +24,31 @@ pub(super) fn not_begun(node: &Node, task: &FireTask, why: &str) -> Option<Ended
 }
 
 /// Takes fires back that no worker has begun, as if they had never been taken; returns the ends of
-/// those for which that is not possible, and whose work goes on in fires of their own. Fires that
-/// somebody wanted to stop end.
-pub(super) fn unfire(node: &Node, tasks: impl IntoIterator<Item = FireTask>, why: &str) -> Vec<Ended> {
+/// those for which that is not possible, and whose work goes on in fires of their own, and the
+/// fires that the store could not take now. Fires that somebody wanted to stop end.
+pub(super) fn unfire(node: &Node, tasks: impl IntoIterator<Item = FireTask>, why: &str) -> (Vec<Ended>, Vec<FireTask>) {
     let is_wanted = |task: &FireTask| task.handle.stop_reason().is_none() && !task.handle.is_lost();
     let (wanted, others): (Vec<_>, Vec<_>) = tasks.into_iter().partition(is_wanted);
     let mut ended: Vec<Ended> = others.iter().filter_map(|task| not_begun(node, task, why)).collect();
     // Those that were ended in their places meanwhile are not ours to give back.
     let (wanted, others_since): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|task| task.handle.begin_end());
+    let mut kept = BTreeSet::new();
     for of_one in wanted.chunk_by(|a, b| a.handle.owner == b.handle.owner) {
         let bundles: Vec<_> = of_one.iter().map(|task| &*task.bundle).collect();
         let Some(owner) = of_one.first().map(|task| &task.handle.owner) else { continue };
-        // Where the answer is lost the ends find their rows gone.
-        let unfired = node.store.unfire(owner, &bundles).unwrap_or_else(|error| {
-            ::log::debug!("fires are ended since they cannot be taken back error={error}");
-            vec![Unfired::Stands; of_one.len()]
-        });
+        let unfired = match node.store.unfire(owner, &bundles) {
+            Ok(unfired) => unfired,
+            Err(error) if error.is_transient() && error.failure_class() != Some(FailureClass::CommitUnknown) => {
+                ::log::debug!("fires cannot be taken back yet instance={} error={error}", node.instance);
+                kept.extend(of_one.iter().map(|task| task.bundle.fence));
+                continue;
+            }
+            Err(error) => {
+                // Where the answer is lost the ends find their rows gone.
+                ::log::debug!("fires are ended since they cannot be taken back error={error}");
+                vec![Unfired::Stands; of_one.len()]
+            }
+        };
         for (task, unfired) in of_one.iter().zip(unfired) {
             match unfired {
                 Unfired::Done => log::given_back(task.handle.fire_id(), why),
@@ -49,11 +60,14 @@ pub(super) fn unfire(node: &Node, tasks: impl IntoIterator<Item = FireTask>, why
             }
         }
     }
+    let (kept, wanted): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|task| kept.contains(&task.bundle.fence));
+    kept.iter().for_each(|task| task.handle.run_again());
     for fire in others.iter().chain(&others_since).chain(&wanted) {
         // After its end is noted, so that it is known all the time.
         node.standing.remove(fire.handle.fire_id());
+        node.ahead.lock().leave([fire.bundle.fence]);
     }
-    ended
+    (ended, kept)
 }
 
 /// The end of a fire that has not begun, and that nobody else ends.

@@ -1,19 +1,38 @@
 //! `TaskQueue`: tasks on their way to workers; wakes no more of them than can begin.
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What stands before tasks that were taken ahead: they may begin once that is written down.
+pub(crate) trait Gate<T>: Send + Sync {
+    /// Whether the task waits here.
+    fn holds(&self, task: &T) -> bool;
+
+    /// Writes down that these begin; they are handed back if that could not be done now, and are
+    /// tried again. With `is_last` there is no again: what cannot be written down is left.
+    fn open(&self, tasks: VecDeque<T>, is_last: bool) -> Result<VecDeque<T>, VecDeque<T>>;
+}
 
 /// First in, first out. Whoever takes a task and leaves others behind wakes one more worker, so that a batch reaches all
 /// that are free; one that is back before those are awake takes the next task itself, and nobody was woken for it.
+///
+/// Tasks that were taken ahead wait at the [`Gate`]. A worker with nothing else to do opens it for
+/// as many as there are such workers: what is written down as begun begins at once.
 pub(super) struct TaskQueue<T> {
     state: Mutex<State<T>>,
     ready: Condvar,
     /// So many are woken at a time: more would not find a processor.
     most_waking: usize,
+    gate: Option<Arc<dyn Gate<T>>>,
 }
 
 struct State<T> {
     tasks: VecDeque<T>,
+    /// Those that wait at the gate.
+    ahead: VecDeque<T>,
+    /// How many are at the gate now, while a worker opens it for them.
+    opening: usize,
     /// Workers that wait, with those that were woken and have not looked yet.
     sleeping: usize,
     /// Those that were woken and have not looked yet.
@@ -22,10 +41,11 @@ struct State<T> {
 }
 
 impl<T> TaskQueue<T> {
-    pub(super) fn new() -> Self {
-        let state = State { tasks: VecDeque::new(), sleeping: 0, waking: 0, closed: false };
+    pub(super) fn new(gate: Option<Arc<dyn Gate<T>>>) -> Self {
+        let (tasks, ahead) = (VecDeque::new(), VecDeque::new());
+        let state = State { tasks, ahead, opening: 0, sleeping: 0, waking: 0, closed: false };
         let most_waking = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { state: Mutex::new(state), ready: Condvar::new(), most_waking }
+        Self { state: Mutex::new(state), ready: Condvar::new(), most_waking, gate }
     }
 
     /// Adds these tasks, and says how many they were; none if the queue is closed.
@@ -35,7 +55,12 @@ impl<T> TaskQueue<T> {
             return 0;
         }
         let count = tasks.len();
-        state.tasks.append(tasks);
+        for task in tasks.drain(..) {
+            match self.gate.as_ref().is_some_and(|gate| gate.holds(&task)) {
+                true => state.ahead.push_back(task),
+                false => state.tasks.push_back(task),
+            }
+        }
         self.wake(&mut state);
         count
     }
@@ -43,13 +68,17 @@ impl<T> TaskQueue<T> {
     /// Takes out those that nobody has taken, and that are wanted.
     pub(super) fn withdraw(&self, wanted: impl Fn(&T) -> bool) -> VecDeque<T> {
         let mut state = self.state.lock();
-        let (wanted, others) = std::mem::take(&mut state.tasks).into_iter().partition(wanted);
+        let (mut withdrawn, others) = std::mem::take(&mut state.tasks).into_iter().partition::<VecDeque<T>, _>(&wanted);
         state.tasks = others;
-        wanted
+        let (ahead, others) = std::mem::take(&mut state.ahead).into_iter().partition::<VecDeque<T>, _>(&wanted);
+        state.ahead = others;
+        withdrawn.extend(ahead);
+        withdrawn
     }
 
     pub(super) fn len(&self) -> usize {
-        self.state.lock().tasks.len()
+        let state = self.state.lock();
+        state.tasks.len() + state.ahead.len() + state.opening
     }
 
     /// The next task, waited for; none once the queue is closed and empty.
@@ -60,7 +89,11 @@ impl<T> TaskQueue<T> {
                 self.wake(&mut state);
                 return Some(task);
             }
-            if state.closed {
+            if state.opening == 0 && !state.ahead.is_empty() {
+                self.open(&mut state);
+                continue;
+            }
+            if state.closed && state.opening == 0 {
                 return None;
             }
             state.sleeping += 1;
@@ -71,9 +104,28 @@ impl<T> TaskQueue<T> {
         }
     }
 
+    /// Opens the gate for as many as there are workers with nothing to do, this one among them.
+    fn open(&self, state: &mut MutexGuard<'_, State<T>>) {
+        let Some(gate) = &self.gate else { return };
+        let count = state.ahead.len().min(state.sleeping + 1);
+        let group: VecDeque<T> = state.ahead.drain(..count).collect();
+        state.opening = count;
+        let is_last = state.closed;
+        let opened = MutexGuard::unlocked(state, || gate.open(group, is_last));
+        state.opening = 0;
+        match opened {
+            Ok(group) => state.tasks.extend(group),
+            Err(group) => group.into_iter().rev().for_each(|task| state.ahead.push_front(task)),
+        }
+        if state.closed {
+            self.ready.notify_all();
+        }
+    }
+
     /// While tasks wait and workers sleep, some are on their way: whatever changes one of these calls this.
     fn wake(&self, state: &mut State<T>) {
-        let wanted = state.tasks.len().min(state.sleeping).min(self.most_waking);
+        let at_gate = usize::from(state.opening == 0 && !state.ahead.is_empty());
+        let wanted = (state.tasks.len() + at_gate).min(state.sleeping).min(self.most_waking);
         while state.waking < wanted {
             state.waking += 1;
             self.ready.notify_one();
@@ -94,14 +146,13 @@ impl<T> TaskQueue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use std::sync::Barrier;
 
     /// Every task of a batch holds its worker until all have begun: each must have reached a worker of its own.
     #[test]
     fn a_batch_reaches_as_many_workers_as_it_has_tasks() {
         const WORKERS: usize = 8;
-        let queue: Arc<TaskQueue<Arc<Barrier>>> = Arc::new(TaskQueue::new());
+        let queue: Arc<TaskQueue<Arc<Barrier>>> = Arc::new(TaskQueue::new(None));
         let workers: Vec<_> = (0..WORKERS)
             .map(|_| {
                 let queue = Arc::clone(&queue);
@@ -128,9 +179,68 @@ mod tests {
         assert_eq!(taken, (0..200).map(|round| 1 + round % WORKERS).sum::<usize>());
     }
 
+    /// A gate for even numbers that notes what it was opened for, and fails so many times first.
+    struct EvenGate {
+        opened: Mutex<Vec<VecDeque<u32>>>,
+        fails: Mutex<u32>,
+    }
+
+    impl Gate<u32> for EvenGate {
+        fn holds(&self, task: &u32) -> bool {
+            task.is_multiple_of(2)
+        }
+
+        fn open(&self, tasks: VecDeque<u32>, _: bool) -> Result<VecDeque<u32>, VecDeque<u32>> {
+            let mut fails = self.fails.lock();
+            if *fails > 0 {
+                *fails -= 1;
+                return Err(tasks);
+            }
+            self.opened.lock().push(tasks.clone());
+            Ok(tasks)
+        }
+    }
+
+    #[test]
+    fn what_waits_at_the_gate_begins_in_order_once_it_is_opened() {
+        let gate = Arc::new(EvenGate { opened: Mutex::default(), fails: Mutex::new(2) });
+        let queue = TaskQueue::new(Some(Arc::clone(&gate) as Arc<dyn Gate<u32>>));
+        assert_eq!(queue.put(&mut VecDeque::from([2, 4, 1, 6])), 4);
+        assert_eq!((queue.len(), queue.take()), (4, Some(1)), "what need not wait goes first");
+        // Nobody else is idle: the gate is opened for one at a time.
+        assert_eq!([queue.take(), queue.take()], [Some(2), Some(4)]);
+        assert_eq!(*gate.opened.lock(), [[2], [4]]);
+        assert_eq!((queue.withdraw(|_| true), queue.len()), (VecDeque::from([6]), 0));
+        assert_eq!(queue.put(&mut VecDeque::from([8])), 1);
+        queue.close();
+        assert_eq!((queue.take(), queue.take()), (Some(8), None));
+    }
+
+    /// No more begin than there are workers that have nothing to do.
+    #[test]
+    fn the_gate_is_opened_for_as_many_as_can_begin_at_once() {
+        const WORKERS: usize = 4;
+        let gate = Arc::new(EvenGate { opened: Mutex::default(), fails: Mutex::default() });
+        let queue = Arc::new(TaskQueue::new(Some(Arc::clone(&gate) as Arc<dyn Gate<u32>>)));
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|_| {
+                let queue = Arc::clone(&queue);
+                std::thread::spawn(move || std::iter::from_fn(|| queue.take()).count())
+            })
+            .collect();
+        for round in 0..100 {
+            assert_eq!(queue.put(&mut (0..10).map(|n| 20 * round + 2 * n).collect()), 10);
+        }
+        queue.close();
+        assert_eq!(workers.into_iter().map(|worker| worker.join().unwrap()).sum::<usize>(), 1000);
+        let opened = gate.opened.lock();
+        assert!(opened.iter().all(|group| (1..=WORKERS).contains(&group.len())), "{opened:?}");
+        assert!(opened.iter().flatten().is_sorted());
+    }
+
     #[test]
     fn what_is_in_a_closed_queue_is_still_taken() {
-        let queue = TaskQueue::new();
+        let queue = TaskQueue::new(None);
         assert_eq!((queue.put(&mut VecDeque::from([1, 2, 3])), queue.take()), (3, Some(1)));
         assert_eq!((queue.withdraw(|task| *task > 2), queue.len()), (VecDeque::from([3]), 1));
         assert_eq!((queue.withdraw(|_| true), queue.len()), (VecDeque::from([2]), 0));

@@ -1,6 +1,6 @@
 //! `WorkerPool`: a fixed number of threads, each running one fire at a time.
 
-use super::task_queue::TaskQueue;
+use super::task_queue::{Gate, TaskQueue};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::listener::{guarded, log};
@@ -80,13 +80,15 @@ impl Load {
 
 impl<T: Send + 'static> WorkerPool<T> {
     /// Starts `size` threads named `{prefix}-N` that run `work`; `freed` is raised whenever one becomes free.
+    /// Tasks that were taken ahead wait at the `gate`.
     pub(crate) fn start(
         size: usize,
         prefix: &str,
         freed: Arc<Signal>,
+        gate: Option<Arc<dyn Gate<T>>>,
         work: impl Fn(T) + Send + Sync + 'static,
     ) -> Result<Self> {
-        let tasks = Arc::new(TaskQueue::new());
+        let tasks = Arc::new(TaskQueue::new(gate));
         let load = Load {
             size,
             busy: AtomicUsize::new(0),
@@ -321,7 +323,7 @@ mod tests {
         }
         let (clock, freed) = (SystemClock::default(), Arc::new(Signal::default()));
         let (done, results) = unbounded();
-        let pool = WorkerPool::start(1, "test-worker", Arc::clone(&freed), move |task: u32| {
+        let pool = WorkerPool::start(1, "test-worker", Arc::clone(&freed), None, move |task: u32| {
             done.send((task, std::thread::current().id())).expect("a receiver");
             match task {
                 0 => panic!("text"),
@@ -349,7 +351,7 @@ mod tests {
     #[test]
     fn what_no_worker_has_taken_can_be_taken_back() {
         let (go, gate) = bounded::<()>(0);
-        let pool = WorkerPool::start(2, "test-worker", Arc::default(), move |_: u32| {
+        let pool = WorkerPool::start(2, "test-worker", Arc::default(), None, move |_: u32| {
             let _ = gate.recv();
         })
         .expect("threads");
@@ -373,7 +375,7 @@ mod tests {
         let (clock, freed) = (SystemClock::default(), Arc::new(Signal::default()));
         let (go, gate) = bounded::<()>(0);
         let (done, results) = unbounded();
-        let pool = WorkerPool::start(1, "test-worker", freed, move |stays: bool| {
+        let pool = WorkerPool::start(1, "test-worker", freed, None, move |stays: bool| {
             let _ = done.send(std::thread::current().id());
             if stays {
                 let _ = gate.recv();
@@ -406,7 +408,7 @@ mod tests {
     fn a_shutdown_does_not_wait_for_one_that_was_given_up() {
         let (_go, gate) = bounded::<()>(0);
         let (done, results) = unbounded();
-        let pool = WorkerPool::start(1, "test-worker", Arc::default(), move |(): ()| {
+        let pool = WorkerPool::start(1, "test-worker", Arc::default(), None, move |(): ()| {
             let _ = done.send(std::thread::current().id());
             let _ = gate.recv();
         })
@@ -420,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_pool_of_no_threads_ends() {
-        let pool = WorkerPool::start(0, "test-worker", Arc::default(), |(): ()| ()).expect("no threads");
+        let pool = WorkerPool::start(0, "test-worker", Arc::default(), None, |(): ()| ()).expect("no threads");
         assert_eq!((pool.free(), pool.size()), (0, 0));
         assert!(pool.wait_idle(&ManualClock::at(0), Duration::ZERO));
         pool.close();

@@ -4,6 +4,7 @@
 //! implements them with SQL, the memory store with maps. A session is one transaction: it sees one `now`, and every
 //! change it makes is gone if the work returns an error.
 
+mod ahead;
 mod continuations;
 mod definitions;
 mod executions;
@@ -20,6 +21,7 @@ mod recoveries;
 mod types;
 mod work;
 
+pub use ahead::AheadRows;
 pub use continuations::ContinuationRows;
 pub use definitions::DefinitionRows;
 pub use executions::ExecutionRows;
@@ -204,6 +206,11 @@ pub trait Database: Send + Sync {
         false
     }
 
+    /// Whether one statement of [`Begin::AtOnce`] is cheaper than a transaction around it.
+    fn commits_at_once(&self) -> bool {
+        false
+    }
+
     /// Statements and commits so far.
     fn counts(&self) -> StatementCounts;
 
@@ -226,6 +233,7 @@ pub trait Session:
     + TriggerRows
     + CalendarRows
     + FiredRows
+    + AheadRows
     + RecoveryRows
     + HistoryRows
     + HistoryLogRows

@@ -27,6 +27,7 @@ mod strategies;
 mod transaction;
 mod upkeep;
 
+pub use crate::rules::begun::BeginMark;
 pub use crate::rules::definitions::WhyLeft;
 pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{

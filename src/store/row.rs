@@ -1,5 +1,6 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
+mod ahead;
 mod changes;
 mod continuation;
 mod definition;
@@ -16,6 +17,7 @@ mod snapshot;
 mod types;
 mod work;
 
+pub use ahead::{AheadFire, GoneTrigger};
 pub(in crate::store) use changes::LAST_COUNT;
 pub use changes::{ClusterLook, Heard, Look, News};
 pub use continuation::ContinuationRow;
@@ -317,7 +319,7 @@ pub struct Advance {
 }
 
 /// What changes in the table of a trigger's kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Counts {
     /// In `SIMPLE_TRIGGERS`.
     Simple {

@@ -37,6 +37,9 @@ pub struct Bench {
     /// Whether fires are written into the history [default: as the settings say]
     #[arg(long, value_name = "WHETHER", value_enum)]
     pub history: Option<History>,
+    /// The jobs request recovery: what a fire was is kept until its job has ended
+    #[arg(long)]
+    pub recovery: bool,
     /// Paced instead of drained: each trigger fires so many times more after its first
     #[arg(long, value_name = "N")]
     pub repeat: Option<u32>,

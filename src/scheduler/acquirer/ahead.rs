@@ -191,11 +191,17 @@ impl Acquirer {
         waiting.append(&mut self.early.withdraw());
         waiting.append(&mut self.handover);
         self.give_back(waiting, "the node ends");
+        // Their rows say that they have not begun: whoever finds this node gone gives them back.
+        for task in std::mem::take(&mut self.handover) {
+            log::not_started(task.handle.fire_id(), "the node ends, and the store cannot take it back");
+            self.node.standing.remove(task.handle.fire_id());
+        }
     }
 
     /// Gives fires back that have not begun, to whoever has a free worker.
     fn give_back(&mut self, tasks: impl IntoIterator<Item = FireTask>, why: &str) {
-        let ended = unfire(&self.node, tasks, why);
+        let (ended, kept) = unfire(&self.node, tasks, why);
+        self.handover.extend(kept);
         if !ended.is_empty() {
             self.ends.hand_back(&self.node, ended);
         }

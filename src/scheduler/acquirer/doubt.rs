@@ -1,7 +1,7 @@
 //! How the acquirer keeps what was taken while nobody could say whether it was, and finds rows that
 //! nothing here stands for.
 
-use super::Acquirer;
+use super::{Acquirer, ahead_of};
 use crate::error::{Error, Result};
 use crate::listener::log;
 use crate::store::{Doubt, Owner};
@@ -22,6 +22,8 @@ impl Acquirer {
         let Some(mut doubt) = doubt else { return Ok(()) };
         let settled_later = Error::Refused("it is kept until it is settled".to_owned());
         let error = std::mem::replace(&mut doubt.error, settled_later);
+        // They wait from now on: what begins meanwhile may have been taken later.
+        self.node.ahead.lock().enter(ahead_of(&doubt.brought.fired));
         self.doubts.push(*doubt);
         Err(error)
     }
@@ -40,6 +42,7 @@ impl Acquirer {
             let Doubt { brought, ended, recorded, leads, .. } = doubt;
             log::settled(&self.node.instance, happened, brought.fired.len(), brought.reserved.len());
             if !happened {
+                self.node.ahead.lock().leave(ahead_of(&brought.fired));
                 self.ends.give_back(&self.node, owner, ended);
                 continue;
             }
@@ -56,6 +59,7 @@ impl Acquirer {
     /// Everything in doubt belongs to others by now; what has ended is told so by its rows.
     pub(super) fn forget_doubts(&mut self, owner: &Owner) {
         for doubt in std::mem::take(&mut self.doubts) {
+            self.node.ahead.lock().leave(ahead_of(&doubt.brought.fired));
             self.ends.give_back(&self.node, owner, doubt.ended);
         }
     }

@@ -159,7 +159,7 @@ impl JobStore {
             let may_meet = firable.candidate.trigger_is_executing && firable.trigger.overlap() != Overlap::AllowAll;
             let in_time = may_meet && scheduled_ms > now_ms;
             if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {
-                firing.fire(firable, fence);
+                firing.fire(firable, fence, request.ahead.is_some());
             } else {
                 let may_lead =
                     firable.trigger.policies == Policies::default() && !firable.job.disallow_concurrent_execution;

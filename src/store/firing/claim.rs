@@ -184,7 +184,7 @@ impl JobStore {
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
         let mut firing = Firing::new(owner, now_ms, self.is_beside_quartz());
         let plain = chosen.into_iter().filter(|one| is_due(one) && self.is_plain(one));
-        (first_fence..).zip(plain).for_each(|(fence, firable)| firing.fire(firable, fence));
+        (first_fence..).zip(plain).for_each(|(fence, firable)| firing.fire(firable, fence, request.ahead.is_some()));
         let rows = firing.take_rows();
         firing.write(s, rows)?;
         firing.tell_passed(s, &mut brought)?;

@@ -1,6 +1,7 @@
 //! Fire: triggers whose time has come begin to execute.
 
 use super::acquire::fenced;
+use super::ahead::{left_ahead, may_go};
 use super::doubt::is_there;
 use super::overlap::{Passed, pass, skipped};
 use super::spread::Tick;
@@ -12,7 +13,7 @@ use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, RETRY_GROUP, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
-use crate::store::row::{Advance, Candidate, FiredRow, FiredState, Selection};
+use crate::store::row::{Advance, AheadFire, Candidate, FiredRow, FiredState, Selection};
 use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::upkeep::recovery_keys;
@@ -91,6 +92,8 @@ impl JobStore {
         let reader = self.reader();
         let mut firing = Firing { leads, ..Firing::new(owner, now_ms, beside_quartz) };
         let mut gate = self.gate(s, &owner.instance, now_ms)?;
+        // One whose time is to come begins at it.
+        let is_ahead = |reservation: &Reservation| leads && reservation.scheduled_ms > now_ms;
         let mut begun = Vec::new();
         let mut given_back = Vec::new();
         let mut yielded = Vec::new();
@@ -117,7 +120,7 @@ impl JobStore {
                     }
                     None => {
                         gate.begins(firable.job.key.group());
-                        firing.fire(firable, fence);
+                        firing.fire(firable, fence, is_ahead(reservation));
                         begun.push(reservation.fire_id.clone());
                     }
                 },
@@ -214,6 +217,7 @@ pub(super) struct Firing<'a> {
     gone_with_options: Vec<TriggerKey>,
     passed: Vec<Passed>,
     skipped: Vec<SkippedFires>,
+    ahead: Vec<AheadFire>,
     one_at_a_time: BTreeSet<crate::JobKey>,
 }
 
@@ -234,6 +238,7 @@ impl<'a> Firing<'a> {
             gone_with_options: Vec::new(),
             passed: Vec::new(),
             skipped: Vec::new(),
+            ahead: Vec::new(),
             one_at_a_time: BTreeSet::new(),
         }
     }
@@ -262,7 +267,8 @@ impl<'a> Firing<'a> {
         super::overlap::tell(s, std::mem::take(&mut self.passed), brought)
     }
 
-    pub(super) fn fire(&mut self, firable: Firable, fence: i64) {
+    /// Notes a fire. One that is taken `ahead` begins later, and leaves what its trigger was.
+    pub(super) fn fire(&mut self, firable: Firable, fence: i64, ahead: bool) {
         let Firable { candidate, job, mut trigger, calendar } = firable;
         let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
         let fired_ms = if self.leads { self.now_ms.max(scheduled_ms) } else { self.now_ms };
@@ -272,7 +278,8 @@ impl<'a> Firing<'a> {
         // The recovery row goes with the trigger's, and says where the checkpoint is.
         // Who declares a fire failed has nothing but its rows to try it again with.
         let is_retried = job.policy().retry_policy().is_some();
-        let keeps_row = self.keeps_rows || candidate.recovery.is_some() || is_retried;
+        let keeps_row =
+            self.keeps_rows || candidate.recovery.is_some() || is_retried || ahead && !may_go(&candidate.trigger);
         let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, fired_ms);
         if let Some((first_ms, times)) = left_out {
             self.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
@@ -299,6 +306,9 @@ impl<'a> Firing<'a> {
         if job.disallow_concurrent_execution {
             self.one_at_a_time.insert(job.key.clone());
         }
+        if ahead {
+            self.ahead.push(left_ahead(&candidate.trigger, fence, trigger.next_ms, removed));
+        }
         let fire_id = self.ids.with(fence);
         self.rows.push(FiredRow {
             fire_id: fire_id.clone(),
@@ -317,6 +327,7 @@ impl<'a> Firing<'a> {
             fire_id,
             fence,
             removed,
+            ahead,
             followed: candidate.job_is_followed,
             rerun: Rerun::of(&candidate, recovering.as_ref()),
             recovering,
@@ -392,6 +403,9 @@ impl<'a> Firing<'a> {
     }
 
     fn write_rest(&self, s: &mut dyn Session) -> Result<()> {
+        if !self.ahead.is_empty() {
+            s.insert_ahead(&self.owner.instance, &self.ahead)?;
+        }
         if !self.gone_with_options.is_empty() {
             s.delete_options(&self.gone_with_options)?;
         }

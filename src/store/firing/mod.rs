@@ -1,6 +1,7 @@
 //! The life of a fire in the store: acquired, fired, completed or released.
 
 mod acquire;
+mod ahead;
 mod checkpoint;
 mod claim;
 mod complete;
@@ -179,6 +180,11 @@ pub struct FireBundle {
     pub previous_ms: Option<i64>,
     /// Whether the trigger's row went with this fire: it was the last one and nobody needs the row.
     pub removed: bool,
+    /// Whether it was taken before a worker was free for it, or before its time: it may begin once
+    /// [`JobStore::note_begun`] has said so.
+    ///
+    /// [`JobStore::note_begun`]: crate::store::JobStore::note_begun
+    pub ahead: bool,
     /// Whether other jobs follow the runs of the job.
     pub followed: bool,
     /// Present if this runs the work of a failed instance again.

@@ -2,14 +2,11 @@
 
 use super::FireBundle;
 use super::acquire::fenced;
+use super::ahead::NotBegun;
 use crate::error::Result;
-use crate::key::{JobKey, TriggerKey, distinct};
-use crate::rules::firing::{Restored, restore};
-use crate::store::row::{Advance, News, Selection, TriggerRow};
-use crate::store::schedule_row::counts;
-use crate::store::transaction::overtaken;
-use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
-use crate::trigger::{Transition, Trigger, TriggerState};
+use crate::store::row::News;
+use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of a fire that was to be taken back.
@@ -51,80 +48,17 @@ impl JobStore {
         s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let held: BTreeSet<String> = s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect();
-        let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger.key));
-        let rows: BTreeMap<TriggerKey, TriggerRow> =
-            s.triggers(&keys)?.into_iter().map(|row| (row.key.clone(), row)).collect();
-        let jobs: Vec<JobKey> = distinct(fires.iter().map(|fire| &fire.job.key));
-        let jobs: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
-        let paused_groups = s.paused_groups()?;
-        let free = |key: &TriggerKey| match paused_groups.iter().any(|g| g == key.group() || g == ALL_GROUPS_PAUSED) {
-            true => TriggerState::Paused,
-            false => TriggerState::Waiting,
-        };
-
-        let (mut answer, mut over) = (Vec::with_capacity(fires.len()), Vec::new());
-        let (mut advances, mut inserted, mut ended) = (Vec::new(), Vec::new(), Vec::new());
-        for fire in fires {
-            if !held.contains(&fire.fire_id) {
-                answer.push(Unfired::Gone);
-                continue;
-            }
-            let before = before_fire(fire);
-            let row = rows.get(&fire.trigger.key);
-            let state = row.and_then(|row| TriggerState::from_name(&row.state));
-            let seen = row.map(|row| (state, row.next_ms, row.previous_ms));
-            let after = (fire.trigger.next_ms, fire.trigger.previous_ms);
-            let is_missed = fire.removed && jobs.contains(&fire.job.key);
-            match restore(seen, after, is_missed, fire.job.disallow_concurrent_execution) {
-                Restored::Never => {
-                    answer.push(Unfired::Stands);
-                    continue;
-                }
-                Restored::Over => ended.push(*fire),
-                Restored::Inserted => inserted.push(self.trigger_row(&before, free(&before.key))?),
-                Restored::InPlace(from, to) => advances.push(Advance {
-                    expected_state: from,
-                    expected_next_ms: fire.trigger.next_ms,
-                    state: to.unwrap_or_else(|| free(&before.key)),
-                    next_ms: before.next_ms,
-                    previous_ms: before.previous_ms,
-                    start_ms: before.start_ms,
-                    counts: counts(&before.schedule),
-                    key: before.key,
-                }),
-            }
-            over.push(fire.fire_id.clone());
-            answer.push(Unfired::Done);
-        }
-
-        if !over.is_empty() {
-            s.delete_fired(&over)?;
-            s.delete_beats(&over)?;
-        }
-        if !advances.is_empty() && s.advance(&advances)? != advances.len() {
-            return Err(overtaken("take fires back"));
-        }
-        if !inserted.is_empty() {
-            s.insert_triggers(&inserted)?;
-        }
-        let blocked: Vec<JobKey> =
-            distinct(fires.iter().filter(|f| f.job.disallow_concurrent_execution).map(|f| &f.job.key));
-        if !blocked.is_empty() {
-            s.change_states(Selection::Jobs(&blocked), Transition::Unblock.moves(), true)?;
-        }
-        if !ended.is_empty() {
-            s.delete_finished_triggers(&distinct(ended.iter().map(|fire| &fire.trigger.key)))?;
-            s.delete_idle_jobs(&distinct(ended.iter().map(|fire| &fire.job.key)))?;
-        }
+        let of_bundle =
+            |fire: &&&FireBundle| NotBegun::of_bundle(fire, |before| self.trigger_row(before, TriggerState::Waiting));
+        let ours: Vec<NotBegun> = fires
+            .iter()
+            .filter(|fire| held.contains(&fire.fire_id))
+            .map(|fire| of_bundle(&fire))
+            .collect::<Result<_>>()?;
+        let unfired = self.restore_all(s, &ours)?;
+        let mut told: BTreeMap<&String, Unfired> = ours.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
         // Who has a free worker may take them.
         s.announce(News::Change)?;
-        Ok(answer)
+        Ok(fires.iter().map(|fire| told.remove(&fire.fire_id).unwrap_or(Unfired::Gone)).collect())
     }
-}
-
-/// The trigger of a fire as it was before it.
-fn before_fire(fire: &FireBundle) -> Trigger {
-    let mut trigger = fire.trigger.clone();
-    trigger.unfire(fire.scheduled_ms, fire.previous_ms);
-    trigger
 }

@@ -1,5 +1,6 @@
 //! `MemoryDatabase`: the rows of a scheduler in this process, for tests and for work that need not survive it.
 
+mod ahead;
 mod calendars;
 mod changes;
 mod continuations;
@@ -23,9 +24,9 @@ mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow, FiredRow,
-    HistoryRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, LimitRow, LockRow, LogRow, News, NodeRow, OrphanRow,
-    Outage, Parked, RecoveryModeRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    AheadFire, BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow,
+    FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, LimitRow, LockRow, LogRow, News, NodeRow,
+    OrphanRow, Outage, Parked, RecoveryModeRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -79,6 +80,8 @@ struct Tables {
     bars: Journaled<(String, BarKind), BarRow>,
     limits: Journaled<String, LimitRow>,
     defined: Journaled<JobKey, DefinitionRow>,
+    ahead: Journaled<(String, i64), (String, Vec<AheadFire>)>,
+    begun: Journaled<String, ahead::Begun>,
     commits: Journaled<String, i64>,
     fence: Journaled<(), i64>,
 }
@@ -112,6 +115,8 @@ impl Tables {
         self.bars.commit();
         self.limits.commit();
         self.defined.commit();
+        self.ahead.commit();
+        self.begun.commit();
         self.commits.commit();
         self.fence.commit();
     }
@@ -144,6 +149,8 @@ impl Tables {
         self.bars.roll_back();
         self.limits.roll_back();
         self.defined.roll_back();
+        self.ahead.roll_back();
+        self.begun.roll_back();
         self.commits.roll_back();
         self.fence.roll_back();
     }

@@ -53,6 +53,7 @@ const SCRIPTS: &[Script] = &[
     script!("0024_processes", "the side table of the processes of nodes"),
     script!("0025_progress", "the columns of the last progress of running fires"),
     script!("0028_reservations", "the index of reservations"),
+    script!("0029_ahead", "the side tables of fires taken ahead"),
 ];
 
 /// The version with the function that stores new work.
@@ -101,6 +102,8 @@ pub(super) const SIDE_TABLES: &[&str] = &[
     "CN_INSTANCES",
     "CN_PROCESSES",
     "CN_NODES",
+    "CN_AHEAD",
+    "CN_BEGUN",
     "CN_RECOVERIES",
     "CN_PARKED",
     "CN_COMMITS",

@@ -162,13 +162,16 @@ impl SqlDatabase {
     ) -> Result<()> {
         let worked = work(&mut session);
         self.statements.fetch_add(session.statements(), Ordering::Relaxed);
+        let calls_function = session.calls_function();
         match worked {
             Ok(()) => {
                 self.commits.fetch_add(1, Ordering::Relaxed);
-                self.calls.succeeded();
+                if calls_function {
+                    self.calls.succeeded();
+                }
                 Ok(())
             }
-            Err(Error::Database(error)) if error.class == FailureClass::Permanent => {
+            Err(Error::Database(error)) if calls_function && error.class == FailureClass::Permanent => {
                 if self.calls.failed(self.clock.ticks()) {
                     log::warn!(
                         "new work is stored by several statements for a while: the one that would do has failed again and \
@@ -347,6 +350,11 @@ impl Database for SqlDatabase {
 
     fn stores_at_once(&self) -> bool {
         self.backend == Backend::Postgres && self.calls.are_made(self.clock.ticks())
+    }
+
+    fn commits_at_once(&self) -> bool {
+        // SQLite's statement might read before it has the right to write, and fail then.
+        self.backend != Backend::Sqlite
     }
 
     fn claims_rows(&self) -> Result<bool> {

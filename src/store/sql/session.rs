@@ -26,6 +26,8 @@ pub(super) struct SqlSession<'a, 'c> {
     /// The transaction is a caller's: it may last.
     is_joined: bool,
     announced: Vec<News>,
+    /// The function that stores new work was called.
+    calls_function: bool,
     statements: u64,
 }
 
@@ -63,12 +65,21 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             held: None,
             is_joined: false,
             announced: Vec::new(),
+            calls_function: false,
             statements: 0,
         }
     }
 
     pub(super) fn statements(&self) -> u64 {
         self.statements
+    }
+
+    pub(super) fn calls_function(&self) -> bool {
+        self.calls_function
+    }
+
+    pub(super) fn note_call(&mut self) {
+        self.calls_function = true;
     }
 
     pub(super) fn drawn(&self) -> i64 {

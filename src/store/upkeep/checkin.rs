@@ -170,6 +170,7 @@ impl JobStore {
             if let Some(node) = &me.node {
                 s.put_node(&nodes::row(&me.instance, node, now_ms))?;
             }
+            s.reset_begun(&Owner { instance: me.instance.clone(), incarnation: incarnation.clone() })?;
             if let Some(process) = &me.process {
                 s.put_process(&me.instance, &incarnation, &process.to_string())?;
             }
@@ -345,6 +346,7 @@ impl JobStore {
                 s.announce(News::Change)?;
                 if executing.is_empty() {
                     s.delete_instance(&owner.instance, None)?;
+                    s.forget_ahead(&owner.instance)?;
                     // It was there until now; an observer was never there for work.
                     if self.identity(&owner.instance).role == NodeRole::Worker {
                         let now_ms = s.now_ms()?;

@@ -2,6 +2,7 @@
 //! are dead.
 
 use super::Recovered;
+use super::recovery::Held;
 use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
@@ -147,7 +148,7 @@ impl JobStore {
             }
             for (instance, fires) in by_instance {
                 // Those whose rows their jobs hold are left: the next pass finds them as silent.
-                recovered.push(self.recover_fires(s, &instance, fires)?);
+                recovered.push(self.recover_fires(s, &instance, fires, Held::Running)?);
             }
             Ok(())
         })?;
@@ -166,7 +167,7 @@ impl JobStore {
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let fires = s.fired_rows(fire_ids)?;
-                self.recover_fires(s, &owner.instance, fires)
+                self.recover_fires(s, &owner.instance, fires, Held::Running)
             },
             &mut |_, _| Ok(false), // what was recovered is not found again
         )

@@ -21,6 +21,17 @@ pub(in crate::store) mod recovery_keys {
     pub const SCHEDULED_MS: &str = "QRTZ_FAILED_JOB_ORIG_TRIGGER_SCHEDULED_FIRETIME_IN_MILLISECONDS_AS_STRING";
 }
 
+/// Who has the fires that are recovered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// A dead node: what it has taken ahead it can begin no more.
+    Dead,
+    /// This node, which has forgotten them.
+    Own,
+    /// A node that lives, and has begun them.
+    Running,
+}
+
 /// How many fires are recovered in one transaction: the cluster waits for it, and between two the
 /// node checks in.
 pub(super) const PAGE: usize = 500;
@@ -57,7 +68,11 @@ impl JobStore {
             }
             let fires = s.free_fired_of_instance(name, PAGE)?;
             let has_more = fires.len() == PAGE;
-            let mut done = self.recover_free(s, name, fires)?;
+            let mut done = self.recover_free(s, name, fires, Held::Dead)?;
+            if !has_more {
+                // What is left is held by its job: it has begun.
+                s.forget_ahead(name)?;
+            }
             let parts = self.give_up_parts(s, name)?;
             done.last_checkin_ms = seen_ms;
             done.has_more = has_more;
@@ -120,7 +135,7 @@ impl JobStore {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let mut fires = s.fired_of_instance(&owner.instance)?;
                 fires.retain(&is_meant);
-                self.recover_fires(s, &owner.instance, fires)
+                self.recover_fires(s, &owner.instance, fires, Held::Own)
             },
             &mut |_, _| Ok(false), // what was recovered is not found again
         )
@@ -128,15 +143,22 @@ impl JobStore {
 
     /// Gives each of these fires of the instance its due, but for those whose rows somebody holds:
     /// they stay as they are, for the next look.
-    pub(super) fn recover_fires(&self, s: &mut dyn Session, name: &str, fires: Vec<FiredRow>) -> Result<Recovered> {
+    pub(super) fn recover_fires(
+        &self,
+        s: &mut dyn Session,
+        name: &str,
+        fires: Vec<FiredRow>,
+        held: Held,
+    ) -> Result<Recovered> {
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
         let free: HashSet<String> = s.free_fired(&ids)?.into_iter().collect();
-        self.recover_free(s, name, fires.into_iter().filter(|fire| free.contains(&fire.fire_id)).collect())
+        let fires = fires.into_iter().filter(|fire| free.contains(&fire.fire_id)).collect();
+        self.recover_free(s, name, fires, held)
     }
 
     /// Gives each of these fires of the instance its due (QZ-60…77). This transaction holds their
     /// rows.
-    fn recover_free(&self, s: &mut dyn Session, name: &str, fires: Vec<FiredRow>) -> Result<Recovered> {
+    fn recover_free(&self, s: &mut dyn Session, name: &str, fires: Vec<FiredRow>, held: Held) -> Result<Recovered> {
         let now_ms = s.now_ms()?;
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
         let (acquired, executing): (Vec<_>, Vec<_>) = fires.into_iter().partition(|f| f.state == FiredState::Acquired);
@@ -153,6 +175,12 @@ impl JobStore {
             s.change_states(Selection::Triggers(&acquired), Transition::Release.moves(), false)?;
         }
 
+        let begun = executing.len();
+        let executing = match held {
+            Held::Running => executing,
+            Held::Dead | Held::Own => self.take_back_dead(s, name, executing, held == Held::Dead)?,
+        };
+        done.freed += begun - executing.len();
         self.record_lost(s, &executing, now_ms)?;
         let have_options = self.schedule_again(s, name, &executing, &mut done)?;
         self.follow_lost(s, &executing, &done.lost)?;

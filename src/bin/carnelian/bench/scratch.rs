@@ -24,6 +24,7 @@ pub struct Scratch {
     pub settings: Settings,
     pub store: JobStore,
     pub clock: Arc<SystemClock>,
+    requests_recovery: bool,
     interrupted: Arc<AtomicBool>,
     is_clean: AtomicBool,
 }
@@ -53,7 +54,14 @@ impl Scratch {
         settings.plugins = PluginSettings::default();
         let store = open(&settings)?;
         store.database().check_schema()?; // makes the rows of the scratch name
-        Ok(Self { settings, store, clock, interrupted, is_clean: AtomicBool::new(false) })
+        Ok(Self {
+            settings,
+            store,
+            clock,
+            requests_recovery: options.recovery,
+            interrupted,
+            is_clean: AtomicBool::new(false),
+        })
     }
 
     /// A node of it that is not started yet, with this code for its jobs.
@@ -98,7 +106,8 @@ impl Scratch {
 
     /// A durable job of this name, without triggers.
     pub fn job(&self, name: &str) -> Outcome<JobDetail> {
-        Ok(JobDetail::builder(JobKey::new(GROUP, name), TYPE).durable(true).build()?)
+        let job = JobDetail::builder(JobKey::new(GROUP, name), TYPE).durable(true);
+        Ok(job.requests_recovery(self.requests_recovery).build()?)
     }
 
     /// Stores so many triggers, a bulk a call; `plan` says what each is: when it starts, and its schedule.

@@ -4,6 +4,7 @@
 //! `CN_NODES`. Where both are there and differ, a node of Quartz has taken the name of a dead one
 //! of ours, and knows nothing of our tables.
 
+use super::ahead::{STRAY_BATCHES, STRAY_BEGUN};
 use super::executions::{STRAY_BEATS, STRAY_CANCELS};
 use super::marks::{STRAY_MARKS, STRAY_TAGS};
 use super::policies::STRAY_POLICIES;
@@ -51,6 +52,8 @@ const OF_INSTANCE: [&str; 4] = ["CN_INSTANCES", "CN_PROCESSES", "CN_JOB_TYPES", 
 
 /// Side rows without what they stand for.
 const STRAY: &[&str] = &[
+    STRAY_BATCHES,
+    STRAY_BEGUN,
     STRAY_BEATS,
     STRAY_CANCELS,
     STRAY_CHECKPOINTS,

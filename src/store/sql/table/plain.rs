@@ -45,6 +45,7 @@ impl PlainRows for SqlSession<'_, '_> {
         values.extend(of_triggers(work));
         values.push(Value::Ints(schedules.iter().map(|(repeat_count, _)| Some(*repeat_count)).collect()));
         values.push(Value::Ints(schedules.iter().map(|(_, interval_ms)| Some(*interval_ms)).collect()));
+        self.note_call();
         let answer: Vec<StoredRow> = self.load(TEXT, &values)?;
         Ok(answer.first().and_then(|row| row.stored_ms))
     }

@@ -1,0 +1,80 @@
+//! `BeginGate`: fires that were taken ahead begin once the store knows it, so that those which have
+//! not begun when the node dies are given back.
+
+use super::node::Node;
+use super::running::FireTask;
+use super::task_queue::Gate;
+use crate::error::{Error, Result};
+use crate::listener::{guarded, log};
+use crate::signal::Signal;
+use crate::store::Owner;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// After so many marks what was left for fires that have begun since is forgotten.
+const TIDIED_AFTER: i64 = 64;
+
+/// When a mark is tried again that the store could not take.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// The gate before a node's workers.
+pub(super) struct BeginGate {
+    pub(super) node: Arc<Node>,
+}
+
+impl Gate<FireTask> for BeginGate {
+    fn holds(&self, task: &FireTask) -> bool {
+        task.bundle.ahead
+    }
+
+    fn open(&self, tasks: VecDeque<FireTask>, is_last: bool) -> Result<VecDeque<FireTask>, VecDeque<FireTask>> {
+        // Those of an earlier incarnation are another node's by now, and find it out on their
+        // workers.
+        let Some(owner) = tasks.back().map(|task| Arc::clone(&task.handle.owner)) else { return Ok(tasks) };
+        let ours = tasks.iter().filter(|task| task.handle.owner == owner);
+        let fences: Vec<i64> = ours.map(|task| task.bundle.fence).collect();
+        let node = &*self.node;
+        let noted = guarded(|| self.note(&owner, &fences));
+        match noted.unwrap_or_else(|panic| Err(Error::Refused(format!("it panicked: {panic}")))) {
+            Ok(()) => Ok(tasks),
+            Err(error) if error.is_fenced() => {
+                // Their workers wait until it is known whose they are.
+                node.standing.doubt(&owner);
+                node.cluster.signal.raise();
+                Ok(tasks)
+            }
+            Err(error) if is_last => {
+                // Their rows say that they have not begun: whoever finds the node gone gives them
+                // back.
+                for task in tasks {
+                    log::not_started(task.handle.fire_id(), &format!("the node ends, and cannot note it: {error}"));
+                    node.standing.remove(task.handle.fire_id());
+                }
+                Ok(VecDeque::new())
+            }
+            Err(error) => {
+                ::log::debug!("what begins cannot be noted yet instance={} error={error}", node.instance);
+                node.ahead.lock().enter(fences);
+                let again = node.clock.ticks().saturating_add(AGAIN);
+                node.clock.wait(&Signal::default(), Some(again));
+                Err(tasks)
+            }
+        }
+    }
+}
+
+impl BeginGate {
+    fn note(&self, owner: &Owner, fences: &[i64]) -> Result<()> {
+        let node = &*self.node;
+        let mark = node.ahead.lock().begin(fences.iter().copied());
+        node.store.note_begun(owner, &mark)?;
+        if mark.number % TIDIED_AFTER == 0 {
+            let first = node.ahead.lock().first_waiting();
+            if let Err(error) = node.store.forget_ahead(owner, first) {
+                ::log::debug!("what has begun is not forgotten yet instance={} error={error}", node.instance);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,304 @@
+//! Fires that have not begun: taken ahead, told to the store as they begin, and taken back.
+
+use super::FireBundle;
+use super::acquire::fenced;
+use super::fire::fence_of;
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey, distinct};
+use crate::rules::begun::BeginMark;
+use crate::rules::firing::{Restored, restore};
+use crate::store::row::{Advance, AheadFire, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow};
+use crate::store::schedule_row::counts;
+use crate::store::transaction::overtaken;
+use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Owner, Session, Unfired};
+use crate::trigger::{Transition, Trigger, TriggerState};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Data of a trigger beyond so many bytes stay in its row, which is kept then.
+const MOST_DATA: usize = 1024;
+
+/// A fire that no worker has begun, and what its trigger was before it.
+pub(in crate::store) struct NotBegun {
+    pub(in crate::store) fire_id: String,
+    fence: i64,
+    job: JobKey,
+    /// Whether the job runs once at a time.
+    is_alone: bool,
+    /// Its trigger as it is to be again; where it is to go on from is `next_after_ms`.
+    before: Advance,
+    next_after_ms: Option<i64>,
+    /// The trigger's row before it, if that went with the fire.
+    gone: Option<TriggerRow>,
+}
+
+impl JobStore {
+    /// Notes that fires which were taken ahead begin: nobody gives them back from now on. By one
+    /// statement that commits by itself.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` was declared dead: they must not begin.
+    /// What the database reports after the bounded retries: then nobody can say whether it is
+    /// noted, and the next mark says it anew.
+    pub fn note_begun(&self, owner: &Owner, mark: &BeginMark) -> Result<()> {
+        let begin = if self.database.commits_at_once() { Begin::AtOnce } else { Begin::Writing };
+        let noted = self.retrying(
+            "note what begins",
+            begin,
+            |s| s.note_begun(owner, mark),
+            // A lost statement may come late: it does nothing after a later mark, and the same again
+            // after this one.
+            &mut |_, _| Ok(false),
+        )?;
+        if noted { Ok(()) } else { Err(fenced(owner)) }
+    }
+
+    /// Forgets what `instance` has taken ahead in batches that end before this fence: all of it has
+    /// begun.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries; then the next time forgets it.
+    pub fn forget_ahead(&self, owner: &Owner, before: i64) -> Result<()> {
+        self.retrying(
+            "forget what has begun",
+            Begin::Writing,
+            |s| s.delete_ahead(&owner.instance, before),
+            &mut |_, _| Ok(true),
+        )
+    }
+
+    /// Gives the triggers of these fires the fires back, as far as they have not gone on since, and
+    /// deletes their fired rows. The answer is in the order of `fires`.
+    pub(in crate::store) fn restore_all(&self, s: &mut dyn Session, fires: &[NotBegun]) -> Result<Vec<Unfired>> {
+        let keys: Vec<TriggerKey> = distinct(fires.iter().map(NotBegun::trigger));
+        let mut rows: BTreeMap<TriggerKey, TriggerRow> =
+            s.triggers(&keys)?.into_iter().map(|row| (row.key.clone(), row)).collect();
+        let jobs: Vec<JobKey> = distinct(fires.iter().map(|fire| &fire.job));
+        let jobs: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
+        let paused_groups = s.paused_groups()?;
+        let free = |key: &TriggerKey| match paused_groups.iter().any(|g| g == key.group() || g == ALL_GROUPS_PAUSED) {
+            true => TriggerState::Paused,
+            false => TriggerState::Waiting,
+        };
+
+        let mut unfired: BTreeMap<i64, Unfired> = BTreeMap::new();
+        let mut advances: BTreeMap<TriggerKey, Advance> = BTreeMap::new();
+        let (mut inserted, mut ended) = (Vec::new(), Vec::new());
+        // The last first: of two fires of one trigger it is the one that left the row as it is.
+        let mut ordered: Vec<&NotBegun> = fires.iter().collect();
+        ordered.sort_by_key(|fire| Reverse(fire.fence));
+        for fire in ordered {
+            let key = fire.trigger();
+            let row = rows.get_mut(key);
+            let seen = row.as_ref().map(|row| (TriggerState::from_name(&row.state), row.next_ms, row.previous_ms));
+            let after = (fire.next_after_ms, fire.before.next_ms);
+            let is_missed = fire.gone.is_some() && jobs.contains(&fire.job);
+            match restore(seen, after, is_missed, fire.is_alone) {
+                Restored::Never => {
+                    unfired.insert(fire.fence, Unfired::Stands);
+                    continue;
+                }
+                Restored::Over => ended.push(fire),
+                Restored::Inserted => inserted
+                    .extend(fire.gone.clone().map(|row| TriggerRow { state: free(key).name().to_owned(), ..row })),
+                Restored::InPlace(from, to) => {
+                    let state = to.unwrap_or_else(|| free(key));
+                    let since = advances.remove(key);
+                    let (expected_state, expected_next_ms) =
+                        since.map_or((from, after.0), |since| (since.expected_state, since.expected_next_ms));
+                    let advance = Advance { expected_state, expected_next_ms, state, ..fire.before.clone() };
+                    if let Some(row) = row {
+                        row.state = state.name().to_owned();
+                        (row.next_ms, row.previous_ms) = (advance.next_ms, advance.previous_ms);
+                    }
+                    advances.insert(key.clone(), advance);
+                }
+            }
+            unfired.insert(fire.fence, Unfired::Done);
+        }
+        let unfired = |fire: &NotBegun| unfired.get(&fire.fence).copied().unwrap_or(Unfired::Stands);
+        let done = fires.iter().filter(|fire| unfired(fire) == Unfired::Done);
+        let over: Vec<String> = done.map(|fire| fire.fire_id.clone()).collect();
+        if !over.is_empty() {
+            s.delete_fired(&over)?;
+            s.delete_beats(&over)?;
+        }
+        let advances: Vec<Advance> = advances.into_values().collect();
+        if !advances.is_empty() && s.advance(&advances)? != advances.len() {
+            return Err(overtaken("take fires back"));
+        }
+        if !inserted.is_empty() {
+            s.insert_triggers(&inserted)?;
+        }
+        let blocked: Vec<JobKey> = distinct(fires.iter().filter(|fire| fire.is_alone).map(|fire| &fire.job));
+        if !blocked.is_empty() {
+            s.change_states(Selection::Jobs(&blocked), Transition::Unblock.moves(), true)?;
+        }
+        if !ended.is_empty() {
+            s.delete_finished_triggers(&distinct(ended.iter().map(|fire| fire.trigger())))?;
+            s.delete_idle_jobs(&distinct(ended.iter().map(|fire| &fire.job)))?;
+        }
+        Ok(fires.iter().map(unfired).collect())
+    }
+}
+
+impl JobStore {
+    /// Takes back what a node that is dead, or has forgotten it, had taken ahead and not begun: as
+    /// if it had never been taken. Returns the others, which have begun. With `closes` the node can
+    /// begin nothing more of it.
+    ///
+    /// Where the trigger has gone on since, its work goes on in a fire of its own, whether or not
+    /// its job asks for recovery.
+    pub(in crate::store) fn take_back_dead(
+        &self,
+        s: &mut dyn Session,
+        instance: &str,
+        executing: Vec<FiredRow>,
+        closes: bool,
+    ) -> Result<Vec<FiredRow>> {
+        let is_ours = |fire: &FiredRow| fence_of(&fire.fire_id).is_some();
+        if !executing.iter().any(is_ours) {
+            return Ok(executing);
+        }
+        let Some(mark) = s.begun(instance, closes)? else { return Ok(executing) };
+        let waiting = s.ahead(instance)?.into_iter().filter(|fire| !mark.has_begun(fire.fence));
+        let mut waiting: BTreeMap<i64, AheadFire> = waiting.map(|fire| (fire.fence, fire)).collect();
+        let mut not_begun: BTreeMap<String, NotBegun> = BTreeMap::new();
+        for fire in &executing {
+            let ahead = fence_of(&fire.fire_id).and_then(|fence| waiting.remove(&fence));
+            let fire = ahead.and_then(|ahead| NotBegun::of_row(fire, ahead));
+            not_begun.extend(fire.map(|fire| (fire.fire_id.clone(), fire)));
+        }
+        let not_begun: Vec<NotBegun> = not_begun.into_values().collect();
+        if not_begun.is_empty() {
+            return Ok(executing);
+        }
+        let unfired = self.restore_all(s, &not_begun)?;
+        let told: BTreeMap<&String, Unfired> = not_begun.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
+        let left = executing.into_iter().filter_map(|fire| match told.get(&fire.fire_id) {
+            None => Some(fire),
+            Some(Unfired::Stands) => Some(FiredRow { requests_recovery: true, ..fire }),
+            Some(Unfired::Done | Unfired::Gone) => None,
+        });
+        Ok(left.collect())
+    }
+}
+
+impl NotBegun {
+    /// A fire of this node; `row` makes the row of a trigger.
+    pub(super) fn of_bundle(fire: &FireBundle, row: impl FnOnce(&Trigger) -> Result<TriggerRow>) -> Result<Self> {
+        let mut before = fire.trigger.clone();
+        before.unfire(fire.scheduled_ms, fire.previous_ms);
+        Ok(Self {
+            fire_id: fire.fire_id.clone(),
+            fence: fire.fence,
+            job: fire.job.key.clone(),
+            is_alone: fire.job.disallow_concurrent_execution,
+            next_after_ms: fire.trigger.next_ms,
+            gone: if fire.removed { Some(row(&before)?) } else { None },
+            before: Advance {
+                expected_state: TriggerState::Waiting,
+                expected_next_ms: fire.trigger.next_ms,
+                state: TriggerState::Waiting,
+                next_ms: before.next_ms,
+                previous_ms: before.previous_ms,
+                start_ms: before.start_ms,
+                counts: counts(&before.schedule),
+                key: before.key,
+            },
+        })
+    }
+
+    /// A fire of a node that died.
+    pub(in crate::store) fn of_row(fire: &FiredRow, ahead: AheadFire) -> Option<Self> {
+        let job = fire.job.clone()?;
+        let before = Advance {
+            key: fire.trigger.clone(),
+            expected_state: TriggerState::Waiting,
+            expected_next_ms: ahead.next_after_ms,
+            state: TriggerState::Waiting,
+            next_ms: Some(fire.scheduled_ms),
+            previous_ms: ahead.previous_ms,
+            start_ms: ahead.start_ms,
+            counts: ahead.counts,
+        };
+        Some(Self {
+            fire_id: fire.fire_id.clone(),
+            fence: ahead.fence,
+            is_alone: fire.nonconcurrent,
+            next_after_ms: ahead.next_after_ms,
+            gone: ahead.gone.and_then(|gone| gone_row(gone, &before, &job, fire.priority)),
+            job,
+            before,
+        })
+    }
+
+    fn trigger(&self) -> &TriggerKey {
+        &self.before.key
+    }
+}
+
+/// The row of a simple trigger that went with a fire.
+fn gone_row(gone: GoneTrigger, before: &Advance, job: &JobKey, priority: i32) -> Option<TriggerRow> {
+    let Some(Counts::Simple { repeat_count, times_triggered }) = before.counts else { return None };
+    Some(TriggerRow {
+        key: before.key.clone(),
+        job: job.clone(),
+        description: gone.description,
+        next_ms: before.next_ms,
+        previous_ms: before.previous_ms,
+        priority,
+        state: before.state.name().to_owned(),
+        kind: "SIMPLE".to_owned(),
+        start_ms: before.start_ms,
+        end_ms: gone.end_ms,
+        calendar: gone.calendar,
+        misfire: gone.misfire,
+        data: gone.data,
+        schedule: ScheduleRow::Simple { repeat_count, interval_ms: gone.interval_ms, times_triggered },
+        options: None,
+    })
+}
+
+/// Whether the row of a trigger may go with a fire that is taken ahead: what is needed to store it
+/// again is little.
+pub(super) fn may_go(row: &TriggerRow) -> bool {
+    matches!(row.schedule, ScheduleRow::Simple { .. })
+        && row.options.is_none()
+        && row.data.as_ref().is_none_or(|data| data.len() <= MOST_DATA)
+}
+
+/// What is left in the store of a fire that is taken ahead of the trigger of this row, and that
+/// leaves it this next fire time, or takes the row with it.
+pub(super) fn left_ahead(row: &TriggerRow, fence: i64, next_after_ms: Option<i64>, goes: bool) -> AheadFire {
+    let gone = |interval_ms| GoneTrigger {
+        description: row.description.clone(),
+        end_ms: row.end_ms,
+        calendar: row.calendar.clone(),
+        misfire: row.misfire,
+        data: row.data.clone(),
+        interval_ms,
+    };
+    let (counts, interval_ms) = match &row.schedule {
+        ScheduleRow::Simple { repeat_count, interval_ms, times_triggered } => {
+            let counts = Counts::Simple { repeat_count: *repeat_count, times_triggered: *times_triggered };
+            (Some(counts), *interval_ms)
+        }
+        ScheduleRow::CalendarInterval { times_triggered, .. } => {
+            (Some(Counts::Interval { times_triggered: *times_triggered }), 0)
+        }
+        ScheduleRow::DailyTimeInterval { times_triggered, times_of_day, .. } => {
+            let times_of_day = times_of_day.clone().unwrap_or_default();
+            (Some(Counts::Daily { times_triggered: *times_triggered, times_of_day }), 0)
+        }
+        ScheduleRow::Cron { .. } | ScheduleRow::Recurrence { .. } | ScheduleRow::Missing => (None, 0),
+    };
+    AheadFire {
+        fence,
+        start_ms: row.start_ms,
+        previous_ms: row.previous_ms,
+        next_after_ms,
+        counts,
+        gone: goes.then(|| gone(interval_ms)),
+    }
+}

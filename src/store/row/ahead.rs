@@ -1,0 +1,59 @@
+//! Fires that were taken ahead, as a node leaves them in the store for the case of its death.
+
+use super::Counts;
+use serde::{Deserialize, Serialize};
+
+/// Of a fire that was taken before a worker was free for it, what its trigger was before: so
+/// whoever finds its node dead gives it back as if it had never been taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AheadFire {
+    /// The fence of the fire.
+    pub fence: i64,
+    /// `START_TIME` before.
+    #[serde(rename = "start")]
+    pub start_ms: i64,
+    /// `PREV_FIRE_TIME` before.
+    #[serde(rename = "previous", default, skip_serializing_if = "Option::is_none")]
+    pub previous_ms: Option<i64>,
+    /// `NEXT_FIRE_TIME` as the fire left it.
+    #[serde(rename = "next_after", default, skip_serializing_if = "Option::is_none")]
+    pub next_after_ms: Option<i64>,
+    /// The counts in the table of its kind, before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+    /// What else its row had, if the row went with the fire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<GoneTrigger>,
+}
+
+/// The row of a simple trigger that went with its last fire: what the fired row does not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GoneTrigger {
+    /// A note for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// `END_TIME`.
+    #[serde(rename = "end", skip_serializing_if = "Option::is_none")]
+    pub end_ms: Option<i64>,
+    /// `CALENDAR_NAME`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calendar: Option<String>,
+    /// `MISFIRE_INSTR`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub misfire: i32,
+    /// `JOB_DATA`, in whichever form `useProperties` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Vec<u8>>,
+    /// `REPEAT_INTERVAL`.
+    #[serde(rename = "interval", skip_serializing_if = "is_none")]
+    pub interval_ms: i64,
+}
+
+fn is_zero(number: &i32) -> bool {
+    *number == 0
+}
+
+fn is_none(number: &i64) -> bool {
+    *number == 0
+}

@@ -1,0 +1,153 @@
+//! Fires that were taken ahead and had not begun when their node died.
+
+use super::*;
+use carnelian::store::{Acquisition, BeginMark, FireBundle, Recovered, TakeAhead};
+use carnelian::{HistoryQuery, MisfireInstruction};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+static WORK: LazyLock<BTreeSet<String>> = LazyLock::new(|| BTreeSet::from(["work".to_owned()]));
+
+/// Everything that is due, for workers that are busy.
+fn take_ahead(node: &Node) -> Acquisition {
+    node.acquire_with(2000, |request| request.ahead = Some(TakeAhead { free: 0, quick: 1, short: &WORK })).unwrap()
+}
+
+fn mark(number: i64, last: i64) -> BeginMark {
+    BeginMark { number, last, waiting: Vec::new() }
+}
+
+/// The node falls silent for longer than the rule; what the other makes of it.
+fn dies(cluster: &Cluster, other: &mut Node) -> Vec<Recovered> {
+    let mut recovered = other.recovers();
+    for _ in 0..10 {
+        cluster.advance(SECOND);
+        recovered.extend(other.recovers());
+    }
+    recovered
+}
+
+#[test]
+fn what_had_not_begun_when_its_node_died_was_never_taken() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+    let far = NOW + 10 * MINUTE;
+    let (spent, kept) = (once("gone", "a", NOW - SECOND), once("kept", "r", NOW - SECOND));
+    let large = "y".repeat(5000);
+    let minutes = minutely("m", "a", NOW - 2 * SECOND);
+    cluster.schedule(job("a"), [spent.data("x", "1").priority(7).description("d").end_at(at(far)), minutes]);
+    cluster.schedule(job("r").requests_recovery(true), [kept]);
+    cluster.schedule(job("l"), [once("large", "l", NOW).data("x", &large)]);
+    let before = cluster.snapshot();
+    let fired = take_ahead(&a).fired;
+    assert_eq!(fired.len(), 4);
+    assert!(fired.iter().all(|fire| fire.ahead));
+
+    let recovered = dies(&cluster, &mut b);
+    cluster.check();
+    assert_eq!(recovered.iter().map(|one| (one.freed, one.lost.len())).collect::<Vec<_>>(), [(4, 0)]);
+    let after = cluster.snapshot();
+    assert_eq!((after.fired.len(), after.recoveries.len()), (0, 0));
+    assert_eq!(format!("{:?}", after.triggers), format!("{:?}", before.triggers), "as before, to the last column");
+    assert!(cluster.store.history(&HistoryQuery::new()).unwrap().is_empty());
+    let shown = |fire: &FireBundle| {
+        let data = fire.trigger.data().text("x").map(str::to_owned);
+        (fire.trigger.key().clone(), fire.scheduled_ms, fire.previous_ms, fire.rerun.clone(), data)
+    };
+    let again = b.acquire().fired;
+    assert_eq!(again.iter().map(shown).collect::<Vec<_>>(), fired.iter().map(shown).collect::<Vec<_>>());
+    assert!(again.iter().all(|fire| !fire.ahead), "workers are free for them");
+}
+
+#[test]
+fn what_had_begun_is_lost_with_its_node_or_runs_again() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+    let of = |name: &'static str, owner| once(name, owner, NOW);
+    cluster.schedule(job("a"), [of("a1", "a"), of("a2", "a"), of("a3", "a"), of("a4", "a")]);
+    cluster.schedule(job("r").requests_recovery(true), [of("r1", "r"), of("r2", "r")]);
+    let fired = take_ahead(&a).fired;
+    assert_eq!(names(&fired), ["a1", "a2", "a3", "a4", "r1", "r2"]);
+    let fence = |name: &str| fired.iter().find(|fire| fire.trigger.key().name() == name).unwrap().fence;
+    // All but a2 and r2 have begun.
+    let waiting = vec![(fence("a2"), fence("a2"))];
+    cluster.store.note_begun(&a.owner(), &BeginMark { waiting, ..mark(1, fence("r1")) }).unwrap();
+
+    let recovered = dies(&cluster, &mut b);
+    assert_eq!(recovered.len(), 1);
+    assert_eq!((recovered[0].freed, recovered[0].lost.len(), recovered[0].recovery_triggers.len()), (2, 3, 1));
+    let again = b.acquire().fired;
+    let again: BTreeSet<String> = again.iter().map(|fire| fire.trigger.key().to_string()).collect();
+    assert_eq!(again.len(), 3);
+    assert!(again.contains(&trigger_key("a2").to_string()) && again.contains(&trigger_key("r2").to_string()));
+}
+
+#[test]
+fn who_was_declared_dead_begins_nothing_more() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
+    let fired = take_ahead(&a).fired;
+    let owner = a.owner();
+    cluster.store.note_begun(&owner, &mark(1, fired[0].fence)).unwrap();
+    dies(&cluster, &mut b);
+    let refused = cluster.store.note_begun(&owner, &mark(2, fired[1].fence)).unwrap_err();
+    assert!(refused.is_fenced(), "{refused}");
+    // Under its new incarnation it begins anew.
+    assert!(a.check_in().failed_out);
+    a.check_in();
+    assert!(cluster.store.note_begun(&owner, &mark(3, fired[1].fence)).unwrap_err().is_fenced());
+    let again = take_ahead(&a).fired;
+    assert_eq!(names(&again), ["u"]);
+    cluster.store.note_begun(&a.owner(), &mark(3, again[0].fence)).unwrap();
+    a.complete(&again[0]);
+}
+
+/// A statement whose answer was lost may come late.
+#[test]
+fn a_mark_that_comes_late_does_nothing() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
+    let fired = take_ahead(&a).fired;
+    cluster.store.note_begun(&a.owner(), &mark(2, fired[1].fence)).unwrap();
+    cluster.store.note_begun(&a.owner(), &mark(2, fired[1].fence)).unwrap();
+    assert!(cluster.store.note_begun(&a.owner(), &mark(1, fired[0].fence)).is_err());
+    assert_eq!(dies(&cluster, &mut b)[0].lost.len(), 2);
+}
+
+#[test]
+fn two_fires_of_one_trigger_are_both_given_back() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("a"), [minutely("m", "a", NOW).misfire(MisfireInstruction::Ignore)]);
+    let first = take_ahead(&a).fired.remove(0);
+    cluster.store.note_begun(&a.owner(), &mark(1, first.fence)).unwrap();
+    a.complete(&first);
+    for _ in 0..2 {
+        cluster.advance(MINUTE);
+        assert_eq!(take_ahead(&a).fired.len(), 1);
+    }
+    let recovered = dies(&cluster, &mut b);
+    assert_eq!(recovered.iter().map(|one| one.freed).sum::<usize>(), 2);
+    assert_eq!(cluster.next("m"), Some(NOW + MINUTE));
+    let again = b.fire_one();
+    assert_eq!((again.scheduled_ms, again.previous_ms), (NOW + MINUTE, Some(NOW)));
+}
+
+/// More than one transaction recovers.
+#[test]
+fn a_thousand_that_had_not_begun_are_given_back_in_pages() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+    let triggers: Vec<_> = (0..1000).map(|n| once(&format!("t{n}"), "a", NOW).build().unwrap()).collect();
+    cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
+    let fired = take_ahead(&a).fired;
+    assert_eq!(fired.len(), 1000);
+    let (begun, rest) = (&fired[..10], 990);
+    cluster.store.note_begun(&a.owner(), &mark(1, begun[9].fence)).unwrap();
+    let recovered = dies(&cluster, &mut b);
+    assert_eq!(recovered.iter().map(|one| one.freed).sum::<usize>(), rest);
+    assert_eq!(recovered.iter().map(|one| one.lost.len()).sum::<usize>(), begun.len());
+    assert_eq!(take_ahead(&b).fired.len(), rest);
+}
