@@ -5,7 +5,7 @@ use super::node::Node;
 use super::running::FireTask;
 use super::task_queue::Gate;
 use crate::error::{Error, Result};
-use crate::listener::{guarded, log};
+use crate::listener::guarded;
 use crate::signal::Signal;
 use crate::store::Owner;
 use std::collections::VecDeque;
@@ -47,11 +47,9 @@ impl Gate<FireTask> for BeginGate {
             Err(error) if is_last => {
                 // Their rows say that they have not begun: whoever finds the node gone gives them
                 // back.
-                for task in tasks {
-                    log::not_started(task.handle.fire_id(), &format!("the node ends, and cannot note it: {error}"));
-                    node.standing.remove(task.handle.fire_id());
-                }
-                Ok(VecDeque::new())
+                ::log::warn!("fires are left to other nodes instance={} error={error}", node.instance);
+                tasks.iter().for_each(|task| drop(task.handle.lose()));
+                Ok(tasks)
             }
             Err(error) => {
                 ::log::debug!("what begins cannot be noted yet instance={} error={error}", node.instance);

@@ -9,8 +9,8 @@ pub(crate) trait Gate<T>: Send + Sync {
     /// Whether the task waits here.
     fn holds(&self, task: &T) -> bool;
 
-    /// Writes down that these begin; they are handed back if that could not be done now, and are
-    /// tried again. With `is_last` there is no again: what cannot be written down is left.
+    /// Writes down that these begin. They are handed back if that could not be done now, and are
+    /// tried again; not with `is_last`, where there is no again.
     fn open(&self, tasks: VecDeque<T>, is_last: bool) -> Result<VecDeque<T>, VecDeque<T>>;
 }
 

@@ -4,6 +4,7 @@
 use super::Acquirer;
 use crate::clock::{Clock, SystemClock};
 use crate::error::Result;
+use crate::listener::log;
 use crate::rules::ahead::Room;
 use crate::scheduler::node::millis;
 use crate::scheduler::not_begun::unfire;
