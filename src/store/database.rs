@@ -216,6 +216,14 @@ pub trait Database: Send + Sync {
         Ok(None)
     }
 
+    /// Which server it is, and what ends a session that stops while it holds a lock, in words; none where there is no server.
+    ///
+    /// # Errors
+    /// What the database reports when it is asked.
+    fn guard(&self) -> Result<Option<String>> {
+        Ok(None)
+    }
+
     /// What database this is, without secrets.
     fn describe(&self) -> String;
 }

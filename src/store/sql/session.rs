@@ -237,12 +237,12 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     /// others hold, where the server can; else it waits for them.
     pub(super) fn hold_free(&mut self) -> Result<&'static str> {
         let backend = self.backend();
-        let passes_over = match (self.database.passes_over_locked.get(), dialect::version(backend)) {
+        let passes_over = match (self.database.passes_over_locked.get(), dialect::passes_over_locked(backend)) {
             (Some(known), _) => *known,
-            (None, None) => dialect::passes_over_locked(backend, ""),
-            (None, Some(text)) => {
-                let version = self.server_version(text)?;
-                *self.database.passes_over_locked.get_or_init(|| dialect::passes_over_locked(backend, &version))
+            (None, Some(known)) => known,
+            (None, None) => {
+                let server = self.server()?;
+                *self.database.passes_over_locked.get_or_init(|| server.passes_over_locked())
             }
         };
         Ok(if passes_over { dialect::hold_free(backend) } else { dialect::hold(backend) })
