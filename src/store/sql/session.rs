@@ -8,7 +8,7 @@ use super::{SqlDatabase, SqlOptions};
 use crate::error::{Error, Result};
 use crate::hash::fnv1a;
 use crate::store::database::{Lock, Session};
-use crate::store::row::{News, Snapshot};
+use crate::store::row::{News, Snapshot, SnapshotPlace};
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
 
@@ -293,6 +293,10 @@ impl Session for SqlSession<'_, '_> {
 
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.read_snapshot()
+    }
+
+    fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {
+        self.read_snapshot_page(place, snapshot)
     }
 
     fn mark_commit(&mut self, token: &str) -> Result<()> {
