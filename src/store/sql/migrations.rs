@@ -311,8 +311,11 @@ impl Work<'_, '_> {
 
     fn fill(&self, text: &str) -> String {
         let prefix = &self.options.table_prefix;
-        let bare = prefix.rsplit('.').next().unwrap_or(prefix);
-        text.replace("{p}", prefix).replace("{i}", bare)
+        let (schema, bare) = match prefix.rsplit_once('.') {
+            Some((schema, bare)) => (format!("'{schema}'"), bare),
+            None => ("DATABASE()".to_owned(), prefix.as_str()),
+        };
+        text.replace("{p}", prefix).replace("{i}", bare).replace("{s}", &schema)
     }
 
     fn run(&mut self, text: &str) -> Result<()> {
