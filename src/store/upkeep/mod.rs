@@ -18,7 +18,7 @@ pub(crate) use heartbeat::is_order_of_pause;
 pub use heartbeat::{Beat, BeatPass, Heartbeats};
 pub use misfires::LateInOrder;
 
-pub(in crate::store) use nodes::Said;
+pub(in crate::store) use nodes::{Said, takes_work};
 pub(in crate::store) use recovery::recovery_keys;
 
 use super::{LostCommits, Owner, SkippedFires};
