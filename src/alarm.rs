@@ -19,6 +19,8 @@ pub enum AlarmKind {
     StuckFires,
     /// No living node can run some jobs.
     OrphanedJobs,
+    /// Work is parked: nobody does it until a person has looked at it.
+    ParkedWork,
     /// Fewer nodes are alive than there should be.
     TooFewNodes,
     /// This node's clock and the database's are too far from each other.
@@ -27,13 +29,14 @@ pub enum AlarmKind {
 
 impl AlarmKind {
     /// All of them.
-    pub const ALL: [AlarmKind; 8] = [
+    pub const ALL: [AlarmKind; 9] = [
         Self::OverdueTriggers,
         Self::DeadExecutions,
         Self::CheckinFailures,
         Self::HeartbeatFailures,
         Self::StuckFires,
         Self::OrphanedJobs,
+        Self::ParkedWork,
         Self::TooFewNodes,
         Self::ClockSkew,
     ];
@@ -47,6 +50,7 @@ impl AlarmKind {
             Self::HeartbeatFailures => "heartbeat_failures",
             Self::StuckFires => "stuck_fires",
             Self::OrphanedJobs => "orphaned_jobs",
+            Self::ParkedWork => "parked_work",
             Self::TooFewNodes => "too_few_nodes",
             Self::ClockSkew => "clock_skew",
         }
@@ -67,7 +71,7 @@ pub struct Alarm {
     pub kind: AlarmKind,
     /// Raised, or else cleared.
     pub is_raised: bool,
-    /// What was measured last: triggers, runs, failures in a row, jobs, nodes, or seconds of skew. None if that is not
+    /// What was measured last: triggers, runs, failures in a row, jobs, parked work, nodes, or seconds of skew. None if that is not
     /// this node's business any longer.
     pub value: Option<f64>,
     /// The threshold of the settings, in the same unit; none if the alarm was cleared since there is no threshold any

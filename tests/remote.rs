@@ -327,7 +327,7 @@ fn counters_that_overflow_or_are_missing_do_no_harm() {
 
 /// What an idle node sends, pass by pass: a look is one statement and nothing else, a check-in four with `BEGIN` and `COMMIT`
 /// and one more for what the node says of itself, the watch over others' heartbeats one, a look for misfires one, one for
-/// stuck triggers one, one at the load three: who takes work is read with it. At 240 ms, 15 s, 10 s, 60 s, 60 s and 15 s that leaves room below five a second.
+/// stuck triggers one, one at the load one: who takes work is read with it. At 240 ms, 15 s, 10 s, 60 s, 60 s and 15 s that leaves room below five a second.
 #[test]
 fn an_idle_node_sends_few_statements() {
     for cluster in Cluster::all() {
@@ -353,7 +353,7 @@ fn an_idle_node_sends_few_statements() {
         println!("idle tidy={tidy} orphans={orphans}");
         println!("idle look={look} check_in={check_in} beat={beat} misfires={misfires} mend={mend}");
         assert_eq!((look, beat, misfires, mend, states), (1, 1, 1, 1, 1), "{}", cluster.url);
-        assert!(check_in <= 4 && load <= 3 && tidy <= 1 && orphans <= 5, "{}", cluster.url);
+        assert!(check_in <= 4 && load <= 1 && tidy <= 1 && orphans <= 5, "{}", cluster.url);
         // Each poll is up to 5 % shorter: half of it on average.
         let looks = 1000.0 / 240.0 / (1.0 - 0.025);
         let rest = (check_in + 1) as f64 / 15.0 + beat as f64 / 10.0 + (misfires + mend) as f64 / 60.0;

@@ -19,6 +19,10 @@ pub(crate) fn starting(scheduler: &str, instance: &str, workers: usize, store: &
     info!("starting scheduler={scheduler} instance={instance} workers={workers} store={store}");
 }
 
+pub(crate) fn guarded(guard: &str) {
+    info!("the database is {guard}");
+}
+
 pub(crate) fn started(scheduler: &str, instance: &str) {
     info!("started scheduler={scheduler} instance={instance}");
 }

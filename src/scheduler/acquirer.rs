@@ -13,6 +13,7 @@ use super::capture_log::RunLines;
 use super::ends::Ends;
 use super::interrupt_monitor;
 use super::node::{Node, millis};
+use super::parking::note_parked;
 use super::running::FireTask;
 use super::service::{Next, Service};
 use super::starter::Early;
@@ -280,6 +281,7 @@ impl Acquirer {
         node.metrics.acquire.observe(now.saturating_sub(asked));
         let passed = self.tell_passed(&brought);
         node.quarantine.add(brought.unreadable, now);
+        note_parked(&node, brought.parked);
         let count = brought.fired.len() + brought.reserved.len();
         self.pace.spend(count);
         self.store_time.note(now, brought.now_ms);

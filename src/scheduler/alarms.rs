@@ -48,6 +48,9 @@ impl Board {
             if change != Change::None {
                 let mut jobs = reading.jobs;
                 if change == Change::Raised {
+                    if kind == AlarmKind::ParkedWork {
+                        jobs = parked_jobs(node);
+                    }
                     jobs.iter_mut().for_each(|named| named.owner = owner_of(node, &named.job));
                 }
                 let alarm = Alarm {
@@ -108,6 +111,12 @@ impl Board {
                 let orphans = node.orphans.load(Ordering::Relaxed);
                 (Some(orphans as f64), format!("no living node can run {orphans} jobs: `carnelian orphans` names them"))
             }
+            AlarmKind::ParkedWork => {
+                for_cluster = true;
+                let parked = load.map(|load| load.parked);
+                let n = parked.unwrap_or(0);
+                (parked.map(|n| n as f64), format!("{n} pieces of work are parked: `carnelian parked list` says why"))
+            }
             AlarmKind::TooFewNodes => {
                 for_cluster = true;
                 let working = load.map(|load| load.instances.iter().filter(|instance| instance.is_working()).count());
@@ -122,6 +131,12 @@ impl Board {
         let threshold = threshold(kind, settings).filter(|_| !for_cluster || speaks);
         Reading { value, threshold, detail, jobs }
     }
+}
+
+/// The jobs whose work is parked, if the store can be asked.
+fn parked_jobs(node: &Node) -> Vec<AlarmJob> {
+    let jobs: BTreeSet<_> = node.store.parked().unwrap_or_default().into_iter().map(|parked| parked.job).collect();
+    jobs.into_iter().take(MOST_NAMED).map(|job| AlarmJob { job, owner: None }).collect()
 }
 
 /// Who is responsible for a job, if it says so and the store can be asked; an alarm does not wait
@@ -141,6 +156,7 @@ fn threshold(kind: AlarmKind, settings: &AlarmSettings) -> Option<Threshold> {
         AlarmKind::HeartbeatFailures => at_least(settings.heartbeat_failures),
         AlarmKind::StuckFires => at_least(settings.stuck_fires),
         AlarmKind::OrphanedJobs => at_least(settings.orphaned_jobs),
+        AlarmKind::ParkedWork => at_least(settings.parked_work),
         AlarmKind::TooFewNodes => (settings.min_nodes > 0).then(|| Bound::Below(f64::from(settings.min_nodes))),
         AlarmKind::ClockSkew => {
             (!settings.clock_skew.is_zero()).then(|| Bound::at_least(settings.clock_skew.as_secs_f64()))

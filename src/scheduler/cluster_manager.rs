@@ -2,6 +2,7 @@
 
 use super::auditor::Auditor;
 use super::node::Node;
+use super::parking::note_parked;
 use super::reporter::Reporter;
 use super::service::{Next, Service};
 use crate::clock::Moment;
@@ -221,17 +222,13 @@ pub(super) fn note_recovered(node: &Node, recovered: &Recovered) {
     node.counters.recoveries_recovered.add(recovered.recovery_triggers.len());
     node.counters.recoveries_revived.add(recovered.revived.len());
     node.counters.recoveries_lost.add(recovered.lost.len());
-    node.counters.recoveries_parked.add(recovered.parked.len());
     let again = recovered.recovery_triggers.len() + recovered.revived.len() + recovered.parked.len();
     let dead = again + recovered.lost.len() + recovered.other;
     node.counters.dead_executions.add(dead);
     node.monitor.signal.raise();
     log::recovered(&node.instance, recovered);
     node.note_skipped(&recovered.skipped);
-    if !recovered.parked.is_empty() {
-        let parked = recovered.parked.clone();
-        node.listeners.announce("work_parked", move |listener| listener.work_parked(&parked));
-    }
+    note_parked(node, recovered.parked.clone());
     let recovered = recovered.clone();
     node.listeners.announce("instance_recovered", move |listener| listener.instance_recovered(&recovered));
 }

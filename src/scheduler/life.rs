@@ -250,6 +250,7 @@ impl Drop for Inner {
 /// The first check-in, then all threads; if one of them cannot be had, none is left.
 fn launch(node: &Arc<Node>, workers: usize, stopped: &Signal) -> Result<Threads> {
     node.store.database().check_schema()?;
+    node.store.database().guard()?.iter().for_each(|guard| log::guarded(guard));
     // Before the first check-in: what that finds must not keep the next ones waiting.
     node.listeners.open();
     let mut cluster = ClusterManager::new(Arc::clone(node));

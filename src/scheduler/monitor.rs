@@ -51,11 +51,12 @@ impl Monitor {
         }
     }
 
-    /// One look at the cluster: a few statements, and now and then another.
+    /// One look at the cluster: one statement, and now and then another.
     fn look(&mut self) -> Result<()> {
         let node = &*self.node;
         let settings = &node.settings.monitor;
-        let wanted = settings.alarms.overdue_triggers.max(node.store.settings().recovery_threshold);
+        let alarms = &settings.alarms;
+        let wanted = alarms.overdue_triggers.max(alarms.parked_work).max(node.store.settings().recovery_threshold);
         let wanted = usize::try_from(wanted).unwrap_or(0);
         let before_ms = node.clock.wall_ms();
         let load = node.store.look_at_load(settings.overdue_after, MOST_OVERDUE.max(wanted))?;

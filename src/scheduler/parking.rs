@@ -1,8 +1,10 @@
-//! Parked work, as a program sees it.
+//! Parked work, as a program sees it, and what is told of it.
 
 use super::Scheduler;
+use super::node::Node;
 use crate::error::Result;
 use crate::key::TriggerKey;
+use crate::listener::log;
 use crate::store::row::Parked;
 
 impl Scheduler {
@@ -36,4 +38,14 @@ impl Scheduler {
     pub fn delete_parked(&self, key: &TriggerKey) -> Result<bool> {
         self.open_store()?.delete_parked(key)
     }
+}
+
+/// Counts and tells what was set aside.
+pub(super) fn note_parked(node: &Node, parked: Vec<Parked>) {
+    if parked.is_empty() {
+        return;
+    }
+    node.counters.recoveries_parked.add(parked.len());
+    parked.iter().for_each(log::parked);
+    node.listeners.announce("work_parked", move |listener| listener.work_parked(&parked));
 }

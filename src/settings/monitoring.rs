@@ -52,6 +52,8 @@ pub struct AlarmSettings {
     pub stuck_fires: u32,
     /// How many jobs no living node can run; 1. Property `carnelian.alarm.orphanedJobs`.
     pub orphaned_jobs: u32,
+    /// How much work is parked; 1. Property `carnelian.alarm.parkedWork`.
+    pub parked_work: u32,
     /// How many nodes must be alive and take work; 0. Property `carnelian.alarm.minNodes`.
     pub min_nodes: u32,
     /// How far this node's clock may be from the database's; 1 s.
@@ -88,6 +90,7 @@ impl AlarmSettings {
             heartbeat_failures: count("carnelian.alarm.heartbeatFailures"),
             stuck_fires: count("carnelian.alarm.stuckFires"),
             orphaned_jobs: count("carnelian.alarm.orphanedJobs"),
+            parked_work: count("carnelian.alarm.parkedWork"),
             min_nodes: count("carnelian.alarm.minNodes"),
             clock_skew: reader.duration("carnelian.alarm.clockSkew"),
             clear_after: reader.duration("carnelian.alarm.clearAfter"),

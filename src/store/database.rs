@@ -223,6 +223,14 @@ pub trait Database: Send + Sync {
         Ok(None)
     }
 
+    /// Which server it is, and what ends a session that stops while it holds a lock, in words; none where there is no server.
+    ///
+    /// # Errors
+    /// What the database reports when it is asked.
+    fn guard(&self) -> Result<Option<String>> {
+        Ok(None)
+    }
+
     /// What database this is, without secrets.
     fn describe(&self) -> String;
 }
@@ -263,6 +271,13 @@ pub trait Session:
 
     /// Reads everything the invariants speak of.
     fn snapshot(&mut self) -> Result<Snapshot>;
+
+    /// Reads the next page of the same into `snapshot`, which is whole as soon as this returns false.
+    fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {
+        let _ = place;
+        *snapshot = self.snapshot()?;
+        Ok(false)
+    }
 
     /// Notes that the transaction of this token was committed, so that an unknown outcome can be looked up.
     fn mark_commit(&mut self, token: &str) -> Result<()>;

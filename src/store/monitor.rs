@@ -1,6 +1,6 @@
-//! What a monitor wants to know of a cluster, in few statements whose cost has a bound.
+//! What a monitor wants to know of a cluster, in one statement whose cost has a bound.
 
-use super::upkeep::Said;
+use super::upkeep::takes_work;
 use super::{Begin, InstanceStatus, JobStore};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
@@ -18,6 +18,8 @@ pub struct ClusterLoad {
     pub overdue: usize,
     /// The time of the oldest of those that wait, epoch milliseconds.
     pub oldest_overdue_ms: Option<i64>,
+    /// How much work is parked: see `retries.md`. No more is counted than was asked for.
+    pub parked: usize,
     /// Since when the cluster drains a backlog in recovery mode, epoch milliseconds; none if it does not.
     pub recovery_since_ms: Option<i64>,
     /// The nodes, in order of their names.
@@ -28,7 +30,8 @@ pub struct ClusterLoad {
 }
 
 impl JobStore {
-    /// The nodes, and how many triggers are later than `after`; counts at most `most` of them, however many there are.
+    /// The nodes, how many triggers are later than `after`, and how much work is parked; counts at most `most` of each,
+    /// however many there are.
     ///
     /// ```
     /// use carnelian::Scheduler;
@@ -58,7 +61,6 @@ impl JobStore {
 
     fn load_in(&self, s: &mut dyn super::Session, after: Duration, most: usize) -> Result<ClusterLoad> {
         let (now_ms, row) = s.load_now(millis(after), most)?;
-        let said = Said::read(s)?;
         let tolerance = millis(self.tolerance());
         let mut longest_serving: Option<(i64, String)> = None;
         let mut instances = Vec::with_capacity(row.instances.len());
@@ -70,7 +72,7 @@ impl JobStore {
             }
             instances.push(InstanceStatus {
                 alive,
-                takes_work: said.takes_work(&instance, now_ms),
+                takes_work: takes_work(&instance, row.infos.get(&instance.name), &row.bars, now_ms),
                 running,
                 foreign: instance.incarnation.is_none(),
                 instance: instance.name,
@@ -85,6 +87,7 @@ impl JobStore {
             now_ms,
             overdue,
             oldest_overdue_ms: row.oldest_overdue_ms,
+            parked: row.parked,
             recovery_since_ms: row.recovery_since_ms,
             instances,
             longest_serving,

@@ -31,7 +31,7 @@ pub use outages::{Outage, RecoveryModeRow};
 pub use parked::Parked;
 pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow, NodePlace, Whereabouts};
 pub use plain::PlainWork;
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, SnapshotPlace};
 pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};
 pub use work::{CheckpointRow, RequestRow};
 

@@ -4,7 +4,8 @@ use crate::fixture::{Cluster, LONG, job, now};
 use crate::sample;
 use crate::support::wait_until;
 use carnelian::{
-    Alarm, AlarmKind, JobContext, JobDetail, JobKey, JobMarks, JobPolicy, Scheduler, SchedulerListener, StuckAction,
+    Alarm, AlarmKind, JobContext, JobDetail, JobKey, JobMarks, JobPolicy, Scheduler, SchedulerListener, Strategy,
+    StuckAction, Trigger, TriggerKey,
 };
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::time::Duration;
@@ -166,4 +167,39 @@ fn a_dead_run_raises_an_alarm_until_none_has_died_for_a_while() {
     assert_eq!(expect(&alarms, AlarmKind::DeadExecutions, true).value, Some(1.0));
     expect(&alarms, AlarmKind::DeadExecutions, false);
     assert_eq!(sample(&node, "carnelian_dead_executions_total"), 1.0);
+}
+
+/// PA-08: work that is set aside, until it was retried or dropped.
+#[test]
+fn parked_work_raises_an_alarm_until_it_is_retried_or_dropped() {
+    let cluster = Cluster::new();
+    let (ran, runs) = unbounded();
+    let (node, alarms) = node(&cluster, "", move |ctx| Ok(ran.send(ctx.trigger().key().clone())?));
+    let schedule = |name: &str| {
+        let detail = JobDetail::builder(JobKey::new("g", name), "work").marks(JobMarks::new().owner("ada"));
+        let detail = detail.policy(JobPolicy::new().strategy(Strategy::Broadcast)).build().unwrap();
+        let trigger = Trigger::builder(TriggerKey::new("g", name), detail.key().clone());
+        node.schedule_job(detail, trigger.data("mine", "x".repeat(65_250)).build().unwrap()).unwrap();
+    };
+    schedule("dropped");
+    let alarm = expect(&alarms, AlarmKind::ParkedWork, true);
+    assert_eq!((alarm.value, alarm.limit), (Some(1.0), Some(1.0)));
+    let named: Vec<_> = alarm.jobs.iter().map(|named| (named.job.clone(), named.owner.as_deref())).collect();
+    assert_eq!(named, [(JobKey::new("g", "dropped"), Some("ada"))]);
+    let parked = node.parked().unwrap();
+    assert!(parked.len() == 1 && parked[0].reason.contains("parts cannot be built"), "{parked:?}");
+    assert_eq!(sample(&node, "carnelian_parked_work"), 1.0);
+    assert_eq!(sample(&node, "carnelian_recoveries_total{kind=\"parked\"}"), 1.0, "a tick is counted as the rest is");
+    assert!(node.delete_parked(&parked[0].key).unwrap());
+    expect(&alarms, AlarmKind::ParkedWork, false);
+    assert_eq!(sample(&node, "carnelian_parked_work"), 0.0);
+
+    schedule("mended");
+    expect(&alarms, AlarmKind::ParkedWork, true);
+    let key = node.parked().unwrap()[0].key.clone();
+    node.add_job_awaiting_trigger(&job("mended", "work"), true).unwrap();
+    assert!(node.retry_parked(&key).unwrap());
+    assert_eq!(runs.recv_timeout(LONG).unwrap(), key, "it runs at once");
+    expect(&alarms, AlarmKind::ParkedWork, false);
+    assert_eq!(node.health().counters.alarms, 2);
 }

@@ -61,7 +61,8 @@ impl Config {
     /// Opens the store, with whatever tables it has; those of the embedded database are made.
     pub fn open_unchecked(&self) -> Outcome<JobStore> {
         let store = self.open_any()?;
-        if self.embedded {
+        // To make tables that are there would wait for whoever holds the lock.
+        if self.embedded && store.database().check_schema().is_err() {
             store.database().migrate()?;
         }
         Ok(store)

@@ -8,6 +8,7 @@ use carnelian::store::{Homeless, JobStore, Lock, LostCommits, Orphan, Orphans};
 use carnelian::{Error, GroupMatcher, JobDetail, JobKey, Schedule, TriggerKey, TriggerState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// How late a due trigger must be before its not being taken is worth a finding.
 const UNTAKEN_AFTER_MS: i64 = 10_000;
@@ -61,7 +62,7 @@ pub fn run(store: &JobStore, output: Output, invariants: bool) -> Outcome {
     if findings.is_empty() { Ok(()) } else { Err(Failure::No) }
 }
 
-/// Looks without the locks, so that no node waits for it. What is only on its way from one state to
+/// Looks without the locks and in pages, so that no node waits for it. What is only on its way from one state to
 /// another looks broken for a moment: a finding is what several looks agree on.
 fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     let mut findings = look(store, invariants)?;
@@ -81,8 +82,13 @@ fn look(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     let here_ms = SystemClock::default().wall_ms();
     let now_ms = store.earliest_due(&[])?.0;
     let snapshot = store.look_at_everything()?;
-    let alive: BTreeSet<String> =
-        store.instances()?.into_iter().filter(|node| node.alive).map(|node| node.instance).collect();
+    let alive: BTreeSet<String> = store
+        .cluster_load(Duration::ZERO, 1)?
+        .instances
+        .into_iter()
+        .filter(|node| node.alive)
+        .map(|node| node.instance)
+        .collect();
     let mut findings = rows(store, &snapshot);
     let parked = store.parked()?;
     findings.extend(parked.iter().map(set_aside));

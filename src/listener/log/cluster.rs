@@ -61,9 +61,6 @@ pub(crate) fn recovered(by: &str, failed: &Recovered) {
     for (fire, trigger) in failed.recovery_triggers.iter().chain(&failed.revived) {
         info!("runs again instance={} fire={fire} trigger={trigger}", failed.instance);
     }
-    for parked in &failed.parked {
-        self::parked(parked);
-    }
     for fire in &failed.lost {
         warn!("interrupted and not to be run again instance={} fire={fire}", failed.instance);
     }

@@ -221,6 +221,7 @@ impl List {
                 "Overdue triggers while they are drained in recovery mode.",
                 backlog as f64,
             );
+            self.gauge("carnelian_parked_work", "Work that waits until somebody has looked at it.", load.parked as f64);
             let age_ms = load.oldest_overdue_ms.map_or(0, |oldest_ms| load.now_ms.saturating_sub(oldest_ms));
             self.gauge("carnelian_oldest_overdue_seconds", "How late the latest of them is.", age_ms as f64 / 1000.0);
             let age = node.clock.ticks().saturating_sub(*seen).as_secs_f64();

@@ -189,7 +189,7 @@ impl JobStore {
             requests_recovery: false,
         }));
         firing.write(s, rows)?;
-        acquisition.spread = spread.write(s)?;
+        spread.write(s, &mut acquisition)?;
         firing.tell_passed(s, &mut acquisition)?;
 
         acquisition.fired = firing.into_bundles();

@@ -200,6 +200,7 @@ impl Acquisition {
         self.fired.extend(more.fired);
         self.reserved.extend(more.reserved);
         self.unreadable.extend(more.unreadable);
+        self.parked.extend(more.parked);
         self.unreserved_ms = self.unreserved_ms.into_iter().chain(more.unreserved_ms).min();
         self.skipped.extend(more.skipped);
         self.misfired.extend(more.misfired);

@@ -32,6 +32,7 @@ use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::job::{CapturedLine, FireOutcome, JobDetail};
 use crate::key::{JobKey, RECOVERY_GROUP, TriggerKey};
+use crate::store::row::Parked;
 use crate::trigger::Trigger;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,6 +78,8 @@ pub struct Acquisition {
     /// Triggers that could not be read, or for whose tick their strategy has no answer, with the reason: leave them alone and
     /// name them.
     pub unreadable: Vec<(TriggerKey, String)>,
+    /// Ticks whose parts cannot be stored: they are set aside until somebody has looked at them.
+    pub parked: Vec<Parked>,
     /// The earliest time of those that are fired when they are due, and not reserved before: a node of Quartz has reserved
     /// and lost them, or there is a limit for their group. Epoch milliseconds.
     pub unreserved_ms: Option<i64>,

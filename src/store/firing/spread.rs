@@ -5,6 +5,7 @@
 //! the gate leaves the others to theirs. Which nodes take part is said by the strategy that the job has chosen, a rule of
 //! the user's or a built-in one; a tick for which it has no answer stays as it is.
 
+use super::Acquisition;
 use super::fire::{Firable, Firing};
 use crate::error::Result;
 use crate::job::{EligibleNode, JobDetail, JobPolicy, Tick as AskedTick};
@@ -90,13 +91,11 @@ impl JobStore {
                 Ok(rows) => rows,
                 // One that cannot be built holds up itself only.
                 Err(why) => {
-                    let why = format!("its parts cannot be built: {why}");
-                    unanswered.push((firable.trigger.key.clone(), why.clone()));
                     spread.parked.push(Parked {
                         key: firable.trigger.key,
                         job: firable.job.key,
                         fire_id: None,
-                        reason: why,
+                        reason: format!("its parts cannot be built: {why}"),
                         takeovers: 0,
                         since_ms: now_ms,
                     });
@@ -217,8 +216,8 @@ impl JobStore {
 }
 
 impl Spread {
-    /// Writes the parts, after the ticks' triggers have moved on; returns how many ticks there were.
-    pub(super) fn write(self, s: &mut dyn Session) -> Result<usize> {
+    /// Writes the parts, after the ticks' triggers have moved on, and tells how many ticks there were and which are set aside.
+    pub(super) fn write(self, s: &mut dyn Session, acquisition: &mut Acquisition) -> Result<()> {
         if !self.triggers.is_empty() {
             s.insert_triggers(&self.triggers)?;
             s.announce(News::Change)?;
@@ -231,7 +230,9 @@ impl Spread {
             s.change_states(Selection::Triggers(&keys), Transition::Fail.moves(), false)?;
             s.put_parked(&self.parked)?;
         }
-        Ok(self.ticks)
+        acquisition.spread = self.ticks;
+        acquisition.parked = self.parked;
+        Ok(())
     }
 }
 

@@ -2,13 +2,14 @@
 
 use super::MemorySession;
 use crate::error::Result;
-use crate::store::database::{MonitorRows, Session};
+use crate::store::database::{MonitorRows, RecoveryRows, Session};
 use crate::store::row::{FiredState, LoadRow};
 use std::collections::BTreeMap;
 
 impl MonitorRows for MemorySession<'_> {
     fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow> {
         self.reads()?;
+        let parked = self.parked()?.len().min(most);
         let tables = &*self.tables;
         let index = tables.triggers.index();
         let mut overdue = index.waiting(before_ms.saturating_sub(1), i64::MIN).filter_map(|trigger| trigger.next_ms);
@@ -24,6 +25,9 @@ impl MonitorRows for MemorySession<'_> {
             overdue: counted.min(most) + tables.fired.values().filter(held).count(),
             oldest_overdue_ms,
             recovery_since_ms: tables.recovery_mode.get(&()).and_then(|row| row.since_ms),
+            parked,
+            infos: tables.nodes.values().map(|row| (row.instance.clone(), row.info.clone())).collect(),
+            bars: tables.bars.values().cloned().collect(),
             instances: tables.instances.values().map(|row| (row.clone(), running(&row.name))).collect(),
         })
     }

@@ -1,6 +1,8 @@
 //! What one look at the load of a cluster brings.
 
-use super::InstanceRow;
+use super::{BarRow, InstanceRow};
+use crate::node::NodeInfo;
+use std::collections::BTreeMap;
 
 /// The load of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +14,12 @@ pub struct LoadRow {
     pub oldest_overdue_ms: Option<i64>,
     /// Since when the recovery mode is on.
     pub recovery_since_ms: Option<i64>,
+    /// How much work is parked, up to the limit asked for.
+    pub parked: usize,
     /// Every instance with the number of its executing fires, in order of their names.
     pub instances: Vec<(InstanceRow, usize)>,
+    /// What they say of themselves, at least as far as it decides whether they take work.
+    pub infos: BTreeMap<String, NodeInfo>,
+    /// What keeps them from work, likewise.
+    pub bars: Vec<BarRow>,
 }

@@ -2,7 +2,16 @@
 
 use super::*;
 
-/// Everything that the invariants speak of, read in one transaction.
+/// How far the reading of a snapshot has come; at its begin at first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotPlace {
+    /// Which of its parts is read.
+    pub(in crate::store) part: usize,
+    /// The key of the last row of this part that was read; nothing before the first.
+    pub(in crate::store) after: Vec<String>,
+}
+
+/// Everything that the invariants speak of.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// Every job.

@@ -50,7 +50,8 @@ pub(super) struct Setup {
     pub optional: bool,
 }
 
-/// How a session is set up: READ COMMITTED, and limits that end a session which holds a lock and stops (H18).
+/// How a session is set up: READ COMMITTED, and on PostgreSQL limits that end a session which holds a lock and stops (H18);
+/// elsewhere [`super::server`] sees to them.
 ///
 /// A stopped holder is cut off after 5 s; those who wait for its lock give up after 10 s, so they get it first.
 pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'static [Setup] {
@@ -98,8 +99,6 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
                     must("SET NAMES utf8mb4 COLLATE utf8mb4_bin"),
                     // MariaDB would make `IN` of `EXISTS` and look through all rows of the scheduler, where it has no statistics.
                     may("SET SESSION optimizer_switch = 'exists_to_in=off'"),
-                    // MariaDB's name; not the `_write_` variant, since SELECT … FOR UPDATE is no write.
-                    may("SET SESSION idle_transaction_timeout = 5"),
                 ]
             }
         }
@@ -222,27 +221,13 @@ pub(super) fn hold(backend: Backend) -> &'static str {
     }
 }
 
-/// Asks for the server's version, where [`passes_over_locked`] depends on it.
-pub(super) fn version(backend: Backend) -> Option<&'static str> {
+/// Whether there is `SKIP LOCKED`: PostgreSQL has had it since 9.5; SQLite has no locks of rows. None where it depends on the
+/// server, which is to be asked.
+pub(super) fn passes_over_locked(backend: Backend) -> Option<bool> {
     match backend {
-        Backend::Sqlite | Backend::Postgres => None,
-        Backend::Mysql => Some("SELECT CAST(VERSION() AS CHAR) AS version"),
-    }
-}
-
-/// Whether there is `SKIP LOCKED`: PostgreSQL has had it since 9.5, MySQL since 8.0, MariaDB since 10.6. SQLite has no
-/// locks of rows.
-pub(super) fn passes_over_locked(backend: Backend, version: &str) -> bool {
-    match backend {
-        Backend::Sqlite => false,
-        Backend::Postgres => true,
-        Backend::Mysql => {
-            // Old replication clients made MariaDB put a `5.5.5-` before its version.
-            let number = version.strip_prefix("5.5.5-").unwrap_or(version);
-            let mut parts = number.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
-            let major_minor = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-            if version.to_lowercase().contains("mariadb") { major_minor >= (10, 6) } else { major_minor >= (8, 0) }
-        }
+        Backend::Sqlite => Some(false),
+        Backend::Postgres => Some(true),
+        Backend::Mysql => None,
     }
 }
 
@@ -376,24 +361,6 @@ impl Connection<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn skip_locked_is_known_by_the_version() {
-        for (version, has) in [
-            ("10.11.14-MariaDB-0+deb12u2", true),
-            ("5.5.5-10.6.0-MariaDB", true),
-            ("10.5.23-MariaDB", false),
-            ("11.4.2-MariaDB", true),
-            ("8.0.36", true),
-            ("8.4.0-commercial", true),
-            ("5.7.44-log", false),
-            ("", false),
-        ] {
-            assert_eq!(passes_over_locked(Backend::Mysql, version), has, "{version}");
-        }
-        assert!(passes_over_locked(Backend::Postgres, ""));
-        assert!(!passes_over_locked(Backend::Sqlite, ""));
-    }
 
     #[test]
     fn a_server_that_takes_no_writes_is_one_that_cannot_be_reached() {

@@ -260,23 +260,27 @@ impl Work<'_, '_> {
     fn ensure_scheduler_rows(&mut self, done: &mut Vec<String>) -> Result<()> {
         let name = Value::from(&self.options.scheduler_name);
         for lock in ["STATE_ACCESS", "TRIGGER_ACCESS"] {
-            let insert = "INSERT INTO {p}LOCKS (sched_name, lock_name) SELECT v.s, v.l FROM (SELECT ? AS s, ? AS l) v \
-                 WHERE NOT EXISTS (SELECT 1 FROM {p}LOCKS k WHERE k.sched_name = v.s AND k.lock_name = v.l)";
-            if self.insert_once(insert, &[name.clone(), lock.into()])? {
+            if self.ensure_row("LOCKS", &["sched_name", "lock_name"], &[name.clone(), lock.into()], &[])? {
                 done.push(format!("made the lock {lock} of scheduler {}", self.options.scheduler_name));
             }
         }
-        let insert = "INSERT INTO {p}CN_FENCES (sched_name, fence) SELECT v.s, 0 FROM (SELECT ? AS s) v \
-             WHERE NOT EXISTS (SELECT 1 FROM {p}CN_FENCES k WHERE k.sched_name = v.s)";
-        self.insert_once(insert, std::slice::from_ref(&name))?;
-        let insert = "INSERT INTO {p}CN_CHANGES (sched_name, changes, cancels) SELECT v.s, 0, 0 FROM (SELECT ? AS s) v \
-             WHERE NOT EXISTS (SELECT 1 FROM {p}CN_CHANGES k WHERE k.sched_name = v.s)";
-        self.insert_once(insert, &[name]).map(drop)
+        let name = std::slice::from_ref(&name);
+        self.ensure_row("CN_FENCES", &["sched_name"], name, &["fence"])?;
+        self.ensure_row("CN_CHANGES", &["sched_name"], name, &["changes", "cancels"]).map(drop)
     }
 
-    /// Whether a row was inserted; that another process was faster is fine.
-    fn insert_once(&mut self, text: &str, values: &[Value]) -> Result<bool> {
-        match self.execute(text, values) {
+    /// Whether a row of this key was inserted, with zeros in its other columns; that another process was faster is fine.
+    ///
+    /// It is looked for first: on SQLite an insert waits for the lock, even if there is nothing to insert.
+    fn ensure_row(&mut self, table: &str, key: &[&str], values: &[Value], zeros: &[&str]) -> Result<bool> {
+        let text = format!("SELECT sched_name AS version FROM {{p}}{table} WHERE {} = ?", key.join(" = ? AND "));
+        let statement = Statement { text: &text, prefix: &self.options.table_prefix, values };
+        if !self.connection.load::<VersionRow>(statement).map_err(error)?.is_empty() {
+            return Ok(false);
+        }
+        let marks = [vec!["?"; key.len()], vec!["0"; zeros.len()]].concat().join(", ");
+        let columns = [key, zeros].concat().join(", ");
+        match self.execute(&format!("INSERT INTO {{p}}{table} ({columns}) VALUES ({marks})"), values) {
             Ok(rows) => Ok(rows > 0),
             Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => Ok(false),
             Err(error) => Err(error),
@@ -310,8 +314,11 @@ impl Work<'_, '_> {
 
     fn fill(&self, text: &str) -> String {
         let prefix = &self.options.table_prefix;
-        let bare = prefix.rsplit('.').next().unwrap_or(prefix);
-        text.replace("{p}", prefix).replace("{i}", bare)
+        let (schema, bare) = match prefix.rsplit_once('.') {
+            Some((schema, bare)) => (format!("'{schema}'"), bare),
+            None => ("DATABASE()".to_owned(), prefix.as_str()),
+        };
+        text.replace("{p}", prefix).replace("{i}", bare).replace("{s}", &schema)
     }
 
     fn run(&mut self, text: &str) -> Result<()> {

@@ -14,6 +14,7 @@ mod migrations;
 #[cfg(any(test, feature = "test-util"))]
 mod plans;
 mod pool;
+mod server;
 mod session;
 mod statement;
 mod table;
@@ -60,6 +61,9 @@ pub struct SqlOptions {
     pub idle_timeout: Option<Duration>,
     /// `carnelian.dataSource.synchronous`: what a commit waits for on SQLite. Default: the disk.
     pub synchronous: Synchronous,
+    /// What a test says that a MySQL or MariaDB server answers when it is asked what it is.
+    #[cfg(any(test, feature = "test-util"))]
+    pub taken_for: Option<&'static str>,
     /// `carnelian.jobStore.clock = node`: take the time from the node instead of the database. SQLite always does.
     pub node_clock: bool,
 }
@@ -75,6 +79,8 @@ impl SqlOptions {
             validate_on_checkout: false,
             idle_timeout: Some(Duration::from_secs(600)),
             synchronous: Synchronous::default(),
+            #[cfg(any(test, feature = "test-util"))]
+            taken_for: None,
             node_clock: false,
         }
     }
@@ -106,7 +112,7 @@ impl SqlDatabase {
     /// [`Error::Invalid`] for a table prefix that is no identifier or a scheduler name that cannot be stored.
     pub fn open(url: &DataSourceUrl, clock: Arc<dyn Clock>, options: SqlOptions) -> Result<Self> {
         check(&options)?;
-        Ok(Self::new(Connections::own(url, &options), clock, options))
+        Ok(Self::new(Connections::own(url, &options, &clock), clock, options))
     }
 
     /// Opens the database that a pool of the caller's leads to.
@@ -148,6 +154,18 @@ impl SqlDatabase {
     #[cfg(any(test, feature = "test-util"))]
     pub fn plans(&self) -> &Plans {
         &self.plans
+    }
+
+    /// What a session of this database's own answers to a `SELECT … AS n`, for tests.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn number(&self, text: &str) -> Result<i64> {
+        self.ask("ask for a number", text)
+    }
+
+    fn ask(&self, purpose: &'static str, text: &str) -> Result<i64> {
+        let mut lease = self.connection(purpose)?;
+        let answer = SqlSession::new(self, &mut lease, purpose).count(text, &[]);
+        answer.inspect_err(|_| lease.break_off())
     }
 
     fn connection(&self, purpose: &str) -> Result<Lease> {
@@ -358,16 +376,24 @@ impl Database for SqlDatabase {
     }
 
     fn claims_rows(&self) -> Result<bool> {
-        if let Some(known) = self.passes_over_locked.get() {
-            return Ok(*known);
+        let known = self.passes_over_locked.get().copied().or_else(|| dialect::passes_over_locked(self.backend));
+        if let Some(known) = known {
+            return Ok(known);
         }
-        let Some(text) = dialect::version(self.backend) else {
-            return Ok(*self.passes_over_locked.get_or_init(|| dialect::passes_over_locked(self.backend, "")));
-        };
         let mut lease = self.connection("ask for the version")?;
-        let version = SqlSession::new(self, &mut lease, "ask for the version").server_version(text);
-        let version = version.inspect_err(|_| lease.break_off())?;
-        Ok(*self.passes_over_locked.get_or_init(|| dialect::passes_over_locked(self.backend, &version)))
+        let server = SqlSession::new(self, &mut lease, "ask for the version").server();
+        let server = server.inspect_err(|_| lease.break_off())?;
+        Ok(*self.passes_over_locked.get_or_init(|| server.passes_over_locked()))
+    }
+
+    fn guard(&self) -> Result<Option<String>> {
+        let purpose = "ask what guards sessions";
+        if self.backend == Backend::Sqlite {
+            return Ok(None);
+        }
+        let mut lease = self.connection(purpose)?;
+        let guard = lease.guard_in_words();
+        guard.map(Some).map_err(|failure| self.failure(purpose, failure))
     }
 
     fn counts(&self) -> StatementCounts {
@@ -381,10 +407,7 @@ impl Database for SqlDatabase {
         if self.backend != Backend::Postgres {
             return Ok(None);
         }
-        let mut lease = self.connection("ask for the log")?;
-        let text = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint AS n";
-        let bytes = SqlSession::new(self, &mut lease, "ask for the log").count(text, &[]);
-        let bytes = bytes.inspect_err(|_| lease.break_off())?;
+        let bytes = self.ask("ask for the log", "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint AS n")?;
         Ok(u64::try_from(bytes).ok())
     }
 

@@ -4,11 +4,15 @@ use super::SqlOptions;
 use super::connection::{Backend, Connection, Inner, backend_of};
 use super::dialect::Failure;
 use super::held::Held;
+use super::server::{Guard, LONGEST_REST};
+use crate::clock::Clock;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
 use diesel::r2d2::ConnectionManager;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A pool of connections of the caller's, from which a store takes one for each transaction.
 ///
@@ -16,6 +20,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// own transactions only. On MySQL, MariaDB and SQLite it sets it each time it takes a connection, a few statements, and
 /// the settings stay with the session: give it a pool of its own if other users of the pool would mind, or name a data
 /// source in the settings. A connection that fails is given back so that the pool throws it away.
+///
+/// MySQL, other than MariaDB, ends a session that stops while it holds a lock after the session's `wait_timeout` only, which
+/// is left as it is: hours, if you set no other.
 ///
 /// Keep `max_size` at least at 3: acquisition, completion and check-in each hold a connection now and then.
 #[derive(Clone)]
@@ -64,6 +71,7 @@ impl CallersPool {
         };
         if connection.backend() != Backend::Postgres {
             connection.set_up(synchronous)?;
+            connection.guard_lent();
         }
         Ok(connection)
     }
@@ -89,7 +97,7 @@ pub(super) enum Lease {
 
 impl Connections {
     /// A pool of our own. It connects lazily: a database that is down is found at the first use.
-    pub(super) fn own(url: &DataSourceUrl, options: &SqlOptions) -> (Self, Backend) {
+    pub(super) fn own(url: &DataSourceUrl, options: &SqlOptions, clock: &Arc<dyn Clock>) -> (Self, Backend) {
         // Every connection to `:memory:` is a database of its own.
         let size = if url.is_in_memory() { 1 } else { options.max_connections.max(1) };
         let pool = r2d2::Pool::builder()
@@ -105,6 +113,9 @@ impl Connections {
                 url: url.clone(),
                 synchronous: options.synchronous,
                 validates: options.validate_on_checkout,
+                clock: Arc::clone(clock),
+                #[cfg(any(test, feature = "test-util"))]
+                taken_for: options.taken_for,
                 losses: AtomicU64::new(0),
             });
         (Connections::Own(pool, url.clone()), backend_of(url))
@@ -146,6 +157,19 @@ impl Connections {
     }
 }
 
+impl Lease {
+    /// Which server it leads to, and what ends its session if that stops while it holds a lock.
+    pub(super) fn guard_in_words(&mut self) -> Result<String, Failure> {
+        match self {
+            Lease::Own(opened) => {
+                let guard = opened.guard;
+                opened.connection.guard_in_words(guard)
+            }
+            Lease::Callers(connection) => connection.guard_in_words(None),
+        }
+    }
+}
+
 impl Deref for Lease {
     type Target = Connection<'static>;
 
@@ -171,12 +195,14 @@ impl DerefMut for Lease {
 /// Where one connection was lost (a server was restarted, a balancer or a firewall forgot them),
 /// those that were opened before are most likely lost as well. Each would cost a call one of its
 /// tries without a statement ever being sent: so all of them go.
-#[derive(Debug)]
 pub(super) struct Manager {
     url: DataSourceUrl,
     synchronous: Synchronous,
     /// Whether a connection is asked before each use.
     validates: bool,
+    clock: Arc<dyn Clock>,
+    #[cfg(any(test, feature = "test-util"))]
+    taken_for: Option<&'static str>,
     /// How often a connection was lost that was opened after the loss before.
     losses: AtomicU64,
 }
@@ -186,6 +212,10 @@ pub(super) struct Opened {
     connection: Connection<'static>,
     /// How many losses there had been when it was opened.
     after_losses: u64,
+    /// What ends its session if it stops.
+    guard: Option<Guard>,
+    /// The clock's ticks when it came back last.
+    used: Duration,
 }
 
 impl r2d2::ManageConnection for Manager {
@@ -195,20 +225,29 @@ impl r2d2::ManageConnection for Manager {
     fn connect(&self) -> Result<Opened, Failure> {
         // Before it is opened: of one that is opened during a loss nobody knows.
         let after_losses = self.losses.load(Ordering::SeqCst);
-        let connection = Connection::establish(&self.url, self.synchronous)?;
-        Ok(Opened { connection, after_losses })
+        let mut connection = Connection::establish(&self.url, self.synchronous)?;
+        #[cfg(any(test, feature = "test-util"))]
+        let taken_for = self.taken_for;
+        #[cfg(not(any(test, feature = "test-util")))]
+        let taken_for = None;
+        let guard = connection.guard(taken_for)?;
+        Ok(Opened { connection, after_losses, guard, used: self.clock.ticks() })
     }
 
     /// Asks the server only where the settings want it.
     fn is_valid(&self, opened: &mut Opened) -> Result<(), Failure> {
-        if opened.after_losses == self.losses.load(Ordering::SeqCst) {
+        let message = if opened.after_losses != self.losses.load(Ordering::SeqCst) {
+            "another connection was lost after this one was opened".to_owned()
+        } else if opened.guard == Some(Guard::Silent) && self.clock.ticks().saturating_sub(opened.used) > LONGEST_REST {
+            format!("it was not used for {} s, the server may have ended it", LONGEST_REST.as_secs())
+        } else {
             return if self.validates { opened.connection.run("SELECT 1") } else { Ok(()) };
-        }
-        let message = "another connection was lost after this one was opened".to_owned();
+        };
         Err(Failure { class: FailureClass::ConnectionLost, message })
     }
 
     fn has_broken(&self, opened: &mut Opened) -> bool {
+        opened.used = self.clock.ticks();
         if opened.connection.is_lost() {
             let (before, after) = (opened.after_losses, opened.after_losses.saturating_add(1));
             // One of those that are retired already says nothing of those that took their place.
@@ -236,6 +275,10 @@ mod tests {
     use super::super::statement::Statement;
     use super::*;
 
+    fn clock() -> Arc<dyn Clock> {
+        Arc::new(crate::clock::SystemClock::default())
+    }
+
     /// LT-105: what the file says of the pool is what the pool does.
     #[test]
     fn the_pool_is_as_the_settings_say() {
@@ -251,7 +294,7 @@ mod tests {
                 idle_timeout: source.idle_timeout,
                 ..SqlOptions::new("s")
             };
-            match Connections::own(&source.url, &options).0 {
+            match Connections::own(&source.url, &options, &clock()).0 {
                 Connections::Own(pool, _) => pool,
                 Connections::Callers(..) => panic!("it is our own"),
             }
@@ -273,7 +316,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let url = format!("sqlite:{}", folder.path().join("jobs.db").display()).parse().unwrap();
             let options = SqlOptions { synchronous, ..SqlOptions::new("s") };
-            let mut lease = Connections::own(&url, &options).0.get().unwrap();
+            let mut lease = Connections::own(&url, &options, &clock()).0.get().unwrap();
             let text = "SELECT synchronous AS n FROM pragma_synchronous";
             let rows: Vec<Count> = lease.load(Statement { text, prefix: "", values: &[] }).unwrap();
             assert_eq!(rows.first().map(|row| row.n), Some(level), "{synchronous:?}");

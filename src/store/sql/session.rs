@@ -8,7 +8,7 @@ use super::{SqlDatabase, SqlOptions};
 use crate::error::{Error, Result};
 use crate::hash::fnv1a;
 use crate::store::database::{Lock, Session};
-use crate::store::row::{News, Snapshot};
+use crate::store::row::{News, Snapshot, SnapshotPlace};
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
 
@@ -248,12 +248,12 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     /// others hold, where the server can; else it waits for them.
     pub(super) fn hold_free(&mut self) -> Result<&'static str> {
         let backend = self.backend();
-        let passes_over = match (self.database.passes_over_locked.get(), dialect::version(backend)) {
+        let passes_over = match (self.database.passes_over_locked.get(), dialect::passes_over_locked(backend)) {
             (Some(known), _) => *known,
-            (None, None) => dialect::passes_over_locked(backend, ""),
-            (None, Some(text)) => {
-                let version = self.server_version(text)?;
-                *self.database.passes_over_locked.get_or_init(|| dialect::passes_over_locked(backend, &version))
+            (None, Some(known)) => known,
+            (None, None) => {
+                let server = self.server()?;
+                *self.database.passes_over_locked.get_or_init(|| server.passes_over_locked())
             }
         };
         Ok(if passes_over { dialect::hold_free(backend) } else { dialect::hold(backend) })
@@ -304,6 +304,10 @@ impl Session for SqlSession<'_, '_> {
 
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.read_snapshot()
+    }
+
+    fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {
+        self.read_snapshot_page(place, snapshot)
     }
 
     fn mark_commit(&mut self, token: &str) -> Result<()> {

@@ -1,6 +1,5 @@
 //! Check-in: say "I am alive", learn who is not, learn whether we were thought dead.
 
-use super::recovery::PAGE;
 use super::{Checkin, Membership, Recovered, nodes};
 use crate::error::{Error, Result};
 use crate::machine::{Living, Process, lives_here};
@@ -16,6 +15,9 @@ use std::time::Duration;
 
 /// When what could not be recovered is tried again.
 const SOON_MS: i64 = 1_000;
+
+/// Which part of the check-in interval the recovery of others may take: a quarter.
+const SHARE_OF_RECOVERY: u32 = 4;
 
 impl JobStore {
     /// One check-in: the own row in a short transaction; then, if this is the first or somebody is suspected, under the
@@ -275,7 +277,7 @@ impl JobStore {
         }
         let is_late = me.barred_at.is_none_or(|barred| begun.saturating_sub(barred) > self.settings.checkin_interval);
         checkin.is_active = is_late && is_active(me, seen, &suspects);
-        if let Some(again_ms) = self.recover_suspects(suspects, checkin) {
+        if let Some(again_ms) = self.recover_suspects(me, suspects, checkin) {
             next_suspicion = Some(next_suspicion.map_or(again_ms, |n| n.min(again_ms)));
         }
         checkin.next_suspicion = next_suspicion.map(|ms| Duration::from_millis(ms.unsigned_abs()));
@@ -284,28 +286,38 @@ impl JobStore {
         Ok(())
     }
 
-    /// Recovers these, as many of their fires as one check-in may: the next is not to wait for the
-    /// rest. One that cannot be recovered holds up no other. Returns in how many milliseconds to
-    /// come back to what is left, if anything is.
-    fn recover_suspects(&self, suspects: Vec<(String, Option<i64>)>, checkin: &mut Checkin) -> Option<i64> {
-        let (mut fires, mut again_ms) = (0, None);
-        for (name, last_checkin_ms) in suspects {
-            if fires >= PAGE {
+    /// Recovers these, a page of each in its turn, as long as one check-in may take for it: the next
+    /// is not to wait for the rest, and none for a larger one. One that cannot be recovered holds up
+    /// no other. Returns in how many milliseconds to come back to what is left, if anything is.
+    fn recover_suspects(
+        &self,
+        me: &mut Membership,
+        mut suspects: Vec<(String, Option<i64>)>,
+        checkin: &mut Checkin,
+    ) -> Option<i64> {
+        let (begun, limit) = (self.clock.ticks(), self.settings.checkin_interval / SHARE_OF_RECOVERY);
+        // The turn is with whoever comes after the one that had it last.
+        suspects.sort();
+        let next = suspects.partition_point(|(name, _)| me.last_turn.as_ref().is_some_and(|last| name <= last));
+        suspects.rotate_left(next);
+        let mut again_ms = None;
+        for (n, (name, last_checkin_ms)) in suspects.into_iter().enumerate() {
+            if n > 0 && self.clock.ticks().saturating_sub(begun) >= limit {
                 return Some(0);
             }
             match self.recover_instance(&name, last_checkin_ms) {
                 Ok(None) => {}
                 Ok(Some(recovered)) => {
-                    fires += recovered.fires();
                     again_ms = if recovered.has_more { Some(0) } else { again_ms };
                     checkin.recovered.push(recovered);
                 }
                 Err(error) => {
                     log::warn!("failed instance not recovered yet instance={name} error={error}");
                     again_ms = again_ms.or(Some(SOON_MS));
-                    checkin.unrecovered.push((name, error.to_string()));
+                    checkin.unrecovered.push((name.clone(), error.to_string()));
                 }
             }
+            me.last_turn = Some(name);
         }
         again_ms
     }

@@ -4,7 +4,7 @@ use super::{FiredTrigger, Heartbeat, InstanceStatus, Said};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::JobStore;
-use crate::store::row::{BeatRow, FiredState, Snapshot};
+use crate::store::row::{BeatRow, FiredState, Snapshot, SnapshotPlace};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -81,13 +81,15 @@ impl JobStore {
         )
     }
 
-    /// The same without the locks: nobody waits for it. What changes meanwhile may be seen half
-    /// before and half after.
+    /// The same without the locks and in pages, each a short statement of its own: nobody waits for
+    /// it, and it waits for nobody. What changes meanwhile may be seen half before and half after.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn look_at_everything(&self) -> Result<Snapshot> {
-        self.read("look at everything", |s| s.snapshot())
+        let (mut place, mut snapshot) = (SnapshotPlace::default(), Snapshot::default());
+        while self.glance("look at everything", |s| s.snapshot_page(&mut place, &mut snapshot))? {}
+        Ok(snapshot)
     }
 
     /// The store's time, epoch milliseconds.

@@ -18,7 +18,7 @@ pub(crate) use heartbeat::is_order_of_pause;
 pub use heartbeat::{Beat, BeatPass, Heartbeats};
 pub use misfires::LateInOrder;
 
-pub(in crate::store) use nodes::Said;
+pub(in crate::store) use nodes::{Said, takes_work};
 pub(in crate::store) use recovery::recovery_keys;
 
 use super::{LostCommits, Owner, SkippedFires};
@@ -59,6 +59,8 @@ pub struct Membership {
     pub(crate) barred_at: Option<Duration>,
     /// Whether the node took work at its last check-in.
     pub(crate) worked: bool,
+    /// Whose work was recovered last, in part at least: the next turn is another's.
+    pub(crate) last_turn: Option<String>,
     /// What was seen of the others.
     pub(crate) observations: Observations,
 }
@@ -85,6 +87,7 @@ impl Membership {
             published: 0,
             barred_at: None,
             worked: false,
+            last_turn: None,
             observations: Observations::default(),
         }
     }

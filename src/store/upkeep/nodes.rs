@@ -38,6 +38,16 @@ pub(super) fn place(report: Option<&NodeReport>, next: i64) -> i64 {
     if observes { i64::MAX } else { next }
 }
 
+/// Whether a node takes work, by what it has said of itself. What is left of a node of ours under
+/// the name of one of Quartz says nothing of that.
+pub(in crate::store) fn takes_work(row: &InstanceRow, info: Option<&NodeInfo>, bars: &[BarRow], now_ms: i64) -> bool {
+    let is_free = |node: &NodeIdentity| takes_any(node, bars, now_ms).is_ok();
+    match info.filter(|_| row.incarnation.is_some()) {
+        None => row.incarnation.is_none() || is_free(&NodeIdentity::of_instance(&row.name)),
+        Some(info) => info.activity.takes_work() && is_free(&NodeIdentity::of_info(&row.name, info)),
+    }
+}
+
 /// What the nodes have said of themselves, and which of them are to take no work.
 #[derive(Default)]
 pub(in crate::store) struct Said {
@@ -51,15 +61,9 @@ impl Said {
         Ok(Self { nodes, bars: s.bars()? })
     }
 
-    /// Whether a node takes work. What is left of a node of ours under the name of one of Quartz
-    /// says nothing of that.
+    /// Whether a node takes work.
     pub(in crate::store) fn takes_work(&self, row: &InstanceRow, now_ms: i64) -> bool {
-        match self.nodes.get(&row.name).filter(|_| row.incarnation.is_some()) {
-            None => row.incarnation.is_none() || self.is_free(&NodeIdentity::of_instance(&row.name), now_ms),
-            Some(NodeRow { info, .. }) => {
-                info.activity.takes_work() && self.is_free(&NodeIdentity::of_info(&row.name, info), now_ms)
-            }
-        }
+        takes_work(row, self.nodes.get(&row.name).map(|node| &node.info), &self.bars, now_ms)
     }
 
     /// What a node has said; none of one of Quartz.

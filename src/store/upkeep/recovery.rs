@@ -34,7 +34,7 @@ pub(super) enum Held {
 
 /// How many fires are recovered in one transaction: the cluster waits for it, and between two the
 /// node checks in.
-pub(super) const PAGE: usize = 500;
+const PAGE: usize = 500;
 
 impl JobStore {
     /// Recovers an instance that was suspected when its check-in was `seen_ms` (none: fired rows

@@ -66,9 +66,79 @@ fn triggers_are_counted_by_state() {
     assert_eq!(states, [("PAUSED", 1), ("WAITING", 2)]);
 }
 
-/// With a look each 15 s and a count each minute, a node's monitor sends less than one statement in three seconds.
+/// PA-08: what is parked, as long as it is, up to a bound.
 #[test]
-fn a_look_takes_four_statements_at_most_and_a_count_one() {
+fn the_load_counts_parked_work_until_it_is_retried_or_dropped() {
+    use carnelian::store::row::{Parked, Selection};
+    use carnelian::{JobPolicy, Strategy, TriggerState};
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let policy = JobPolicy::new().strategy(Strategy::Broadcast);
+    let large = || "x".repeat(65_250);
+    let ticks = ["t1", "t2", "t3"].map(|name| minutely(name, "a", NOW).data("mine", large()));
+    cluster.schedule(job("a").policy(policy), ticks);
+    let brought = a.acquire();
+    assert_eq!(brought.parked, cluster.store.parked().unwrap(), "whoever parks a tick is told of it");
+    assert!(brought.unreadable.is_empty(), "what is parked is left alone by itself: {:?}", brought.unreadable);
+    let parked = |most: usize| cluster.store.cluster_load(LATE, most).unwrap().parked;
+    assert_eq!((parked(100), parked(2)), (3, 2));
+    assert!(cluster.store.retry_parked(&trigger_key("t1")).unwrap());
+    assert_eq!(parked(100), 2);
+    assert!(cluster.store.delete_parked(&trigger_key("t2")).unwrap());
+    assert_eq!(parked(100), 1);
+    // Whoever resets the trigger has looked at it; the row is left for the audit.
+    cluster.tamper(|s| {
+        let moves = &[(TriggerState::Error, TriggerState::Waiting)];
+        s.change_states(Selection::Triggers(&[trigger_key("t3")]), moves, false).map(drop)
+    });
+    assert_eq!((parked(100), cluster.store.parked().unwrap()), (0, Vec::<Parked>::new()));
+    cluster.store.audit().unwrap();
+}
+
+/// Who takes no work is seen with the load, however many things keep a node from it.
+#[test]
+fn the_load_says_who_takes_work() {
+    use carnelian::store::BlacklistEntry;
+    use carnelian::{NodeActivity, NodeInfo, NodeReport, NodeRole};
+    let cluster = Cluster::new(open);
+    let reporting = |name: &str, change: &dyn Fn(&mut NodeInfo)| {
+        let mut info = NodeInfo::default();
+        (info.node_name, info.activity) = (format!("rack-{name}"), NodeActivity::Firing);
+        change(&mut info);
+        let mut node = cluster.stranger(name);
+        node.me.node = Some(NodeReport { info, uptime: LATE });
+        assert!(node.check_in().registered, "{name}");
+    };
+    reporting("A", &|_| {});
+    reporting("B", &|info| info.role = NodeRole::Observer);
+    reporting("C", &|info| info.activity = NodeActivity::Standby);
+    reporting("D", &|_| {});
+    reporting("E", &|_| {});
+    reporting("F", &|_| {});
+    cluster.node("G");
+    cluster.node("H");
+    cluster.store.drain("D", false, "test").unwrap();
+    cluster.store.blacklist(&BlacklistEntry::new("rack-D"), "test").unwrap();
+    cluster.store.blacklist(&BlacklistEntry::new("rack-E").lasting(Duration::from_secs(60)), "test").unwrap();
+    cluster.store.blacklist(&BlacklistEntry::new("H"), "test").unwrap();
+    let working = || -> String {
+        let load = cluster.store.cluster_load(LATE, 100).unwrap();
+        let names: Vec<&str> = load.instances.iter().map(|node| node.instance.as_str()).collect();
+        assert_eq!(names.join(""), "ABCDEFGH", "each is there once");
+        let seen = cluster.store.instances().unwrap();
+        for (one, other) in load.instances.iter().zip(seen) {
+            assert_eq!((one.takes_work, one.alive), (other.takes_work, other.alive), "{}", one.instance);
+        }
+        load.instances.iter().filter(|node| node.takes_work).map(|node| node.instance.as_str()).collect()
+    };
+    assert_eq!(working(), "AFG");
+    cluster.advance(MINUTE);
+    assert_eq!(working(), "AEFG", "its time is over");
+}
+
+/// With a look each 15 s and a count each minute, a node's monitor sends a statement in twelve seconds.
+#[test]
+fn a_look_takes_one_statement_and_a_count_one() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("j"), [once("a", "j", NOW - MINUTE)]);
     let _node = cluster.node("A");
@@ -81,5 +151,7 @@ fn a_look_takes_four_statements_at_most_and_a_count_one() {
     };
     let look = statements(&|| drop(cluster.store.cluster_load(LATE, 100).unwrap()));
     let count = statements(&|| drop(cluster.store.trigger_states().unwrap()));
-    assert!(look <= 4 && count == 1, "{look} and {count}");
+    // In memory it is maps that are counted.
+    let most = if cluster.store.database().describe().contains("memory") { 2 } else { 1 };
+    assert!(look <= most && count == 1, "{look} and {count}");
 }

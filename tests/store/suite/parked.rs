@@ -1,7 +1,7 @@
 //! Parking: what cannot go on is set aside by itself, and the rest goes on.
 
 use super::*;
-use carnelian::store::Recovered;
+use carnelian::store::{Checkin, Recovered};
 use carnelian::{JobPolicy, Strategy, TriggerKey};
 
 /// B finds the only node that is dead, and recovers as much of it as it may in one check-in.
@@ -167,6 +167,69 @@ fn a_node_with_many_fires_is_recovered_in_pages() {
     let mut names: Vec<_> = cluster.recovery_triggers();
     names.dedup();
     assert_eq!(names.len(), FIRES);
+}
+
+/// So many recoverable fires on a node of this name, which is dead from now on.
+fn dead_with(cluster: &Cluster, name: &str, fires: usize) {
+    let node = cluster.node(name);
+    let work = |n: usize| {
+        let name = format!("{name}{n:04}");
+        let trigger = once(&name, &name, cluster.now()).build().unwrap();
+        (job(&name).requests_recovery(true).build().unwrap(), vec![trigger])
+    };
+    cluster.store.schedule((0..fires).map(work).collect(), false).unwrap();
+    assert_eq!(node.try_acquire(fires).unwrap().fired.len(), fires);
+}
+
+/// Whose work a check-in recovered, and of how many fires.
+fn turns(checkin: &Checkin) -> Vec<(&str, usize)> {
+    checkin.recovered.iter().map(|done| (&*done.instance, done.recovery_triggers.len())).collect()
+}
+
+/// QZ-61: of several dead nodes each has its turn, however many fires another had.
+#[test]
+fn a_dead_node_with_many_fires_holds_up_no_other() {
+    let cluster = Cluster::new(open);
+    let mut b = cluster.node("N");
+    dead_with(&cluster, "A", 1_600);
+    dead_with(&cluster, "B", 600);
+    cluster.advance(10 * SECOND);
+    b.check_in();
+    cluster.advance(12_501);
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let checkin = b.check_in();
+        seen.push(turns(&checkin).iter().map(|(name, fires)| format!("{name}{fires}")).collect::<Vec<_>>().join(" "));
+        assert_eq!(checkin.next_suspicion == Some(std::time::Duration::ZERO), seen.len() < 4, "{seen:?}");
+        cluster.advance(100);
+    }
+    assert_eq!(seen, ["A500 B500", "A500 B100", "A500", "A100"]);
+    assert_eq!(cluster.recovery_triggers().len(), 2_200);
+}
+
+/// Where a page takes long the next check-in does not wait for those of others, and goes on with them.
+#[cfg(feature = "test-util")]
+#[test]
+fn a_check_in_recovers_others_for_a_quarter_of_its_interval() {
+    use std::sync::Arc;
+    let cluster = Cluster::new(open);
+    let mut b = cluster.node("N");
+    for (name, fires) in [("A", 501), ("B", 1), ("C", 1)] {
+        dead_with(&cluster, name, fires);
+    }
+    cluster.advance(10 * SECOND);
+    b.check_in();
+    cluster.advance(12_501);
+    let slow = |ms: i64| {
+        let clock = Arc::clone(&cluster.clock);
+        cluster.opened.database.plan().meanwhile("recover a failed instance", 1, move || clock.advance(ms));
+    };
+    slow(3_750);
+    assert_eq!(turns(&b.check_in()), [("A", 500)]);
+    slow(3_749);
+    let checkin = b.check_in();
+    assert_eq!(turns(&checkin), [("B", 1), ("C", 1), ("A", 1)]);
+    assert_ne!(checkin.next_suspicion, Some(std::time::Duration::ZERO), "nothing is left");
 }
 
 /// A node that cannot be recovered holds up no other, and nobody's check-in.

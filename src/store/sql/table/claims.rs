@@ -26,12 +26,6 @@ struct WaitingRow {
     next_fire_time: Option<i64>,
 }
 
-#[derive(QueryableByName)]
-struct Version {
-    #[diesel(sql_type = Text)]
-    version: String,
-}
-
 impl SqlSession<'_, '_> {
     /// The whole table, or these of its rows, each looked up by the primary key: a planner that sees the condition of
     /// what is due as well may go through the whole backlog for a few rows.
@@ -83,11 +77,6 @@ impl SqlSession<'_, '_> {
         let held: std::collections::BTreeMap<TriggerKey, Option<i64>> = held.collect();
         let is_as_seen = |(key, next_ms): &&(TriggerKey, i64)| held.get(key) == Some(&Some(*next_ms));
         Ok(triggers.iter().filter(is_as_seen).map(|(key, _)| key.clone()).collect())
-    }
-
-    /// What the server says of itself.
-    pub(in crate::store::sql) fn server_version(&mut self, text: &str) -> Result<String> {
-        Ok(self.load::<Version>(text, &[])?.into_iter().next().map_or(String::new(), |row| row.version))
     }
 }
 

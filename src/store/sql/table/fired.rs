@@ -17,7 +17,7 @@ use diesel::sql_types::{BigInt, Integer, Nullable, Text};
 
 by_place! {
     pub(super) struct Row {
-        entry_id: String as Text,
+        pub(super) entry_id: String as Text,
         trigger_name: String as Text,
         trigger_group: String as Text,
         instance_name: String as Text,

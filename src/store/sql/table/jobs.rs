@@ -97,6 +97,8 @@ const COLUMNS: &str = "j.job_name AS job_name, j.job_group AS job_group, j.descr
      AS job_class_name, j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS \
      is_update_data, j.requests_recovery AS requests_recovery, y.policy AS policy, m.marks AS marks";
 
+const BY_KEY: &str = " ORDER BY j.job_group, j.job_name";
+
 /// No trigger points to the job and no fire of it is left.
 const IDLE: &str = " AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = {p}JOB_DETAILS.sched_name \
      AND t.job_name = {p}JOB_DETAILS.job_name AND t.job_group = {p}JOB_DETAILS.job_group) \
@@ -116,8 +118,8 @@ const MARKED: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_MARKS m WHERE m.sched_name
      AND m.job_name = {p}JOB_DETAILS.job_name AND m.job_group = {p}JOB_DETAILS.job_group)";
 
 impl SqlSession<'_, '_> {
-    /// Jobs without their data, in order of their keys, up to further conditions.
-    fn load_jobs(&mut self, conditions: &str, values: &[Value]) -> Result<Vec<JobRow>> {
+    /// Jobs without their data, by further conditions, and in an order; the first value is the scheduler's name.
+    pub(super) fn load_jobs(&mut self, tail: &str, values: &[Value]) -> Result<Vec<JobRow>> {
         let no_data = match self.backend() {
             // An untyped NULL is text to PostgreSQL.
             crate::store::sql::Backend::Postgres => "CAST(NULL AS bytea)",
@@ -125,11 +127,9 @@ impl SqlSession<'_, '_> {
         };
         let text = format!(
             "SELECT {COLUMNS}, {no_data} AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} \
-             WHERE j.sched_name = ?{conditions} ORDER BY j.job_group, j.job_name"
+             WHERE j.sched_name = ?{tail}"
         );
-        let mut all = vec![self.name()];
-        all.extend(values.iter().cloned());
-        let rows: Vec<Row> = self.load(&text, &all)?;
+        let rows: Vec<Row> = self.load(&text, values)?;
         Ok(rows.into_iter().map(JobRow::from).collect())
     }
 
@@ -236,11 +236,11 @@ impl JobRows for SqlSession<'_, '_> {
     }
 
     fn jobs(&mut self) -> Result<Vec<JobRow>> {
-        self.load_jobs("", &[])
+        self.load_jobs(BY_KEY, &[self.name()])
     }
 
     fn marked_jobs(&mut self, filter: &JobFilter) -> Result<Vec<JobRow>> {
         let (conditions, values) = self.marked(filter);
-        self.load_jobs(&conditions, &values)
+        self.load_jobs(&format!("{conditions}{BY_KEY}"), &[vec![self.name()], values].concat())
     }
 }

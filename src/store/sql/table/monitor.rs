@@ -1,10 +1,13 @@
 //! The load of a cluster: `TRIGGERS`, `FIRED_TRIGGERS` and `SCHEDULER_STATE` in one statement.
 
 use super::instances::{INCARNATION, SIDE_ROWS};
+use super::nodes::decided_by;
+use super::recoveries::PARKED;
 use super::time;
 use crate::error::Result;
+use crate::node::NodeInfo;
 use crate::store::database::MonitorRows;
-use crate::store::row::{InstanceRow, LoadRow};
+use crate::store::row::{BarKind, BarRow, InstanceRow, LoadRow};
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -35,6 +38,18 @@ struct Load {
     running: i64,
     #[diesel(sql_type = BigInt)]
     recovery_since: i64,
+    #[diesel(sql_type = BigInt)]
+    parked: i64,
+    #[diesel(sql_type = Nullable<Text>)]
+    node_name: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    node_role: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    activity: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    barred: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    until_ms: Option<i64>,
 }
 
 #[derive(QueryableByName)]
@@ -45,12 +60,13 @@ struct State {
     n: i64,
 }
 
-/// One row at least, also without an instance. The innermost select walks the index of due triggers, up to its limit.
+/// One row at least, also without an instance; one more for each further thing that keeps an instance from work. The innermost select walks the index of due triggers, up to its limit.
 fn load_text(shown: &str, before: &str) -> String {
     format!(
         "SELECT {shown} AS now_ms, o.overdue AS overdue, o.oldest AS oldest, h.held AS held, s.instance_name AS instance_name, \
      s.last_checkin_time AS last_checkin_time, s.checkin_interval AS checkin_interval, {INCARNATION} AS incarnation, \
-     i.joined AS joined, (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = s.sched_name \
+     i.joined AS joined, n.node_name AS node_name, n.node_role AS node_role, n.activity AS activity, \
+     b.node_name AS barred, b.until_ms AS until_ms, k.parked AS parked, (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = s.sched_name \
      AND f.instance_name = s.instance_name AND f.state = 'EXECUTING') AS running, \
      COALESCE((SELECT m.since_ms FROM {{p}}CN_RECOVERY_MODE m WHERE m.sched_name = ?), 0) AS recovery_since \
      FROM (SELECT COUNT(*) AS overdue, MIN(d.next_fire_time) AS oldest FROM (SELECT t.next_fire_time AS next_fire_time \
@@ -58,7 +74,10 @@ fn load_text(shown: &str, before: &str) -> String {
      AND t.next_fire_time < {before} ORDER BY t.next_fire_time LIMIT ?) d) o \
      CROSS JOIN (SELECT COUNT(*) AS held FROM {{p}}FIRED_TRIGGERS a WHERE a.sched_name = ? AND a.state = 'ACQUIRED' \
      AND a.sched_time < {before}) h \
+     CROSS JOIN (SELECT COUNT(*) AS parked FROM (SELECT w.trigger_name AS trigger_name {PARKED} LIMIT ?) e) k \
      LEFT JOIN {{p}}SCHEDULER_STATE s ON s.sched_name = ? {SIDE_ROWS} \
+     LEFT JOIN {{p}}CN_BLACKLIST b ON b.sched_name = s.sched_name \
+     AND (b.node_name = s.instance_name OR b.node_name = n.node_name) \
      ORDER BY s.instance_name"
     )
 }
@@ -68,9 +87,10 @@ impl SqlSession<'_, '_> {
         let name = self.name();
         let mut all = vec![name.clone(), name.clone()];
         all.extend_from_slice(values);
-        all.extend([i64::try_from(most).unwrap_or(i64::MAX).into(), name.clone()]);
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        all.extend([most.into(), name.clone()]);
         all.extend_from_slice(values);
-        all.push(name);
+        all.extend([name.clone(), most.into(), name]);
         let rows: Vec<Load> = SqlSession::load(self, &load_text(shown, before), &all)?;
         let now_ms = rows.first().map_or(0, |row| row.now_ms);
         let count = |n: i64| usize::try_from(n).unwrap_or(0);
@@ -79,9 +99,25 @@ impl SqlSession<'_, '_> {
             load.overdue = count(first.overdue.saturating_add(first.held));
             load.oldest_overdue_ms = time(first.oldest);
             load.recovery_since_ms = time(Some(first.recovery_since));
+            load.parked = count(first.parked);
         }
         for row in rows {
             let Some(instance) = row.instance_name else { continue };
+            load.bars.extend(row.barred.map(|node| BarRow {
+                node,
+                kind: BarKind::Blacklist,
+                reason: None,
+                who: String::new(),
+                until_ms: row.until_ms,
+                made_ms: 0,
+            }));
+            if load.instances.last().is_some_and(|(last, _)| last.name == instance) {
+                continue;
+            }
+            if let (Some(node_name), Some(role), Some(activity)) = (row.node_name, row.node_role, row.activity) {
+                let info = NodeInfo { node_name, ..decided_by(&role, &activity) };
+                load.infos.insert(instance.clone(), info);
+            }
             let instance = InstanceRow {
                 name: instance,
                 last_checkin_ms: row.last_checkin_time.unwrap_or_default(),

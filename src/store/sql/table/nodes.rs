@@ -100,6 +100,15 @@ fn number<T: TryFrom<i64>>(value: i64) -> Option<T> {
     T::try_from(value).ok()
 }
 
+/// What of a node decides whether it takes work, its name apart.
+pub(super) fn decided_by(role: &str, activity: &str) -> NodeInfo {
+    NodeInfo {
+        role: NodeRole::from_name(role).unwrap_or_default(),
+        activity: NodeActivity::from_name(activity).unwrap_or_default(),
+        ..NodeInfo::default()
+    }
+}
+
 impl Row {
     /// What cannot be read, or is of a later version, is left out: nothing here decides about anybody's work.
     fn value(self) -> NodeRow {
@@ -120,8 +129,6 @@ impl Row {
             application_version: self.app_version,
             library_version: self.library_version,
             labels: self.labels.parse::<Labels>().unwrap_or_default(),
-            role: NodeRole::from_name(&self.node_role).unwrap_or_default(),
-            activity: NodeActivity::from_name(&self.activity).unwrap_or_default(),
             host: self.host_name,
             ip: self.ip_address,
             pid: number(self.pid).unwrap_or(0),
@@ -129,6 +136,7 @@ impl Row {
             free_workers: number(self.free_workers).unwrap_or(0),
             running: number(self.running).unwrap_or(0),
             load,
+            ..decided_by(&self.node_role, &self.activity)
         };
         NodeRow { instance: self.instance_name, started_ms: self.started_ms, seen_ms: self.seen_ms, info }
     }

@@ -16,6 +16,11 @@ pub(super) const STRAY: &str = "{p}CN_PARKED WHERE sched_name = ? AND NOT EXISTS
      WHERE t.sched_name = {p}CN_PARKED.sched_name AND t.trigger_name = {p}CN_PARKED.trigger_name \
      AND t.trigger_group = {p}CN_PARKED.trigger_group AND t.trigger_state = 'ERROR')";
 
+/// Parked work `k` with its triggers `w`.
+pub(super) const PARKED: &str = "FROM {p}CN_PARKED k JOIN {p}TRIGGERS w ON w.sched_name = k.sched_name \
+     AND w.trigger_name = k.trigger_name AND w.trigger_group = k.trigger_group \
+     WHERE k.sched_name = ? AND w.trigger_state = 'ERROR'";
+
 #[derive(QueryableByName)]
 struct IdRow {
     #[diesel(sql_type = Text)]
@@ -95,12 +100,12 @@ impl RecoveryRows for SqlSession<'_, '_> {
     }
 
     fn parked(&mut self) -> Result<Vec<Parked>> {
-        let text = "SELECT p.trigger_name AS trigger_name, p.trigger_group AS trigger_group, t.job_name AS job_name, \
-             t.job_group AS job_group, p.fire_id AS fire_id, p.reason AS reason, p.takeovers AS takeovers, \
-             p.since_ms AS since_ms FROM {p}CN_PARKED p JOIN {p}TRIGGERS t ON t.sched_name = p.sched_name \
-             AND t.trigger_name = p.trigger_name AND t.trigger_group = p.trigger_group \
-             WHERE p.sched_name = ? AND t.trigger_state = 'ERROR' ORDER BY p.since_ms, p.trigger_group, p.trigger_name";
-        let rows: Vec<ParkedRow> = self.load(text, &[self.name()])?;
+        let text = format!(
+            "SELECT k.trigger_name AS trigger_name, k.trigger_group AS trigger_group, w.job_name AS job_name, w.job_group \
+             AS job_group, k.fire_id AS fire_id, k.reason AS reason, k.takeovers AS takeovers, k.since_ms AS since_ms \
+             {PARKED} ORDER BY k.since_ms, k.trigger_group, k.trigger_name"
+        );
+        let rows: Vec<ParkedRow> = self.load(&text, &[self.name()])?;
         let parked = |row: ParkedRow| Parked {
             key: TriggerKey::new(row.trigger_group, row.trigger_name),
             job: JobKey::new(row.job_group, row.job_name),

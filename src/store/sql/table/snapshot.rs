@@ -1,14 +1,18 @@
-//! Everything at once, for `doctor` and for the invariants.
+//! Everything, page by page, for `doctor` and for the invariants.
 
-use super::fired::RecoveryColumns;
+use super::fired::{COLUMNS as FIRED_COLUMNS, RecoveryColumns, Row as FiredColumns};
 use super::schedules::KIND_TABLES;
-use super::trigger_row::KeyRow;
+use super::{BARE_KEY, JOB_KEY};
 use crate::error::Result;
-use crate::store::database::{ClusterRows, FiredRows, JobRows, TriggerRows};
-use crate::store::row::Snapshot;
+use crate::store::database::{ClusterRows, TriggerRows};
+use crate::store::row::{FiredRow, RecoveryRow, Snapshot, SnapshotPlace};
 use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::Value;
 use diesel::QueryableByName;
-use diesel::sql_types::Text;
+use diesel::sql_types::{BigInt, Text};
+
+/// The most rows of a page.
+const PAGE: usize = 1_000;
 
 #[derive(QueryableByName)]
 struct NameRow {
@@ -16,39 +20,116 @@ struct NameRow {
     name: String,
 }
 
+/// The key of a row of a kind, and how many triggers there are of it.
+#[derive(QueryableByName)]
+struct KindRow {
+    #[diesel(sql_type = Text)]
+    trigger_name: String,
+    #[diesel(sql_type = Text)]
+    trigger_group: String,
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
 impl SqlSession<'_, '_> {
     pub(in crate::store::sql) fn read_snapshot(&mut self) -> Result<Snapshot> {
-        let name = [self.name()];
-        let locks: Vec<NameRow> =
-            self.load("SELECT lock_name AS name FROM {p}LOCKS WHERE sched_name = ? ORDER BY lock_name", &name)?;
-        let recoveries: Vec<RecoveryColumns> = self.load(
-            "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group, origin_fire_id AS origin_fire_id, \
-     root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt, takeovers AS takeovers \
-             FROM {p}CN_RECOVERIES WHERE sched_name = ? ORDER BY origin_fire_id",
-            &name,
-        )?;
-        let mut stray_schedules = Vec::new();
-        for table in KIND_TABLES {
-            let text = format!(
-                "SELECT k.trigger_name AS trigger_name, k.trigger_group AS trigger_group FROM {{p}}{table} k WHERE k.sched_name = ? AND NOT EXISTS \
-                 (SELECT 1 FROM {{p}}TRIGGERS t WHERE t.sched_name = k.sched_name \
-                 AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group)"
-            );
-            let rows: Vec<KeyRow> = self.load(&text, &name)?;
-            let row = |row: KeyRow| (table.to_owned(), format!("{}.{}", row.trigger_group, row.trigger_name));
-            stray_schedules.extend(rows.into_iter().map(row));
-        }
-        Ok(Snapshot {
-            jobs: self.jobs()?,
-            triggers: self.all_triggers()?,
-            fired: self.all_fired()?,
-            instances: self.instances()?,
-            paused_groups: self.paused_groups()?,
-            calendars: self.all_calendars()?,
-            recoveries: recoveries.into_iter().map(Into::into).collect(),
-            locks: locks.into_iter().map(|row| row.name).collect(),
-            unreadable: Vec::new(),
-            stray_schedules,
-        })
+        let (mut place, mut snapshot) = (SnapshotPlace::default(), Snapshot::default());
+        while self.read_snapshot_page(&mut place, &mut snapshot)? {}
+        Ok(snapshot)
+    }
+
+    pub(in crate::store::sql) fn read_snapshot_page(
+        &mut self,
+        place: &mut SnapshotPlace,
+        into: &mut Snapshot,
+    ) -> Result<bool> {
+        let read = match place.part {
+            0 => {
+                let (tail, values) = self.page(&["t.trigger_name", "t.trigger_group"], &place.after);
+                let rows = self.load_triggers(&format!("t.sched_name = ?{tail}"), &values)?;
+                let last = rows.last().map(|row| vec![row.key.name().to_owned(), row.key.group().to_owned()]);
+                (rows.len(), last, into.triggers.extend(rows))
+            }
+            1 => {
+                let (tail, values) = self.page(&JOB_KEY.map(|column| ["j.", column].concat()), &place.after);
+                let rows = self.load_jobs(&tail, &values)?;
+                let last = rows.last().map(|row| vec![row.key.name().to_owned(), row.key.group().to_owned()]);
+                (rows.len(), last, into.jobs.extend(rows))
+            }
+            2 => {
+                let (tail, values) = self.page(&["entry_id"], &place.after);
+                let text = format!("SELECT {FIRED_COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ?{tail}");
+                let rows: Vec<FiredColumns> = self.load(&text, &values)?;
+                let last = rows.last().map(|row| vec![row.entry_id.clone()]);
+                (rows.len(), last, into.fired.extend(rows.into_iter().map(FiredRow::from)))
+            }
+            3 => {
+                let (tail, values) = self.page(&["origin_fire_id"], &place.after);
+                let text = format!(
+                    "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group, origin_fire_id AS origin_fire_id, \
+                     root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt, \
+                     takeovers AS takeovers FROM {{p}}CN_RECOVERIES WHERE sched_name = ?{tail}"
+                );
+                let rows: Vec<RecoveryColumns> = self.load(&text, &values)?;
+                let rows: Vec<RecoveryRow> = rows.into_iter().map(Into::into).collect();
+                let last = rows.last().map(|row| vec![row.origin_fire_id.clone()]);
+                (rows.len(), last, into.recoveries.extend(rows))
+            }
+            part => match KIND_TABLES.get(part - 4) {
+                Some(table) => {
+                    let (tail, values) = self.page(&BARE_KEY.map(|column| ["k.", column].concat()), &place.after);
+                    let text = format!(
+                        "SELECT k.trigger_name AS trigger_name, k.trigger_group AS trigger_group, (SELECT COUNT(*) \
+                         FROM {{p}}TRIGGERS t WHERE t.sched_name = k.sched_name AND t.trigger_name = k.trigger_name \
+                         AND t.trigger_group = k.trigger_group) AS n FROM {{p}}{table} k WHERE k.sched_name = ?{tail}"
+                    );
+                    let rows: Vec<KindRow> = self.load(&text, &values)?;
+                    let last = rows.last().map(|row| vec![row.trigger_name.clone(), row.trigger_group.clone()]);
+                    let stray = rows.iter().filter(|row| row.n == 0);
+                    let stray =
+                        stray.map(|row| (table.to_string(), format!("{}.{}", row.trigger_group, row.trigger_name)));
+                    (rows.len(), last, into.stray_schedules.extend(stray))
+                }
+                None => return self.read_rest(into).map(|()| false),
+            },
+        };
+        *place = match read {
+            (PAGE, Some(after), ()) => SnapshotPlace { after, ..*place },
+            _ => SnapshotPlace { part: place.part + 1, after: Vec::new() },
+        };
+        Ok(true)
+    }
+
+    /// What there is little of; and the order in which rows are shown.
+    fn read_rest(&mut self, into: &mut Snapshot) -> Result<()> {
+        let text = "SELECT lock_name AS name FROM {p}LOCKS WHERE sched_name = ? ORDER BY lock_name";
+        let locks: Vec<NameRow> = self.load(text, &[self.name()])?;
+        into.locks = locks.into_iter().map(|row| row.name).collect();
+        into.instances = self.instances()?;
+        into.paused_groups = self.paused_groups()?;
+        into.calendars = self.all_calendars()?;
+        into.triggers.sort_by(|a, b| a.key.cmp(&b.key));
+        into.jobs.sort_by(|a, b| a.key.cmp(&b.key));
+        into.fired.sort_by(|a, b| (a.fired_ms, &a.fire_id).cmp(&(b.fired_ms, &b.fire_id)));
+        Ok(())
+    }
+
+    /// How a statement goes on that reads the page behind the row of a key, in the order of these columns, which begin an index:
+    /// whatever was read before, it costs the same. With its values, the scheduler's name first.
+    fn page(&self, columns: &[impl AsRef<str>], after: &[String]) -> (String, Vec<Value>) {
+        let mut values = vec![self.name()];
+        let columns: Vec<&str> = columns.iter().map(AsRef::as_ref).collect();
+        let behind = match (columns.as_slice(), after) {
+            ([first], [a]) => {
+                values.push(a.into());
+                format!(" AND {first} > ?")
+            }
+            ([first, second], [a, b]) => {
+                values.extend([a.into(), a.into(), b.into()]);
+                format!(" AND {first} >= ? AND ({first} > ? OR {second} > ?)")
+            }
+            _ => String::new(),
+        };
+        (format!("{behind} ORDER BY {} LIMIT {PAGE}", columns.join(", ")), values)
     }
 }

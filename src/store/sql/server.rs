@@ -1,0 +1,176 @@
+//! `Server`: which MySQL or MariaDB answers, and what ends a session that stops while it holds a lock (H18).
+
+use super::connection::{Backend, Connection};
+use super::dialect::Failure;
+use super::session::{Count, SqlSession};
+use super::statement::Statement;
+use crate::error::Result as Outcome;
+use diesel::QueryableByName;
+use diesel::sql_types::Text;
+use std::time::Duration;
+
+/// Older than this a connection is not used again where the server ends those that are silent for 30 s.
+pub(super) const LONGEST_REST: Duration = Duration::from_secs(20);
+
+/// MariaDB's; not the `_write_` variant, since SELECT … FOR UPDATE is no write.
+const IN_TRANSACTION: &str = "SET SESSION idle_transaction_timeout = 5";
+/// Older than MariaDB, and known to all of them.
+const SILENT: &str = "SET SESSION wait_timeout = 30";
+
+/// What ends a session that stops while it holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guard {
+    /// The server, after 5 s without a statement in a transaction.
+    InTransaction,
+    /// The server, after 30 s without a statement, also outside of transactions.
+    Silent,
+}
+
+/// Asks a server what it is: its version, and what it says of itself in words.
+fn question(backend: Backend) -> Option<&'static str> {
+    match backend {
+        Backend::Sqlite => None,
+        Backend::Postgres => Some("SELECT current_setting('server_version') AS version"),
+        Backend::Mysql => Some("SELECT CAST(CONCAT(VERSION(), ' ', @@version_comment) AS CHAR) AS version"),
+    }
+}
+
+/// The kind and version of a MySQL or MariaDB, by its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Server {
+    is_mariadb: bool,
+    /// Major and minor; zeros if it does not tell.
+    version: (u32, u32),
+}
+
+impl Server {
+    pub(super) fn of(answer: &str) -> Self {
+        // Old replication clients made MariaDB put a `5.5.5-` before its version.
+        let number = answer.strip_prefix("5.5.5-").unwrap_or(answer);
+        let mut parts = number.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+        let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+        Self { is_mariadb: answer.to_lowercase().contains("mariadb"), version }
+    }
+
+    /// Whether there is `SKIP LOCKED`: MySQL has had it since 8.0, MariaDB since 10.6.
+    pub(super) fn passes_over_locked(self) -> bool {
+        self.version >= if self.is_mariadb { (10, 6) } else { (8, 0) }
+    }
+
+    /// What is to end its sessions. Oracle's MySQL knows no limit for transactions only.
+    fn guard(self) -> Guard {
+        if self.is_mariadb && self.version >= (10, 3) { Guard::InTransaction } else { Guard::Silent }
+    }
+}
+
+/// What a server answers.
+#[derive(QueryableByName)]
+struct Answer {
+    #[diesel(sql_type = Text)]
+    version: String,
+}
+
+impl SqlSession<'_, '_> {
+    /// Which MySQL or MariaDB it is.
+    pub(super) fn server(&mut self) -> Outcome<Server> {
+        let text = question(self.backend()).unwrap_or_default();
+        let answer = self.load::<Answer>(text, &[])?.pop();
+        Ok(Server::of(answer.as_ref().map_or("", |answer| &answer.version)))
+    }
+}
+
+impl Connection<'_> {
+    /// Has the server end this session, one of our own, if it stops while it holds a lock. What guards it is known then;
+    /// nothing on SQLite. `taken_for` is what a test says that the server is.
+    pub(super) fn guard(&mut self, taken_for: Option<&str>) -> Result<Option<Guard>, Failure> {
+        match self.backend() {
+            Backend::Sqlite => Ok(None),
+            // Its set-up has seen to it.
+            Backend::Postgres => Ok(Some(Guard::InTransaction)),
+            Backend::Mysql => {
+                let server = match taken_for {
+                    Some(answer) => Server::of(answer),
+                    None => Server::of(&self.what_server()?),
+                };
+                // What it calls itself may not be what it knows.
+                if server.guard() == Guard::InTransaction && self.run(IN_TRANSACTION).is_ok() {
+                    return Ok(Some(Guard::InTransaction));
+                }
+                self.run(SILENT).map(|()| Some(Guard::Silent))
+            }
+        }
+    }
+
+    /// The same for a session that is lent: nothing is set there that would end it while its owner rests.
+    pub(super) fn guard_lent(&mut self) {
+        if self.backend() == Backend::Mysql {
+            // Oracle's MySQL does not know it.
+            drop(self.run(IN_TRANSACTION));
+        }
+    }
+
+    /// Which server it is, and what ends this session if it stops while it holds a lock; `guard` is of one of our own.
+    pub(super) fn guard_in_words(&mut self, guard: Option<Guard>) -> Result<String, Failure> {
+        let server = self.what_server()?;
+        let (name, guard) = match self.backend() {
+            Backend::Mysql if self.is_lent() => {
+                ("", Some(Server::of(&server).guard()).filter(|guard| *guard == Guard::InTransaction))
+            }
+            Backend::Mysql => ("", guard),
+            _ => ("PostgreSQL ", Some(Guard::InTransaction)),
+        };
+        let what = match guard {
+            Some(Guard::InTransaction) => "it ends a session that stops while it holds a lock after 5 s".to_owned(),
+            Some(Guard::Silent) => format!(
+                "it knows no limit for transactions only, and ends a session that is silent for 30 s (wait_timeout);                  connections that rest for {} s are opened anew",
+                LONGEST_REST.as_secs()
+            ),
+            None => {
+                let text = "SELECT CAST(@@SESSION.wait_timeout AS SIGNED) AS n";
+                let rows: Vec<Count> = self.load(Statement { text, prefix: "", values: &[] })?;
+                format!(
+                    "nothing ends a session that stops while it holds a lock before its wait_timeout of {} s is over: the \
+                     pool is the caller's, set a shorter one there",
+                    rows.first().map_or(0, |row| row.n)
+                )
+            }
+        };
+        Ok(format!("{name}{server}: {what}"))
+    }
+
+    /// What the server says that it is; nothing on SQLite.
+    fn what_server(&mut self) -> Result<String, Failure> {
+        let Some(text) = question(self.backend()) else { return Ok(String::new()) };
+        let rows: Vec<Answer> = self.load(Statement { text, prefix: "", values: &[] })?;
+        Ok(rows.into_iter().next().map(|row| row.version).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_can_do_is_known_by_its_answer() {
+        use Guard::{InTransaction, Silent};
+        for (answer, skips, guard) in [
+            ("10.11.14-MariaDB-0+deb12u2 Debian 12", true, InTransaction),
+            ("5.5.5-10.6.0-MariaDB mariadb.org binary distribution", true, InTransaction),
+            ("10.5.23-MariaDB", false, InTransaction),
+            ("10.3.39-MariaDB-log Source distribution", false, InTransaction),
+            ("10.2.44-MariaDB", false, Silent),
+            ("11.4.2-MariaDB-ubu2404", true, InTransaction),
+            ("10.11.9 MariaDB Server", true, InTransaction),
+            ("8.0.36 MySQL Community Server - GPL", true, Silent),
+            ("8.4.0-commercial MySQL Enterprise Server - Commercial", true, Silent),
+            ("9.1.0 MySQL Community Server - GPL", true, Silent),
+            ("8.0.mysql_aurora.3.04.0 Source distribution", true, Silent),
+            ("8.0.35-27 Percona Server (GPL), Release 27, Revision 2f8eeab2", true, Silent),
+            ("5.7.44-log MySQL Community Server (GPL)", false, Silent),
+            ("", false, Silent),
+        ] {
+            let server = Server::of(answer);
+            assert_eq!((server.passes_over_locked(), server.guard()), (skips, guard), "{answer}");
+        }
+    }
+}
