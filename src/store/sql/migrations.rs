@@ -47,16 +47,18 @@ const SCRIPTS: &[Script] = &[
     script!("0017_definitions", "the side tables of definitions in code"),
     script!("0019_outages", "the side tables of outages and of the recovery mode"),
     script!("0020_ignoring_misfires", "the index of triggers that ignore misfires"),
-    script!("0021_scheduling", "the function that stores new jobs and triggers"),
+    script!("0021_scheduling", "no table: the function of this version is that of `0027_scheduling`"),
     script!("0022_executing_by_job", "the index of executing fires by their jobs"),
     script!("0023_parked", "the side table of parked work"),
     script!("0024_processes", "the side table of the processes of nodes"),
     script!("0025_progress", "the columns of the last progress of running fires"),
+    script!("0026_executing_fires", "the index of executing fires by their jobs and triggers"),
+    script!("0027_scheduling", "the function that stores new jobs and triggers"),
     script!("0028_reservations", "the index of reservations"),
 ];
 
 /// The version with the function that stores new work.
-const SCHEDULING: &str = "0021_scheduling";
+const SCHEDULING: &str = "0027_scheduling";
 
 struct Script {
     version: &'static str,
@@ -307,8 +309,8 @@ impl Work<'_, '_> {
 
     fn fill(&self, text: &str) -> String {
         let prefix = &self.options.table_prefix;
-        let bare = prefix.rsplit('.').next().unwrap_or(prefix);
-        text.replace("{p}", prefix).replace("{i}", bare)
+        let (schema, bare) = prefix.split_at(prefix.rfind('.').map_or(0, |dot| dot + 1));
+        text.replace("{p}", prefix).replace("{i}", bare).replace("{s}", schema)
     }
 
     fn run(&mut self, text: &str) -> Result<()> {
