@@ -6,6 +6,8 @@
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+#[path = "plans/executing.rs"]
+mod executing;
 mod support;
 
 use carnelian::clock::{Clock, SystemClock};

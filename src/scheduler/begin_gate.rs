@@ -48,7 +48,9 @@ impl Gate<FireTask> for BeginGate {
                 // Their rows say that they have not begun: whoever finds the node gone gives them
                 // back.
                 ::log::warn!("fires are left to other nodes instance={} error={error}", node.instance);
-                tasks.iter().for_each(|task| drop(task.handle.lose()));
+                for task in &tasks {
+                    task.handle.lose();
+                }
                 Ok(tasks)
             }
             Err(error) => {

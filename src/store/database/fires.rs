@@ -33,10 +33,19 @@ pub trait FiredRows {
     fn all_fired(&mut self) -> Result<Vec<FiredRow>>;
     /// The fired rows of an instance.
     fn fired_of_instance(&mut self, instance: &str) -> Result<Vec<FiredRow>>;
-    /// The fired rows of these triggers.
-    fn fired_of_triggers(&mut self, triggers: &[TriggerKey]) -> Result<Vec<FiredRow>>;
-    /// Whether a fire of the job is executing.
-    fn job_is_executing(&mut self, job: &JobKey) -> Result<bool>;
+    /// The executing fires of these triggers, each for this job only.
+    fn executing_of_triggers(&mut self, triggers: &[(TriggerKey, JobKey)]) -> Result<Vec<FiredRow>>;
+    /// The executing fires of a job.
+    fn executing_of_job(&mut self, job: &JobKey) -> Result<Vec<FiredRow>>;
+    /// The triggers that have an acquired fired row.
+    fn reserved_triggers(&mut self) -> Result<Vec<TriggerKey>>;
+    /// Those of these jobs that are stored and of which a fire is executing, each with whether one
+    /// of its fires lets no other run beside it.
+    fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>>;
+    /// Whether a fire of a stored job is executing.
+    fn job_is_executing(&mut self, job: &JobKey) -> Result<bool> {
+        Ok(!self.executing_jobs(std::slice::from_ref(job))?.is_empty())
+    }
     /// The names of instances that have fired rows.
     fn instances_with_fires(&mut self) -> Result<Vec<String>>;
     /// Draws `count` fences, each larger than any before, and returns the first; none if `owner` is

@@ -2,7 +2,7 @@
 //! that is set aside.
 
 use crate::error::Result;
-use crate::key::{JobKey, TriggerKey};
+use crate::key::TriggerKey;
 use crate::store::row::{FiredRow, Parked};
 
 /// Fired rows as a recovery takes them, and rows of our side table of parked work.
@@ -17,8 +17,6 @@ pub trait RecoveryRows {
     /// The same of the fired rows of an instance, at most `most`, the earliest scheduled time
     /// first.
     fn free_fired_of_instance(&mut self, instance: &str, most: usize) -> Result<Vec<FiredRow>>;
-    /// Those of these jobs of which a fire is executing.
-    fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<JobKey>>;
     /// Notes that these triggers are parked, in the place of what was noted of them before.
     fn put_parked(&mut self, parked: &[Parked]) -> Result<()>;
     /// The parked work whose trigger is still there in `ERROR`, in the order in which it was

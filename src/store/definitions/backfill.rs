@@ -181,7 +181,7 @@ impl JobStore {
         if planned.triggers.is_empty() {
             return Ok(());
         }
-        let standing = Standing::read(s)?;
+        let standing = Standing::read(s, planned.triggers.iter().map(|trigger| &trigger.job_key))?;
         let mut rows = Vec::with_capacity(planned.triggers.len());
         let now_ms = s.now_ms()?;
         for trigger in &mut planned.triggers {

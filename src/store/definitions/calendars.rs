@@ -89,11 +89,12 @@ impl JobStore {
     fn update_triggers_of(&self, s: &mut dyn Session, name: &str, calendar: &Calendar) -> Result<()> {
         let now_ms = s.now_ms()?;
         let threshold_ms = now_ms - self.misfired_before(now_ms);
-        let standing = Standing::read(s)?;
+        let updatable = self.updatable(s, name)?;
+        let standing = Standing::read(s, updatable.iter().map(|(row, _)| &row.job))?;
         let mut nonconcurrent: BTreeMap<JobKey, bool> = BTreeMap::new();
         let mut pausing = BTreeSet::new();
         let mut changes = Vec::new();
-        for (row, mut trigger) in self.updatable(s, name)? {
+        for (row, mut trigger) in updatable {
             new_calendar::update(&mut trigger, calendar, now_ms, threshold_ms);
             let alone = match nonconcurrent.get(&row.job) {
                 Some(known) => *known,

@@ -226,7 +226,7 @@ impl JobStore {
             };
             triggers.push((alone, trigger));
         }
-        let standing = Standing::read(s)?;
+        let standing = Standing::read(s, triggers.iter().map(|(_, trigger)| &trigger.job_key))?;
         self.replace_triggers(s, &standing, &triggers)?;
         Ok(triggers.into_iter().map(|(_, trigger)| trigger).collect())
     }

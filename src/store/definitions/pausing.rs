@@ -127,7 +127,7 @@ impl JobStore {
     pub(in crate::store) fn reset_in(&self, s: &mut dyn Session, key: &TriggerKey) -> Result<bool> {
         let Some(row) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(false) };
         let nonconcurrent = s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
-        let standing = Standing::read(s)?;
+        let standing = Standing::read(s, [&row.job])?;
         let paused = standing.paused_groups.contains(key.group()) || standing.pauses_all;
         let target = match (paused, standing.is_blocked(&row.job, nonconcurrent)) {
             (true, true) => TriggerState::PausedBlocked,
@@ -155,11 +155,11 @@ impl JobStore {
     fn resume(&self, s: &mut dyn Session, keys: &[TriggerKey], apply_misfires: bool) -> Result<usize> {
         let now_ms = s.now_ms()?;
         let threshold_ms = now_ms - self.misfired_before(now_ms);
-        let standing = Standing::read(s)?;
         let mut resumed = 0;
         // Triggers whose job runs elsewhere go on being blocked.
         let (mut waiting, mut blocked) = (Resumed::default(), Resumed::default());
         let rows = s.triggers(keys)?;
+        let standing = Standing::read(s, rows.iter().map(|row| &row.job))?;
         let calendars = self.calendars_of(s, &rows)?;
         for row in rows {
             use TriggerState::{Paused, PausedBlocked};
@@ -218,8 +218,8 @@ fn pause(s: &mut dyn Session, keys: &[TriggerKey]) -> Result<usize> {
 }
 
 fn pause_groups(s: &mut dyn Session, groups: &[String]) -> Result<()> {
-    let reserved: Vec<TriggerKey> =
-        s.all_fired()?.into_iter().map(|f| f.trigger).filter(|k| groups.iter().any(|g| g == k.group())).collect();
+    let mut reserved = s.reserved_triggers()?;
+    reserved.retain(|key| groups.iter().any(|group| group == key.group()));
     s.delete_reservations(&reserved)?;
     s.change_states(Selection::Groups(groups), Transition::Pause.moves(), false).map(drop)
 }

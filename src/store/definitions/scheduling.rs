@@ -84,11 +84,11 @@ impl JobStore {
         replace: bool,
     ) -> Result<Vec<Trigger>> {
         self.put_jobs(s, work.iter().map(|(job, _)| job), replace)?;
-        let standing = Standing::read(s)?;
         let mut triggers: Vec<_> = work
             .iter()
             .flat_map(|(job, triggers)| triggers.iter().map(move |t| (job.disallow_concurrent_execution, t.clone())))
             .collect();
+        let standing = Standing::read(s, triggers.iter().map(|(_, trigger)| &trigger.job_key))?;
         self.put_triggers(s, &standing, &mut triggers, replace)?;
         Ok(triggers.into_iter().map(|(_, t)| t).collect())
     }
@@ -212,7 +212,7 @@ impl JobStore {
     /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as usual.
     pub fn clear(&self) -> Result<()> {
         self.write("clear everything", |s| {
-            let reserved: Vec<TriggerKey> = s.all_fired()?.into_iter().map(|f| f.trigger).collect();
+            let reserved = s.reserved_triggers()?;
             s.delete_reservations(&reserved)?;
             s.clear()
         })
@@ -267,7 +267,7 @@ impl JobStore {
             key: trigger.job_key.to_string(),
             hint: ": store the job first, or schedule both together",
         })?;
-        let standing = Standing::read(s)?;
+        let standing = Standing::read(s, [&trigger.job_key])?;
         let mut triggers = vec![(job.nonconcurrent, trigger)];
         self.put_triggers(s, &standing, &mut triggers, replace)?;
         triggers.pop().map(|(_, t)| t).ok_or_else(|| Error::not_found("trigger", "?"))

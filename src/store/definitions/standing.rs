@@ -1,36 +1,35 @@
-//! How things stand when a trigger is stored or resumed: which groups are paused, which jobs are running.
+//! How things stand when triggers are stored or resumed: which groups are paused, which of their jobs are running.
 
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::row::FiredState;
 use crate::store::{ALL_GROUPS_PAUSED, Session};
 use crate::trigger::{Trigger, TriggerState};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Read once per transaction.
 pub(super) struct Standing {
     pub paused_groups: BTreeSet<String>,
     pub pauses_all: bool,
-    /// Jobs of which a fire is executing that lets no other run beside it.
-    executing_alone: BTreeSet<JobKey>,
-    executing: BTreeSet<JobKey>,
+    /// Those of the jobs of which a fire is executing, each with whether one lets no other run beside it.
+    executing: BTreeMap<JobKey, bool>,
 }
 
 impl Standing {
-    pub(super) fn read(s: &mut dyn Session) -> Result<Self> {
+    /// How it stands with triggers of these jobs.
+    pub(super) fn read<'a>(s: &mut dyn Session, jobs: impl IntoIterator<Item = &'a JobKey>) -> Result<Self> {
+        let jobs: BTreeSet<&JobKey> = jobs.into_iter().collect();
+        let jobs: Vec<JobKey> = jobs.into_iter().cloned().collect();
         let paused_groups: BTreeSet<String> = s.paused_groups()?.into_iter().collect();
-        let fired: Vec<_> = s.all_fired()?.into_iter().filter(|f| f.state == FiredState::Executing).collect();
         Ok(Self {
             pauses_all: paused_groups.contains(ALL_GROUPS_PAUSED),
             paused_groups,
-            executing_alone: fired.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.clone()).collect(),
-            executing: fired.into_iter().filter_map(|f| f.job).collect(),
+            executing: s.executing_jobs(&jobs)?.into_iter().collect(),
         })
     }
 
     /// Whether triggers of the job must be blocked.
     pub(super) fn is_blocked(&self, job: &JobKey, nonconcurrent: bool) -> bool {
-        self.executing_alone.contains(job) || (nonconcurrent && self.executing.contains(job))
+        self.executing.get(job).is_some_and(|alone| *alone || nonconcurrent)
     }
 }
 

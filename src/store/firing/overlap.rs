@@ -8,7 +8,7 @@ use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::overlap::{Turn, may_wait, turn};
 use crate::rules::passing_over::{leave_out_old, pass_over};
 use crate::store::calendars::Calendars;
-use crate::store::row::{Advance, FiredState, News, Selection, TriggerRow};
+use crate::store::row::{Advance, News, Selection, TriggerRow};
 use crate::store::schedule_row::{counts, stored_policies};
 use crate::store::transaction::overtaken;
 use crate::store::{JobStore, Session};
@@ -92,11 +92,7 @@ pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acqui
         s.delete_idle_jobs(&distinct(jobs.iter()))?;
     }
     if !cancelling.is_empty() {
-        let keys: Vec<TriggerKey> = cancelling.iter().map(|(trigger, _)| trigger.clone()).collect();
-        let executing = s.fired_of_triggers(&keys)?.into_iter().filter(|f| f.state == FiredState::Executing);
-        let meant =
-            executing.filter(|f| cancelling.iter().any(|(t, job)| *t == f.trigger && Some(job) == f.job.as_ref()));
-        brought.cancelled = meant.map(|f| f.fire_id).collect();
+        brought.cancelled = s.executing_of_triggers(&cancelling)?.into_iter().map(|f| f.fire_id).collect();
         if s.request_cancels(&brought.cancelled, BY_NEXT_FIRE)? > 0 {
             s.announce(News::Cancel)?;
         }
@@ -170,15 +166,15 @@ impl JobStore {
             return Ok(ends);
         }
         let calendars = self.calendars_of(s, &rows)?;
-        let keys: Vec<TriggerKey> = rows.iter().map(|row| row.key.clone()).collect();
-        let executing = s.fired_of_triggers(&keys)?.into_iter().filter(|fire| fire.state == FiredState::Executing);
-        let executing: BTreeSet<_> = executing.filter_map(|fire| Some((fire.trigger, fire.job?))).collect();
+        let keys: Vec<(TriggerKey, JobKey)> = rows.iter().map(|row| (row.key.clone(), row.job.clone())).collect();
+        let executing: BTreeSet<TriggerKey> =
+            s.executing_of_triggers(&keys)?.into_iter().map(|fire| fire.trigger).collect();
         let mut advances = Vec::new();
         for row in &rows {
             let Ok(policies) = stored_policies(row) else { continue };
             if policies.overlap == Overlap::Skip {
                 advances.extend(self.skip_what_came_due(s, row, &calendars, &mut ends)?);
-            } else if may_wait(policies.overlap) && !executing.contains(&(row.key.clone(), row.job.clone())) {
+            } else if may_wait(policies.overlap) && !executing.contains(&row.key) {
                 advances.extend(self.let_go(s, row, policies, ended.one_at_a_time, &mut ends)?);
             }
         }

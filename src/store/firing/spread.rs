@@ -242,7 +242,7 @@ fn leave_busy(s: &mut dyn Session, tick: &Firable, takers: &mut Vec<String>) -> 
         return Ok(());
     }
     let mut held: Vec<TriggerKey> = s.triggers_of_job(&tick.job.key)?.into_iter().map(|row| row.key).collect();
-    held.extend(s.all_fired()?.into_iter().map(|fire| fire.trigger));
+    held.extend(s.executing_of_job(&tick.job.key)?.into_iter().map(|fire| fire.trigger));
     takers.retain(|node| !held.iter().any(|key| is_part_of(key, node, &tick.trigger.key)));
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::rename::take_back_reservations;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::key::{JobKey, check_text};
-use crate::store::row::{FiredState, JobRow, JobVersionRow};
+use crate::store::row::{JobRow, JobVersionRow};
 use crate::store::{JobStore, Session};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,12 +61,7 @@ impl JobStore {
     fn plan(&self, s: &mut dyn Session, change: &Change<'_>) -> Result<Plan> {
         let keys: Vec<JobKey> =
             s.jobs()?.into_iter().filter(|row| row.job_type == change.from).map(|row| row.key).collect();
-        let running: BTreeSet<JobKey> = s
-            .all_fired()?
-            .into_iter()
-            .filter(|fire| fire.state == FiredState::Executing)
-            .filter_map(|fire| fire.job)
-            .collect();
+        let running: BTreeSet<JobKey> = s.executing_jobs(&keys)?.into_iter().map(|(job, _)| job).collect();
         let versions: BTreeMap<JobKey, i64> =
             s.job_versions(&keys)?.into_iter().map(|row| (row.job, row.version)).collect();
         let mut plan = Plan::default();

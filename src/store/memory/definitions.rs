@@ -174,8 +174,10 @@ impl TriggerRows for MemorySession<'_> {
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
         let tables = &self.tables;
         let finished = |key: &&TriggerKey| {
-            tables.triggers.get(*key).is_some_and(|t| t.state == TriggerState::Complete.name())
-                && tables.fired.index().of_trigger(key).next().is_none()
+            tables.triggers.get(*key).is_some_and(|t| {
+                t.state == TriggerState::Complete.name()
+                    && tables.fired.index().executing_of(key, &t.job).next().is_none()
+            })
         };
         let finished: Vec<TriggerKey> = keys.iter().filter(finished).cloned().collect();
         self.delete_triggers(&finished, None)?;

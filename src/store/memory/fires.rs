@@ -97,15 +97,30 @@ impl FiredRows for MemorySession<'_> {
         Ok(rows)
     }
 
-    fn fired_of_triggers(&mut self, triggers: &[TriggerKey]) -> Result<Vec<FiredRow>> {
+    fn executing_of_triggers(&mut self, triggers: &[(TriggerKey, JobKey)]) -> Result<Vec<FiredRow>> {
         self.reads()?;
-        let rows: BTreeMap<&String, &FiredRow> = self.of_triggers(triggers).map(|f| (&f.fire_id, f)).collect();
+        let of_both = |(trigger, job)| self.tables.fired.index().executing_of(trigger, job);
+        let rows: BTreeMap<&String, &FiredRow> =
+            triggers.iter().map(|(t, j)| (t, j)).flat_map(of_both).map(|f| (&f.fire_id, f)).collect();
         Ok(rows.into_values().cloned().collect())
     }
 
-    fn job_is_executing(&mut self, job: &JobKey) -> Result<bool> {
+    fn executing_of_job(&mut self, job: &JobKey) -> Result<Vec<FiredRow>> {
         self.reads()?;
-        Ok(self.is_executing(job))
+        let is_its = |f: &&FiredRow| f.state == FiredState::Executing && f.job.as_ref() == Some(job);
+        Ok(self.tables.fired.values().filter(is_its).cloned().collect())
+    }
+
+    fn reserved_triggers(&mut self) -> Result<Vec<TriggerKey>> {
+        self.reads()?;
+        Ok(self.tables.fired.index().reserved().map(|row| row.trigger.clone()).collect())
+    }
+
+    fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>> {
+        self.reads()?;
+        let index = self.tables.fired.index();
+        let is_executing = |job: &&JobKey| index.is_executing(job) && self.tables.jobs.get(*job).is_some();
+        Ok(jobs.iter().filter(is_executing).map(|job| (job.clone(), index.is_executing_alone(job))).collect())
     }
 
     fn instances_with_fires(&mut self) -> Result<Vec<String>> {

@@ -142,12 +142,19 @@ pub(super) struct FiredIndex {
 struct OfJob {
     rows: usize,
     executing: usize,
+    /// Of those that are executing, how many let no other run beside them.
+    alone: usize,
 }
 
 impl FiredIndex {
     /// The fired rows of a trigger, in no order.
     pub(super) fn of_trigger(&self, trigger: &TriggerKey) -> impl Iterator<Item = &FiredRow> {
         self.by_trigger.get(trigger).into_iter().flatten().map(|row| &**row)
+    }
+
+    /// The executing fires of a trigger for this job.
+    pub(super) fn executing_of(&self, trigger: &TriggerKey, job: &JobKey) -> impl Iterator<Item = &FiredRow> {
+        self.of_trigger(trigger).filter(move |row| row.state == FiredState::Executing && row.job.as_ref() == Some(job))
     }
 
     /// The acquired fired rows, earliest first.
@@ -164,6 +171,11 @@ impl FiredIndex {
     pub(super) fn is_executing(&self, job: &JobKey) -> bool {
         self.of_jobs.get(job).is_some_and(|its| its.executing > 0)
     }
+
+    /// Whether a fire of a job is executing that lets no other run beside it.
+    pub(super) fn is_executing_alone(&self, job: &JobKey) -> bool {
+        self.of_jobs.get(job).is_some_and(|its| its.alone > 0)
+    }
 }
 
 impl Index<String, FiredRow> for FiredIndex {
@@ -176,10 +188,12 @@ impl Index<String, FiredRow> for FiredIndex {
             self.reserved.insert((row.scheduled_ms, row.fire_id.clone()), Arc::clone(row));
         }
         if let Some(job) = &row.job {
-            let executing = usize::from(row.state == FiredState::Executing);
+            let (executing, alone) = counted(row);
             match self.of_jobs.get_mut(job) {
-                Some(its) => (its.rows, its.executing) = (its.rows + 1, its.executing + executing),
-                None => drop(self.of_jobs.insert(job.clone(), OfJob { rows: 1, executing })),
+                Some(its) => {
+                    (its.rows, its.executing, its.alone) = (its.rows + 1, its.executing + executing, its.alone + alone);
+                }
+                None => drop(self.of_jobs.insert(job.clone(), OfJob { rows: 1, executing, alone })),
             }
         }
     }
@@ -197,12 +211,20 @@ impl Index<String, FiredRow> for FiredIndex {
         let Some(job) = &row.job else { return };
         if let Some(its) = self.of_jobs.get_mut(job) {
             its.rows -= 1;
-            its.executing -= usize::from(row.state == FiredState::Executing);
+            let (executing, alone) = counted(row);
+            its.executing -= executing;
+            its.alone -= alone;
             if its.rows == 0 {
                 self.of_jobs.remove(job);
             }
         }
     }
+}
+
+/// What a fire counts among those that are executing, and among those of them that run alone.
+fn counted(row: &FiredRow) -> (usize, usize) {
+    let is_executing = row.state == FiredState::Executing;
+    (usize::from(is_executing), usize::from(is_executing && row.nonconcurrent))
 }
 
 /// Recoveries, which are known by their origins, by their triggers.

@@ -2,7 +2,7 @@
 
 use super::MemorySession;
 use crate::error::Result;
-use crate::key::{JobKey, TriggerKey};
+use crate::key::TriggerKey;
 use crate::store::database::{FiredRows, RecoveryRows};
 use crate::store::row::{FiredRow, Parked};
 use crate::trigger::TriggerState;
@@ -17,11 +17,6 @@ impl RecoveryRows for MemorySession<'_> {
         let mut rows = self.fired_of_instance(instance)?;
         rows.truncate(most);
         Ok(rows)
-    }
-
-    fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<JobKey>> {
-        self.reads()?;
-        Ok(jobs.iter().filter(|job| self.is_executing(job)).cloned().collect())
     }
 
     fn put_parked(&mut self, parked: &[Parked]) -> Result<()> {

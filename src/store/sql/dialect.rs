@@ -261,6 +261,15 @@ pub(super) fn true_literal(backend: Backend) -> &'static str {
     }
 }
 
+/// How a false flag is written in a condition.
+pub(super) fn false_literal(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Sqlite => "0",
+        Backend::Postgres => "FALSE",
+        Backend::Mysql => "'0'",
+    }
+}
+
 /// The function that says at which place of a text another is in it, from 1 on; 0 if it is not. Letter by letter.
 pub(super) fn place_of(backend: Backend) -> &'static str {
     match backend {

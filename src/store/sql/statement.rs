@@ -6,7 +6,8 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::result::QueryResult;
 use diesel::sql_types;
 
-/// A text with `?` for each value and `{p}` for the table prefix.
+/// A text with `?` for each value, `{p}` for the table prefix and `{i}` for the prefix without a schema, as names of
+/// indexes have it.
 ///
 /// Its shape depends on the text alone, so the connection prepares it once and finds it again.
 #[derive(Clone, Copy, Debug)]
@@ -95,12 +96,16 @@ fn walk<'b, DB: Backend>(
     while let Some(at) = rest.bytes().position(|byte| byte == b'?' || byte == b'{') {
         let (before, marked) = rest.split_at(at);
         out.push_sql(before);
-        rest = match marked.strip_prefix("{p}") {
-            Some(after) => {
+        rest = match marked.get(..3) {
+            Some("{p}") => {
                 out.push_sql(statement.prefix);
-                after
+                marked.get(3..).unwrap_or("")
             }
-            None => {
+            Some("{i}") => {
+                out.push_sql(statement.prefix.rsplit('.').next().unwrap_or(statement.prefix));
+                marked.get(3..).unwrap_or("")
+            }
+            _ => {
                 let missing = || diesel::result::Error::QueryBuilderError("fewer values than `?`".into());
                 bind(&mut out, values.next().ok_or_else(missing)?)?;
                 marked.get(1..).unwrap_or("")

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
 use crate::store::firing::fenced;
-use crate::store::row::{BeatRow, CancelRow, FiredRow, FiredState, News, Progress};
+use crate::store::row::{BeatRow, CancelRow, FiredState, News, Progress};
 use crate::store::{Begin, JobStore, Lock, Owner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -214,8 +214,7 @@ impl JobStore {
             "ask runs of a job to stop",
             Begin::Writing,
             |s| {
-                let its = |fire: &FiredRow| fire.state == FiredState::Executing && fire.job.as_ref() == Some(job);
-                let ids: Vec<String> = s.all_fired()?.into_iter().filter(its).map(|fire| fire.fire_id).collect();
+                let ids: Vec<String> = s.executing_of_job(job)?.into_iter().map(|fire| fire.fire_id).collect();
                 let noted = s.request_cancels(&ids, &order)?;
                 if noted > 0 {
                     s.announce(News::Cancel)?;

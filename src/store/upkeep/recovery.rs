@@ -226,7 +226,7 @@ impl JobStore {
         // paused.
         let busy: BTreeSet<JobKey> = match alone.is_empty() {
             true => BTreeSet::new(),
-            false => s.executing_jobs(&alone)?.into_iter().collect(),
+            false => s.executing_jobs(&alone)?.into_iter().map(|(job, _)| job).collect(),
         };
         let state_of = |key: &TriggerKey, job: &JobKey| {
             let paused = paused_groups.iter().any(|group| group == key.group() || group == ALL_GROUPS_PAUSED);

@@ -37,7 +37,7 @@ fn what_had_not_begun_when_its_node_died_was_never_taken() {
     let minutes = minutely("m", "a", NOW - 2 * SECOND);
     cluster.schedule(job("a"), [spent.data("x", "1").priority(7).description("d").end_at(at(far)), minutes]);
     cluster.schedule(job("r").requests_recovery(true), [kept]);
-    cluster.schedule(job("l"), [once("large", "l", NOW).data("x", &large)]);
+    cluster.schedule(job("l"), [once("large", "l", NOW).data("x", large.as_str())]);
     let before = cluster.snapshot();
     let fired = take_ahead(&a).fired;
     assert_eq!(fired.len(), 4);

@@ -1,5 +1,6 @@
 //! `CN_CONTINUATIONS`: which jobs follow the runs of others.
 
+use super::executing::job_executes;
 use super::job_keys;
 use crate::error::Result;
 use crate::key::JobKey;
@@ -82,15 +83,14 @@ impl SqlSession<'_, '_> {
             "SELECT l.parent_name AS parent_name, l.parent_group AS parent_group, l.parent_type AS parent_type, \
              l.child_name AS child_name, l.child_group AS child_group, l.child_hash AS child_hash, \
              l.on_outcome AS on_outcome, l.since_fence AS since_fence, l.data AS link_data, \
-             k.is_nonconcurrent AS is_nonconcurrent, CASE WHEN k.is_nonconcurrent = {} THEN (SELECT COUNT(*) \
-             FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = k.sched_name AND f.job_name = k.job_name \
-             AND f.job_group = k.job_group AND f.state = 'EXECUTING') ELSE 0 END AS executing \
+             k.is_nonconcurrent AS is_nonconcurrent, CASE WHEN k.is_nonconcurrent = {} THEN {} ELSE 0 END AS executing \
              FROM {{p}}CN_CONTINUATIONS l \
              JOIN {{p}}JOB_DETAILS j ON j.sched_name = l.sched_name AND j.job_name = l.parent_name \
              AND j.job_group = l.parent_group AND j.job_class_name = l.parent_type \
              JOIN {{p}}JOB_DETAILS k ON k.sched_name = l.sched_name AND k.job_name = l.child_name \
              AND k.job_group = l.child_group WHERE l.sched_name = ?",
-            self.true_literal()
+            self.true_literal(),
+            job_executes(self.backend(), "k")
         )
     }
 

@@ -264,17 +264,23 @@ impl FiredRows for SqlSession<'_, '_> {
         Ok(rows.into_iter().map(FiredRow::from).collect())
     }
 
-    fn fired_of_triggers(&mut self, triggers: &[TriggerKey]) -> Result<Vec<FiredRow>> {
-        let head = format!("SELECT {COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND");
-        let key = ["trigger_name", "trigger_group"];
-        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(triggers))?;
-        Ok(rows.into_iter().map(FiredRow::from).collect())
+    fn executing_of_triggers(&mut self, triggers: &[(TriggerKey, JobKey)]) -> Result<Vec<FiredRow>> {
+        self.load_executing(triggers)
     }
 
-    fn job_is_executing(&mut self, job: &JobKey) -> Result<bool> {
-        let text = "SELECT COUNT(*) AS n FROM {p}FIRED_TRIGGERS \
-             WHERE sched_name = ? AND job_name = ? AND job_group = ? AND state = 'EXECUTING'";
-        Ok(self.count(text, &[self.name(), job.name().into(), job.group().into()])? > 0)
+    fn executing_of_job(&mut self, job: &JobKey) -> Result<Vec<FiredRow>> {
+        self.load_executing_of_job(job)
+    }
+
+    fn reserved_triggers(&mut self) -> Result<Vec<TriggerKey>> {
+        let text = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group FROM {p}FIRED_TRIGGERS \
+             WHERE sched_name = ? AND state = 'ACQUIRED'";
+        let rows: Vec<KeyRow> = self.load(text, &[self.name()])?;
+        Ok(rows.into_iter().map(TriggerKey::from).collect())
+    }
+
+    fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>> {
+        self.load_executing_jobs(jobs)
     }
 
     fn instances_with_fires(&mut self) -> Result<Vec<String>> {

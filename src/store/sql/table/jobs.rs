@@ -1,6 +1,7 @@
 //! `JOB_DETAILS`.
 
 use super::continuations::CONTINUATIONS;
+use super::executing::job_executes;
 use super::marks::MARKS;
 use super::policies::POLICY;
 use super::{JOB_KEY, job_keys};
@@ -99,11 +100,9 @@ const COLUMNS: &str = "j.job_name AS job_name, j.job_group AS job_group, j.descr
 
 const BY_KEY: &str = " ORDER BY j.job_group, j.job_name";
 
-/// No trigger points to the job and no fire of it is left.
-const IDLE: &str = " AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = {p}JOB_DETAILS.sched_name \
-     AND t.job_name = {p}JOB_DETAILS.job_name AND t.job_group = {p}JOB_DETAILS.job_group) \
-     AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = {p}JOB_DETAILS.sched_name \
-     AND f.job_name = {p}JOB_DETAILS.job_name AND f.job_group = {p}JOB_DETAILS.job_group)";
+/// No trigger points to the job.
+const BEREFT: &str = "NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = {p}JOB_DETAILS.sched_name \
+     AND t.job_name = {p}JOB_DETAILS.job_name AND t.job_group = {p}JOB_DETAILS.job_group)";
 
 /// How many rows the side table of versions has for a job: one at most.
 const VERSIONS: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_VERSIONS v WHERE v.sched_name = {p}JOB_DETAILS.sched_name \
@@ -221,7 +220,8 @@ impl JobRows for SqlSession<'_, '_> {
         let select = format!(
             "SELECT job_name AS job_name, job_group AS job_group, \
              {VERSIONS} + {POLICIES} + {MARKED} + {CONTINUATIONS} AS side_rows \
-             FROM {{p}}JOB_DETAILS WHERE {not_durable}{IDLE} AND sched_name = ? AND"
+             FROM {{p}}JOB_DETAILS WHERE {not_durable} AND {BEREFT} AND {} = 0 AND sched_name = ? AND",
+            job_executes(self.backend(), "{p}JOB_DETAILS")
         );
         let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &job_keys(keys))?;
         // Fewer statements for the many that have run once: few have side rows, and an orphan has not run.

@@ -9,6 +9,7 @@ mod changes;
 mod claims;
 mod continuations;
 mod definitions;
+mod executing;
 mod executions;
 mod fired;
 mod history;

@@ -1,11 +1,13 @@
 //! `CN_TRIGGER_OPTIONS`: what triggers do otherwise than Quartz.
 
+use super::executing::trigger_executes;
 use super::recurrences::type_and_misfire;
 use super::{BARE_KEY, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::row::{OptionsRow, TriggerRow};
 use crate::store::sql::by_place::by_place;
+use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::sql_types::{BigInt, Nullable, Text};
@@ -17,9 +19,9 @@ pub(super) const OPTION_COLUMNS: &str = "o.options AS options, o.trigger_type AS
      WHERE i.sched_name = q.sched_name AND i.instance_name = q.instance_name)) END AS nodes_of_quartz";
 
 /// Whether a fire of trigger `t`, for the job it has now, is executing; asked only where there are options.
-pub(super) const EXECUTING: &str = "CASE WHEN o.options IS NULL THEN 0 ELSE (SELECT COUNT(*) FROM {p}FIRED_TRIGGERS x \
-     WHERE x.sched_name = t.sched_name AND x.trigger_name = t.trigger_name AND x.trigger_group = t.trigger_group \
-     AND x.job_name = t.job_name AND x.job_group = t.job_group AND x.state = 'EXECUTING') END AS trigger_executing";
+pub(super) fn of_trigger_with_options(backend: Backend) -> String {
+    format!("CASE WHEN o.options IS NULL THEN 0 ELSE {} END AS trigger_executing", trigger_executes(backend, "t"))
+}
 
 /// The row of the same key as another, which has the alias `of`.
 pub(super) fn options(of: &str) -> String {

@@ -1,5 +1,6 @@
 //! `CN_BLACKLIST` and `CN_GROUP_LIMITS`, the runs that count against limits, and what is left alone when work is sought.
 
+use super::executing::{column, executing};
 use super::instances::{INCARNATION, SIDE_ROWS};
 use super::texts;
 use crate::error::Result;
@@ -320,9 +321,12 @@ impl PlacementRows for SqlSession<'_, '_> {
     fn runs_of_groups(&mut self, groups: &[String]) -> Result<Vec<GroupRuns>> {
         let mut runs: Vec<GroupRuns> = Vec::new();
         // Counted here: few runs are of limited groups, and a batch of keys takes no GROUP BY.
-        let head = "SELECT f.job_group AS job_group, f.instance_name AS instance_name \
-             FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.state = 'EXECUTING' AND";
-        let rows: Vec<Runs> = self.load_for_keys(head, &[self.name()], &["f.job_group"], &texts(groups))?;
+        let head = format!(
+            "SELECT f.job_group AS job_group, f.instance_name AS instance_name {} AND",
+            executing(self.backend(), "?")
+        );
+        let group = column(self.backend(), "job_group");
+        let rows: Vec<Runs> = self.load_for_keys(&head, &[self.name()], &[&group], &texts(groups))?;
         for row in rows {
             match runs.iter_mut().find(|one| one.group == row.job_group && one.instance == row.instance_name) {
                 Some(one) => one.running += 1,

@@ -1,7 +1,7 @@
 //! Work that asks for nothing special, stored by one call with all that belongs to it; on PostgreSQL.
 //!
 //! A caller that schedules waits for each of its statements in turn, and so do all that wait for its lock. Here it is one, the
-//! function of `migrations/postgres/0021_scheduling`.
+//! function of `migrations/postgres/0027_scheduling`.
 
 use crate::error::Result;
 use crate::key::JobKey;

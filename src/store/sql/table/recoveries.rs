@@ -1,7 +1,7 @@
 //! `FIRED_TRIGGERS` as recoveries take them, and `CN_PARKED`.
 
 use super::fired::{COLUMNS, Row as FiredColumns};
-use super::{BARE_KEY, JOB_KEY, job_keys, texts, trigger_keys};
+use super::{BARE_KEY, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::RecoveryRows;
@@ -25,14 +25,6 @@ pub(super) const PARKED: &str = "FROM {p}CN_PARKED k JOIN {p}TRIGGERS w ON w.sch
 struct IdRow {
     #[diesel(sql_type = Text)]
     entry_id: String,
-}
-
-#[derive(QueryableByName)]
-struct JobKeyRow {
-    #[diesel(sql_type = Text)]
-    job_name: String,
-    #[diesel(sql_type = Text)]
-    job_group: String,
 }
 
 #[derive(QueryableByName)]
@@ -72,13 +64,6 @@ impl RecoveryRows for SqlSession<'_, '_> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let rows: Vec<FiredColumns> = self.load(&text, &[self.name(), instance.into(), most.into()])?;
         Ok(rows.into_iter().map(FiredRow::from).collect())
-    }
-
-    fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<JobKey>> {
-        let head = "SELECT DISTINCT job_name AS job_name, job_group AS job_group FROM {p}FIRED_TRIGGERS \
-             WHERE sched_name = ? AND state = 'EXECUTING' AND";
-        let rows: Vec<JobKeyRow> = self.load_for_keys(head, &[self.name()], &JOB_KEY, &job_keys(jobs))?;
-        Ok(rows.into_iter().map(|row| JobKey::new(row.job_group, row.job_name)).collect())
     }
 
     fn put_parked(&mut self, parked: &[Parked]) -> Result<()> {

@@ -1,8 +1,9 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
 use super::continuations::FOLLOWED;
+use super::executing::{job_executes, trigger_executes};
 use super::job_versions::is_read_here;
-use super::options::{EXECUTING, OPTION_COLUMNS, options};
+use super::options::{OPTION_COLUMNS, of_trigger_with_options, options};
 use super::policies::POLICY;
 use super::recurrences::{RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
 use super::schedules::KIND_TABLES;
@@ -101,14 +102,14 @@ impl SqlSession<'_, '_> {
             "SELECT {COLUMNS}, {OPTION_COLUMNS}, j.description AS job_description, j.job_class_name AS job_class_name, \
              j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS is_update_data, \
              j.requests_recovery AS requests_recovery, j.job_data AS job_data, y.policy AS policy, \
-             CASE WHEN j.is_nonconcurrent = {} THEN (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f \
-             WHERE f.sched_name = t.sched_name AND f.job_name = t.job_name AND f.job_group = t.job_group \
-             AND f.state = 'EXECUTING') ELSE 0 END AS executing, {FOLLOWED}, {EXECUTING}, \
+             CASE WHEN j.is_nonconcurrent = {} THEN {} ELSE 0 END AS executing, {FOLLOWED}, {}, \
              r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
              r.original_sched_ms AS original_sched_ms, r.attempt AS attempt \
              FROM {triggers} t{job}{POLICY}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
              AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
             self.true_literal(),
+            job_executes(self.backend(), "t"),
+            of_trigger_with_options(self.backend()),
             // By its primary key, and the table is small: few triggers have options.
             options("t")
         )
@@ -231,13 +232,14 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
         self.assert_trigger_access();
-        let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, \
-             (SELECT COUNT(*) FROM {p}CN_TRIGGER_OPTIONS o WHERE o.sched_name = t.sched_name \
+        let head = format!(
+            "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, \
+             (SELECT COUNT(*) FROM {{p}}CN_TRIGGER_OPTIONS o WHERE o.sched_name = t.sched_name \
              AND o.trigger_name = t.trigger_name AND o.trigger_group = t.trigger_group) AS options \
-             FROM {p}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' \
-             AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = t.sched_name \
-             AND f.trigger_name = t.trigger_name AND f.trigger_group = t.trigger_group) AND t.sched_name = ? AND";
-        let rows: Vec<FinishedRow> = self.load_for_keys(head, &[self.name()], &KEY, &trigger_keys(keys))?;
+             FROM {{p}}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' AND {} = 0 AND t.sched_name = ? AND",
+            trigger_executes(self.backend(), "t")
+        );
+        let rows: Vec<FinishedRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
         let with_options = rows.iter().any(|row| row.options > 0);
         let finished: Vec<_> =
             rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect();
@@ -263,12 +265,11 @@ impl TriggerRows for SqlSession<'_, '_> {
         }
         let from = quoted(moves.iter().map(|(from, _)| *from));
         head.push_str(" ELSE t.trigger_state END");
-        let tail = if unless_executing {
-            " AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = t.sched_name \
-             AND f.job_name = t.job_name AND f.job_group = t.job_group AND f.state = 'EXECUTING')"
-        } else {
-            ""
+        let tail = match unless_executing {
+            true => format!(" AND {} = 0", job_executes(self.backend(), "t")),
+            false => String::new(),
         };
+        let tail = &tail;
         if let (Backend::Postgres, Selection::Triggers(keys)) = (self.backend(), &which) {
             if keys.is_empty() {
                 return Ok(0);

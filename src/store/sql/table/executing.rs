@@ -1,0 +1,119 @@
+//! Whether jobs and triggers execute: `FIRED_TRIGGERS` by the index of executing fires, and by no
+//! other.
+//!
+//! The planner must not choose. While all that executes is of one job, statistics say that the
+//! primary key finds as few rows as the job does, and each job that is asked for goes through all
+//! fires. So PostgreSQL compares names in the collation that this index alone has, and MySQL is
+//! told its name. SQLite takes the index of the most columns by itself.
+
+use super::fired::{COLUMNS, Row};
+use super::{JOB_KEY, job_keys};
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey};
+use crate::store::row::FiredRow;
+use crate::store::sql::connection::Backend;
+use crate::store::sql::dialect;
+use crate::store::sql::session::SqlSession;
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Text};
+
+#[derive(QueryableByName)]
+struct ExecutingJob {
+    #[diesel(sql_type = Text)]
+    job_name: String,
+    #[diesel(sql_type = Text)]
+    job_group: String,
+    #[diesel(sql_type = BigInt)]
+    alone: i64,
+}
+
+/// A column `name` of the fires `f`, as the index has it.
+pub(super) fn column(backend: Backend, name: &str) -> String {
+    match backend {
+        Backend::Postgres => format!("f.{name} COLLATE \"C\""),
+        Backend::Mysql | Backend::Sqlite => format!("f.{name}"),
+    }
+}
+
+/// `FROM` the executing fires `f` of the scheduler of this name, up to further conditions: first
+/// one on the group of their jobs.
+pub(super) fn executing(backend: Backend, scheduler: &str) -> String {
+    let index = if backend == Backend::Mysql { " FORCE INDEX (IDX_{i}CN_FT_E)" } else { "" };
+    let name = column(backend, "sched_name");
+    format!("FROM {{p}}FIRED_TRIGGERS f{index} WHERE {name} = {scheduler} AND f.state <> 'ACQUIRED'")
+}
+
+/// The executing fires of the job that `row`, a table or its alias, names.
+fn of_job(backend: Backend, row: &str) -> String {
+    let same = |name: &str| format!(" AND {} = {row}.{name}", column(backend, name));
+    executing(backend, &format!("{row}.sched_name")) + &same("job_group") + &same("job_name")
+}
+
+/// 1 if there is a row in what begins with `FROM`, else 0. No planner makes a join of it.
+fn is_any(backend: Backend, from: &str) -> String {
+    match backend {
+        Backend::Postgres => format!("(SELECT COUNT(*) FROM (SELECT 1 {from} LIMIT 1) AS first)"),
+        Backend::Mysql => format!("CAST(EXISTS (SELECT 1 {from}) AS SIGNED)"),
+        Backend::Sqlite => format!("EXISTS (SELECT 1 {from})"),
+    }
+}
+
+/// 1 if the job that `row` names executes, else 0.
+pub(super) fn job_executes(backend: Backend, row: &str) -> String {
+    is_any(backend, &of_job(backend, row))
+}
+
+/// 1 if a fire of the job that `row` names lets no other run beside it, else 0.
+fn job_executes_alone(backend: Backend, row: &str) -> String {
+    let flag = dialect::true_literal(backend);
+    is_any(backend, &format!("{} AND f.is_nonconcurrent = {flag}", of_job(backend, row)))
+}
+
+/// More than 0 if a fire of the trigger that `row` names, for the job that it has now, is
+/// executing. The flag comes before the trigger in the index.
+pub(super) fn trigger_executes(backend: Backend, row: &str) -> String {
+    let name = column(backend, "trigger_name");
+    let with = |flag| {
+        let of_trigger = format!("{name} = {row}.trigger_name AND f.trigger_group = {row}.trigger_group");
+        is_any(backend, &format!("{} AND f.is_nonconcurrent = {flag} AND {of_trigger}", of_job(backend, row)))
+    };
+    format!("({} + {})", with(dialect::true_literal(backend)), with(dialect::false_literal(backend)))
+}
+
+impl SqlSession<'_, '_> {
+    /// See [`FiredRows::executing_jobs`](crate::store::FiredRows::executing_jobs).
+    pub(super) fn load_executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>> {
+        let (executes, alone) = (job_executes(self.backend(), "j"), job_executes_alone(self.backend(), "j"));
+        let head = format!(
+            "SELECT j.job_name AS job_name, j.job_group AS job_group, {alone} AS alone FROM {{p}}JOB_DETAILS j \
+             WHERE {executes} > 0 AND j.sched_name = ? AND"
+        );
+        let rows: Vec<ExecutingJob> = self.load_for_keys(&head, &[self.name()], &JOB_KEY, &job_keys(jobs))?;
+        Ok(rows.into_iter().map(|row| (JobKey::new(row.job_group, row.job_name), row.alone > 0)).collect())
+    }
+
+    /// See [`FiredRows::executing_of_job`](crate::store::FiredRows::executing_of_job).
+    pub(super) fn load_executing_of_job(&mut self, job: &JobKey) -> Result<Vec<FiredRow>> {
+        let same = |name| format!(" AND {} = ?", column(self.backend(), name));
+        let of_job = executing(self.backend(), "?") + &same("job_group") + &same("job_name");
+        let values = [self.name(), job.group().into(), job.name().into()];
+        let rows: Vec<Row> = self.load(&format!("SELECT {COLUMNS} {of_job}"), &values)?;
+        Ok(rows.into_iter().map(FiredRow::from).collect())
+    }
+
+    /// See [`FiredRows::executing_of_triggers`](crate::store::FiredRows::executing_of_triggers).
+    pub(super) fn load_executing(&mut self, triggers: &[(TriggerKey, JobKey)]) -> Result<Vec<FiredRow>> {
+        let backend = self.backend();
+        let head = format!("SELECT {COLUMNS} {} AND", executing(backend, "?"));
+        let keys = ["job_group", "job_name", "is_nonconcurrent", "trigger_name", "trigger_group"].map(|name| {
+            let is_in_other_form = ["is_nonconcurrent", "trigger_group"].contains(&name);
+            if is_in_other_form { format!("f.{name}") } else { column(backend, name) }
+        });
+        let row = |(trigger, job): &(TriggerKey, JobKey), flag: bool| {
+            vec![job.group().into(), job.name().into(), flag.into(), trigger.name().into(), trigger.group().into()]
+        };
+        let rows: Vec<_> = triggers.iter().flat_map(|one| [row(one, true), row(one, false)]).collect();
+        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &keys.each_ref().map(String::as_str), &rows)?;
+        Ok(rows.into_iter().map(FiredRow::from).collect())
+    }
+}
