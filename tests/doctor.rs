@@ -21,6 +21,9 @@ use tempfile::TempDir;
 /// What a page holds at most.
 const PAGE: usize = 1_000;
 
+/// Sends statements.
+type Statements = Box<dyn FnMut(&str) -> diesel::QueryResult<()>>;
+
 /// A scheduler, and the command line of its operator.
 struct Place {
     folder: TempDir,
@@ -59,7 +62,7 @@ fn place(folder: TempDir, url: String) -> Place {
 
 impl Place {
     /// A session of somebody else's.
-    fn session(&self) -> Box<dyn FnMut(&str) -> diesel::QueryResult<()>> {
+    fn session(&self) -> Statements {
         if let Some(file) = self.url.strip_prefix("sqlite:") {
             let mut db = SqliteConnection::establish(file).unwrap();
             return Box::new(move |text| db.batch_execute(text));
