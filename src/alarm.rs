@@ -71,8 +71,8 @@ pub struct Alarm {
     pub kind: AlarmKind,
     /// Raised, or else cleared.
     pub is_raised: bool,
-    /// What was measured last: triggers, runs, failures in a row, jobs, parked work, nodes, or seconds of skew. None if that is not
-    /// this node's business any longer.
+    /// What was measured last: triggers, runs, failures in a row, jobs, parked work, nodes, or
+    /// seconds of skew. None if that is not this node's business any longer.
     pub value: Option<f64>,
     /// The threshold of the settings, in the same unit; none if the alarm was cleared since there is no threshold any
     /// longer.

@@ -21,6 +21,9 @@ use tempfile::TempDir;
 /// What a page holds at most.
 const PAGE: usize = 1_000;
 
+/// Sends statements.
+type Statements = Box<dyn FnMut(&str) -> diesel::QueryResult<()>>;
+
 /// A scheduler, and the command line of its operator.
 struct Place {
     folder: TempDir,
@@ -59,7 +62,7 @@ fn place(folder: TempDir, url: String) -> Place {
 
 impl Place {
     /// A session of somebody else's.
-    fn session(&self) -> Box<dyn FnMut(&str) -> diesel::QueryResult<()>> {
+    fn session(&self) -> Statements {
         if let Some(file) = self.url.strip_prefix("sqlite:") {
             let mut db = SqliteConnection::establish(file).unwrap();
             return Box::new(move |text| db.batch_execute(text));
@@ -177,7 +180,8 @@ fn rows_of_many_pages_are_each_seen_once(place: &Place) {
     assert_eq!(seen.fired.len(), FIRED);
     assert_eq!(ids(&mut seen.fired.iter().map(|f| f.fire_id.clone())), ids(&mut fired.into_iter().map(|f| f.fire_id)));
     assert!(seen.stray_schedules.is_empty(), "{:?}", seen.stray_schedules);
-    // Triggers, jobs, and two tables of kinds in three pages each, fires in two, two empty ones, recoveries, four of the rest.
+    // Triggers, jobs, and two tables of kinds in three pages each, fires in two, two empty ones,
+    // recoveries, four of the rest.
     assert_eq!(statements, 3 * 4 + 2 + 2 + 1 + 4, "a statement reads a page");
     place.store.database().forget_scheduler().unwrap();
 }

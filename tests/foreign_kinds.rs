@@ -426,7 +426,8 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
     assert_eq!(store.database().migrate().unwrap(), Vec::<String>::new());
     loses_its_function(&store, &mut other, &prefix);
     if let Other::Mysql(_) = other {
-        // The server commits what a script makes at once: a crash leaves it without the row of its version.
+        // The server commits what a script makes at once: a crash leaves it without the row of its
+        // version.
         other.execute(&format!("DELETE FROM {prefix}CN_MIGRATIONS WHERE VERSION <> '0001_quartz'"));
         let again = store.database().migrate().unwrap();
         assert!(again.contains(&"created the columns of the last progress of running fires".to_owned()), "{again:?}");

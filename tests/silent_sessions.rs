@@ -1,4 +1,5 @@
-//! Sessions that stop while they hold a lock, on servers that can only end silent ones (MySQL; here MariaDB, taken for it).
+//! Sessions that stop while they hold a lock, on servers that can only end silent ones (MySQL; here
+//! MariaDB, taken for it).
 #![cfg(feature = "mysql")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -80,7 +81,8 @@ fn connections_that_rest_are_opened_anew_before_the_server_ends_them() {
     }
 }
 
-/// What is relied on: `wait_timeout` also ends a session in the middle of a transaction, and its locks are free then.
+/// What is relied on: `wait_timeout` also ends a session in the middle of a transaction, and its
+/// locks are free then.
 #[test]
 fn the_lock_of_a_session_that_is_silent_for_too_long_is_free() {
     let (database, _) = database(MYSQL);

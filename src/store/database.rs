@@ -223,7 +223,8 @@ pub trait Database: Send + Sync {
         Ok(None)
     }
 
-    /// Which server it is, and what ends a session that stops while it holds a lock, in words; none where there is no server.
+    /// Which server it is, and what ends a session that stops while it holds a lock, in words; none
+    /// where there is no server.
     ///
     /// # Errors
     /// What the database reports when it is asked.
@@ -272,7 +273,8 @@ pub trait Session:
     /// Reads everything the invariants speak of.
     fn snapshot(&mut self) -> Result<Snapshot>;
 
-    /// Reads the next page of the same into `snapshot`, which is whole as soon as this returns false.
+    /// Reads the next page of the same into `snapshot`, which is whole as soon as this returns
+    /// false.
     fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {
         let _ = place;
         *snapshot = self.snapshot()?;

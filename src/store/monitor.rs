@@ -30,8 +30,8 @@ pub struct ClusterLoad {
 }
 
 impl JobStore {
-    /// The nodes, how many triggers are later than `after`, and how much work is parked; counts at most `most` of each,
-    /// however many there are.
+    /// The nodes, how many triggers are later than `after`, and how much work is parked; counts at
+    /// most `most` of each, however many there are.
     ///
     /// ```
     /// use carnelian::Scheduler;

@@ -62,8 +62,8 @@ pub fn run(store: &JobStore, output: Output, invariants: bool) -> Outcome {
     if findings.is_empty() { Ok(()) } else { Err(Failure::No) }
 }
 
-/// Looks without the locks and in pages, so that no node waits for it. What is only on its way from one state to
-/// another looks broken for a moment: a finding is what several looks agree on.
+/// Looks without the locks and in pages, so that no node waits for it. What is only on its way from
+/// one state to another looks broken for a moment: a finding is what several looks agree on.
 fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     let mut findings = look(store, invariants)?;
     for _ in 1..LOOKS {

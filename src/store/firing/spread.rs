@@ -216,7 +216,8 @@ impl JobStore {
 }
 
 impl Spread {
-    /// Writes the parts, after the ticks' triggers have moved on, and tells how many ticks there were and which are set aside.
+    /// Writes the parts, after the ticks' triggers have moved on, and tells how many ticks there
+    /// were and which are set aside.
     pub(super) fn write(self, s: &mut dyn Session, acquisition: &mut Acquisition) -> Result<()> {
         if !self.triggers.is_empty() {
             s.insert_triggers(&self.triggers)?;

@@ -50,8 +50,8 @@ pub(super) struct Setup {
     pub optional: bool,
 }
 
-/// How a session is set up: READ COMMITTED, and on PostgreSQL limits that end a session which holds a lock and stops (H18);
-/// elsewhere [`super::server`] sees to them.
+/// How a session is set up: READ COMMITTED, and on PostgreSQL limits that end a session which holds
+/// a lock and stops (H18); elsewhere [`super::server`] sees to them.
 ///
 /// A stopped holder is cut off after 5 s; those who wait for its lock give up after 10 s, so they get it first.
 pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'static [Setup] {
@@ -221,8 +221,8 @@ pub(super) fn hold(backend: Backend) -> &'static str {
     }
 }
 
-/// Whether there is `SKIP LOCKED`: PostgreSQL has had it since 9.5; SQLite has no locks of rows. None where it depends on the
-/// server, which is to be asked.
+/// Whether there is `SKIP LOCKED`: PostgreSQL has had it since 9.5; SQLite has no locks of rows.
+/// None where it depends on the server, which is to be asked.
 pub(super) fn passes_over_locked(backend: Backend) -> Option<bool> {
     match backend {
         Backend::Sqlite => Some(false),

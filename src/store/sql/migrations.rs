@@ -271,9 +271,11 @@ impl Work<'_, '_> {
         self.ensure_row("CN_CHANGES", &["sched_name"], name, &["changes", "cancels"]).map(drop)
     }
 
-    /// Whether a row of this key was inserted, with zeros in its other columns; that another process was faster is fine.
+    /// Whether a row of this key was inserted, with zeros in its other columns; that another
+    /// process was faster is fine.
     ///
-    /// It is looked for first: on SQLite an insert waits for the lock, even if there is nothing to insert.
+    /// It is looked for first: on SQLite an insert waits for the lock, even if there is nothing to
+    /// insert.
     fn ensure_row(&mut self, table: &str, key: &[&str], values: &[Value], zeros: &[&str]) -> Result<bool> {
         let text = format!("SELECT sched_name AS version FROM {{p}}{table} WHERE {} = ?", key.join(" = ? AND "));
         let statement = Statement { text: &text, prefix: &self.options.table_prefix, values };

@@ -21,8 +21,8 @@ use std::time::Duration;
 /// the settings stay with the session: give it a pool of its own if other users of the pool would mind, or name a data
 /// source in the settings. A connection that fails is given back so that the pool throws it away.
 ///
-/// MySQL, other than MariaDB, ends a session that stops while it holds a lock after the session's `wait_timeout` only, which
-/// is left as it is: hours, if you set no other.
+/// MySQL, other than MariaDB, ends a session that stops while it holds a lock after the session's
+/// `wait_timeout` only, which is left as it is: hours, if you set no other.
 ///
 /// Keep `max_size` at least at 3: acquisition, completion and check-in each hold a connection now and then.
 #[derive(Clone)]

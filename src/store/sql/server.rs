@@ -1,4 +1,5 @@
-//! `Server`: which MySQL or MariaDB answers, and what ends a session that stops while it holds a lock (H18).
+//! `Server`: which MySQL or MariaDB answers, and what ends a session that stops while it holds a
+//! lock (H18).
 
 use super::connection::{Backend, Connection};
 use super::dialect::Failure;
@@ -9,7 +10,8 @@ use diesel::QueryableByName;
 use diesel::sql_types::Text;
 use std::time::Duration;
 
-/// Older than this a connection is not used again where the server ends those that are silent for 30 s.
+/// Older than this a connection is not used again where the server ends those that are silent for
+/// 30 s.
 pub(super) const LONGEST_REST: Duration = Duration::from_secs(20);
 
 /// MariaDB's; not the `_write_` variant, since SELECT … FOR UPDATE is no write.
@@ -80,8 +82,9 @@ impl SqlSession<'_, '_> {
 }
 
 impl Connection<'_> {
-    /// Has the server end this session, one of our own, if it stops while it holds a lock. What guards it is known then;
-    /// nothing on SQLite. `taken_for` is what a test says that the server is.
+    /// Has the server end this session, one of our own, if it stops while it holds a lock. What
+    /// guards it is known then; nothing on SQLite. `taken_for` is what a test says that the server
+    /// is.
     pub(super) fn guard(&mut self, taken_for: Option<&str>) -> Result<Option<Guard>, Failure> {
         match self.backend() {
             Backend::Sqlite => Ok(None),
@@ -101,7 +104,8 @@ impl Connection<'_> {
         }
     }
 
-    /// The same for a session that is lent: nothing is set there that would end it while its owner rests.
+    /// The same for a session that is lent: nothing is set there that would end it while its owner
+    /// rests.
     pub(super) fn guard_lent(&mut self) {
         if self.backend() == Backend::Mysql {
             // Oracle's MySQL does not know it.
@@ -109,7 +113,8 @@ impl Connection<'_> {
         }
     }
 
-    /// Which server it is, and what ends this session if it stops while it holds a lock; `guard` is of one of our own.
+    /// Which server it is, and what ends this session if it stops while it holds a lock; `guard` is
+    /// of one of our own.
     pub(super) fn guard_in_words(&mut self, guard: Option<Guard>) -> Result<String, Failure> {
         let server = self.what_server()?;
         let (name, guard) = match self.backend() {
@@ -122,7 +127,8 @@ impl Connection<'_> {
         let what = match guard {
             Some(Guard::InTransaction) => "it ends a session that stops while it holds a lock after 5 s".to_owned(),
             Some(Guard::Silent) => format!(
-                "it knows no limit for transactions only, and ends a session that is silent for 30 s (wait_timeout);                  connections that rest for {} s are opened anew",
+                "it knows no limit for transactions only, and ends a session that is silent for 30 s (wait_timeout); \
+                 connections that rest for {} s are opened anew",
                 LONGEST_REST.as_secs()
             ),
             None => {

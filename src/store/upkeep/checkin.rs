@@ -286,9 +286,10 @@ impl JobStore {
         Ok(())
     }
 
-    /// Recovers these, a page of each in its turn, as long as one check-in may take for it: the next
-    /// is not to wait for the rest, and none for a larger one. One that cannot be recovered holds up
-    /// no other. Returns in how many milliseconds to come back to what is left, if anything is.
+    /// Recovers these, a page of each in its turn, as long as one check-in may take for it: the
+    /// next is not to wait for the rest, and none for a larger one. One that cannot be recovered
+    /// holds up no other. Returns in how many milliseconds to come back to what is left, if
+    /// anything is.
     fn recover_suspects(
         &self,
         me: &mut Membership,

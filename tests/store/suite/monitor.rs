@@ -136,7 +136,8 @@ fn the_load_says_who_takes_work() {
     assert_eq!(working(), "AEFG", "its time is over");
 }
 
-/// With a look each 15 s and a count each minute, a node's monitor sends a statement in twelve seconds.
+/// With a look each 15 s and a count each minute, a node's monitor sends a statement in twelve
+/// seconds.
 #[test]
 fn a_look_takes_one_statement_and_a_count_one() {
     let cluster = Cluster::new(open);

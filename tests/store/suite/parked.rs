@@ -207,7 +207,8 @@ fn a_dead_node_with_many_fires_holds_up_no_other() {
     assert_eq!(cluster.recovery_triggers().len(), 2_200);
 }
 
-/// Where a page takes long the next check-in does not wait for those of others, and goes on with them.
+/// Where a page takes long the next check-in does not wait for those of others, and goes on with
+/// them.
 #[cfg(feature = "test-util")]
 #[test]
 fn a_check_in_recovers_others_for_a_quarter_of_its_interval() {

@@ -117,7 +117,8 @@ const MARKED: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_MARKS m WHERE m.sched_name
      AND m.job_name = {p}JOB_DETAILS.job_name AND m.job_group = {p}JOB_DETAILS.job_group)";
 
 impl SqlSession<'_, '_> {
-    /// Jobs without their data, by further conditions, and in an order; the first value is the scheduler's name.
+    /// Jobs without their data, by further conditions, and in an order; the first value is the
+    /// scheduler's name.
     pub(super) fn load_jobs(&mut self, tail: &str, values: &[Value]) -> Result<Vec<JobRow>> {
         let no_data = match self.backend() {
             // An untyped NULL is text to PostgreSQL.

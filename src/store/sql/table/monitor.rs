@@ -60,7 +60,8 @@ struct State {
     n: i64,
 }
 
-/// One row at least, also without an instance; one more for each further thing that keeps an instance from work. The innermost select walks the index of due triggers, up to its limit.
+/// One row at least, also without an instance; one more for each further thing that keeps an
+/// instance from work. The innermost select walks the index of due triggers, up to its limit.
 fn load_text(shown: &str, before: &str) -> String {
     format!(
         "SELECT {shown} AS now_ms, o.overdue AS overdue, o.oldest AS oldest, h.held AS held, s.instance_name AS instance_name, \

@@ -114,8 +114,9 @@ impl SqlSession<'_, '_> {
         Ok(())
     }
 
-    /// How a statement goes on that reads the page behind the row of a key, in the order of these columns, which begin an index:
-    /// whatever was read before, it costs the same. With its values, the scheduler's name first.
+    /// How a statement goes on that reads the page behind the row of a key, in the order of these
+    /// columns, which begin an index: whatever was read before, it costs the same. With its values,
+    /// the scheduler's name first.
     fn page(&self, columns: &[impl AsRef<str>], after: &[String]) -> (String, Vec<Value>) {
         let mut values = vec![self.name()];
         let columns: Vec<&str> = columns.iter().map(AsRef::as_ref).collect();
