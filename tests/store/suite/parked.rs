@@ -1,7 +1,7 @@
 //! Parking: what cannot go on is set aside by itself, and the rest goes on.
 
 use super::*;
-use carnelian::store::Recovered;
+use carnelian::store::{AuditPass, CompletionInstruction, Recovered};
 use carnelian::{JobPolicy, Strategy, TriggerKey};
 
 /// B finds the only node that is dead, and recovers as much of it as it may in one check-in.
@@ -128,7 +128,11 @@ fn a_tick_that_cannot_be_spread_is_parked_and_the_rest_is_fired() {
     // Whoever resets the trigger has looked at it.
     assert!(cluster.store.reset_from_error(&trigger_key("big")).unwrap());
     assert!(cluster.store.parked().unwrap().is_empty());
-    cluster.store.audit().unwrap();
+    // In error again, for another reason, it is not parked.
+    cluster.store.add_job(&job("a").durable(true).build().unwrap(), true).unwrap();
+    a.complete_with(&a.fire_one(), CompletionInstruction::SetTriggerError);
+    assert_eq!((cluster.state("big").as_str(), cluster.store.parked().unwrap()), ("ERROR", Vec::new()));
+    assert_eq!(cluster.store.audit().unwrap(), AuditPass::default());
 }
 
 /// QZ-61: a node with many fires is recovered in pages, with a check-in before each.
