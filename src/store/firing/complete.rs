@@ -345,8 +345,9 @@ fn apply_instructions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<V
     Ok(finished)
 }
 
-/// Counts the last fires of triggers, given as they were before, in their rows, which stay since the
-/// triggers end in `ERROR`. A row that goes with its last fire needs no count: firing writes none.
+/// Counts the last fires of triggers, given as they were before, in their rows, which stay since
+/// the triggers end in `ERROR`. A row that goes with its last fire needs no count: firing writes
+/// none.
 fn count_last_fires(s: &mut dyn Session, rows: Vec<TriggerRow>) -> Result<()> {
     for row in rows {
         if row.state != TriggerState::Complete.name() || row.next_ms.is_some() {
