@@ -1,4 +1,5 @@
-//! What is given on without a run: fires taken back, overdue reservations, what was in doubt, and parked work.
+//! What is given on without a run: fires taken back, overdue reservations, what was in doubt, and
+//! parked work.
 
 use super::*;
 use carnelian::store::{Acquisition, Doubt, Unfired};

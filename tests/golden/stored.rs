@@ -1,4 +1,5 @@
-//! `stored_daily.jsonl`: what a daily trigger is after it was stored and read, and when it fires from then on.
+//! `stored_daily.jsonl`: what a daily trigger is after it was stored and read, and when it fires
+//! from then on.
 
 use crate::definitions::{list, ms, named_trigger};
 use crate::report::{Outcome, Verdict, check_file, mismatch, same};

@@ -1,4 +1,5 @@
-//! `transitions.jsonl`, `paused_groups.jsonl`, `ends_in_error.jsonl`: scripts of operations, and the tables after each.
+//! `transitions.jsonl`, `paused_groups.jsonl`, `ends_in_error.jsonl`: scripts of operations, and
+//! the tables after each.
 //!
 //! The store under test keeps its rows in SQLite, so that what is compared is what a Java node would read.
 
@@ -371,7 +372,8 @@ impl Script {
         names.iter().any(|name| differing(name)) || (any && step["op"] == "store_acquire")
     }
 
-    /// Whether Quartz takes letters of a matcher's value for wildcards, and so finds a group that does not match it.
+    /// Whether Quartz takes letters of a matcher's value for wildcards, and so finds a group that
+    /// does not match it.
     fn has_wildcard(&self, step: &Value) -> bool {
         let Some(value) = step["args"]["value"].as_str() else { return false };
         let (matcher, kind) = (matcher(&step["args"]), &step["args"]["matcher"]);

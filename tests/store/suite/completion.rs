@@ -65,7 +65,8 @@ fn a_complete_trigger_stays_until_its_last_fire_has_ended() {
     assert!(!cluster.has_job("a"));
 }
 
-/// Quartz counts every fire in the trigger's row; the row of a last fire was kept here, with one fire too few in it.
+/// Quartz counts every fire in the trigger's row; the row of a last fire was kept here, with one
+/// fire too few in it.
 #[test]
 fn a_one_shot_that_ends_in_error_has_fired_once() {
     for instruction in [SetTriggerError, SetAllJobTriggersError] {
@@ -84,7 +85,8 @@ fn times_fired(cluster: &Cluster, name: &str) -> u64 {
     simple.times_triggered()
 }
 
-/// The end of another fire puts the trigger in error while its last fire runs: it counted for nothing then.
+/// The end of another fire puts the trigger in error while its last fire runs: it counted for
+/// nothing then.
 #[test]
 fn a_last_fire_counts_once_whoever_puts_its_trigger_in_error() {
     for last in [NoInstruction, SetTriggerError, SetAllJobTriggersError] {

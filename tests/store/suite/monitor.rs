@@ -66,7 +66,8 @@ fn triggers_are_counted_by_state() {
     assert_eq!(states, [("PAUSED", 1), ("WAITING", 2)]);
 }
 
-/// With a look each 15 s and a count each minute, a node's monitor sends less than one statement in three seconds.
+/// With a look each 15 s and a count each minute, a node's monitor sends less than one statement in
+/// three seconds.
 #[test]
 fn a_look_takes_four_statements_at_most_and_a_count_one() {
     let cluster = Cluster::new(open);

@@ -76,7 +76,8 @@ fn a_job_says_how_often_its_work_is_taken_over() {
     assert!(cluster.store.parked().unwrap().is_empty());
 }
 
-/// QZ-69: data that leave no room for the keys of a recovery stopped the recovery of the node, and every node's start.
+/// QZ-69: data that leave no room for the keys of a recovery stopped the recovery of the node, and
+/// every node's start.
 #[test]
 fn a_recovery_that_cannot_be_built_is_parked_and_the_rest_recovered() {
     let cluster = Cluster::new(open);
