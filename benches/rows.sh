@@ -79,11 +79,17 @@ own_rate() {
 # --- the rows -------------------------------------------------------------------------------------------------------
 
 row_drain() {
-    local floor small
+    local floor small recovering
     own_rate
     pg_floor "$DRAINED" "$FLOOR_BATCH" 1 && floor=$FLOOR_RATE
     line "drain of $DRAINED one-shots, 1 node, 20 workers" "$(number "$OWN_RATE")/s" \
         "floor, batches of $FLOOR_BATCH, 1 client: $(number "$floor")/s" "$(ratio "$OWN_RATE" "$floor")"
+    cp "$SERVERS_DIR/answer" "$SERVERS_DIR/plain"
+    pg_settle
+    ours postgres "${DRAIN[@]}" --triggers "$DRAINED" --recovery
+    recovering=$(answer fires_per_second)
+    cp "$SERVERS_DIR/plain" "$SERVERS_DIR/answer"
+    line "the same, of jobs that request recovery" "$(number "$recovering")/s" "the same floor" "$(ratio "$recovering" "$floor")"
     pg_floor "$DRAINED" 20 1 && small=$FLOOR_RATE
     line "the same" "" "floor, batches of 20, 1 client: $(number "$small")/s" "$(ratio "$OWN_RATE" "$small")"
     pg_floor "$DRAINED" "$FLOOR_BATCH" 4 && floor=$FLOOR_RATE

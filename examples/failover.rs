@@ -36,7 +36,8 @@ const GRID_MS: i64 = 1_000;
 const GRID_FIRES: i64 = 24;
 /// A fire that no dead node was executing begins so soon after its time, whatever was reserved.
 const GRID_LATEST_MS: i64 = 500;
-/// The victim is killed when it has reserved the next fire of the grid, but after so much of it at the latest.
+/// The victim is killed when it has reserved the next fire of the grid, but after so much of it at
+/// the latest.
 const LAST_KILL_MS: i64 = 5_000;
 /// The show ends by itself, whatever happens.
 const LIMIT: Duration = Duration::from_secs(55);
@@ -85,7 +86,8 @@ fn show() -> Result<bool, Box<dyn Error>> {
     let mut survivors = [Node::start("node-b", &config, &timeline)?, Node::start("node-c", &config, &timeline)?];
     timeline.say("node-b", "and node-c are up; a job begins that fires every second, the grid");
     let first_grid_ms = schedule_grid(&store, &timeline)?;
-    // Half-way between two fires of the grid, so that none is in progress, and while the victim has reserved the next one.
+    // Half-way between two fires of the grid, so that none is in progress, and while the victim has
+    // reserved the next one.
     let mut grid_ms = first_grid_ms + 2 * GRID_MS;
     loop {
         timeline.rest_until(grid_ms + GRID_MS / 2)?;

@@ -265,8 +265,8 @@ fn a_stuck_run_may_be_told_of_and_go_on() {
     });
 }
 
-/// DS-14, DS-113: the heartbeat is bound to what the job does: without it the fire dies by the ordinary rule, after as many
-/// beats as its own policy says.
+/// DS-14, DS-113: the heartbeat is bound to what the job does: without it the fire dies by the
+/// ordinary rule, after as many beats as its own policy says.
 #[test]
 fn a_silent_run_dies_with_its_heartbeat() {
     everywhere(|cluster| {
@@ -295,8 +295,9 @@ fn a_silent_run_dies_with_its_heartbeat() {
     });
 }
 
-/// DS-113, DS-116: what is no progress does not feed such a heartbeat: asking whether to stop, and waiting. It is warned of at
-/// half the time. And the worker of the run, which never comes back, is given up like any other.
+/// DS-113, DS-116: what is no progress does not feed such a heartbeat: asking whether to stop, and
+/// waiting. It is warned of at half the time. And the worker of the run, which never comes back, is
+/// given up like any other.
 #[test]
 fn a_run_that_only_waits_is_silent_and_its_worker_is_given_up() {
     everywhere(|cluster| {
@@ -329,7 +330,8 @@ fn a_run_that_only_waits_is_silent_and_its_worker_is_given_up() {
     });
 }
 
-/// DS-18, DS-113: `heartbeat`, `checkpoint` and `progress`, each alone, keep such a run alive, and are seen from elsewhere.
+/// DS-18, DS-113: `heartbeat`, `checkpoint` and `progress`, each alone, keep such a run alive, and
+/// are seen from elsewhere.
 #[test]
 fn progress_of_every_kind_keeps_a_run_alive() {
     everywhere(|cluster| {

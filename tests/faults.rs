@@ -11,6 +11,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "faults/given_back.rs"]
+mod given_back;
 #[path = "faults/kit.rs"]
 mod kit;
 #[path = "faults/outages.rs"]
@@ -25,7 +27,7 @@ use carnelian::settings::PollingStrategy;
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
 use carnelian::store::{
-    Beat, CapturedLine, CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, OrphanedDefinitions,
+    Beat, CapturedLine, CompletionInstruction, CompletionOutcome, Doubt, FireBundle, Heartbeats, OrphanedDefinitions,
     Reservation,
 };
 use carnelian::{
@@ -44,6 +46,14 @@ struct World {
     reserved: Vec<Reservation>,
     /// Fires that have ended with a line that each has logged: its own id.
     logged: Vec<String>,
+    /// What A took, or did not take, and could not ask about.
+    doubt: Option<Box<Doubt>>,
+    /// What A had reserved, and has no longer.
+    stale: Vec<Reservation>,
+    /// What must run at these times, unless it is running.
+    owed: BTreeSet<(TriggerKey, i64)>,
+    /// Work that is parked.
+    parked: Vec<TriggerKey>,
 }
 
 /// One operation of the store.
@@ -469,7 +479,17 @@ fn prepared<'a>(place: &'a Place, operation: &Operation) -> (Cluster<'a>, World)
         *trigger = trigger.to_builder().priority(priority).build().unwrap();
     }
     c.schedule(work, false).unwrap();
-    let mut w = World { a: c.node("A"), b: c.node("B"), running: Vec::new(), reserved: Vec::new(), logged: Vec::new() };
+    let mut w = World {
+        a: c.node("A"),
+        b: c.node("B"),
+        running: Vec::new(),
+        reserved: Vec::new(),
+        logged: Vec::new(),
+        doubt: None,
+        stale: Vec::new(),
+        owed: BTreeSet::new(),
+        parked: Vec::new(),
+    };
     if operation.holding {
         let acquired = w.a.acquire(20);
         assert_eq!((acquired.fired.len(), acquired.reserved.len()), (4, 3));
@@ -500,6 +520,7 @@ fn shape(c: &Cluster) -> Vec<String> {
     rows.extend(c.bars().unwrap().iter().map(|bar| format!("{} {:?} {:?}", bar.node, bar.kind, bar.until_ms)));
     rows.extend(c.group_limits().unwrap().iter().map(|l| format!("{} {:?} {:?}", l.group, l.per_node, l.per_cluster)));
     rows.extend(s.calendars.iter().map(|c| format!("{c:?}")));
+    rows.extend(c.parked().unwrap().iter().map(|work| format!("{} {} {}", work.job, work.takeovers, work.reason)));
     rows.sort();
     rows
 }
@@ -558,17 +579,24 @@ fn account(c: &Cluster, w: &World, what: &str) {
         let lines: Vec<_> = record.log.iter().map(|line| &line.message).collect();
         assert_eq!(lines, [fire], "{what}: its log is kept with its end");
     }
+    assert!(w.stale.is_empty() || w.a.fire(&w.stale).is_empty(), "{what}: what was taken back is fired");
     let held = c.look();
-    let rows: BTreeSet<&String> =
-        held.fired.iter().filter(|f| f.state == FiredState::Executing).map(|f| &f.fire_id).collect();
+    let of = |state| held.fired.iter().filter(move |f| f.state == state).map(|f| &f.fire_id).collect();
+    let (rows, reserved): (BTreeSet<&String>, BTreeSet<&String>) =
+        (of(FiredState::Executing), of(FiredState::Acquired));
+    let in_doubt = w.doubt.as_ref().map(|doubt| &doubt.brought);
     let recovered: BTreeSet<&String> = held.recoveries.iter().map(|r| &r.origin_fire_id).collect();
     for fire in &w.running {
         let is_known = rows.contains(&fire.fire_id) || recovered.contains(&fire.fire_id);
         let was_lost = !fire.job.requests_recovery() && !recovered.is_empty();
         assert!(is_known || was_lost, "{what}: fire {} of {} is gone", fire.fire_id, fire.trigger.key());
     }
-    let known: BTreeSet<&String> = w.running.iter().map(|f| &f.fire_id).collect();
+    let doubtful = in_doubt.iter().flat_map(|brought| &brought.fired);
+    let known: BTreeSet<&String> = w.running.iter().chain(doubtful).map(|f| &f.fire_id).collect();
     assert!(rows.is_subset(&known), "{what}: a fire that nobody runs: {rows:?} {known:?}");
+    let doubtful = in_doubt.iter().flat_map(|brought| &brought.reserved);
+    let known: BTreeSet<&String> = w.reserved.iter().chain(doubtful).map(|held| &held.fire_id).collect();
+    assert!(reserved.is_subset(&known), "{what}: a reservation that nobody holds: {reserved:?} {known:?}");
 
     c.clock.advance(WINDOW + 1);
     let mut heir = c.stranger("heir");
@@ -614,6 +642,9 @@ fn account(c: &Cluster, w: &World, what: &str) {
         }
     }
     assert!(due.is_subset(&triggers), "{what}: left undone: {:?}", due.difference(&triggers));
+    let is_running = |key: &TriggerKey, ms| w.running.iter().any(|f| f.trigger.key() == key && f.scheduled_ms == ms);
+    let missing: Vec<_> = w.owed.iter().filter(|due| !ran.contains(due) && !is_running(&due.0, due.1)).collect();
+    assert!(missing.is_empty(), "{what}: it was given back, and never ran: {missing:?}");
     assert_eq!(roots, waiting.into_keys().collect(), "{what}: recoveries");
     let end = c.look();
     assert!(end.fired.is_empty() && end.recoveries.is_empty(), "{what}: {end:?}");
@@ -624,7 +655,7 @@ fn account(c: &Cluster, w: &World, what: &str) {
 /// Every operation with this fault at the first, second, third … place, until it ends without meeting it.
 ///
 /// `CARNELIAN_FAULTS_EVERY=3` takes every third of the places on a database, for a run in a hurry.
-fn enumerate(server: Server, faults: &[Fault], step: usize, floor: usize) {
+fn enumerate(server: Server, operations: Vec<Operation>, faults: &[Fault], step: usize, floor: usize) {
     let every = match server {
         Server::Memory => 1,
         _ => std::env::var("CARNELIAN_FAULTS_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(1),
@@ -632,7 +663,7 @@ fn enumerate(server: Server, faults: &[Fault], step: usize, floor: usize) {
     let (step, floor) = (step.max(every), floor / every.div_ceil(step));
     let place = Place::new(server);
     let mut cases = 0;
-    for operation in operations().into_iter().chain(placement::operations()).chain(outages::operations()) {
+    for operation in operations {
         let (c, mut w) = prepared(&place, &operation);
         (operation.act)(&c, &mut w).unwrap();
         let clean = shape(&c);
@@ -654,39 +685,74 @@ fn enumerate(server: Server, faults: &[Fault], step: usize, floor: usize) {
     assert!(cases >= floor, "{cases} cases are fewer than the {floor} there were");
 }
 
+fn all_operations() -> Vec<Operation> {
+    [operations(), placement::operations(), outages::operations()].into_iter().flatten().collect()
+}
+
 macro_rules! enumeration {
-    ($name:ident, $server:ident, $step:literal, $statements:literal, $commits:literal) => {
+    ($name:ident, $server:ident, $step:literal, $statements:literal, $commits:literal, $given_back:expr) => {
         mod $name {
             use super::*;
 
             #[test]
             fn any_statement_may_fail_for_good() {
-                enumerate(Server::$server, &[Fault::Statement(FailureClass::Permanent)], $step, $statements);
+                enumerate(
+                    Server::$server,
+                    all_operations(),
+                    &[Fault::Statement(FailureClass::Permanent)],
+                    $step,
+                    $statements,
+                );
             }
 
             #[test]
             fn any_statement_may_lose_the_connection() {
-                enumerate(Server::$server, &[Fault::Statement(FailureClass::ConnectionLost)], $step, $statements);
+                enumerate(
+                    Server::$server,
+                    all_operations(),
+                    &[Fault::Statement(FailureClass::ConnectionLost)],
+                    $step,
+                    $statements,
+                );
             }
 
             #[test]
             fn any_statement_may_be_the_victim_of_a_deadlock() {
-                enumerate(Server::$server, &[Fault::Statement(FailureClass::Deadlock)], $step, $statements);
+                enumerate(
+                    Server::$server,
+                    all_operations(),
+                    &[Fault::Statement(FailureClass::Deadlock)],
+                    $step,
+                    $statements,
+                );
             }
 
             #[test]
             fn any_commit_may_lose_its_answer() {
                 let lost = [Fault::CommitLostApplied, Fault::CommitLostNotApplied];
-                enumerate(Server::$server, &lost, $step, $commits);
+                enumerate(Server::$server, all_operations(), &lost, $step, $commits);
+            }
+
+            #[test]
+            fn any_statement_may_fail_where_work_is_given_back() {
+                let faults = [FailureClass::Permanent, FailureClass::ConnectionLost].map(Fault::Statement);
+                enumerate(Server::$server, given_back::operations(), &faults, $step, $given_back.0);
+            }
+
+            #[test]
+            fn any_answer_may_be_lost_where_work_is_given_back() {
+                let deadlock = Fault::Statement(FailureClass::Deadlock);
+                let faults = [deadlock, Fault::CommitLostApplied, Fault::CommitLostNotApplied];
+                enumerate(Server::$server, given_back::operations(), &faults, $step, $given_back.1);
             }
         }
     };
 }
 
-enumeration!(memory, Memory, 1, 250, 70);
+enumeration!(memory, Memory, 1, 250, 70, (135, 90));
 #[cfg(feature = "sqlite")]
-enumeration!(sqlite, Sqlite, 1, 560, 70);
+enumeration!(sqlite, Sqlite, 1, 560, 70, (200, 125));
 #[cfg(feature = "postgres")]
-enumeration!(postgres, Postgres, 3, 115, 70);
+enumeration!(postgres, Postgres, 3, 115, 70, (70, 60));
 #[cfg(feature = "mysql")]
-enumeration!(mysql, Mysql, 3, 120, 70);
+enumeration!(mysql, Mysql, 3, 120, 70, (75, 60));

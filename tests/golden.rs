@@ -22,6 +22,9 @@ mod jobdata;
 #[path = "golden/report.rs"]
 mod report;
 #[cfg(feature = "sqlite")]
+#[path = "golden/stored.rs"]
+mod stored;
+#[cfg(feature = "sqlite")]
 #[path = "golden/tables.rs"]
 mod tables;
 #[cfg(feature = "sqlite")]

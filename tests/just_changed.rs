@@ -1,5 +1,6 @@
-//! Rows that another session has changed a moment ago: on PostgreSQL a statement that waited for such a row sees it anew, and what
-//! was asked must happen to the row as it is now. A node of Quartz changes triggers beside the lock, and so do claims.
+//! Rows that another session has changed a moment ago: on PostgreSQL a statement that waited for
+//! such a row sees it anew, and what was asked must happen to the row as it is now. A node of
+//! Quartz changes triggers beside the lock, and so do claims.
 #![cfg(feature = "postgres")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -126,7 +127,8 @@ fn a_trigger_that_was_just_moved_on_is_complete_when_its_job_says_so() {
     place.end();
 }
 
-/// The guard of a fire: a trigger that a claim has just moved on is not fired for the same time once more.
+/// The guard of a fire: a trigger that a claim has just moved on is not fired for the same time
+/// once more.
 #[test]
 fn a_fire_that_was_just_claimed_does_not_begin() {
     let place = Place::new();
@@ -135,7 +137,8 @@ fn a_fire_that_was_just_claimed_does_not_begin() {
     place.end();
 }
 
-/// Who takes several rows counts those that were there: a row that has changed and still fits is among them.
+/// Who takes several rows counts those that were there: a row that has changed and still fits is
+/// among them.
 #[test]
 fn a_row_that_changed_and_still_fits_is_counted() {
     let place = Place::new();

@@ -1,5 +1,6 @@
-//! Connections are cut while a commit is on its way, all of them at once, as a restarted server or a balancer does. What was
-//! committed then is run, whatever it takes until the store can be asked, and calls made afterwards do not suffer.
+//! Connections are cut while a commit is on its way, all of them at once, as a restarted server or
+//! a balancer does. What was committed then is run, whatever it takes until the store can be asked,
+//! and calls made afterwards do not suffer.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -48,8 +49,9 @@ fn open_connections(node: &Scheduler, proxy: &Proxy, count: usize) {
     });
 }
 
-/// One-shots whose job asks for no recovery: what is lost of them is lost for ever. Whoever fires one is cut off when it
-/// commits, with all connections of the node, and finds no server for so long.
+/// One-shots whose job asks for no recovery: what is lost of them is lost for ever. Whoever fires
+/// one is cut off when it commits, with all connections of the node, and finds no server for so
+/// long.
 fn none_is_lost(url: &str, outage: Duration) {
     let name = support::fresh_name("cut");
     let proxy = Proxy::before(url);
@@ -97,7 +99,8 @@ fn a_one_shot_is_not_lost_with_the_answer_of_its_commit_on_mysql() {
     none_is_lost(&support::mysql_url(), Duration::from_secs(1));
 }
 
-/// A server that was restarted is there again: calls need not first find out for each connection that it is dead.
+/// A server that was restarted is there again: calls need not first find out for each connection
+/// that it is dead.
 #[test]
 fn calls_right_after_all_connections_were_cut_succeed() {
     for url in [support::postgres_url(), support::mysql_url()] {

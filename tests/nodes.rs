@@ -236,8 +236,8 @@ impl SchedulerListener for Ear<Alarm> {
     }
 }
 
-/// DS-74, DS-82, DS-86, what an admin node is for: the workers die, an observer raises the alarms, and when a worker returns
-/// to the backlog the outage is on record and the recovery mode is on.
+/// DS-74, DS-82, DS-86, what an admin node is for: the workers die, an observer raises the alarms,
+/// and when a worker returns to the backlog the outage is on record and the recovery mode is on.
 #[test]
 fn an_observer_raises_alarms_and_workers_return_in_recovery_mode() {
     everywhere(|cluster| {
@@ -304,8 +304,8 @@ impl SchedulerListener for Blocked {
     }
 }
 
-/// DS-16: a listener that blocks for long ends no heartbeat, no check-in and no recovery, and holds up no fire; what it had not
-/// heard it hears afterwards, in order.
+/// DS-16: a listener that blocks for long ends no heartbeat, no check-in and no recovery, and holds
+/// up no fire; what it had not heard it hears afterwards, in order.
 #[test]
 fn a_listener_that_blocks_holds_up_nothing_but_listeners() {
     everywhere(|cluster| {
@@ -347,7 +347,8 @@ fn a_listener_that_blocks_holds_up_nothing_but_listeners() {
     });
 }
 
-/// What was found before the end is told at the end, and a listener that does not come back does not hold up the end for ever.
+/// What was found before the end is told at the end, and a listener that does not come back does
+/// not hold up the end for ever.
 #[test]
 fn a_shutdown_tells_what_is_left_and_waits_for_no_listener_for_ever() {
     let cluster = Cluster::new(None, None);

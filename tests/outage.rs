@@ -31,8 +31,8 @@ impl log::Log for Keeping {
 }
 
 /// H19: without a back-off a peer wrote 300 GB of log in one night of a database that was down. Here tries become
-/// rarer, and most of them are not worth a line. The first is (QZ-38), and then every fourth: whoever looks at the log at once
-/// sees that there is an outage.
+/// rarer, and most of them are not worth a line. The first is (QZ-38), and then every fourth:
+/// whoever looks at the log at once sees that there is an outage.
 #[test]
 fn an_outage_fills_no_log() {
     log::set_logger(&Keeping).unwrap();

@@ -128,8 +128,9 @@ fn a_store_and_a_pool_are_one_too_many() {
     assert!(error.to_string().contains("both a store and a pool"), "{error}");
 }
 
-/// LT-105: with `validateOnCheckout` a connection that the server has cut off is replaced before anything is asked of it;
-/// without, the store finds out by a transaction that fails and is tried again.
+/// LT-105: with `validateOnCheckout` a connection that the server has cut off is replaced before
+/// anything is asked of it; without, the store finds out by a transaction that fails and is tried
+/// again.
 #[test]
 fn on_postgres_a_connection_is_tried_before_it_is_used_if_the_settings_say_so() {
     use diesel::Connection as _;

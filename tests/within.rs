@@ -16,7 +16,6 @@ use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, Pool};
 use diesel::sql_types::BigInt;
 use diesel::{Connection, MysqlConnection, PgConnection, QueryableByName, RunQueryDsl, SqliteConnection};
-use std::sync::Arc;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(30);
@@ -75,6 +74,9 @@ macro_rules! transaction {
         }
     };
 }
+
+#[path = "within/beside_quartz.rs"]
+mod beside_quartz;
 
 impl App {
     fn new(pool: impl Into<CallersPool>) -> Self {
@@ -330,7 +332,8 @@ fn a_guard_keeps_the_fire_until_the_transaction_ends(app: &App) {
     scheduler.store().database().forget_scheduler().unwrap();
 }
 
-/// The end of a fire and new work, in a transaction that then stands still: nothing else waits for it.
+/// The end of a fire and new work, in a transaction that then stands still: nothing else waits for
+/// it.
 fn a_transaction_that_stands_still_holds_up_nobody(app: &App) {
     if matches!(app.pool, CallersPool::Sqlite(_)) {
         return; // one writer
@@ -394,7 +397,8 @@ fn a_transaction_that_stands_still_holds_up_nobody(app: &App) {
     end(app, &scheduler);
 }
 
-/// A transaction that does not see what others have committed cannot end a fire (finding by its level, not by its reads).
+/// A transaction that does not see what others have committed cannot end a fire (finding by its
+/// level, not by its reads).
 fn another_isolation_level_is_refused(app: &App) {
     let level = match &app.pool {
         CallersPool::Sqlite(_) => return,
@@ -551,29 +555,58 @@ fn everything(app: impl Fn() -> App) {
     a_session_that_stops_has_a_limit(&app());
 }
 
+fn beside_quartz(app: impl Fn() -> App) {
+    beside_quartz::changes_take_the_lock_to_their_end(&app());
+    beside_quartz::a_program_that_only_submits_takes_the_lock(&app());
+    beside_quartz::a_lock_that_is_not_granted_is_an_error(&app());
+    beside_quartz::a_session_that_stops_gives_the_lock_up(&app());
+}
+
+fn on_a_postgres() -> App {
+    let manager = ConnectionManager::<PgConnection>::new(support::postgres_url());
+    App::new(Pool::builder().max_size(6).build(manager).unwrap())
+}
+
+fn on_a_mysql() -> App {
+    let manager = ConnectionManager::<MysqlConnection>::new(support::mysql_url());
+    App::new(Pool::builder().max_size(6).build(manager).unwrap())
+}
+
+fn on_an_sqlite(folder: &tempfile::TempDir) -> App {
+    let file = folder.path().join(support::fresh_name("db")).display().to_string();
+    App::new(Pool::builder().max_size(6).build(ConnectionManager::<SqliteConnection>::new(file)).unwrap())
+}
+
 #[test]
 fn on_postgres() {
-    everything(|| {
-        let manager = ConnectionManager::<PgConnection>::new(support::postgres_url());
-        App::new(Pool::builder().max_size(6).build(manager).unwrap())
-    });
+    everything(on_a_postgres);
 }
 
 #[test]
 fn on_mysql() {
-    everything(|| {
-        let manager = ConnectionManager::<MysqlConnection>::new(support::mysql_url());
-        App::new(Pool::builder().max_size(6).build(manager).unwrap())
-    });
+    everything(on_a_mysql);
 }
 
 #[test]
 fn on_sqlite() {
-    let folder = Arc::new(tempfile::tempdir().unwrap());
-    everything(|| {
-        let file = folder.path().join(support::fresh_name("db")).display().to_string();
-        App::new(Pool::builder().max_size(6).build(ConnectionManager::<SqliteConnection>::new(file)).unwrap())
-    });
+    let folder = tempfile::tempdir().unwrap();
+    everything(|| on_an_sqlite(&folder));
+}
+
+#[test]
+fn beside_quartz_on_postgres() {
+    beside_quartz(on_a_postgres);
+}
+
+#[test]
+fn beside_quartz_on_mysql() {
+    beside_quartz(on_a_mysql);
+}
+
+#[test]
+fn beside_quartz_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    beside_quartz(|| on_an_sqlite(&folder));
 }
 
 #[test]

@@ -70,8 +70,8 @@ fn check_database(settings: &Settings) -> carnelian::Result<()> {
     carnelian::store::open(&settings, Arc::new(SystemClock::default()))?.database().check_schema()
 }
 
-/// Ends with the exit code that belongs to the error: 2 bad configuration, 3 database unusable, or used
-/// already by a node with this instance id.
+/// Ends with the exit code that belongs to the error: 2 bad configuration, 3 database unusable, or
+/// used already by a node with this instance id.
 fn refuse(error: &Error) -> ! {
     let code = match error {
         Error::Database(_) | Error::Schema(_) | Error::AlreadyRunning { .. } => 3,

@@ -43,6 +43,8 @@ pub enum Join {
     Guard,
     /// Rows are changed. It is to be committed soon.
     Change,
+    /// The same by a store that no node checks in with: whether there are nodes of Quartz is asked.
+    ChangeOfStranger,
     /// The same beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone: it is taken.
     ChangeBesideQuartz,
 }

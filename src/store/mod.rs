@@ -170,6 +170,8 @@ pub struct JobStore {
     dead_fires: Option<Arc<dyn DeadFireHandler>>,
     /// Whether a node of Quartz was registered at the last look.
     beside_quartz: Arc<AtomicBool>,
+    /// Whether a node has checked in with this store: only then is the above known.
+    knows_members: Arc<AtomicBool>,
     /// Since when the recovery mode is on, as far as it was seen; 0 if it is not.
     recovering: Arc<AtomicI64>,
     /// How many claims of due triggers there have been.
@@ -196,6 +198,7 @@ impl JobStore {
             decoded_calendars: Arc::default(),
             dead_fires: None,
             beside_quartz: Arc::default(),
+            knows_members: Arc::default(),
             recovering: Arc::default(),
             claims: Arc::default(),
             known: Arc::default(),
@@ -232,6 +235,7 @@ impl JobStore {
     }
 
     fn note_members(&self, members: &[row::InstanceRow]) {
+        self.knows_members.store(true, Ordering::Relaxed);
         self.beside_quartz.store(members.iter().any(|member| member.incarnation.is_none()), Ordering::Relaxed);
     }
 

@@ -68,7 +68,8 @@ fn assert_calm(place: &Place, nodes: &[Scheduler]) {
     for node in nodes {
         let health = node.health();
         let counters = health.counters;
-        // A wall clock that jumps ahead looks like a pause of the machine: a suspicion, until the check-in that follows at once.
+        // A wall clock that jumps ahead looks like a pause of the machine: a suspicion, until the
+        // check-in that follows at once.
         assert!(health.is_registered, "{}: {health:?}", place.database);
         assert_eq!((counters.failed_out, counters.lost, counters.fenced_writes), (0, 0, 0), "{counters:?}");
     }
@@ -147,7 +148,8 @@ fn a_machine_whose_clock_jumps_takes_no_node_for_dead_on_sqlite() {
 fn assert_calm_but_late(place: &Place, nodes: &[Scheduler]) {
     for node in nodes {
         let health = node.health();
-        // A wall clock that jumps ahead looks like a pause of the machine: a suspicion, until the check-in that follows at once.
+        // A wall clock that jumps ahead looks like a pause of the machine: a suspicion, until the
+        // check-in that follows at once.
         assert!(health.is_registered, "{}: {health:?}", place.database);
         assert_eq!((health.counters.failed_out, health.counters.lost), (0, 0));
     }

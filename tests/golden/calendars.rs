@@ -1,4 +1,5 @@
-//! `calendars.jsonl` and `calendars_at_clock_changes.jsonl`: which times calendars include, which they include next, and what they look like in a table.
+//! `calendars.jsonl` and `calendars_at_clock_changes.jsonl`: which times calendars include, which
+//! they include next, and what they look like in a table.
 
 use chrono_tz::Tz;
 use serde_json::Value;

@@ -58,7 +58,8 @@ pub fn check_file(file: &str, check: impl Fn(&Value) -> Outcome) {
     tally.finish();
 }
 
-/// The text of a golden file; the project's own where the folder that is named has none of this name.
+/// The text of a golden file; the project's own where the folder that is named has none of this
+/// name.
 pub fn read_file(file: &str) -> String {
     let named = folder().join(file);
     read(&if named.exists() { named } else { own_folder().join(file) })

@@ -283,8 +283,9 @@ fn in_passive_mode_only_the_longest_serving_node_fires() {
     cluster.await_quiet();
 }
 
-/// After a fail-over to a replica that lacks the last commits, what this node has forgotten is there again as its own. It is
-/// compared with memory: every trigger goes on, and no id of a fire is used twice.
+/// After a fail-over to a replica that lacks the last commits, what this node has forgotten is
+/// there again as its own. It is compared with memory: every trigger goes on, and no id of a fire
+/// is used twice.
 #[cfg(feature = "test-util")]
 #[test]
 fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {

@@ -145,7 +145,8 @@ fn a_shutdown_that_does_not_wait_stops_the_jobs_that_look() {
     assert_interrupted(&cluster, &node);
 }
 
-/// LT-89, LT-90: with `interruptJobsOnShutdown` those that do not look are asked again and given up, and their work goes on.
+/// LT-89, LT-90: with `interruptJobsOnShutdown` those that do not look are asked again and given
+/// up, and their work goes on.
 #[test]
 fn a_shutdown_that_interrupts_gives_up_the_jobs_that_do_not_look() {
     let cluster = Cluster::new();
@@ -168,7 +169,8 @@ fn a_shutdown_that_interrupts_gives_up_the_jobs_that_do_not_look() {
     go.send(()).unwrap();
 }
 
-/// LT-89: who waits for a job does not wait for ever; when the time is over it is told, and may still record how far it came.
+/// LT-89: who waits for a job does not wait for ever; when the time is over it is told, and may
+/// still record how far it came.
 #[test]
 fn a_job_that_is_waited_for_is_told_when_the_time_is_over() {
     let cluster = Cluster::new();

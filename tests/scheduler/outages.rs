@@ -121,8 +121,8 @@ fn nothing_is_stuck_after_an_outage_in_the_middle_of_a_check_in() {
     everywhere(CHECK_IN);
 }
 
-/// DS-98: an audit goes through all triggers, and may hang. Check-ins do not wait for it, so the node that audits is not
-/// declared dead for it.
+/// DS-98: an audit goes through all triggers, and may hang. Check-ins do not wait for it, so the
+/// node that audits is not declared dead for it.
 #[test]
 fn an_audit_that_hangs_delays_no_check_in() {
     for mut cluster in

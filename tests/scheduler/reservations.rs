@@ -1,4 +1,5 @@
-//! Reservations that outlive their node: others fire what it had reserved, long before it is declared dead.
+//! Reservations that outlive their node: others fire what it had reserved, long before it is
+//! declared dead.
 
 use crate::fixture::{Cluster, LONG, job};
 use crate::support::wait_until;
@@ -8,8 +9,8 @@ use chrono::DateTime;
 use crossbeam_channel::unbounded;
 use std::collections::BTreeSet;
 
-/// A node that is dead reserves triggers as it did when it lived: nobody has it in memory. The other one is full of what it has
-/// reserved itself, for later.
+/// A node that is dead reserves triggers as it did when it lived: nobody has it in memory. The
+/// other one is full of what it has reserved itself, for later.
 fn what_a_dead_node_had_reserved_fires_on_the_survivor(cluster: &Cluster) {
     let store = cluster.store();
     let mut dead = Membership::new("dead");

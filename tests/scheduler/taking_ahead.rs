@@ -54,7 +54,8 @@ impl Jam {
         (jam, node)
     }
 
-    /// Each trigger has fired once, under its own key and for the first time, and there is no more in the history.
+    /// Each trigger has fired once, under its own key and for the first time, and there is no more
+    /// in the history.
     #[track_caller]
     fn assert_nothing_shows(cluster: &Cluster) {
         let history = cluster.store().history(&HistoryQuery::new().limit(2 * FIRES)).unwrap();
@@ -192,7 +193,8 @@ fn nothing_is_taken_ahead_where_that_is_not_wanted() {
     assert!(node.shutdown(true).is_clean());
 }
 
-/// The story of a cluster whose jobs were short, and of ten long ones that are due together: who has free workers takes them.
+/// The story of a cluster whose jobs were short, and of ten long ones that are due together: who
+/// has free workers takes them.
 fn long_jobs_are_taken_for_free_workers_only(cluster: &Cluster) {
     let begun = Arc::new(Mutex::new(Vec::new()));
     let released = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,5 @@
-//! Nodes are killed beside grids that fire every second: only what a node was executing waits for the verdict over it.
+//! Nodes are killed beside grids that fire every second: only what a node was executing waits for
+//! the verdict over it.
 
 use super::cluster::Cluster;
 use super::history::text;
@@ -8,7 +9,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// A trigger that was not executing on a node that is killed fires so soon after its time on another.
+/// A trigger that was not executing on a node that is killed fires so soon after its time on
+/// another.
 const LATEST_MS: i64 = 500;
 
 /// `CARNELIAN_STORM_GRID_KILLS` (default 2) nodes are killed.
@@ -66,7 +68,8 @@ fn grids(database: &str) {
     cluster.succeeded();
 }
 
-/// How late each fire of a grid began, by the trigger and the time, without those that a dead node was executing.
+/// How late each fire of a grid began, by the trigger and the time, without those that a dead node
+/// was executing.
 fn lateness(events: &[Value], executing: &BTreeSet<(String, i64)>) -> Vec<(i64, String, i64)> {
     let starts = events.iter().filter(|event| text(event, "event") == "START" && text(event, "job").contains("grid-"));
     let mut first: BTreeMap<(String, i64), i64> = BTreeMap::new();
@@ -80,7 +83,8 @@ fn lateness(events: &[Value], executing: &BTreeSet<(String, i64)>) -> Vec<(i64, 
     due.map(|((trigger, scheduled_ms), began_ms)| (began_ms - scheduled_ms, trigger, scheduled_ms)).collect()
 }
 
-/// The shortest time from the last check-in of a dead node to the first START that goes on with what it was executing.
+/// The shortest time from the last check-in of a dead node to the first START that goes on with
+/// what it was executing.
 fn soonest_recovery(events: &[Value], deaths: &BTreeMap<u32, i64>) -> Option<i64> {
     let pid = |event: &Value| event["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     let starts = || events.iter().filter(|event| text(event, "event") == "START");

@@ -1,4 +1,5 @@
-//! A proxy before a database server that cuts connections: at once, or when a certain transaction commits.
+//! A proxy before a database server that cuts connections: at once, or when a certain transaction
+//! commits.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -14,7 +15,8 @@ pub struct Proxy {
 
 #[derive(Default)]
 struct Shared {
-    /// What a transaction has to mention to be cut at its commit, and how long nobody is let in then.
+    /// What a transaction has to mention to be cut at its commit, and how long nobody is let in
+    /// then.
     armed: Mutex<Option<(Vec<u8>, Duration)>>,
     /// By the client's address.
     open: Mutex<Vec<(Option<SocketAddr>, [TcpStream; 2])>>,
@@ -61,8 +63,8 @@ impl Proxy {
         self.shared.cuts.load(Ordering::SeqCst)
     }
 
-    /// The next transaction that mentions `word` is committed and not answered: when the server has answered, all connections
-    /// are cut, and none is let in for `outage`.
+    /// The next transaction that mentions `word` is committed and not answered: when the server has
+    /// answered, all connections are cut, and none is let in for `outage`.
     pub fn cut_at_commit_with(&self, word: &str, outage: Duration) {
         *self.shared.armed.lock().expect("no panic") = Some((word.as_bytes().to_vec(), outage));
     }

@@ -137,6 +137,8 @@ impl JobStore {
         };
         let moves = |to| [(TriggerState::Error, to)];
         let this = std::slice::from_ref(key);
+        // Were it in error once more, for another reason, it would be shown as parked for this one.
+        s.delete_parked(this)?;
         if row.next_ms.is_some() {
             return Ok(s.change_states(Selection::Triggers(this), &moves(target), false)? > 0);
         }

@@ -323,9 +323,10 @@ fn apply_instructions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<V
                 finished.push(completion.trigger.clone());
             }
             CompletionInstruction::SetTriggerError => {
+                let rows = s.triggers(trigger)?;
                 s.delete_reservations(trigger)?;
                 s.change_states(Selection::Triggers(trigger), Transition::Fail.moves(), false)?;
-                count_last_fire(s, completion)?;
+                count_last_fires(s, rows)?;
             }
             CompletionInstruction::SetAllJobTriggersComplete => {
                 let keys: Vec<_> = s.triggers_of_job(&completion.job)?.into_iter().map(|t| t.key).collect();
@@ -334,24 +335,22 @@ fn apply_instructions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<V
                 finished.extend(keys);
             }
             CompletionInstruction::SetAllJobTriggersError => {
-                let keys: Vec<_> = s.triggers_of_job(&completion.job)?.into_iter().map(|t| t.key).collect();
-                s.delete_reservations(&keys)?;
+                let rows = s.triggers_of_job(&completion.job)?;
+                s.delete_reservations(&rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>())?;
                 s.change_states(Selection::Jobs(job), Transition::Fail.moves(), false)?;
-                count_last_fire(s, completion)?;
+                count_last_fires(s, rows)?;
             }
         }
     }
     Ok(finished)
 }
 
-/// Counts the last fire of a trigger in the trigger's row, which stays since the trigger ends in
-/// `ERROR`. A row that goes with its last fire needs no count, so firing does not write one.
-fn count_last_fire(s: &mut dyn Session, completion: &Completion) -> Result<()> {
-    if !completion.last || completion.removed {
-        return Ok(());
-    }
-    for row in s.triggers(std::slice::from_ref(&completion.trigger))? {
-        if row.state != TriggerState::Error.name() || row.next_ms.is_some() {
+/// Counts the last fires of triggers, given as they were before, in their rows, which stay since
+/// the triggers end in `ERROR`. A row that goes with its last fire needs no count: firing writes
+/// none.
+fn count_last_fires(s: &mut dyn Session, rows: Vec<TriggerRow>) -> Result<()> {
+    for row in rows {
+        if row.state != TriggerState::Complete.name() || row.next_ms.is_some() {
             continue;
         }
         let Ok(mut schedule) = schedule_row::schedule(&row, chrono_tz::Tz::UTC) else { continue };

@@ -52,7 +52,7 @@ impl SqlSession<'_, '_> {
             Backend::Postgres => {
                 let text = match join {
                     Join::Guard => joined!("60s"),
-                    Join::Change | Join::ChangeBesideQuartz => joined!("5s"),
+                    Join::Change | Join::ChangeOfStranger | Join::ChangeBesideQuartz => joined!("5s"),
                 };
                 let row = self.load::<OnPostgres>(text, &[])?.pop();
                 if let Some(row) = row.as_ref().filter(|_| !self.takes_time_of_node()) {
@@ -69,13 +69,25 @@ impl SqlSession<'_, '_> {
         match level {
             Some(level) if !level.replace('-', " ").eq_ignore_ascii_case("read committed") => Err(self.refuse(&level)),
             _ => {
-                if join == Join::ChangeBesideQuartz {
+                let is_beside_quartz = match join {
+                    Join::Guard | Join::Change => false,
+                    Join::ChangeOfStranger => self.nodes_of_quartz()? > 0,
+                    Join::ChangeBesideQuartz => true,
+                };
+                if is_beside_quartz {
                     self.lock(Lock::TriggerAccess)?;
                 }
                 self.note_joined();
                 Ok(())
             }
         }
+    }
+
+    /// How many members have no row in our side table.
+    fn nodes_of_quartz(&mut self) -> Result<i64> {
+        let text = "SELECT COUNT(*) AS n FROM {p}SCHEDULER_STATE q WHERE q.sched_name = ? AND NOT EXISTS (SELECT 1 \
+             FROM {p}CN_INSTANCES i WHERE i.sched_name = q.sched_name AND i.instance_name = q.instance_name)";
+        self.count(text, &[self.name()])
     }
 
     fn refuse(&self, level: &str) -> Error {

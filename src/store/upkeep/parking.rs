@@ -35,11 +35,8 @@ impl JobStore {
     /// What the database reports after the bounded retries.
     pub fn retry_parked(&self, key: &TriggerKey) -> Result<bool> {
         self.write("run parked work again", |s| {
-            if !s.parked()?.iter().any(|parked| parked.key == *key) {
-                return Ok(false);
-            }
-            s.delete_parked(std::slice::from_ref(key))?;
-            self.reset_in(s, key)
+            let is_parked = s.parked()?.iter().any(|parked| parked.key == *key);
+            if is_parked { self.reset_in(s, key) } else { Ok(false) }
         })
     }
 

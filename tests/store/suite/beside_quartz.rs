@@ -164,8 +164,8 @@ fn reporting(cluster: &Cluster, name: &str) -> Node {
     node
 }
 
-/// A migration that is rolled back host by host: a node of Quartz starts under the static id of a node of ours that has died.
-/// It changes the time of the state row, and knows nothing of the rest.
+/// A migration that is rolled back host by host: a node of Quartz starts under the static id of a
+/// node of ours that has died. It changes the time of the state row, and knows nothing of the rest.
 #[test]
 fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
     let cluster = Cluster::new(open);

@@ -455,7 +455,8 @@ fn a_panic_of_the_work_rolls_everything_back() {
 /// So many statements fail that no look-up gets through.
 const LONG_AWAY: u64 = 12;
 
-/// What was taken is kept with the answer while the store cannot be asked whether it was, and is there when it can.
+/// What was taken is kept with the answer while the store cannot be asked whether it was, and is
+/// there when it can.
 #[test]
 fn what_was_taken_is_kept_until_the_store_can_be_asked() {
     let cluster = Cluster::new(open);
@@ -496,8 +497,8 @@ fn what_was_taken_is_kept_until_the_store_can_be_asked() {
     assert!(cluster.fires().is_empty());
 }
 
-/// Of what is in doubt only that is taken which is there: not what was never committed, nor what was taken back since, nor what
-/// another has taken over.
+/// Of what is in doubt only that is taken which is there: not what was never committed, nor what
+/// was taken back since, nor what another has taken over.
 #[test]
 fn what_is_in_doubt_and_not_there_is_nobodys() {
     let cluster = Cluster::new(open);
@@ -528,8 +529,8 @@ fn what_is_in_doubt_and_not_there_is_nobodys() {
     assert!(a.store.settle_doubt(&before, &mut doubt).unwrap_err().is_fenced());
 }
 
-/// A change that was made and whose outcome cannot be found out is not said to have failed for want of a connection: whoever
-/// repeats it would make it twice.
+/// A change that was made and whose outcome cannot be found out is not said to have failed for want
+/// of a connection: whoever repeats it would make it twice.
 #[test]
 fn a_change_that_cannot_be_looked_up_has_an_unknown_outcome() {
     for name in ["replace", "schedule", "trigger_job", "pause_trigger_groups", "unschedule", "clear", "rename_job"] {

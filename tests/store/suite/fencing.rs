@@ -151,7 +151,8 @@ fn in_one_group_the_fenced_are_told_from_the_recorded() {
     assert!(outcomes.len() > 1 && outcomes[1..].iter().all(|o| *o == CompletionOutcome::Recorded));
 }
 
-/// A node that was declared dead while it lived finds its name taken: it does not take it back as long as the other lives.
+/// A node that was declared dead while it lived finds its name taken: it does not take it back as
+/// long as the other lives.
 #[test]
 fn of_two_twins_the_later_keeps_the_name() {
     let cluster = Cluster::new(open);

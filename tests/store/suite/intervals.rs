@@ -302,7 +302,8 @@ fn a_row_that_makes_no_sense_is_named_and_the_others_go_on() {
     }
 }
 
-/// Quartz reads a trigger that was given no end of day as one that ends at 23:59:59, and writes that with its next fire.
+/// Quartz reads a trigger that was given no end of day as one that ends at 23:59:59, and writes
+/// that with its next fire.
 #[test]
 fn a_daily_trigger_without_an_end_of_day_has_one_once_it_was_read() {
     let cluster = Cluster::new(open);

@@ -1,10 +1,12 @@
-//! A database that loses commits which it had answered: an asynchronous replica took its place, or a backup was put back.
+//! A database that loses commits which it had answered: an asynchronous replica took its place, or
+//! a backup was put back.
 
 use super::*;
 use carnelian::store::{CompletionOutcome, LostCommits};
 use std::collections::BTreeSet;
 
-/// What the store has lost of the fences is not drawn a second time, and the node that finds out ends its incarnation.
+/// What the store has lost of the fences is not drawn a second time, and the node that finds out
+/// ends its incarnation.
 #[test]
 fn no_fire_id_is_given_out_twice_and_fences_never_go_back() {
     let cluster = Cluster::new(open);
@@ -67,7 +69,8 @@ fn a_check_in_raises_a_fence_that_went_back() {
     assert_eq!(last(&cluster), before + 150);
 }
 
-/// What a living node has forgotten since its end was lost is found by the rows, and by nothing else.
+/// What a living node has forgotten since its end was lost is found by the rows, and by nothing
+/// else.
 #[test]
 fn rows_that_rise_from_the_dead_are_found_and_recovered() {
     let cluster = Cluster::new(open);
@@ -92,7 +95,8 @@ fn rows_that_rise_from_the_dead_are_found_and_recovered() {
     assert_eq!(a.acquire().fired.len(), 2, "both fire again");
 }
 
-/// After a backup was put back no node may be left that knows the largest fence; the tables may show it.
+/// After a backup was put back no node may be left that knows the largest fence; the tables may
+/// show it.
 #[test]
 fn fences_that_are_behind_what_the_tables_show_are_found() {
     let cluster = Cluster::new(open);
@@ -118,7 +122,8 @@ fn fences_that_are_behind_what_the_tables_show_are_found() {
     assert_eq!(cluster.store.fence_behind().unwrap(), None);
 }
 
-/// A node that was declared dead registers again, and the answer is lost: the row it finds then is its own, and no twin's.
+/// A node that was declared dead registers again, and the answer is lost: the row it finds then is
+/// its own, and no twin's.
 #[test]
 fn a_registration_whose_answer_was_lost_is_no_twin() {
     use carnelian::store::faults::Fault;

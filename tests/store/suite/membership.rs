@@ -120,8 +120,8 @@ fn a_jump_of_the_clock_convicts_nobody() {
     }
 }
 
-/// Each check-in is held up by up to three seconds before it reads the store's clock, in no order; the dead node is found by
-/// the first that is begun after its window.
+/// Each check-in is held up by up to three seconds before it reads the store's clock, in no order;
+/// the dead node is found by the first that is begun after its window.
 #[test]
 fn slow_check_ins_delay_no_verdict() {
     for seed in 0..5_u64 {
@@ -143,7 +143,8 @@ fn slow_check_ins_delay_no_verdict() {
             cluster.hold_up(&mut a, "check in", move || clock.advance(delay));
             let checkin = a.check_in();
             found = checkin.recovered.first().map(|_| begun);
-            // As the cluster manager does, with an interval of three seconds: it is often slower than that.
+            // As the cluster manager does, with an interval of three seconds: it is often slower
+            // than that.
             let suspicion = cluster.now()
                 + i64::try_from(checkin.next_suspicion.map_or(15_000, |wait| wait.as_millis().min(15_000))).unwrap();
             let next = suspicion.min(begun + 3 * SECOND).max(cluster.now() + 100);

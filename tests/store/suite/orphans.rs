@@ -117,7 +117,8 @@ fn an_orphan_that_runs_is_not_deleted() {
     assert_eq!(cluster.store.delete_orphans(NEVER).unwrap().len(), 1);
 }
 
-/// DS-95: an observer runs nothing: what it has makes no job one that can run, and what it does not say hides none.
+/// DS-95: an observer runs nothing: what it has makes no job one that can run, and what it does not
+/// say hides none.
 #[test]
 fn an_observer_saves_no_orphan_and_hides_none() {
     let cluster = Cluster::new(open);

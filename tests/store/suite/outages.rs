@@ -252,8 +252,9 @@ fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_o
     }
 }
 
-/// DS-82, DS-86: observers and whoever takes no work are nobody: workers die, an observer lives on and clears up after them,
-/// and the first worker that returns finds the outage and a backlog for the recovery mode.
+/// DS-82, DS-86: observers and whoever takes no work are nobody: workers die, an observer lives on
+/// and clears up after them, and the first worker that returns finds the outage and a backlog for
+/// the recovery mode.
 #[test]
 fn an_observer_hides_no_outage() {
     let cluster = Cluster::with(open, |settings| settings.recovery_threshold = 3);

@@ -1,4 +1,5 @@
-//! Reservations whose time has come and whose owner has not fired them: others take them, and exactly one fires.
+//! Reservations whose time has come and whose owner has not fired them: others take them, and
+//! exactly one fires.
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
@@ -20,8 +21,8 @@ fn sees(node: &Node) -> Option<i64> {
     node.store.look_within(Some(Duration::from_secs(60)), &node.owner().instance, &types).unwrap().reserved_ms
 }
 
-/// A node that dies delays nobody but what it executes: what it had reserved fires elsewhere as soon as it is late, and not when
-/// the node is declared dead.
+/// A node that dies delays nobody but what it executes: what it had reserved fires elsewhere as
+/// soon as it is late, and not when the node is declared dead.
 #[test]
 fn what_a_dead_node_had_reserved_fires_on_another_when_it_is_late() {
     let cluster = Cluster::new(open);
@@ -47,14 +48,16 @@ fn what_a_dead_node_had_reserved_fires_on_another_when_it_is_late() {
     let fired = b.fire_one();
     assert_eq!((fired.trigger.key().name(), fired.scheduled_ms), ("t", NOW + SECOND));
     assert!(fired.recovering.is_none() && fired.rerun.is_none(), "as if it had never been reserved");
-    // The verdict over what executes is another matter, and the dead node stays a member until then.
+    // The verdict over what executes is another matter, and the dead node stays a member until
+    // then.
     assert_eq!(cluster.fires(), ["running/EXECUTING@A", "t/EXECUTING@B", "u/ACQUIRED@A"]);
     assert_eq!(cluster.store.instances().unwrap().len(), 2);
     b.complete(&fired);
     a.complete(&running);
 }
 
-/// The owner was slow and not dead: it finds its reservation gone, and what it holds beside it is its own.
+/// The owner was slow and not dead: it finds its reservation gone, and what it holds beside it is
+/// its own.
 #[test]
 fn of_a_slow_owner_and_another_exactly_one_fires() {
     let cluster = Cluster::new(open);
@@ -112,7 +115,8 @@ fn what_was_paused_or_deleted_meanwhile_stays_so() {
     assert_eq!((cluster.state("paused").as_str(), cluster.state("deleted").as_str()), ("PAUSED", "-"));
 }
 
-/// A node of Quartz fires what it has reserved by the state of the trigger alone, whenever it gets to it: that is never taken.
+/// A node of Quartz fires what it has reserved by the state of the trigger alone, whenever it gets
+/// to it: that is never taken.
 #[test]
 fn what_a_node_of_quartz_has_reserved_is_never_taken_back() {
     let cluster = Cluster::new(open);

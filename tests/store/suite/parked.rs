@@ -76,7 +76,8 @@ fn a_job_says_how_often_its_work_is_taken_over() {
     assert!(cluster.store.parked().unwrap().is_empty());
 }
 
-/// QZ-69: data that leave no room for the keys of a recovery stopped the recovery of the node, and every node's start.
+/// QZ-69: data that leave no room for the keys of a recovery stopped the recovery of the node, and
+/// every node's start.
 #[test]
 fn a_recovery_that_cannot_be_built_is_parked_and_the_rest_recovered() {
     let cluster = Cluster::new(open);
@@ -128,7 +129,11 @@ fn a_tick_that_cannot_be_spread_is_parked_and_the_rest_is_fired() {
     // Whoever resets the trigger has looked at it.
     assert!(cluster.store.reset_from_error(&trigger_key("big")).unwrap());
     assert!(cluster.store.parked().unwrap().is_empty());
-    cluster.store.audit().unwrap();
+    // In error again, for another reason, it is not parked.
+    cluster.store.add_job(&job("a").durable(true).build().unwrap(), true).unwrap();
+    a.complete_with(&a.fire_one(), CompletionInstruction::SetTriggerError);
+    assert_eq!((cluster.state("big").as_str(), cluster.store.parked().unwrap()), ("ERROR", Vec::new()));
+    assert_eq!(cluster.store.audit().unwrap(), AuditPass::default());
 }
 
 /// QZ-61: a node with many fires is recovered in pages, with a check-in before each.

@@ -291,8 +291,9 @@ fn a_fire_of_a_trigger_that_is_paused_meanwhile_ends_as_usual() {
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["-", "PAUSED"]);
 }
 
-/// As in Quartz, whose statement deletes every remembered group that the matcher matches, the marker among them. Here the
-/// marker stayed, and triggers of new groups were stored paused for ever.
+/// As in Quartz, whose statement deletes every remembered group that the matcher matches, the
+/// marker among them. Here the marker stayed, and triggers of new groups were stored paused for
+/// ever.
 #[test]
 fn resuming_all_groups_by_a_matcher_ends_the_pause_of_everything() {
     let cluster = Cluster::new(open);

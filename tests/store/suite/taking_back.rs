@@ -66,7 +66,8 @@ fn a_fire_that_is_taken_back_was_never_taken() {
         (fire.trigger.key().clone(), fire.scheduled_ms, fire.previous_ms, fire.rerun.clone(), data)
     };
     assert_eq!(again.iter().map(shown).collect::<Vec<_>>(), fired.iter().map(shown).collect::<Vec<_>>());
-    // What is taken from its node is nobody's to give back; and a trigger that was given back and fired is not either.
+    // What is taken from its node is nobody's to give back; and a trigger that was given back and
+    // fired is not either.
     assert_eq!(cluster.store.unfire(&a.owner(), &all).unwrap(), [Unfired::Gone; 3]);
 }
 
