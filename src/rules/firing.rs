@@ -17,8 +17,7 @@ pub(crate) enum AfterFire {
 /// Moves `trigger` on by one fire, past what its calendar excludes, and says what becomes of its row, and which times are
 /// left out, as their first and their number: a fire that may not overlap stands for all that have come due by now.
 ///
-/// A one-shot whose job asks for recovery keeps its row until the job has ended, since recovery reads the trigger's
-/// data from it; so does every other with `keeps_row`.
+/// A trigger that is done keeps its row until its job has ended with `keeps_row`.
 pub(crate) fn fire(
     trigger: &mut Trigger,
     job: &JobDetail,
@@ -27,7 +26,7 @@ pub(crate) fn fire(
     now_ms: i64,
 ) -> (AfterFire, Option<(i64, u64)>) {
     let left_out = move_on(trigger, calendar, now_ms);
-    let after = match (trigger.next_ms, job.requests_recovery || keeps_row, job.disallow_concurrent_execution) {
+    let after = match (trigger.next_ms, keeps_row, job.disallow_concurrent_execution) {
         (None, true, _) => AfterFire::Stays(TriggerState::Complete),
         (None, false, _) => AfterFire::Goes,
         (Some(_), _, true) => AfterFire::Stays(TriggerState::Blocked),

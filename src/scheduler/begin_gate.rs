@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// After so many marks what was left for fires that have begun since is forgotten.
+/// After so many marks what was left of fires that have ended since is forgotten.
 const TIDIED_AFTER: i64 = 64;
 
 /// When a mark is tried again that the store could not take.
@@ -70,9 +70,12 @@ impl BeginGate {
         let mark = node.ahead.lock().begin(fences.iter().copied());
         node.store.note_begun(owner, &mark)?;
         if mark.number % TIDIED_AFTER == 0 {
+            // What has begun is of use for its recovery until its end is recorded.
             let first = node.ahead.lock().first_waiting();
+            let fence = |id: &String| id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok());
+            let first = node.known_fires().iter().filter_map(fence).fold(first, i64::min);
             if let Err(error) = node.store.forget_ahead(owner, first) {
-                ::log::debug!("what has begun is not forgotten yet instance={} error={error}", node.instance);
+                ::log::debug!("what has ended is not forgotten yet instance={} error={error}", node.instance);
             }
         }
         Ok(())

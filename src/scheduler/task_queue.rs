@@ -85,13 +85,14 @@ impl<T> TaskQueue<T> {
     pub(super) fn take(&self) -> Option<T> {
         let mut state = self.state.lock();
         loop {
+            // Soon enough that what begins next is written down while others are at work.
+            if state.opening == 0 && !state.ahead.is_empty() && 2 * state.tasks.len() <= state.sleeping {
+                self.open(&mut state);
+                continue;
+            }
             if let Some(task) = state.tasks.pop_front() {
                 self.wake(&mut state);
                 return Some(task);
-            }
-            if state.opening == 0 && !state.ahead.is_empty() {
-                self.open(&mut state);
-                continue;
             }
             if state.closed && state.opening == 0 {
                 return None;
@@ -107,9 +108,11 @@ impl<T> TaskQueue<T> {
     /// Opens the gate for as many as there are workers with nothing to do, this one among them.
     fn open(&self, state: &mut MutexGuard<'_, State<T>>) {
         let Some(gate) = &self.gate else { return };
-        let count = state.ahead.len().min(state.sleeping + 1);
+        let idle = (state.sleeping + 1).saturating_sub(state.tasks.len());
+        let count = state.ahead.len().min(idle);
         let group: VecDeque<T> = state.ahead.drain(..count).collect();
         state.opening = count;
+        self.wake(state);
         let is_last = state.closed;
         let opened = MutexGuard::unlocked(state, || gate.open(group, is_last));
         state.opening = 0;

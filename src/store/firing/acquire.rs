@@ -148,7 +148,8 @@ impl JobStore {
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
-        let mut firing = Firing::new(owner, now_ms, self.is_beside_quartz());
+        let firing = Firing::new(owner, now_ms, self.is_beside_quartz());
+        let mut firing = firing.leaving_batch(request.ahead.is_some());
         passed.into_iter().for_each(|passed| firing.pass(passed));
         let spread = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
         let mut reserved = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::FireBundle;
 use super::acquire::fenced;
-use super::fire::fence_of;
+use super::fire_ids::fence_of;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::begun::BeginMark;
@@ -53,14 +53,14 @@ impl JobStore {
         if noted { Ok(()) } else { Err(fenced(owner)) }
     }
 
-    /// Forgets what `instance` has taken ahead in batches that end before this fence: all of it has
-    /// begun.
+    /// Forgets what `owner` has taken ahead in batches that end before this fence: all of it has
+    /// ended.
     ///
     /// # Errors
     /// What the database reports after the bounded retries; then the next time forgets it.
     pub fn forget_ahead(&self, owner: &Owner, before: i64) -> Result<()> {
         self.retrying(
-            "forget what has begun",
+            "forget what was taken ahead",
             Begin::Writing,
             |s| s.delete_ahead(&owner.instance, before),
             &mut |_, _| Ok(true),
@@ -142,7 +142,30 @@ impl JobStore {
     }
 }
 
+/// The rows of the triggers that went with these fires, as far as they were left.
+pub(in crate::store) fn gone_rows(executing: &[FiredRow], left: &BTreeMap<i64, AheadFire>) -> Vec<TriggerRow> {
+    let of_fire = |fire: &FiredRow| {
+        let ahead = fence_of(&fire.fire_id).and_then(|fence| left.get(&fence))?;
+        NotBegun::of_row(fire, ahead.clone())?.gone
+    };
+    executing.iter().filter_map(of_fire).collect()
+}
+
 impl JobStore {
+    /// What an instance has left of the fires that it has taken ahead, by their fences; nothing is
+    /// read where none of these can be one.
+    pub(in crate::store) fn left_ahead_by(
+        &self,
+        s: &mut dyn Session,
+        instance: &str,
+        executing: &[FiredRow],
+    ) -> Result<BTreeMap<i64, AheadFire>> {
+        if !executing.iter().any(|fire| fence_of(&fire.fire_id).is_some()) {
+            return Ok(BTreeMap::new());
+        }
+        Ok(s.ahead(instance)?.into_iter().map(|fire| (fire.fence, fire)).collect())
+    }
+
     /// Takes back what a node that is dead, or has forgotten it, had taken ahead and not begun: as
     /// if it had never been taken. Returns the others, which have begun. With `closes` the node can
     /// begin nothing more of it.
@@ -154,19 +177,17 @@ impl JobStore {
         s: &mut dyn Session,
         instance: &str,
         executing: Vec<FiredRow>,
+        left: &BTreeMap<i64, AheadFire>,
         closes: bool,
     ) -> Result<Vec<FiredRow>> {
-        let is_ours = |fire: &FiredRow| fence_of(&fire.fire_id).is_some();
-        if !executing.iter().any(is_ours) {
+        if left.is_empty() {
             return Ok(executing);
         }
         let Some(mark) = s.begun(instance, closes)? else { return Ok(executing) };
-        let waiting = s.ahead(instance)?.into_iter().filter(|fire| !mark.has_begun(fire.fence));
-        let mut waiting: BTreeMap<i64, AheadFire> = waiting.map(|fire| (fire.fence, fire)).collect();
         let mut not_begun: BTreeMap<String, NotBegun> = BTreeMap::new();
         for fire in &executing {
-            let ahead = fence_of(&fire.fire_id).and_then(|fence| waiting.remove(&fence));
-            let fire = ahead.and_then(|ahead| NotBegun::of_row(fire, ahead));
+            let waits = fence_of(&fire.fire_id).filter(|fence| !mark.has_begun(*fence));
+            let fire = waits.and_then(|fence| NotBegun::of_row(fire, left.get(&fence)?.clone()));
             not_begun.extend(fire.map(|fire| (fire.fire_id.clone(), fire)));
         }
         let not_begun: Vec<NotBegun> = not_begun.into_values().collect();

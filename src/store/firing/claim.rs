@@ -182,7 +182,8 @@ impl JobStore {
         let (chosen, _) = self.choose(s, &mut gate, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
-        let mut firing = Firing::new(owner, now_ms, self.is_beside_quartz());
+        let firing = Firing::new(owner, now_ms, self.is_beside_quartz());
+        let mut firing = firing.leaving_batch(request.ahead.is_some());
         let plain = chosen.into_iter().filter(|one| is_due(one) && self.is_plain(one));
         (first_fence..).zip(plain).for_each(|(fence, firable)| firing.fire(firable, fence, request.ahead.is_some()));
         let rows = firing.take_rows();

@@ -3,6 +3,7 @@
 use super::acquire::fenced;
 use super::ahead::{left_ahead, may_go};
 use super::doubt::is_there;
+use super::fire_ids::FireIds;
 use super::overlap::{Passed, pass, skipped};
 use super::spread::Tick;
 use super::{Acquisition, FireBundle, Recovering, Rerun, Reservation, SkipReason, SkippedFires};
@@ -166,33 +167,6 @@ pub(super) fn give_back(s: &mut dyn Session, reservations: &[&Reservation]) -> R
     Ok(())
 }
 
-/// The ids of an owner's fires, `<hash of the instance>-<incarnation>-<fence>`: of bounded length, never used twice, and
-/// carrying their own fence.
-pub(super) struct FireIds {
-    prefix: String,
-}
-
-impl FireIds {
-    pub(super) fn of(owner: &Owner) -> Self {
-        // FNV-1a: for people who look for all fires of one instance, not for safety.
-        let hash = owner.instance.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
-        Self { prefix: format!("{hash:08x}-{}-", owner.incarnation) }
-    }
-
-    pub(super) fn with(&self, fence: i64) -> String {
-        let fence = fence.to_string();
-        let mut id = String::with_capacity(self.prefix.len() + fence.len());
-        id.push_str(&self.prefix);
-        id.push_str(&fence);
-        id
-    }
-}
-
-/// The fence in a fire's id; none if it is not one of ours.
-pub(super) fn fence_of(fire_id: &str) -> Option<i64> {
-    fire_id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok())
-}
-
 /// A trigger that can be fired, and what that takes.
 pub(super) struct Firable {
     pub(super) candidate: Candidate,
@@ -210,6 +184,8 @@ pub(super) struct Firing<'a> {
     leads: bool,
     /// Whether a trigger that is done keeps its row until its job has ended.
     keeps_rows: bool,
+    /// Whether the fires are a batch that is taken ahead.
+    leaves_batch: bool,
     bundles: Vec<FireBundle>,
     rows: Vec<FiredRow>,
     advances: Vec<Advance>,
@@ -231,6 +207,7 @@ impl<'a> Firing<'a> {
             now_ms,
             leads: false,
             keeps_rows,
+            leaves_batch: false,
             bundles: Vec::new(),
             rows: Vec::new(),
             advances: Vec::new(),
@@ -241,6 +218,11 @@ impl<'a> Firing<'a> {
             ahead: Vec::new(),
             one_at_a_time: BTreeSet::new(),
         }
+    }
+
+    /// Whether it is of a batch that is taken ahead.
+    pub(super) fn leaving_batch(self, leaves_batch: bool) -> Self {
+        Self { leaves_batch, ..self }
     }
 
     /// So many fires are to come: vectors that grow would copy them over and over.
@@ -278,8 +260,10 @@ impl<'a> Firing<'a> {
         // The recovery row goes with the trigger's, and says where the checkpoint is.
         // Who declares a fire failed has nothing but its rows to try it again with.
         let is_retried = job.policy().retry_policy().is_some();
-        let keeps_row =
-            self.keeps_rows || candidate.recovery.is_some() || is_retried || ahead && !may_go(&candidate.trigger);
+        // Recovery reads the trigger's data from its row, or from what a batch leaves.
+        let is_recovered = job.requests_recovery && !(self.leaves_batch && job.policy().is_default());
+        let is_needed = is_recovered || is_retried || candidate.recovery.is_some();
+        let keeps_row = self.keeps_rows || is_needed || ahead && !may_go(&candidate.trigger);
         let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, fired_ms);
         if let Some((first_ms, times)) = left_out {
             self.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));

@@ -8,6 +8,7 @@ mod complete;
 mod doubt;
 mod fail;
 mod fire;
+mod fire_ids;
 mod following;
 mod overdue;
 mod overlap;
@@ -26,6 +27,7 @@ pub use rerun::{Rerun, RerunOrder, RerunReason};
 pub use unfire::Unfired;
 
 pub(in crate::store) use acquire::fenced;
+pub(in crate::store) use ahead::gone_rows;
 pub(in crate::store) use overlap::Ended;
 
 use crate::calendar::Calendar;

@@ -6,7 +6,7 @@ use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::key::{BROADCAST_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
 use crate::rules::failover::millis;
-use crate::store::firing::{Ended, fenced};
+use crate::store::firing::{Ended, fenced, gone_rows};
 use crate::store::row::{FiredRow, FiredState, News, Parked, RecoveryRow, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{MisfireInstruction, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
@@ -176,13 +176,14 @@ impl JobStore {
         }
 
         let begun = executing.len();
+        let left = self.left_ahead_by(s, name, &executing)?;
         let executing = match held {
             Held::Running => executing,
-            Held::Dead | Held::Own => self.take_back_dead(s, name, executing, held == Held::Dead)?,
+            Held::Dead | Held::Own => self.take_back_dead(s, name, executing, &left, held == Held::Dead)?,
         };
         done.freed += begun - executing.len();
         self.record_lost(s, &executing, now_ms)?;
-        let have_options = self.schedule_again(s, name, &executing, &mut done)?;
+        let have_options = self.schedule_again(s, name, &executing, gone_rows(&executing, &left), &mut done)?;
         self.follow_lost(s, &executing, &done.lost)?;
 
         let blocked: Vec<JobKey> =
@@ -210,6 +211,7 @@ impl JobStore {
         s: &mut dyn Session,
         name: &str,
         executing: &[FiredRow],
+        gone: Vec<TriggerRow>,
         done: &mut Recovered,
     ) -> Result<Vec<TriggerKey>> {
         let jobs = self.policies_of(s, executing)?;
@@ -217,7 +219,7 @@ impl JobStore {
         let recovered_before: BTreeSet<String> = s.recovered_origins(&ids)?.into_iter().collect();
         let keys: Vec<TriggerKey> = distinct(executing.iter().map(|f| &f.trigger));
         let originals: BTreeMap<TriggerKey, TriggerRow> =
-            s.triggers(&keys)?.into_iter().map(|t| (t.key.clone(), t)).collect();
+            gone.into_iter().chain(s.triggers(&keys)?).map(|t| (t.key.clone(), t)).collect();
         let chain: BTreeMap<TriggerKey, RecoveryRow> =
             s.recoveries(&keys)?.into_iter().map(|r| (r.trigger.clone(), r)).collect();
         let paused_groups = s.paused_groups()?;
