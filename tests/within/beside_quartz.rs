@@ -1,4 +1,5 @@
-//! Beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone, a caller's transaction takes it and keeps it to its end.
+//! Beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone, a caller's transaction takes it
+//! and keeps it to its end.
 
 use super::*;
 
@@ -48,7 +49,8 @@ fn takes_lock(app: &App, waits: bool) -> bool {
     taken.is_ok()
 }
 
-/// Does `last` after an effect, in a transaction that holds the lock from then on; a second session waits for its end.
+/// Does `last` after an effect, in a transaction that holds the lock from then on; a second session
+/// waits for its end.
 fn holds_lock(
     app: &App,
     is_committed: bool,
@@ -67,7 +69,8 @@ fn holds_lock(
     done
 }
 
-/// All that changes rows in a caller's transaction, committed and rolled back: nothing is lost, nothing is left.
+/// All that changes rows in a caller's transaction, committed and rolled back: nothing is lost,
+/// nothing is left.
 pub fn changes_take_the_lock_to_their_end(app: &App) {
     let its = app.clone();
     let work = move |ctx: &mut JobContext| {
@@ -93,7 +96,8 @@ pub fn changes_take_the_lock_to_their_end(app: &App) {
     end(app, &scheduler);
 }
 
-/// The same by a program that submits and runs nothing: no check-in has told it of the nodes of Quartz.
+/// The same by a program that submits and runs nothing: no check-in has told it of the nodes of
+/// Quartz.
 pub fn a_program_that_only_submits_takes_the_lock(app: &App) {
     let scheduler = app.scheduler().build().unwrap();
     java_joins(app);
@@ -124,7 +128,8 @@ fn stores_under_the_lock(app: &App, scheduler: &Scheduler, effects: i64) {
     }
 }
 
-/// The lock is somebody else's for longer than the caller may wait: the error says so, and nothing of it stays.
+/// The lock is somebody else's for longer than the caller may wait: the error says so, and nothing
+/// of it stays.
 pub fn a_lock_that_is_not_granted_is_an_error(app: &App) {
     let limit = match &app.pool {
         CallersPool::Sqlite(_) => return, // the caller's own BEGIN IMMEDIATE has waited
