@@ -1,7 +1,7 @@
 //! Following: children run after a run of their parent; their triggers are stored in the transaction that ends it.
 
 use super::Completion;
-use super::fire::fence_of;
+use super::fire_ids::fence_of;
 use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::job::{FireOutcome, On, Parent};
