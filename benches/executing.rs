@@ -40,11 +40,6 @@ impl Node {
         Self { database, store, me }
     }
 
-    /// As a living node does, whose fires nobody recovers.
-    fn live(&mut self) {
-        self.store.check_in(&mut self.me).unwrap();
-    }
-
     fn acquire(&self) -> Vec<FireBundle> {
         let (types, nobody) = (["t".to_owned()], BTreeSet::new());
         let request = AcquireRequest {
@@ -98,11 +93,9 @@ fn analyze(url: &str) {
 }
 
 /// Acquisitions and their statement, ends, and calls that store one trigger, in milliseconds.
-fn measure(node: &mut Node, other: &mut Node, what: &str) {
+fn measure(node: &Node, what: &str) {
     let (mut acquired, mut ended, mut stored) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        other.live();
-        node.live();
         node.schedule_singles(&format!("{what}-{round}"));
         let begin = Instant::now();
         let fired = node.acquire();
@@ -118,16 +111,11 @@ fn measure(node: &mut Node, other: &mut Node, what: &str) {
         node.store.add_trigger(one, false).unwrap();
         stored.push(begin.elapsed());
     }
-    while let fired = node.acquire()
-        && !fired.is_empty()
-    {
-        node.complete(&fired);
-    }
+    while node.acquire().len() == BATCH {}
     node.schedule_singles(what);
     node.database.plans().begin();
-    let fired = node.acquire();
+    node.acquire();
     let explained = node.database.plans().take();
-    node.complete(&fired);
     let asking = explained.iter().filter(|statement| statement.text.contains("AS executing,"));
     let took: Vec<String> = asking.filter_map(|statement| time_of(&statement.plan)).collect();
     println!(
@@ -151,23 +139,17 @@ fn time_of(plan: &str) -> Option<String> {
 
 fn on(place: &str, url: &str) {
     let name = format!("bench-executing-{}", std::process::id());
-    let (mut other, mut node) = (Node::open(url, &name, "other"), Node::open(url, &name, "one"));
+    let other = Node::open(url, &name, "other");
+    let node = Node::open(url, &name, "one");
     let job = crowd();
     node.store.add_job(&job, true).unwrap();
-    measure(&mut node, &mut other, &format!("{place}, nothing executes"));
+    measure(&node, &format!("{place}, nothing executes"));
     let its = |i: usize| trigger(format!("a-trigger-with-a-name-of-the-length-that-people-give-{i}"), job.key());
-    let mut executing = Vec::new();
-    for first in (0..CROWD).step_by(BATCH) {
-        node.live();
-        other.live();
-        other.store.schedule(vec![(job.clone(), (first..first + BATCH).map(its).collect())], true).unwrap();
-        executing.extend(other.acquire());
-    }
+    other.store.schedule(vec![(job.clone(), (0..CROWD).map(its).collect())], true).unwrap();
+    while !other.acquire().is_empty() {}
     analyze(url);
-    measure(&mut node, &mut other, &format!("{place}, {CROWD} execute"));
-    assert!(node.store.fired_triggers().unwrap().len() >= CROWD, "the fires were recovered meanwhile");
-    executing.chunks(BATCH).for_each(|fires| other.complete(fires));
-    node.store.clear().unwrap();
+    let node = Node::open(url, &name, "two");
+    measure(&node, &format!("{place}, {CROWD} execute"));
 }
 
 fn main() {
