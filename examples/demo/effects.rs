@@ -4,7 +4,6 @@
 use carnelian::settings::DataSourceUrl;
 use carnelian::store::CallersConnection;
 use carnelian::{JobContext, JobError};
-#[cfg(any(feature = "sqlite", feature = "mysql"))]
 use diesel::connection::SimpleConnection;
 use diesel::query_builder::SqlQuery;
 use diesel::query_dsl::methods::ExecuteDsl;
@@ -19,6 +18,8 @@ pub enum Entry<'a> {
     Effect(&'a str, i64),
     /// The fence, if it is the largest so far; whether it was.
     Fence(i64),
+    /// Nothing, but the fire is guarded while this is done.
+    Guarded(&'a dyn Fn(&JobContext) -> Result<(), JobError>),
 }
 
 /// Writes in a transaction; what it came to.
@@ -32,7 +33,10 @@ pub fn write(url: &DataSourceUrl, what: Entry<'_>, ctx: Option<&mut JobContext>)
         }
         #[cfg(feature = "postgres")]
         DataSourceUrl::Postgres { url } => {
-            diesel::PgConnection::establish(url.reveal())?.transaction(|c| write_on(c, what, ctx))
+            let mut connection = diesel::PgConnection::establish(url.reveal())?;
+            // Without a limit of its own a guard is ended after a minute.
+            connection.batch_execute("SET idle_in_transaction_session_timeout = '10min'")?;
+            connection.transaction(|c| write_on(c, what, ctx))
         }
         #[cfg(feature = "mysql")]
         DataSourceUrl::MySql { url } => {
@@ -65,6 +69,13 @@ where
             run(&format!("INSERT INTO demo_effect (job, scheduled_ms) VALUES ('{job}', {scheduled_ms})"))?;
             if let Some(ctx) = ctx {
                 ctx.complete_in(connection)?;
+            }
+            Ok(true)
+        }
+        Entry::Guarded(work) => {
+            if let Some(ctx) = ctx {
+                ctx.guard(connection)?;
+                work(ctx)?;
             }
             Ok(true)
         }

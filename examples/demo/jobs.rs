@@ -38,7 +38,7 @@ struct Tools<'a> {
 type Run = fn(&mut JobContext, &Tools<'_>) -> Result<End, JobError>;
 
 /// Every demo job type, by its name.
-const TYPES: [(&str, Run); 11] = [
+const TYPES: [(&str, Run); 12] = [
     ("demo.append", append),
     ("demo.sleep", sleep),
     ("demo.stubborn", stubborn),
@@ -50,6 +50,7 @@ const TYPES: [(&str, Run); 11] = [
     ("demo.checkpoint", checkpoint),
     ("demo.effect", effect),
     ("demo.fenced", fenced),
+    ("demo.guarded", guarded),
 ];
 
 /// The demo jobs with the names they are registered under.
@@ -221,6 +222,16 @@ fn fenced(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
         return Ok(End::Lost);
     }
     Err(JobError::new(format!("fence {}: there is no database to write to", ctx.fence())))
+}
+
+/// Sleeps `ms` whatever happens, in a transaction that guards its fire.
+fn guarded(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    if let Some(url) = tools.url {
+        let wait = |ctx: &JobContext| doze(ctx, tools.events, || true).map(|_| ());
+        return write(url, Entry::Guarded(&wait), Some(ctx)).map(|_| End::Succeeded);
+    }
+    Err(JobError::new(format!("fence {}: there is no database to guard it in", ctx.fence())))
 }
 
 fn millis(ctx: &JobContext, key: &str, default: u64) -> Duration {

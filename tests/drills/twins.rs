@@ -36,7 +36,9 @@ fn a_living_twin_is_refused_and_a_dead_one_followed_at_once() {
         let begun = Instant::now();
         let mut third = NodeProcess::demo(&config, &place.path("third.err"));
         assert_eq!(third.ready(), "host1");
-        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        let ready = begun.elapsed();
+        println!("twins database={} one_known_to_be_gone_followed_after={ready:?}", place.database);
+        assert!(ready < Duration::from_secs(20), "{ready:?}");
         wait_until("its work is done again", LONG, || {
             let again = place.store.fired_triggers().unwrap();
             again.len() == 1 && again.iter().all(|fire| fire.fire_id != fires[0].fire_id)
@@ -47,5 +49,27 @@ fn a_living_twin_is_refused_and_a_dead_one_followed_at_once() {
         place.store.clear().unwrap();
         last.signal(rustix::process::Signal::TERM);
         last.expect_success();
+    });
+}
+
+/// Nobody here can know of the process of another host: it is gone if it is silent for its interval of check-ins.
+#[test]
+fn a_dead_node_of_another_host_is_followed_when_it_was_silent_for_an_interval() {
+    const INTERVAL: Duration = Duration::from_secs(3);
+    let more = "jobStore.clusterCheckinInterval = 3000\njobStore.clusterCheckinMisfireThreshold = 60000\n";
+    everywhere(more, |place| {
+        place.node("host1").kill();
+        place.execute("UPDATE QRTZ_CN_PROCESSES SET PROCESS = '1 1 1 another-boot another-host'");
+        let begun = Instant::now();
+        let mut next = place.node("host1");
+        let ready = begun.elapsed();
+        println!(
+            "twins database={} interval={INTERVAL:?} one_of_another_host_followed_after={ready:?}",
+            place.database
+        );
+        assert!(ready >= INTERVAL, "it did not look whether the other lives: {ready:?}");
+        assert!(ready < INTERVAL + Duration::from_secs(17), "{ready:?}");
+        next.signal(rustix::process::Signal::TERM);
+        next.expect_success();
     });
 }

@@ -1,5 +1,5 @@
-//! A proxy before a database server that cuts connections: at once, or when a certain transaction
-//! commits.
+//! A proxy before a database server that cuts connections, at once or when a certain transaction commits, that leads to
+//! another server, or that makes transactions wait.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -15,8 +15,11 @@ pub struct Proxy {
 
 #[derive(Default)]
 struct Shared {
-    /// What a transaction has to mention to be cut at its commit, and how long nobody is let in
-    /// then.
+    /// Host and port of the server.
+    server: Mutex<String>,
+    /// How long the begin of a transaction is kept back.
+    delay: Mutex<Duration>,
+    /// What a transaction has to mention to be cut at its commit, and how long nobody is let in then.
     armed: Mutex<Option<(Vec<u8>, Duration)>>,
     /// By the client's address.
     open: Mutex<Vec<(Option<SocketAddr>, [TcpStream; 2])>>,
@@ -34,14 +37,13 @@ fn split(url: &str) -> (&str, &str, &str) {
 impl Proxy {
     /// A proxy before the server that the URL names.
     pub fn before(url: &str) -> Self {
-        let server = split(url).1.to_owned();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { server: Mutex::new(split(url).1.to_owned()), ..Shared::default() });
         let inside = Arc::clone(&shared);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                inside.let_in(client, &server);
+                inside.let_in(client);
             }
         });
         Self { port, shared }
@@ -73,11 +75,23 @@ impl Proxy {
     pub fn cut(&self) {
         self.shared.cut();
     }
+
+    /// Cuts all connections; those to come lead to the server that this URL names.
+    pub fn lead_to(&self, url: &str) {
+        *self.shared.server.lock().expect("no panic") = split(url).1.to_owned();
+        self.cut();
+    }
+
+    /// Keeps back for so long whatever begins a transaction.
+    pub fn delay(&self, delay: Duration) {
+        *self.shared.delay.lock().expect("no panic") = delay;
+    }
 }
 
 impl Shared {
-    fn let_in(self: &Arc<Self>, client: TcpStream, server: &str) {
+    fn let_in(self: &Arc<Self>, client: TcpStream) {
         let is_closed = self.closed_until.lock().expect("no panic").is_some_and(|until| Instant::now() < until);
+        let server = self.server.lock().expect("no panic").clone();
         let Some(server) = TcpStream::connect(server).ok().filter(|_| !is_closed) else { return };
         let copy = |stream: &TcpStream| stream.try_clone().expect("a handle");
         drop((client.set_nodelay(true), server.set_nodelay(true)));
@@ -96,7 +110,12 @@ impl Shared {
         while let Ok(length @ 1..) = from.read(&mut buffer) {
             let bytes = buffer.get(..length).unwrap_or_default();
             let has = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
-            is_meant &= !(has(b"BEGIN") || has(b"START TRANSACTION"));
+            let begins = has(b"BEGIN") || has(b"START TRANSACTION");
+            if begins {
+                let delay = *self.delay.lock().expect("no panic");
+                std::thread::sleep(delay);
+            }
+            is_meant &= !begins;
             if let Some((word, _)) = &*self.armed.lock().expect("no panic") {
                 is_meant |= has(word);
                 if is_meant && has(b"COMMIT") {

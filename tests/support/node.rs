@@ -26,13 +26,15 @@ impl NodeProcess {
 
     /// Starts a `demo_node`.
     pub fn demo(config: &Path, errors: &Path) -> Self {
-        Self::start(
-            Command::new(demo_node())
-                .arg("--config")
-                .arg(config)
-                .env("RUST_LOG", std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned())),
-            errors,
-        )
+        Self::start(&mut Self::command(config), errors)
+    }
+
+    /// What starts a `demo_node`.
+    pub fn command(config: &Path) -> Command {
+        let mut command = Command::new(demo_node());
+        let level = std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned());
+        command.arg("--config").arg(config).env("RUST_LOG", level);
+        command
     }
 
     pub fn pid(&self) -> u32 {

@@ -16,15 +16,20 @@ const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 /// Sizes in which MySQL gets new rows: those of usual batches besides, since each piece is a round trip under the lock.
 const SIZES_OF_NEW: [usize; 16] = [128, 64, 50, 40, 32, 25, 20, 16, 12, 10, 8, 5, 4, 3, 2, 1];
 
-/// So many rows of so many values as a table for MySQL, whose columns are `c0`, `c1` …
-fn given_rows(width: usize, count: usize) -> String {
+/// So many rows of so many values as a table for MySQL, whose columns are `c0`, `c1` …, joined with the rows `t` of a table; to
+/// be completed by conditions for all columns of the primary key but the scheduler's name.
+///
+/// The few rows come first, and the others are looked up by the primary key, whatever the planner knows of the table. By
+/// another index, which may look as good while a table is small, each row of the scheduler is locked on the way, and those that
+/// others hold are waited for.
+fn of_given(table: &str, width: usize, count: usize) -> String {
     let names: Vec<_> = (0..width).map(|i| format!("? AS c{i}")).collect();
     let further = format!(" UNION ALL SELECT {}", vec!["?"; width].join(", "));
-    format!("(SELECT {}{})", names.join(", "), further.repeat(count.saturating_sub(1)))
+    let given = format!("(SELECT {}{})", names.join(", "), further.repeat(count.saturating_sub(1)));
+    format!("{given} AS v STRAIGHT_JOIN {{p}}{table} AS t FORCE INDEX (PRIMARY) ON t.sched_name = ?")
 }
 
-/// The tables of which sessions delete rows beside each other, by their primary keys. MySQL's planner would go through all of a
-/// small table instead, which locks each row on its way, and waits for those that others hold.
+/// The tables of which sessions delete rows beside each other, by their primary keys: see [`of_given`].
 const OF_FIRES: [&str; 8] = [
     "FIRED_TRIGGERS",
     "TRIGGERS",
@@ -155,9 +160,7 @@ impl SqlSession<'_, '_> {
             }
             Backend::Mysql => {
                 for chunk in chunks(rows, &SIZES) {
-                    // The few rows first, whatever the planner knows of the table.
-                    let mut text = format!("UPDATE {}", given_rows(width, chunk.len()));
-                    let _ = write!(text, " AS v STRAIGHT_JOIN {{p}}{table} AS t ON t.sched_name = ?");
+                    let mut text = format!("UPDATE {}", of_given(table, width, chunk.len()));
                     for (i, test) in tests.iter().enumerate() {
                         let _ = write!(text, " AND t.{test} = v.c{i}");
                     }
@@ -209,8 +212,7 @@ impl SqlSession<'_, '_> {
             let tests: String = keys.iter().enumerate().map(|(i, key)| format!(" AND t.{key} = v.c{i}")).collect();
             let mut deleted = 0;
             for chunk in padded(rows) {
-                let given = given_rows(keys.len(), chunk.len());
-                let joined = format!("{given} AS v STRAIGHT_JOIN {{p}}{table} AS t ON t.sched_name = ?{tests}");
+                let joined = of_given(table, keys.len(), chunk.len()) + &tests;
                 let mut values = chunk.concat();
                 values.push(self.name());
                 deleted += self.execute(&format!("DELETE t FROM {joined}{guard}"), &values)?;
