@@ -14,6 +14,10 @@ pub(crate) trait Gate<T>: Send + Sync {
     fn open(&self, tasks: VecDeque<T>, is_last: bool) -> Result<VecDeque<T>, VecDeque<T>>;
 }
 
+/// For so many tasks the gate is opened while others still begin: the way to the store takes longer
+/// than a short job.
+const LARGE_GROUP: usize = 10;
+
 /// First in, first out. Whoever takes a task and leaves others behind wakes one more worker, so that a batch reaches all
 /// that are free; one that is back before those are awake takes the next task itself, and nobody was woken for it.
 ///
@@ -38,6 +42,20 @@ struct State<T> {
     /// Those that were woken and have not looked yet.
     waking: usize,
     closed: bool,
+}
+
+impl<T> State<T> {
+    /// How many workers have nothing to do, with the one that asks, once those have begun that may.
+    fn idle(&self) -> usize {
+        (self.sleeping + 1).saturating_sub(self.tasks.len())
+    }
+
+    /// Whether the worker that asks opens the gate before it does anything else. While others are at
+    /// work it does so for a large group only: each costs a commit.
+    fn opens_gate(&self) -> bool {
+        let is_worth_it = self.tasks.is_empty() || self.idle() >= LARGE_GROUP;
+        self.opening == 0 && !self.ahead.is_empty() && is_worth_it
+    }
 }
 
 impl<T> TaskQueue<T> {
@@ -85,8 +103,7 @@ impl<T> TaskQueue<T> {
     pub(super) fn take(&self) -> Option<T> {
         let mut state = self.state.lock();
         loop {
-            // Soon enough that what begins next is written down while others are at work.
-            if state.opening == 0 && !state.ahead.is_empty() && 2 * state.tasks.len() <= state.sleeping {
+            if state.opens_gate() {
                 self.open(&mut state);
                 continue;
             }
@@ -108,8 +125,7 @@ impl<T> TaskQueue<T> {
     /// Opens the gate for as many as there are workers with nothing to do, this one among them.
     fn open(&self, state: &mut MutexGuard<'_, State<T>>) {
         let Some(gate) = &self.gate else { return };
-        let idle = (state.sleeping + 1).saturating_sub(state.tasks.len());
-        let count = state.ahead.len().min(idle);
+        let count = state.ahead.len().min(state.idle());
         let group: VecDeque<T> = state.ahead.drain(..count).collect();
         state.opening = count;
         self.wake(state);
@@ -120,6 +136,7 @@ impl<T> TaskQueue<T> {
             Ok(group) => state.tasks.extend(group),
             Err(group) => group.into_iter().rev().for_each(|task| state.ahead.push_front(task)),
         }
+        self.wake(state);
         if state.closed {
             self.ready.notify_all();
         }
