@@ -11,7 +11,9 @@ CREATE TABLE IF NOT EXISTS {p}CN_AHEAD (
     PRIMARY KEY (SCHED_NAME, INSTANCE_NAME, LAST_FENCE)
 );
 
-CREATE TABLE IF NOT EXISTS {p}CN_BEGUN (
+-- Its row is written for every few fires, and is worth nothing but for the death of a node alone. A server that crashes
+-- forgets it: then all that was taken ahead counts as begun.
+CREATE UNLOGGED TABLE IF NOT EXISTS {p}CN_BEGUN (
     SCHED_NAME VARCHAR(120) NOT NULL,
     INSTANCE_NAME VARCHAR(200) NOT NULL,
     INCARNATION VARCHAR(32) NOT NULL,

@@ -46,9 +46,19 @@ impl AheadRows for MemorySession<'_> {
         self.reads()?;
         let is_open =
             |row: &&Begun| row.incarnation == owner.incarnation && !row.is_closed && row.mark.number <= mark.number;
-        let Some(row) = self.tables.begun.get(&owner.instance).filter(is_open).cloned() else { return Ok(false) };
-        self.tables.begun.put(owner.instance.clone(), Begun { mark: mark.clone(), ..row });
-        Ok(true)
+        let is_registered = || {
+            let row = self.tables.instances.get(&owner.instance);
+            row.is_some_and(|row| row.incarnation.as_ref() == Some(&owner.incarnation))
+        };
+        let noted = match self.tables.begun.get(&owner.instance) {
+            Some(row) => is_open(&row),
+            None => is_registered(),
+        };
+        if noted {
+            let row = Begun { incarnation: owner.incarnation.clone(), mark: mark.clone(), is_closed: false };
+            self.tables.begun.put(owner.instance.clone(), row);
+        }
+        Ok(noted)
     }
 
     fn begun(&mut self, instance: &str, closes: bool) -> Result<Option<BeginMark>> {

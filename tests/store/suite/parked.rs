@@ -1,7 +1,7 @@
 //! Parking: what cannot go on is set aside by itself, and the rest goes on.
 
 use super::*;
-use carnelian::store::{Checkin, Recovered};
+use carnelian::store::{AuditPass, Checkin, CompletionInstruction, Recovered};
 use carnelian::{JobPolicy, Strategy, TriggerKey};
 
 /// B finds the only node that is dead, and recovers as much of it as it may in one check-in.

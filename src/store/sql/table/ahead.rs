@@ -5,6 +5,7 @@ use crate::rules::begun::BeginMark;
 use crate::store::Owner;
 use crate::store::database::AheadRows;
 use crate::store::row::AheadFire;
+use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text};
@@ -91,7 +92,21 @@ impl AheadRows for SqlSession<'_, '_> {
             owner.incarnation.as_str().into(),
             mark.number.into(),
         ];
-        Ok(self.execute(text, &values)? > 0)
+        if self.execute(text, &values)? > 0 {
+            return Ok(true);
+        }
+        // PostgreSQL forgets the row when it crashes.
+        let (insert, tail) = match self.backend() {
+            Backend::Mysql => ("INSERT IGNORE INTO", ""),
+            Backend::Postgres | Backend::Sqlite => ("INSERT INTO", " ON CONFLICT DO NOTHING"),
+        };
+        let text = format!(
+            "{insert} {{p}}CN_BEGUN (sched_name, instance_name, incarnation, mark_number, last_fence, waiting, closed) \
+             SELECT i.sched_name, i.instance_name, i.incarnation, ?, ?, ?, 0 FROM {{p}}CN_INSTANCES i \
+             WHERE i.sched_name = ? AND i.instance_name = ? AND i.incarnation = ?{tail}"
+        );
+        let [number, last, waiting, name, instance, incarnation, _] = values;
+        Ok(self.execute(&text, &[number, last, waiting, name, instance, incarnation])? > 0)
     }
 
     fn begun(&mut self, instance: &str, closes: bool) -> Result<Option<BeginMark>> {
