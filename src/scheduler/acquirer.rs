@@ -7,7 +7,7 @@ mod looking;
 mod overdue;
 mod turns;
 
-use self::ahead::Measured;
+use self::ahead::{Measured, ahead_of};
 use self::turns::LINGER;
 use super::capture_log::RunLines;
 use super::ends::Ends;
@@ -413,11 +413,6 @@ impl Acquirer {
         }
         self.count_reserved();
     }
-}
-
-/// The fences of those that were taken ahead.
-fn ahead_of(bundles: &[FireBundle]) -> impl Iterator<Item = i64> {
-    bundles.iter().filter(|bundle| bundle.ahead).map(|bundle| bundle.fence)
 }
 
 impl Service for Acquirer {

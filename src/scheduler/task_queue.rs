@@ -3,6 +3,7 @@
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What stands before tasks that were taken ahead: they may begin once that is written down.
 pub(crate) trait Gate<T>: Send + Sync {
@@ -14,9 +15,9 @@ pub(crate) trait Gate<T>: Send + Sync {
     fn open(&self, tasks: VecDeque<T>, is_last: bool) -> Result<VecDeque<T>, VecDeque<T>>;
 }
 
-/// For so many tasks the gate is opened while others still begin: the way to the store takes longer
-/// than a short job.
-const LARGE_GROUP: usize = 10;
+/// How long a worker waits for others to have nothing to do either, before it opens the gate for few:
+/// each time is a way to the store.
+const LINGER: Duration = Duration::from_micros(300);
 
 /// First in, first out. Whoever takes a task and leaves others behind wakes one more worker, so that a batch reaches all
 /// that are free; one that is back before those are awake takes the next task itself, and nobody was woken for it.
@@ -29,6 +30,8 @@ pub(super) struct TaskQueue<T> {
     /// So many are woken at a time: more would not find a processor.
     most_waking: usize,
     gate: Option<Arc<dyn Gate<T>>>,
+    /// How many workers there are.
+    workers: usize,
 }
 
 struct State<T> {
@@ -45,25 +48,23 @@ struct State<T> {
 }
 
 impl<T> State<T> {
-    /// How many workers have nothing to do, with the one that asks, once those have begun that may.
+    /// How many workers have nothing to do, with the one that asks.
     fn idle(&self) -> usize {
-        (self.sleeping + 1).saturating_sub(self.tasks.len())
+        self.sleeping + 1
     }
 
-    /// Whether the worker that asks opens the gate before it does anything else. While others are at
-    /// work it does so for a large group only: each costs a commit.
-    fn opens_gate(&self) -> bool {
-        let is_worth_it = self.tasks.is_empty() || self.idle() >= LARGE_GROUP;
-        self.opening == 0 && !self.ahead.is_empty() && is_worth_it
+    /// Whether tasks wait at the gate, and nobody opens it.
+    fn is_gate_free(&self) -> bool {
+        self.opening == 0 && !self.ahead.is_empty()
     }
 }
 
 impl<T> TaskQueue<T> {
-    pub(super) fn new(gate: Option<Arc<dyn Gate<T>>>) -> Self {
+    pub(super) fn new(workers: usize, gate: Option<Arc<dyn Gate<T>>>) -> Self {
         let (tasks, ahead) = (VecDeque::new(), VecDeque::new());
         let state = State { tasks, ahead, opening: 0, sleeping: 0, waking: 0, closed: false };
         let most_waking = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { state: Mutex::new(state), ready: Condvar::new(), most_waking, gate }
+        Self { state: Mutex::new(state), ready: Condvar::new(), most_waking, gate, workers }
     }
 
     /// Adds these tasks, and says how many they were; none if the queue is closed.
@@ -102,21 +103,41 @@ impl<T> TaskQueue<T> {
     /// The next task, waited for; none once the queue is closed and empty.
     pub(super) fn take(&self) -> Option<T> {
         let mut state = self.state.lock();
+        let mut has_lingered = false;
         loop {
-            if state.opens_gate() {
-                self.open(&mut state);
-                continue;
-            }
             if let Some(task) = state.tasks.pop_front() {
                 self.wake(&mut state);
                 return Some(task);
             }
+            if state.is_gate_free() {
+                let most = state.ahead.len().min(self.workers);
+                if 2 * state.idle() >= most || has_lingered {
+                    self.open(&mut state);
+                } else {
+                    self.sleep(&mut state, Some(LINGER));
+                    has_lingered = true;
+                }
+                continue;
+            }
             if state.closed && state.opening == 0 {
                 return None;
             }
-            state.sleeping += 1;
-            self.ready.wait(&mut state);
-            state.sleeping -= 1;
+            self.sleep(&mut state, None);
+        }
+    }
+
+    /// Waits until it is woken, or for so long.
+    fn sleep(&self, state: &mut MutexGuard<'_, State<T>>, most: Option<Duration>) {
+        state.sleeping += 1;
+        let is_woken = match most {
+            Some(most) => !self.ready.wait_for(state, most).timed_out(),
+            None => {
+                self.ready.wait(state);
+                true
+            }
+        };
+        state.sleeping -= 1;
+        if is_woken {
             // That of a close is not counted.
             state.waking = state.waking.saturating_sub(1);
         }
@@ -172,7 +193,7 @@ mod tests {
     #[test]
     fn a_batch_reaches_as_many_workers_as_it_has_tasks() {
         const WORKERS: usize = 8;
-        let queue: Arc<TaskQueue<Arc<Barrier>>> = Arc::new(TaskQueue::new(None));
+        let queue: Arc<TaskQueue<Arc<Barrier>>> = Arc::new(TaskQueue::new(8, None));
         let workers: Vec<_> = (0..WORKERS)
             .map(|_| {
                 let queue = Arc::clone(&queue);
@@ -224,7 +245,7 @@ mod tests {
     #[test]
     fn what_waits_at_the_gate_begins_in_order_once_it_is_opened() {
         let gate = Arc::new(EvenGate { opened: Mutex::default(), fails: Mutex::new(2) });
-        let queue = TaskQueue::new(Some(Arc::clone(&gate) as Arc<dyn Gate<u32>>));
+        let queue = TaskQueue::new(1, Some(Arc::clone(&gate) as Arc<dyn Gate<u32>>));
         assert_eq!(queue.put(&mut VecDeque::from([2, 4, 1, 6])), 4);
         assert_eq!((queue.len(), queue.take()), (4, Some(1)), "what need not wait goes first");
         // Nobody else is idle: the gate is opened for one at a time.
@@ -241,7 +262,7 @@ mod tests {
     fn the_gate_is_opened_for_as_many_as_can_begin_at_once() {
         const WORKERS: usize = 4;
         let gate = Arc::new(EvenGate { opened: Mutex::default(), fails: Mutex::default() });
-        let queue = Arc::new(TaskQueue::new(Some(Arc::clone(&gate) as Arc<dyn Gate<u32>>)));
+        let queue = Arc::new(TaskQueue::new(WORKERS, Some(Arc::clone(&gate) as Arc<dyn Gate<u32>>)));
         let workers: Vec<_> = (0..WORKERS)
             .map(|_| {
                 let queue = Arc::clone(&queue);
@@ -260,7 +281,7 @@ mod tests {
 
     #[test]
     fn what_is_in_a_closed_queue_is_still_taken() {
-        let queue = TaskQueue::new(None);
+        let queue = TaskQueue::new(8, None);
         assert_eq!((queue.put(&mut VecDeque::from([1, 2, 3])), queue.take()), (3, Some(1)));
         assert_eq!((queue.withdraw(|task| *task > 2), queue.len()), (VecDeque::from([3]), 1));
         assert_eq!((queue.withdraw(|_| true), queue.len()), (VecDeque::from([2]), 0));

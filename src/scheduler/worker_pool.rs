@@ -88,7 +88,7 @@ impl<T: Send + 'static> WorkerPool<T> {
         gate: Option<Arc<dyn Gate<T>>>,
         work: impl Fn(T) + Send + Sync + 'static,
     ) -> Result<Self> {
-        let tasks = Arc::new(TaskQueue::new(gate));
+        let tasks = Arc::new(TaskQueue::new(size, gate));
         let load = Load {
             size,
             busy: AtomicUsize::new(0),

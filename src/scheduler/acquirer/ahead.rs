@@ -10,7 +10,7 @@ use crate::scheduler::node::millis;
 use crate::scheduler::not_begun::unfire;
 use crate::scheduler::running::FireTask;
 use crate::signal::Signal;
-use crate::store::Reservation;
+use crate::store::{FireBundle, Reservation};
 use crate::trigger::Policies;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,6 +36,11 @@ pub(super) struct Measured {
     pub(super) short: BTreeSet<String>,
     /// How many fires of the others the node has, begun or not.
     long: usize,
+}
+
+/// The fences of those that were taken ahead.
+pub(super) fn ahead_of(bundles: &[FireBundle]) -> impl Iterator<Item = i64> {
+    bundles.iter().filter(|bundle| bundle.ahead).map(|bundle| bundle.fence)
 }
 
 impl Acquirer {

@@ -1,7 +1,8 @@
 //! How the acquirer keeps what was taken while nobody could say whether it was, and finds rows that
 //! nothing here stands for.
 
-use super::{Acquirer, ahead_of};
+use super::Acquirer;
+use super::ahead::ahead_of;
 use crate::error::{Error, Result};
 use crate::listener::log;
 use crate::store::{Doubt, Owner};

@@ -26,10 +26,10 @@ fn dies(cluster: &Cluster, other: &mut Node) -> Vec<Recovered> {
     loop {
         let recovered = other.recovers();
         if recovered.is_empty() {
+            cluster.check();
             return all;
         }
         all.extend(recovered);
-        cluster.check();
     }
 }
 
