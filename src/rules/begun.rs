@@ -59,7 +59,7 @@ impl BeginMark {
     }
 
     /// The ranges as text, `7 9-12`.
-    pub(crate) fn waiting_text(&self) -> String {
+    pub fn waiting_text(&self) -> String {
         let range = |(first, last): &(i64, i64)| match first == last {
             true => first.to_string(),
             false => format!("{first}-{last}"),
@@ -68,7 +68,7 @@ impl BeginMark {
     }
 
     /// Reads [`waiting_text`](Self::waiting_text); what is not of that form is left out.
-    pub(crate) fn waiting_of(text: &str) -> Vec<(i64, i64)> {
+    pub fn waiting_of(text: &str) -> Vec<(i64, i64)> {
         let range = |word: &str| {
             let (first, last) = word.split_once('-').unwrap_or((word, word));
             Some((first.parse().ok()?, last.parse().ok()?))
