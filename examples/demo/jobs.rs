@@ -225,6 +225,10 @@ fn fenced(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
 }
 
 /// Sleeps `ms` whatever happens, in a transaction that guards its fire.
+#[cfg_attr(
+    not(any(feature = "sqlite", feature = "postgres", feature = "mysql")),
+    expect(unused_variables, reason = "there is no database to guard it in")
+)]
 fn guarded(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     if let Some(url) = tools.url {
