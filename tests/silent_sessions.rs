@@ -1,6 +1,6 @@
 //! Sessions that stop while they hold a lock, on servers that can only end silent ones (MySQL; here
 //! MariaDB, taken for it).
-#![cfg(feature = "mysql")]
+#![cfg(all(feature = "mysql", feature = "test-util"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 mod support;
