@@ -167,11 +167,10 @@ impl JobStore {
     }
 
     /// Takes back what a node that is dead, or has forgotten it, had taken ahead and not begun: as
-    /// if it had never been taken. Returns the others, which have begun. With `closes` the node can
-    /// begin nothing more of it.
+    /// if it had never been taken. With `closes` the node can begin nothing more of it.
     ///
-    /// Where the trigger has gone on since, its work goes on in a fire of its own, whether or not
-    /// its job asks for recovery.
+    /// Returns those that have begun, and those whose triggers have gone on since: the work of
+    /// these goes on in fires of its own, as if their jobs asked for recovery.
     pub(in crate::store) fn take_back_dead(
         &self,
         s: &mut dyn Session,
@@ -179,11 +178,11 @@ impl JobStore {
         executing: Vec<FiredRow>,
         left: &BTreeMap<i64, AheadFire>,
         closes: bool,
-    ) -> Result<Vec<FiredRow>> {
+    ) -> Result<(Vec<FiredRow>, Vec<FiredRow>)> {
         if left.is_empty() {
-            return Ok(executing);
+            return Ok((executing, Vec::new()));
         }
-        let Some(mark) = s.begun(instance, closes)? else { return Ok(executing) };
+        let Some(mark) = s.begun(instance, closes)? else { return Ok((executing, Vec::new())) };
         let mut not_begun: BTreeMap<String, NotBegun> = BTreeMap::new();
         for fire in &executing {
             let waits = fence_of(&fire.fire_id).filter(|fence| !mark.has_begun(*fence));
@@ -192,16 +191,19 @@ impl JobStore {
         }
         let not_begun: Vec<NotBegun> = not_begun.into_values().collect();
         if not_begun.is_empty() {
-            return Ok(executing);
+            return Ok((executing, Vec::new()));
         }
         let unfired = self.restore_all(s, &not_begun)?;
         let told: BTreeMap<&String, Unfired> = not_begun.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
-        let left = executing.into_iter().filter_map(|fire| match told.get(&fire.fire_id) {
-            None => Some(fire),
-            Some(Unfired::Stands) => Some(FiredRow { requests_recovery: true, ..fire }),
-            Some(Unfired::Done | Unfired::Gone) => None,
-        });
-        Ok(left.collect())
+        let (mut begun, mut going_on) = (Vec::new(), Vec::new());
+        for fire in executing {
+            match told.get(&fire.fire_id) {
+                None => begun.push(fire),
+                Some(Unfired::Stands) => going_on.push(FiredRow { requests_recovery: true, ..fire }),
+                Some(Unfired::Done | Unfired::Gone) => {}
+            }
+        }
+        Ok((begun, going_on))
     }
 }
 

@@ -175,14 +175,15 @@ impl JobStore {
             s.change_states(Selection::Triggers(&acquired), Transition::Release.moves(), false)?;
         }
 
-        let begun = executing.len();
+        let taken = executing.len();
         let left = self.left_ahead_by(s, name, &executing)?;
-        let executing = match held {
-            Held::Running => executing,
+        let (mut executing, going_on) = match held {
+            Held::Running => (executing, Vec::new()),
             Held::Dead | Held::Own => self.take_back_dead(s, name, executing, &left, held == Held::Dead)?,
         };
-        done.freed += begun - executing.len();
         self.record_lost(s, &executing, now_ms)?;
+        executing.extend(going_on);
+        done.freed += taken - executing.len();
         let have_options = self.schedule_again(s, name, &executing, gone_rows(&executing, &left), &mut done)?;
         self.follow_lost(s, &executing, &done.lost)?;
 

@@ -20,9 +20,8 @@ fn mark(number: i64, last: i64) -> BeginMark {
 /// The node falls silent for longer than the rule; what the other makes of it.
 fn dies(cluster: &Cluster, other: &mut Node) -> Vec<Recovered> {
     cluster.advance(10 * SECOND);
-    other.check_in();
+    let mut all = other.recovers();
     cluster.advance(12_501);
-    let mut all = Vec::new();
     loop {
         let recovered = other.recovers();
         if recovered.is_empty() {
@@ -157,6 +156,28 @@ fn two_fires_of_one_trigger_are_both_given_back() {
     assert_eq!(cluster.next("m"), Some(NOW + MINUTE));
     let again = b.fire_one();
     assert_eq!((again.scheduled_ms, again.previous_ms), (NOW + MINUTE, Some(NOW)));
+}
+
+/// What had not begun was not lost, though its trigger has gone on: its work does, once, and the
+/// history says so of the run that does it.
+#[test]
+fn the_work_of_a_trigger_that_went_on_goes_on_beside_it() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("a"), [minutely("m", "a", NOW)]);
+    let fired = take_ahead(&a).fired;
+    cluster.advance(MINUTE);
+    b.check_in();
+    let next = b.fire_one();
+    b.complete(&next);
+    let recovered = dies(&cluster, &mut b);
+    let done: Vec<_> = recovered.iter().map(|one| (one.freed, one.lost.len(), one.recovery_triggers.len())).collect();
+    assert_eq!(done, [(0, 0, 1)]);
+    let runs = cluster.store.history(&HistoryQuery::new()).unwrap();
+    assert_eq!(runs.iter().map(|run| &run.fire_id).collect::<Vec<_>>(), [&next.fire_id]);
+    let again = b.fire_one();
+    assert_eq!((again.scheduled_ms, again.rerun.is_some()), (fired[0].scheduled_ms, true));
+    b.complete(&again);
 }
 
 /// More than one transaction recovers.
