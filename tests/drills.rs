@@ -16,6 +16,8 @@ mod idle;
 mod jitter;
 #[path = "support/node.rs"]
 mod node;
+#[path = "drills/outage.rs"]
+mod outage;
 #[path = "drills/promotion.rs"]
 mod promotion;
 #[path = "drills/replica.rs"]

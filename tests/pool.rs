@@ -1,11 +1,12 @@
-//! A scheduler on the caller's own pool of connections.
+//! Pools of connections: the caller's, and our own after an outage.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 mod support;
 
-use carnelian::settings::Settings;
-use carnelian::store::{CallersPool, violations};
+use carnelian::clock::{Clock, SystemClock};
+use carnelian::settings::{DataSourceUrl, Settings};
+use carnelian::store::{CallersPool, JobStore, SqlDatabase, SqlOptions, StoreSettings, violations};
 use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
 use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, Pool};
@@ -14,6 +15,7 @@ use diesel::{MysqlConnection, PgConnection, QueryableByName, RunQueryDsl, Sqlite
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use support::cutting_proxy::Proxy;
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -202,4 +204,27 @@ fn tables_are_made_in_a_schema_of_63_characters() {
     }
     postgres.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).unwrap();
     mysql.batch_execute(&format!("DROP DATABASE {schema}")).unwrap();
+}
+
+/// The pool doubles its pause between two tries to connect, to half of the time that a connection is
+/// waited for: after seven seconds without the server the next try was five seconds away.
+#[test]
+fn after_an_outage_connections_are_there_as_soon_as_the_server_is() {
+    const OUTAGE: Duration = Duration::from_secs(7);
+    let url = support::postgres_url();
+    let proxy = Proxy::before(&url);
+    let (url, _) = DataSourceUrl::parse(&proxy.url(&url), None, None).unwrap();
+    let clock = Arc::new(SystemClock::default());
+    let mut options = SqlOptions::new(&support::fresh_name("pool"));
+    options.connection_timeout = LONG;
+    options.max_connections = 1;
+    let database = Arc::new(SqlDatabase::open(&url, clock.clone(), options).unwrap());
+    let store = JobStore::new(database, clock.clone(), StoreSettings::default());
+    store.now_ms().unwrap();
+    proxy.shut(OUTAGE);
+    let begun = clock.ticks();
+    store.now_ms().unwrap();
+    let took = clock.ticks() - begun;
+    println!("pool outage={OUTAGE:?} took={took:?}");
+    assert!(took < OUTAGE + Duration::from_secs(3), "{took:?}");
 }

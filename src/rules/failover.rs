@@ -41,6 +41,8 @@ pub(crate) struct Observations {
     lead_ms: Option<(i64, i64)>,
     /// When the store's clock was seen to have jumped, in ticks.
     jumped: Option<Duration>,
+    /// When the store answered the observer again after an outage, in ticks.
+    returned: Option<Duration>,
 }
 
 /// What was seen of one peer.
@@ -87,6 +89,15 @@ pub(crate) struct Observer {
     pub tolerance_ms: i64,
 }
 
+impl Observer {
+    /// Whether the observer itself had no answer of the store for so long that its peers may have
+    /// had none either: it was stopped, or this check-in, begun at `begun`, was.
+    pub(crate) fn was_away(&self, begun: Duration, own_interval_ms: i64) -> bool {
+        let away_ms = millis(self.answered.saturating_sub(begun)).saturating_add(self.gap_ms);
+        away_ms > own_interval_ms.saturating_add(self.tolerance_ms / 2)
+    }
+}
+
 /// What is known of whoever is registered under the name of a node that starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Namesake {
@@ -117,14 +128,36 @@ impl Observations {
         };
     }
 
+    /// Takes note that the store answers the observer again. An outage that the observer has seen
+    /// is one for its peers as well: each has the tolerance from now on to come back, and the
+    /// observer is not the first only to find the others missing.
+    ///
+    /// Another outage soon after the last one lengthens nothing: a store that fails now and then
+    /// puts off no verdict for ever.
+    pub(crate) fn note_return(&mut self, observer: &Observer, own_interval_ms: i64) {
+        let window = duration(own_interval_ms.saturating_add(observer.tolerance_ms));
+        if self.returned.is_none_or(|returned| observer.answered >= returned.saturating_add(window)) {
+            self.returned = Some(observer.answered);
+        }
+    }
+
+    /// How long peers still have to come back after an outage of the store.
+    pub(crate) fn grace(&self, observer: &Observer) -> Duration {
+        let end = self.returned.map(|returned| returned.saturating_add(duration(observer.tolerance_ms)));
+        end.map_or(Duration::ZERO, |end| end.saturating_sub(observer.answered))
+    }
+
     /// Whether the peer is dead.
     pub(crate) fn convicts(&mut self, suspect: Suspect<'_>, observer: &Observer) -> bool {
         let silent_ms = millis(self.silent_for(suspect, observer));
+        if !self.grace(observer).is_zero() {
+            return false;
+        }
         let window_ms = suspect.interval_ms.max(observer.gap_ms).saturating_add(observer.tolerance_ms);
         let from_the_future = suspect.last_checkin_ms > observer.now_ms.saturating_add(observer.tolerance_ms);
         // What may have been written before the jump cannot be compared with a time after it.
         let older_than_jump = self.jumped.is_some_and(|jumped| {
-            let window = Duration::from_millis(window_ms.max(0).unsigned_abs());
+            let window = duration(window_ms);
             let seen = self.seen.get(suspect.instance);
             seen.is_none_or(|seen| seen.since <= if seen.changed { jumped } else { jumped.saturating_add(window) })
         });
@@ -196,8 +229,8 @@ impl Observations {
             return Namesake::Lives;
         }
         let lateness_ms = LARGEST_LATENESS_MS.min(observer.tolerance_ms / 2);
-        let enough_ms = namesake.interval_ms.saturating_add(lateness_ms).max(0);
-        let enough = seen.since.saturating_add(Duration::from_millis(enough_ms.unsigned_abs()));
+        let enough_ms = namesake.interval_ms.saturating_add(lateness_ms);
+        let enough = seen.since.saturating_add(duration(enough_ms));
         match enough.checked_sub(observer.ticks) {
             Some(left) if !left.is_zero() => Namesake::Doubtful(left),
             _ => Namesake::Gone,
@@ -209,6 +242,10 @@ impl Observations {
         let names: BTreeSet<&str> = instances.collect();
         self.seen.retain(|name, _| names.contains(name.as_str()));
     }
+}
+
+fn duration(ms: i64) -> Duration {
+    Duration::from_millis(ms.max(0).unsigned_abs())
 }
 
 pub(crate) fn millis(duration: Duration) -> i64 {
@@ -243,6 +280,32 @@ mod tests {
         let mut seen = Observations::default();
         assert!(!seen.convicts(PEER, &observer(167_500, 0, 60_000)));
         assert!(seen.convicts(PEER, &observer(167_501, 0, 60_000)));
+    }
+
+    /// The store was away for a minute. Whoever is back first looks again at once, and the others,
+    /// which try again a little later, are not dead for that.
+    #[test]
+    fn after_an_outage_each_peer_has_the_tolerance_to_come_back() {
+        let mut seen = Observations::default();
+        let back = observer(160_000, 60_000, 60_000);
+        seen.note_return(&back, 15_000);
+        assert!(!seen.convicts(PEER, &back));
+        assert!(!seen.convicts(PEER, &observer(160_100, 60_100, 100)));
+        let last = observer(167_499, 67_499, 100);
+        assert_eq!((seen.grace(&last), seen.convicts(PEER, &last)), (Duration::from_millis(1), false));
+        assert!(seen.convicts(PEER, &observer(167_500, 67_500, 100)));
+    }
+
+    /// Of a check-in of its own that fails every five seconds the observer makes no excuse for ever.
+    #[test]
+    fn outages_that_follow_each_other_put_off_a_verdict_once() {
+        let mut seen = Observations::default();
+        let mut looks = (0_u64..).map(|n| 5_000 * n).map(|ticks_ms| {
+            let look = observer(160_000 + millis(Duration::from_millis(ticks_ms)), ticks_ms, 5_000);
+            seen.note_return(&look, 15_000);
+            seen.convicts(PEER, &look)
+        });
+        assert_eq!(looks.position(|dead| dead), Some(2), "7.5 s after the first return");
     }
 
     /// H20: a restored backup or a bad clock left a check-in in the future; the node would be "alive" for hours.

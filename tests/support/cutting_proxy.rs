@@ -76,6 +76,12 @@ impl Proxy {
         self.shared.cut();
     }
 
+    /// Cuts all connections, and lets none in for so long.
+    pub fn shut(&self, outage: Duration) {
+        *self.shared.closed_until.lock().expect("no panic") = Some(Instant::now() + outage);
+        self.cut();
+    }
+
     /// Cuts all connections; those to come lead to the server that this URL names.
     pub fn lead_to(&self, url: &str) {
         *self.shared.server.lock().expect("no panic") = split(url).1.to_owned();

@@ -14,6 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// The longest pause between two tries to connect. A pool doubles it: after an outage of a minute a
+/// node would be back half a minute after its database.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
 /// A pool of connections of the caller's, from which a store takes one for each transaction.
 ///
 /// On PostgreSQL the store sets what it needs (READ COMMITTED, time-outs for locks and for idle transactions) for its
@@ -24,7 +28,10 @@ use std::time::Duration;
 /// MySQL, other than MariaDB, ends a session that stops while it holds a lock after the session's
 /// `wait_timeout` only, which is left as it is: hours, if you set no other.
 ///
-/// Keep `max_size` at least at 3: acquisition, completion and check-in each hold a connection now and then.
+/// Keep `max_size` at least at 3: acquisition, completion and check-in each hold a connection now and then. And keep
+/// `connection_timeout` at a few seconds: r2d2 pauses for half of it between two tries to connect, so that a node is back
+/// as much later than its database, and peers convict one that is not back after
+/// `jobStore.clusterCheckinMisfireThreshold`.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum CallersPool {
@@ -79,11 +86,12 @@ impl CallersPool {
 
 /// Where connections come from.
 pub(super) enum Connections {
-    /// With the URL that its connections are made by.
+    /// With the URL that its connections are made by, and how long one is waited for.
     Own(
         r2d2::Pool<Manager>,
         #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL is listened to"))]
         DataSourceUrl,
+        Duration,
     ),
     /// With what a commit waits for on SQLite.
     Callers(CallersPool, Synchronous),
@@ -105,7 +113,9 @@ impl Connections {
             .min_idle(Some(0))
             // A comparison of two numbers: see `is_valid`.
             .test_on_check_out(true)
-            .connection_timeout(options.connection_timeout)
+            // The pool pauses between two tries to connect for half of this at most. How long a
+            // connection is waited for is said with each call.
+            .connection_timeout(2 * LONGEST_PAUSE)
             .idle_timeout(options.idle_timeout.filter(|_| !url.is_in_memory()))
             .max_lifetime(None)
             .error_handler(Box::new(QuietErrors))
@@ -118,7 +128,7 @@ impl Connections {
                 taken_for: options.taken_for,
                 losses: AtomicU64::new(0),
             });
-        (Connections::Own(pool, url.clone()), backend_of(url))
+        (Connections::Own(pool, url.clone(), options.connection_timeout), backend_of(url))
     }
 
     /// The caller's pool.
@@ -138,14 +148,14 @@ impl Connections {
     #[cfg(feature = "postgres")]
     pub(super) fn url(&self) -> Option<&DataSourceUrl> {
         match self {
-            Connections::Own(_, url) => Some(url),
+            Connections::Own(_, url, _) => Some(url),
             Connections::Callers(..) => None,
         }
     }
 
     pub(super) fn get(&self) -> Result<Lease, Failure> {
         match self {
-            Connections::Own(pool, _) => pool.get().map(Lease::Own).map_err(|error| {
+            Connections::Own(pool, _, longest) => pool.get_timeout(*longest).map(Lease::Own).map_err(|error| {
                 let message = match pool.state().connections {
                     0 => error.to_string(),
                     n => format!("{error}; all {n} connections are in use: raise maxConnections of the data source"),
@@ -295,7 +305,7 @@ mod tests {
                 ..SqlOptions::new("s")
             };
             match Connections::own(&source.url, &options, &clock()).0 {
-                Connections::Own(pool, _) => pool,
+                Connections::Own(pool, ..) => pool,
                 Connections::Callers(..) => panic!("it is our own"),
             }
         };

@@ -3,14 +3,13 @@
 use super::{Checkin, Membership, Recovered, nodes};
 use crate::error::{Error, Result};
 use crate::machine::{Living, Process, lives_here};
-use crate::node::{NodeReport, NodeRole};
+use crate::node::NodeReport;
 use crate::rules::failover::{self, Namesake, Observer, Suspect, millis};
 use crate::rules::placement::{NodeIdentity, takes_any};
 use crate::store::placement::identities;
-use crate::store::row::{BarRow, ClusterLook, FiredState, InstanceRow, LimitRow, News, Selection, Whereabouts};
+use crate::store::row::{BarRow, ClusterLook, InstanceRow, LimitRow, Whereabouts};
 use crate::store::transaction::random_hex;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
-use crate::trigger::Transition;
 use std::time::Duration;
 
 /// When what could not be recovered is tried again.
@@ -33,6 +32,13 @@ impl JobStore {
     /// [`Error::AlreadyRunning`] for a first check-in under the name of a node that lives; what the
     /// database reports, and nothing has changed then but what a committed transaction changed.
     pub fn check_in(&self, me: &mut Membership) -> Result<Checkin> {
+        let checkin = self.try_to_check_in(me);
+        // Who was declared dead was away as well.
+        me.is_cut_off = checkin.as_ref().map_or(true, |checkin| checkin.failed_out && !checkin.registered);
+        checkin
+    }
+
+    fn try_to_check_in(&self, me: &mut Membership) -> Result<Checkin> {
         self.note_identity(me);
         let begun = self.clock.ticks();
         let gap = me.last_checkin.map_or(Duration::ZERO, |last| begun.saturating_sub(last));
@@ -234,6 +240,12 @@ impl JobStore {
         self.note_members(&seen.instances);
         let observer = self.observer(seen, gap);
         me.observations.read_clock(&observer);
+        let own_interval = millis(self.settings.checkin_interval);
+        let was_away = me.is_cut_off || checkin.lost_commits.is_some();
+        if was_away || observer.was_away(begun, own_interval) {
+            me.observations.note_return(&observer, own_interval);
+        }
+        let grace = millis(me.observations.grace(&observer));
         let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
         me.observations.keep_only(peers.iter().map(|i| i.name.as_str()));
 
@@ -243,14 +255,13 @@ impl JobStore {
             if me.observations.convicts(suspect(peer), &observer) {
                 suspects.push((peer.name.clone(), Some(peer.last_checkin_ms)));
             } else {
-                let own_interval = millis(self.settings.checkin_interval);
                 let end = failover::window_end(
                     peer.last_checkin_ms,
                     peer.checkin_interval_ms,
                     own_interval.min(peer.checkin_interval_ms),
                     observer.tolerance_ms,
                 );
-                let mut wait = end.saturating_sub(seen.now_ms).max(0).saturating_add(1);
+                let mut wait = end.saturating_sub(seen.now_ms).max(grace).saturating_add(1);
                 if peer.incarnation.is_none() {
                     let window = peer.checkin_interval_ms.saturating_add(observer.tolerance_ms);
                     let window = Duration::from_millis(window.unsigned_abs());
@@ -332,45 +343,6 @@ impl JobStore {
         let replaced = nodes.iter().map(|node| node.instance.clone()).filter(is_foreign).collect();
         let nodes = identities(nodes, &instances);
         Ok(Seen { now_ms, asked, answered, nodes, with_fires, bars, limits, instances, replaced })
-    }
-
-    /// Leaves the cluster: gives back what is acquired and deletes the own rows. If fires are still executing, the
-    /// rows stay, so that peers take over after the usual time. Returns how many fires are left so.
-    ///
-    /// # Errors
-    /// What the database reports after the bounded retries; peers then take over after the usual time.
-    pub fn leave(&self, owner: &Owner) -> Result<usize> {
-        self.retrying(
-            "leave the cluster",
-            Begin::Locking(Lock::StateAccess),
-            |s| {
-                if s.draw_fences(Some(owner), 0)?.is_none() {
-                    return Ok(0); // already failed out: nothing of ours is left
-                }
-                s.lock(Lock::TriggerAccess)?;
-                let (acquired, executing): (Vec<_>, Vec<_>) =
-                    s.fired_of_instance(&owner.instance)?.into_iter().partition(|f| f.state == FiredState::Acquired);
-                if !acquired.is_empty() {
-                    let ids: Vec<_> = acquired.iter().map(|f| f.fire_id.clone()).collect();
-                    let keys: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();
-                    s.delete_fired(&ids)?;
-                    s.change_states(Selection::Triggers(&keys), Transition::Release.moves(), false)?;
-                }
-                s.announce(News::Change)?;
-                if executing.is_empty() {
-                    s.delete_instance(&owner.instance, None)?;
-                    s.forget_ahead(&owner.instance)?;
-                    // It was there until now; an observer was never there for work.
-                    if self.identity(&owner.instance).role == NodeRole::Worker {
-                        let now_ms = s.now_ms()?;
-                        s.note_seen(now_ms)?;
-                    }
-                    self.give_up_parts(s, &owner.instance)?;
-                }
-                Ok(executing.len())
-            },
-            &mut |_, _| Ok(false),
-        )
     }
 
     fn observer(&self, seen: &Seen, gap: Duration) -> Observer {

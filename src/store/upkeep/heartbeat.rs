@@ -33,6 +33,20 @@ pub struct Heartbeats {
     observations: Observations,
     /// The clock's ticks when the last pass that succeeded was begun.
     last: Option<Duration>,
+    /// Whether the last pass failed: what comes after it is the end of an outage.
+    is_cut_off: bool,
+}
+
+impl Heartbeats {
+    /// Takes note of an answer to what was asked at `begun`.
+    fn read(&mut self, observer: &Observer, begun: Duration, was_cut_off: bool, own_interval_ms: i64) {
+        self.is_cut_off = false;
+        self.last = Some(begun);
+        self.observations.read_clock(observer);
+        if was_cut_off || observer.was_away(begun, own_interval_ms) {
+            self.observations.note_return(observer, own_interval_ms);
+        }
+    }
 }
 
 /// What a pass of heartbeats brought.
@@ -60,8 +74,8 @@ impl JobStore {
     /// dead node are (DS-10…16, PA-30…33).
     ///
     /// A fire is dead when `last beat + max(its limit, the observer's own silence) + tolerance < now`, by the store's
-    /// clock: an observer that could not reach the store for a while forgives others as much. After a jump of that clock
-    /// only silence that was seen counts.
+    /// clock: an observer that could not reach the store for a while forgives others as much, and leaves them the
+    /// tolerance to come back as it did. After a jump of that clock only silence that was seen counts.
     ///
     /// No retries: the next pass is soon.
     ///
@@ -69,6 +83,7 @@ impl JobStore {
     /// What the database reports.
     pub fn beat(&self, owner: &Owner, beats: &[Beat], seen: &mut Heartbeats) -> Result<BeatPass> {
         let begun = self.clock.ticks();
+        let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
         let (mut now_ms, mut asked, mut answered) = (0, begun, begun);
         let (mut rows, mut cancels): (Vec<BeatRow>, Vec<CancelRow>) = (Vec::new(), Vec::new());
         let begin = if beats.is_empty() { Begin::Reading } else { Begin::Writing };
@@ -85,7 +100,6 @@ impl JobStore {
         })?;
 
         let gap = seen.last.map_or(Duration::ZERO, |last| begun.saturating_sub(last));
-        seen.last = Some(begun);
         let alive: BTreeSet<&str> = rows
             .iter()
             .filter(|row| row.instance == owner.instance && row.beat_ms == now_ms)
@@ -97,7 +111,7 @@ impl JobStore {
         let (gap_ms, tolerance_ms) = (millis(gap), millis(self.tolerance()));
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
         let silent: Vec<&BeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
-        seen.observations.read_clock(&observer);
+        seen.read(&observer, begun, was_cut_off, millis(self.settings.checkin_interval));
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
         let dead: BTreeMap<String, i64> = silent
             .into_iter()
@@ -115,6 +129,7 @@ impl JobStore {
     /// What the database reports.
     pub fn watch_beats(&self, owner: &Owner, seen: &mut Heartbeats) -> Result<BeatPass> {
         let begun = self.clock.ticks();
+        let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
         let tolerance_ms = millis(self.tolerance());
         let (mut now_ms, mut doubtful, mut asked, mut answered) = (0, 0, begun, begun);
         self.once("look for missed beats", Begin::Glancing, &mut |s| {
@@ -124,11 +139,12 @@ impl JobStore {
             Ok(())
         })?;
         if doubtful > 0 {
+            seen.is_cut_off = was_cut_off;
             return self.beat(owner, &[], seen);
         }
-        seen.last = Some(begun);
-        let observer = Observer { now_ms, ticks: asked, answered, gap_ms: 0, tolerance_ms };
-        seen.observations.read_clock(&observer);
+        let gap_ms = millis(seen.last.map_or(Duration::ZERO, |last| begun.saturating_sub(last)));
+        let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
+        seen.read(&observer, begun, was_cut_off, millis(self.settings.checkin_interval));
         seen.observations.keep_only(std::iter::empty());
         Ok(BeatPass::default())
     }

@@ -7,6 +7,7 @@ mod cluster;
 mod dead_fires;
 mod fences;
 mod heartbeat;
+mod leaving;
 mod lost;
 mod misfires;
 mod nodes;
@@ -41,6 +42,8 @@ pub struct Membership {
     pub incarnation: Option<String>,
     /// The clock's ticks when the last committed check-in was begun.
     pub last_checkin: Option<Duration>,
+    /// Whether the last try to check in failed: what comes after it is the end of an outage.
+    pub(crate) is_cut_off: bool,
     /// What the node says of itself, if anything: written with each check-in, in the same transaction.
     pub node: Option<NodeReport>,
     /// The process that the node runs in, so that who starts under its name later can tell whether
@@ -79,6 +82,7 @@ impl Membership {
             instance: instance.into(),
             incarnation: None,
             last_checkin: None,
+            is_cut_off: false,
             node: None,
             process: Process::own(),
             living: None,

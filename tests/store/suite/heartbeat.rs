@@ -87,7 +87,7 @@ fn a_fire_that_falls_silent_is_recovered_while_its_node_lives() {
 }
 
 /// Reliability, finding 3: the database was away for longer than the limit. Whoever comes back first forgives the others
-/// as much as it was away itself.
+/// as much as it was away itself, and does not look again before they had the time to come back.
 #[test]
 fn an_outage_of_the_database_kills_no_fire() {
     let cluster = Cluster::new(open);
@@ -97,8 +97,10 @@ fn an_outage_of_the_database_kills_no_fire() {
     a.beat(&[&fire]);
     b.beat(&[]);
     cluster.advance(10 * MINUTE);
-    assert_eq!(b.beat(&[]), BeatPass::default());
-    cluster.advance(5 * SECOND);
+    for _ in 0..5 {
+        assert_eq!(b.beat(&[]), BeatPass::default());
+        cluster.advance(SECOND);
+    }
     assert_eq!(a.beat(&[&fire]), BeatPass::default());
     assert_eq!(b.beat(&[]), BeatPass::default());
     assert_eq!(a.node.complete(&fire), CompletionOutcome::Recorded);
@@ -144,10 +146,10 @@ fn two_that_see_the_same_silence_recover_it_once() {
     a.beat(&[&fire]);
     b.beat(&[]);
     c.beat(&[]);
-    cluster.advance(20 * SECOND);
+    cluster.advance(15 * SECOND);
     b.beat(&[]);
     c.beat(&[]);
-    cluster.advance(5 * SECOND);
+    cluster.advance(10 * SECOND);
     let (theirs, seen) = (cluster.stranger("C"), c.seen.clone());
     let other = Arc::new(Mutex::new((Node { store: theirs.store, me: c.node.me.clone() }, seen, None)));
     let first = Arc::clone(&other);

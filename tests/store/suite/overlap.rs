@@ -318,6 +318,8 @@ fn what_waits_for_a_run_of_a_dead_node_is_let_go() {
         let brought = b.acquire();
         assert_eq!((brought.waiting.len(), brought.skipped.len()), (1, 1));
         cluster.advance(MINUTE);
+        b.check_in();
+        cluster.advance(8 * SECOND);
         let recovered = b.recovers();
         let skipped: Vec<_> = recovered.iter().flat_map(|recovered| told(&recovered.skipped)).collect();
         assert_eq!(skipped, [(2 * MINUTE, 1, SkipReason::Overlap)]);
@@ -341,7 +343,7 @@ fn a_fire_that_is_revived_is_not_skipped() {
     a.fire_one();
     cluster.advance(MINUTE);
     b.check_in();
-    cluster.advance(MINUTE);
+    cluster.advance(8 * SECOND);
     let recovered = b.recovers();
     assert_eq!((recovered[0].revived.len(), recovered[0].skipped.len()), (1, 0));
     let again = b.fire_one();

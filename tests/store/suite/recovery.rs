@@ -150,9 +150,9 @@ fn a_recovery_trigger_of_a_lone_job_does_not_run_beside_the_regular_one() {
     let (a, mut b) = two(&cluster);
     cluster.schedule(lone_job("a").requests_recovery(true), [minutely("t", "a", NOW)]);
     a.fire_one();
-    cluster.advance(MINUTE - WINDOW);
+    cluster.advance(MINUTE - 15 * SECOND);
     b.check_in();
-    cluster.advance(WINDOW);
+    cluster.advance(15 * SECOND);
     b.check_in();
     assert_eq!(cluster.recovery_triggers().len(), 1);
     let fired = b.acquire().fired;

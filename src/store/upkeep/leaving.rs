@@ -1,0 +1,48 @@
+//! Leaving: what a node does to its rows when it ends, so that its peers need not wait for its window.
+
+use crate::error::Result;
+use crate::node::NodeRole;
+use crate::store::row::{FiredState, News, Selection};
+use crate::store::{Begin, JobStore, Lock, Owner};
+use crate::trigger::Transition;
+
+impl JobStore {
+    /// Leaves the cluster: gives back what is acquired and deletes the own rows. If fires are still executing, the
+    /// rows stay, so that peers take over after the usual time. Returns how many fires are left so.
+    ///
+    /// # Errors
+    /// What the database reports after the bounded retries; peers then take over after the usual time.
+    pub fn leave(&self, owner: &Owner) -> Result<usize> {
+        self.retrying(
+            "leave the cluster",
+            Begin::Locking(Lock::StateAccess),
+            |s| {
+                if s.draw_fences(Some(owner), 0)?.is_none() {
+                    return Ok(0); // already failed out: nothing of ours is left
+                }
+                s.lock(Lock::TriggerAccess)?;
+                let (acquired, executing): (Vec<_>, Vec<_>) =
+                    s.fired_of_instance(&owner.instance)?.into_iter().partition(|f| f.state == FiredState::Acquired);
+                if !acquired.is_empty() {
+                    let ids: Vec<_> = acquired.iter().map(|f| f.fire_id.clone()).collect();
+                    let keys: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();
+                    s.delete_fired(&ids)?;
+                    s.change_states(Selection::Triggers(&keys), Transition::Release.moves(), false)?;
+                }
+                s.announce(News::Change)?;
+                if executing.is_empty() {
+                    s.delete_instance(&owner.instance, None)?;
+                    s.forget_ahead(&owner.instance)?;
+                    // It was there until now; an observer was never there for work.
+                    if self.identity(&owner.instance).role == NodeRole::Worker {
+                        let now_ms = s.now_ms()?;
+                        s.note_seen(now_ms)?;
+                    }
+                    self.give_up_parts(s, &owner.instance)?;
+                }
+                Ok(executing.len())
+            },
+            &mut |_, _| Ok(false),
+        )
+    }
+}
