@@ -152,8 +152,9 @@ fn look(node: &mut Node, other: &mut Membership, kind: Kind, state: &str) {
 }
 
 fn no_look_goes_through_the_fires_of_others(kind: Kind, server: impl Fn(usize) -> String) {
-    for (gathered, then) in [(false, "without statistics"), (true, "with statistics of empty tables")] {
-        let place = Place::on(kind, server(usize::from(gathered)));
+    let cases = ["without statistics", "with statistics of empty tables", "with statistics of the crowd alone"];
+    for (number, then) in cases.into_iter().enumerate() {
+        let place = Place::on(kind, server(number));
         let mut node = Node::open(&place.url, "crowded");
         match kind {
             Kind::Postgres => {
@@ -162,13 +163,16 @@ fn no_look_goes_through_the_fires_of_others(kind: Kind, server: impl Fn(usize) -
             Kind::Mysql => run(kind, &place.url, "ALTER TABLE QRTZ_FIRED_TRIGGERS STATS_AUTO_RECALC = 0"),
             Kind::Sqlite => {}
         }
-        if gathered {
+        if number == 1 {
             gather_statistics_of_fires(kind, &place.url);
         }
         let mut other = Membership::new("other");
         node.store.check_in(&mut other).unwrap();
         node.store.set_group_limit("limited", Some(1_000), Some(1_000), "test").unwrap();
         execute_a_crowd(kind, &place.url, "crowded");
+        if number == 2 {
+            gather_statistics_of_fires(kind, &place.url);
+        }
         look(&mut node, &mut other, kind, then);
         gather_statistics_of_fires(kind, &place.url);
         look(&mut node, &mut other, kind, "with statistics");
