@@ -1,7 +1,9 @@
-//! What it costs to ask whether jobs execute, beside 20,000 fires that do, all of one job: an acquisition of 500 jobs that run once
-//! at a time, and storing one trigger of the job that executes. With fresh statistics, which mislead planners most here.
+//! What it costs to ask whether jobs execute, beside 20,000 fires that do, all of one job: an
+//! acquisition of 500 jobs that run once at a time, and storing one trigger of the job that
+//! executes. With fresh statistics, which mislead planners most here.
 //!
-//! On SQLite, and on the servers of `CARNELIAN_TEST_POSTGRES` and `CARNELIAN_TEST_MYSQL` where these are set. Each line is a median.
+//! On SQLite, and on the servers of `CARNELIAN_TEST_POSTGRES` and `CARNELIAN_TEST_MYSQL` where
+//! these are set. Each line is a median.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark")]
 
 use carnelian::clock::SystemClock;

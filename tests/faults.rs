@@ -21,14 +21,16 @@ mod outages;
 mod placement;
 #[path = "faults/strategies.rs"]
 mod strategies;
+#[path = "faults/taken_ahead.rs"]
+mod taken_ahead;
 
 use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::settings::PollingStrategy;
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
 use carnelian::store::{
-    Beat, CapturedLine, CompletionInstruction, CompletionOutcome, Doubt, FireBundle, Heartbeats, OrphanedDefinitions,
-    Reservation,
+    AcquireRequest, Beat, BeginMark, CapturedLine, CompletionInstruction, CompletionOutcome, Doubt, FireBundle,
+    Heartbeats, OrphanedDefinitions, Recovered, Reservation,
 };
 use carnelian::{
     Continuation, FOLLOWING_GROUP, FailureClass, GroupMatcher, HistoryPruning, JobDataMap, JobDefinition, JobDetail,
@@ -43,6 +45,8 @@ struct World {
     a: Node,
     b: Node,
     running: Vec<FireBundle>,
+    /// Fires that A has taken ahead, and that have not begun.
+    waiting: Vec<FireBundle>,
     reserved: Vec<Reservation>,
     /// Fires that have ended with a line that each has logged: its own id.
     logged: Vec<String>,
@@ -483,6 +487,7 @@ fn prepared<'a>(place: &'a Place, operation: &Operation) -> (Cluster<'a>, World)
         a: c.node("A"),
         b: c.node("B"),
         running: Vec::new(),
+        waiting: Vec::new(),
         reserved: Vec::new(),
         logged: Vec::new(),
         doubt: None,
@@ -592,7 +597,7 @@ fn account(c: &Cluster, w: &World, what: &str) {
         assert!(is_known || was_lost, "{what}: fire {} of {} is gone", fire.fire_id, fire.trigger.key());
     }
     let doubtful = in_doubt.iter().flat_map(|brought| &brought.fired);
-    let known: BTreeSet<&String> = w.running.iter().chain(doubtful).map(|f| &f.fire_id).collect();
+    let known: BTreeSet<&String> = w.running.iter().chain(&w.waiting).chain(doubtful).map(|f| &f.fire_id).collect();
     assert!(rows.is_subset(&known), "{what}: a fire that nobody runs: {rows:?} {known:?}");
     let doubtful = in_doubt.iter().flat_map(|brought| &brought.reserved);
     let known: BTreeSet<&String> = w.reserved.iter().chain(doubtful).map(|held| &held.fire_id).collect();
@@ -602,8 +607,14 @@ fn account(c: &Cluster, w: &World, what: &str) {
     let mut heir = c.stranger("heir");
     let takeovers = heir.check_in().recovered;
     c.check();
-    let lost: usize = takeovers.iter().map(|r| r.lost.len() + r.other + r.recovery_triggers.len()).sum();
-    assert_eq!(lost, rows.len(), "{what}: each interrupted fire has its due");
+    let dealt_with = |r: &Recovered| r.freed + r.lost.len() + r.other + r.recovery_triggers.len();
+    let dealt_with: usize = takeovers.iter().map(dealt_with).sum();
+    assert_eq!(dealt_with, rows.len() + reserved.len(), "{what}: each interrupted fire has its due");
+    if !w.waiting.is_empty() {
+        let all = BeginMark { number: 99, last: i64::MAX, waiting: Vec::new() };
+        let told = w.a.store.note_begun(&w.a.owner(), &all).unwrap_err();
+        assert!(told.is_fenced(), "{what}: who is gone begins nothing: {told}");
+    }
     let waiting: BTreeMap<String, TriggerKey> =
         c.look().recoveries.into_iter().map(|r| (r.root_fire_id, r.trigger)).collect();
     for fire in w.running.iter().filter(|f| f.job.requests_recovery()) {
@@ -635,7 +646,10 @@ fn account(c: &Cluster, w: &World, what: &str) {
             assert!(ran.insert(run.clone()), "{what}: {run:?} ran twice");
             triggers.insert(run.0);
             if let Some(from) = &fire.recovering {
-                assert!(roots.insert(from.root_fire_id.clone().unwrap()), "{what}: one fire is recovered twice");
+                let root = from.root_fire_id.clone().unwrap();
+                let origin = w.waiting.iter().find(|fire| fire.fire_id == root);
+                ran.extend(origin.map(|fire| (fire.trigger.key().clone(), fire.scheduled_ms)));
+                assert!(roots.insert(root), "{what}: one fire is recovered twice");
             }
             assert_eq!(heir.complete(&fire), CompletionOutcome::Recorded);
             c.check();
@@ -643,6 +657,10 @@ fn account(c: &Cluster, w: &World, what: &str) {
     }
     assert!(due.is_subset(&triggers), "{what}: left undone: {:?}", due.difference(&triggers));
     let is_running = |key: &TriggerKey, ms| w.running.iter().any(|f| f.trigger.key() == key && f.scheduled_ms == ms);
+    for fire in w.running.iter().filter(|fire| fire.ahead) {
+        let run = (fire.trigger.key().clone(), fire.scheduled_ms);
+        assert!(!ran.contains(&run), "{what}: {run:?} has begun, and began again");
+    }
     let missing: Vec<_> = w.owed.iter().filter(|due| !ran.contains(due) && !is_running(&due.0, due.1)).collect();
     assert!(missing.is_empty(), "{what}: it was given back, and never ran: {missing:?}");
     assert_eq!(roots, waiting.into_keys().collect(), "{what}: recoveries");
@@ -690,7 +708,7 @@ fn all_operations() -> Vec<Operation> {
 }
 
 macro_rules! enumeration {
-    ($name:ident, $server:ident, $step:literal, $statements:literal, $commits:literal, $given_back:expr) => {
+    ($name:ident, $server:ident, $step:literal, $statements:literal, $commits:literal, $given_back:expr, $taken_ahead:expr) => {
         mod $name {
             use super::*;
 
@@ -745,14 +763,27 @@ macro_rules! enumeration {
                 let faults = [deadlock, Fault::CommitLostApplied, Fault::CommitLostNotApplied];
                 enumerate(Server::$server, given_back::operations(), &faults, $step, $given_back.1);
             }
+
+            #[test]
+            fn any_statement_may_fail_where_work_is_taken_ahead() {
+                let faults = [FailureClass::Permanent, FailureClass::ConnectionLost].map(Fault::Statement);
+                enumerate(Server::$server, taken_ahead::operations(), &faults, $taken_ahead.0, $taken_ahead.1);
+            }
+
+            #[test]
+            fn any_answer_may_be_lost_where_work_is_taken_ahead() {
+                let deadlock = Fault::Statement(FailureClass::Deadlock);
+                let faults = [deadlock, Fault::CommitLostApplied, Fault::CommitLostNotApplied];
+                enumerate(Server::$server, taken_ahead::operations(), &faults, $taken_ahead.0, $taken_ahead.2);
+            }
         }
     };
 }
 
-enumeration!(memory, Memory, 1, 250, 70, (135, 90));
+enumeration!(memory, Memory, 1, 250, 70, (135, 90), (1, 430, 245));
 #[cfg(feature = "sqlite")]
-enumeration!(sqlite, Sqlite, 1, 560, 70, (200, 125));
+enumeration!(sqlite, Sqlite, 1, 560, 70, (200, 125), (3, 200, 130));
 #[cfg(feature = "postgres")]
-enumeration!(postgres, Postgres, 3, 115, 70, (70, 60));
+enumeration!(postgres, Postgres, 3, 115, 70, (70, 60), (5, 112, 86));
 #[cfg(feature = "mysql")]
-enumeration!(mysql, Mysql, 3, 120, 70, (75, 60));
+enumeration!(mysql, Mysql, 3, 120, 70, (75, 60), (5, 118, 88));

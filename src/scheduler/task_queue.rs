@@ -15,8 +15,8 @@ pub(crate) trait Gate<T>: Send + Sync {
     fn open(&self, tasks: VecDeque<T>, is_last: bool) -> Result<VecDeque<T>, VecDeque<T>>;
 }
 
-/// How long a worker waits for others to have nothing to do either, before it opens the gate for few:
-/// each time is a way to the store.
+/// How long a worker waits for others to have nothing to do either, before it opens the gate for
+/// few: each time is a way to the store.
 const LINGER: Duration = Duration::from_micros(300);
 
 /// First in, first out. Whoever takes a task and leaves others behind wakes one more worker, so that a batch reaches all
@@ -167,9 +167,9 @@ impl<T> TaskQueue<T> {
     fn wake(&self, state: &mut State<T>) {
         let at_gate = usize::from(state.opening == 0 && !state.ahead.is_empty());
         let wanted = (state.tasks.len() + at_gate).min(state.sleeping).min(self.most_waking);
-        while state.waking < wanted {
+        // One that has lingered is on its way by itself, and nobody else may be left to be woken.
+        while state.waking < wanted && self.ready.notify_one() {
             state.waking += 1;
-            self.ready.notify_one();
         }
     }
 
@@ -277,6 +277,41 @@ mod tests {
         let opened = gate.opened.lock();
         assert!(opened.iter().all(|group| (1..=WORKERS).contains(&group.len())), "{opened:?}");
         assert!(opened.iter().flatten().is_sorted());
+    }
+
+    /// Wakes a worker that has just lingered for long enough, and is not back yet; false if it came
+    /// back too early for that.
+    fn wakes_in_vain() -> bool {
+        let gate = Arc::new(EvenGate { opened: Mutex::default(), fails: Mutex::default() });
+        let queue = Arc::new(TaskQueue::new(4, Some(gate as Arc<dyn Gate<u32>>)));
+        queue.put(&mut VecDeque::from([2, 4, 6, 8]));
+        let (inside, (sender, taken)) = (Arc::clone(&queue), std::sync::mpsc::channel());
+        let worker = std::thread::spawn(move || std::iter::from_fn(|| inside.take()).try_for_each(|n| sender.send(n)));
+        let await_sleep = || loop {
+            let state = queue.state.lock();
+            if state.sleeping > 0 || state.ahead.is_empty() {
+                return state;
+            }
+        };
+        let mut state = await_sleep();
+        let lingers = state.sleeping > 0 && !state.ahead.is_empty();
+        #[expect(clippy::disallowed_methods, reason = "a worker waits by the machine's clock")]
+        std::thread::sleep(LINGER * 10);
+        queue.wake(&mut state);
+        drop(state);
+        let take = || taken.recv_timeout(Duration::from_secs(20));
+        assert_eq!([take(), take(), take(), take()], [Ok(2), Ok(4), Ok(6), Ok(8)]);
+        while await_sleep().sleeping == 0 {}
+        queue.put(&mut VecDeque::from([10]));
+        assert_eq!(take(), Ok(10), "an idle worker is woken");
+        queue.close();
+        assert_eq!(worker.join().unwrap(), Ok(()));
+        lingers
+    }
+
+    #[test]
+    fn a_worker_that_comes_back_by_itself_does_not_count_as_woken() {
+        assert!((0..1000).any(|_| wakes_in_vain()));
     }
 
     #[test]

@@ -50,7 +50,8 @@ fn started(place: &Place, name: &str) -> usize {
     events.iter().filter(|e| text(e, "event") == "START" && text(e, "job").ends_with(name)).count()
 }
 
-/// Stores a job in a transaction of its own, on a connection of its own, and keeps that open for so long.
+/// Stores a job in a transaction of its own, on a connection of its own, and keeps that open for so
+/// long.
 fn hold_open(place: &Place, held: Duration) {
     let hold = |connection: CallersConnection<'_>| -> diesel::QueryResult<()> {
         // However long it stays open, that is no misfire.
@@ -87,8 +88,8 @@ fn held() -> Duration {
     seconds("CARNELIAN_HELD", 12)
 }
 
-/// A job that guards its fire lives and times out, then its node stands still and is declared dead, all in one guard; and a
-/// caller's transaction is open meanwhile.
+/// A job that guards its fire lives and times out, then its node stands still and is declared dead,
+/// all in one guard; and a caller's transaction is open meanwhile.
 fn held_up_is_nobody(database: &'static str) {
     let place = Place::new(database, "carnelian.shutdown.stopWait = 100ms\n", Arc::new(SystemClock::default()));
     let held = held();

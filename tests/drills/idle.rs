@@ -1,4 +1,5 @@
-//! Ten long jobs that are due together, on three idle nodes of five threads: each begins at its time, under its own key.
+//! Ten long jobs that are due together, on three idle nodes of five threads: each begins at its
+//! time, under its own key.
 
 use super::history::text;
 use super::support::wait_until;

@@ -1,4 +1,5 @@
-//! A database that answers now at once and now slowly: a node that is dead is found as soon as ever.
+//! A database that answers now at once and now slowly: a node that is dead is found as soon as
+//! ever.
 //!
 //! `CARNELIAN_JITTER` is the longest delay, in seconds; check-ins and their tolerance grow with it.
 
@@ -54,7 +55,8 @@ fn a_dead_node_is_found(database: &'static str) {
             killed.elapsed()
         );
         done.store(true, Ordering::SeqCst);
-        // What it takes to find is the window and a second; to write it down are two transactions more, each as slow as any.
+        // What it takes to find is the window and a second; to write it down are two transactions
+        // more, each as slow as any.
         let bound = window + Duration::from_secs(1) + most * 3;
         assert!(found_ms < i64::try_from(bound.as_millis()).unwrap(), "{found_ms}");
     });

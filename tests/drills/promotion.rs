@@ -1,5 +1,6 @@
-//! The promotion of an asynchronous replica, which has lost what the primary had committed last: no trigger waits for ever, no
-//! id of a fire comes twice, fences go on, and so do the nodes, by themselves.
+//! The promotion of an asynchronous replica, which has lost what the primary had committed last: no
+//! trigger waits for ever, no id of a fire comes twice, fences go on, and so do the nodes, by
+//! themselves.
 
 use super::history::text;
 use super::replica::Pair;
@@ -21,7 +22,8 @@ fn trigger(name: &str) -> TriggerBuilder {
     Trigger::builder(TriggerKey::named(name), JobKey::named(name))
 }
 
-/// Fires that overlap, of jobs that run once at a time, close together, and each once. Returns the triggers that go on.
+/// Fires that overlap, of jobs that run once at a time, close together, and each once. Returns the
+/// triggers that go on.
 fn schedule(place: &Place) -> BTreeSet<String> {
     let mut work = Vec::new();
     let every = |ms| SimpleSchedule::every(Duration::from_millis(ms));

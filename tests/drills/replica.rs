@@ -1,4 +1,5 @@
-//! A PostgreSQL and a replica that follows it asynchronously: servers of a test's own, as `tests/servers.sh` starts them.
+//! A PostgreSQL and a replica that follows it asynchronously: servers of a test's own, as
+//! `tests/servers.sh` starts them.
 
 use super::support::{free_port, wait_until};
 use diesel::connection::SimpleConnection;
@@ -20,7 +21,8 @@ fn programs() -> PathBuf {
     PathBuf::from(String::from_utf8(said.stdout).unwrap().trim_end())
 }
 
-/// A command of the server's: PostgreSQL refuses to run as root. It ends with the thread that starts it.
+/// A command of the server's: PostgreSQL refuses to run as root. It ends with the thread that
+/// starts it.
 fn as_server(program: PathBuf) -> Command {
     let mut command = Command::new("setpriv");
     if getuid().is_root() {

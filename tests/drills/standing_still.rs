@@ -1,7 +1,8 @@
-//! Processes that stand still and go on when a peer has their work: `ctx.holds_fire()` is false at once, also where the machine
-//! was suspended, so that its monotonic clock stood still too.
+//! Processes that stand still and go on when a peer has their work: `ctx.holds_fire()` is false at
+//! once, also where the machine was suspended, so that its monotonic clock stood still too.
 //!
-//! `CARNELIAN_STOP` is how many seconds a process stands still, if that is longer than its peer needs.
+//! `CARNELIAN_STOP` is how many seconds a process stands still, if that is longer than its peer
+//! needs.
 
 use super::history::text;
 use super::node::NodeProcess;
@@ -20,7 +21,8 @@ fn mono_ns() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// Stops a node with SIGSTOP, but not while it has the lock: a server takes that away only after 5 s, SQLite not at all.
+/// Stops a node with SIGSTOP, but not while it has the lock: a server takes that away only after 5
+/// s, SQLite not at all.
 pub fn stop(place: &Place, node: &NodeProcess) {
     wait_until("it stops without the lock", LONG, || {
         node.signal(Signal::STOP);

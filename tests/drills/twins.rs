@@ -52,7 +52,8 @@ fn a_living_twin_is_refused_and_a_dead_one_followed_at_once() {
     });
 }
 
-/// Nobody here can know of the process of another host: it is gone if it is silent for its interval of check-ins.
+/// Nobody here can know of the process of another host: it is gone if it is silent for its interval
+/// of check-ins.
 #[test]
 fn a_dead_node_of_another_host_is_followed_when_it_was_silent_for_an_interval() {
     const INTERVAL: Duration = Duration::from_secs(3);

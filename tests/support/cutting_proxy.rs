@@ -1,5 +1,5 @@
-//! A proxy before a database server that cuts connections, at once or when a certain transaction commits, that leads to
-//! another server, or that makes transactions wait.
+//! A proxy before a database server that cuts connections, at once or when a certain transaction
+//! commits, that leads to another server, or that makes transactions wait.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,5 @@
-//! How things stand when triggers are stored or resumed: which groups are paused, which of their jobs are running.
+//! How things stand when triggers are stored or resumed: which groups are paused, which of their
+//! jobs are running.
 
 use crate::error::Result;
 use crate::key::JobKey;
@@ -10,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Standing {
     pub paused_groups: BTreeSet<String>,
     pub pauses_all: bool,
-    /// Those of the jobs of which a fire is executing, each with whether one lets no other run beside it.
+    /// Those of the jobs of which a fire is executing, each with whether one lets no other run
+    /// beside it.
     executing: BTreeMap<JobKey, bool>,
 }
 

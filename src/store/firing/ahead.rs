@@ -46,8 +46,8 @@ impl JobStore {
             "note what begins",
             begin,
             |s| s.note_begun(owner, mark),
-            // A lost statement may come late: it does nothing after a later mark, and the same again
-            // after this one.
+            // A lost statement may come late: it does nothing after a later mark, and the same
+            // again after this one.
             &mut |_, _| Ok(false),
         )?;
         if noted { Ok(()) } else { Err(fenced(owner)) }

@@ -2,8 +2,8 @@
 
 use crate::store::Owner;
 
-/// The ids of an owner's fires, `<hash of the instance>-<incarnation>-<fence>`: of bounded length, never used twice, and
-/// carrying their own fence.
+/// The ids of an owner's fires, `<hash of the instance>-<incarnation>-<fence>`: of bounded length,
+/// never used twice, and carrying their own fence.
 pub(super) struct FireIds {
     prefix: String,
 }

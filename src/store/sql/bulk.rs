@@ -16,12 +16,13 @@ const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 /// Sizes in which MySQL gets new rows: those of usual batches besides, since each piece is a round trip under the lock.
 const SIZES_OF_NEW: [usize; 16] = [128, 64, 50, 40, 32, 25, 20, 16, 12, 10, 8, 5, 4, 3, 2, 1];
 
-/// So many rows of so many values as a table for MySQL, whose columns are `c0`, `c1` …, joined with the rows `t` of a table; to
-/// be completed by conditions for all columns of the primary key but the scheduler's name.
+/// So many rows of so many values as a table for MySQL, whose columns are `c0`, `c1` …, joined with
+/// the rows `t` of a table; to be completed by conditions for all columns of the primary key but
+/// the scheduler's name.
 ///
-/// The few rows come first, and the others are looked up by the primary key, whatever the planner knows of the table. By
-/// another index, which may look as good while a table is small, each row of the scheduler is locked on the way, and those that
-/// others hold are waited for.
+/// The few rows come first, and the others are looked up by the primary key, whatever the planner
+/// knows of the table. By another index, which may look as good while a table is small, each row of
+/// the scheduler is locked on the way, and those that others hold are waited for.
 fn of_given(table: &str, width: usize, count: usize) -> String {
     let names: Vec<_> = (0..width).map(|i| format!("? AS c{i}")).collect();
     let further = format!(" UNION ALL SELECT {}", vec!["?"; width].join(", "));
@@ -29,7 +30,8 @@ fn of_given(table: &str, width: usize, count: usize) -> String {
     format!("{given} AS v STRAIGHT_JOIN {{p}}{table} AS t FORCE INDEX (PRIMARY) ON t.sched_name = ?")
 }
 
-/// The tables of which sessions delete rows beside each other, by their primary keys: see [`of_given`].
+/// The tables of which sessions delete rows beside each other, by their primary keys: see
+/// [`of_given`].
 const OF_FIRES: [&str; 8] = [
     "FIRED_TRIGGERS",
     "TRIGGERS",

@@ -6,8 +6,8 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::result::QueryResult;
 use diesel::sql_types;
 
-/// A text with `?` for each value, `{p}` for the table prefix and `{i}` for the prefix without a schema, as names of
-/// indexes have it.
+/// A text with `?` for each value, `{p}` for the table prefix and `{i}` for the prefix without a
+/// schema, as names of indexes have it.
 ///
 /// Its shape depends on the text alone, so the connection prepares it once and finds it again.
 #[derive(Clone, Copy, Debug)]

@@ -121,7 +121,8 @@ fn a_mark_that_comes_late_does_nothing() {
     assert_eq!(dies(&cluster, &mut b)[0].lost.len(), 2);
 }
 
-/// PostgreSQL forgets the marks when it crashes: what was taken ahead counts as begun until the next.
+/// PostgreSQL forgets the marks when it crashes: what was taken ahead counts as begun until the
+/// next.
 #[test]
 fn a_mark_that_is_lost_is_made_again() {
     let cluster = Cluster::new(open);

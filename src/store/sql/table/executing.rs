@@ -3,8 +3,8 @@
 //!
 //! The planner must not choose. While all that executes is of one job, statistics say that the
 //! primary key finds as few rows as the job does, and each job that is asked for goes through all
-//! fires. So PostgreSQL compares names in the collation that this index alone has, and MySQL is
-//! told its name. SQLite takes the index of the most columns by itself.
+//! fires. So PostgreSQL compares names in the collation that this index alone has, and MySQL and
+//! SQLite are told its name.
 
 use super::fired::{COLUMNS, Row};
 use super::{JOB_KEY, job_keys};
@@ -38,7 +38,11 @@ pub(super) fn column(backend: Backend, name: &str) -> String {
 /// `FROM` the executing fires `f` of the scheduler of this name, up to further conditions: first
 /// one on the group of their jobs.
 pub(super) fn executing(backend: Backend, scheduler: &str) -> String {
-    let index = if backend == Backend::Mysql { " FORCE INDEX (IDX_{i}CN_FT_E)" } else { "" };
+    let index = match backend {
+        Backend::Postgres => "",
+        Backend::Mysql => " FORCE INDEX (IDX_{i}CN_FT_E)",
+        Backend::Sqlite => " INDEXED BY IDX_{i}CN_FT_E",
+    };
     let name = column(backend, "sched_name");
     format!("FROM {{p}}FIRED_TRIGGERS f{index} WHERE {name} = {scheduler} AND f.state <> 'ACQUIRED'")
 }
