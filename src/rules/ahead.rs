@@ -100,8 +100,28 @@ pub(crate) struct Window {
     closed_until: Duration,
 }
 
-/// After fires were given back none are taken ahead for so long: some jobs here are long.
-const COOLING_TIME: Duration = Duration::from_secs(10);
+/// After fires were given back none are taken ahead for so long. Which jobs are long is known of
+/// each type by then.
+const COOLING_TIME: Duration = Duration::from_secs(1);
+
+/// A fire that no worker has begun after so long is given back in any case.
+const MOST_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Jobs that run for less than this are no reason to give back what waits for their workers.
+const LEAST_PATIENCE: Duration = Duration::from_millis(50);
+
+/// For how long jobs run on all workers before what waits for these is given back: they run five
+/// times as long as short ones may.
+pub(crate) fn patience(allowed: Duration) -> Duration {
+    allowed.saturating_mul(5).clamp(LEAST_PATIENCE, MOST_PATIENCE)
+}
+
+/// When fires that wait are given back, in ticks: they were `handed` to the workers then, and with
+/// jobs on all workers, `begun` is when the last of these began.
+pub(crate) fn given_back_at(allowed: Duration, handed: Duration, begun: Option<Duration>) -> Duration {
+    let latest = handed.saturating_add(MOST_PATIENCE);
+    begun.map_or(latest, |begun| begun.max(handed).saturating_add(patience(allowed)).min(latest))
+}
 
 impl Window {
     pub(crate) fn size(&self) -> usize {
@@ -109,8 +129,8 @@ impl Window {
     }
 
     /// After a batch that was as large as could be: `longest` is how long that fire waited for its
-    /// worker that waited longest of those that began since the last one; none if none has, which
-    /// says nothing.
+    /// worker that waited longest of those that ended since the last one; none if none has, which
+    /// says nothing: those that have begun may run for long.
     pub(crate) fn adapt(&mut self, longest: Option<Duration>, allowed: Duration, workers: usize, most: usize) {
         self.size = match longest {
             Some(longest) if longest <= allowed => self.size.saturating_mul(2).max(workers).min(most),
@@ -228,6 +248,18 @@ mod tests {
         let now = Duration::from_secs(5);
         window.cool_down(now);
         assert_eq!((window.size(), window.is_cooling(now)), (0, true));
-        assert!(window.is_cooling(Duration::from_secs(14)) && !window.is_cooling(Duration::from_secs(15)));
+        assert!(window.is_cooling(Duration::from_millis(5_999)) && !window.is_cooling(Duration::from_secs(6)));
+    }
+
+    #[test]
+    fn what_waits_behind_jobs_that_are_no_longer_short_is_given_back_soon() {
+        let ms = Duration::from_millis;
+        let at = |allowed, begun: Option<u64>| given_back_at(ms(allowed), ms(1_000), begun.map(ms));
+        assert_eq!(at(10, None), ms(1_500), "a worker has nothing to do, and has not begun it for other reasons");
+        assert_eq!(at(10, Some(1_030)), ms(1_080));
+        assert_eq!(at(10, Some(200)), ms(1_050), "what has been there for a moment only waits as others do");
+        assert_eq!(at(40, Some(1_030)), ms(1_230));
+        assert_eq!([at(10, Some(1_480)), at(1_000, Some(1_030))], [ms(1_500); 2]);
+        assert_eq!(at(0, Some(1_030)), ms(1_080));
     }
 }

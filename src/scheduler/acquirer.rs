@@ -324,10 +324,11 @@ impl Acquirer {
         self.node.clock.ticks().saturating_add(wait)
     }
 
-    /// The earliest of `other`, of the first reservation's time, and of when fires that wait are given back.
+    /// The earliest of `other`, of the first reservation's time, and of when fires that wait are looked at.
     fn next_at(&self, other: Option<Duration>) -> Next {
         let compares_at = self.compares_at();
-        match self.first_fired_at().into_iter().chain(self.patience_ends()).chain(compares_at).chain(other).min() {
+        let sees_waiting = self.sees_waiting_at();
+        match self.first_fired_at().into_iter().chain(sees_waiting).chain(compares_at).chain(other).min() {
             Some(at) => Next::At(at),
             None => Next::WhenSignalled,
         }

@@ -53,11 +53,11 @@ pub struct SchedulerSettings {
     ///
     /// Of job types whose recent runs were shorter than this a node takes more of a backlog at once
     /// than it has free workers, as far as what it took before began in this time: larger batches
-    /// are what makes it fast. What does not begin after all within half a second is given back, to
-    /// whichever node has room, and nothing shows of it; so it is when the node stands by or ends.
-    /// If it dies, fires that waited are recovered as those that ran, if their jobs request
-    /// recovery, and else are lost as those. Zero: a node takes no more than it has free workers,
-    /// as Quartz. Property `carnelian.scheduler.takeAhead`.
+    /// are what makes it fast. What does not begin after all, since jobs run on all workers for five
+    /// times as long (at least 50 ms), or within half a second, is given back, to whichever node
+    /// has room, and nothing shows of it; so it is when the node stands by, ends or dies. Zero: a
+    /// node takes no more than it has free workers, as Quartz. Property
+    /// `carnelian.scheduler.takeAhead`.
     pub take_ahead: Duration,
     /// How much earlier than its time a trigger of a batch may fire; 0.
     /// Property `scheduler.batchTriggerAcquisitionFireAheadTimeWindow` (ms).

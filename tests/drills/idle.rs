@@ -8,8 +8,9 @@ use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How late one may begin on a machine that others use too; idle it is a tenth of it.
-const LATEST_MS: i64 = 1_000;
+/// How late one may begin on a machine that others use too. On an idle one it is as long as two of three nodes take to look
+/// where they do not hear of it, less than 240 ms, and a few milliseconds else.
+const LATEST_MS: i64 = 500;
 
 fn all_begin_at_their_time(place: &Place) {
     let mut nodes = ["a", "b", "c"].map(|name| place.node(name));
@@ -34,10 +35,13 @@ fn all_begin_at_their_time(place: &Place) {
         wait_until("all have begun", LONG, || starts(round).len() == 10);
         let starts = starts(round);
         let late = |event: &Value| event["wall_ms"].as_i64().unwrap() - event["scheduled_ms"].as_i64().unwrap();
-        let latest_ms = starts.iter().map(late).max().unwrap();
+        let mut all_late: Vec<i64> = starts.iter().map(late).collect();
+        all_late.sort_unstable();
+        assert!(all_late[0] >= 0, "none begins before its time: {starts:?}");
+        let latest_ms = all_late[all_late.len() - 1];
         let mut on: BTreeMap<&str, usize> = BTreeMap::new();
         starts.iter().for_each(|event| *on.entry(text(event, "instance")).or_default() += 1);
-        println!("idle database={} due={round} latest_ms={latest_ms} on={on:?}", place.database);
+        println!("idle database={} due={round} latest_ms={latest_ms} all={all_late:?} on={on:?}", place.database);
         let keys: BTreeSet<_> = starts.iter().map(|event| text(event, "trigger").to_owned()).collect();
         assert_eq!(keys, (0..10).map(|i| format!("{round}.{i}")).collect(), "each under its own key");
         assert!(latest_ms < LATEST_MS, "{latest_ms} ms late: {on:?}");

@@ -265,3 +265,48 @@ fn long_jobs_are_taken_for_free_workers_only_on_postgres() {
 fn long_jobs_are_taken_for_free_workers_only_on_mysql() {
     long_jobs_are_taken_for_free_workers_only(&Cluster::on_server(&crate::support::mysql_url()));
 }
+
+/// Ten fires of a type that was short, and is long now, on an idle node of five workers: the five
+/// that begin say nothing of how long they take, so the node takes no more.
+#[test]
+fn what_has_begun_does_not_say_that_it_is_short() {
+    let cluster = Cluster::new();
+    let begun = Arc::new(AtomicUsize::new(0));
+    let (hangs, released) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (count, is_long, goes_on) = (Arc::clone(&begun), Arc::clone(&hangs), Arc::clone(&released));
+    let run = move |_: &mut JobContext| {
+        count.fetch_add(1, Ordering::SeqCst);
+        if is_long.load(Ordering::SeqCst) {
+            wait_until("it may go on", 2 * LONG, || goes_on.load(Ordering::SeqCst));
+        }
+        Ok(())
+    };
+    let properties = "threadPool.threadCount = 5\ncarnelian.scheduler.takeAhead = 1s";
+    let node = cluster.node_with("n1", properties).job_fn("note", run).build().unwrap();
+    node.start().unwrap();
+    let schedule = |name: &str, count: usize| {
+        let detail = job(name, "note");
+        let trigger = |n| Trigger::builder(TriggerKey::new(name, format!("t{n}")), detail.key().clone()).build();
+        let triggers = (0..count).map(|n| trigger(n).unwrap()).collect();
+        node.schedule_jobs(vec![(detail.clone(), triggers)], false).unwrap();
+    };
+    let passes = || node.health().services.iter().find(|service| service.name == "acquirer").unwrap().runs;
+    let some_passes = || {
+        let before = passes();
+        wait_until("the acquirer has looked some more", LONG, || passes() >= before + 3);
+    };
+    schedule("warm", 100);
+    wait_until("the short ones have run", LONG, || begun.load(Ordering::SeqCst) == 100);
+    cluster.await_quiet();
+    some_passes();
+    hangs.store(true, Ordering::SeqCst);
+    schedule("ten", 10);
+    wait_until("it has as many as it has workers", LONG, || begun.load(Ordering::SeqCst) == 105);
+    some_passes();
+    assert_eq!(node.running_here().len(), 5, "the others are for whoever has a free worker");
+    released.store(true, Ordering::SeqCst);
+    wait_until("all have begun", LONG, || begun.load(Ordering::SeqCst) == 110);
+    cluster.await_quiet();
+    cluster.assert_sound();
+    assert!(node.shutdown(true).is_clean());
+}

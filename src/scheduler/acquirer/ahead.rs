@@ -5,7 +5,7 @@ use super::Acquirer;
 use crate::clock::{Clock, SystemClock};
 use crate::error::Result;
 use crate::listener::log;
-use crate::rules::ahead::Room;
+use crate::rules::ahead::{Room, given_back_at, patience};
 use crate::scheduler::node::millis;
 use crate::scheduler::not_begun::unfire;
 use crate::scheduler::running::FireTask;
@@ -25,9 +25,6 @@ const LAST_GLANCES: usize = 100;
 
 /// How long it waits in between.
 const BETWEEN_GLANCES: Duration = Duration::from_millis(1);
-
-/// A fire that no worker has begun after so long is given back: those that run take longer than those before.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What the acquirer knows of how long the jobs are that its node has and may take.
 #[derive(Default)]
@@ -142,13 +139,39 @@ impl Acquirer {
         match (is_wanted, self.is_more && is_dense) {
             (false, _) => self.window.close(),
             (true, true) => self.window.adapt(self.node.longest_wait(), allowed, workers, self.batch_limit()),
-            (true, false) => self.window.fit((self.pool.busy() + self.spoken_for()).saturating_sub(workers)),
+            (true, false) => {
+                let fires = self.pool.busy() + self.spoken_for();
+                self.window.fit(fires.saturating_sub(workers));
+                if fires == 0 {
+                    // How long those of this backlog waited says nothing of the next one.
+                    self.node.longest_wait();
+                }
+            }
         }
     }
 
-    /// When fires that still wait are given back; none if none waits.
-    pub(super) fn patience_ends(&self) -> Option<Duration> {
-        (self.pool.waiting() > 0).then(|| self.handed.saturating_add(PATIENCE))
+    /// When to look at fires that wait; none if none waits. Workers that begin long jobs do not say
+    /// so.
+    pub(super) fn sees_waiting_at(&self) -> Option<Duration> {
+        let next = self.node.clock.ticks().saturating_add(patience(self.node.settings.scheduler.take_ahead));
+        self.patience_ends().map(|at| at.min(next))
+    }
+
+    /// When fires that still wait are given back, or it is to be asked again; none if none waits.
+    fn patience_ends(&self) -> Option<Duration> {
+        let waiting = self.pool.waiting();
+        if waiting == 0 {
+            return None;
+        }
+        let (allowed, now) = (self.node.settings.scheduler.take_ahead, self.node.clock.ticks());
+        let soonest = self.handed.saturating_add(patience(allowed));
+        if now < soonest {
+            return Some(soonest);
+        }
+        let is_full = self.pool.busy().saturating_sub(waiting) >= self.pool.size();
+        let fires = if is_full { self.node.standing.fires() } else { Vec::new() };
+        let begun = fires.iter().filter_map(|fire| fire.worker()).map(|(_, begun)| begun).max();
+        Some(given_back_at(allowed, self.handed, begun))
     }
 
     pub(super) fn give_up_reserved(&mut self) {
