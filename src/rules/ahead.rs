@@ -129,8 +129,8 @@ impl Window {
     }
 
     /// After a batch that was as large as could be: `longest` is how long that fire waited for its
-    /// worker that waited longest of those that ended since the last one; none if none has, which
-    /// says nothing: those that have begun may run for long.
+    /// worker that waited longest of those that began since the last one; none if none has, which
+    /// says nothing.
     pub(crate) fn adapt(&mut self, longest: Option<Duration>, allowed: Duration, workers: usize, most: usize) {
         self.size = match longest {
             Some(longest) if longest <= allowed => self.size.saturating_mul(2).max(workers).min(most),

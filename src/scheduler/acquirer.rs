@@ -249,7 +249,7 @@ impl Acquirer {
             let wait_ms = earliest.map_or(i64::MAX, |earliest| earliest.saturating_sub(soon_ms.saturating_add(now_ms)));
             if wait_ms > 0 {
                 self.is_withheld = false;
-                self.adapt_window(now_ms);
+                self.adapt_window(now_ms, None);
                 let wait_ms = wait_ms.saturating_add(stagger_ms(&node.instance, earliest, soon_ms));
                 return Ok(Found::Nothing(self.before(wait_ms, poll)));
             }
@@ -291,10 +291,12 @@ impl Acquirer {
         self.is_withheld = brought.withheld > 0;
         self.is_more = self.is_withheld || count + brought.overtaken >= max;
         node.take_turns(self.is_more && node.store.takes_turns(&brought.fired));
+        // That these begin at once on free workers says nothing of those that would wait.
+        let longest = self.is_more.then(|| node.longest_wait()).flatten();
         self.take_over(owner, brought.fired, false);
         self.is_in_doubt = brought.is_in_doubt;
         self.keep_doubt(brought.doubt)?;
-        self.adapt_window(brought.now_ms);
+        self.adapt_window(brought.now_ms, longest);
         if count + passed + brought.spread > 0 {
             self.was_misled = false;
             return Ok(Found::Something);

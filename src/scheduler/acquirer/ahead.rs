@@ -127,7 +127,7 @@ impl Acquirer {
 
     /// Learns from an acquisition that brought as much as there was room for, or all there was, and
     /// from how long fires waited.
-    pub(super) fn adapt_window(&mut self, now_ms: i64) {
+    pub(super) fn adapt_window(&mut self, now_ms: i64, longest: Option<Duration>) {
         let allowed = self.node.settings.scheduler.take_ahead;
         let is_dense = self.reserved.last().is_none_or(|last| last.scheduled_ms <= now_ms.saturating_add(DENSE_MS));
         let workers = self.pool.size();
@@ -138,7 +138,7 @@ impl Acquirer {
         let is_wanted = !allowed.is_zero() && !is_barred && !self.window.is_cooling(self.node.clock.ticks());
         match (is_wanted, self.is_more && is_dense) {
             (false, _) => self.window.close(),
-            (true, true) => self.window.adapt(self.node.longest_wait(), allowed, workers, self.batch_limit()),
+            (true, true) => self.window.adapt(longest, allowed, workers, self.batch_limit()),
             (true, false) => {
                 let fires = self.pool.busy() + self.spoken_for();
                 self.window.fit(fires.saturating_sub(workers));
