@@ -34,7 +34,7 @@ mod twins;
 
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::{DataSourceUrl, Settings};
-use carnelian::store::{JobStore, violations};
+use carnelian::store::{Begin, JobStore, violations};
 use diesel::sql_types::BigInt;
 use diesel::{Connection, MysqlConnection, PgConnection, QueryableByName, RunQueryDsl, SqliteConnection, sql_query};
 use node::NodeProcess;
@@ -132,6 +132,26 @@ impl Place {
             }
         };
         assert!(changed.unwrap() > 0, "{change}");
+    }
+
+    /// Whether nobody has the lock of the scheduler now, on SQLite that of the file.
+    fn is_lock_free(&self) -> bool {
+        let text = format!(
+            "SELECT 1 FROM QRTZ_LOCKS WHERE SCHED_NAME = '{}' AND LOCK_NAME = 'TRIGGER_ACCESS' FOR UPDATE NOWAIT",
+            self.store.settings().scheduler_name
+        );
+        let settings = Settings::from_text("test", &self.text, |_| None).unwrap();
+        match settings.data_source.unwrap().url {
+            DataSourceUrl::Sqlite { .. } => {
+                self.store.database().transact("look for the lock", Begin::Writing, &mut |_| Ok(())).is_ok()
+            }
+            DataSourceUrl::Postgres { url } => {
+                sql_query(text).execute(&mut PgConnection::establish(url.reveal()).unwrap()).is_ok()
+            }
+            DataSourceUrl::MySql { url } => {
+                sql_query(text).execute(&mut MysqlConnection::establish(url.reveal()).unwrap()).is_ok()
+            }
+        }
     }
 
     /// What the jobs have logged so far.

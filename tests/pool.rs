@@ -215,7 +215,7 @@ fn after_an_outage_connections_are_there_as_soon_as_the_server_is() {
     let proxy = Proxy::before(&url);
     let (url, _) = DataSourceUrl::parse(&proxy.url(&url), None, None).unwrap();
     let clock = Arc::new(SystemClock::default());
-    let mut options = SqlOptions::new(&support::fresh_name("pool"));
+    let mut options = SqlOptions::new(support::fresh_name("pool"));
     options.connection_timeout = LONG;
     options.max_connections = 1;
     let database = Arc::new(SqlDatabase::open(&url, clock.clone(), options).unwrap());
