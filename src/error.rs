@@ -209,6 +209,12 @@ impl Error {
         matches!(self, Error::Fenced { .. })
     }
 
+    /// Whether it may be for an outage: not where a database that answers chose this transaction
+    /// to give way.
+    pub(crate) fn is_outage(&self) -> bool {
+        !matches!(self.failure_class(), Some(FailureClass::Deadlock | FailureClass::Serialization))
+    }
+
     /// Whether the database could not be used at all.
     pub fn is_database(&self) -> bool {
         matches!(self, Error::Database(_) | Error::Schema(_))

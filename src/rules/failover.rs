@@ -296,7 +296,7 @@ mod tests {
         assert!(seen.convicts(PEER, &observer(167_500, 67_500, 100)));
     }
 
-    /// Of a check-in of its own that fails every five seconds the observer makes no excuse for ever.
+    /// A check-in of its own that fails every five seconds is no excuse for ever.
     #[test]
     fn outages_that_follow_each_other_put_off_a_verdict_once() {
         let mut seen = Observations::default();

@@ -326,7 +326,8 @@ impl Acquirer {
         self.node.clock.ticks().saturating_add(wait)
     }
 
-    /// The earliest of `other`, of the first reservation's time, and of when fires that wait are looked at.
+    /// The earliest of `other`, of the first reservation's time, and of the next look at fires that
+    /// wait.
     fn next_at(&self, other: Option<Duration>) -> Next {
         let compares_at = self.compares_at();
         let sees_waiting = self.sees_waiting_at();

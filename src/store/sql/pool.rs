@@ -28,10 +28,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// MySQL, other than MariaDB, ends a session that stops while it holds a lock after the session's
 /// `wait_timeout` only, which is left as it is: hours, if you set no other.
 ///
-/// Keep `max_size` at least at 3: acquisition, completion and check-in each hold a connection now and then. And keep
-/// `connection_timeout` at a few seconds: r2d2 pauses for half of it between two tries to connect, so that a node is back
-/// as much later than its database, and peers convict one that is not back after
-/// `jobStore.clusterCheckinMisfireThreshold`.
+/// Keep `max_size` at least at 3: acquisition, completion and check-in each hold a connection now
+/// and then. Keep `connection_timeout` at a few seconds: r2d2 pauses for up to half of it between
+/// two tries to connect, and after an outage a node is back as much later than its database. Peers
+/// convict a node that is not back after `jobStore.clusterCheckinMisfireThreshold`.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum CallersPool {

@@ -33,8 +33,11 @@ impl JobStore {
     /// database reports, and nothing has changed then but what a committed transaction changed.
     pub fn check_in(&self, me: &mut Membership) -> Result<Checkin> {
         let checkin = self.try_to_check_in(me);
-        // Who was declared dead was away as well.
-        me.is_cut_off = checkin.as_ref().map_or(true, |checkin| checkin.failed_out && !checkin.registered);
+        me.is_cut_off = match &checkin {
+            // Who was declared dead was away as well.
+            Ok(checkin) => checkin.failed_out && !checkin.registered,
+            Err(error) => error.is_outage(),
+        };
         checkin
     }
 

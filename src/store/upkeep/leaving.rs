@@ -1,4 +1,4 @@
-//! Leaving: what a node does to its rows when it ends, so that its peers need not wait for its window.
+//! Leaving: what a node does to its rows when it ends, so that no peer waits for its window.
 
 use crate::error::Result;
 use crate::node::NodeRole;
@@ -7,11 +7,13 @@ use crate::store::{Begin, JobStore, Lock, Owner};
 use crate::trigger::Transition;
 
 impl JobStore {
-    /// Leaves the cluster: gives back what is acquired and deletes the own rows. If fires are still executing, the
-    /// rows stay, so that peers take over after the usual time. Returns how many fires are left so.
+    /// Leaves the cluster: gives back what is acquired and deletes the own rows. If fires are still
+    /// executing, the rows stay, so that peers take over after the usual time. Returns how many
+    /// fires are left so.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries; peers then take over after the usual time.
+    /// What the database reports after the bounded retries; peers then take over after the usual
+    /// time.
     pub fn leave(&self, owner: &Owner) -> Result<usize> {
         self.retrying(
             "leave the cluster",
