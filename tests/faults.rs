@@ -327,9 +327,7 @@ fn operations() -> Vec<Operation> {
             whole: false,
             prepare: |c, w| {
                 with_followers(c, w);
-                c.clock.advance(10 * SECOND);
-                w.b.check_in();
-                c.clock.advance(WINDOW - 10 * SECOND + 1);
+                falls_silent(c, &mut w.b);
             },
             ..usual("check_in that recovers what is followed", |_, w| w.b.try_check_in().map(drop))
         },
@@ -392,15 +390,7 @@ fn operations() -> Vec<Operation> {
         Operation {
             retried: false,
             whole: false,
-            ..after(
-                "check_in that recovers",
-                |c, w| {
-                    c.clock.advance(10 * SECOND);
-                    w.b.check_in();
-                    c.clock.advance(WINDOW - 10 * SECOND + 1);
-                },
-                |_, w| w.b.try_check_in().map(drop),
-            )
+            ..after("check_in that recovers", |c, w| falls_silent(c, &mut w.b), |_, w| w.b.try_check_in().map(drop))
         },
         Operation {
             retried: false,

@@ -99,9 +99,7 @@ fn given_on_with(place: &Place, fault: Fault, n: u64) -> bool {
     let (mut a, _b) = (c.node("A"), c.node("B"));
     let mut seen = Vec::new();
     run_all(&[&a], &mut seen, &what);
-    c.clock.advance(WINDOW / 2);
-    a.check_in();
-    c.clock.advance(WINDOW / 2 + SECOND);
+    falls_silent(&c, &mut a);
     c.database.faults().plan(n, fault);
     let first = a.try_check_in();
     let met = !c.database.faults().cancel();

@@ -91,13 +91,6 @@ fn first_batch_has_ended(c: &Cluster, w: &mut World) {
     begin(w, 2, &["p2"]).unwrap();
 }
 
-/// B sees A fall silent.
-fn silent(c: &Cluster, w: &mut World) {
-    c.clock.advance(10 * SECOND);
-    w.b.check_in();
-    c.clock.advance(WINDOW - 10 * SECOND + 1);
-}
-
 /// A trigger has gone on since its fire was taken ahead.
 fn went_on(c: &Cluster, w: &mut World) {
     let often = a_trigger("often", &job("plain"), 0).schedule(every(5)).build().unwrap();
@@ -144,7 +137,7 @@ pub fn operations() -> Vec<Operation> {
             "check_in that gives back what had not begun",
             |c, w| {
                 some_began(c, w);
-                silent(c, w);
+                falls_silent(c, &mut w.b);
             },
             |_, w| w.b.try_check_in().map(drop),
         ),
@@ -154,7 +147,7 @@ pub fn operations() -> Vec<Operation> {
                 mark_in_doubt(c, w);
                 // By the mark that is there these have begun.
                 run(w, &["d1", "p3"]);
-                silent(c, w);
+                falls_silent(c, &mut w.b);
             },
             |_, w| w.b.try_check_in().map(drop),
         ),
@@ -162,7 +155,7 @@ pub fn operations() -> Vec<Operation> {
             "check_in that gives back what has gone on",
             |c, w| {
                 went_on(c, w);
-                silent(c, w);
+                falls_silent(c, &mut w.b);
             },
             |_, w| w.b.try_check_in().map(drop),
         ),

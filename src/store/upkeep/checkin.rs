@@ -36,7 +36,8 @@ impl JobStore {
         me.is_cut_off = match &checkin {
             // Who was declared dead was away as well.
             Ok(checkin) => checkin.failed_out && !checkin.registered,
-            Err(error) => error.is_outage(),
+            // One that only starts has seen nobody before the outage.
+            Err(error) => me.last_checkin.is_some() && error.is_outage(),
         };
         checkin
     }
