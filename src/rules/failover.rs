@@ -93,8 +93,9 @@ impl Observer {
     /// Whether the observer itself had no answer of the store for so long that its peers may have
     /// had none either: it was stopped, or this check-in, begun at `begun`, was.
     pub(crate) fn was_away(&self, begun: Duration, own_interval_ms: i64) -> bool {
-        let away_ms = millis(self.answered.saturating_sub(begun)).saturating_add(self.gap_ms);
-        away_ms > own_interval_ms.saturating_add(self.tolerance_ms / 2)
+        let waited_ms = millis(self.answered.saturating_sub(begun));
+        waited_ms > self.tolerance_ms / 3 * 2
+            || waited_ms.saturating_add(self.gap_ms) > own_interval_ms.saturating_add(self.tolerance_ms / 2)
     }
 }
 

@@ -32,12 +32,13 @@ impl JobStore {
     /// [`Error::AlreadyRunning`] for a first check-in under the name of a node that lives; what the
     /// database reports, and nothing has changed then but what a committed transaction changed.
     pub fn check_in(&self, me: &mut Membership) -> Result<Checkin> {
+        let was_cut_off = me.is_cut_off;
         let checkin = self.try_to_check_in(me);
         me.is_cut_off = match &checkin {
-            // Who was declared dead was away as well.
-            Ok(checkin) => checkin.failed_out && !checkin.registered,
+            // Who was declared dead was away as well. Of a twin nobody has judged anything yet.
+            Ok(checkin) => checkin.failed_out && !checkin.registered || was_cut_off && checkin.twin,
             // One that only starts has seen nobody before the outage.
-            Err(error) => me.last_checkin.is_some() && error.is_outage(),
+            Err(error) => was_cut_off || me.last_checkin.is_some() && error.is_outage(),
         };
         checkin
     }
@@ -245,8 +246,7 @@ impl JobStore {
         let observer = self.observer(seen, gap);
         me.observations.read_clock(&observer);
         let own_interval = millis(self.settings.checkin_interval);
-        let was_away = me.is_cut_off || checkin.lost_commits.is_some();
-        if was_away || observer.was_away(begun, own_interval) {
+        if me.is_cut_off || observer.was_away(begun, own_interval) {
             me.observations.note_return(&observer, own_interval);
         }
         let grace = millis(me.observations.grace(&observer));

@@ -33,18 +33,23 @@ pub struct Heartbeats {
     observations: Observations,
     /// The clock's ticks when the last pass that succeeded was begun.
     last: Option<Duration>,
+    /// How long it was between the last two.
+    usual: Duration,
     /// Whether the last pass failed: what comes after it is the end of an outage.
     is_cut_off: bool,
 }
 
 impl Heartbeats {
-    /// Takes note of an answer to what was asked at `begun`.
-    fn read(&mut self, observer: &Observer, begun: Duration, was_cut_off: bool, own_interval_ms: i64) {
+    /// Takes note of an answer to what was asked at `begun`. Passes come at intervals of many
+    /// lengths: only one that comes much later than the last one did is the end of an absence.
+    fn read(&mut self, observer: &Observer, begun: Duration, was_cut_off: bool, checkin_interval: Duration) {
+        let usual_ms = millis(checkin_interval.max(self.usual * 2));
+        self.usual = self.last.map_or(Duration::ZERO, |last| begun.saturating_sub(last));
         self.is_cut_off = false;
         self.last = Some(begun);
         self.observations.read_clock(observer);
-        if was_cut_off || observer.was_away(begun, own_interval_ms) {
-            self.observations.note_return(observer, own_interval_ms);
+        if was_cut_off || observer.was_away(begun, usual_ms) {
+            self.observations.note_return(observer, usual_ms);
         }
     }
 }
@@ -111,7 +116,7 @@ impl JobStore {
         let (gap_ms, tolerance_ms) = (millis(gap), millis(self.tolerance()));
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
         let silent: Vec<&BeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
-        seen.read(&observer, begun, was_cut_off, millis(self.settings.checkin_interval));
+        seen.read(&observer, begun, was_cut_off, self.settings.checkin_interval);
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
         let dead: BTreeMap<String, i64> = silent
             .into_iter()
@@ -144,7 +149,7 @@ impl JobStore {
         }
         let gap_ms = millis(seen.last.map_or(Duration::ZERO, |last| begun.saturating_sub(last)));
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
-        seen.read(&observer, begun, was_cut_off, millis(self.settings.checkin_interval));
+        seen.read(&observer, begun, was_cut_off, self.settings.checkin_interval);
         seen.observations.keep_only(std::iter::empty());
         Ok(BeatPass::default())
     }

@@ -106,6 +106,23 @@ fn an_outage_of_the_database_kills_no_fire() {
     assert_eq!(a.node.complete(&fire), CompletionOutcome::Recorded);
 }
 
+/// A node may look for silent fires every few minutes only: such a pause is no absence of its own.
+#[test]
+fn a_silent_fire_is_found_however_rare_the_looks_are() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
+    cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
+    let fire = a.node.fire_one();
+    a.beat(&[&fire]);
+    b.beat(&[]);
+    let found = (1..=10).find(|_| {
+        cluster.advance(5 * MINUTE);
+        a.node.check_in();
+        !b.beat(&[]).recovered.is_empty()
+    });
+    assert_eq!(found, Some(2), "by the first look after its limit and the pause before");
+}
+
 /// No verdict that depends on clocks: the database's clock is set forward by an hour, then back.
 #[test]
 fn a_jump_of_the_stores_clock_kills_no_fire() {
