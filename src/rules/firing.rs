@@ -52,25 +52,46 @@ pub(crate) enum Restored {
     Inserted,
     /// It was deleted or replaced: it has no fire to get back.
     Over,
-    /// It has fired since, or is about to: the fire cannot be taken back.
+    /// It has fired since, or is about to, or may have ended: the fire cannot be taken back.
     Never,
 }
 
-/// What is to be done with a trigger of which the store says `seen` (its state, next and previous
-/// fire time), and of which the fire left these next and previous times, or nothing (`is_missed`:
-/// its row went, and its job is there). `is_alone`: its job runs once at a time.
+/// A fire that has not begun, as far as its trigger is concerned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NotBegun {
+    /// The next and the previous fire time that the fire has left its trigger.
+    pub(crate) after: (Option<i64>, Option<i64>),
+    /// Whether the trigger's row went with the fire.
+    pub(crate) took_row: bool,
+    /// Whether its job is stored.
+    pub(crate) has_job: bool,
+    /// Whether its job runs once at a time.
+    pub(crate) is_alone: bool,
+}
+
+impl NotBegun {
+    /// Whether a later fire may have taken the trigger's row with it by now, the last that it had.
+    fn may_have_ended(&self, now_ms: i64) -> bool {
+        self.after.0.is_some_and(|next_ms| next_ms <= now_ms)
+    }
+}
+
+/// What is to be done at `now_ms` with a trigger of which the store says `seen`: its state, next
+/// and previous fire time.
 pub(crate) fn restore(
     seen: Option<(Option<TriggerState>, Option<i64>, Option<i64>)>,
-    after: (Option<i64>, Option<i64>),
-    is_missed: bool,
-    is_alone: bool,
+    fire: NotBegun,
+    now_ms: i64,
 ) -> Restored {
     use TriggerState::{Blocked, Complete, Paused, PausedBlocked, Waiting};
+    let NotBegun { after, took_row, has_job, is_alone } = fire;
     match seen {
-        None if is_missed => Restored::Inserted,
+        None if !has_job => Restored::Over,
+        None if took_row => Restored::Inserted,
+        None if fire.may_have_ended(now_ms) => Restored::Never,
         None => Restored::Over,
         // Another trigger of this name has been stored: the work goes on in a fire of its own.
-        Some(_) if is_missed => Restored::Never,
+        Some(_) if took_row && has_job => Restored::Never,
         Some((_, _, previous_ms)) if previous_ms < after.1 => Restored::Over,
         Some((Some(state), next_ms, previous_ms)) if (next_ms, previous_ms) == after => match state {
             // A run of its job has ended it since: it was not for want of a further time.
@@ -92,24 +113,29 @@ mod tests {
 
     #[test]
     fn a_trigger_gets_its_fire_back_unless_it_went_on() {
-        let one_shot = (None, Some(100));
-        let restore = |seen, after, is_missed| restore(seen, after, is_missed, true);
-        assert_eq!(restore(None, one_shot, true), Restored::Inserted);
-        assert_eq!(restore(None, one_shot, false), Restored::Over, "deleted");
-        assert_eq!(restore(Some((Some(Waiting), Some(100), None)), one_shot, true), Restored::Never, "stored anew");
+        let fire = NotBegun { after: (None, Some(100)), took_row: false, has_job: true, is_alone: true };
+        let restore = |seen, fire| super::restore(seen, fire, 200);
+        let gone = NotBegun { took_row: true, ..fire };
+        assert_eq!(restore(None, gone), Restored::Inserted);
+        assert_eq!(restore(None, NotBegun { has_job: false, ..gone }), Restored::Over, "deleted with its job");
+        assert_eq!(restore(None, fire), Restored::Over, "deleted");
+        assert_eq!(restore(Some((Some(Waiting), Some(100), None)), gone), Restored::Never, "stored anew");
         let seen = |state, next_ms, previous_ms| Some((Some(state), next_ms, previous_ms));
-        assert_eq!(restore(seen(Complete, None, Some(100)), one_shot, false), Restored::InPlace(Complete, None));
-        let repeats = (Some(200), Some(100));
+        assert_eq!(restore(seen(Complete, None, Some(100)), fire), Restored::InPlace(Complete, None));
+        let repeats = NotBegun { after: (Some(200), Some(100)), ..fire };
         for state in [Waiting, Paused, Blocked, PausedBlocked] {
-            let restored = restore(seen(state, Some(200), Some(100)), repeats, false);
+            let restored = restore(seen(state, Some(200), Some(100)), repeats);
             assert_eq!(restored, Restored::InPlace(state, Some(state)));
         }
-        assert_eq!(restore(seen(Complete, Some(200), Some(100)), repeats, false), Restored::Over, "ended by its job");
-        let waits = super::restore(seen(Blocked, Some(200), Some(100)), repeats, false, false);
+        assert_eq!(restore(None, repeats), Restored::Never, "went with a later fire");
+        assert_eq!(super::restore(None, repeats, 199), Restored::Over, "deleted");
+        assert_eq!(restore(None, NotBegun { has_job: false, ..repeats }), Restored::Over, "deleted with its job");
+        assert_eq!(restore(seen(Complete, Some(200), Some(100)), repeats), Restored::Over, "ended by its job");
+        let waits = restore(seen(Blocked, Some(200), Some(100)), NotBegun { is_alone: false, ..repeats });
         assert_eq!(waits, Restored::Never, "its next fire waits for this one");
-        assert_eq!(restore(seen(Waiting, Some(200), None), repeats, false), Restored::Over, "replaced");
-        assert_eq!(restore(seen(Waiting, Some(300), Some(200)), repeats, false), Restored::Never, "fired since");
-        assert_eq!(restore(seen(Acquired, Some(200), Some(100)), repeats, false), Restored::Never, "reserved");
-        assert_eq!(restore(seen(Error, Some(200), Some(100)), repeats, false), Restored::Never);
+        assert_eq!(restore(seen(Waiting, Some(200), None), repeats), Restored::Over, "replaced");
+        assert_eq!(restore(seen(Waiting, Some(300), Some(200)), repeats), Restored::Never, "fired since");
+        assert_eq!(restore(seen(Acquired, Some(200), Some(100)), repeats), Restored::Never, "reserved");
+        assert_eq!(restore(seen(Error, Some(200), Some(100)), repeats), Restored::Never);
     }
 }

@@ -6,9 +6,9 @@ use super::fire_ids::fence_of;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::begun::BeginMark;
-use crate::rules::firing::{Restored, restore};
+use crate::rules::firing::{self, Restored, restore};
 use crate::store::row::{Advance, AheadFire, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow};
-use crate::store::schedule_row::counts;
+use crate::store::schedule_row::{counts, set_counts};
 use crate::store::transaction::overtaken;
 use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Owner, Session, Unfired};
 use crate::trigger::{Transition, Trigger, TriggerState};
@@ -76,6 +76,7 @@ impl JobStore {
         let jobs: Vec<JobKey> = distinct(fires.iter().map(|fire| &fire.job));
         let jobs: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
         let paused_groups = s.paused_groups()?;
+        let now_ms = s.now_ms()?;
         let free = |key: &TriggerKey| match paused_groups.iter().any(|g| g == key.group() || g == ALL_GROUPS_PAUSED) {
             true => TriggerState::Paused,
             false => TriggerState::Waiting,
@@ -83,35 +84,37 @@ impl JobStore {
 
         let mut unfired: BTreeMap<i64, Unfired> = BTreeMap::new();
         let mut advances: BTreeMap<TriggerKey, Advance> = BTreeMap::new();
-        let (mut inserted, mut ended) = (Vec::new(), Vec::new());
+        let mut inserted: BTreeSet<TriggerKey> = BTreeSet::new();
+        let mut ended = Vec::new();
         // The last first: of two fires of one trigger it is the one that left the row as it is.
         let mut ordered: Vec<&NotBegun> = fires.iter().collect();
         ordered.sort_by_key(|fire| Reverse(fire.fence));
         for fire in ordered {
             let key = fire.trigger();
-            let row = rows.get_mut(key);
-            let seen = row.as_ref().map(|row| (TriggerState::from_name(&row.state), row.next_ms, row.previous_ms));
-            let after = (fire.next_after_ms, fire.before.next_ms);
-            let is_missed = fire.gone.is_some() && jobs.contains(&fire.job);
-            match restore(seen, after, is_missed, fire.is_alone) {
+            let seen = rows.get(key).map(|row| (TriggerState::from_name(&row.state), row.next_ms, row.previous_ms));
+            match restore(seen, fire.as_seen(jobs.contains(&fire.job)), now_ms) {
                 Restored::Never => {
                     unfired.insert(fire.fence, Unfired::Stands);
                     continue;
                 }
                 Restored::Over => ended.push(fire),
-                Restored::Inserted => inserted
-                    .extend(fire.gone.clone().map(|row| TriggerRow { state: free(key).name().to_owned(), ..row })),
+                Restored::Inserted => {
+                    let row = fire.gone.clone().map(|row| TriggerRow { state: free(key).name().to_owned(), ..row });
+                    rows.extend(row.map(|row| (key.clone(), row)));
+                    inserted.insert(key.clone());
+                }
                 Restored::InPlace(from, to) => {
                     let state = to.unwrap_or_else(|| free(key));
-                    let since = advances.remove(key);
-                    let (expected_state, expected_next_ms) =
-                        since.map_or((from, after.0), |since| (since.expected_state, since.expected_next_ms));
-                    let advance = Advance { expected_state, expected_next_ms, state, ..fire.before.clone() };
-                    if let Some(row) = row {
-                        row.state = state.name().to_owned();
-                        (row.next_ms, row.previous_ms) = (advance.next_ms, advance.previous_ms);
+                    if let Some(row) = rows.get_mut(key) {
+                        fire.rewind(row, state);
                     }
-                    advances.insert(key.clone(), advance);
+                    if !inserted.contains(key) {
+                        let since = advances.remove(key);
+                        let (expected_state, expected_next_ms) = since
+                            .map_or((from, fire.next_after_ms), |since| (since.expected_state, since.expected_next_ms));
+                        let advance = Advance { expected_state, expected_next_ms, state, ..fire.before.clone() };
+                        advances.insert(key.clone(), advance);
+                    }
                 }
             }
             unfired.insert(fire.fence, Unfired::Done);
@@ -127,6 +130,7 @@ impl JobStore {
         if !advances.is_empty() && s.advance(&advances)? != advances.len() {
             return Err(overtaken("take fires back"));
         }
+        let inserted: Vec<TriggerRow> = inserted.iter().filter_map(|key| rows.remove(key)).collect();
         if !inserted.is_empty() {
             s.insert_triggers(&inserted)?;
         }
@@ -258,6 +262,23 @@ impl NotBegun {
 
     fn trigger(&self) -> &TriggerKey {
         &self.before.key
+    }
+
+    fn as_seen(&self, has_job: bool) -> firing::NotBegun {
+        firing::NotBegun {
+            after: (self.next_after_ms, self.before.next_ms),
+            took_row: self.gone.is_some(),
+            has_job,
+            is_alone: self.is_alone,
+        }
+    }
+
+    /// Makes of the row that this fire has left what it was before.
+    fn rewind(&self, row: &mut TriggerRow, state: TriggerState) {
+        row.state = state.name().to_owned();
+        (row.next_ms, row.previous_ms, row.start_ms) =
+            (self.before.next_ms, self.before.previous_ms, self.before.start_ms);
+        set_counts(&mut row.schedule, self.before.counts.clone());
     }
 }
 

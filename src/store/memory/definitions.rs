@@ -5,11 +5,10 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, PlainRows, Session, TriggerRows};
 use crate::store::row::{
-    Advance, Candidate, Counts, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, ScheduleRow, Selection, TriggerRow,
-    TypeVersions,
+    Advance, Candidate, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, Selection, TriggerRow, TypeVersions,
 };
-use crate::trigger::TriggerOrder;
-use crate::trigger::{Schedule, TriggerState};
+use crate::store::schedule_row::set_counts;
+use crate::trigger::{Schedule, TriggerOrder, TriggerState};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
@@ -364,28 +363,4 @@ fn by_key(a: &TriggerRow, b: &TriggerRow) -> Ordering {
 /// Triggers of other kinds are left to nodes that know them.
 fn is_fired_here(trigger: &TriggerRow) -> bool {
     Schedule::KINDS.contains(&trigger.kind.as_str())
-}
-
-fn set_counts(row: &mut ScheduleRow, counts: Option<Counts>) {
-    use ScheduleRow::*;
-    match (row, counts) {
-        (
-            Simple { repeat_count, times_triggered, .. },
-            Some(Counts::Simple { repeat_count: count, times_triggered: times }),
-        ) => {
-            (*repeat_count, *times_triggered) = (count, times);
-        }
-        (
-            CalendarInterval { times_triggered, .. } | DailyTimeInterval { times_triggered, .. },
-            Some(Counts::Interval { times_triggered: times }),
-        ) => *times_triggered = times,
-        (
-            DailyTimeInterval { times_triggered, times_of_day, .. },
-            Some(Counts::Daily { times_triggered: times, times_of_day: text }),
-        ) => {
-            *times_triggered = times;
-            *times_of_day = Some(text);
-        }
-        _ => {}
-    }
 }

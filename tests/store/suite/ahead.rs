@@ -2,9 +2,10 @@
 
 use super::*;
 use carnelian::store::{Acquisition, BeginMark, FireBundle, Recovered, TakeAhead};
-use carnelian::{HistoryQuery, MisfireInstruction};
+use carnelian::{HistoryQuery, MisfireInstruction, SimpleSchedule, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 static WORK: LazyLock<BTreeSet<String>> = LazyLock::new(|| BTreeSet::from(["work".to_owned()]));
 
@@ -157,6 +158,62 @@ fn two_fires_of_one_trigger_are_both_given_back() {
     assert_eq!(cluster.next("m"), Some(NOW + MINUTE));
     let again = b.fire_one();
     assert_eq!((again.scheduled_ms, again.previous_ms), (NOW + MINUTE, Some(NOW)));
+}
+
+/// Due now and once more in a minute: its row goes with the second fire.
+fn twice(name: &str) -> TriggerBuilder {
+    let schedule = SimpleSchedule::every(Duration::from_secs(60)).repeat(1);
+    once(name, "a", NOW).schedule(schedule).misfire(MisfireInstruction::Ignore)
+}
+
+/// Both fires of [`twice`], taken ahead by one node.
+fn both_taken_ahead(cluster: &Cluster, node: &Node) -> [FireBundle; 2] {
+    cluster.schedule(job("a"), [twice("t")]);
+    let first = take_ahead(node).fired.remove(0);
+    cluster.advance(MINUTE);
+    let last = take_ahead(node).fired.remove(0);
+    assert_eq!((first.scheduled_ms, last.scheduled_ms), (NOW, NOW + MINUTE));
+    [first, last]
+}
+
+/// The last takes the row of its trigger with it, and is the first that is given back.
+#[test]
+fn two_fires_are_given_back_though_the_row_went_with_the_last() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+    both_taken_ahead(&cluster, &a);
+    let recovered = dies(&cluster, &mut b);
+    assert_eq!(recovered.iter().map(|one| one.freed).sum::<usize>(), 2);
+    for scheduled_ms in [NOW, NOW + MINUTE] {
+        let again = b.fire_one();
+        assert_eq!((again.trigger.key(), again.scheduled_ms), (&trigger_key("t"), scheduled_ms));
+        b.complete(&again);
+    }
+    assert!(cluster.snapshot().triggers.is_empty(), "it has fired as often as it should");
+}
+
+/// Nobody can tell whether the trigger was deleted or has ended: what had not begun goes on.
+#[test]
+fn a_fire_goes_on_though_its_trigger_went_with_a_later_one() {
+    for (later_ends, lost) in [(false, 1), (true, 0)] {
+        let cluster = Cluster::new(open);
+        let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+        let [first, last] = both_taken_ahead(&cluster, &a);
+        let waiting = vec![(first.fence, first.fence)];
+        cluster.store.note_begun(&a.owner(), &BeginMark { waiting, ..mark(1, last.fence) }).unwrap();
+        if later_ends {
+            a.complete(&last);
+        }
+        let recovered = dies(&cluster, &mut b);
+        let done: Vec<_> =
+            recovered.iter().map(|one| (one.freed, one.lost.len(), one.recovery_triggers.len())).collect();
+        assert_eq!(done, [(0, lost, 1)]);
+        let again = b.fire_one();
+        assert_eq!((again.scheduled_ms, again.rerun.is_some()), (NOW, true));
+        b.complete(&again);
+        let left = cluster.snapshot();
+        assert_eq!((left.triggers.len(), left.jobs.len()), (0, 0));
+    }
 }
 
 /// What had not begun was not lost, though its trigger has gone on: its work does, once, and the
