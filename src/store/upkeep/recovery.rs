@@ -90,15 +90,16 @@ impl JobStore {
     pub(super) fn recover_left_overs(&self, name: &str, seen_ms: Option<i64>) -> Result<Vec<Recovered>> {
         let mut all = Vec::new();
         let mut seen_ms = seen_ms;
-        while let Some(recovered) = self.recover_instance(name, seen_ms)? {
-            let has_more = recovered.has_more;
-            all.push(recovered);
-            seen_ms = None;
+        loop {
+            let recovered = self.recover_instance(name, seen_ms)?;
+            // A peer that was faster leaves what is too much for one transaction.
+            let has_more = recovered.as_ref().map_or(seen_ms.is_some(), |recovered| recovered.has_more);
+            all.extend(recovered);
             if !has_more {
-                break;
+                return Ok(all);
             }
+            seen_ms = None;
         }
-        Ok(all)
     }
 
     /// Recovers those fires of a living node that it does not know: it asked for them and the answer was lost.

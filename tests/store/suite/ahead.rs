@@ -254,3 +254,26 @@ fn a_thousand_that_had_not_begun_are_given_back_in_pages() {
     assert_eq!(recovered.iter().map(|one| one.lost.len()).sum::<usize>(), begun.len());
     assert_eq!(take_ahead(&b).fired.len(), rest);
 }
+
+/// What a peer leaves for its next page is not taken over as begun by the node that starts anew.
+#[test]
+fn a_node_that_starts_while_a_peer_recovers_it_loses_nothing() {
+    let cluster = Cluster::new(open);
+    let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+    let triggers: Vec<_> = (0..600).map(|n| once(&format!("t{n}"), "a", NOW).build().unwrap()).collect();
+    cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
+    assert_eq!(take_ahead(&a).fired.len(), 600);
+    drop(a);
+    cluster.advance(10 * SECOND);
+    b.check_in();
+    cluster.advance(12_501);
+    let mut again = cluster.stranger("A");
+    let (seen, its) = std::sync::mpsc::channel();
+    cluster.hold_up(&mut again, "recover a failed instance", move || seen.send(b.recovers()).unwrap());
+    let own = again.check_in();
+    assert!(own.registered);
+    let pages: Vec<_> = its.recv().unwrap().into_iter().chain(own.recovered).map(|one| (one.freed, one.lost)).collect();
+    assert_eq!(pages, [(500, vec![]), (100, vec![])]);
+    cluster.check();
+    assert_eq!(take_ahead(&again).fired.len(), 600);
+}
