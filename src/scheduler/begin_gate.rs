@@ -3,6 +3,7 @@
 
 use super::node::Node;
 use super::running::FireTask;
+use super::service::is_loud;
 use super::task_queue::Gate;
 use crate::error::{Error, Result};
 use crate::listener::guarded;
@@ -10,6 +11,7 @@ use crate::signal::Signal;
 use crate::store::Owner;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// After so many marks what was left of fires that have ended since is forgotten.
@@ -18,9 +20,14 @@ const TIDIED_AFTER: i64 = 64;
 /// When a mark is tried again that the store could not take.
 const AGAIN: Duration = Duration::from_millis(100);
 
+/// The first failure in a row is warned of, and then each so many later: every four seconds.
+const LOUD_EVERY: u32 = 40;
+
 /// The gate before a node's workers.
 pub(super) struct BeginGate {
-    pub(super) node: Arc<Node>,
+    node: Arc<Node>,
+    /// Marks in a row that the store could not take.
+    errors: AtomicU64,
 }
 
 impl Gate<FireTask> for BeginGate {
@@ -32,12 +39,18 @@ impl Gate<FireTask> for BeginGate {
         // Those of an earlier incarnation are another node's by now, and find it out on their
         // workers.
         let Some(owner) = tasks.back().map(|task| Arc::clone(&task.handle.owner)) else { return Ok(tasks) };
-        let ours = tasks.iter().filter(|task| task.handle.owner == owner);
-        let fences: Vec<i64> = ours.map(|task| task.bundle.fence).collect();
+        let (ours, lost): (Vec<_>, Vec<_>) = tasks.iter().partition(|task| task.handle.owner == owner);
+        let fences: Vec<i64> = ours.iter().map(|task| task.bundle.fence).collect();
         let node = &*self.node;
+        if !lost.is_empty() {
+            node.ahead.lock().leave(lost.iter().map(|task| task.bundle.fence));
+        }
         let noted = guarded(|| self.note(&owner, &fences));
         match noted.unwrap_or_else(|panic| Err(Error::Refused(format!("it panicked: {panic}")))) {
-            Ok(()) => Ok(tasks),
+            Ok(()) => {
+                self.errors.store(0, Ordering::Relaxed);
+                Ok(tasks)
+            }
             Err(error) if error.is_fenced() => {
                 // Their workers wait until it is known whose they are.
                 node.standing.doubt(&owner);
@@ -54,7 +67,13 @@ impl Gate<FireTask> for BeginGate {
                 Ok(tasks)
             }
             Err(error) => {
-                ::log::debug!("what begins cannot be noted yet instance={} error={error}", node.instance);
+                let errors = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
+                let level = if is_loud(errors, LOUD_EVERY) { ::log::Level::Warn } else { ::log::Level::Debug };
+                ::log::log!(
+                    level,
+                    "fires wait: it cannot be noted that they begin instance={} error={error}",
+                    node.instance
+                );
                 node.ahead.lock().enter(fences);
                 let again = node.clock.ticks().saturating_add(AGAIN);
                 node.clock.wait(&Signal::default(), Some(again));
@@ -65,6 +84,10 @@ impl Gate<FireTask> for BeginGate {
 }
 
 impl BeginGate {
+    pub(super) fn new(node: &Arc<Node>) -> Self {
+        Self { node: Arc::clone(node), errors: AtomicU64::new(0) }
+    }
+
     fn note(&self, owner: &Owner, fences: &[i64]) -> Result<()> {
         let node = &*self.node;
         let mark = node.ahead.lock().begin(fences.iter().copied());

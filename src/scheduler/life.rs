@@ -266,7 +266,7 @@ fn launch(node: &Arc<Node>, workers: usize, stopped: &Signal) -> Result<Threads>
         None => format!("{}-worker", node.name),
     };
     let freed = Arc::clone(&node.acquirer.signal);
-    let gate = Arc::new(BeginGate { node: Arc::clone(node) });
+    let gate = Arc::new(BeginGate::new(node));
     let pool = Arc::new(WorkerPool::start(workers, &worker_prefix, freed, Some(gate), move |task| shell.run(task))?);
     *node.pool.lock() = Arc::downgrade(&pool);
 

@@ -185,7 +185,7 @@ fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
 
 /// Whether this error in a row is worth a line in every log: the first, and then every so many
 /// (QZ-38).
-fn is_loud(errors: u64, threshold: u32) -> bool {
+pub(super) fn is_loud(errors: u64, threshold: u32) -> bool {
     errors.saturating_sub(1).is_multiple_of(u64::from(threshold.max(1)))
 }
 

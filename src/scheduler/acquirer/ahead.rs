@@ -194,9 +194,11 @@ impl Acquirer {
             // A trigger that says whether its runs may meet says it of this run too: that one waits for its worker.
             let is_free = |task: &FireTask| task.bundle.trigger.policies == Policies::default();
             let waiting = self.pool.withdraw(is_free);
-            self.give_back(waiting, "no worker was free for it");
             self.handed = now;
-            self.window.cool_down(now);
+            if !waiting.is_empty() {
+                self.give_back(waiting, "no worker was free for it");
+                self.window.cool_down(now);
+            }
         }
         if !self.node.is_firing() {
             let mut waiting = self.pool.withdraw(|_| true);
