@@ -3,6 +3,7 @@
 mod ahead;
 mod changes;
 mod continuation;
+mod counts;
 mod definition;
 mod executions;
 mod history;
@@ -21,6 +22,7 @@ pub use ahead::{AheadFire, GoneTrigger};
 pub(in crate::store) use changes::LAST_COUNT;
 pub use changes::{ClusterLook, Heard, Look, News};
 pub use continuation::ContinuationRow;
+pub use counts::Counts;
 pub use definition::DefinitionRow;
 pub use executions::{BeatRow, CancelRow, Progress};
 pub use history::{EndRow, HistoryFilter, HistoryRow, LogRow, RunSample};
@@ -316,31 +318,6 @@ pub struct Advance {
     pub start_ms: i64,
     /// The counts in the table of its kind.
     pub counts: Option<Counts>,
-}
-
-/// What changes in the table of a trigger's kind.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Counts {
-    /// In `SIMPLE_TRIGGERS`.
-    Simple {
-        /// `REPEAT_COUNT`; −1 is for ever.
-        repeat_count: i64,
-        /// `TIMES_TRIGGERED`.
-        times_triggered: i64,
-    },
-    /// In `SIMPROP_TRIGGERS`.
-    Interval {
-        /// `INT_PROP_2`.
-        times_triggered: i64,
-    },
-    /// In `SIMPROP_TRIGGERS`, of a daily trigger.
-    Daily {
-        /// `INT_PROP_2`.
-        times_triggered: i64,
-        /// `STR_PROP_3`: Quartz writes 23:59:59 for a trigger without an end of day as soon as that
-        /// has fired.
-        times_of_day: String,
-    },
 }
 
 /// What a search for due triggers asks for.

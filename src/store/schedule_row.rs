@@ -63,31 +63,6 @@ pub(super) fn counts(schedule: &Schedule) -> Option<Counts> {
     }
 }
 
-/// Puts these counts into the row of a schedule of their kind.
-pub(super) fn set_counts(row: &mut ScheduleRow, counts: Option<Counts>) {
-    use ScheduleRow::*;
-    match (row, counts) {
-        (
-            Simple { repeat_count, times_triggered, .. },
-            Some(Counts::Simple { repeat_count: count, times_triggered: times }),
-        ) => {
-            (*repeat_count, *times_triggered) = (count, times);
-        }
-        (
-            CalendarInterval { times_triggered, .. } | DailyTimeInterval { times_triggered, .. },
-            Some(Counts::Interval { times_triggered: times }),
-        ) => *times_triggered = times,
-        (
-            DailyTimeInterval { times_triggered, times_of_day, .. },
-            Some(Counts::Daily { times_triggered: times, times_of_day: text }),
-        ) => {
-            *times_triggered = times;
-            *times_of_day = Some(text);
-        }
-        _ => {}
-    }
-}
-
 /// The schedule of a row; `default_zone` counts where the row names none.
 ///
 /// Beside a node of Quartz it has no options. Both kinds of node may fire any trigger, and whoever does computes its

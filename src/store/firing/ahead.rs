@@ -8,7 +8,7 @@ use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::begun::BeginMark;
 use crate::rules::firing::{self, Restored, restore};
 use crate::store::row::{Advance, AheadFire, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow};
-use crate::store::schedule_row::{counts, set_counts};
+use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Owner, Session, Unfired};
 use crate::trigger::{Transition, Trigger, TriggerState};
@@ -278,7 +278,7 @@ impl NotBegun {
         row.state = state.name().to_owned();
         (row.next_ms, row.previous_ms, row.start_ms) =
             (self.before.next_ms, self.before.previous_ms, self.before.start_ms);
-        set_counts(&mut row.schedule, self.before.counts.clone());
+        row.schedule.set_counts(self.before.counts.clone());
     }
 }
 

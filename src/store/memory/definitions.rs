@@ -7,7 +7,6 @@ use crate::store::database::{FiredRows, PlainRows, Session, TriggerRows};
 use crate::store::row::{
     Advance, Candidate, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, Selection, TriggerRow, TypeVersions,
 };
-use crate::store::schedule_row::set_counts;
 use crate::trigger::{Schedule, TriggerOrder, TriggerState};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -217,7 +216,7 @@ impl TriggerRows for MemorySession<'_> {
                 t.next_ms = a.next_ms;
                 t.previous_ms = a.previous_ms;
                 t.start_ms = a.start_ms;
-                set_counts(&mut t.schedule, a.counts.clone());
+                t.schedule.set_counts(a.counts.clone());
             });
         }
         Ok(matched)
