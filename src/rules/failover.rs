@@ -11,6 +11,11 @@ const CLOCK_JUMP_MS: i64 = 1000;
 /// that is enough.
 const LARGEST_LATENESS_MS: i64 = 2000;
 
+/// How much later than its interval a node that lives may check in.
+pub(super) fn lateness_ms(tolerance_ms: i64) -> i64 {
+    LARGEST_LATENESS_MS.min(tolerance_ms / 2)
+}
+
 /// The rule of Quartz (QZ-45): dead is who has been silent for longer than its interval (or than the observer itself
 /// was out of touch, if that is longer) plus a tolerance.
 pub(crate) fn is_dead(
@@ -83,7 +88,7 @@ pub(crate) struct Observer {
     /// The same clock when the answer was there. The store's time is from between the two, however
     /// long that took.
     pub answered: Duration,
-    /// How long ago its own last committed check-in was.
+    /// How long it had no answer of the store before this check-in.
     pub gap_ms: i64,
     /// The tolerance of the rule.
     pub tolerance_ms: i64,
@@ -91,11 +96,12 @@ pub(crate) struct Observer {
 
 impl Observer {
     /// Whether the observer itself had no answer of the store for so long that its peers may have
-    /// had none either: it was stopped, or this check-in, begun at `begun`, was.
-    pub(crate) fn was_away(&self, begun: Duration, own_interval_ms: i64) -> bool {
-        let waited_ms = millis(self.answered.saturating_sub(begun));
-        waited_ms > self.tolerance_ms / 3 * 2
-            || waited_ms.saturating_add(self.gap_ms) > own_interval_ms.saturating_add(self.tolerance_ms / 2)
+    /// had none either: since the `last` one before it was stopped, or this check-in, begun at
+    /// `begun`, was.
+    pub(crate) fn was_away(&self, last: Duration, begun: Duration, own_interval_ms: i64) -> bool {
+        let much_ms = self.tolerance_ms / 3 * 2;
+        millis(self.answered.saturating_sub(begun)) > much_ms
+            || millis(self.answered.saturating_sub(last)) > own_interval_ms.saturating_add(much_ms)
     }
 }
 
@@ -229,8 +235,7 @@ impl Observations {
         if seen.changed || is_gone == Some(false) {
             return Namesake::Lives;
         }
-        let lateness_ms = LARGEST_LATENESS_MS.min(observer.tolerance_ms / 2);
-        let enough_ms = namesake.interval_ms.saturating_add(lateness_ms);
+        let enough_ms = namesake.interval_ms.saturating_add(lateness_ms(observer.tolerance_ms));
         let enough = seen.since.saturating_add(duration(enough_ms));
         match enough.checked_sub(observer.ticks) {
             Some(left) if !left.is_zero() => Namesake::Doubtful(left),
@@ -307,6 +312,17 @@ mod tests {
             seen.convicts(PEER, &look)
         });
         assert_eq!(looks.position(|dead| dead), Some(2), "7.5 s after the first return");
+    }
+
+    /// Answers that take three seconds are no outage, though the tolerance is twice that only.
+    #[test]
+    fn an_observer_was_away_that_was_two_thirds_of_the_tolerance_late() {
+        let away = |gap_ms, waited_ms| {
+            let look = Observer { tolerance_ms: 6_000, ..slow(0, gap_ms, gap_ms + waited_ms, 0) };
+            look.was_away(Duration::ZERO, Duration::from_millis(gap_ms), 3_000)
+        };
+        assert_eq!([away(4_000, 3_000), away(4_001, 3_000)], [false, true]);
+        assert_eq!([away(0, 4_000), away(0, 4_001)], [false, true]);
     }
 
     /// H20: a restored backup or a bad clock left a check-in in the future; the node would be "alive" for hours.

@@ -196,6 +196,11 @@ pub trait Database: Send + Sync {
         Ok(false)
     }
 
+    /// Whether a transaction that has begun to write, and has written nothing yet, holds up no other.
+    fn begins_apart(&self) -> bool {
+        false
+    }
+
     /// Whether [`Begin::Claiming`] goes on beside [`Begin::BesideClaims`], and not only beside others like it.
     fn records_beside(&self) -> bool {
         false

@@ -412,7 +412,7 @@ pub fn at(ms: i64) -> DateTime<Utc> {
 /// Time goes by in which `observer` alone checks in, until all others are dead. It was away itself
 /// a while ago, and what fails on it now puts off no verdict once more.
 pub fn falls_silent(c: &Cluster, observer: &mut Node) {
-    c.clock.advance(20 * SECOND);
+    c.clock.advance(21 * SECOND);
     assert_eq!(observer.check_in().recovered, []);
     c.clock.advance(7 * SECOND + 501);
 }

@@ -159,6 +159,10 @@ impl Database for Switch {
         self.inner.forget_scheduler()
     }
 
+    fn begins_apart(&self) -> bool {
+        self.inner.begins_apart()
+    }
+
     fn records_beside(&self) -> bool {
         self.inner.records_beside()
     }

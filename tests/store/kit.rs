@@ -30,6 +30,8 @@ pub const WINDOW: i64 = 22_500;
 pub struct TestClock {
     wall: AtomicI64,
     ticks: AtomicI64,
+    /// Whether a wait moves it to the wait's end.
+    pub moves: AtomicBool,
 }
 
 impl TestClock {
@@ -53,7 +55,12 @@ impl Clock for TestClock {
         Duration::from_millis(self.ticks.load(Ordering::SeqCst).unsigned_abs())
     }
 
-    fn wait(&self, _: &Signal, _: Option<Duration>) -> Woken {
+    fn wait(&self, _: &Signal, until: Option<Duration>) -> Woken {
+        if self.moves.load(Ordering::SeqCst) {
+            let left = until.map_or(Duration::ZERO, |until| until.saturating_sub(self.ticks()));
+            self.advance(i64::try_from(left.as_millis()).unwrap());
+            return Woken::TimedOut;
+        }
         #[expect(clippy::disallowed_methods, reason = "another thread of the test may hold the database")]
         std::thread::sleep(Duration::from_millis(1));
         Woken::TimedOut
@@ -105,7 +112,8 @@ impl Cluster {
 
     pub fn with(open: fn(&str, Arc<dyn Clock>) -> Opened, change: impl FnOnce(&mut StoreSettings)) -> Self {
         let scheduler = crate::support::fresh_name("store");
-        let clock = Arc::new(TestClock { wall: AtomicI64::new(NOW), ticks: AtomicI64::new(0) });
+        let clock =
+            Arc::new(TestClock { wall: AtomicI64::new(NOW), ticks: AtomicI64::new(0), moves: AtomicBool::new(false) });
         let mut settings = StoreSettings { scheduler_name: scheduler.clone(), ..StoreSettings::default() };
         let opened = open(&scheduler, Arc::clone(&clock) as _);
         settings.polling_strategy = opened.strategy;
@@ -141,8 +149,19 @@ impl Cluster {
 
     /// The node's next transaction for `purpose` is held up until `meanwhile` has happened.
     pub fn hold_up(&self, node: &mut Node, purpose: &'static str, meanwhile: impl FnOnce() + Send + 'static) {
+        let once = Mutex::new(Some(meanwhile));
+        self.before_each(node, move |next| {
+            let meanwhile = if next == purpose { once.lock().unwrap().take() } else { None };
+            if let Some(meanwhile) = meanwhile {
+                meanwhile();
+            }
+        });
+    }
+
+    /// Before each of the node's transactions this happens, which is told the transaction's purpose.
+    pub fn before_each(&self, node: &mut Node, meanwhile: impl Fn(&str) + Send + Sync + 'static) {
         let inner: Arc<dyn Database> = Arc::clone(&self.opened.database) as _;
-        let held_up = HeldUp { inner, purpose, meanwhile: Mutex::new(Some(Box::new(meanwhile))) };
+        let held_up = HeldUp { inner, meanwhile: Box::new(meanwhile) };
         node.store = JobStore::new(Arc::new(held_up), Arc::clone(&self.clock) as _, self.settings.clone());
     }
 
@@ -244,11 +263,10 @@ impl Drop for Cluster {
     }
 }
 
-/// A database before one of whose transactions something happens.
+/// A database before whose transactions something happens.
 struct HeldUp {
     inner: Arc<dyn Database>,
-    purpose: &'static str,
-    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    meanwhile: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 impl Database for HeldUp {
@@ -258,10 +276,7 @@ impl Database for HeldUp {
         begin: Begin,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        let meanwhile = if purpose == self.purpose { self.meanwhile.lock().unwrap().take() } else { None };
-        if let Some(meanwhile) = meanwhile {
-            meanwhile();
-        }
+        (self.meanwhile)(purpose);
         self.inner.transact(purpose, begin, work)
     }
 
@@ -275,6 +290,10 @@ impl Database for HeldUp {
 
     fn forget_scheduler(&self) -> Result<()> {
         self.inner.forget_scheduler()
+    }
+
+    fn begins_apart(&self) -> bool {
+        self.inner.begins_apart()
     }
 
     fn claims_rows(&self) -> Result<bool> {

@@ -362,6 +362,10 @@ impl Database for SqlDatabase {
         Some(Box::new(ear::PostgresEar::new(url, &self.options)))
     }
 
+    fn begins_apart(&self) -> bool {
+        self.backend != Backend::Sqlite
+    }
+
     fn records_beside(&self) -> bool {
         self.backend != Backend::Sqlite
     }

@@ -1,22 +1,17 @@
 //! Check-in: say "I am alive", learn who is not, learn whether we were thought dead.
 
-use super::{Checkin, Membership, Recovered, nodes};
+use super::verdicts::suspect;
+use super::{Checkin, Membership, nodes};
 use crate::error::{Error, Result};
 use crate::machine::{Living, Process, lives_here};
 use crate::node::NodeReport;
-use crate::rules::failover::{self, Namesake, Observer, Suspect, millis};
-use crate::rules::placement::{NodeIdentity, takes_any};
+use crate::rules::failover::{Namesake, millis};
+use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
 use crate::store::row::{BarRow, ClusterLook, InstanceRow, LimitRow, Whereabouts};
 use crate::store::transaction::random_hex;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use std::time::Duration;
-
-/// When what could not be recovered is tried again.
-const SOON_MS: i64 = 1_000;
-
-/// Which part of the check-in interval the recovery of others may take: a quarter.
-const SHARE_OF_RECOVERY: u32 = 4;
 
 impl JobStore {
     /// One check-in: the own row in a short transaction; then, if this is the first or somebody is suspected, under the
@@ -46,7 +41,6 @@ impl JobStore {
     fn try_to_check_in(&self, me: &mut Membership) -> Result<Checkin> {
         self.note_identity(me);
         let begun = self.clock.ticks();
-        let gap = me.last_checkin.map_or(Duration::ZERO, |last| begun.saturating_sub(last));
         let mut checkin = Checkin::default();
 
         let Some(owner) = me.owner() else {
@@ -66,7 +60,7 @@ impl JobStore {
         }
         let was_barred = me.barred_at.is_some() && me.barred_at == me.last_checkin;
         me.last_checkin = Some(begun);
-        self.judge(me, &seen, gap, begun, &mut checkin)?;
+        self.judge(me, &seen, begun, &mut checkin)?;
         if checkin.barred.is_some() && (!was_barred || self.sees_parts()) {
             self.leave_parts(&me.instance)?;
         }
@@ -196,6 +190,7 @@ impl JobStore {
             checkin.next_suspicion = Some(Duration::ZERO);
             return Ok(checkin);
         }
+        me.answered = None;
         me.incarnation = Some(incarnation);
         me.living = Some(living);
         self.note_recovery(recovering);
@@ -204,7 +199,7 @@ impl JobStore {
         me.was_failed_out = false;
         me.last_checkin = Some(begun);
         checkin.registered = true;
-        self.judge(me, &seen, Duration::ZERO, begun, &mut checkin)?;
+        self.judge(me, &seen, begun, &mut checkin)?;
         self.note_last_work(me, checkin.barred.is_none());
         Ok(checkin)
     }
@@ -233,111 +228,6 @@ impl JobStore {
         Ok((is_gone, whereabouts))
     }
 
-    /// Suspects are looked at again under the locks and recovered, each in its own transaction.
-    fn judge(
-        &self,
-        me: &mut Membership,
-        seen: &Seen,
-        gap: Duration,
-        begun: Duration,
-        checkin: &mut Checkin,
-    ) -> Result<()> {
-        self.note_members(&seen.instances);
-        let observer = self.observer(seen, gap);
-        me.observations.read_clock(&observer);
-        let own_interval = millis(self.settings.checkin_interval);
-        if me.is_cut_off || observer.was_away(begun, own_interval) {
-            me.observations.note_return(&observer, own_interval);
-        }
-        let grace = millis(me.observations.grace(&observer));
-        let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
-        me.observations.keep_only(peers.iter().map(|i| i.name.as_str()));
-
-        let mut next_suspicion: Option<i64> = None;
-        let mut suspects = Vec::new();
-        for peer in peers {
-            if me.observations.convicts(suspect(peer), &observer) {
-                suspects.push((peer.name.clone(), Some(peer.last_checkin_ms)));
-            } else {
-                let end = failover::window_end(
-                    peer.last_checkin_ms,
-                    peer.checkin_interval_ms,
-                    own_interval.min(peer.checkin_interval_ms),
-                    observer.tolerance_ms,
-                );
-                let mut wait = end.saturating_sub(seen.now_ms).max(grace).saturating_add(1);
-                if peer.incarnation.is_none() {
-                    let window = peer.checkin_interval_ms.saturating_add(observer.tolerance_ms);
-                    let window = Duration::from_millis(window.unsigned_abs());
-                    let silent = me.observations.silent_until(suspect(peer), window);
-                    let left = silent.map_or(0, |until| millis(until.saturating_sub(observer.ticks)));
-                    wait = wait.max(left.saturating_add(1));
-                    let skew_ms = me.observations.skew_ms(&peer.name);
-                    checkin.foreign_clocks.push((peer.name.clone(), skew_ms));
-                }
-                next_suspicion = Some(next_suspicion.map_or(wait, |n| n.min(wait)));
-            }
-        }
-        // Fired rows of an instance without a state row belong to nobody (QZ-47, H7: at every check-in, not only the
-        // first). Every node of ours and of Quartz's writes its state row before its first fired row.
-        let known = |name: &String| seen.instances.iter().any(|i| &i.name == name);
-        suspects.extend(seen.with_fires.iter().filter(|name| !known(name)).map(|name| (name.clone(), None)));
-
-        let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
-        let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
-        self.note_placement(alive, &seen.bars, &seen.limits);
-        checkin.barred = takes_any(&self.identity(&me.instance), &seen.bars, seen.now_ms).err();
-        if checkin.barred.is_some() {
-            me.barred_at = Some(begun);
-        }
-        let is_late = me.barred_at.is_none_or(|barred| begun.saturating_sub(barred) > self.settings.checkin_interval);
-        checkin.is_active = is_late && is_active(me, seen, &suspects);
-        if let Some(again_ms) = self.recover_suspects(me, suspects, checkin) {
-            next_suspicion = Some(next_suspicion.map_or(again_ms, |n| n.min(again_ms)));
-        }
-        checkin.next_suspicion = next_suspicion.map(|ms| Duration::from_millis(ms.unsigned_abs()));
-        let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
-        checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
-        Ok(())
-    }
-
-    /// Recovers these, a page of each in its turn, as long as one check-in may take for it: the
-    /// next is not to wait for the rest, and none for a larger one. One that cannot be recovered
-    /// holds up no other. Returns in how many milliseconds to come back to what is left, if
-    /// anything is.
-    fn recover_suspects(
-        &self,
-        me: &mut Membership,
-        mut suspects: Vec<(String, Option<i64>)>,
-        checkin: &mut Checkin,
-    ) -> Option<i64> {
-        let (begun, limit) = (self.clock.ticks(), self.settings.checkin_interval / SHARE_OF_RECOVERY);
-        // The turn is with whoever comes after the one that had it last.
-        suspects.sort();
-        let next = suspects.partition_point(|(name, _)| me.last_turn.as_ref().is_some_and(|last| name <= last));
-        suspects.rotate_left(next);
-        let mut again_ms = None;
-        for (n, (name, last_checkin_ms)) in suspects.into_iter().enumerate() {
-            if n > 0 && self.clock.ticks().saturating_sub(begun) >= limit {
-                return Some(0);
-            }
-            match self.recover_instance(&name, last_checkin_ms) {
-                Ok(None) => {}
-                Ok(Some(recovered)) => {
-                    again_ms = if recovered.has_more { Some(0) } else { again_ms };
-                    checkin.recovered.push(recovered);
-                }
-                Err(error) => {
-                    log::warn!("failed instance not recovered yet instance={name} error={error}");
-                    again_ms = again_ms.or(Some(SOON_MS));
-                    checkin.unrecovered.push((name.clone(), error.to_string()));
-                }
-            }
-            me.last_turn = Some(name);
-        }
-        again_ms
-    }
-
     /// Everybody's rows, and what keeps nodes from work.
     fn look_around(&self, s: &mut dyn Session) -> Result<Seen> {
         let asked = self.clock.ticks();
@@ -348,74 +238,21 @@ impl JobStore {
         let nodes = identities(nodes, &instances);
         Ok(Seen { now_ms, asked, answered, nodes, with_fires, bars, limits, instances, replaced })
     }
-
-    fn observer(&self, seen: &Seen, gap: Duration) -> Observer {
-        Observer {
-            now_ms: seen.now_ms,
-            ticks: seen.asked,
-            answered: seen.answered,
-            gap_ms: millis(gap),
-            tolerance_ms: millis(self.tolerance()),
-        }
-    }
-
-    /// The tolerance of the rule; a take-over delay leaves slow zombies more time to notice.
-    pub(in crate::store) fn tolerance(&self) -> Duration {
-        self.settings.checkin_tolerance + self.settings.takeover_delay
-    }
 }
 
 /// What one look at the cluster showed.
 #[derive(Default)]
-struct Seen {
-    now_ms: i64,
+pub(super) struct Seen {
+    pub(super) now_ms: i64,
     /// The ticks before the statement that brought the time, and when its answer was there.
-    asked: Duration,
-    answered: Duration,
-    instances: Vec<InstanceRow>,
-    with_fires: Vec<String>,
-    nodes: Vec<NodeIdentity>,
-    bars: Vec<BarRow>,
-    limits: Vec<LimitRow>,
+    pub(super) asked: Duration,
+    pub(super) answered: Duration,
+    pub(super) instances: Vec<InstanceRow>,
+    pub(super) with_fires: Vec<String>,
+    pub(super) nodes: Vec<NodeIdentity>,
+    pub(super) bars: Vec<BarRow>,
+    pub(super) limits: Vec<LimitRow>,
     /// Nodes of ours whose names nodes of Quartz have taken since they died: what is left of ours
     /// is to be forgotten.
     replaced: Vec<String>,
-}
-
-/// Whether this node is the one that fires in active-passive mode: of those that take work the one that has served longest.
-///
-/// Two must not be active at once. Another that takes no work any longer has to know it: it has checked in since. And one
-/// that takes work again leaves its deputy the interval of check-ins to learn of it.
-fn is_active(me: &Membership, seen: &Seen, suspects: &[(String, Option<i64>)]) -> bool {
-    let fires = |row: &&InstanceRow| {
-        let known = |bar: &&BarRow| bar.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
-        let bars: Vec<BarRow> = seen.bars.iter().filter(known).cloned().collect();
-        let node = seen.nodes.iter().find(|node| node.instance == row.name);
-        row.incarnation.is_some()
-            && !suspects.iter().any(|(name, _)| *name == row.name)
-            && node.is_none_or(|node| takes_any(node, &bars, seen.now_ms).is_ok())
-    };
-    seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
-}
-
-fn suspect(row: &InstanceRow) -> Suspect<'_> {
-    Suspect {
-        instance: &row.name,
-        last_checkin_ms: row.last_checkin_ms,
-        interval_ms: row.checkin_interval_ms,
-        foreign: row.incarnation.is_none(),
-    }
-}
-
-impl Recovered {
-    /// Of how many fires it was said what becomes of them.
-    fn fires(&self) -> usize {
-        let executing = self.recovery_triggers.len() + self.revived.len() + self.lost.len() + self.parked.len();
-        self.freed + executing + self.other
-    }
-
-    /// Whether anything was there to be done.
-    pub fn is_empty(&self) -> bool {
-        self.fires() == 0
-    }
 }

@@ -31,7 +31,7 @@ impl JobStore {
         me.incarnation = None;
         checkin.failed_out = true;
         checkin.lost_commits = Some(lost);
-        match self.recover_instance(&me.instance, Some(seen_ms)) {
+        match self.recover_instance(&me.instance, Some(seen_ms), None) {
             Ok(recovered) => checkin.recovered.extend(recovered),
             // The registration that follows recovers what is left under the name.
             Err(error) => log::warn!("not recovered yet instance={} error={error}", me.instance),

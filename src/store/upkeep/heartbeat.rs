@@ -44,11 +44,11 @@ impl Heartbeats {
     /// lengths: only one that comes much later than the last one did is the end of an absence.
     fn read(&mut self, observer: &Observer, begun: Duration, was_cut_off: bool, checkin_interval: Duration) {
         let usual_ms = millis(checkin_interval.max(self.usual * 2));
-        self.usual = self.last.map_or(Duration::ZERO, |last| begun.saturating_sub(last));
+        let last = self.last.replace(begun).unwrap_or(begun);
+        self.usual = begun.saturating_sub(last);
         self.is_cut_off = false;
-        self.last = Some(begun);
         self.observations.read_clock(observer);
-        if was_cut_off || observer.was_away(begun, usual_ms) {
+        if was_cut_off || observer.was_away(last, begun, usual_ms) {
             self.observations.note_return(observer, usual_ms);
         }
     }

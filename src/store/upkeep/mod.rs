@@ -13,6 +13,7 @@ mod misfires;
 mod nodes;
 mod parking;
 mod recovery;
+mod verdicts;
 
 pub use dead_fires::{DeadFire, DeadFireDecision, DeadFireHandler};
 pub(crate) use heartbeat::is_order_of_pause;
@@ -42,6 +43,8 @@ pub struct Membership {
     pub incarnation: Option<String>,
     /// The clock's ticks when the last committed check-in was begun.
     pub last_checkin: Option<Duration>,
+    /// The clock's ticks when the store answered last at a check-in; none before the first.
+    pub(crate) answered: Option<Duration>,
     /// Whether the last try to check in failed: what comes after it is the end of an outage.
     pub(crate) is_cut_off: bool,
     /// What the node says of itself, if anything: written with each check-in, in the same transaction.
@@ -64,6 +67,9 @@ pub struct Membership {
     pub(crate) worked: bool,
     /// Whose work was recovered last, in part at least: the next turn is another's.
     pub(crate) last_turn: Option<String>,
+    /// How long one of the last looks at the others took, the slowest of them: an older one counts
+    /// for less.
+    pub(crate) slowest_look: Duration,
     /// What was seen of the others.
     pub(crate) observations: Observations,
 }
@@ -82,6 +88,7 @@ impl Membership {
             instance: instance.into(),
             incarnation: None,
             last_checkin: None,
+            answered: None,
             is_cut_off: false,
             node: None,
             process: Process::own(),
@@ -92,6 +99,7 @@ impl Membership {
             barred_at: None,
             worked: false,
             last_turn: None,
+            slowest_look: Duration::ZERO,
             observations: Observations::default(),
         }
     }
@@ -159,6 +167,19 @@ pub struct Recovered {
     pub skipped: Vec<SkippedFires>,
     /// There is more to be recovered of the instance.
     pub has_more: bool,
+}
+
+impl Recovered {
+    /// Of how many fires it was said what becomes of them.
+    fn fires(&self) -> usize {
+        let executing = self.recovery_triggers.len() + self.revived.len() + self.lost.len() + self.parked.len();
+        self.freed + executing + self.other
+    }
+
+    /// Whether anything was there to be done.
+    pub fn is_empty(&self) -> bool {
+        self.fires() == 0
+    }
 }
 
 /// What a pass of the misfire handler did.

@@ -1,7 +1,7 @@
 //! Recovery: the work of a failed instance goes back to the living, in one transaction.
 
 use super::dead_fires::policy_of;
-use super::{DeadFireDecision, Recovered, Said};
+use super::{DeadFireDecision, Recovered};
 use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::key::{BROADCAST_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
@@ -32,76 +32,7 @@ pub(super) enum Held {
     Running,
 }
 
-/// How many fires are recovered in one transaction: the cluster waits for it, and between two the
-/// node checks in.
-const PAGE: usize = 500;
-
 impl JobStore {
-    /// Recovers an instance that was suspected when its check-in was `seen_ms` (none: fired rows
-    /// without a state row), as much of it as one transaction may: what is left are fired rows
-    /// without a state row.
-    ///
-    /// Takes `STATE_ACCESS`, looks again, takes `TRIGGER_ACCESS`, recovers. A second node that saw
-    /// the same failure waits, finds another check-in time or nothing at all, and does nothing
-    /// (QZ-43). Fires whose rows their jobs hold in transactions of their own are left for the next
-    /// look.
-    pub(super) fn recover_instance(&self, name: &str, seen_ms: Option<i64>) -> Result<Option<Recovered>> {
-        let mut recovered = None;
-        self.once("recover a failed instance", Begin::Locking(Lock::StateAccess), &mut |s| {
-            recovered = None;
-            let row = s.instances()?.into_iter().find(|i| i.name == name);
-            if row.as_ref().map(|i| i.last_checkin_ms) != seen_ms {
-                return Ok(()); // it has checked in, or it has been recovered, since it was suspected
-            }
-            // An observer, or one in standby, was not there for work: its end is not the beginning
-            // of an outage.
-            let now_ms = s.now_ms()?;
-            let said = Said::read(s)?;
-            let worked = row.as_ref().is_some_and(|row| said.takes_work(row, now_ms));
-            s.lock(Lock::TriggerAccess)?;
-            // A check-in needs no lock: one that came after the look, late but alive, is not overrun.
-            if seen_ms.is_some() && !s.delete_instance(name, seen_ms)? {
-                return Ok(());
-            }
-            if let Some(seen_ms) = seen_ms.filter(|_| worked) {
-                s.note_seen(seen_ms)?;
-            }
-            let fires = s.free_fired_of_instance(name, PAGE)?;
-            let has_more = fires.len() == PAGE;
-            let mut done = self.recover_free(s, name, fires, Held::Dead)?;
-            if !has_more {
-                // What is left is held by its job: it has begun.
-                s.forget_ahead(name)?;
-            }
-            let parts = self.give_up_parts(s, name)?;
-            done.last_checkin_ms = seen_ms;
-            done.has_more = has_more;
-            let is_news = seen_ms.is_some() || parts > 0 || !done.is_empty();
-            if is_news {
-                s.announce(News::Change)?;
-            }
-            recovered = Some(done).filter(|done| seen_ms.is_some() || !done.is_empty());
-            Ok(())
-        })?;
-        Ok(recovered)
-    }
-
-    /// Recovers all that is left under a name, before somebody registers under it.
-    pub(super) fn recover_left_overs(&self, name: &str, seen_ms: Option<i64>) -> Result<Vec<Recovered>> {
-        let mut all = Vec::new();
-        let mut seen_ms = seen_ms;
-        loop {
-            let recovered = self.recover_instance(name, seen_ms)?;
-            // A peer that was faster leaves what is too much for one transaction.
-            let has_more = recovered.as_ref().map_or(seen_ms.is_some(), |recovered| recovered.has_more);
-            all.extend(recovered);
-            if !has_more {
-                return Ok(all);
-            }
-            seen_ms = None;
-        }
-    }
-
     /// Recovers those fires of a living node that it does not know: it asked for them and the answer was lost.
     ///
     /// # Errors
@@ -159,7 +90,13 @@ impl JobStore {
 
     /// Gives each of these fires of the instance its due (QZ-60…77). This transaction holds their
     /// rows.
-    fn recover_free(&self, s: &mut dyn Session, name: &str, fires: Vec<FiredRow>, held: Held) -> Result<Recovered> {
+    pub(super) fn recover_free(
+        &self,
+        s: &mut dyn Session,
+        name: &str,
+        fires: Vec<FiredRow>,
+        held: Held,
+    ) -> Result<Recovered> {
         let now_ms = s.now_ms()?;
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
         let (acquired, executing): (Vec<_>, Vec<_>) = fires.into_iter().partition(|f| f.state == FiredState::Acquired);

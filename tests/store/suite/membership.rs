@@ -5,7 +5,8 @@ use carnelian::Error;
 use carnelian::machine::Process;
 use carnelian::store::row::InstanceRow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[test]
@@ -165,6 +166,88 @@ fn slow_check_ins_delay_no_verdict() {
         }
         assert!(found.unwrap() + 3 * SECOND >= NOW + WINDOW, "seed {seed}: too early");
     }
+}
+
+/// Every transaction is held up by up to three seconds before it begins, in no order. A dead peer
+/// is never recovered within its window, and soon after.
+fn recovered_after(interval: i64, tolerance: i64, seed: u64) -> (i64, bool) {
+    let cluster = Cluster::with(open, |settings| {
+        settings.checkin_interval = Duration::from_millis(interval.unsigned_abs());
+        settings.checkin_tolerance = Duration::from_millis(tolerance.unsigned_abs());
+    });
+    cluster.clock.moves.store(true, Ordering::SeqCst);
+    let mut a = cluster.node("A");
+    // It has seen how slow the way can be.
+    let slowest = Arc::clone(&cluster.clock);
+    cluster.hold_up(&mut a, "check in", move || slowest.advance(3 * SECOND));
+    a.check_in();
+    let random = AtomicU64::new(seed);
+    let clock = Arc::clone(&cluster.clock);
+    cluster.before_each(&mut a, move |purpose| {
+        if ["check in", "recover a failed instance"].contains(&purpose) {
+            let next = |x: u64| x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let drawn = next(random.load(Ordering::SeqCst));
+            random.store(drawn, Ordering::SeqCst);
+            clock.advance(i64::try_from((drawn >> 33) % 3_001).unwrap());
+        }
+    });
+    let _dead = cluster.node("B");
+    let died = cluster.now();
+    loop {
+        let begun = cluster.now();
+        let checkin = a.check_in();
+        if let [recovered] = &checkin.recovered[..] {
+            return (recovered.now_ms - died - interval - tolerance, cluster.opened.database.begins_apart());
+        }
+        // As the cluster manager does.
+        let wait = checkin.next_suspicion.map_or(interval, |wait| i64::try_from(wait.as_millis()).unwrap());
+        let next = (cluster.now() + wait).min(begun + interval).max(cluster.now() + 100);
+        cluster.advance(next - cluster.now());
+    }
+}
+
+/// The recovery is on its way before the window has ended; on a database where whoever begins to
+/// write holds up the others it is not.
+#[test]
+fn slow_transactions_delay_no_recovery() {
+    for seed in 0..40 {
+        let (late_ms, begins_apart) = recovered_after(15 * SECOND, 7_500, seed);
+        let latest = if begins_apart { SECOND } else { 4 * SECOND };
+        assert!((1..=latest).contains(&late_ms), "seed {seed}: {late_ms} ms after the window");
+    }
+}
+
+/// With an interval no longer than an answer takes, no more than one of them comes after the end.
+#[test]
+fn transactions_slower_than_check_ins_delay_a_recovery_by_one() {
+    for seed in 0..40 {
+        let (late_ms, _) = recovered_after(3 * SECOND, 6 * SECOND, seed);
+        assert!((1..=3 * SECOND + 100).contains(&late_ms), "seed {seed}: {late_ms} ms after the window");
+    }
+}
+
+/// A peer that was to be dead in a moment checks in, before the transaction that would recover it
+/// has the lock.
+#[test]
+fn who_checks_in_at_the_last_moment_is_not_recovered() {
+    let cluster = Cluster::new(open);
+    cluster.clock.moves.store(true, Ordering::SeqCst);
+    let mut a = cluster.node("A");
+    let b = Mutex::new(cluster.node("B"));
+    cluster.advance(10 * SECOND);
+    assert!(a.recovers().is_empty());
+    cluster.advance(WINDOW - 11 * SECOND);
+    let clock = Arc::clone(&cluster.clock);
+    cluster.before_each(&mut a, move |purpose| match purpose {
+        "check in" => clock.advance(500),
+        "recover a failed instance" => assert!(!b.lock().unwrap().check_in().failed_out),
+        _ => {}
+    });
+    let checkin = a.check_in();
+    assert_eq!(checkin.recovered, [], "foreseen to die half a second later");
+    assert_eq!(checkin.next_suspicion, Some(Duration::ZERO));
+    assert!(a.recovers().is_empty());
+    assert_eq!(cluster.snapshot().instances.len(), 2);
 }
 
 #[test]

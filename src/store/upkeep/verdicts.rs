@@ -1,0 +1,314 @@
+//! Verdicts: which peers are dead, when the next may be, and the recovery of what the dead have left.
+
+use super::checkin::Seen;
+use super::recovery::Held;
+use super::{Checkin, Membership, Recovered, Said};
+use crate::error::Result;
+use crate::rules::failover::{self, Observer, Suspect, millis};
+use crate::rules::foresight::{foresight_ms, slowest_look};
+use crate::rules::placement::{NodeIdentity, takes_any};
+use crate::signal::Signal;
+use crate::store::row::{BarRow, InstanceRow, News};
+use crate::store::{Begin, JobStore, Lock, Session};
+use std::time::Duration;
+
+/// When what could not be recovered is tried again.
+const SOON_MS: i64 = 1_000;
+
+/// Which part of the check-in interval the recovery of others may take: a quarter.
+const SHARE_OF_RECOVERY: u32 = 4;
+
+/// How many fires are recovered in one transaction: the cluster waits for it, and between two the
+/// node checks in.
+const PAGE: usize = 500;
+
+/// The longest that a transaction is open before the window's end: less than the time after which
+/// servers end a session that does nothing in one.
+const LONGEST_OPEN: Duration = Duration::from_secs(3);
+
+/// A peer whose window ends soon, if it goes on being silent.
+pub(super) struct Foreseen<'a> {
+    /// The end, in ticks.
+    until: Duration,
+    /// Whether the peer is dead, at this time of the store's.
+    is_dead: &'a dyn Fn(i64) -> bool,
+}
+
+impl JobStore {
+    /// Suspects are looked at again under the locks and recovered, each in its own transaction.
+    pub(super) fn judge(&self, me: &mut Membership, seen: &Seen, begun: Duration, checkin: &mut Checkin) -> Result<()> {
+        self.note_members(&seen.instances);
+        let planned = me.slowest_look;
+        me.slowest_look = slowest_look(planned, seen.answered.saturating_sub(begun));
+        let last = me.answered.unwrap_or(begun);
+        let observer = self.observer(seen, begun.saturating_sub(last));
+        me.observations.read_clock(&observer);
+        let own_interval = millis(self.settings.checkin_interval);
+        if me.is_cut_off || observer.was_away(last, begun, own_interval) {
+            me.observations.note_return(&observer, own_interval);
+        }
+        let grace = millis(me.observations.grace(&observer));
+        let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
+        me.observations.keep_only(peers.iter().map(|i| i.name.as_str()));
+
+        let mut nearest: Option<(i64, &InstanceRow)> = None;
+        let mut suspects = Vec::new();
+        for peer in peers {
+            if me.observations.convicts(suspect(peer), &observer) {
+                suspects.push((peer.name.clone(), Some(peer.last_checkin_ms)));
+            } else {
+                let end = failover::window_end(
+                    peer.last_checkin_ms,
+                    peer.checkin_interval_ms,
+                    own_interval.min(peer.checkin_interval_ms),
+                    observer.tolerance_ms,
+                );
+                let mut wait = end.saturating_sub(seen.now_ms).max(grace).saturating_add(1);
+                if peer.incarnation.is_none() {
+                    let window = peer.checkin_interval_ms.saturating_add(observer.tolerance_ms);
+                    let window = Duration::from_millis(window.unsigned_abs());
+                    let silent = me.observations.silent_until(suspect(peer), window);
+                    let left = silent.map_or(0, |until| millis(until.saturating_sub(observer.ticks)));
+                    wait = wait.max(left.saturating_add(1));
+                    let skew_ms = me.observations.skew_ms(&peer.name);
+                    checkin.foreign_clocks.push((peer.name.clone(), skew_ms));
+                }
+                if nearest.is_none_or(|(shortest, _)| wait < shortest) {
+                    nearest = Some((wait, peer));
+                }
+            }
+        }
+        // Fired rows of an instance without a state row belong to nobody (QZ-47, H7: at every check-in, not only the
+        // first). Every node of ours and of Quartz's writes its state row before its first fired row.
+        let known = |name: &String| seen.instances.iter().any(|i| &i.name == name);
+        suspects.extend(seen.with_fires.iter().filter(|name| !known(name)).map(|name| (name.clone(), None)));
+
+        let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
+        let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
+        self.note_placement(alive, &seen.bars, &seen.limits);
+        checkin.barred = takes_any(&self.identity(&me.instance), &seen.bars, seen.now_ms).err();
+        if checkin.barred.is_some() {
+            me.barred_at = Some(begun);
+        }
+        let is_late = me.barred_at.is_none_or(|barred| begun.saturating_sub(barred) > self.settings.checkin_interval);
+        checkin.is_active = is_late && is_active(me, seen, &suspects);
+        let mut next_suspicion = self.recover_suspects(me, suspects, checkin);
+        if let Some((wait, peer)) = nearest {
+            let ahead_ms = |look| foresight_ms(millis(look), own_interval, observer.tolerance_ms);
+            // A look that was to be the last before the end is the last, however fast it was.
+            let wait = if wait > ahead_ms(planned.max(me.slowest_look)) {
+                wait - ahead_ms(me.slowest_look)
+            } else {
+                self.recover_foreseen(me, peer, wait, &observer, checkin);
+                0 // what the look has said of the peer is no longer so
+            };
+            next_suspicion = Some(next_suspicion.map_or(wait, |next| next.min(wait)));
+        }
+        me.answered = Some(if checkin.unrecovered.is_empty() { self.clock.ticks() } else { seen.answered });
+        checkin.next_suspicion = next_suspicion.map(|ms| Duration::from_millis(ms.unsigned_abs()));
+        let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
+        checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
+        Ok(())
+    }
+
+    /// Recovers these, a page of each in its turn, as long as one check-in may take for it: the
+    /// next is not to wait for the rest, and none for a larger one. One that cannot be recovered
+    /// holds up no other. Returns in how many milliseconds to come back to what is left, if
+    /// anything is.
+    fn recover_suspects(
+        &self,
+        me: &mut Membership,
+        mut suspects: Vec<(String, Option<i64>)>,
+        checkin: &mut Checkin,
+    ) -> Option<i64> {
+        let (begun, limit) = (self.clock.ticks(), self.settings.checkin_interval / SHARE_OF_RECOVERY);
+        // The turn is with whoever comes after the one that had it last.
+        suspects.sort();
+        let next = suspects.partition_point(|(name, _)| me.last_turn.as_ref().is_some_and(|last| name <= last));
+        suspects.rotate_left(next);
+        let mut again_ms = None;
+        for (n, (name, last_checkin_ms)) in suspects.into_iter().enumerate() {
+            if n > 0 && self.clock.ticks().saturating_sub(begun) >= limit {
+                return Some(0);
+            }
+            match checkin.note(&name, self.recover_instance(&name, last_checkin_ms, None)) {
+                Some(true) => again_ms = Some(0),
+                Some(false) => {}
+                None => again_ms = again_ms.or(Some(SOON_MS)),
+            }
+            me.last_turn = Some(name);
+        }
+        again_ms
+    }
+
+    /// Recovers a peer whose window ends in `wait_ms` as soon as it has ended, unless the peer
+    /// checks in before. On a slow way to the store a look after the end would come late, and the
+    /// recovery that follows it once more.
+    fn recover_foreseen(
+        &self,
+        me: &Membership,
+        peer: &InstanceRow,
+        wait_ms: i64,
+        observer: &Observer,
+        checkin: &mut Checkin,
+    ) {
+        let until = observer.answered.saturating_add(Duration::from_millis(wait_ms.unsigned_abs()));
+        let open = if self.database.begins_apart() { LONGEST_OPEN } else { Duration::ZERO };
+        self.clock.wait(&Signal::default(), Some(until.saturating_sub(open)));
+        let begun = self.clock.ticks().max(until);
+        let is_dead = |now_ms| {
+            let now = self.clock.ticks();
+            let gap_ms = millis(now.saturating_sub(observer.answered));
+            let later = Observer { now_ms, ticks: now, answered: now, gap_ms, ..*observer };
+            let was_away = later.was_away(observer.answered, begun, millis(self.settings.checkin_interval));
+            now >= until && !was_away && me.observations.clone().convicts(suspect(peer), &later)
+        };
+        let foreseen = Foreseen { until, is_dead: &is_dead };
+        checkin.note(&peer.name, self.recover_instance(&peer.name, Some(peer.last_checkin_ms), Some(&foreseen)));
+    }
+
+    /// Recovers an instance that was suspected when its check-in was `seen_ms` (none: fired rows
+    /// without a state row), as much of it as one transaction may: what is left are fired rows
+    /// without a state row.
+    ///
+    /// Takes `STATE_ACCESS`, looks again, takes `TRIGGER_ACCESS`, recovers. A second node that saw
+    /// the same failure waits, finds another check-in time or nothing at all, and does nothing
+    /// (QZ-43). Fires whose rows their jobs hold in transactions of their own are left for the next
+    /// look. One that is `foreseen` to die is recovered if it is dead when the lock is taken.
+    pub(super) fn recover_instance(
+        &self,
+        name: &str,
+        seen_ms: Option<i64>,
+        foreseen: Option<&Foreseen<'_>>,
+    ) -> Result<Option<Recovered>> {
+        let mut recovered = None;
+        let begin = if foreseen.is_some() { Begin::Writing } else { Begin::Locking(Lock::StateAccess) };
+        self.once("recover a failed instance", begin, &mut |s| {
+            recovered = None;
+            foreseen.map_or(Ok(()), |foreseen| foreseen.wait(self, s))?;
+            let row = s.instances()?.into_iter().find(|i| i.name == name);
+            if row.as_ref().map(|i| i.last_checkin_ms) != seen_ms {
+                return Ok(()); // it has checked in, or it has been recovered, since it was suspected
+            }
+            // An observer, or one in standby, was not there for work: its end is not the beginning
+            // of an outage.
+            let now_ms = s.now_ms()?;
+            if foreseen.is_some_and(|foreseen| !foreseen.is_dead(now_ms)) {
+                return Ok(());
+            }
+            let said = Said::read(s)?;
+            let worked = row.as_ref().is_some_and(|row| said.takes_work(row, now_ms));
+            s.lock(Lock::TriggerAccess)?;
+            // A check-in needs no lock: one that came after the look, late but alive, is not overrun.
+            if seen_ms.is_some() && !s.delete_instance(name, seen_ms)? {
+                return Ok(());
+            }
+            if let Some(seen_ms) = seen_ms.filter(|_| worked) {
+                s.note_seen(seen_ms)?;
+            }
+            let fires = s.free_fired_of_instance(name, PAGE)?;
+            let has_more = fires.len() == PAGE;
+            let mut done = self.recover_free(s, name, fires, Held::Dead)?;
+            if !has_more {
+                // What is left is held by its job: it has begun.
+                s.forget_ahead(name)?;
+            }
+            let parts = self.give_up_parts(s, name)?;
+            done.last_checkin_ms = seen_ms;
+            done.has_more = has_more;
+            let is_news = seen_ms.is_some() || parts > 0 || !done.is_empty();
+            if is_news {
+                s.announce(News::Change)?;
+            }
+            recovered = Some(done).filter(|done| seen_ms.is_some() || !done.is_empty());
+            Ok(())
+        })?;
+        Ok(recovered)
+    }
+
+    /// Recovers all that is left under a name, before somebody registers under it.
+    pub(super) fn recover_left_overs(&self, name: &str, seen_ms: Option<i64>) -> Result<Vec<Recovered>> {
+        let mut all = Vec::new();
+        let mut seen_ms = seen_ms;
+        loop {
+            let recovered = self.recover_instance(name, seen_ms, None)?;
+            // A peer that was faster leaves what is too much for one transaction.
+            let has_more = recovered.as_ref().map_or(seen_ms.is_some(), |recovered| recovered.has_more);
+            all.extend(recovered);
+            if !has_more {
+                return Ok(all);
+            }
+            seen_ms = None;
+        }
+    }
+
+    pub(super) fn observer(&self, seen: &Seen, gap: Duration) -> Observer {
+        Observer {
+            now_ms: seen.now_ms,
+            ticks: seen.asked,
+            answered: seen.answered,
+            gap_ms: millis(gap),
+            tolerance_ms: millis(self.tolerance()),
+        }
+    }
+
+    /// The tolerance of the rule; a take-over delay leaves slow zombies more time to notice.
+    pub(in crate::store) fn tolerance(&self) -> Duration {
+        self.settings.checkin_tolerance + self.settings.takeover_delay
+    }
+}
+
+impl Foreseen<'_> {
+    /// Waits for the end of the window, and takes the lock.
+    pub(super) fn wait(&self, store: &JobStore, s: &mut dyn Session) -> Result<()> {
+        store.clock.wait(&Signal::default(), Some(self.until));
+        s.lock(Lock::StateAccess)
+    }
+
+    pub(super) fn is_dead(&self, now_ms: i64) -> bool {
+        (self.is_dead)(now_ms)
+    }
+}
+
+impl Checkin {
+    /// Takes note of a recovery that was tried: whether there is more of it, or none if it failed.
+    fn note(&mut self, name: &str, recovered: Result<Option<Recovered>>) -> Option<bool> {
+        match recovered {
+            Ok(recovered) => {
+                let has_more = recovered.as_ref().is_some_and(|recovered| recovered.has_more);
+                self.recovered.extend(recovered);
+                Some(has_more)
+            }
+            Err(error) => {
+                log::warn!("failed instance not recovered yet instance={name} error={error}");
+                self.unrecovered.push((name.to_owned(), error.to_string()));
+                None
+            }
+        }
+    }
+}
+
+/// Whether this node is the one that fires in active-passive mode: of those that take work the one that has served longest.
+///
+/// Two must not be active at once. Another that takes no work any longer has to know it: it has checked in since. And one
+/// that takes work again leaves its deputy the interval of check-ins to learn of it.
+fn is_active(me: &Membership, seen: &Seen, suspects: &[(String, Option<i64>)]) -> bool {
+    let fires = |row: &&InstanceRow| {
+        let known = |bar: &&BarRow| bar.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
+        let bars: Vec<BarRow> = seen.bars.iter().filter(known).cloned().collect();
+        let node = seen.nodes.iter().find(|node| node.instance == row.name);
+        row.incarnation.is_some()
+            && !suspects.iter().any(|(name, _)| *name == row.name)
+            && node.is_none_or(|node| takes_any(node, &bars, seen.now_ms).is_ok())
+    };
+    seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
+}
+
+pub(super) fn suspect(row: &InstanceRow) -> Suspect<'_> {
+    Suspect {
+        instance: &row.name,
+        last_checkin_ms: row.last_checkin_ms,
+        interval_ms: row.checkin_interval_ms,
+        foreign: row.incarnation.is_none(),
+    }
+}
