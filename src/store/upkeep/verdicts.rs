@@ -51,7 +51,7 @@ impl JobStore {
         let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
         me.observations.keep_only(peers.iter().map(|i| i.name.as_str()));
 
-        let mut nearest: Option<(i64, &InstanceRow)> = None;
+        let mut nearest: Option<(i64, &InstanceRow, bool)> = None;
         let mut suspects = Vec::new();
         for peer in peers {
             if me.observations.convicts(suspect(peer), &observer) {
@@ -73,8 +73,8 @@ impl JobStore {
                     let skew_ms = me.observations.skew_ms(&peer.name);
                     checkin.foreign_clocks.push((peer.name.clone(), skew_ms));
                 }
-                if nearest.is_none_or(|(shortest, _)| wait < shortest) {
-                    nearest = Some((wait, peer));
+                if nearest.is_none_or(|(shortest, ..)| wait < shortest) {
+                    nearest = Some((wait, peer, end >= seen.now_ms));
                 }
             }
         }
@@ -93,14 +93,17 @@ impl JobStore {
         let is_late = me.barred_at.is_none_or(|barred| begun.saturating_sub(barred) > self.settings.checkin_interval);
         checkin.is_active = is_late && is_active(me, seen, &suspects);
         let mut next_suspicion = self.recover_suspects(me, suspects, checkin);
-        if let Some((wait, peer)) = nearest {
+        if let Some((wait, peer, is_open)) = nearest {
             let ahead_ms = |look| foresight_ms(millis(look), own_interval, observer.tolerance_ms);
-            // A look that was to be the last before the end is the last, however fast it was.
-            let wait = if wait > ahead_ms(planned.max(me.slowest_look)) {
-                wait - ahead_ms(me.slowest_look)
-            } else {
-                self.recover_foreseen(me, peer, wait, &observer, checkin);
-                0 // what the look has said of the peer is no longer so
+            let wait = match is_open {
+                // The window is over, and something else than time speaks for the peer.
+                false => wait,
+                // A look that was to be the last before the end is the last, however fast it was.
+                true if wait <= ahead_ms(planned.max(me.slowest_look)) => {
+                    self.recover_foreseen(me, peer, wait, &observer, checkin);
+                    0 // what the look has said of the peer is no longer so
+                }
+                true => wait - ahead_ms(me.slowest_look),
             };
             next_suspicion = Some(next_suspicion.map_or(wait, |next| next.min(wait)));
         }
