@@ -251,7 +251,7 @@ fn a_hundred_counters_are_raised_by_every_fire(cluster: Cluster) {
         ctx.job_data_mut().put("n", DataValue::Long(n + 1));
         Ok(ran.send((ctx.job().key().clone(), ctx.attempt()))?)
     };
-    let node = cluster.node("n1", 2).job_fn("count", count).build().unwrap();
+    let node = cluster.node("n1", 8).job_fn("count", count).build().unwrap();
     let details: Vec<JobDetail> = (0..JOBS)
         .map(|n| {
             builder(&format!("j{n}"), "count")
