@@ -265,6 +265,31 @@ fn a_node_that_died_before_the_clock_jumped_is_failed_all_the_same() {
     assert_eq!(recovered, 1);
 }
 
+/// The jump has ended the window, and the peer has its time to come back: a look at the end of that
+/// time decides, and none before it takes the lock.
+#[test]
+fn a_window_that_a_jump_of_the_clock_has_ended_is_not_foreseen() {
+    let cluster = Cluster::new(open);
+    let mut a = cluster.node("A");
+    let _dead = cluster.node("B");
+    let slow = Arc::clone(&cluster.clock);
+    cluster.hold_up(&mut a, "check in", move || slow.advance(2 * SECOND));
+    a.check_in();
+    let tried = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&tried);
+    cluster.before_each(&mut a, move |purpose| {
+        if purpose == "recover a failed instance" {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    cluster.clock.jump(60 * MINUTE);
+    while a.recovers().is_empty() {
+        assert_eq!(tried.load(Ordering::SeqCst), 0);
+        cluster.advance(100);
+    }
+    assert_eq!(tried.load(Ordering::SeqCst), 1);
+}
+
 /// H20: a restored backup left a check-in in the future.
 #[test]
 fn a_check_in_from_the_future_is_judged_by_whether_it_changes() {
