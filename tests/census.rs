@@ -65,7 +65,7 @@ impl Node {
                     (outcomes, self.store.acquire(&self.owner, &request).unwrap().fired)
                 }
                 By::Turns => {
-                    let (recorded, acquired) = self.store.turn(&self.owner, &ends, &request).unwrap();
+                    let (recorded, acquired) = self.store.complete_and_acquire(&self.owner, &ends, &request).unwrap();
                     (recorded.outcomes, acquired.fired)
                 }
             };

@@ -290,7 +290,7 @@ impl Acquirer {
         self.count_reserved();
         self.is_withheld = brought.withheld > 0;
         self.is_more = self.is_withheld || count + brought.overtaken >= max;
-        node.take_turns(self.is_more && node.store.takes_turns(&brought.fired));
+        node.take_turns(self.is_more && node.store.combines_commits(&brought.fired));
         // That these begin at once on free workers says nothing of those that would wait.
         let longest = self.is_more.then(|| node.longest_wait()).flatten();
         self.take_over(owner, brought.fired, false);

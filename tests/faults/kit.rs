@@ -362,7 +362,7 @@ impl Node {
         let (job_types, quarantined) = (&[TYPE.to_owned()], &BTreeSet::new());
         let request =
             AcquireRequest { max, ahead: None, look_ahead_ms: 30 * SECOND, fire_ahead_ms: 0, job_types, quarantined };
-        self.store.turn(&self.owner(), ended, &request)
+        self.store.complete_and_acquire(&self.owner(), ended, &request)
     }
 
     pub fn fire(&self, reservations: &[Reservation]) -> Vec<FireBundle> {

@@ -51,7 +51,7 @@ impl Acquirer {
         if self.turn.is_empty() {
             return node.store.acquire(owner, request);
         }
-        match node.store.turn(owner, &self.turn, request) {
+        match node.store.complete_and_acquire(owner, &self.turn, request) {
             Ok((_, acquisition)) if acquisition.doubt.is_some() => {
                 // They are kept with it.
                 self.turn.clear();

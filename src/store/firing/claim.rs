@@ -11,9 +11,9 @@ use crate::store::{Begin, JobStore, Owner, Session};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// One transaction in so many that could share the lock does not. A stream of those that share it could keep those waiting
-/// who want it alone: who takes it in turn queues behind them, and the stream ends.
-const TURN: u32 = 16;
+/// One transaction in so many that could share the lock does not. A stream of transactions that share the lock could keep
+/// others waiting that want it alone: a transaction that queues behind these ends the stream.
+const FAIRNESS_INTERVAL: u32 = 16;
 
 /// A trigger that was seen to be due, without the lock.
 struct Seen {
@@ -51,8 +51,8 @@ impl JobStore {
         if seen.is_empty() {
             return Ok(Acquisition { withheld, ..brought });
         }
-        let is_in_turn = self.is_in_turn();
-        let (plain, others): (Vec<&Seen>, Vec<&Seen>) = seen.iter().partition(|one| one.is_plain && !is_in_turn);
+        let must_queue = self.must_queue();
+        let (plain, others): (Vec<&Seen>, Vec<&Seen>) = seen.iter().partition(|one| one.is_plain && !must_queue);
         if !plain.is_empty() {
             brought = Acquisition { unreserved_ms, ..self.claim(owner, request, &plain)? };
         }
@@ -80,9 +80,9 @@ impl JobStore {
         Ok(brought)
     }
 
-    /// Whether it is the turn of those who want the lock alone, and this transaction is to queue for it as well.
-    pub(super) fn is_in_turn(&self) -> bool {
-        self.claims.fetch_add(1, Ordering::Relaxed) % TURN == TURN - 1
+    /// Whether this transaction is to queue for the lock alone, for the sake of others that do.
+    pub(super) fn must_queue(&self) -> bool {
+        self.claims.fetch_add(1, Ordering::Relaxed) % FAIRNESS_INTERVAL == FAIRNESS_INTERVAL - 1
     }
 
     /// What is due, as one acquisition would take it, seen without the lock; with the store's time, and the earliest time of

@@ -35,7 +35,7 @@ impl JobStore {
             return Ok(Recorded::default());
         }
         // What touches no trigger and no job is recorded while others take what is due.
-        let begin = match completions.iter().all(Completion::is_isolated) && !self.is_in_turn() {
+        let begin = match completions.iter().all(Completion::is_isolated) && !self.must_queue() {
             true => Begin::Claiming,
             false => Begin::BesideClaims,
         };

@@ -4,6 +4,7 @@ mod acquire;
 mod ahead;
 mod checkpoint;
 mod claim;
+mod combined;
 mod complete;
 mod doubt;
 mod fail;
@@ -16,7 +17,6 @@ mod overlap;
 mod release;
 mod rerun;
 mod spread;
-mod turn;
 mod unfire;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;

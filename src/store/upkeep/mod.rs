@@ -66,7 +66,7 @@ pub struct Membership {
     /// Whether the node took work at its last check-in.
     pub(crate) worked: bool,
     /// Whose work was recovered last, in part at least: the next turn is another's.
-    pub(crate) last_turn: Option<String>,
+    pub(crate) last_recovered: Option<String>,
     /// How long one of the last looks at the others took, the slowest of them: an older one counts
     /// for less.
     pub(crate) slowest_look: Duration,
@@ -98,7 +98,7 @@ impl Membership {
             published: 0,
             barred_at: None,
             worked: false,
-            last_turn: None,
+            last_recovered: None,
             slowest_look: Duration::ZERO,
             observations: Observations::default(),
         }

@@ -127,7 +127,7 @@ impl JobStore {
         let (begun, limit) = (self.clock.ticks(), self.settings.checkin_interval / SHARE_OF_RECOVERY);
         // The turn is with whoever comes after the one that had it last.
         suspects.sort();
-        let next = suspects.partition_point(|(name, _)| me.last_turn.as_ref().is_some_and(|last| name <= last));
+        let next = suspects.partition_point(|(name, _)| me.last_recovered.as_ref().is_some_and(|last| name <= last));
         suspects.rotate_left(next);
         let mut again_ms = None;
         for (n, (name, last_checkin_ms)) in suspects.into_iter().enumerate() {
@@ -139,7 +139,7 @@ impl JobStore {
                 Some(false) => {}
                 None => again_ms = again_ms.or(Some(SOON_MS)),
             }
-            me.last_turn = Some(name);
+            me.last_recovered = Some(name);
         }
         again_ms
     }

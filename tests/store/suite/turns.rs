@@ -16,7 +16,7 @@ fn turn(node: &Node, ended: &[Completion], max: usize) -> carnelian::Result<(Vec
         job_types: &types,
         quarantined: &none,
     };
-    node.store.turn(&node.owner(), ended, &request).map(|(recorded, taken)| (recorded.outcomes, taken))
+    node.store.complete_and_acquire(&node.owner(), ended, &request).map(|(recorded, taken)| (recorded.outcomes, taken))
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Turn: with a backlog, what has ended and what comes next are one transaction, so that both pay for one lock and one commit.
+//! Combined commits: with a backlog, ends and the next fires share a transaction, so that both pay for one lock and one
+//! commit.
 
 use super::doubt::is_there;
 use super::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, Recorded};
@@ -8,9 +9,9 @@ use crate::store::transaction::Told;
 use crate::store::{Begin, JobStore, Owner};
 
 impl JobStore {
-    /// Whether a turn is worth anything for the ends of these fires: where claims are made side by side, what has ended is
-    /// recorded beside them, and on a server so is what touches no trigger and no job.
-    pub fn takes_turns(&self, fired: &[FireBundle]) -> bool {
+    /// Whether a combined commit is worth anything for the ends of these fires. Where claims are made side by side, ends are
+    /// recorded beside them, and on a server so are ends that touch no trigger and no job.
+    pub fn combines_commits(&self, fired: &[FireBundle]) -> bool {
         let is_beside = || self.database.records_beside() && fired.iter().all(FireBundle::may_end_isolated);
         self.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()
     }
@@ -23,7 +24,7 @@ impl JobStore {
     /// # Errors
     /// As both; nothing is recorded and nothing taken then. [`Error::Fenced`](crate::Error::Fenced) if `owner` is not
     /// registered under this incarnation.
-    pub fn turn(
+    pub fn complete_and_acquire(
         &self,
         owner: &Owner,
         ended: &[Completion],
