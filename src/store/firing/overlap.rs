@@ -5,7 +5,7 @@ use super::fire::Firable;
 use super::{Acquisition, SkipReason, SkippedFires};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::rules::overlap::{Turn, may_wait, turn};
+use crate::rules::overlap::{OverlapDecision, decide, may_wait};
 use crate::rules::passing_over::{leave_out_old, pass_over};
 use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, News, Selection, TriggerRow};
@@ -52,13 +52,13 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
     if first_ms > due_ms {
         return None;
     }
-    match turn(trigger.policies.overlap, firable.candidate.trigger_is_executing) {
-        Turn::Fires => None,
-        Turn::IsSkipped => {
+    match decide(trigger.policies.overlap, firable.candidate.trigger_is_executing) {
+        OverlapDecision::Fires => None,
+        OverlapDecision::IsSkipped => {
             let times = pass_over(&mut trigger, due_ms.saturating_add(1), calendar, now_ms);
             Some(moves_on(&trigger, times, SkipReason::Overlap))
         }
-        Turn::Waits { cancels } => Some(Passed {
+        OverlapDecision::Waits { cancels } => Some(Passed {
             advance: Advance::without_fire(&trigger, (from, Some(first_ms)), TriggerState::Blocked),
             job: trigger.job_key.clone(),
             skipped: None,
