@@ -21,7 +21,7 @@ struct Seen {
     /// None of one that could not be read: it may have been torn, and is named under the lock.
     next_ms: Option<i64>,
     /// Whether locking its row is all that it takes to fire it now.
-    is_plain: bool,
+    is_claimable: bool,
 }
 
 /// Triggers that were seen, and are looked at again under the lock.
@@ -44,7 +44,7 @@ fn expected(seen: &[&Seen]) -> Vec<(TriggerKey, i64)> {
 }
 
 impl JobStore {
-    /// Takes due triggers that were looked for without the lock: plain ones by claims, the others under the lock.
+    /// Takes due triggers that were looked for without the lock: claimable ones by claims, the others under the lock.
     pub(super) fn fetch(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         let (now_ms, seen, unreserved_ms, withheld) = self.look_for_claims(request)?;
         let mut brought = Acquisition { now_ms, unreserved_ms, ..Acquisition::default() };
@@ -52,9 +52,9 @@ impl JobStore {
             return Ok(Acquisition { withheld, ..brought });
         }
         let must_queue = self.must_queue();
-        let (plain, others): (Vec<&Seen>, Vec<&Seen>) = seen.iter().partition(|one| one.is_plain && !must_queue);
-        if !plain.is_empty() {
-            brought = Acquisition { unreserved_ms, ..self.claim(owner, request, &plain)? };
+        let (claimable, others): (Vec<&Seen>, Vec<&Seen>) = seen.iter().partition(|one| one.is_claimable && !must_queue);
+        if !claimable.is_empty() {
+            brought = Acquisition { unreserved_ms, ..self.claim(owner, request, &claimable)? };
         }
         if !others.is_empty() && brought.doubt.is_none() {
             match self.take(owner, request, Some(&Again { seen: others })) {
@@ -100,12 +100,12 @@ impl JobStore {
             let mut seen: Vec<Seen> = taken
                 .into_iter()
                 .map(|one| Seen {
-                    is_plain: self.is_plain(&one) && one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms),
+                    is_claimable: self.is_claimable(&one) && one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms),
                     next_ms: one.trigger.next_ms,
                     key: one.trigger.key,
                 })
                 .collect();
-            let other = |key, next_ms| Seen { key, next_ms, is_plain: false };
+            let other = |key, next_ms| Seen { key, next_ms, is_claimable: false };
             seen.extend(passed.into_iter().map(|one| other(one.advance.key, one.advance.expected_next_ms)));
             seen.extend(found.unreadable.into_iter().map(|(key, _)| other(key, None)));
             Ok((now_ms, seen, found.unreserved_ms, found.withheld))
@@ -114,7 +114,7 @@ impl JobStore {
 
     /// Whether a fire of the trigger touches nothing but its own rows, and depends on nothing that another fire may change
     /// at the same time.
-    fn is_plain(&self, firable: &Firable) -> bool {
+    fn is_claimable(&self, firable: &Firable) -> bool {
         let (trigger, job) = (&firable.candidate.trigger, &firable.candidate.job);
         // Runs of a limited group are counted under the lock.
         !job.nonconcurrent
@@ -129,7 +129,7 @@ impl JobStore {
             && !self.reader().versions.contains_key(&job.job_type)
     }
 
-    /// Fires plain triggers, as far as nobody else holds their rows.
+    /// Fires claimable triggers, as far as nobody else holds their rows.
     ///
     /// The fences are drawn by a transaction of its own, after the triggers were seen: the row they come from would else be
     /// the queue that a claim is to avoid. They are larger than those of every earlier fire of these triggers all the same,
@@ -178,8 +178,8 @@ impl JobStore {
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
         let firing = Firing::new(owner, now_ms, self.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.ahead.is_some());
-        let plain = chosen.into_iter().filter(|one| is_due(one) && self.is_plain(one));
-        (first_fence..).zip(plain).for_each(|(fence, firable)| firing.fire(firable, fence, request.ahead.is_some()));
+        let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
+        (first_fence..).zip(claimable).for_each(|(fence, firable)| firing.fire(firable, fence, request.ahead.is_some()));
         let rows = firing.take_rows();
         firing.write(s, rows)?;
         firing.tell_passed(s, &mut brought)?;
