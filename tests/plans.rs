@@ -219,7 +219,7 @@ impl Node {
     fn work(&mut self) -> usize {
         let nobody = BTreeSet::new();
         let mut fires = 0;
-        self.store.look(&self.types).unwrap();
+        self.store.poll(&self.types).unwrap();
         loop {
             let fired = self.store.acquire(&self.owner, &self.request(0, &nobody)).unwrap().fired;
             if fired.is_empty() {
@@ -240,7 +240,7 @@ impl Node {
             self.complete(&fired);
         }
         self.store.check_in(&mut self.me).unwrap();
-        self.store.look(&self.types).unwrap();
+        self.store.poll(&self.types).unwrap();
         self.store.take_back_overdue(&self.owner, Duration::ZERO).unwrap();
         fires
     }

@@ -26,7 +26,7 @@ use crate::rules::ahead::Window;
 use crate::rules::outages::Pace;
 use crate::rules::overdue::stagger_ms;
 use crate::rules::store_time::StoreTime;
-use crate::store::row::Look;
+use crate::store::row::PollResult;
 use crate::store::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, Owner, Reservation, TakeAhead};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -202,7 +202,7 @@ impl Acquirer {
         if self.reserved.is_empty() {
             return self.look_after_runs();
         }
-        let Look { now_ms, earliest_ms: earliest, .. } = self.look(job_types)?;
+        let PollResult { now_ms, earliest_ms: earliest, .. } = self.look(job_types)?;
         let poll = self.poll_interval();
         let next_look = self.before(i64::MAX, poll);
         // Those that others have taken back are gone by now.
@@ -242,7 +242,7 @@ impl Acquirer {
         let is_overdue = self.overdue_in().is_some_and(|wait| wait.is_zero());
         let has_looked = !(self.is_more || has_due) || is_overdue || self.is_time_to_look();
         if has_looked {
-            let Look { now_ms, earliest_ms: earliest, .. } = self.look(job_types)?;
+            let PollResult { now_ms, earliest_ms: earliest, .. } = self.look(job_types)?;
             self.is_more = false;
             let poll = self.poll_interval();
             let soon_ms = self.soon_ms();

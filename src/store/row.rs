@@ -20,7 +20,7 @@ mod work;
 
 pub use ahead::{AheadFire, GoneTrigger};
 pub(in crate::store) use changes::LAST_COUNT;
-pub use changes::{ClusterLook, Heard, Look, News};
+pub use changes::{ClusterMembers, Heard, PollResult, News};
 pub use continuation::ContinuationRow;
 pub use counts::Counts;
 pub use definition::DefinitionRow;

@@ -134,7 +134,7 @@ impl JobStore {
                 (Err(Error::Database(error)), Some(answer))
                     if error.class == FailureClass::CommitUnknown && begin.may_write() =>
                 {
-                    match self.look_up(purpose, begin, &mut |s| happened(s, &answer)) {
+                    match self.verify_commit(purpose, begin, &mut |s| happened(s, &answer)) {
                         Ok(true) => return Ok(Told::Done(answer)),
                         // Now it is known that nothing has happened.
                         Ok(false) => crate::DatabaseError { class: FailureClass::ConnectionLost, ..error }.into(),
@@ -185,7 +185,7 @@ impl JobStore {
         self.losses.load(Ordering::SeqCst)
     }
 
-    fn look_up(
+    fn verify_commit(
         &self,
         purpose: &'static str,
         begin: Begin,

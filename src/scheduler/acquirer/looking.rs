@@ -4,14 +4,14 @@ use super::Acquirer;
 use crate::error::Result;
 use crate::rules::overdue::overdue_at;
 use crate::scheduler::service::Next;
-use crate::store::row::Look;
+use crate::store::row::PollResult;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 impl Acquirer {
     /// One look: at what is due, and whether others have changed something that concerns what is held here.
-    pub(super) fn look(&mut self, job_types: &[String]) -> Result<Look> {
+    pub(super) fn look(&mut self, job_types: &[String]) -> Result<PollResult> {
         let mut look = self.glance(job_types)?;
         if !job_types.is_empty() && self.take_back(&look)? {
             look = self.glance(job_types)?;
@@ -30,10 +30,10 @@ impl Acquirer {
         Ok(look)
     }
 
-    fn glance(&mut self, job_types: &[String]) -> Result<Look> {
+    fn glance(&mut self, job_types: &[String]) -> Result<PollResult> {
         // What comes later is seen by the next look in time.
         let horizon = self.node.look_ahead().saturating_add(self.node.poll_interval());
-        let look = self.node.store.look_within(Some(horizon), &self.node.instance, job_types)?;
+        let look = self.node.store.poll_until(Some(horizon), &self.node.instance, job_types)?;
         self.last_look = self.node.clock.ticks();
         self.polls = self.polls.wrapping_add(1);
         self.store_time.note(self.last_look, look.now_ms);

@@ -5,7 +5,7 @@ use super::Acquirer;
 use crate::error::Result;
 use crate::listener::log;
 use crate::rules::overdue::{GRACE, RETRY};
-use crate::store::row::Look;
+use crate::store::row::PollResult;
 use std::time::Duration;
 
 impl Acquirer {
@@ -17,7 +17,7 @@ impl Acquirer {
 
     /// Sets free what is overdue, if a look has seen some; it is due then, for whoever has a worker
     /// for it. Returns whether there was some.
-    pub(super) fn take_back(&mut self, look: &Look) -> Result<bool> {
+    pub(super) fn take_back(&mut self, look: &PollResult) -> Result<bool> {
         let now = self.node.clock.ticks();
         let is_overdue = self.overdue_ms.is_some_and(|at_ms| at_ms <= look.now_ms) && now >= self.retry_overdue;
         if !is_overdue && self.overdue_in().is_some_and(|wait| wait.is_zero()) {

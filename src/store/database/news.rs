@@ -1,7 +1,7 @@
 //! What nodes tell each other through the database, and what they may hold one at a time: announcements, looks, locks.
 
 use crate::error::Result;
-use crate::store::row::{ClusterLook, Heard, LeftAlone, LockRow, Look, News, TypeVersions, Whereabouts};
+use crate::store::row::{ClusterMembers, Heard, LeftAlone, LockRow, PollResult, News, TypeVersions, Whereabouts};
 
 /// The row of our side table of changes, and what one look at the scheduler tells.
 pub trait ChangeRows {
@@ -12,7 +12,7 @@ pub trait ChangeRows {
     /// however late, at which [`TriggerRows::due`](super::TriggerRows::due) would find something;
     /// without a horizon at any time. Also the earliest time for which a node of ours, other than
     /// `instance`, has reserved a trigger. In one statement.
-    fn look(
+    fn poll(
         &mut self,
         instance: &str,
         horizon_ms: Option<i64>,
@@ -20,10 +20,10 @@ pub trait ChangeRows {
         job_types: &[String],
         versions: &TypeVersions,
         left: &LeftAlone,
-    ) -> Result<Look>;
+    ) -> Result<PollResult>;
     /// The time, every instance, the names of instances that have fired rows, and all that decides where work may run; in one
     /// statement.
-    fn look_around(&mut self) -> Result<(ClusterLook, Whereabouts)>;
+    fn read_members(&mut self) -> Result<(ClusterMembers, Whereabouts)>;
     /// The time, and how many beats of the scheduler are overdue, or come from a moment more than `tolerance_ms` ahead; in one
     /// statement.
     fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)>;

@@ -15,7 +15,7 @@ use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
 use crate::store::placement::Gate;
-use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, LeftAlone, Look, Selection};
+use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, LeftAlone, PollResult, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
@@ -48,7 +48,7 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn earliest_due(&self, job_types: &[String]) -> Result<(i64, Option<i64>)> {
-        self.look(job_types).map(|look| (look.now_ms, look.earliest_ms))
+        self.poll(job_types).map(|poll| (poll.now_ms, poll.earliest_ms))
     }
 
     /// What a node looks at again and again: whether something is due, and whether others have changed something. One
@@ -56,8 +56,8 @@ impl JobStore {
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
-    pub fn look(&self, job_types: &[String]) -> Result<Look> {
-        self.look_within(None, "", job_types)
+    pub fn poll(&self, job_types: &[String]) -> Result<PollResult> {
+        self.poll_until(None, "", job_types)
     }
 
     /// The same, of what is due within `horizon` from now: so it need not go through what is due later and cannot run here.
@@ -65,18 +65,18 @@ impl JobStore {
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
-    pub fn look_within(&self, horizon: Option<Duration>, instance: &str, job_types: &[String]) -> Result<Look> {
+    pub fn poll_until(&self, horizon: Option<Duration>, instance: &str, job_types: &[String]) -> Result<PollResult> {
         let horizon_ms = horizon.map(millis);
         let threshold_ms = millis(self.settings.misfire_threshold);
         self.glance("look for due triggers", |s| {
             let versions = &self.reader().versions;
             if self.is_open() {
-                return s.look(instance, horizon_ms, threshold_ms, job_types, versions, &LeftAlone::default());
+                return s.poll(instance, horizon_ms, threshold_ms, job_types, versions, &LeftAlone::default());
             }
             let now_ms = s.now_ms()?;
             let gate = self.gate(s, "", now_ms)?;
-            let look = s.look(instance, horizon_ms, threshold_ms, job_types, versions, gate.left())?;
-            Ok(if gate.is_shut() { Look { earliest_ms: None, reserved_ms: None, ..look } } else { look })
+            let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, gate.left())?;
+            Ok(if gate.is_shut() { PollResult { earliest_ms: None, reserved_ms: None, ..poll } } else { poll })
         })
     }
 

@@ -156,7 +156,7 @@ impl JobStore {
     }
 
     fn look_for_parts(&self, s: &mut dyn Session, now_ms: i64, with_infos: bool) -> Result<Nodes> {
-        let view = self.look_at_cluster(s, now_ms)?;
+        let view = self.read_cluster(s, now_ms)?;
         let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for row in s.job_types()? {
             types.entry(row.instance).or_default().insert(row.job_type);

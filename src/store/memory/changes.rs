@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::store::database::{ChangeRows, ClusterRows, FiredRows, PlacementRows, Session};
-use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, News, TypeVersions, Whereabouts};
+use crate::store::row::{ClusterMembers, LAST_COUNT, LeftAlone, PollResult, News, TypeVersions, Whereabouts};
 
 impl ChangeRows for MemorySession<'_> {
     fn announce(&mut self, news: News) -> Result<()> {
@@ -22,7 +22,7 @@ impl ChangeRows for MemorySession<'_> {
         Ok(())
     }
 
-    fn look(
+    fn poll(
         &mut self,
         instance: &str,
         horizon_ms: Option<i64>,
@@ -30,7 +30,7 @@ impl ChangeRows for MemorySession<'_> {
         job_types: &[String],
         versions: &TypeVersions,
         left: &LeftAlone,
-    ) -> Result<Look> {
+    ) -> Result<PollResult> {
         self.reads()?;
         let now_ms = self.now_ms()?;
         let misfired_before_ms = now_ms.saturating_sub(misfire_threshold_ms);
@@ -40,16 +40,16 @@ impl ChangeRows for MemorySession<'_> {
         let earliest_ms = waiting.next().and_then(|trigger| trigger.next_ms);
         drop(waiting);
         let reserved_ms = self.reserved_by_others(instance).next().map(|row| row.scheduled_ms);
-        Ok(Look { now_ms, earliest_ms, reserved_ms, changes, cancels })
+        Ok(PollResult { now_ms, earliest_ms, reserved_ms, changes, cancels })
     }
 
-    fn look_around(&mut self) -> Result<(ClusterLook, Whereabouts)> {
-        let look = ClusterLook {
+    fn read_members(&mut self) -> Result<(ClusterMembers, Whereabouts)> {
+        let members = ClusterMembers {
             now_ms: self.now_ms()?,
             instances: self.instances()?,
             with_fires: self.instances_with_fires()?,
         };
-        Ok((look, self.whereabouts()?))
+        Ok((members, self.whereabouts()?))
     }
 
     fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {

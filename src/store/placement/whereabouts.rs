@@ -39,7 +39,7 @@ impl JobStore {
     pub fn who_may_run(&self, job: &JobDetail, due_ms: i64) -> Result<Vec<MayRun>> {
         self.read("look who may run a job", |s| {
             let now_ms = s.now_ms()?;
-            let view = self.look_at_cluster(s, now_ms)?;
+            let view = self.read_cluster(s, now_ms)?;
             let group = job.key().group();
             let limited = view.limits.iter().any(|limit| limit.group == group);
             let runs = if limited { s.runs_of_groups(&[group.to_owned()])? } else { Vec::new() };
@@ -56,7 +56,7 @@ impl JobStore {
     pub fn homeless_jobs(&self) -> Result<Vec<Homeless>> {
         self.read("look for jobs that no node may run", |s| {
             let now_ms = s.now_ms()?;
-            let view = self.look_at_cluster(s, now_ms)?;
+            let view = self.read_cluster(s, now_ms)?;
             let mut homeless = Vec::new();
             if view.alive.is_empty() {
                 return Ok(homeless);
@@ -78,7 +78,7 @@ impl JobStore {
     }
 
     /// The cluster as its rows show it now.
-    pub(in crate::store) fn look_at_cluster(&self, s: &mut dyn Session, now_ms: i64) -> Result<ClusterView> {
+    pub(in crate::store) fn read_cluster(&self, s: &mut dyn Session, now_ms: i64) -> Result<ClusterView> {
         let lives = |row: &InstanceRow| {
             !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.tolerance()), now_ms)
         };

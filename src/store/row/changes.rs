@@ -20,9 +20,9 @@ pub struct Heard {
     pub cancel: bool,
 }
 
-/// What one look at the scheduler tells. The counters say only whether something has changed since another look.
+/// What one poll of the scheduler tells. The counters say only whether something has changed since another poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct PollResult {
     /// The store's time.
     pub now_ms: i64,
     /// The earliest time at which there is something to acquire.
@@ -35,9 +35,9 @@ pub struct Look {
     pub cancels: i64,
 }
 
-/// The members of the cluster as one look sees them.
+/// The members of the cluster as one read sees them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClusterLook {
+pub struct ClusterMembers {
     /// The store's time.
     pub now_ms: i64,
     /// Every instance, in order of name.

@@ -8,7 +8,7 @@ use crate::node::NodeReport;
 use crate::rules::failover::{Namesake, millis};
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
-use crate::store::row::{BarRow, ClusterLook, InstanceRow, LimitRow, Whereabouts};
+use crate::store::row::{BarRow, ClusterMembers, InstanceRow, LimitRow, Whereabouts};
 use crate::store::transaction::random_hex;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl JobStore {
         let Some(owner) = me.owner() else {
             return self.register(me, begun, checkin);
         };
-        let (registered, seen) = self.heartbeat(&owner, me.node.as_ref())?;
+        let (registered, seen) = self.touch_and_read_members(&owner, me.node.as_ref())?;
         if !registered {
             // H6: somebody convicted us while we lived. What we hold is lost; we come back as another incarnation.
             me.incarnation = None;
@@ -92,10 +92,10 @@ impl JobStore {
     }
 
     /// The short transaction without a lock: everybody's rows, then the own.
-    fn heartbeat(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, Seen)> {
+    fn touch_and_read_members(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, Seen)> {
         let mut answer = (false, Seen::default());
         self.once("check in", Begin::Writing, &mut |s| {
-            let seen = self.look_around(s)?;
+            let seen = self.read_members(s)?;
             for name in &seen.replaced {
                 s.forget_replaced(name)?;
             }
@@ -117,7 +117,7 @@ impl JobStore {
     fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
         let mut seen = Seen::default();
         self.once("look at the cluster", Begin::Reading, &mut |s| {
-            seen = self.look_around(s)?;
+            seen = self.read_members(s)?;
             Ok(())
         })?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
@@ -125,7 +125,7 @@ impl JobStore {
         let is_own = |row: &&InstanceRow| row.incarnation.is_some() && row.incarnation == me.attempted;
         if let Some(row) = namesake.filter(|row| !is_own(row)) {
             let observer = self.observer(&seen, Duration::ZERO);
-            let (is_gone, whereabouts) = self.look_for(me, row)?;
+            let (is_gone, whereabouts) = self.locate(me, row)?;
             let verdict = me.observations.judge_namesake(suspect(row), is_gone, &observer);
             // One that was declared dead while it lived leaves its name to a later namesake for the
             // whole window: two that convict each other in turn would help nobody.
@@ -182,7 +182,7 @@ impl JobStore {
                 s.put_process(&me.instance, &incarnation, &process.to_string())?;
             }
             published = self.publish_in(s, &me.instance)?;
-            seen = Seen { now_ms, asked, answered, ..self.look_around(s)? };
+            seen = Seen { now_ms, asked, answered, ..self.read_members(s)? };
             Ok(())
         })?;
         if is_taken {
@@ -206,7 +206,7 @@ impl JobStore {
 
     /// Whether the process of a node is gone, as far as this machine can tell, and where it is or
     /// was, for people.
-    fn look_for(&self, me: &Membership, row: &InstanceRow) -> Result<(Option<bool>, String)> {
+    fn locate(&self, me: &Membership, row: &InstanceRow) -> Result<(Option<bool>, String)> {
         let found = self.glance("look where a namesake runs", |s| s.process_of(&row.name))?;
         let theirs: Option<Process> = found.process.as_deref().and_then(|text| text.parse().ok());
         let is_gone = match (&me.process, &theirs) {
@@ -229,9 +229,9 @@ impl JobStore {
     }
 
     /// Everybody's rows, and what keeps nodes from work.
-    fn look_around(&self, s: &mut dyn Session) -> Result<Seen> {
+    fn read_members(&self, s: &mut dyn Session) -> Result<Seen> {
         let asked = self.clock.ticks();
-        let (ClusterLook { now_ms, instances, with_fires }, Whereabouts { nodes, bars, limits }) = s.look_around()?;
+        let (ClusterMembers { now_ms, instances, with_fires }, Whereabouts { nodes, bars, limits }) = s.read_members()?;
         let answered = self.clock.ticks();
         let is_foreign = |name: &String| instances.iter().any(|i| i.name == *name && i.incarnation.is_none());
         let replaced = nodes.iter().map(|node| node.instance.clone()).filter(is_foreign).collect();

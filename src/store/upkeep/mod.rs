@@ -69,7 +69,7 @@ pub struct Membership {
     pub(crate) last_recovered: Option<String>,
     /// How long one of the last looks at the others took, the slowest of them: an older one counts
     /// for less.
-    pub(crate) slowest_look: Duration,
+    pub(crate) slowest_read: Duration,
     /// What was seen of the others.
     pub(crate) observations: Observations,
 }
@@ -99,7 +99,7 @@ impl Membership {
             barred_at: None,
             worked: false,
             last_recovered: None,
-            slowest_look: Duration::ZERO,
+            slowest_read: Duration::ZERO,
             observations: Observations::default(),
         }
     }

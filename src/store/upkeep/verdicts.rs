@@ -5,7 +5,7 @@ use super::recovery::Held;
 use super::{Checkin, Membership, Recovered, Said};
 use crate::error::Result;
 use crate::rules::failover::{self, Observer, Suspect, millis};
-use crate::rules::foresight::{foresight_ms, slowest_look};
+use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::placement::{NodeIdentity, takes_any};
 use crate::signal::Signal;
 use crate::store::row::{BarRow, InstanceRow, News};
@@ -38,8 +38,8 @@ impl JobStore {
     /// Suspects are looked at again under the locks and recovered, each in its own transaction.
     pub(super) fn judge(&self, me: &mut Membership, seen: &Seen, begun: Duration, checkin: &mut Checkin) -> Result<()> {
         self.note_members(&seen.instances);
-        let planned = me.slowest_look;
-        me.slowest_look = slowest_look(planned, seen.answered.saturating_sub(begun));
+        let planned = me.slowest_read;
+        me.slowest_read = slowest_read(planned, seen.answered.saturating_sub(begun));
         let last = me.answered.unwrap_or(begun);
         let observer = self.observer(seen, begun.saturating_sub(last));
         me.observations.read_clock(&observer);
@@ -99,11 +99,11 @@ impl JobStore {
                 // The window is over, and something else than time speaks for the peer.
                 false => wait,
                 // A look that was to be the last before the end is the last, however fast it was.
-                true if wait <= ahead_ms(planned.max(me.slowest_look)) => {
+                true if wait <= ahead_ms(planned.max(me.slowest_read)) => {
                     self.recover_foreseen(me, peer, wait, &observer, checkin);
                     0 // what the look has said of the peer is no longer so
                 }
-                true => wait - ahead_ms(me.slowest_look),
+                true => wait - ahead_ms(me.slowest_read),
             };
             next_suspicion = Some(next_suspicion.map_or(wait, |next| next.min(wait)));
         }

@@ -6,9 +6,9 @@ use carnelian::store::CompletionInstruction;
 
 /// By how much the two counters move on.
 fn moves(cluster: &Cluster, work: impl FnOnce()) -> (i64, i64) {
-    let before = cluster.store.look(&[]).unwrap();
+    let before = cluster.store.poll(&[]).unwrap();
     work();
-    let after = cluster.store.look(&[]).unwrap();
+    let after = cluster.store.poll(&[]).unwrap();
     (after.changes - before.changes, after.cancels - before.cancels)
 }
 

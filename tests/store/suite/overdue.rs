@@ -18,7 +18,7 @@ fn takes_back(node: &Node) -> Vec<String> {
 /// The earliest reservation of others, as a node sees it when it looks.
 fn sees(node: &Node) -> Option<i64> {
     let types = ["work".to_owned()];
-    node.store.look_within(Some(Duration::from_secs(60)), &node.owner().instance, &types).unwrap().reserved_ms
+    node.store.poll_until(Some(Duration::from_secs(60)), &node.owner().instance, &types).unwrap().reserved_ms
 }
 
 /// A node that dies delays nobody but what it executes: what it had reserved fires elsewhere as

@@ -5,7 +5,7 @@ use super::time;
 use super::waiting::{waiting, waiting_values};
 use crate::error::Result;
 use crate::store::database::{ChangeRows, Session};
-use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, News, TypeVersions, Whereabouts};
+use crate::store::row::{ClusterMembers, LAST_COUNT, LeftAlone, PollResult, News, TypeVersions, Whereabouts};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
@@ -14,7 +14,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
 
 #[derive(QueryableByName)]
-struct LookRow {
+struct PollRow {
     #[diesel(sql_type = BigInt)]
     now_ms: i64,
     #[diesel(sql_type = Nullable<BigInt>)]
@@ -110,7 +110,7 @@ impl ChangeRows for SqlSession<'_, '_> {
         self.execute(&text, &[self.name(), channel, column.into()]).map(drop)
     }
 
-    fn look(
+    fn poll(
         &mut self,
         instance: &str,
         horizon_ms: Option<i64>,
@@ -118,7 +118,7 @@ impl ChangeRows for SqlSession<'_, '_> {
         job_types: &[String],
         versions: &TypeVersions,
         left: &LeftAlone,
-    ) -> Result<Look> {
+    ) -> Result<PollResult> {
         let now = self.now_in_statement()?;
         let (of_types, types) = self.of_types(job_types, versions);
         let (not_left, left) = self.not_left(left);
@@ -143,19 +143,19 @@ impl ChangeRows for SqlSession<'_, '_> {
         values.extend(waiting_values(self.backend(), &self.name(), &last, &before));
         values.extend(types);
         values.extend(left);
-        let rows: Vec<LookRow> = self.load(&text, &values)?;
-        let look = |row: LookRow| Look {
+        let rows: Vec<PollRow> = self.load(&text, &values)?;
+        let poll = |row: PollRow| PollResult {
             now_ms: now.or(row.now_ms),
             earliest_ms: time(row.next_fire_time),
             reserved_ms: row.reserved_time,
             changes: row.changes.unwrap_or(0),
             cancels: row.cancels.unwrap_or(0),
         };
-        Ok(rows.into_iter().next().map(look).unwrap_or_default())
+        Ok(rows.into_iter().next().map(poll).unwrap_or_default())
     }
 
-    fn look_around(&mut self) -> Result<(ClusterLook, Whereabouts)> {
-        self.look_at_members()
+    fn read_members(&mut self) -> Result<(ClusterMembers, Whereabouts)> {
+        self.load_members()
     }
 
     fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {

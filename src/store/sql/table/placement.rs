@@ -9,7 +9,7 @@ use crate::node::{Labels, NodeRole};
 use crate::rules::strategy::{FOR_ANY, groups_of_one};
 use crate::store::database::{PlacementRows, Session};
 use crate::store::row::{
-    BarKind, BarRow, ClusterLook, GroupRuns, InstanceRow, LeftAlone, LimitRow, NodePlace, Whereabouts,
+    BarKind, BarRow, ClusterMembers, GroupRuns, InstanceRow, LeftAlone, LimitRow, NodePlace, Whereabouts,
 };
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
@@ -204,8 +204,8 @@ fn count(number: Option<i64>) -> Option<u32> {
 }
 
 impl SqlSession<'_, '_> {
-    /// See [`ChangeRows::look_around`](crate::store::ChangeRows::look_around).
-    pub(super) fn look_at_members(&mut self) -> Result<(ClusterLook, Whereabouts)> {
+    /// See [`ChangeRows::read_members`](crate::store::ChangeRows::read_members).
+    pub(super) fn load_members(&mut self) -> Result<(ClusterMembers, Whereabouts)> {
         let now = self.now_in_statement()?;
         let text = format!(
             "{places} UNION ALL SELECT {shown}, 'instance', s.instance_name, '', {INCARNATION}, '', s.last_checkin_time, \
@@ -220,23 +220,23 @@ impl SqlSession<'_, '_> {
         if let Some(row) = rows.first() {
             self.know_now(now.or(row.now_ms));
         }
-        let mut look = ClusterLook { now_ms: self.now_ms()?, ..ClusterLook::default() };
+        let mut members = ClusterMembers { now_ms: self.now_ms()?, ..ClusterMembers::default() };
         let mut places = Vec::new();
         for row in rows {
             match row.what.as_str() {
-                "instance" => look.instances.push(InstanceRow {
+                "instance" => members.instances.push(InstanceRow {
                     name: row.name,
                     last_checkin_ms: row.one.unwrap_or(0),
                     checkin_interval_ms: row.two.unwrap_or(0),
                     incarnation: row.second,
                     joined: row.made_ms,
                 }),
-                "fires" => look.with_fires.push(row.name),
+                "fires" => members.with_fires.push(row.name),
                 _ => places.push(row),
             }
         }
-        look.instances.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok((look, found(places)))
+        members.instances.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok((members, found(places)))
     }
 }
 
