@@ -14,7 +14,7 @@ use crate::rules::failover::millis;
 use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
-use crate::store::placement::Gate;
+use crate::store::placement::AdmissionFilter;
 use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, LeftAlone, PollResult, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Owner, Session};
@@ -74,9 +74,9 @@ impl JobStore {
                 return s.poll(instance, horizon_ms, threshold_ms, job_types, versions, &LeftAlone::default());
             }
             let now_ms = s.now_ms()?;
-            let gate = self.gate(s, "", now_ms)?;
-            let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, gate.left())?;
-            Ok(if gate.is_shut() { PollResult { earliest_ms: None, reserved_ms: None, ..poll } } else { poll })
+            let admission = self.admission_filter(s, "", now_ms)?;
+            let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, admission.left())?;
+            Ok(if admission.is_shut() { PollResult { earliest_ms: None, reserved_ms: None, ..poll } } else { poll })
         })
     }
 
@@ -133,12 +133,12 @@ impl JobStore {
     ) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
-        let mut gate = self.gate(s, &owner.instance, now_ms)?;
-        if gate.is_shut() {
+        let mut admission = self.admission_filter(s, &owner.instance, now_ms)?;
+        if admission.is_shut() {
             return Ok(acquisition);
         }
         let among = seen.map(|again| again.keys(s)).transpose()?;
-        let (chosen, passed) = self.choose(s, &mut gate, now_ms, request, among.as_deref(), &mut acquisition)?;
+        let (chosen, passed) = self.choose(s, &mut admission, now_ms, request, among.as_deref(), &mut acquisition)?;
         let (ticks, chosen) = ticks_of(chosen);
         let mut taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;
@@ -228,7 +228,7 @@ impl JobStore {
     pub(super) fn choose(
         &self,
         s: &mut dyn Session,
-        gate: &mut Gate<'_>,
+        admission: &mut AdmissionFilter<'_>,
         now_ms: i64,
         request: &AcquireRequest<'_>,
         among: Option<&[TriggerKey]>,
@@ -253,9 +253,9 @@ impl JobStore {
                 misfired_before_ms: self.misfired_before(now_ms),
                 job_types: request.job_types,
                 versions: &reader.versions,
-                left: gate.left(),
+                left: admission.left(),
                 limit,
-                offset: seen - gate.hidden().min(seen),
+                offset: seen - admission.hidden().min(seen),
             })?;
             let found = candidates.len();
             seen += found;
@@ -275,19 +275,19 @@ impl JobStore {
             self.read_calendars(s, &mut calendars, names)?;
             for candidate in candidates {
                 let key = candidate.trigger.key.clone();
-                gate.sees(candidate.job.key.group());
-                if !gate.admits_part(&key) {
+                admission.sees(candidate.job.key.group());
+                if !admission.admits_part(&key) {
                     continue;
                 }
                 match self.firable(candidate, &calendars) {
                     Ok(firable) => {
                         let due_ms = firable.trigger.next_ms.unwrap_or(now_ms);
                         let policy = firable.candidate.job.policy.as_deref();
-                        if !gate.admits_tick(&firable.job, policy, &key) || !gate.admits(&firable.job, policy, due_ms) {
+                        if !admission.admits_tick(&firable.job, policy, &key) || !admission.admits(&firable.job, policy, due_ms) {
                             continue;
                         }
                         let group = firable.job.key.group();
-                        let is_unreserved = gate.is_limited(group) || is_tick(&firable.job, &key);
+                        let is_unreserved = admission.is_limited(group) || is_tick(&firable.job, &key);
                         if due_ms > now_ms.saturating_add(request.fire_ahead_ms) && is_unreserved {
                             acquisition.unreserved_ms =
                                 acquisition.unreserved_ms.map_or(Some(due_ms), |ms| Some(ms.min(due_ms)));
@@ -296,7 +296,7 @@ impl JobStore {
                         } else {
                             match batch.takes(&firable.candidate, request.may_wait(&firable)) {
                                 Ok(_) => {
-                                    gate.begins(group);
+                                    admission.begins(group);
                                     taken.push(firable);
                                 }
                                 Err(Left::ForAWorker) => acquisition.withheld += 1,

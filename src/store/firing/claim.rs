@@ -91,11 +91,11 @@ impl JobStore {
         self.read("look for due triggers", |s| {
             let now_ms = s.now_ms()?;
             let mut found = Acquisition::default();
-            let mut gate = self.gate(s, "", now_ms)?;
-            if gate.is_shut() {
+            let mut admission = self.admission_filter(s, "", now_ms)?;
+            if admission.is_shut() {
                 return Ok((now_ms, Vec::new(), None, 0));
             }
-            let (taken, passed) = self.choose(s, &mut gate, now_ms, request, None, &mut found)?;
+            let (taken, passed) = self.choose(s, &mut admission, now_ms, request, None, &mut found)?;
             let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
             let mut seen: Vec<Seen> = taken
                 .into_iter()
@@ -164,8 +164,8 @@ impl JobStore {
         }
         let now_ms = s.now_ms()?;
         let mut brought = Acquisition { now_ms, ..Acquisition::default() };
-        let mut gate = self.gate(s, &owner.instance, now_ms)?;
-        if gate.is_shut() {
+        let mut admission = self.admission_filter(s, &owner.instance, now_ms)?;
+        if admission.is_shut() {
             return Ok(brought);
         }
         let held = s.hold_waiting(&expected(seen))?;
@@ -173,7 +173,7 @@ impl JobStore {
             return Ok(brought);
         }
         // Read again, now that nobody can change it. What has changed in between is left to the next look.
-        let (chosen, _) = self.choose(s, &mut gate, now_ms, request, Some(&held), &mut Acquisition::default())?;
+        let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
         let firing = Firing::new(owner, now_ms, self.is_beside_quartz());

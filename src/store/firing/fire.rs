@@ -91,7 +91,7 @@ impl JobStore {
         // A job may have been replaced by one of a type that this node does not have.
         let reader = self.reader();
         let mut firing = Firing { leads, ..Firing::new(owner, now_ms, beside_quartz) };
-        let mut gate = self.gate(s, &owner.instance, now_ms)?;
+        let mut admission = self.admission_filter(s, &owner.instance, now_ms)?;
         // One whose time is to come begins at it.
         let is_ahead = |reservation: &Reservation| leads && reservation.scheduled_ms > now_ms;
         let mut begun = Vec::new();
@@ -110,7 +110,7 @@ impl JobStore {
             let admitted = firable.filter(|firable| {
                 // Its job may have become one that runs on several nodes.
                 !is_tick(&firable.job, &firable.trigger.key)
-                    && gate.admits(&firable.job, firable.candidate.job.policy.as_deref(), reservation.scheduled_ms)
+                    && admission.admits(&firable.job, firable.candidate.job.policy.as_deref(), reservation.scheduled_ms)
             });
             match admitted {
                 Some(firable) => match pass(&firable, now_ms, now_ms.max(reservation.scheduled_ms)) {
@@ -119,7 +119,7 @@ impl JobStore {
                         yielded.push(reservation.fire_id.clone());
                     }
                     None => {
-                        gate.begins(firable.job.key.group());
+                        admission.begins(firable.job.key.group());
                         firing.fire(firable, fence, is_ahead(reservation));
                         begun.push(reservation.fire_id.clone());
                     }

@@ -2,7 +2,7 @@
 //!
 //! The tick's trigger moves on in the same transaction that makes the parts, as a fire would move it: so a tick is spread
 //! once, however many nodes find it due. A part is named by its node, its trigger and its time, and only its node takes it:
-//! the gate leaves the others to theirs. Which nodes take part is said by the strategy that the job has chosen, a rule of
+//! the admission filter leaves the others to theirs. Which nodes take part is said by the strategy that the job has chosen, a rule of
 //! the user's or a built-in one; a tick for which it has no answer stays as it is.
 
 use super::Acquisition;
@@ -134,7 +134,7 @@ impl JobStore {
     ) -> std::result::Result<Vec<Part>, String> {
         let chosen = tick.job.policy().execution_strategy();
         let Some(rule) = self.strategies.get(chosen) else {
-            // The gate has left those alone.
+            // The admission filter has left those alone.
             return Err(format!("strategy `{chosen}` is not registered on this node"));
         };
         if takers.is_empty() {

@@ -1,4 +1,4 @@
-//! Placement: what a store's node knows of where work may run, and the gate that each acquisition goes through.
+//! Placement: what a store's node knows of where work may run, and the filter that each acquisition goes through.
 //!
 //! Nodes that take no work and limits are read with each check-in, so that a change has effect within one check-in interval
 //! and acquisition asks for none of it. Where a job may run comes with the job. What was refused once for the sake of its
@@ -106,8 +106,8 @@ impl JobStore {
         placed.view.bars.is_empty() && placed.view.limits.is_empty() && leaves_none
     }
 
-    /// The gate for one transaction. Asks the store for something only if there are limits.
-    pub(in crate::store) fn gate(&self, s: &mut dyn Session, instance: &str, now_ms: i64) -> Result<Gate<'_>> {
+    /// The filter for one transaction. Asks the store for something only if there are limits.
+    pub(in crate::store) fn admission_filter(&self, s: &mut dyn Session, instance: &str, now_ms: i64) -> Result<AdmissionFilter<'_>> {
         let me = self.identity(instance);
         let (view, refused, foreign, sees_parts) = {
             let placed = self.placed.read();
@@ -116,7 +116,7 @@ impl JobStore {
         let is_shut = takes_any(&me, &view.bars, now_ms).is_err();
         let groups: Vec<String> = view.limits.iter().map(|limit| limit.group.clone()).collect();
         let runs = if groups.is_empty() || is_shut { Vec::new() } else { s.runs_of_groups(&groups)? };
-        let mut gate = Gate {
+        let mut admission = AdmissionFilter {
             store: self,
             me,
             view,
@@ -128,20 +128,20 @@ impl JobStore {
             hidden: 0,
             hidden_by_policy: BTreeMap::new(),
         };
-        gate.left.ticks = foreign.into_iter().collect();
-        gate.left.parts_but = sees_parts.then(|| prefix(&gate.me.instance));
+        admission.left.ticks = foreign.into_iter().collect();
+        admission.left.parts_but = sees_parts.then(|| prefix(&admission.me.instance));
         for (policy, placement) in refused {
-            if let Err(refusal) = gate.verdict(Some(&placement), "", now_ms) {
-                gate.leave_policy(&policy, &refusal);
+            if let Err(refusal) = admission.verdict(Some(&placement), "", now_ms) {
+                admission.leave_policy(&policy, &refusal);
             }
         }
-        gate.left.groups = groups.into_iter().filter(|group| gate.verdict(None, group, now_ms).is_err()).collect();
-        Ok(gate)
+        admission.left.groups = groups.into_iter().filter(|group| admission.verdict(None, group, now_ms).is_err()).collect();
+        Ok(admission)
     }
 }
 
 /// Decides in one transaction what this node may take, and keeps count.
-pub(in crate::store) struct Gate<'a> {
+pub(in crate::store) struct AdmissionFilter<'a> {
     store: &'a JobStore,
     me: Arc<NodeIdentity>,
     view: Arc<ClusterView>,
@@ -157,7 +157,7 @@ pub(in crate::store) struct Gate<'a> {
     hidden_by_policy: BTreeMap<String, usize>,
 }
 
-impl Gate<'_> {
+impl AdmissionFilter<'_> {
     /// Whether nothing may be taken.
     pub(in crate::store) fn is_shut(&self) -> bool {
         self.is_shut
