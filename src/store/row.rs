@@ -31,7 +31,7 @@ pub use monitor::LoadRow;
 pub use node::NodeRow;
 pub use outages::{Outage, RecoveryModeRow};
 pub use parked::Parked;
-pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow, NodePlace, Whereabouts};
+pub use placement::{BarKind, BarRow, GroupRuns, Exclusions, LimitRow, NodePlace, Whereabouts};
 pub use plain::PlainWork;
 pub use snapshot::{Snapshot, SnapshotPlace};
 pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};
@@ -332,7 +332,7 @@ pub struct DueQuery<'a> {
     /// Of the types that are not here, only jobs whose data are of the first version; of these, up to the one given.
     pub versions: &'a TypeVersions,
     /// What is left to others for now.
-    pub left: &'a LeftAlone,
+    pub excluded: &'a Exclusions,
     /// Only these triggers, if given.
     pub among: Option<&'a [TriggerKey]>,
     /// Which come first.

@@ -1,7 +1,7 @@
 //! What nodes tell each other through the database, and what they may hold one at a time: announcements, looks, locks.
 
 use crate::error::Result;
-use crate::store::row::{ClusterMembers, Heard, LeftAlone, LockRow, PollResult, News, TypeVersions, Whereabouts};
+use crate::store::row::{ClusterMembers, Heard, Exclusions, LockRow, PollResult, News, TypeVersions, Whereabouts};
 
 /// The row of our side table of changes, and what one look at the scheduler tells.
 pub trait ChangeRows {
@@ -19,7 +19,7 @@ pub trait ChangeRows {
         misfire_threshold_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
-        left: &LeftAlone,
+        excluded: &Exclusions,
     ) -> Result<PollResult>;
     /// The time, every instance, the names of instances that have fired rows, and all that decides where work may run; in one
     /// statement.

@@ -15,7 +15,7 @@ use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
 use crate::store::placement::AdmissionFilter;
-use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, LeftAlone, PollResult, Selection};
+use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Exclusions, PollResult, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
@@ -71,11 +71,11 @@ impl JobStore {
         self.glance("look for due triggers", |s| {
             let versions = &self.reader().versions;
             if self.is_open() {
-                return s.poll(instance, horizon_ms, threshold_ms, job_types, versions, &LeftAlone::default());
+                return s.poll(instance, horizon_ms, threshold_ms, job_types, versions, &Exclusions::default());
             }
             let now_ms = s.now_ms()?;
             let admission = self.admission_filter(s, "", now_ms)?;
-            let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, admission.left())?;
+            let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, admission.excluded())?;
             Ok(if admission.is_shut() { PollResult { earliest_ms: None, reserved_ms: None, ..poll } } else { poll })
         })
     }
@@ -253,7 +253,7 @@ impl JobStore {
                 misfired_before_ms: self.misfired_before(now_ms),
                 job_types: request.job_types,
                 versions: &reader.versions,
-                left: admission.left(),
+                excluded: admission.excluded(),
                 limit,
                 offset: seen - admission.hidden().min(seen),
             })?;

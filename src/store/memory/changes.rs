@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::store::database::{ChangeRows, ClusterRows, FiredRows, PlacementRows, Session};
-use crate::store::row::{ClusterMembers, LAST_COUNT, LeftAlone, PollResult, News, TypeVersions, Whereabouts};
+use crate::store::row::{ClusterMembers, LAST_COUNT, Exclusions, PollResult, News, TypeVersions, Whereabouts};
 
 impl ChangeRows for MemorySession<'_> {
     fn announce(&mut self, news: News) -> Result<()> {
@@ -29,14 +29,14 @@ impl ChangeRows for MemorySession<'_> {
         misfire_threshold_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
-        left: &LeftAlone,
+        excluded: &Exclusions,
     ) -> Result<PollResult> {
         self.reads()?;
         let now_ms = self.now_ms()?;
         let misfired_before_ms = now_ms.saturating_sub(misfire_threshold_ms);
         let (changes, cancels) = self.tables.changes.get(&()).copied().unwrap_or_default();
         let no_later_than_ms = horizon_ms.map_or(i64::MAX, |horizon_ms| now_ms.saturating_add(horizon_ms));
-        let mut waiting = self.waiting(no_later_than_ms, misfired_before_ms, job_types, versions, left);
+        let mut waiting = self.waiting(no_later_than_ms, misfired_before_ms, job_types, versions, excluded);
         let earliest_ms = waiting.next().and_then(|trigger| trigger.next_ms);
         drop(waiting);
         let reserved_ms = self.reserved_by_others(instance).next().map(|row| row.scheduled_ms);

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, PlainRows, Session, TriggerRows};
 use crate::store::row::{
-    Advance, Candidate, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, Selection, TriggerRow, TypeVersions,
+    Advance, Candidate, DueQuery, FiredRow, FiredState, JobRow, Exclusions, Selection, TriggerRow, TypeVersions,
 };
 use crate::trigger::{Schedule, TriggerOrder, TriggerState};
 use std::cmp::{Ordering, Reverse};
@@ -80,13 +80,13 @@ impl MemorySession<'_> {
         misfired_before_ms: i64,
         job_types: &'s [String],
         versions: &'s TypeVersions,
-        left: &'s LeftAlone,
+        excluded: &'s Exclusions,
     ) -> impl Iterator<Item = &'s TriggerRow> {
         let may_be_taken = move |t: &&TriggerRow| {
             is_fired_here(t)
                 && self.tables.jobs.get(&t.job).is_some_and(|job| job_types.contains(&job.job_type))
                 && self.is_read_by(&t.job, versions)
-                && (left.is_empty() || !self.is_left(t, left))
+                && (excluded.is_empty() || !self.is_excluded(t, excluded))
         };
         self.tables.triggers.index().waiting(no_later_than_ms, misfired_before_ms).filter(may_be_taken)
     }
@@ -238,7 +238,7 @@ impl TriggerRows for MemorySession<'_> {
         let (no_later_than_ms, misfired_before_ms) = (query.no_later_than_ms, query.misfired_before_ms);
         let among: Option<BTreeSet<&TriggerKey>> = query.among.map(|keys| keys.iter().collect());
         let waiting = self
-            .waiting(no_later_than_ms, misfired_before_ms, query.job_types, query.versions, query.left)
+            .waiting(no_later_than_ms, misfired_before_ms, query.job_types, query.versions, query.excluded)
             .filter(|t| among.as_ref().is_none_or(|keys| keys.contains(&t.key)));
         let page: Vec<&TriggerRow> = match query.order {
             TriggerOrder::TimeThenPriority => waiting.skip(query.offset).take(query.limit).collect(),

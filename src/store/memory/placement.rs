@@ -5,15 +5,15 @@ use crate::error::Result;
 use crate::rules::strategy::{is_for, may_be_tick};
 use crate::store::database::PlacementRows;
 use crate::store::row::{
-    BarKind, BarRow, FiredState, GroupRuns, LeftAlone, LimitRow, NodePlace, NodeRow, TriggerRow, Whereabouts,
+    BarKind, BarRow, FiredState, GroupRuns, Exclusions, LimitRow, NodePlace, NodeRow, TriggerRow, Whereabouts,
 };
 
 impl MemorySession<'_> {
-    pub(super) fn is_left(&self, trigger: &TriggerRow, left: &LeftAlone) -> bool {
+    pub(super) fn is_excluded(&self, trigger: &TriggerRow, excluded: &Exclusions) -> bool {
         let policy = self.tables.jobs.get(&trigger.job).and_then(|job| job.policy.as_deref());
-        left.parts_but.as_ref().is_some_and(|prefix| !is_for(&trigger.key, prefix))
-            || left.leaves(trigger.job.group(), policy, trigger.next_ms)
-            || may_be_tick(&trigger.key) && left.ticks.iter().any(|one| policy == Some(one))
+        excluded.parts_but.as_ref().is_some_and(|prefix| !is_for(&trigger.key, prefix))
+            || excluded.excludes(trigger.job.group(), policy, trigger.next_ms)
+            || may_be_tick(&trigger.key) && excluded.ticks.iter().any(|one| policy == Some(one))
     }
 }
 

@@ -17,13 +17,13 @@ use crate::job::{JobDetail, Placement};
 use crate::key::{BROADCAST_GROUP, TriggerKey};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide, takes_any};
 use crate::rules::strategy::{is_for, is_tick, prefix};
-use crate::store::row::{BarRow, GroupRuns, LeftAlone, LimitRow};
+use crate::store::row::{BarRow, GroupRuns, Exclusions, LimitRow};
 use crate::store::{JobStore, Membership, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How many placements that are refused here are left to the database to leave out; the others are looked at and left.
-const MOST_LEFT: usize = 64;
+const MOST_EXCLUDED: usize = 64;
 
 /// What a node knows of placement.
 #[derive(Debug, Default)]
@@ -123,19 +123,19 @@ impl JobStore {
             runs,
             now_ms,
             is_shut,
-            left: LeftAlone::default(),
+            excluded: Exclusions::default(),
             seen: BTreeMap::new(),
             hidden: 0,
             hidden_by_policy: BTreeMap::new(),
         };
-        admission.left.ticks = foreign.into_iter().collect();
-        admission.left.parts_but = sees_parts.then(|| prefix(&admission.me.instance));
+        admission.excluded.ticks = foreign.into_iter().collect();
+        admission.excluded.parts_but = sees_parts.then(|| prefix(&admission.me.instance));
         for (policy, placement) in refused {
             if let Err(refusal) = admission.verdict(Some(&placement), "", now_ms) {
-                admission.leave_policy(&policy, &refusal);
+                admission.exclude_policy(&policy, &refusal);
             }
         }
-        admission.left.groups = groups.into_iter().filter(|group| admission.verdict(None, group, now_ms).is_err()).collect();
+        admission.excluded.groups = groups.into_iter().filter(|group| admission.verdict(None, group, now_ms).is_err()).collect();
         Ok(admission)
     }
 }
@@ -148,7 +148,7 @@ pub(in crate::store) struct AdmissionFilter<'a> {
     runs: Vec<GroupRuns>,
     now_ms: i64,
     is_shut: bool,
-    left: LeftAlone,
+    excluded: Exclusions,
     /// How many candidates of limited groups were seen.
     seen: BTreeMap<String, usize>,
     /// How many of the candidates that were seen are left out of the next page.
@@ -164,8 +164,8 @@ impl AdmissionFilter<'_> {
     }
 
     /// What is left alone, as far as it is known by now.
-    pub(in crate::store) fn left(&self) -> &LeftAlone {
-        &self.left
+    pub(in crate::store) fn excluded(&self) -> &Exclusions {
+        &self.excluded
     }
 
     /// How many of the candidates that were seen are left out of the next page.
@@ -194,7 +194,7 @@ impl AdmissionFilter<'_> {
         let prefix = prefix(&self.me.instance);
         let is_for_me = is_for(trigger, &prefix);
         self.hidden += usize::from(!is_for_me);
-        self.left.parts_but = Some(prefix);
+        self.excluded.parts_but = Some(prefix);
         is_for_me
     }
 
@@ -210,12 +210,12 @@ impl AdmissionFilter<'_> {
             return true;
         }
         let Some(policy) = policy else { return false };
-        if !self.left.ticks.iter().any(|one| one == policy) {
-            self.store.note_foreign(job, policy, self.left.ticks.len() >= MOST_LEFT);
-            if self.left.ticks.len() >= MOST_LEFT {
+        if !self.excluded.ticks.iter().any(|one| one == policy) {
+            self.store.note_foreign(job, policy, self.excluded.ticks.len() >= MOST_EXCLUDED);
+            if self.excluded.ticks.len() >= MOST_EXCLUDED {
                 return false;
             }
-            self.left.ticks.push(policy.to_owned());
+            self.excluded.ticks.push(policy.to_owned());
         }
         self.hidden += 1;
         if self.is_limited(job.key().group()) {
@@ -233,16 +233,16 @@ impl AdmissionFilter<'_> {
         let group = job.key().group();
         let Err(refusal) = self.verdict(placement, group, due_ms) else { return true };
         if matches!(refusal, Refusal::NodeFull { .. } | Refusal::ClusterFull { .. }) {
-            if self.left.groups.iter().any(|one| one == group) {
+            if self.excluded.groups.iter().any(|one| one == group) {
                 self.hidden += 1;
             } else {
-                self.left.groups.push(group.to_owned());
+                self.excluded.groups.push(group.to_owned());
                 // Some of them may be left out by their policy already.
                 let by_policy = self.hidden_by_policy.get(group).copied().unwrap_or(0);
                 self.hidden += self.seen.get(group).copied().unwrap_or(0).saturating_sub(by_policy);
             }
         } else if let Some((policy, placement)) = policy.zip(placement).filter(|_| !self.is_shut)
-            && self.leave_policy(policy, &refusal)
+            && self.exclude_policy(policy, &refusal)
         {
             self.hidden += 1;
             if self.is_limited(group) {
@@ -273,11 +273,11 @@ impl AdmissionFilter<'_> {
     }
 
     /// Leaves out the fires of jobs with this policy; false if there are too many of the kind.
-    fn leave_policy(&mut self, policy: &str, refusal: &Refusal) -> bool {
-        if self.left.policies.iter().any(|(one, _)| one == policy) {
+    fn exclude_policy(&mut self, policy: &str, refusal: &Refusal) -> bool {
+        if self.excluded.policies.iter().any(|(one, _)| one == policy) {
             return true;
         }
-        if self.left.policies.len() >= MOST_LEFT {
+        if self.excluded.policies.len() >= MOST_EXCLUDED {
             return false;
         }
         let after_ms = match refusal {
@@ -285,14 +285,14 @@ impl AdmissionFilter<'_> {
             Refusal::Prefers { grace_ms, .. } => self.now_ms.saturating_sub(*grace_ms),
             _ => i64::MIN,
         };
-        self.left.policies.push((policy.to_owned(), after_ms));
+        self.excluded.policies.push((policy.to_owned(), after_ms));
         true
     }
 
     fn remember(&self, policy: &str, placement: &Placement) {
         let mut placed = self.store.placed.write();
         // Some may be of jobs that are gone: what is still refused is learned again.
-        if placed.refused.len() >= MOST_LEFT && !placed.refused.contains_key(policy) {
+        if placed.refused.len() >= MOST_EXCLUDED && !placed.refused.contains_key(policy) {
             placed.refused.clear();
         }
         placed.refused.entry(policy.to_owned()).or_insert_with(|| Arc::new(placement.clone()));

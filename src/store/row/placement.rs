@@ -107,12 +107,12 @@ pub struct GroupRuns {
     pub running: u32,
 }
 
-/// Which due triggers a node leaves to others for now.
+/// The due triggers that a node leaves to others for now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LeftAlone {
-    /// Those of jobs of these groups.
+pub struct Exclusions {
+    /// Triggers of jobs of these groups.
     pub groups: Vec<String>,
-    /// Those of jobs with these policies that are due after a moment, epoch milliseconds.
+    /// Triggers of jobs with these policies that are due after a moment, epoch milliseconds.
     pub policies: Vec<(String, i64)>,
     /// The ticks of jobs with these policies, since a node has not the strategies that they name.
     pub ticks: Vec<String>,
@@ -120,14 +120,14 @@ pub struct LeftAlone {
     pub parts_but: Option<String>,
 }
 
-impl LeftAlone {
-    /// Whether nothing is left alone.
+impl Exclusions {
+    /// Whether nothing is excluded.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty() && self.policies.is_empty() && self.ticks.is_empty() && self.parts_but.is_none()
     }
 
-    /// Whether a trigger is left alone: by the group and the policy of its job, and the time it is due.
-    pub fn leaves(&self, group: &str, policy: Option<&str>, next_ms: Option<i64>) -> bool {
+    /// Whether a trigger is excluded: by the group and the policy of its job, and the time it is due.
+    pub fn excludes(&self, group: &str, policy: Option<&str>, next_ms: Option<i64>) -> bool {
         let by_policy = |(text, after_ms): &(String, i64)| {
             policy == Some(text) && next_ms.is_some_and(|next_ms| next_ms > *after_ms)
         };

@@ -5,7 +5,7 @@ use super::time;
 use super::waiting::{waiting, waiting_values};
 use crate::error::Result;
 use crate::store::database::{ChangeRows, Session};
-use crate::store::row::{ClusterMembers, LAST_COUNT, LeftAlone, PollResult, News, TypeVersions, Whereabouts};
+use crate::store::row::{ClusterMembers, LAST_COUNT, Exclusions, PollResult, News, TypeVersions, Whereabouts};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
@@ -117,18 +117,18 @@ impl ChangeRows for SqlSession<'_, '_> {
         misfire_threshold_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
-        left: &LeftAlone,
+        excluded: &Exclusions,
     ) -> Result<PollResult> {
         let now = self.now_in_statement()?;
         let (of_types, types) = self.of_types(job_types, versions);
-        let (not_left, left) = self.not_left(left);
+        let (not_excluded, excluded) = self.not_excluded(excluded);
         let no_later_than = if horizon_ms.is_some() { format!("{} + ?", now.text) } else { "?".to_owned() };
         let text = format!(
             "SELECT {} AS now_ms, \
              (SELECT c.changes FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS changes, \
              (SELECT c.cancels FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS cancels, \
              (SELECT f.sched_time {RESERVED_BY_OTHERS} ORDER BY f.sched_time LIMIT 1) AS reserved_time, \
-             (SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_left} \
+             (SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_excluded} \
              ORDER BY t.next_fire_time ASC LIMIT 1) AS next_fire_time",
             now.shown,
             waiting(self.backend(), &no_later_than, &format!("{} - ?", now.text))
@@ -142,7 +142,7 @@ impl ChangeRows for SqlSession<'_, '_> {
         let mut values = vec![self.name(), self.name(), self.name(), instance.into()];
         values.extend(waiting_values(self.backend(), &self.name(), &last, &before));
         values.extend(types);
-        values.extend(left);
+        values.extend(excluded);
         let rows: Vec<PollRow> = self.load(&text, &values)?;
         let poll = |row: PollRow| PollResult {
             now_ms: now.or(row.now_ms),

@@ -9,7 +9,7 @@ use crate::node::{Labels, NodeRole};
 use crate::rules::strategy::{FOR_ANY, groups_of_one};
 use crate::store::database::{PlacementRows, Session};
 use crate::store::row::{
-    BarKind, BarRow, ClusterMembers, GroupRuns, InstanceRow, LeftAlone, LimitRow, NodePlace, Whereabouts,
+    BarKind, BarRow, ClusterMembers, GroupRuns, InstanceRow, Exclusions, LimitRow, NodePlace, Whereabouts,
 };
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
@@ -87,24 +87,24 @@ const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sc
 
 impl SqlSession<'_, '_> {
     /// The condition, after others, that a trigger `t` is not left alone, with its values.
-    pub(super) fn not_left(&self, left: &LeftAlone) -> (String, Vec<Value>) {
+    pub(super) fn not_excluded(&self, excluded: &Exclusions) -> (String, Vec<Value>) {
         let (mut text, mut values) = (String::new(), Vec::new());
-        if let Some(prefix) = &left.parts_but {
+        if let Some(prefix) = &excluded.parts_but {
             text.push_str(" AND (t.trigger_group <> ? OR t.trigger_name LIKE ? OR t.trigger_name LIKE ?)");
             values.extend([BROADCAST_GROUP.into(), (&format!("{prefix}%")).into(), (&format!("{FOR_ANY}%")).into()]);
         }
         let lists = self.backend() == Backend::Postgres;
-        if !left.groups.is_empty() {
+        if !excluded.groups.is_empty() {
             if lists {
                 text.push_str(" AND NOT t.job_group = ANY(?)");
-                values.push(Value::Texts(left.groups.iter().cloned().map(Some).collect()));
+                values.push(Value::Texts(excluded.groups.iter().cloned().map(Some).collect()));
             } else {
-                let groups = filled_up(&left.groups);
+                let groups = filled_up(&excluded.groups);
                 text.push_str(&format!(" AND t.job_group NOT IN ({})", vec!["?"; groups.len()].join(", ")));
                 values.extend(groups.into_iter().map(Value::from));
             }
         }
-        if left.policies.is_empty() && left.ticks.is_empty() {
+        if excluded.policies.is_empty() && excluded.ticks.is_empty() {
             return (text, values);
         }
         // The policy of a job that another program has replaced is not that of the job.
@@ -112,9 +112,9 @@ impl SqlSession<'_, '_> {
             "y.sched_name = t.sched_name AND y.job_name = t.job_name AND y.job_group = t.job_group \
              AND y.job_type = ({JOB_TYPE})"
         );
-        if !left.ticks.is_empty() {
+        if !excluded.ticks.is_empty() {
             let of_one: Vec<Value> = groups_of_one().map(Value::from).collect();
-            let policies = filled_up(&left.ticks);
+            let policies = filled_up(&excluded.ticks);
             text.push_str(&format!(
                 " AND (t.trigger_group IN ({}) OR NOT EXISTS (SELECT 1 FROM {{p}}CN_JOB_POLICIES y WHERE {of_job} \
                  AND y.policy IN ({})))",
@@ -124,7 +124,7 @@ impl SqlSession<'_, '_> {
             values.extend(of_one);
             values.extend(policies.into_iter().map(Value::from));
         }
-        if left.policies.is_empty() {
+        if excluded.policies.is_empty() {
             return (text, values);
         }
         if lists {
@@ -132,10 +132,10 @@ impl SqlSession<'_, '_> {
                 " AND NOT EXISTS (SELECT 1 FROM {{p}}CN_JOB_POLICIES y JOIN unnest(?, ?) AS l(policy, after_ms) \
                  ON l.policy = y.policy WHERE {of_job} AND t.next_fire_time > l.after_ms)"
             ));
-            values.push(Value::Texts(left.policies.iter().map(|(policy, _)| Some(policy.clone())).collect()));
-            values.push(Value::Ints(left.policies.iter().map(|(_, after_ms)| Some(*after_ms)).collect()));
+            values.push(Value::Texts(excluded.policies.iter().map(|(policy, _)| Some(policy.clone())).collect()));
+            values.push(Value::Ints(excluded.policies.iter().map(|(_, after_ms)| Some(*after_ms)).collect()));
         } else {
-            let policies = filled_up(&left.policies);
+            let policies = filled_up(&excluded.policies);
             let one = "(y.policy = ? AND t.next_fire_time > ?)";
             text.push_str(&format!(
                 " AND NOT EXISTS (SELECT 1 FROM {{p}}CN_JOB_POLICIES y WHERE {of_job} AND ({}))",

@@ -86,7 +86,7 @@ impl SqlSession<'_, '_> {
     /// See [`TriggerRows::due`](crate::store::TriggerRows::due).
     pub(super) fn due_candidates(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         let (of_types, types) = self.of_types(query.job_types, query.versions);
-        let (not_left, left) = self.not_left(query.left);
+        let (not_excluded, excluded) = self.not_excluded(query.excluded);
         // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
         // once may begin with the jobs and sort the whole backlog.
         let (order, ordered_by): (_, &[i64]) = match query.order {
@@ -104,7 +104,7 @@ impl SqlSession<'_, '_> {
             let offset = if query.offset > 0 { " OFFSET ?" } else { "" };
             let head = |columns: &str| {
                 format!(
-                    "(SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_left}{among} \
+                    "(SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_excluded}{among} \
                      ORDER BY {order} LIMIT {page}{offset})",
                     waiting(self.backend(), "?", "?")
                 )
@@ -123,7 +123,7 @@ impl SqlSession<'_, '_> {
             let (last, first) = ([query.no_later_than_ms.into()], [query.misfired_before_ms.into()]);
             values.extend(waiting_values(self.backend(), &self.name(), &last, &first));
             values.extend(types.iter().cloned());
-            values.extend(left.iter().cloned());
+            values.extend(excluded.iter().cloned());
             values.extend(after);
             values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
             if query.offset > 0 {
