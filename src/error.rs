@@ -83,14 +83,14 @@ pub enum Error {
     },
     /// A node was to start under the instance id of one that lives.
     #[error(
-        "instance `{instance}` runs already, {whereabouts}: stop that one, or give this one an id of its own \
+        "instance `{instance}` runs already, {location}: stop that one, or give this one an id of its own \
          (`scheduler.instanceId`)"
     )]
     AlreadyRunning {
         /// The instance id of both.
         instance: String,
         /// Where the other runs: its host and pid.
-        whereabouts: String,
+        location: String,
     },
     /// The tables are missing, older or newer than this program needs.
     #[error("{0}")]

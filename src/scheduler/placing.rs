@@ -8,7 +8,7 @@ use crate::job::JobDetail;
 use crate::listener::log;
 use crate::rules::placement::Refusal;
 use crate::store::row::{BarRow, LimitRow};
-use crate::store::{BlacklistEntry, Homeless, MayRun};
+use crate::store::{BlacklistEntry, UnplaceableJob, MayRun};
 
 /// Nodes are meant by their instance ids or node names. What is changed has effect on each node with its next check-in, on
 /// this one at once. Each may fail with what can go wrong with the store.
@@ -83,8 +83,8 @@ impl Scheduler {
     }
 
     /// The jobs that no living node may run, for the sake of their placement.
-    pub fn homeless_jobs(&self) -> Result<Vec<Homeless>> {
-        self.store().homeless_jobs()
+    pub fn unplaceable_jobs(&self) -> Result<Vec<UnplaceableJob>> {
+        self.store().unplaceable_jobs()
     }
 
     fn who(&self) -> String {

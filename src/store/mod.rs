@@ -53,7 +53,7 @@ pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
 pub use monitor::ClusterLoad;
 pub use open::open;
-pub use placement::{BlacklistEntry, Homeless, MayRun};
+pub use placement::{BlacklistEntry, UnplaceableJob, MayRun};
 pub use row::{Outage, RecoveryModeRow};
 pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{

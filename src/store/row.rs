@@ -31,7 +31,7 @@ pub use monitor::LoadRow;
 pub use node::NodeRow;
 pub use outages::{Outage, RecoveryModeRow};
 pub use parked::Parked;
-pub use placement::{BarKind, BarRow, GroupRuns, Exclusions, LimitRow, NodePlace, Whereabouts};
+pub use placement::{BarKind, BarRow, GroupRuns, Exclusions, LimitRow, NodePlace, PlacementView};
 pub use plain::PlainWork;
 pub use snapshot::{Snapshot, SnapshotPlace};
 pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};

@@ -4,7 +4,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, table, time};
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::store::row::{FiredState, InstanceRow, Parked, ScheduleRow, Snapshot};
-use carnelian::store::{Homeless, JobStore, Lock, LostCommits, Orphan, Orphans};
+use carnelian::store::{UnplaceableJob, JobStore, Lock, LostCommits, Orphan, Orphans};
 use carnelian::{Error, GroupMatcher, JobDetail, JobKey, Schedule, TriggerKey, TriggerState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,9 +97,9 @@ fn look(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     findings.extend(store.fence_behind()?.map(|lost| fence_behind(store, lost)));
     let orphans = store.orphans()?;
     findings.extend(unknown_types(&orphans));
-    let homeless = store.homeless_jobs()?;
-    findings.extend(homeless.iter().map(no_place));
-    findings.extend(untaken(&snapshot, &alive, now_ms, &orphans, &homeless));
+    let unplaceable = store.unplaceable_jobs()?;
+    findings.extend(unplaceable.iter().map(no_place));
+    findings.extend(untaken(&snapshot, &alive, now_ms, &orphans, &unplaceable));
     findings.extend(ignored_placements(store, &snapshot)?);
     findings.extend(foreign_clocks(&snapshot, &alive, now_ms));
     findings.extend(beside_quartz(&snapshot));
@@ -300,14 +300,14 @@ fn unknown_types(orphans: &Orphans) -> Vec<Finding> {
 }
 
 /// A job that no living node may run.
-fn no_place(homeless: &Homeless) -> Finding {
+fn no_place(unplaceable: &UnplaceableJob) -> Finding {
     let why = |node: &carnelian::store::MayRun| {
         let refusal = node.refusal.as_ref().map_or_else(String::new, ToString::to_string);
         format!("{}: {refusal}", node.instance)
     };
-    let nodes: Vec<String> = homeless.nodes.iter().map(why).collect();
-    let detail = format!("no living node may run it (its placement: {}): {}", homeless.placement, nodes.join("; "));
-    Finding::new("no_place", &homeless.job, detail)
+    let nodes: Vec<String> = unplaceable.nodes.iter().map(why).collect();
+    let detail = format!("no living node may run it (its placement: {}): {}", unplaceable.placement, nodes.join("; "));
+    Finding::new("no_place", &unplaceable.job, detail)
 }
 
 /// Jobs whose placement a node of Quartz does not heed.
@@ -328,7 +328,7 @@ fn untaken(
     alive: &BTreeSet<String>,
     now_ms: i64,
     orphans: &Orphans,
-    homeless: &[Homeless],
+    unplaceable: &[UnplaceableJob],
 ) -> Vec<Finding> {
     if alive.is_empty() {
         return Vec::new();
@@ -343,7 +343,7 @@ fn untaken(
     }
     let job_type = |key: &JobKey| snapshot.jobs.iter().find(|job| job.key == *key).map(|job| job.job_type.as_str());
     let mut known: BTreeSet<&JobKey> = orphans.jobs.iter().map(|orphan| &orphan.job).collect();
-    known.extend(homeless.iter().map(|job| &job.job));
+    known.extend(unplaceable.iter().map(|job| &job.job));
     let why = match orphans.blind_because() {
         None => "all workers of the nodes that know it are busy, or those stand by; `carnelian explain` says more",
         Some(_) => "no live node knows it, or all workers are busy; `carnelian explain` says more",

@@ -1,7 +1,7 @@
 //! What nodes tell each other through the database, and what they may hold one at a time: announcements, looks, locks.
 
 use crate::error::Result;
-use crate::store::row::{ClusterMembers, Heard, Exclusions, LockRow, PollResult, News, TypeVersions, Whereabouts};
+use crate::store::row::{ClusterMembers, Heard, Exclusions, LockRow, PollResult, News, TypeVersions, PlacementView};
 
 /// The row of our side table of changes, and what one look at the scheduler tells.
 pub trait ChangeRows {
@@ -23,7 +23,7 @@ pub trait ChangeRows {
     ) -> Result<PollResult>;
     /// The time, every instance, the names of instances that have fired rows, and all that decides where work may run; in one
     /// statement.
-    fn read_members(&mut self) -> Result<(ClusterMembers, Whereabouts)>;
+    fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)>;
     /// The time, and how many beats of the scheduler are overdue, or come from a moment more than `tolerance_ms` ahead; in one
     /// statement.
     fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)>;

@@ -1,12 +1,12 @@
 //! `PlacementRows`: nodes that take no work, and limits of groups.
 
 use crate::error::Result;
-use crate::store::row::{BarKind, BarRow, GroupRuns, LimitRow, Whereabouts};
+use crate::store::row::{BarKind, BarRow, GroupRuns, LimitRow, PlacementView};
 
 /// Rows of our side tables of nodes that take no work and of limits of groups.
 pub trait PlacementRows {
     /// All that decides where work may run, in one statement.
-    fn whereabouts(&mut self) -> Result<Whereabouts>;
+    fn placement_view(&mut self) -> Result<PlacementView>;
     /// Every node that takes no work, in order of the names.
     fn bars(&mut self) -> Result<Vec<BarRow>>;
     /// Notes that a node takes no work, in the place of what was noted of the same kind.

@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::store::database::{ChangeRows, ClusterRows, FiredRows, PlacementRows, Session};
-use crate::store::row::{ClusterMembers, LAST_COUNT, Exclusions, PollResult, News, TypeVersions, Whereabouts};
+use crate::store::row::{ClusterMembers, LAST_COUNT, Exclusions, PollResult, News, TypeVersions, PlacementView};
 
 impl ChangeRows for MemorySession<'_> {
     fn announce(&mut self, news: News) -> Result<()> {
@@ -43,13 +43,13 @@ impl ChangeRows for MemorySession<'_> {
         Ok(PollResult { now_ms, earliest_ms, reserved_ms, changes, cancels })
     }
 
-    fn read_members(&mut self) -> Result<(ClusterMembers, Whereabouts)> {
+    fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
         let members = ClusterMembers {
             now_ms: self.now_ms()?,
             instances: self.instances()?,
             with_fires: self.instances_with_fires()?,
         };
-        Ok((members, self.whereabouts()?))
+        Ok((members, self.placement_view()?))
     }
 
     fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {

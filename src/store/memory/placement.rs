@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rules::strategy::{is_for, may_be_tick};
 use crate::store::database::PlacementRows;
 use crate::store::row::{
-    BarKind, BarRow, FiredState, GroupRuns, Exclusions, LimitRow, NodePlace, NodeRow, TriggerRow, Whereabouts,
+    BarKind, BarRow, FiredState, GroupRuns, Exclusions, LimitRow, NodePlace, NodeRow, TriggerRow, PlacementView,
 };
 
 impl MemorySession<'_> {
@@ -18,7 +18,7 @@ impl MemorySession<'_> {
 }
 
 impl PlacementRows for MemorySession<'_> {
-    fn whereabouts(&mut self) -> Result<Whereabouts> {
+    fn placement_view(&mut self) -> Result<PlacementView> {
         self.reads()?;
         let place = |row: &NodeRow| NodePlace {
             instance: row.instance.clone(),
@@ -26,7 +26,7 @@ impl PlacementRows for MemorySession<'_> {
             labels: row.info.labels.clone(),
             role: row.info.role,
         };
-        Ok(Whereabouts {
+        Ok(PlacementView {
             nodes: self.tables.nodes.values().map(place).collect(),
             bars: self.tables.bars.values().cloned().collect(),
             limits: self.tables.limits.values().cloned().collect(),

@@ -6,11 +6,11 @@
 //! is due behind it.
 
 mod orders;
-mod whereabouts;
+mod placement_view;
 
 pub use orders::BlacklistEntry;
-pub(in crate::store) use whereabouts::identities;
-pub use whereabouts::{Homeless, MayRun};
+pub(in crate::store) use placement_view::identities;
+pub use placement_view::{UnplaceableJob, MayRun};
 
 use crate::error::Result;
 use crate::job::{JobDetail, Placement};

@@ -4,7 +4,7 @@ use crate::node::{Labels, NodeRole};
 
 /// Who the nodes are, which of them take no work, and what is limited: what a check-in reads of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Whereabouts {
+pub struct PlacementView {
     /// What the nodes say of themselves, as far as it says where they are.
     pub nodes: Vec<NodePlace>,
     /// The nodes that take no work.

@@ -8,7 +8,7 @@ use crate::node::NodeReport;
 use crate::rules::failover::{Namesake, millis};
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
-use crate::store::row::{BarRow, ClusterMembers, InstanceRow, LimitRow, Whereabouts};
+use crate::store::row::{BarRow, ClusterMembers, InstanceRow, LimitRow, PlacementView};
 use crate::store::transaction::random_hex;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use std::time::Duration;
@@ -125,7 +125,7 @@ impl JobStore {
         let is_own = |row: &&InstanceRow| row.incarnation.is_some() && row.incarnation == me.attempted;
         if let Some(row) = namesake.filter(|row| !is_own(row)) {
             let observer = self.observer(&seen, Duration::ZERO);
-            let (is_gone, whereabouts) = self.locate(me, row)?;
+            let (is_gone, location) = self.locate(me, row)?;
             let verdict = me.observations.judge_namesake(suspect(row), is_gone, &observer);
             // One that was declared dead while it lived leaves its name to a later namesake for the
             // whole window: two that convict each other in turn would help nobody.
@@ -134,7 +134,7 @@ impl JobStore {
                 false => verdict == Namesake::Gone,
             };
             if verdict == Namesake::Lives && !me.was_failed_out {
-                return Err(Error::AlreadyRunning { instance: me.instance.clone(), whereabouts });
+                return Err(Error::AlreadyRunning { instance: me.instance.clone(), location });
             }
             if !is_free {
                 checkin.twin = true;
@@ -220,18 +220,18 @@ impl JobStore {
             Some(theirs) => (Some(theirs.host().to_owned()), Some(i64::from(theirs.pid()))),
             None => (found.host, found.pid),
         };
-        let whereabouts = match (host, pid) {
+        let location = match (host, pid) {
             (Some(host), Some(pid)) => format!("on host `{host}`, pid {pid}"),
             _ if row.incarnation.is_none() => "as a node of Quartz".to_owned(),
             _ => "on a host that it does not tell".to_owned(),
         };
-        Ok((is_gone, whereabouts))
+        Ok((is_gone, location))
     }
 
     /// Everybody's rows, and what keeps nodes from work.
     fn read_members(&self, s: &mut dyn Session) -> Result<Seen> {
         let asked = self.clock.ticks();
-        let (ClusterMembers { now_ms, instances, with_fires }, Whereabouts { nodes, bars, limits }) = s.read_members()?;
+        let (ClusterMembers { now_ms, instances, with_fires }, PlacementView { nodes, bars, limits }) = s.read_members()?;
         let answered = self.clock.ticks();
         let is_foreign = |name: &String| instances.iter().any(|i| i.name == *name && i.incarnation.is_none());
         let replaced = nodes.iter().map(|node| node.instance.clone()).filter(is_foreign).collect();

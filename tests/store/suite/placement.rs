@@ -136,8 +136,8 @@ fn a_job_runs_only_on_nodes_that_it_allows_and_with_its_labels() {
     for node in [&a, &b] {
         assert_eq!((takes(node), earliest(node)), (vec![], None), "what is refused is not due");
     }
-    let homeless: Vec<_> = cluster.store.homeless_jobs().unwrap().into_iter().map(|one| one.job).collect();
-    assert_eq!(homeless, [job_key("nowhere")]);
+    let unplaceable: Vec<_> = cluster.store.unplaceable_jobs().unwrap().into_iter().map(|one| one.job).collect();
+    assert_eq!(unplaceable, [job_key("nowhere")]);
     let nowhere = cluster.store.job(&job_key("nowhere")).unwrap().unwrap();
     let may: Vec<String> = a
         .store

@@ -5,7 +5,7 @@ use super::time;
 use super::waiting::{waiting, waiting_values};
 use crate::error::Result;
 use crate::store::database::{ChangeRows, Session};
-use crate::store::row::{ClusterMembers, LAST_COUNT, Exclusions, PollResult, News, TypeVersions, Whereabouts};
+use crate::store::row::{ClusterMembers, LAST_COUNT, Exclusions, PollResult, News, TypeVersions, PlacementView};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
@@ -154,7 +154,7 @@ impl ChangeRows for SqlSession<'_, '_> {
         Ok(rows.into_iter().next().map(poll).unwrap_or_default())
     }
 
-    fn read_members(&mut self) -> Result<(ClusterMembers, Whereabouts)> {
+    fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
         self.load_members()
     }
 

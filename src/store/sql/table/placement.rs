@@ -9,7 +9,7 @@ use crate::node::{Labels, NodeRole};
 use crate::rules::strategy::{FOR_ANY, groups_of_one};
 use crate::store::database::{PlacementRows, Session};
 use crate::store::row::{
-    BarKind, BarRow, ClusterMembers, GroupRuns, InstanceRow, Exclusions, LimitRow, NodePlace, Whereabouts,
+    BarKind, BarRow, ClusterMembers, GroupRuns, InstanceRow, Exclusions, LimitRow, NodePlace, PlacementView,
 };
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
@@ -160,8 +160,8 @@ fn places(shown: &str) -> String {
     )
 }
 
-fn found(rows: Vec<Place>) -> Whereabouts {
-    let mut found = Whereabouts::default();
+fn found(rows: Vec<Place>) -> PlacementView {
+    let mut found = PlacementView::default();
     for row in rows {
         match row.what.as_str() {
             "node" => found.nodes.push(NodePlace {
@@ -205,7 +205,7 @@ fn count(number: Option<i64>) -> Option<u32> {
 
 impl SqlSession<'_, '_> {
     /// See [`ChangeRows::read_members`](crate::store::ChangeRows::read_members).
-    pub(super) fn load_members(&mut self) -> Result<(ClusterMembers, Whereabouts)> {
+    pub(super) fn load_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
         let now = self.now_in_statement()?;
         let text = format!(
             "{places} UNION ALL SELECT {shown}, 'instance', s.instance_name, '', {INCARNATION}, '', s.last_checkin_time, \
@@ -241,7 +241,7 @@ impl SqlSession<'_, '_> {
 }
 
 impl PlacementRows for SqlSession<'_, '_> {
-    fn whereabouts(&mut self) -> Result<Whereabouts> {
+    fn placement_view(&mut self) -> Result<PlacementView> {
         let text = places(self.now_in_statement()?.shown);
         let rows: Vec<Place> = self.load(&text, &[self.name(), self.name(), self.name()])?;
         Ok(found(rows))

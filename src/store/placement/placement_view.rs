@@ -22,7 +22,7 @@ pub struct MayRun {
 
 /// A job that no living node may run, for the sake of its placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Homeless {
+pub struct UnplaceableJob {
     /// The job.
     pub job: JobKey,
     /// Where it may run.
@@ -53,13 +53,13 @@ impl JobStore {
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
-    pub fn homeless_jobs(&self) -> Result<Vec<Homeless>> {
+    pub fn unplaceable_jobs(&self) -> Result<Vec<UnplaceableJob>> {
         self.read("look for jobs that no node may run", |s| {
             let now_ms = s.now_ms()?;
             let view = self.read_cluster(s, now_ms)?;
-            let mut homeless = Vec::new();
+            let mut unplaceable = Vec::new();
             if view.alive.is_empty() {
-                return Ok(homeless);
+                return Ok(unplaceable);
             }
             for row in s.jobs()?.into_iter().filter(|row| row.policy.is_some()) {
                 // One that cannot be read is named elsewhere.
@@ -70,10 +70,10 @@ impl JobStore {
                     view.alive.iter().map(|node| may_run(node, decide(work, node, &view, &[], now_ms))).collect();
                 let may = |node: &MayRun| node.is_guess || node.refusal.as_ref().is_none_or(Refusal::is_for_now);
                 if !nodes.iter().any(may) {
-                    homeless.push(Homeless { job: row.key, placement: placement.clone(), nodes });
+                    unplaceable.push(UnplaceableJob { job: row.key, placement: placement.clone(), nodes });
                 }
             }
-            Ok(homeless)
+            Ok(unplaceable)
         })
     }
 
@@ -83,7 +83,7 @@ impl JobStore {
             !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.tolerance()), now_ms)
         };
         let instances: Vec<InstanceRow> = s.instances()?.into_iter().filter(lives).collect();
-        let found = s.whereabouts()?;
+        let found = s.placement_view()?;
         let nodes = identities(found.nodes, &instances).into_iter();
         Ok(ClusterView {
             alive: nodes.filter(|node| !is_of_quartz(node, &instances)).collect(),
