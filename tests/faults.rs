@@ -29,7 +29,7 @@ use carnelian::settings::PollingStrategy;
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
 use carnelian::store::{
-    AcquireRequest, Beat, BeginMark, CapturedLine, CompletionInstruction, CompletionOutcome, Doubt, FireBundle,
+    AcquireRequest, FireHeartbeat, BeginMark, CapturedLine, CompletionInstruction, CompletionOutcome, Doubt, FireBundle,
     Heartbeats, OrphanedDefinitions, Recovered, Reservation,
 };
 use carnelian::{
@@ -169,8 +169,8 @@ fn prune(w: &mut World) -> Result<()> {
     w.a.store.prune_history(&HistoryPruning::new().older_than(Duration::ZERO)).map(drop)
 }
 
-fn beats(w: &World) -> Vec<Beat> {
-    let beat = |fire: &FireBundle| Beat {
+fn beats(w: &World) -> Vec<FireHeartbeat> {
+    let beat = |fire: &FireBundle| FireHeartbeat {
         fire_id: fire.fire_id.clone(),
         limit: Duration::from_secs(15),
         progress: None,
@@ -390,7 +390,7 @@ fn operations() -> Vec<Operation> {
         Operation {
             retried: false,
             ..usual("beat", |_, w| {
-                let pass = w.a.store.beat(&w.a.owner(), &beats(w), &mut Heartbeats::default())?;
+                let pass = w.a.store.heartbeat(&w.a.owner(), &beats(w), &mut Heartbeats::default())?;
                 assert_eq!(pass.lost, Vec::<String>::new());
                 Ok(())
             })
@@ -401,7 +401,7 @@ fn operations() -> Vec<Operation> {
             ..after(
                 "beat that recovers",
                 |c, w| {
-                    w.a.store.beat(&w.a.owner(), &beats(w), &mut Heartbeats::default()).unwrap();
+                    w.a.store.heartbeat(&w.a.owner(), &beats(w), &mut Heartbeats::default()).unwrap();
                     c.clock.advance(15 * SECOND);
                     w.a.check_in();
                     w.b.check_in();
@@ -409,7 +409,7 @@ fn operations() -> Vec<Operation> {
                     w.a.check_in();
                     w.b.check_in();
                 },
-                |_, w| w.b.store.beat(&w.b.owner(), &[], &mut Heartbeats::default()).map(drop),
+                |_, w| w.b.store.heartbeat(&w.b.owner(), &[], &mut Heartbeats::default()).map(drop),
             )
         },
         after(

@@ -345,7 +345,7 @@ fn an_idle_node_sends_few_statements() {
         let mut beats = Heartbeats::default();
         let look = sent(&mut || assert!(store.poll(&["t".to_owned()]).is_ok()));
         let check_in = sent(&mut || drop(store.check_in(&mut me).unwrap()));
-        let beat = sent(&mut || drop(store.watch_beats(&owner, &mut beats).unwrap()));
+        let beat = sent(&mut || drop(store.watch_heartbeats(&owner, &mut beats).unwrap()));
         let misfires = sent(&mut || drop(store.handle_misfires().unwrap()));
         let mend = sent(&mut || drop(store.mend().unwrap()));
         let load = sent(&mut || drop(store.cluster_load(Duration::from_secs(5), 10_000).unwrap()));

@@ -225,7 +225,7 @@ impl JobContext {
         self.handle.note_progress(None, self.node.clock.ticks());
         self.handle.note_beat();
         let beat = heartbeat::beat_of(&self.node, &self.handle);
-        let beaten = self.node.store.beat_one(&self.handle.owner, &beat);
+        let beaten = self.node.store.heartbeat_one(&self.handle.owner, &beat);
         if beaten.as_ref().is_err_and(Error::is_fenced) {
             self.handle.lose();
         }
@@ -409,7 +409,7 @@ impl JobContext {
             Ending { result: self.result.clone(), run_time: Some(run_time), at: Some(at), ..Ending::default() };
         // Work that runs again may have a checkpoint that it did not look at.
         let may_have_one = self.checkpoint_version.map_or(self.bundle.rerun.is_some(), |version| version > 0);
-        (completion.beaten, completion.guarded) = (self.handle.is_beaten(), self.handle.is_guarded());
+        (completion.has_heartbeat, completion.guarded) = (self.handle.is_beaten(), self.handle.is_guarded());
         completion.log = self.handle.lines().map(|lines| lines.lines()).unwrap_or_default();
         completion.data_version = self.upgraded.filter(|_| changed);
         completion.checkpoint = may_have_one.then(|| self.root_fire_id().to_owned());

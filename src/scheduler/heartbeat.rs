@@ -14,7 +14,7 @@ use crate::job::FireOutcome;
 use crate::job::StuckAction;
 use crate::listener::{FireEnd, FireEvent, SchedulerListener, log};
 use crate::rules::watch::{self, Due, Limits};
-use crate::store::{Beat, CompletionInstruction, FireBundle, Heartbeats};
+use crate::store::{FireHeartbeat, CompletionInstruction, FireBundle, Heartbeats};
 use crossbeam_channel::Sender;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -243,7 +243,7 @@ impl Heartbeat {
         node.count_fire(&fire.job, end.outcome, Some(run_time));
 
         let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
-        completion.beaten = fire.is_beaten();
+        completion.has_heartbeat = fire.is_beaten();
         // Its thread may be in a transaction of its own that depends on the fire.
         completion.guarded = true;
         completion.failed = outcome == FireOutcome::TimedOut && rerun.is_none();
@@ -285,21 +285,21 @@ impl Heartbeat {
         let node = Arc::clone(&self.node);
         let Some(owner) = node.standing.owner() else { return Ok(()) };
         let fires = node.standing.fires();
-        let mut beats: Vec<Beat> = Vec::new();
+        let mut beats: Vec<FireHeartbeat> = Vec::new();
         for fire in fires.iter().filter(|fire| *fire.owner == owner && self.is_to_beat(fire, now)) {
             fire.note_beat();
             beats.push(beat_of(&node, fire));
         }
         let limit = limit(&node, None);
         let ended = node.unrecorded.beaten().into_iter();
-        beats.extend(ended.map(|fire_id| Beat { fire_id, limit, progress: None, silence: None, silence_limit: None }));
+        beats.extend(ended.map(|fire_id| FireHeartbeat { fire_id, limit, progress: None, silence: None, silence_limit: None }));
         // In the order in which others write and delete them; one that is just ending may be in both lists.
         beats.sort_by(|a, b| a.fire_id.cmp(&b.fire_id));
         beats.dedup_by(|a, b| a.fire_id == b.fire_id);
 
         let pass = match fires.is_empty() && beats.is_empty() {
-            true => node.store.watch_beats(&owner, &mut self.seen)?,
-            false => node.store.beat(&owner, &beats, &mut self.seen)?,
+            true => node.store.watch_heartbeats(&owner, &mut self.seen)?,
+            false => node.store.heartbeat(&owner, &beats, &mut self.seen)?,
         };
         // Those without a beat do not learn from it that they are gone.
         let silent = |fire: &&Arc<RunHandle>| fire.is_beaten() && !fire.is_lost() && !self.beats(fire, now);
@@ -352,14 +352,14 @@ fn cancel(fires: &[Arc<RunHandle>], cancelled: &[(String, String)], now: Duratio
 }
 
 /// The sign of life of a run.
-pub(super) fn beat_of(node: &Node, fire: &RunHandle) -> Beat {
+pub(super) fn beat_of(node: &Node, fire: &RunHandle) -> FireHeartbeat {
     let (progress, settings) = (fire.progress(), &node.settings.executions);
     let policy = fire.watched().map(|bundle| bundle.job.policy());
     let stuck = policy.and_then(|policy| policy.stuck_limit()).map(|(after, _)| after);
     let stuck = stuck.or_else(|| progress.is_some().then_some(settings.stuck_after));
     let silence_limit = policy.and_then(|policy| policy.max_silence()).into_iter().chain(stuck).min();
     let silence = fire.progressed().map(|at| node.clock.ticks().saturating_sub(at)).filter(|_| silence_limit.is_some());
-    Beat { fire_id: fire.fire_id().to_owned(), limit: limit(node, fire.watched()), progress, silence, silence_limit }
+    FireHeartbeat { fire_id: fire.fire_id().to_owned(), limit: limit(node, fire.watched()), progress, silence, silence_limit }
 }
 
 /// How long a run may be silent.

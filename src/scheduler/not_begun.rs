@@ -84,7 +84,7 @@ fn interrupted(node: &Node, task: &FireTask, why: &str) -> Ended {
         ending: Ending { outcome, error, at: Some(now), ..Ending::default() },
         checkpoint: root.filter(|_| rerun.is_none()),
         rerun,
-        beaten: handle.is_beaten(),
+        has_heartbeat: handle.is_beaten(),
         ..bundle.completion(CompletionInstruction::NoInstruction, None)
     };
     log::given_back(handle.fire_id(), why);

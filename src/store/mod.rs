@@ -57,7 +57,7 @@ pub use placement::{BlacklistEntry, UnplaceableJob, MayRun};
 pub use row::{Outage, RecoveryModeRow};
 pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{
-    AuditPass, Beat, BeatPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger,
+    AuditPass, FireHeartbeat, HeartbeatPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger,
     Heartbeat, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass, Recovered,
 };
 

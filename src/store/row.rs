@@ -24,7 +24,7 @@ pub use changes::{ClusterMembers, Heard, PollResult, News};
 pub use continuation::ContinuationRow;
 pub use counts::Counts;
 pub use definition::DefinitionRow;
-pub use executions::{BeatRow, CancelRow, Progress};
+pub use executions::{HeartbeatRow, CancelRow, Progress};
 pub use history::{EndRow, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use locks::LockRow;
 pub use monitor::LoadRow;

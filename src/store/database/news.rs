@@ -26,7 +26,7 @@ pub trait ChangeRows {
     fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)>;
     /// The time, and how many beats of the scheduler are overdue, or come from a moment more than `tolerance_ms` ahead; in one
     /// statement.
-    fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)>;
+    fn doubtful_heartbeats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)>;
 }
 
 /// Rows of our side table of locks of the application.

@@ -121,7 +121,7 @@ impl JobStore {
         let over: Vec<String> = done.map(|fire| fire.fire_id.clone()).collect();
         if !over.is_empty() {
             s.delete_fired(&over)?;
-            s.delete_beats(&over)?;
+            s.delete_heartbeats(&over)?;
         }
         let advances: Vec<Advance> = advances.into_values().collect();
         if !advances.is_empty() && s.advance(&advances)? != advances.len() {

@@ -72,11 +72,11 @@ impl JobStore {
             outcomes.extend(held.map(|(id, _)| (id, CompletionOutcome::Held)));
         }
         outcomes.retain(|id, _| !free.contains(id));
-        let gone = |c: &&Completion| c.beaten && outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
-        let mut beaten: Vec<String> = completions.iter().filter(gone).map(|c| c.fire_id.clone()).collect();
-        beaten.sort();
-        if !beaten.is_empty() {
-            s.delete_beats(&beaten)?;
+        let gone = |c: &&Completion| c.has_heartbeat && outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
+        let mut with_heartbeats: Vec<String> = completions.iter().filter(gone).map(|c| c.fire_id.clone()).collect();
+        with_heartbeats.sort();
+        if !with_heartbeats.is_empty() {
+            s.delete_heartbeats(&with_heartbeats)?;
         }
         let ended = |c: &&Completion| c.by_job && outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
         self.tidy_after_joined(s, &completions.iter().filter(ended).collect::<Vec<_>>())?;
@@ -112,7 +112,7 @@ impl JobStore {
         self.end_in(s, completions, false)
     }
 
-    fn end_in(&self, s: &mut dyn Session, completions: &[Completion], ends_beats: bool) -> Result<Recorded> {
+    fn end_in(&self, s: &mut dyn Session, completions: &[Completion], ends_heartbeats: bool) -> Result<Recorded> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         let ends = self.ends(s, completions)?;
         let held: HashSet<String> = s.end_fired(&ids, ends)?.into_iter().collect();
@@ -129,11 +129,11 @@ impl JobStore {
         if !revived.is_empty() {
             s.delete_recoveries(&revived)?;
         }
-        let mut beaten: Vec<String> =
-            recorded.iter().filter(|c| ends_beats && c.beaten).map(|c| c.fire_id.clone()).collect();
-        beaten.sort();
-        if !beaten.is_empty() {
-            s.delete_beats(&beaten)?;
+        let mut with_heartbeats: Vec<String> =
+            recorded.iter().filter(|c| ends_heartbeats && c.has_heartbeat).map(|c| c.fire_id.clone()).collect();
+        with_heartbeats.sort();
+        if !with_heartbeats.is_empty() {
+            s.delete_heartbeats(&with_heartbeats)?;
         }
         self.schedule_reruns(s, &recorded)?;
         let following = self.follow_ends(s, &recorded)?;

@@ -115,7 +115,7 @@ impl JobStore {
             followed: true, // whether it is, the look at what follows will say
             log: Vec::new(),
             revived: before.is_some() && !is_rerun,
-            beaten: true,
+            has_heartbeat: true,
             checkpoint: Some(root.clone().unwrap_or_else(|| fire.fire_id.clone())),
             job_type: definition.map(|row| row.job_type).unwrap_or_default(),
             attempt,

@@ -20,7 +20,7 @@ impl FireBundle {
 impl Completion {
     /// Whether the end of the fire touches no row but its own.
     pub(super) fn is_isolated(&self) -> bool {
-        let tells = self.failed || self.revived || self.beaten || self.by_job;
+        let tells = self.failed || self.revived || self.has_heartbeat || self.by_job;
         let writes = self.job_data.is_some() || self.checkpoint.is_some() || self.rerun.is_some();
         begins_isolated(self.last && self.removed, self.durable, self.nonconcurrent, self.followed)
             && !tells

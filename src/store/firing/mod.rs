@@ -218,7 +218,7 @@ impl FireBundle {
             guarded: false,
             failed: false,
             revived: self.recovering.is_some() && self.trigger.key.group() != RECOVERY_GROUP,
-            beaten: false,
+            has_heartbeat: false,
             checkpoint: None,
             job_type: self.job.job_type.clone(),
             attempt: self.rerun.as_ref().map_or(0, |rerun| rerun.attempt),
@@ -312,7 +312,7 @@ pub struct Completion {
     /// Whether its trigger was made due again after a fire that died.
     pub revived: bool,
     /// Whether the fire was kept alive by heartbeats.
-    pub beaten: bool,
+    pub has_heartbeat: bool,
     /// The first fire of its chain, if there is a checkpoint under it that goes with the end of the work.
     pub checkpoint: Option<String>,
     /// The type of the job.

@@ -52,7 +52,7 @@ impl ChangeRows for MemorySession<'_> {
         Ok((members, self.placement_view()?))
     }
 
-    fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
+    fn doubtful_heartbeats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
         self.reads()?;
         let now_ms = self.now_ms()?;
         let future_ms = now_ms.saturating_add(tolerance_ms);

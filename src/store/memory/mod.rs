@@ -24,7 +24,7 @@ mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    AheadFire, BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow,
+    AheadFire, BarKind, BarRow, HeartbeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow,
     FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, LimitRow, LockRow, LogRow, News, NodeRow,
     OrphanRow, Outage, Parked, RecoveryModeRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
@@ -67,7 +67,7 @@ struct Tables {
     requests: Journaled<String, (RequestRow, i64)>,
     history: Unordered<String, HistoryRow>,
     history_log: Unordered<String, LogRow>,
-    beats: Journaled<String, BeatRow>,
+    beats: Journaled<String, HeartbeatRow>,
     cancels: Journaled<String, CancelRow>,
     continuations: Journaled<(JobKey, JobKey), ContinuationRow>,
     job_types: Journaled<String, Vec<JobTypeRow>>,

@@ -2,7 +2,7 @@
 
 /// A row of `CN_BEATS`: the last sign of life of a running fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BeatRow {
+pub struct HeartbeatRow {
     /// The fire.
     pub fire_id: String,
     /// The instance it runs on.

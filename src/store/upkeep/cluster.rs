@@ -4,7 +4,7 @@ use super::{FiredTrigger, Heartbeat, InstanceStatus, Said};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::JobStore;
-use crate::store::row::{BeatRow, FiredState, Snapshot, SnapshotPlace};
+use crate::store::row::{HeartbeatRow, FiredState, Snapshot, SnapshotPlace};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -47,8 +47,8 @@ impl JobStore {
     /// What the database reports after the bounded retries.
     #[doc(alias = "getCurrentlyExecutingJobs")]
     pub fn fired_triggers(&self) -> Result<Vec<FiredTrigger>> {
-        let (rows, beats) = self.read("list fires", |s| Ok((s.all_fired()?, s.all_beats()?)))?;
-        let mut beats: BTreeMap<String, BeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
+        let (rows, beats) = self.read("list fires", |s| Ok((s.all_fired()?, s.all_heartbeats()?)))?;
+        let mut beats: BTreeMap<String, HeartbeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
         let fire = |row: crate::store::row::FiredRow| FiredTrigger {
             heartbeat: beats.remove(&row.fire_id).map(|beat| Heartbeat {
                 last_ms: beat.beat_ms,

@@ -7,14 +7,14 @@ use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
 use crate::store::firing::fenced;
-use crate::store::row::{BeatRow, CancelRow, FiredState, News, Progress};
+use crate::store::row::{HeartbeatRow, CancelRow, FiredState, News, Progress};
 use crate::store::{Begin, JobStore, Lock, Owner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A running fire's sign of life.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beat {
+pub struct FireHeartbeat {
     /// The fire.
     pub fire_id: String,
     /// How long it may be silent from now on before it is taken for dead, without the tolerance.
@@ -56,7 +56,7 @@ impl Heartbeats {
 
 /// What a pass of heartbeats brought.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BeatPass {
+pub struct HeartbeatPass {
     /// Those of the given fires that the node no longer holds.
     pub lost: Vec<String>,
     /// Fires of the node that somebody wants to stop, and who.
@@ -86,20 +86,20 @@ impl JobStore {
     ///
     /// # Errors
     /// What the database reports.
-    pub fn beat(&self, owner: &Owner, beats: &[Beat], seen: &mut Heartbeats) -> Result<BeatPass> {
+    pub fn heartbeat(&self, owner: &Owner, beats: &[FireHeartbeat], seen: &mut Heartbeats) -> Result<HeartbeatPass> {
         let begun = self.clock.ticks();
         let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
         let (mut now_ms, mut asked, mut answered) = (0, begun, begun);
-        let (mut rows, mut cancels): (Vec<BeatRow>, Vec<CancelRow>) = (Vec::new(), Vec::new());
+        let (mut rows, mut cancels): (Vec<HeartbeatRow>, Vec<CancelRow>) = (Vec::new(), Vec::new());
         let begin = if beats.is_empty() { Begin::Reading } else { Begin::Writing };
         self.once("beat", begin, &mut |s| {
             asked = self.clock.ticks();
             now_ms = s.now_ms()?;
             answered = self.clock.ticks();
             if !beats.is_empty() {
-                s.put_beats(&beats.iter().map(|beat| row(owner, beat, now_ms)).collect::<Vec<_>>())?;
+                s.put_heartbeats(&beats.iter().map(|beat| row(owner, beat, now_ms)).collect::<Vec<_>>())?;
             }
-            rows = s.notable_beats(&owner.instance, now_ms, now_ms.saturating_add(millis(self.tolerance())))?;
+            rows = s.notable_heartbeats(&owner.instance, now_ms, now_ms.saturating_add(millis(self.tolerance())))?;
             cancels = s.cancels_for(&owner.instance)?;
             Ok(())
         })?;
@@ -115,7 +115,7 @@ impl JobStore {
 
         let (gap_ms, tolerance_ms) = (millis(gap), millis(self.tolerance()));
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
-        let silent: Vec<&BeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
+        let silent: Vec<&HeartbeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
         seen.read(&observer, begun, was_cut_off, self.settings.checkin_interval);
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
         let dead: BTreeMap<String, i64> = silent
@@ -125,33 +125,33 @@ impl JobStore {
             .collect();
         let recovered = if dead.is_empty() { Vec::new() } else { self.recover_silent(&dead)? };
         let cancelled = cancels.into_iter().map(|row| (row.fire_id, row.who)).collect();
-        Ok(BeatPass { lost, cancelled, recovered })
+        Ok(HeartbeatPass { lost, cancelled, recovered })
     }
 
-    /// As [`JobStore::beat`] for a node on which nothing runs: as long as no beat of the cluster is missed, one statement.
+    /// As [`JobStore::heartbeat`] for a node on which nothing runs: as long as no beat of the cluster is missed, one statement.
     ///
     /// # Errors
     /// What the database reports.
-    pub fn watch_beats(&self, owner: &Owner, seen: &mut Heartbeats) -> Result<BeatPass> {
+    pub fn watch_heartbeats(&self, owner: &Owner, seen: &mut Heartbeats) -> Result<HeartbeatPass> {
         let begun = self.clock.ticks();
         let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
         let tolerance_ms = millis(self.tolerance());
         let (mut now_ms, mut doubtful, mut asked, mut answered) = (0, 0, begun, begun);
         self.once("look for missed beats", Begin::Glancing, &mut |s| {
             asked = self.clock.ticks();
-            (now_ms, doubtful) = s.doubtful_beats(tolerance_ms)?;
+            (now_ms, doubtful) = s.doubtful_heartbeats(tolerance_ms)?;
             answered = self.clock.ticks();
             Ok(())
         })?;
         if doubtful > 0 {
             seen.is_cut_off = was_cut_off;
-            return self.beat(owner, &[], seen);
+            return self.heartbeat(owner, &[], seen);
         }
         let gap_ms = millis(seen.last.map_or(Duration::ZERO, |last| begun.saturating_sub(last)));
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
         seen.read(&observer, begun, was_cut_off, self.settings.checkin_interval);
         seen.observations.keep_only(std::iter::empty());
-        Ok(BeatPass::default())
+        Ok(HeartbeatPass::default())
     }
 
     /// Recovers fires whose last beat is still the one that was seen. A second node that saw the same silence finds
@@ -161,7 +161,7 @@ impl JobStore {
         self.once("recover silent fires", Begin::Locking(Lock::TriggerAccess), &mut |s| {
             recovered.clear();
             let ids: Vec<String> = dead.keys().cloned().collect();
-            let unchanged = s.beats_of(&ids)?.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
+            let unchanged = s.heartbeats_of(&ids)?.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
             let unchanged: Vec<String> = unchanged.map(|row| row.fire_id).collect();
             let mut by_instance: BTreeMap<String, Vec<_>> = BTreeMap::new();
             for fire in s.fired_rows(&unchanged)?.into_iter().filter(|fire| fire.state == FiredState::Executing) {
@@ -260,7 +260,7 @@ impl JobStore {
     ///
     /// # Errors
     /// [`Error::Fenced`] if it is not; what the database reports after the bounded retries.
-    pub fn beat_one(&self, owner: &Owner, beat: &Beat) -> Result<()> {
+    pub fn heartbeat_one(&self, owner: &Owner, beat: &FireHeartbeat) -> Result<()> {
         self.retrying(
             "beat for one fire",
             Begin::Writing,
@@ -272,15 +272,15 @@ impl JobStore {
                     });
                 }
                 let now_ms = s.now_ms()?;
-                s.put_beats(&[row(owner, beat, now_ms)])
+                s.put_heartbeats(&[row(owner, beat, now_ms)])
             },
             &mut |_, ()| Ok(false), // a beat more or less
         )
     }
 }
 
-fn row(owner: &Owner, beat: &Beat, beat_ms: i64) -> BeatRow {
-    BeatRow {
+fn row(owner: &Owner, beat: &FireHeartbeat, beat_ms: i64) -> HeartbeatRow {
+    HeartbeatRow {
         fire_id: beat.fire_id.clone(),
         instance: owner.instance.clone(),
         beat_ms,
@@ -291,6 +291,6 @@ fn row(owner: &Owner, beat: &Beat, beat_ms: i64) -> BeatRow {
     }
 }
 
-fn suspect(row: &BeatRow) -> Suspect<'_> {
+fn suspect(row: &HeartbeatRow) -> Suspect<'_> {
     Suspect { instance: &row.fire_id, last_checkin_ms: row.beat_ms, interval_ms: row.limit_ms, foreign: false }
 }

@@ -17,7 +17,7 @@ mod verdicts;
 
 pub use dead_fires::{DeadFire, DeadFireDecision, DeadFireHandler};
 pub(crate) use heartbeat::is_order_of_pause;
-pub use heartbeat::{Beat, BeatPass, Heartbeats};
+pub use heartbeat::{FireHeartbeat, HeartbeatPass, Heartbeats};
 pub use misfires::LateInOrder;
 
 pub(in crate::store) use nodes::{Said, takes_work};

@@ -109,7 +109,7 @@ impl JobStore {
 
         // The rows first: from here on the failed node's writes find nothing (S7).
         s.delete_fired(&ids)?;
-        s.delete_beats(&ids)?;
+        s.delete_heartbeats(&ids)?;
         let acquired: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();
         if !acquired.is_empty() {
             s.change_states(Selection::Triggers(&acquired), Transition::Release.moves(), false)?;

@@ -378,7 +378,7 @@ fn the_runs_before_are_asked_to_stop_and_the_fire_begins_when_they_have() {
     let brought = b.acquire();
     assert_eq!((brought.cancelled, brought.waiting), (vec![first.fire_id.clone()], vec![trigger_key("t")]));
     assert_eq!(b.acquire().cancelled, [""; 0], "once");
-    let asked = a.store.beat(&a.owner(), &[], &mut Heartbeats::default()).unwrap().cancelled;
+    let asked = a.store.heartbeat(&a.owner(), &[], &mut Heartbeats::default()).unwrap().cancelled;
     assert_eq!(asked, [(first.fire_id.clone(), "the next fire of its trigger".to_owned())], "its node learns of it");
     assert_eq!(ends(&a, &first).let_go, [trigger_key("t")]);
     b.complete(&b.fire_one());

@@ -158,7 +158,7 @@ impl ChangeRows for SqlSession<'_, '_> {
         self.load_members()
     }
 
-    fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
+    fn doubtful_heartbeats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
         let now = self.now_in_statement()?;
         let text = format!(
             "SELECT {shown} AS now_ms, COUNT(*) AS n FROM {{p}}CN_BEATS WHERE sched_name = ? \

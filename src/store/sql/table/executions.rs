@@ -3,7 +3,7 @@
 use super::texts;
 use crate::error::Result;
 use crate::store::database::{ExecutionRows, Session};
-use crate::store::row::{BeatRow, CancelRow, Progress};
+use crate::store::row::{HeartbeatRow, CancelRow, Progress};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -40,10 +40,10 @@ struct Cancel {
     who: String,
 }
 
-impl From<Beat> for BeatRow {
+impl From<Beat> for HeartbeatRow {
     fn from(row: Beat) -> Self {
         let progress = row.done.map(|done| Progress { done, total: row.total, note: row.note });
-        BeatRow {
+        HeartbeatRow {
             fire_id: row.entry_id,
             instance: row.instance_name,
             beat_ms: row.beat_ms,
@@ -67,8 +67,8 @@ pub(super) const STRAY_CANCELS: &str = "{p}CN_CANCELS WHERE sched_name = ? AND N
      FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = {p}CN_CANCELS.sched_name AND f.entry_id = {p}CN_CANCELS.entry_id)";
 
 impl ExecutionRows for SqlSession<'_, '_> {
-    fn put_beats(&mut self, rows: &[BeatRow]) -> Result<()> {
-        let row = |row: &BeatRow| {
+    fn put_heartbeats(&mut self, rows: &[HeartbeatRow]) -> Result<()> {
+        let row = |row: &HeartbeatRow| {
             let progress = row.progress.as_ref();
             vec![
                 (&row.fire_id).into(),
@@ -97,29 +97,29 @@ impl ExecutionRows for SqlSession<'_, '_> {
         self.put_rows_of_executing("CN_BEATS", &columns, &rows)
     }
 
-    fn notable_beats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<BeatRow>> {
+    fn notable_heartbeats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<HeartbeatRow>> {
         let text = format!(
             "SELECT {COLUMNS} FROM {{p}}CN_BEATS WHERE sched_name = ? AND ((instance_name = ? AND beat_ms = ?) \
              OR beat_ms + limit_ms < ? OR beat_ms > ?)"
         );
         let values = [self.name(), instance.into(), now_ms.into(), now_ms.into(), future_ms.into()];
         let rows: Vec<Beat> = self.load(&text, &values)?;
-        Ok(rows.into_iter().map(BeatRow::from).collect())
+        Ok(rows.into_iter().map(HeartbeatRow::from).collect())
     }
 
-    fn beats_of(&mut self, fire_ids: &[String]) -> Result<Vec<BeatRow>> {
+    fn heartbeats_of(&mut self, fire_ids: &[String]) -> Result<Vec<HeartbeatRow>> {
         let head = format!("SELECT {COLUMNS} FROM {{p}}CN_BEATS WHERE sched_name = ? AND");
         let rows: Vec<Beat> = self.load_for_keys(&head, &[self.name()], &["entry_id"], &texts(fire_ids))?;
-        Ok(rows.into_iter().map(BeatRow::from).collect())
+        Ok(rows.into_iter().map(HeartbeatRow::from).collect())
     }
 
-    fn all_beats(&mut self) -> Result<Vec<BeatRow>> {
+    fn all_heartbeats(&mut self) -> Result<Vec<HeartbeatRow>> {
         let text = format!("SELECT {COLUMNS} FROM {{p}}CN_BEATS WHERE sched_name = ?");
         let rows: Vec<Beat> = self.load(&text, &[self.name()])?;
-        Ok(rows.into_iter().map(BeatRow::from).collect())
+        Ok(rows.into_iter().map(HeartbeatRow::from).collect())
     }
 
-    fn delete_beats(&mut self, fire_ids: &[String]) -> Result<()> {
+    fn delete_heartbeats(&mut self, fire_ids: &[String]) -> Result<()> {
         self.delete_rows("CN_BEATS", &["entry_id"], &texts(fire_ids), "").map(drop)
     }
 
