@@ -46,7 +46,7 @@ impl Node {
         let (types, nobody) = (["t".to_owned()], BTreeSet::new());
         let request = AcquireRequest {
             max: BATCH,
-            ahead: None,
+            prefetch: None,
             look_ahead_ms: 0,
             fire_ahead_ms: 0,
             job_types: &types,

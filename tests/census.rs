@@ -50,7 +50,7 @@ impl Node {
         let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
         let request = AcquireRequest {
             max: batch,
-            ahead: None,
+            prefetch: None,
             look_ahead_ms: 0,
             fire_ahead_ms: 0,
             job_types: &types,

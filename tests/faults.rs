@@ -642,7 +642,7 @@ fn account(c: &Cluster, w: &World, what: &str) {
     }
     assert!(due.is_subset(&triggers), "{what}: left undone: {:?}", due.difference(&triggers));
     let is_running = |key: &TriggerKey, ms| w.running.iter().any(|f| f.trigger.key() == key && f.scheduled_ms == ms);
-    for fire in w.running.iter().filter(|fire| fire.ahead) {
+    for fire in w.running.iter().filter(|fire| fire.prefetched) {
         let run = (fire.trigger.key().clone(), fire.scheduled_ms);
         assert!(!ran.contains(&run), "{what}: {run:?} has begun, and began again");
     }

@@ -152,7 +152,7 @@ fn foreign_kinds_are_left_alone(mut both: Both) {
     let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
     let request = AcquireRequest {
         max: 10,
-        ahead: None,
+        prefetch: None,
         look_ahead_ms: 0,
         fire_ahead_ms: 0,
         job_types: &types,
@@ -284,7 +284,7 @@ fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
     let (types, none) = (["t", "u"].map(str::to_owned), BTreeSet::new());
     let request = AcquireRequest {
         max: 10,
-        ahead: None,
+        prefetch: None,
         look_ahead_ms: 0,
         fire_ahead_ms: 0,
         job_types: &types,

@@ -48,7 +48,7 @@ fn fire_and_end(store: &JobStore, owner: &Owner, max: usize) -> Vec<(TriggerKey,
     let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
     let request = AcquireRequest {
         max,
-        ahead: None,
+        prefetch: None,
         look_ahead_ms: 0,
         fire_ahead_ms: 0,
         job_types: &types,
@@ -320,7 +320,7 @@ fn an_error_in_a_batch_gives_the_whole_batch_back(url: &str) {
     let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
     let request = AcquireRequest {
         max: 5,
-        ahead: None,
+        prefetch: None,
         look_ahead_ms: 0,
         fire_ahead_ms: 0,
         job_types: &types,
@@ -622,7 +622,7 @@ fn ends_wait_for_no_row_of_an_acquisition(url: &str) {
     let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
     let request = AcquireRequest {
         max: 150,
-        ahead: None,
+        prefetch: None,
         look_ahead_ms: 0,
         fire_ahead_ms: 0,
         job_types: &types,

@@ -79,7 +79,7 @@ impl Place {
             fire_ahead_ms: 0,
             job_types: &types,
             quarantined: &quarantined,
-            ahead: None,
+            prefetch: None,
         };
         self.store.acquire(&self.owner, &request).unwrap().fired
     }

@@ -1,7 +1,7 @@
 //! Acquisition: which of the due triggers form this batch.
 
 use crate::key::{JobKey, TriggerKey};
-use crate::rules::ahead::{Place, Room};
+use crate::rules::prefetch::{Place, Room};
 use crate::store::row::{Candidate, TriggerRow};
 use crate::trigger::TriggerOrder;
 use std::cmp::{Ordering, Reverse};

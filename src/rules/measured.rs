@@ -1,7 +1,7 @@
 //! Rules as benchmarks call them: they are no part of the public interface, but their speed is measured from outside.
 
 use super::acquisition::{self, Batch};
-use super::ahead::Room;
+use super::prefetch::Room;
 use crate::store::row::Candidate;
 use std::collections::BTreeSet;
 

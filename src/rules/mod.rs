@@ -1,7 +1,6 @@
 //! Rules: what is to be done, decided from values alone.
 
 pub(crate) mod acquisition;
-pub(crate) mod ahead;
 pub(crate) mod alarms;
 pub(crate) mod backfill;
 pub(crate) mod begun;
@@ -23,6 +22,7 @@ pub(crate) mod overdue;
 pub(crate) mod overlap;
 pub(crate) mod passing_over;
 pub(crate) mod placement;
+pub(crate) mod prefetch;
 pub(crate) mod run_times;
 pub(crate) mod store_time;
 pub(crate) mod strategy;

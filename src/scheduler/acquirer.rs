@@ -22,12 +22,12 @@ use super::stop_step::StopStep;
 use super::worker_pool::WorkerPool;
 use crate::error::{Error, Result};
 use crate::listener::log;
-use crate::rules::ahead::Window;
+use crate::rules::prefetch::Window;
 use crate::rules::outages::Pace;
 use crate::rules::overdue::stagger_ms;
 use crate::rules::store_time::StoreTime;
 use crate::store::row::PollResult;
-use crate::store::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, Owner, Reservation, TakeAhead};
+use crate::store::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, Owner, Reservation, Prefetch};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -262,7 +262,7 @@ impl Acquirer {
         let quarantined = node.quarantine.keys(node.clock.ticks());
         let request = AcquireRequest {
             max,
-            ahead: (room.free < max).then_some(TakeAhead {
+            prefetch: (room.free < max).then_some(Prefetch {
                 free: room.free,
                 quick: room.quick,
                 short: &measured.short,

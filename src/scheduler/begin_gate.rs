@@ -32,7 +32,7 @@ pub(super) struct BeginGate {
 
 impl Gate<FireTask> for BeginGate {
     fn holds(&self, task: &FireTask) -> bool {
-        task.bundle.ahead
+        task.bundle.prefetched
     }
 
     fn open(&self, tasks: VecDeque<FireTask>, is_last: bool) -> Result<VecDeque<FireTask>, VecDeque<FireTask>> {
@@ -97,7 +97,7 @@ impl BeginGate {
             let first = node.ahead.lock().first_waiting();
             let fence = |id: &String| id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok());
             let first = node.known_fires().iter().filter_map(fence).fold(first, i64::min);
-            if let Err(error) = node.store.forget_ahead(owner, first) {
+            if let Err(error) = node.store.forget_prefetched(owner, first) {
                 ::log::debug!("what has ended is not forgotten yet instance={} error={error}", node.instance);
             }
         }

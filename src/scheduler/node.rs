@@ -15,7 +15,7 @@ use crate::key::TriggerKey;
 use crate::listener::{Listeners, log};
 use crate::machine::Machine;
 use crate::node::NodeRole;
-use crate::rules::ahead::RunTimes;
+use crate::rules::prefetch::RunTimes;
 use crate::rules::begun::Ahead;
 use crate::rules::placement::Refusal;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};

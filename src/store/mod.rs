@@ -46,7 +46,7 @@ pub use firing::FailedFire;
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Doubt, Ending, FireBundle,
     MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
-    TakeAhead, Unfired,
+    Prefetch, Unfired,
 };
 pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};

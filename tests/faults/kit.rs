@@ -347,21 +347,21 @@ impl Node {
         quarantined: &BTreeSet<TriggerKey>,
     ) -> Result<Acquisition> {
         let request =
-            AcquireRequest { max, ahead: None, look_ahead_ms: 30_000, fire_ahead_ms: 0, job_types, quarantined };
+            AcquireRequest { max, prefetch: None, look_ahead_ms: 30_000, fire_ahead_ms: 0, job_types, quarantined };
         self.store.acquire(&self.owner(), &request)
     }
 
     /// Takes what is due now and reserves nothing.
     pub fn try_acquire_due(&self, max: usize) -> Result<Acquisition> {
         let (job_types, quarantined) = (&[TYPE.to_owned()][..], &BTreeSet::new());
-        let request = AcquireRequest { max, ahead: None, look_ahead_ms: 0, fire_ahead_ms: 0, job_types, quarantined };
+        let request = AcquireRequest { max, prefetch: None, look_ahead_ms: 0, fire_ahead_ms: 0, job_types, quarantined };
         self.store.acquire(&self.owner(), &request)
     }
 
     pub fn try_turn(&self, ended: &[Completion], max: usize) -> Result<(Recorded, Acquisition)> {
         let (job_types, quarantined) = (&[TYPE.to_owned()], &BTreeSet::new());
         let request =
-            AcquireRequest { max, ahead: None, look_ahead_ms: 30 * SECOND, fire_ahead_ms: 0, job_types, quarantined };
+            AcquireRequest { max, prefetch: None, look_ahead_ms: 30 * SECOND, fire_ahead_ms: 0, job_types, quarantined };
         self.store.complete_and_acquire(&self.owner(), ended, &request)
     }
 

@@ -215,7 +215,7 @@ impl Loaded {
             let none = BTreeSet::new();
             let request = AcquireRequest {
                 max: 10,
-                ahead: None,
+                prefetch: None,
                 look_ahead_ms: 0,
                 fire_ahead_ms: 0,
                 job_types: &types,

@@ -267,7 +267,7 @@ impl Script {
         let types: Vec<String> = CLASSES.iter().map(|(name, ..)| (*name).to_owned()).collect();
         let request = AcquireRequest {
             max: usize::try_from(args["max_count"].as_u64().expect("max_count")).expect("a count"),
-            ahead: None,
+            prefetch: None,
             look_ahead_ms: no_later_than + window - now,
             fire_ahead_ms: i64::from(i32::MIN) * 1000,
             job_types: &types,

@@ -156,7 +156,7 @@ fn a_dead_run_raises_an_alarm_until_none_has_died_for_a_while() {
     dead.schedule(vec![(detail.clone(), vec![now("doomed", &detail)])], false).unwrap();
     let request = carnelian::store::AcquireRequest {
         max: 1,
-        ahead: None,
+        prefetch: None,
         look_ahead_ms: 0,
         fire_ahead_ms: 0,
         job_types: &["work".to_owned()],

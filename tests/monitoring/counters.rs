@@ -28,7 +28,7 @@ fn each_event_is_counted(mut cluster: Cluster) {
     node.schedule_job(doomed.clone(), now("doomed", &doomed)).unwrap();
     let request = AcquireRequest {
         max: 1,
-        ahead: None,
+        prefetch: None,
         look_ahead_ms: 0,
         fire_ahead_ms: 0,
         job_types: &["fine".to_owned()],

@@ -31,7 +31,7 @@ fn what_a_dead_node_had_reserved_fires_on_the_survivor(cluster: &Cluster) {
         fire_ahead_ms: 0,
         job_types: &types,
         quarantined: &nobody,
-        ahead: None,
+        prefetch: None,
     };
     assert_eq!(store.acquire(&dead.owner().unwrap(), &request).unwrap().reserved.len(), 1);
     node.schedule_trigger(trigger("ours", 1_500)).unwrap();

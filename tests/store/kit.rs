@@ -338,7 +338,7 @@ impl Node {
         static NONE: BTreeSet<TriggerKey> = BTreeSet::new();
         let mut request = AcquireRequest {
             max,
-            ahead: None,
+            prefetch: None,
             look_ahead_ms: 30 * SECOND,
             fire_ahead_ms: 0,
             job_types: &TYPES,

@@ -5,7 +5,7 @@ use super::Acquirer;
 use crate::clock::{Clock, SystemClock};
 use crate::error::Result;
 use crate::listener::log;
-use crate::rules::ahead::{Room, given_back_at, patience};
+use crate::rules::prefetch::{Room, given_back_at, patience};
 use crate::scheduler::node::millis;
 use crate::scheduler::not_begun::unfire;
 use crate::scheduler::running::FireTask;
@@ -37,7 +37,7 @@ pub(super) struct Measured {
 
 /// The fences of those that were taken ahead.
 pub(super) fn ahead_of(bundles: &[FireBundle]) -> impl Iterator<Item = i64> {
-    bundles.iter().filter(|bundle| bundle.ahead).map(|bundle| bundle.fence)
+    bundles.iter().filter(|bundle| bundle.prefetched).map(|bundle| bundle.fence)
 }
 
 impl Acquirer {

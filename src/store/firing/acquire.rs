@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::acquisition::{Batch, Left, order};
-use crate::rules::ahead::Room;
+use crate::rules::prefetch::Room;
 use crate::rules::failover::millis;
 use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
@@ -24,17 +24,17 @@ use std::time::Duration;
 
 impl AcquireRequest<'_> {
     fn room(&self) -> Room {
-        self.ahead.map_or(Room::of_workers(self.max), |ahead| Room {
-            free: ahead.free.min(self.max),
-            ahead: self.max.saturating_sub(ahead.free),
-            quick: ahead.quick,
+        self.prefetch.map_or(Room::of_workers(self.max), |prefetch| Room {
+            free: prefetch.free.min(self.max),
+            ahead: self.max.saturating_sub(prefetch.free),
+            quick: prefetch.quick,
         })
     }
 
     /// Whether the fire may wait for a worker: it begins soon, nobody waits for its end, and as
     /// long as it has not begun it can be taken back.
     fn may_wait(&self, firable: &Firable) -> bool {
-        let is_short = || self.ahead.is_some_and(|ahead| ahead.short.contains(&firable.job.job_type));
+        let is_short = || self.prefetch.is_some_and(|prefetch| prefetch.short.contains(&firable.job.job_type));
         !firable.job.disallow_concurrent_execution && firable.trigger.policies == Policies::default() && is_short()
     }
 }
@@ -148,7 +148,7 @@ impl JobStore {
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
         let firing = Firing::new(owner, now_ms, self.is_beside_quartz());
-        let mut firing = firing.leaving_batch(request.ahead.is_some());
+        let mut firing = firing.leaving_batch(request.prefetch.is_some());
         passed.into_iter().for_each(|passed| firing.pass(passed));
         let spread = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
         let mut reserved = Vec::new();
@@ -159,7 +159,7 @@ impl JobStore {
             let may_meet = firable.candidate.trigger_is_executing && firable.trigger.overlap() != Overlap::AllowAll;
             let in_time = may_meet && scheduled_ms > now_ms;
             if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {
-                firing.fire(firable, fence, request.ahead.is_some());
+                firing.fire(firable, fence, request.prefetch.is_some());
             } else {
                 let may_lead =
                     firable.trigger.policies == Policies::default() && !firable.job.disallow_concurrent_execution;

@@ -177,9 +177,9 @@ impl JobStore {
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
         let firing = Firing::new(owner, now_ms, self.is_beside_quartz());
-        let mut firing = firing.leaving_batch(request.ahead.is_some());
+        let mut firing = firing.leaving_batch(request.prefetch.is_some());
         let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
-        (first_fence..).zip(claimable).for_each(|(fence, firable)| firing.fire(firable, fence, request.ahead.is_some()));
+        (first_fence..).zip(claimable).for_each(|(fence, firable)| firing.fire(firable, fence, request.prefetch.is_some()));
         let rows = firing.take_rows();
         firing.write(s, rows)?;
         firing.tell_passed(s, &mut brought)?;

@@ -1,7 +1,7 @@
 //! Fire: triggers whose time has come begin to execute.
 
 use super::acquire::fenced;
-use super::ahead::{left_ahead, may_go};
+use super::prefetch::{left_ahead, may_go};
 use super::doubt::is_there;
 use super::fire_ids::FireIds;
 use super::overlap::{Passed, pass, skipped};
@@ -248,8 +248,8 @@ impl<'a> Firing<'a> {
         super::overlap::tell(s, std::mem::take(&mut self.passed), brought)
     }
 
-    /// Notes a fire. One that is taken `ahead` begins later, and leaves what its trigger was.
-    pub(super) fn fire(&mut self, firable: Firable, fence: i64, ahead: bool) {
+    /// Notes a fire. A fire that is `prefetched` begins later, and leaves what its trigger was.
+    pub(super) fn fire(&mut self, firable: Firable, fence: i64, prefetched: bool) {
         let Firable { candidate, job, mut trigger, calendar } = firable;
         let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
         let fired_ms = if self.leads { self.now_ms.max(scheduled_ms) } else { self.now_ms };
@@ -262,7 +262,7 @@ impl<'a> Firing<'a> {
         // Recovery reads the trigger's data from its row, or from what a batch leaves.
         let is_recovered = job.requests_recovery && !(self.leaves_batch && job.policy().is_default());
         let is_needed = is_recovered || is_retried || candidate.recovery.is_some();
-        let keeps_row = self.keeps_rows || is_needed || ahead && !may_go(&candidate.trigger);
+        let keeps_row = self.keeps_rows || is_needed || prefetched && !may_go(&candidate.trigger);
         let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, fired_ms);
         if let Some((first_ms, times)) = left_out {
             self.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
@@ -285,7 +285,7 @@ impl<'a> Firing<'a> {
         if job.disallow_concurrent_execution {
             self.one_at_a_time.insert(job.key.clone());
         }
-        if ahead {
+        if prefetched {
             self.ahead.push(left_ahead(&candidate.trigger, fence, trigger.next_ms, removed));
         }
         let fire_id = self.ids.with(fence);
@@ -306,7 +306,7 @@ impl<'a> Firing<'a> {
             fire_id,
             fence,
             removed,
-            ahead,
+            prefetched,
             followed: candidate.job_is_followed,
             rerun: Rerun::of(&candidate, recovering.as_ref()),
             recovering,

@@ -1,7 +1,6 @@
 //! The life of a fire in the store: acquired, fired, completed or released.
 
 mod acquire;
-mod ahead;
 mod checkpoint;
 mod claim;
 mod combined;
@@ -14,6 +13,7 @@ mod following;
 mod isolation;
 mod overdue;
 mod overlap;
+mod prefetch;
 mod release;
 mod rerun;
 mod spread;
@@ -28,7 +28,7 @@ pub use rerun::{Rerun, RerunOrder, RerunReason};
 pub use unfire::Unfired;
 
 pub(in crate::store) use acquire::fenced;
-pub(in crate::store) use ahead::gone_rows;
+pub(in crate::store) use prefetch::gone_rows;
 pub(in crate::store) use overlap::Ended;
 
 use crate::calendar::Calendar;
@@ -46,7 +46,7 @@ pub struct AcquireRequest<'a> {
     /// At most so many triggers: as many as there are free workers, and as may wait for one.
     pub max: usize,
     /// Which of them may wait for a worker; none if there is a free one for each.
-    pub ahead: Option<TakeAhead<'a>>,
+    pub prefetch: Option<Prefetch<'a>>,
     /// How far ahead of its time a trigger may be reserved.
     pub look_ahead_ms: i64,
     /// `batchTriggerAcquisitionFireAheadTimeWindow`: how much before its time a trigger may be fired with others.
@@ -59,7 +59,7 @@ pub struct AcquireRequest<'a> {
 
 /// What a node may take beyond its free workers.
 #[derive(Clone, Copy, Debug)]
-pub struct TakeAhead<'a> {
+pub struct Prefetch<'a> {
     /// Workers with nothing to do: for so many of the triggers, whatever their jobs.
     pub free: usize,
     /// Workers that have no job that may be long. Nothing waits if there are none.
@@ -190,7 +190,7 @@ pub struct FireBundle {
     /// [`JobStore::note_begun`] has said so.
     ///
     /// [`JobStore::note_begun`]: crate::store::JobStore::note_begun
-    pub ahead: bool,
+    pub prefetched: bool,
     /// Whether other jobs follow the runs of the job.
     pub followed: bool,
     /// Present if this runs the work of a failed instance again.

@@ -2,7 +2,7 @@
 
 use super::FireBundle;
 use super::acquire::fenced;
-use super::ahead::NotBegun;
+use super::prefetch::NotBegun;
 use crate::error::Result;
 use crate::store::row::News;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};

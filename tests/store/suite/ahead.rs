@@ -1,7 +1,7 @@
 //! Fires that were taken ahead and had not begun when their node died.
 
 use super::*;
-use carnelian::store::{Acquisition, BeginMark, FireBundle, Recovered, TakeAhead};
+use carnelian::store::{Acquisition, BeginMark, FireBundle, Recovered, Prefetch};
 use carnelian::{HistoryQuery, MisfireInstruction, SimpleSchedule, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ static WORK: LazyLock<BTreeSet<String>> = LazyLock::new(|| BTreeSet::from(["work
 
 /// Everything that is due, for workers that are busy.
 fn take_ahead(node: &Node) -> Acquisition {
-    node.acquire_with(2000, |request| request.ahead = Some(TakeAhead { free: 0, quick: 1, short: &WORK })).unwrap()
+    node.acquire_with(2000, |request| request.prefetch = Some(Prefetch { free: 0, quick: 1, short: &WORK })).unwrap()
 }
 
 fn mark(number: i64, last: i64) -> BeginMark {
@@ -47,7 +47,7 @@ fn what_had_not_begun_when_its_node_died_was_never_taken() {
     let before = cluster.snapshot();
     let fired = take_ahead(&a).fired;
     assert_eq!(fired.len(), 4);
-    assert!(fired.iter().all(|fire| fire.ahead));
+    assert!(fired.iter().all(|fire| fire.prefetched));
 
     let recovered = dies(&cluster, &mut b);
     cluster.check();
@@ -62,7 +62,7 @@ fn what_had_not_begun_when_its_node_died_was_never_taken() {
     };
     let again = b.acquire().fired;
     assert_eq!(again.iter().map(shown).collect::<Vec<_>>(), fired.iter().map(shown).collect::<Vec<_>>());
-    assert!(again.iter().all(|fire| !fire.ahead), "workers are free for them");
+    assert!(again.iter().all(|fire| !fire.prefetched), "workers are free for them");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Taking more than there are free workers, and taking fires back that have not begun.
 
 use super::*;
-use carnelian::store::{FireBundle, TakeAhead, Unfired};
+use carnelian::store::{FireBundle, Prefetch, Unfired};
 use carnelian::{HistoryQuery, JobDetailBuilder, Overlap, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -11,8 +11,8 @@ static NOTHING: BTreeSet<String> = BTreeSet::new();
 
 /// How many of ten triggers a node takes that has two free workers and room for three more.
 fn taken(cluster: &Cluster, node: &Node, short: &'static BTreeSet<String>) -> (usize, bool) {
-    let ahead = Some(TakeAhead { free: 2, quick: 2, short });
-    let brought = node.acquire_with(5, |request| request.ahead = ahead).unwrap();
+    let ahead = Some(Prefetch { free: 2, quick: 2, short });
+    let brought = node.acquire_with(5, |request| request.prefetch = ahead).unwrap();
     cluster.check();
     (brought.fired.len() + brought.reserved.len(), brought.withheld > 0)
 }

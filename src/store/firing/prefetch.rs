@@ -58,7 +58,7 @@ impl JobStore {
     ///
     /// # Errors
     /// What the database reports after the bounded retries; then the next time forgets it.
-    pub fn forget_ahead(&self, owner: &Owner, before: i64) -> Result<()> {
+    pub fn forget_prefetched(&self, owner: &Owner, before: i64) -> Result<()> {
         self.retrying(
             "forget what was taken ahead",
             Begin::Writing,
