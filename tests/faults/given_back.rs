@@ -67,7 +67,7 @@ fn not_taken_in_doubt(c: &Cluster, w: &mut World) {
 
 fn in_doubt(brought: Acquisition, ended: Vec<carnelian::store::Completion>) -> Doubt {
     let error = carnelian::Error::Refused("nobody could say".to_owned());
-    Doubt { brought, ended, recorded: Default::default(), leads: false, error }
+    Doubt { brought, ended, recorded: Default::default(), precommits: false, error }
 }
 
 /// A records two ends and takes what comes next, and cannot ask whether it has.

@@ -40,7 +40,7 @@ impl Acquirer {
                     return Err(error);
                 }
             };
-            let Doubt { brought, ended, recorded, leads, .. } = doubt;
+            let Doubt { brought, ended, recorded, precommits, .. } = doubt;
             log::settled(&self.node.instance, happened, brought.fired.len(), brought.reserved.len());
             if !happened {
                 self.node.ahead.lock().leave(ahead_of(&brought.fired));
@@ -52,7 +52,7 @@ impl Acquirer {
             self.reserved.extend(brought.reserved);
             self.reserved.sort_by_key(|held| held.scheduled_ms);
             self.count_reserved();
-            self.take_over(owner, brought.fired, leads);
+            self.take_over(owner, brought.fired, precommits);
         }
         Ok(())
     }

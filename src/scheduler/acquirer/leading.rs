@@ -15,7 +15,7 @@ impl Acquirer {
     /// When a reserved trigger is fired in the store, in ticks, if that may be so long before its time.
     fn fired_at(&self, held: &Reservation, lead: Duration) -> Duration {
         let due = self.store_time.ticks_at(held.scheduled_ms);
-        if held.may_lead { due.saturating_sub(lead) } else { due }
+        if held.may_precommit { due.saturating_sub(lead) } else { due }
     }
 
     /// When the first of the reserved is to be fired.

@@ -161,11 +161,11 @@ impl JobStore {
             if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {
                 firing.fire(firable, fence, request.prefetch.is_some());
             } else {
-                let may_lead =
+                let may_precommit =
                     firable.trigger.policies == Policies::default() && !firable.job.disallow_concurrent_execution;
                 let Trigger { key, priority, .. } = firable.trigger;
                 let (fire_id, job_type) = (firing.ids.with(fence), firable.job.job_type);
-                reserved.push((Reservation { fire_id, trigger: key, job_type, scheduled_ms, may_lead }, priority));
+                reserved.push((Reservation { fire_id, trigger: key, job_type, scheduled_ms, may_precommit }, priority));
             }
         }
 

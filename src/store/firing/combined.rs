@@ -46,7 +46,7 @@ impl JobStore {
         match told {
             Told::Done(answer) => Ok(answer),
             Told::InDoubt((recorded, brought), error) => {
-                let doubt = Doubt { brought, ended: ended.to_vec(), recorded, leads: false, error };
+                let doubt = Doubt { brought, ended: ended.to_vec(), recorded, precommits: false, error };
                 Ok((Recorded::default(), doubt.into_acquisition()))
             }
         }

@@ -22,7 +22,7 @@ pub struct Doubt {
     /// What those came to.
     pub recorded: Recorded,
     /// Whether what was fired waits for its time.
-    pub leads: bool,
+    pub precommits: bool,
     /// What became of the last question.
     pub error: Error,
 }
@@ -35,11 +35,11 @@ impl Acquisition {
     }
 
     /// The answer of a transaction, or nothing yet and what it may have brought.
-    pub(super) fn told(told: Told<Acquisition>, leads: bool) -> Self {
+    pub(super) fn told(told: Told<Acquisition>, precommits: bool) -> Self {
         match told {
             Told::Done(brought) => brought,
             Told::InDoubt(brought, error) => {
-                let doubt = Doubt { brought, ended: Vec::new(), recorded: Recorded::default(), leads, error };
+                let doubt = Doubt { brought, ended: Vec::new(), recorded: Recorded::default(), precommits, error };
                 doubt.into_acquisition()
             }
         }

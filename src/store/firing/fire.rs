@@ -51,18 +51,18 @@ impl JobStore {
         self.fire_these(owner, reservations, true)
     }
 
-    fn fire_these(&self, owner: &Owner, reservations: &[Reservation], leads: bool) -> Result<Acquisition> {
+    fn fire_these(&self, owner: &Owner, reservations: &[Reservation], precommits: bool) -> Result<Acquisition> {
         if reservations.is_empty() {
             return Ok(Acquisition::default());
         }
         let told = self.retrying_or_doubt(
             "fire triggers",
             Begin::BesideClaims,
-            |s| self.fire_in(s, owner, reservations, leads),
+            |s| self.fire_in(s, owner, reservations, precommits),
             // If nothing was fired, what was given back is given back again.
             &mut |s, brought| Ok(is_there(s, brought)?.unwrap_or(false)),
         )?;
-        Ok(Acquisition::told(told, leads))
+        Ok(Acquisition::told(told, precommits))
     }
 
     fn fire_in(
@@ -70,7 +70,7 @@ impl JobStore {
         s: &mut dyn Session,
         owner: &Owner,
         reservations: &[Reservation],
-        leads: bool,
+        precommits: bool,
     ) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
@@ -90,10 +90,10 @@ impl JobStore {
         };
         // A job may have been replaced by one of a type that this node does not have.
         let reader = self.reader();
-        let mut firing = Firing { leads, ..Firing::new(owner, now_ms, beside_quartz) };
+        let mut firing = Firing { precommits, ..Firing::new(owner, now_ms, beside_quartz) };
         let mut admission = self.admission_filter(s, &owner.instance, now_ms)?;
         // One whose time is to come begins at it.
-        let is_ahead = |reservation: &Reservation| leads && reservation.scheduled_ms > now_ms;
+        let is_ahead = |reservation: &Reservation| precommits && reservation.scheduled_ms > now_ms;
         let mut begun = Vec::new();
         let mut given_back = Vec::new();
         let mut yielded = Vec::new();
@@ -180,7 +180,7 @@ pub(super) struct Firing<'a> {
     pub(super) ids: FireIds,
     now_ms: i64,
     /// Whether jobs begin at the times of their triggers, where those are still to come.
-    leads: bool,
+    precommits: bool,
     /// Whether a trigger that is done keeps its row until its job has ended.
     keeps_rows: bool,
     /// Whether the fires are a batch that is taken ahead.
@@ -204,7 +204,7 @@ impl<'a> Firing<'a> {
             owner,
             ids: FireIds::of(owner),
             now_ms,
-            leads: false,
+            precommits: false,
             keeps_rows,
             leaves_batch: false,
             bundles: Vec::new(),
@@ -252,7 +252,7 @@ impl<'a> Firing<'a> {
     pub(super) fn fire(&mut self, firable: Firable, fence: i64, prefetched: bool) {
         let Firable { candidate, job, mut trigger, calendar } = firable;
         let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
-        let fired_ms = if self.leads { self.now_ms.max(scheduled_ms) } else { self.now_ms };
+        let fired_ms = if self.precommits { self.now_ms.max(scheduled_ms) } else { self.now_ms };
         let previous_ms = trigger.previous_ms;
         let mut removed = false;
         let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);

@@ -162,7 +162,7 @@ pub struct Reservation {
     pub scheduled_ms: i64,
     /// Whether it may be fired in the store shortly before its time, so that its job begins just then. Not where it depends
     /// on what runs at that time.
-    pub may_lead: bool,
+    pub may_precommit: bool,
 }
 
 /// One fire, as its job will see it.

@@ -68,6 +68,6 @@ fn reservation(row: &FiredRow) -> Reservation {
         fire_id: row.fire_id.clone(),
         trigger: row.trigger.clone(),
         scheduled_ms: row.scheduled_ms,
-        may_lead: false,
+        may_precommit: false,
     }
 }

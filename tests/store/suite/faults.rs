@@ -494,7 +494,7 @@ fn what_was_taken_is_kept_until_the_store_can_be_asked() {
     let mut doubt = a.store.fire_reserved(&a.owner(), &reserved).unwrap().doubt.unwrap();
     plan.cancel();
     assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
-    assert_eq!((names(&doubt.brought.fired), doubt.leads), (vec!["soon"], true));
+    assert_eq!((names(&doubt.brought.fired), doubt.precommits), (vec!["soon"], true));
     assert_eq!(a.complete(&doubt.brought.fired[0]), CompletionOutcome::Recorded);
     assert!(cluster.fires().is_empty());
 }
