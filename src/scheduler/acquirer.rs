@@ -297,7 +297,7 @@ impl Acquirer {
         self.is_in_doubt = brought.is_in_doubt;
         self.keep_doubt(brought.doubt)?;
         self.adapt_window(brought.now_ms, longest);
-        if count + passed + brought.spread > 0 {
+        if count + passed + brought.fanned_out > 0 {
             self.was_misled = false;
             return Ok(Found::Something);
         }

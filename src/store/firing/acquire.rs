@@ -150,7 +150,7 @@ impl JobStore {
         let firing = Firing::new(owner, now_ms, self.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         passed.into_iter().for_each(|passed| firing.pass(passed));
-        let spread = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
+        let fan_out = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
         let mut reserved = Vec::new();
         firing.expect(taken.len());
         for (fence, firable) in (first_fence..).zip(taken) {
@@ -189,7 +189,7 @@ impl JobStore {
             requests_recovery: false,
         }));
         firing.write(s, rows)?;
-        spread.write(s, &mut acquisition)?;
+        fan_out.write(s, &mut acquisition)?;
         firing.tell_passed(s, &mut acquisition)?;
 
         acquisition.fired = firing.into_bundles();

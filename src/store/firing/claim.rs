@@ -74,7 +74,7 @@ impl JobStore {
             + brought.reserved.len()
             + brought.skipped.len()
             + brought.waiting.len()
-            + brought.spread;
+            + brought.fanned_out;
         brought.withheld = withheld;
         brought.overtaken = seen.len().saturating_sub(taken + brought.unreadable.len());
         Ok(brought)
@@ -201,7 +201,7 @@ impl Acquisition {
         self.misfired.extend(more.misfired);
         self.waiting.extend(more.waiting);
         self.cancelled.extend(more.cancelled);
-        self.spread += more.spread;
+        self.fanned_out += more.fanned_out;
         self.doubt = self.doubt.take().or(more.doubt);
         self.finalized.extend(more.finalized);
     }

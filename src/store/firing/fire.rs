@@ -5,7 +5,7 @@ use super::prefetch::{left_ahead, may_go};
 use super::doubt::is_there;
 use super::fire_ids::FireIds;
 use super::overlap::{Passed, pass, skipped};
-use super::spread::Tick;
+use super::fan_out::Tick;
 use super::{Acquisition, FireBundle, Recovering, Rerun, Reservation, SkipReason, SkippedFires};
 use crate::calendar::Calendar;
 use crate::error::Result;
@@ -320,7 +320,7 @@ impl<'a> Firing<'a> {
     }
 
     /// Notes a trigger whose fire is spread over several nodes: it moves on as if it fired.
-    pub(super) fn spread(&mut self, firable: Firable) -> Tick {
+    pub(super) fn fan_out(&mut self, firable: Firable) -> Tick {
         let Firable { candidate, job, mut trigger, calendar } = firable;
         let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
         let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);

@@ -7,6 +7,7 @@ mod combined;
 mod complete;
 mod doubt;
 mod fail;
+mod fan_out;
 mod fire;
 mod fire_ids;
 mod following;
@@ -16,7 +17,6 @@ mod overlap;
 mod prefetch;
 mod release;
 mod rerun;
-mod spread;
 mod unfire;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
@@ -105,8 +105,8 @@ pub struct Acquisition {
     pub doubt: Option<Box<Doubt>>,
     /// How many triggers that were seen to be due another node was faster to take. There may be more.
     pub overtaken: usize,
-    /// How many ticks of jobs that run on several nodes were spread: there may be a part for this one.
-    pub spread: usize,
+    /// How many ticks of jobs that run on several nodes were fanned out: there may be a part for this one.
+    pub fanned_out: usize,
     /// How many triggers were left since they are taken for free workers only, and none was left.
     pub withheld: usize,
     /// Triggers that will not fire again, since their last times were left out.

@@ -1,4 +1,4 @@
-//! Spread: a tick of a job that runs on all nodes becomes a one-shot trigger for each of them, its part.
+//! Fan-out: a tick of a job that runs on all nodes becomes a one-shot trigger for each of them, its part.
 //!
 //! The tick's trigger moves on in the same transaction that makes the parts, as a fire would move it: so a tick is spread
 //! once, however many nodes find it due. A part is named by its node, its trigger and its time, and only its node takes it:
@@ -36,7 +36,7 @@ pub(super) struct Tick {
 
 /// What was decided of a batch of ticks.
 #[derive(Default)]
-pub(super) struct Spread {
+pub(super) struct FanOut {
     triggers: Vec<TriggerRow>,
     /// Jobs that may have nothing left to do.
     idle: Vec<JobKey>,
@@ -63,10 +63,10 @@ impl JobStore {
         ticks: Vec<Firable>,
         now_ms: i64,
         unanswered: &mut Vec<(TriggerKey, String)>,
-    ) -> Result<Spread> {
-        let mut spread = Spread::default();
+    ) -> Result<FanOut> {
+        let mut fan_out = FanOut::default();
         if ticks.is_empty() {
-            return Ok(spread);
+            return Ok(fan_out);
         }
         self.note_parts();
         let asks_more = ticks.iter().any(|tick| tick.job.policy().execution_strategy().is_named());
@@ -94,7 +94,7 @@ impl JobStore {
                 Ok(rows) => rows,
                 // One that cannot be built holds up itself only.
                 Err(why) => {
-                    spread.parked.push(Parked {
+                    fan_out.parked.push(Parked {
                         key: firable.trigger.key,
                         job: firable.job.key,
                         fire_id: None,
@@ -105,11 +105,11 @@ impl JobStore {
                     continue;
                 }
             };
-            let tick = firing.spread(firable);
-            spread.ticks += 1;
+            let tick = firing.fan_out(firable);
+            fan_out.ticks += 1;
             if parts.is_empty() {
                 log::info!("no node takes part trigger={} scheduled_ms={}", tick.trigger.key, tick.scheduled_ms);
-                spread.idle.extend(tick.is_last.then(|| tick.job.key.clone()));
+                fan_out.idle.extend(tick.is_last.then(|| tick.job.key.clone()));
             }
             triggers.append(&mut rows);
         }
@@ -120,8 +120,8 @@ impl JobStore {
             false => s.existing_triggers(&keys)?.into_iter().collect(),
         };
         triggers.retain(|trigger| known.insert(trigger.key.clone()));
-        spread.triggers = triggers;
-        Ok(spread)
+        fan_out.triggers = triggers;
+        Ok(fan_out)
     }
 
     /// What the job's strategy says; nothing if nobody may take part. The reason if it has no answer.
@@ -218,7 +218,7 @@ impl JobStore {
     }
 }
 
-impl Spread {
+impl FanOut {
     /// Writes the parts, after the ticks' triggers have moved on, and tells how many ticks there
     /// were and which are set aside.
     pub(super) fn write(self, s: &mut dyn Session, acquisition: &mut Acquisition) -> Result<()> {
@@ -234,7 +234,7 @@ impl Spread {
             s.change_states(Selection::Triggers(&keys), Transition::Fail.moves(), false)?;
             s.put_parked(&self.parked)?;
         }
-        acquisition.spread = self.ticks;
+        acquisition.fanned_out = self.ticks;
         acquisition.parked = self.parked;
         Ok(())
     }
