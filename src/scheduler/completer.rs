@@ -5,7 +5,7 @@ use super::node::Node;
 use super::service::{Next, Service};
 use crate::error::{Error, FailureClass, Result};
 use crate::listener::log;
-use crate::store::{Completion, CompletionOutcome, Owner, Recorded};
+use crate::store::{Completion, CompletionOutcome, Owner, CompletionReport};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -141,7 +141,7 @@ impl Completer {
         if !ended.is_empty() && self.node.store.ends_are_recorded(owner, ended)? {
             let ended: Vec<Completion> = self.batch.drain(..count).collect();
             let outcomes = vec![CompletionOutcome::Recorded; count];
-            self.node.settle(&ended, &Recorded { outcomes, ..Recorded::default() });
+            self.node.settle(&ended, &CompletionReport { outcomes, ..CompletionReport::default() });
         }
         self.in_doubt = 0;
         Ok(())
@@ -164,7 +164,7 @@ impl Completer {
         Ok(())
     }
 
-    fn record_one(&self, owner: &Owner, mut completion: Completion) -> Result<Recorded> {
+    fn record_one(&self, owner: &Owner, mut completion: Completion) -> Result<CompletionReport> {
         let one = |completion: &Completion| match self.node.store.record(owner, std::slice::from_ref(completion)) {
             Err(error) if error.is_fenced() => Ok(of_another(1)),
             other => other,
@@ -214,7 +214,7 @@ impl Completer {
     }
 
     /// Tells what was recorded, and keeps what a transaction of its job's holds for later.
-    fn settle(&mut self, owner: &Arc<Owner>, batch: Vec<Completion>, mut recorded: Recorded) {
+    fn settle(&mut self, owner: &Arc<Owner>, batch: Vec<Completion>, mut recorded: CompletionReport) {
         let is_held = |outcome: &CompletionOutcome| *outcome == CompletionOutcome::Held;
         if !recorded.outcomes.iter().any(is_held) {
             if self.held.is_empty() {
@@ -263,8 +263,8 @@ impl Completer {
 }
 
 /// What there is to say of fires that belonged to another node by then.
-fn of_another(fires: usize) -> Recorded {
-    Recorded { outcomes: vec![CompletionOutcome::Fenced; fires], ..Recorded::default() }
+fn of_another(fires: usize) -> CompletionReport {
+    CompletionReport { outcomes: vec![CompletionOutcome::Fenced; fires], ..CompletionReport::default() }
 }
 
 impl Service for Completer {

@@ -5,7 +5,7 @@
 
 use super::node::Node;
 use crate::listener::log;
-use crate::store::{Completion, CompletionInstruction, CompletionOutcome, Owner, Recorded};
+use crate::store::{Completion, CompletionInstruction, CompletionOutcome, Owner, CompletionReport};
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -121,7 +121,7 @@ impl Node {
     }
 
     /// Counts and tells what was committed.
-    pub(super) fn settle(&self, batch: &[Completion], recorded: &Recorded) {
+    pub(super) fn settle(&self, batch: &[Completion], recorded: &CompletionReport) {
         self.unrecorded.remove(batch.iter().map(|completion| completion.fire_id.as_str()));
         self.recorded.raise();
         let mut frees = !recorded.let_go.is_empty() || !recorded.following.is_empty();

@@ -45,7 +45,7 @@ pub use definitions::{
 pub use firing::FailedFire;
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Doubt, Ending, FireBundle,
-    MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
+    MAX_CHECKPOINT_BYTES, CompletionReport, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
     Prefetch, Unfired,
 };
 pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};

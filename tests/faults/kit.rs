@@ -7,7 +7,7 @@ use carnelian::store::faults::FaultPlan;
 use carnelian::store::row::{FiredRow, FiredState, Snapshot, TriggerRow};
 use carnelian::store::{
     AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
-    FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, Recorded, Reservation, Session, StoreSettings,
+    FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, CompletionReport, Reservation, Session, StoreSettings,
     violations,
 };
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -358,7 +358,7 @@ impl Node {
         self.store.acquire(&self.owner(), &request)
     }
 
-    pub fn try_turn(&self, ended: &[Completion], max: usize) -> Result<(Recorded, Acquisition)> {
+    pub fn try_turn(&self, ended: &[Completion], max: usize) -> Result<(CompletionReport, Acquisition)> {
         let (job_types, quarantined) = (&[TYPE.to_owned()], &BTreeSet::new());
         let request =
             AcquireRequest { max, prefetch: None, look_ahead_ms: 30 * SECOND, fire_ahead_ms: 0, job_types, quarantined };

@@ -2,7 +2,7 @@
 //! commit.
 
 use super::doubt::is_there;
-use super::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, Recorded};
+use super::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, CompletionReport};
 use crate::error::Result;
 use crate::settings::PollingStrategy;
 use crate::store::transaction::Told;
@@ -29,7 +29,7 @@ impl JobStore {
         owner: &Owner,
         ended: &[Completion],
         request: &AcquireRequest<'_>,
-    ) -> Result<(Recorded, Acquisition)> {
+    ) -> Result<(CompletionReport, Acquisition)> {
         let told = self.retrying_or_doubt(
             "record and acquire",
             Begin::BesideClaims,
@@ -47,7 +47,7 @@ impl JobStore {
             Told::Done(answer) => Ok(answer),
             Told::InDoubt((recorded, brought), error) => {
                 let doubt = Doubt { brought, ended: ended.to_vec(), recorded, precommits: false, error };
-                Ok((Recorded::default(), doubt.into_acquisition()))
+                Ok((CompletionReport::default(), doubt.into_acquisition()))
             }
         }
     }

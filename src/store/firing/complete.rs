@@ -1,6 +1,6 @@
 //! Complete: whatever has ended since the last commit is recorded in one transaction.
 
-use super::{Completion, CompletionInstruction, CompletionOutcome, Ended, Recorded};
+use super::{Completion, CompletionInstruction, CompletionOutcome, EndedRuns, CompletionReport};
 use crate::error::Result;
 use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
@@ -30,9 +30,9 @@ impl JobStore {
     ///
     /// # Errors
     /// As [`JobStore::complete`].
-    pub fn record(&self, owner: &Owner, completions: &[Completion]) -> Result<Recorded> {
+    pub fn record(&self, owner: &Owner, completions: &[Completion]) -> Result<CompletionReport> {
         if completions.is_empty() {
-            return Ok(Recorded::default());
+            return Ok(CompletionReport::default());
         }
         // What touches no trigger and no job is recorded while others take what is due.
         let begin = match completions.iter().all(Completion::is_isolated) && !self.must_queue() {
@@ -58,7 +58,7 @@ impl JobStore {
     ///
     /// A job that guards its transactions by its fire, or ends it in one, may still be in one: its
     /// fire is passed over then, and holds up no other. Of other fires no such thing is asked.
-    pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
+    pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<CompletionReport> {
         let doubtful: Vec<String> =
             completions.iter().filter(|c| c.guarded || c.by_job).map(|c| c.fire_id.clone()).collect();
         if doubtful.is_empty() {
@@ -82,7 +82,7 @@ impl JobStore {
         self.tidy_after_joined(s, &completions.iter().filter(ended).collect::<Vec<_>>())?;
         let rest: Vec<Completion> =
             completions.iter().filter(|c| !outcomes.contains_key(&c.fire_id)).cloned().collect();
-        let mut recorded = if rest.is_empty() { Recorded::default() } else { self.end_in(s, &rest, true)? };
+        let mut recorded = if rest.is_empty() { CompletionReport::default() } else { self.end_in(s, &rest, true)? };
         let of_rest = std::mem::take(&mut recorded.outcomes);
         outcomes.extend(rest.into_iter().map(|c| c.fire_id).zip(of_rest));
         let outcome = |c: &Completion| outcomes.get(&c.fire_id).copied().unwrap_or(CompletionOutcome::Fenced);
@@ -108,11 +108,11 @@ impl JobStore {
     /// Ends a fire in a transaction of its job's, which may last. The row of its heartbeats is left
     /// to its node, which goes on writing that row with those of its other fires.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-    pub(super) fn complete_joined(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
+    pub(super) fn complete_joined(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<CompletionReport> {
         self.end_in(s, completions, false)
     }
 
-    fn end_in(&self, s: &mut dyn Session, completions: &[Completion], ends_heartbeats: bool) -> Result<Recorded> {
+    fn end_in(&self, s: &mut dyn Session, completions: &[Completion], ends_heartbeats: bool) -> Result<CompletionReport> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         let ends = self.ends(s, completions)?;
         let held: HashSet<String> = s.end_fired(&ids, ends)?.into_iter().collect();
@@ -152,7 +152,7 @@ impl JobStore {
 
         let going_on = still_stored(s, &recorded)?;
         let failed: BTreeSet<&TriggerKey> = recorded.iter().filter(|c| c.failed).map(|c| &c.trigger).collect();
-        let ends = self.end_runs(s, &going_on, &Ended { one_at_a_time: &one_at_a_time, failed: &failed })?;
+        let ends = self.end_runs(s, &going_on, &EndedRuns { one_at_a_time: &one_at_a_time, failed: &failed })?;
         let mut ended: Vec<JobKey> = ends.finalized.iter().map(|(_, job)| job.clone()).collect();
         finished.extend(ends.finalized.iter().map(|(trigger, _)| trigger.clone()));
         for completion in &recorded {
@@ -182,7 +182,7 @@ impl JobStore {
             true => CompletionOutcome::Recorded,
             false => CompletionOutcome::Fenced,
         };
-        Ok(Recorded {
+        Ok(CompletionReport {
             outcomes: completions.iter().map(outcome).collect(),
             paused: ends.paused,
             skipped: ends.skipped,

@@ -2,7 +2,7 @@
 //! can be asked for it.
 
 use super::overlap::is_written;
-use super::{Acquisition, Completion, Recorded, fenced};
+use super::{Acquisition, Completion, CompletionReport, fenced};
 use crate::error::{Error, Result};
 use crate::store::transaction::Told;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
@@ -20,7 +20,7 @@ pub struct Doubt {
     /// The ends that the same transaction was to record.
     pub ended: Vec<Completion>,
     /// What those came to.
-    pub recorded: Recorded,
+    pub recorded: CompletionReport,
     /// Whether what was fired waits for its time.
     pub precommits: bool,
     /// What became of the last question.
@@ -39,7 +39,7 @@ impl Acquisition {
         match told {
             Told::Done(brought) => brought,
             Told::InDoubt(brought, error) => {
-                let doubt = Doubt { brought, ended: Vec::new(), recorded: Recorded::default(), precommits, error };
+                let doubt = Doubt { brought, ended: Vec::new(), recorded: CompletionReport::default(), precommits, error };
                 doubt.into_acquisition()
             }
         }

@@ -29,7 +29,7 @@ pub use unfire::Unfired;
 
 pub(in crate::store) use acquire::fenced;
 pub(in crate::store) use prefetch::gone_rows;
-pub(in crate::store) use overlap::Ended;
+pub(in crate::store) use overlap::EndedRuns;
 
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
@@ -353,7 +353,7 @@ pub struct Ending {
 
 /// What the ends of fires came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recorded {
+pub struct CompletionReport {
     /// What each completion came to, in their order.
     pub outcomes: Vec<CompletionOutcome>,
     /// Triggers that were paused since a run of theirs failed.

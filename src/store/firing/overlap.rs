@@ -118,7 +118,7 @@ pub(super) fn skipped(trigger: &Trigger, first_ms: i64, times: u64, reason: Skip
 
 /// What the ends of runs meant for their triggers.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Ends {
+pub(in crate::store) struct RunEffects {
     pub(in crate::store) paused: Vec<TriggerKey>,
     pub(in crate::store) skipped: Vec<SkippedFires>,
     pub(in crate::store) let_go: Vec<TriggerKey>,
@@ -127,7 +127,7 @@ pub(in crate::store) struct Ends {
 }
 
 /// What has ended, apart from the triggers themselves.
-pub(in crate::store) struct Ended<'a> {
+pub(in crate::store) struct EndedRuns<'a> {
     /// The jobs among them that run once at a time: whoever they blocked is let go for their sake, or will be.
     pub(in crate::store) one_at_a_time: &'a [JobKey],
     /// The triggers whose run has failed.
@@ -143,11 +143,11 @@ impl JobStore {
         &self,
         s: &mut dyn Session,
         rows: &[TriggerRow],
-        ended: &Ended<'_>,
-    ) -> Result<Ends> {
+        ended: &EndedRuns<'_>,
+    ) -> Result<RunEffects> {
         let with_policies = |row: &&TriggerRow| stored_policies(row).is_ok_and(|p| p != Policies::default());
         let rows: Vec<TriggerRow> = rows.iter().filter(with_policies).cloned().collect();
-        let mut ends = Ends::default();
+        let mut ends = RunEffects::default();
         if rows.is_empty() {
             return Ok(ends);
         }
@@ -186,7 +186,7 @@ impl JobStore {
         s: &mut dyn Session,
         row: &TriggerRow,
         calendars: &Calendars,
-        ends: &mut Ends,
+        ends: &mut RunEffects,
     ) -> Result<Option<Advance>> {
         use TriggerState::{Acquired, Blocked, Waiting};
         let now_ms = s.now_ms()?;
@@ -216,7 +216,7 @@ impl JobStore {
         row: &TriggerRow,
         policies: Policies,
         one_at_a_time: &[JobKey],
-        ends: &mut Ends,
+        ends: &mut RunEffects,
     ) -> Result<Option<Advance>> {
         use TriggerState::{Blocked, Paused, PausedBlocked, Waiting};
         let Some(from) = TriggerState::from_name(&row.state) else { return Ok(None) };

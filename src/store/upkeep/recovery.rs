@@ -8,7 +8,7 @@ use crate::key::{BROADCAST_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, Trigge
 use crate::rules::failover::millis;
 use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
-use crate::store::firing::{Ended, fenced, gone_rows};
+use crate::store::firing::{EndedRuns, fenced, gone_rows};
 use crate::store::row::{FiredRow, FiredState, News, Parked, RecoveryRow, Selection, TriggerRow};
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
@@ -134,7 +134,7 @@ impl JobStore {
         }
         if !have_options.is_empty() {
             let rows = s.triggers(&have_options)?;
-            let ended = Ended { one_at_a_time: &blocked, failed: &BTreeSet::new() };
+            let ended = EndedRuns { one_at_a_time: &blocked, failed: &BTreeSet::new() };
             done.skipped = self.end_runs(s, &rows, &ended)?.skipped;
         }
         let triggers: Vec<TriggerKey> = distinct(executing.iter().map(|f| &f.trigger));

@@ -3,7 +3,7 @@
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
 use carnelian::store::{
-    CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, Recorded, SkipReason, SkippedFires,
+    CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, CompletionReport, SkipReason, SkippedFires,
 };
 use carnelian::{
     CronSchedule, Error, JobPolicy, MisfireInstruction, OnDead, Overlap, SimpleSchedule, TriggerBuilder, TriggerState,
@@ -25,13 +25,13 @@ fn told(skipped: &[SkippedFires]) -> Vec<(i64, u64, SkipReason)> {
     skipped.iter().map(|one| (one.first_ms - NOW, one.times, one.reason)).collect()
 }
 
-fn fails(node: &Node, bundle: &FireBundle) -> Recorded {
+fn fails(node: &Node, bundle: &FireBundle) -> CompletionReport {
     let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
     completion.failed = true;
     node.store.record(&node.owner(), &[completion]).unwrap()
 }
 
-fn ends(node: &Node, bundle: &FireBundle) -> Recorded {
+fn ends(node: &Node, bundle: &FireBundle) -> CompletionReport {
     node.store.record(&node.owner(), &[bundle.completion(CompletionInstruction::NoInstruction, None)]).unwrap()
 }
 
@@ -525,7 +525,7 @@ fn policies_are_refused_beside_quartz_and_suspended_if_a_node_of_it_joins() {
     cluster.advance(MINUTE);
     let beside = a.acquire().fired;
     assert_eq!(names(&beside), ["skips"], "as Quartz fires it");
-    let recorded: Vec<Recorded> = fired.iter().chain(&beside).map(|bundle| fails(&a, bundle)).collect();
+    let recorded: Vec<CompletionReport> = fired.iter().chain(&beside).map(|bundle| fails(&a, bundle)).collect();
     assert!(recorded.iter().all(|recorded| recorded.paused.is_empty() && recorded.skipped.is_empty()));
     assert_eq!(cluster.state("waits"), "WAITING", "what waited is let go all the same");
     cluster.tamper(|s| s.delete_instance(JAVA, None).map(drop));
