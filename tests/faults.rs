@@ -574,7 +574,7 @@ fn account(c: &Cluster, w: &World, what: &str) {
     let of = |state| held.fired.iter().filter(move |f| f.state == state).map(|f| &f.fire_id).collect();
     let (rows, reserved): (BTreeSet<&String>, BTreeSet<&String>) =
         (of(FiredState::Executing), of(FiredState::Acquired));
-    let in_doubt = w.doubt.as_ref().map(|doubt| &doubt.brought);
+    let in_doubt = w.doubt.as_ref().map(|doubt| &doubt.acquisition);
     let recovered: BTreeSet<&String> = held.recoveries.iter().map(|r| &r.origin_fire_id).collect();
     for fire in &w.running {
         let is_known = rows.contains(&fire.fire_id) || recovered.contains(&fire.fire_id);

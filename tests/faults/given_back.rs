@@ -52,7 +52,7 @@ fn taken_in_doubt(c: &Cluster, w: &mut World) {
     c.database.faults().plan(1, Fault::CommitLostThenAway(LONG_AWAY));
     w.doubt = w.a.try_acquire(20).unwrap().doubt;
     c.database.faults().cancel();
-    assert_eq!(w.doubt.as_ref().map(|doubt| (doubt.brought.fired.len(), doubt.brought.reserved.len())), Some((4, 3)));
+    assert_eq!(w.doubt.as_ref().map(|doubt| (doubt.acquisition.fired.len(), doubt.acquisition.reserved.len())), Some((4, 3)));
 }
 
 /// The same where nothing was committed: the answer of the acquisition is all there is.
@@ -67,7 +67,7 @@ fn not_taken_in_doubt(c: &Cluster, w: &mut World) {
 
 fn in_doubt(brought: Acquisition, ended: Vec<carnelian::store::Completion>) -> Doubt {
     let error = carnelian::Error::Refused("nobody could say".to_owned());
-    Doubt { brought, ended, recorded: Default::default(), precommits: false, error }
+    Doubt { acquisition: brought, ended, recorded: Default::default(), precommits: false, error }
 }
 
 /// A records two ends and takes what comes next, and cannot ask whether it has.
@@ -97,8 +97,8 @@ fn settle(w: &mut World, expected: bool) -> Result<()> {
     let doubt = w.doubt.as_mut().unwrap();
     assert_eq!(w.a.store.settle_doubt(&w.a.owner(), doubt)?, expected);
     let doubt = *w.doubt.take().unwrap();
-    w.running.extend(doubt.brought.fired);
-    w.reserved.extend(doubt.brought.reserved);
+    w.running.extend(doubt.acquisition.fired);
+    w.reserved.extend(doubt.acquisition.reserved);
     Ok(())
 }
 
@@ -169,7 +169,7 @@ pub fn operations() -> Vec<Operation> {
             "settle what was taken, and taken back since",
             |c, w| {
                 taken_in_doubt(c, w);
-                w.reserved.clone_from(&w.doubt.as_ref().unwrap().brought.reserved);
+                w.reserved.clone_from(&w.doubt.as_ref().unwrap().acquisition.reserved);
                 overdue(c, w);
                 take_back(w).unwrap();
             },

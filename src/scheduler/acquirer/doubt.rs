@@ -24,7 +24,7 @@ impl Acquirer {
         let settled_later = Error::Refused("it is kept until it is settled".to_owned());
         let error = std::mem::replace(&mut doubt.error, settled_later);
         // They wait from now on: what begins meanwhile may have been taken later.
-        self.node.ahead.lock().enter(ahead_of(&doubt.brought.fired));
+        self.node.ahead.lock().enter(ahead_of(&doubt.acquisition.fired));
         self.doubts.push(*doubt);
         Err(error)
     }
@@ -40,7 +40,7 @@ impl Acquirer {
                     return Err(error);
                 }
             };
-            let Doubt { brought, ended, recorded, precommits, .. } = doubt;
+            let Doubt { acquisition: brought, ended, recorded, precommits, .. } = doubt;
             log::settled(&self.node.instance, happened, brought.fired.len(), brought.reserved.len());
             if !happened {
                 self.node.ahead.lock().leave(ahead_of(&brought.fired));
@@ -60,7 +60,7 @@ impl Acquirer {
     /// Everything in doubt belongs to others by now; what has ended is told so by its rows.
     pub(super) fn forget_doubts(&mut self, owner: &Owner) {
         for doubt in std::mem::take(&mut self.doubts) {
-            self.node.ahead.lock().leave(ahead_of(&doubt.brought.fired));
+            self.node.ahead.lock().leave(ahead_of(&doubt.acquisition.fired));
             self.ends.give_back(&self.node, owner, doubt.ended);
         }
     }

@@ -119,7 +119,7 @@ impl JobStore {
             "acquire triggers",
             Begin::BesideClaims,
             |s| self.acquire_in(s, owner, request, seen),
-            &mut |s, brought| Ok(is_there(s, brought)?.unwrap_or(true)),
+            &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
         )?;
         Ok(Acquisition::told(told, false))
     }

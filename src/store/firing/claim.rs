@@ -47,37 +47,37 @@ impl JobStore {
     /// Takes due triggers that were looked for without the lock: claimable ones by claims, the others under the lock.
     pub(super) fn fetch(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         let (now_ms, seen, unreserved_ms, withheld) = self.look_for_claims(request)?;
-        let mut brought = Acquisition { now_ms, unreserved_ms, ..Acquisition::default() };
+        let mut acquisition = Acquisition { now_ms, unreserved_ms, ..Acquisition::default() };
         if seen.is_empty() {
-            return Ok(Acquisition { withheld, ..brought });
+            return Ok(Acquisition { withheld, ..acquisition });
         }
         let must_queue = self.must_queue();
         let (claimable, others): (Vec<&Seen>, Vec<&Seen>) = seen.iter().partition(|one| one.is_claimable && !must_queue);
         if !claimable.is_empty() {
-            brought = Acquisition { unreserved_ms, ..self.claim(owner, request, &claimable)? };
+            acquisition = Acquisition { unreserved_ms, ..self.claim(owner, request, &claimable)? };
         }
-        if !others.is_empty() && brought.doubt.is_none() {
+        if !others.is_empty() && acquisition.doubt.is_none() {
             match self.take(owner, request, Some(&Again { seen: others })) {
-                Ok(more) => brought.add(more),
+                Ok(more) => acquisition.add(more),
                 // What a node has claimed that was declared dead since is its successor's.
-                Err(error) if brought.fired.is_empty() || error.is_fenced() => return Err(error),
+                Err(error) if acquisition.fired.is_empty() || error.is_fenced() => return Err(error),
                 // What has begun must run; the next look finds the others again.
                 Err(error) => {
                     log::debug!("acquired a part only error={error}");
-                    brought.is_in_doubt = true;
+                    acquisition.is_in_doubt = true;
                 }
             }
         }
         let place: BTreeMap<&TriggerKey, usize> = seen.iter().enumerate().map(|(at, one)| (&one.key, at)).collect();
-        brought.fired.sort_by_key(|bundle| place.get(&bundle.trigger.key).copied());
-        let taken = brought.fired.len()
-            + brought.reserved.len()
-            + brought.skipped.len()
-            + brought.waiting.len()
-            + brought.fanned_out;
-        brought.withheld = withheld;
-        brought.overtaken = seen.len().saturating_sub(taken + brought.unreadable.len());
-        Ok(brought)
+        acquisition.fired.sort_by_key(|bundle| place.get(&bundle.trigger.key).copied());
+        let taken = acquisition.fired.len()
+            + acquisition.reserved.len()
+            + acquisition.skipped.len()
+            + acquisition.waiting.len()
+            + acquisition.fanned_out;
+        acquisition.withheld = withheld;
+        acquisition.overtaken = seen.len().saturating_sub(taken + acquisition.unreadable.len());
+        Ok(acquisition)
     }
 
     /// Whether this transaction is to queue for the lock alone, for the sake of others that do.
@@ -145,7 +145,7 @@ impl JobStore {
             "claim triggers",
             Begin::Claiming,
             |s| self.claim_in(s, owner, request, seen, first_fence),
-            &mut |s, brought| Ok(is_there(s, brought)?.unwrap_or(true)),
+            &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
         )?;
         Ok(Acquisition::told(told, false))
     }
@@ -163,14 +163,14 @@ impl JobStore {
             return Err(fenced(owner));
         }
         let now_ms = s.now_ms()?;
-        let mut brought = Acquisition { now_ms, ..Acquisition::default() };
+        let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
         let mut admission = self.admission_filter(s, &owner.instance, now_ms)?;
         if admission.is_shut() {
-            return Ok(brought);
+            return Ok(acquisition);
         }
         let held = s.hold_waiting(&expected(seen))?;
         if held.is_empty() {
-            return Ok(brought);
+            return Ok(acquisition);
         }
         // Read again, now that nobody can change it. What has changed in between is left to the next look.
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
@@ -182,14 +182,14 @@ impl JobStore {
         (first_fence..).zip(claimable).for_each(|(fence, firable)| firing.fire(firable, fence, request.prefetch.is_some()));
         let rows = firing.take_rows();
         firing.write(s, rows)?;
-        firing.tell_passed(s, &mut brought)?;
-        brought.fired = firing.into_bundles();
-        Ok(brought)
+        firing.tell_passed(s, &mut acquisition)?;
+        acquisition.fired = firing.into_bundles();
+        Ok(acquisition)
     }
 }
 
 impl Acquisition {
-    /// Puts what another transaction brought to this.
+    /// Adds what another transaction has taken.
     fn add(&mut self, more: Acquisition) {
         self.now_ms = more.now_ms;
         self.fired.extend(more.fired);

@@ -38,15 +38,15 @@ impl JobStore {
                 Ok((recorded, self.acquire_in(s, owner, request, None)?))
             },
             // What was taken tells of both, and else what has ended does.
-            &mut |s, (_, brought)| match is_there(s, brought)? {
+            &mut |s, (_, acquisition)| match is_there(s, acquisition)? {
                 Some(is_there) => Ok(is_there),
                 None => self.is_recorded(s, owner, ended),
             },
         )?;
         match told {
             Told::Done(answer) => Ok(answer),
-            Told::InDoubt((recorded, brought), error) => {
-                let doubt = Doubt { brought, ended: ended.to_vec(), recorded, precommits: false, error };
+            Told::InDoubt((recorded, acquisition), error) => {
+                let doubt = Doubt { acquisition, ended: ended.to_vec(), recorded, precommits: false, error };
                 Ok((CompletionReport::default(), doubt.into_acquisition()))
             }
         }

@@ -8,7 +8,7 @@ use crate::store::transaction::Told;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use std::collections::BTreeSet;
 
-/// What a transaction brought if it was committed, which is not known: its answer was lost, and the
+/// An acquisition of which it is not known whether it was committed: the answer was lost, and the
 /// store could not be asked.
 ///
 /// Nobody else has a right to it while its owner lives: the fires in it have not begun, and must if
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 #[derive(Debug)]
 pub struct Doubt {
     /// What was taken.
-    pub brought: Acquisition,
+    pub acquisition: Acquisition,
     /// The ends that the same transaction was to record.
     pub ended: Vec<Completion>,
     /// What those came to.
@@ -34,12 +34,12 @@ impl Acquisition {
         fired.chain(self.reserved.iter().map(|held| &held.fire_id)).cloned().collect()
     }
 
-    /// The answer of a transaction, or nothing yet and what it may have brought.
+    /// The answer of a transaction, or nothing yet and the doubt.
     pub(super) fn told(told: Told<Acquisition>, precommits: bool) -> Self {
         match told {
-            Told::Done(brought) => brought,
-            Told::InDoubt(brought, error) => {
-                let doubt = Doubt { brought, ended: Vec::new(), recorded: CompletionReport::default(), precommits, error };
+            Told::Done(acquisition) => acquisition,
+            Told::InDoubt(acquisition, error) => {
+                let doubt = Doubt { acquisition, ended: Vec::new(), recorded: CompletionReport::default(), precommits, error };
                 doubt.into_acquisition()
             }
         }
@@ -47,18 +47,18 @@ impl Acquisition {
 }
 
 impl Doubt {
-    /// An acquisition that has brought nothing yet but this.
+    /// An acquisition that has taken nothing yet, with this doubt.
     pub(super) fn into_acquisition(self) -> Acquisition {
-        Acquisition { now_ms: self.brought.now_ms, doubt: Some(Box::new(self)), ..Acquisition::default() }
+        Acquisition { now_ms: self.acquisition.now_ms, doubt: Some(Box::new(self)), ..Acquisition::default() }
     }
 }
 
 /// Whether something of this is there: reservations may have been taken back one by one since. None
 /// if nothing tells.
-pub(super) fn is_there(s: &mut dyn Session, brought: &Acquisition) -> Result<Option<bool>> {
-    let ids = brought.ids();
+pub(super) fn is_there(s: &mut dyn Session, acquisition: &Acquisition) -> Result<Option<bool>> {
+    let ids = acquisition.ids();
     if ids.is_empty() {
-        return is_written(s, brought);
+        return is_written(s, acquisition);
     }
     Ok(Some(!s.existing_fired(&ids)?.is_empty()))
 }
@@ -82,19 +82,19 @@ impl JobStore {
     /// [`Error::Fenced`] if `owner` is not registered any longer: then others have taken it over.
     /// What the database reports after the bounded retries; then it is in doubt still.
     pub fn settle_doubt(&self, owner: &Owner, doubt: &mut Doubt) -> Result<bool> {
-        let Doubt { brought, ended, .. } = &*doubt;
+        let Doubt { acquisition, ended, .. } = &*doubt;
         let (happened, there) = self.retrying(
             "settle what is in doubt",
             Begin::Locking(Lock::TriggerAccess),
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
-                let ids = brought.ids();
+                let ids = acquisition.ids();
                 let there: BTreeSet<String> = match ids.is_empty() {
                     true => BTreeSet::new(),
                     false => s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect(),
                 };
                 // What was reserved may have been taken back since: what has ended tells too.
-                let happened = match is_there(s, brought)? {
+                let happened = match is_there(s, acquisition)? {
                     Some(is_there) if is_there || ended.is_empty() => is_there,
                     _ => self.is_recorded(s, owner, ended)?,
                 };
@@ -102,8 +102,8 @@ impl JobStore {
             },
             &mut |_, _| Ok(true),
         )?;
-        doubt.brought.fired.retain(|fire| there.contains(&fire.fire_id));
-        doubt.brought.reserved.retain(|held| there.contains(&held.fire_id));
+        doubt.acquisition.fired.retain(|fire| there.contains(&fire.fire_id));
+        doubt.acquisition.reserved.retain(|held| there.contains(&held.fire_id));
         Ok(happened)
     }
 }

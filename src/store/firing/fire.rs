@@ -32,10 +32,10 @@ impl JobStore {
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.
     pub fn fire(&self, owner: &Owner, reservations: &[Reservation]) -> Result<Vec<FireBundle>> {
-        let brought = self.fire_these(owner, reservations, false)?;
-        match brought.doubt {
+        let acquisition = self.fire_these(owner, reservations, false)?;
+        match acquisition.doubt {
             Some(doubt) => Err(doubt.error),
-            None => Ok(brought.fired),
+            None => Ok(acquisition.fired),
         }
     }
 
@@ -60,7 +60,7 @@ impl JobStore {
             Begin::BesideClaims,
             |s| self.fire_in(s, owner, reservations, precommits),
             // If nothing was fired, what was given back is given back again.
-            &mut |s, brought| Ok(is_there(s, brought)?.unwrap_or(false)),
+            &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(false)),
         )?;
         Ok(Acquisition::told(told, precommits))
     }
@@ -142,11 +142,11 @@ impl JobStore {
             return Err(overtaken("fire triggers"));
         }
         let overtaken = ids.len() - held.len();
-        let mut brought = Acquisition { now_ms, overtaken, ..Acquisition::default() };
-        firing.tell_passed(s, &mut brought)?;
-        brought.fired = firing.into_bundles();
-        self.read_versions(s, brought.fired.iter_mut().map(|bundle| &mut bundle.job))?;
-        Ok(brought)
+        let mut acquisition = Acquisition { now_ms, overtaken, ..Acquisition::default() };
+        firing.tell_passed(s, &mut acquisition)?;
+        acquisition.fired = firing.into_bundles();
+        self.read_versions(s, acquisition.fired.iter_mut().map(|bundle| &mut bundle.job))?;
+        Ok(acquisition)
     }
 }
 
@@ -243,9 +243,9 @@ impl<'a> Firing<'a> {
     }
 
     /// Says what became of those that did not fire, once everything is written.
-    pub(super) fn tell_passed(&mut self, s: &mut dyn Session, brought: &mut Acquisition) -> Result<()> {
-        brought.skipped.append(&mut self.skipped);
-        super::overlap::tell(s, std::mem::take(&mut self.passed), brought)
+    pub(super) fn tell_passed(&mut self, s: &mut dyn Session, acquisition: &mut Acquisition) -> Result<()> {
+        acquisition.skipped.append(&mut self.skipped);
+        super::overlap::tell(s, std::mem::take(&mut self.passed), acquisition)
     }
 
     /// Notes a fire. A fire that is `prefetched` begins later, and leaves what its trigger was.

@@ -69,7 +69,7 @@ pub struct Prefetch<'a> {
     pub short: &'a std::collections::BTreeSet<String>,
 }
 
-/// What an acquisition brought.
+/// The result of an acquisition.
 #[derive(Debug, Default)]
 pub struct Acquisition {
     /// The store's time at the acquisition, epoch milliseconds.
@@ -98,7 +98,7 @@ pub struct Acquisition {
     ///
     /// [`JobStore::recover_forgotten`]: crate::store::JobStore::recover_forgotten
     pub is_in_doubt: bool,
-    /// What else it brought, if the store says so as soon as it can be asked: see
+    /// What else was taken, if the store says so as soon as it can be asked: see
     /// [`JobStore::settle_doubt`].
     ///
     /// [`JobStore::settle_doubt`]: crate::store::JobStore::settle_doubt

@@ -69,13 +69,13 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
 }
 
 /// Says what became of triggers that did not fire, once that is written; those that have no time left go.
-pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acquisition) -> Result<()> {
+pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, acquisition: &mut Acquisition) -> Result<()> {
     let (mut cancelling, mut jobs) = (Vec::new(), Vec::new());
     for Passed { advance, job, skipped, misfired, cancels } in passed {
         match advance.state {
-            TriggerState::Blocked => brought.waiting.push(advance.key.clone()),
+            TriggerState::Blocked => acquisition.waiting.push(advance.key.clone()),
             TriggerState::Complete => {
-                brought.finalized.push(advance.key.clone());
+                acquisition.finalized.push(advance.key.clone());
                 jobs.push(job.clone());
             }
             _ => {}
@@ -83,17 +83,17 @@ pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acqui
         if cancels {
             cancelling.push((advance.key, job));
         }
-        brought.skipped.extend(skipped);
-        brought.misfired.extend(misfired);
+        acquisition.skipped.extend(skipped);
+        acquisition.misfired.extend(misfired);
     }
-    if !brought.finalized.is_empty() {
+    if !acquisition.finalized.is_empty() {
         // Those that still run go when they have ended.
-        s.delete_finished_triggers(&brought.finalized)?;
+        s.delete_finished_triggers(&acquisition.finalized)?;
         s.delete_idle_jobs(&distinct(jobs.iter()))?;
     }
     if !cancelling.is_empty() {
-        brought.cancelled = s.executing_of_triggers(&cancelling)?.into_iter().map(|f| f.fire_id).collect();
-        if s.request_cancels(&brought.cancelled, BY_NEXT_FIRE)? > 0 {
+        acquisition.cancelled = s.executing_of_triggers(&cancelling)?.into_iter().map(|f| f.fire_id).collect();
+        if s.request_cancels(&acquisition.cancelled, BY_NEXT_FIRE)? > 0 {
             s.announce(News::Cancel)?;
         }
     }
@@ -101,12 +101,12 @@ pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acqui
 }
 
 /// Whether that some triggers were passed over has been written, seen by the first of them; none if there are none.
-pub(super) fn is_written(s: &mut dyn Session, brought: &Acquisition) -> Result<Option<bool>> {
+pub(super) fn is_written(s: &mut dyn Session, acquisition: &Acquisition) -> Result<Option<bool>> {
     let mut row = |key: &TriggerKey| s.triggers(std::slice::from_ref(key)).map(|rows| rows.into_iter().next());
-    if let Some(one) = brought.skipped.first() {
+    if let Some(one) = acquisition.skipped.first() {
         return Ok(Some(row(&one.trigger)?.is_none_or(|row| row.next_ms != Some(one.first_ms))));
     }
-    match brought.waiting.first() {
+    match acquisition.waiting.first() {
         Some(key) => Ok(Some(row(key)?.is_some_and(|row| row.state == TriggerState::Blocked.name()))),
         None => Ok(None),
     }

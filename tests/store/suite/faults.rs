@@ -475,8 +475,8 @@ fn what_was_taken_is_kept_until_the_store_can_be_asked() {
         if let Some(mut doubt) = brought.doubt.take() {
             assert_eq!(doubt.error.failure_class(), Some(FailureClass::CommitUnknown));
             assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
-            taken.extend(doubt.brought.fired);
-            reserved.extend(doubt.brought.reserved);
+            taken.extend(doubt.acquisition.fired);
+            reserved.extend(doubt.acquisition.reserved);
             doubts += 1;
         }
         taken.extend(brought.fired);
@@ -494,8 +494,8 @@ fn what_was_taken_is_kept_until_the_store_can_be_asked() {
     let mut doubt = a.store.fire_reserved(&a.owner(), &reserved).unwrap().doubt.unwrap();
     plan.cancel();
     assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
-    assert_eq!((names(&doubt.brought.fired), doubt.precommits), (vec!["soon"], true));
-    assert_eq!(a.complete(&doubt.brought.fired[0]), CompletionOutcome::Recorded);
+    assert_eq!((names(&doubt.acquisition.fired), doubt.precommits), (vec!["soon"], true));
+    assert_eq!(a.complete(&doubt.acquisition.fired[0]), CompletionOutcome::Recorded);
     assert!(cluster.fires().is_empty());
 }
 
@@ -513,21 +513,21 @@ fn what_is_in_doubt_and_not_there_is_nobodys() {
     plan.plan(1, Fault::CommitLostThenAway(LONG_AWAY));
     let mut doubt = a.try_acquire(100).unwrap().doubt.unwrap();
     plan.cancel();
-    assert_eq!(doubt.brought.reserved.len(), 3);
-    let first = doubt.brought.reserved[0].trigger.clone();
+    assert_eq!(doubt.acquisition.reserved.len(), 3);
+    let first = doubt.acquisition.reserved[0].trigger.clone();
     cluster.store.pause_triggers(&[first]).unwrap();
     assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap(), "the first is gone, and the others are there");
-    assert_eq!(doubt.brought.reserved.len(), 2);
-    a.store.release(&doubt.brought.reserved).unwrap();
+    assert_eq!(doubt.acquisition.reserved.len(), 2);
+    a.store.release(&doubt.acquisition.reserved).unwrap();
     assert!(!a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
-    assert!(doubt.brought.reserved.is_empty());
+    assert!(doubt.acquisition.reserved.is_empty());
 
     let before = a.owner();
     let mut other = a.acquire();
     assert_eq!(other.reserved.len(), 2);
     a = cluster.stranger("A");
     a.check_in();
-    doubt.brought.reserved.append(&mut other.reserved);
+    doubt.acquisition.reserved.append(&mut other.reserved);
     assert!(a.store.settle_doubt(&before, &mut doubt).unwrap_err().is_fenced());
 }
 
