@@ -428,7 +428,7 @@ fn operations() -> Vec<Operation> {
         ),
         usual("give up", |_, w| {
             let ids: Vec<String> = w.running.iter().map(|fire| fire.fire_id.clone()).collect();
-            w.a.store.give_up(&w.a.owner(), &ids).map(|_| w.running.clear())
+            w.a.store.abandon(&w.a.owner(), &ids).map(|_| w.running.clear())
         }),
         usual("leave", |_, w| w.a.store.leave(&w.a.owner()).map(|_| w.reserved.clear())),
         after(

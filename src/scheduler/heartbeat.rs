@@ -181,7 +181,7 @@ impl Heartbeat {
         for ids in by_incarnation.into_values() {
             let owner = fires.iter().find(|fire| ids.iter().any(|id| id == fire.fire_id())).map(|fire| &fire.owner);
             let Some(owner) = owner else { continue };
-            match node.store.give_up(owner, &ids) {
+            match node.store.abandon(owner, &ids) {
                 Ok(recovered) => note_recovered(node, &recovered),
                 // Its rows are another's now: nothing is left to give away.
                 Err(error) if error.is_fenced() => {}

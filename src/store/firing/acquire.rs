@@ -3,7 +3,7 @@
 use super::claim::Again;
 use super::doubt::is_there;
 use super::fire::{Firable, Firing};
-use super::overlap::{Passed, pass};
+use super::overlap::{Deferred, defer};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -138,18 +138,18 @@ impl JobStore {
             return Ok(acquisition);
         }
         let among = seen.map(|again| again.keys(s)).transpose()?;
-        let (chosen, passed) = self.choose(s, &mut admission, now_ms, request, among.as_deref(), &mut acquisition)?;
+        let (chosen, deferred) = self.choose(s, &mut admission, now_ms, request, among.as_deref(), &mut acquisition)?;
         let (ticks, chosen) = ticks_of(chosen);
         let mut taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;
-        if taken.is_empty() && passed.is_empty() && ticks.is_empty() {
+        if taken.is_empty() && deferred.is_empty() && ticks.is_empty() {
             return Ok(acquisition);
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
         let firing = Firing::new(owner, now_ms, self.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
-        passed.into_iter().for_each(|passed| firing.pass(passed));
+        deferred.into_iter().for_each(|deferred| firing.defer(deferred));
         let fan_out = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
         let mut reserved = Vec::new();
         firing.expect(taken.len());
@@ -190,7 +190,7 @@ impl JobStore {
         }));
         firing.write(s, rows)?;
         fan_out.write(s, &mut acquisition)?;
-        firing.tell_passed(s, &mut acquisition)?;
+        firing.report_deferred(s, &mut acquisition)?;
 
         acquisition.fired = firing.into_bundles();
         acquisition.reserved = reserved.into_iter().map(|(r, _)| r).collect();
@@ -233,10 +233,10 @@ impl JobStore {
         request: &AcquireRequest<'_>,
         among: Option<&[TriggerKey]>,
         acquisition: &mut Acquisition,
-    ) -> Result<(Vec<Firable>, Vec<Passed>)> {
+    ) -> Result<(Vec<Firable>, Vec<Deferred>)> {
         let mut calendars = Calendars::default();
         let mut batch = Batch::new(request.room(), request.quarantined);
-        let (mut taken, mut passed) = (Vec::new(), Vec::new());
+        let (mut taken, mut deferred) = (Vec::new(), Vec::new());
         let limit = among.map_or(request.max, <[_]>::len).max(1);
         let reader = self.reader();
         let mut seen = 0;
@@ -264,7 +264,7 @@ impl JobStore {
             if page > 0 {
                 // Read one after the other, while others fire triggers and move them on: one may be in two pages.
                 let earlier = taken.iter().map(|one: &Firable| &one.trigger.key);
-                let earlier = earlier.chain(passed.iter().map(|one: &Passed| &one.advance.key));
+                let earlier = earlier.chain(deferred.iter().map(|one: &Deferred| &one.advance.key));
                 let earlier: BTreeSet<&TriggerKey> =
                     earlier.chain(acquisition.unreadable.iter().map(|(key, _)| key)).collect();
                 candidates.retain(|candidate| !earlier.contains(&candidate.trigger.key));
@@ -291,8 +291,8 @@ impl JobStore {
                         if due_ms > now_ms.saturating_add(request.fire_ahead_ms) && is_unreserved {
                             acquisition.unreserved_ms =
                                 acquisition.unreserved_ms.map_or(Some(due_ms), |ms| Some(ms.min(due_ms)));
-                        } else if let Some(one) = pass(&firable, now_ms, now_ms) {
-                            passed.push(one);
+                        } else if let Some(one) = defer(&firable, now_ms, now_ms) {
+                            deferred.push(one);
                         } else {
                             match batch.takes(&firable.candidate, request.may_wait(&firable)) {
                                 Ok(_) => {
@@ -312,7 +312,7 @@ impl JobStore {
                 break;
             }
         }
-        Ok((taken, passed))
+        Ok((taken, deferred))
     }
 
     /// Reads of which versions the data of these jobs are, as far as that makes a difference here. Most nodes have no type

@@ -95,7 +95,7 @@ impl JobStore {
             if admission.is_shut() {
                 return Ok((now_ms, Vec::new(), None, 0));
             }
-            let (taken, passed) = self.choose(s, &mut admission, now_ms, request, None, &mut found)?;
+            let (taken, deferred) = self.choose(s, &mut admission, now_ms, request, None, &mut found)?;
             let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
             let mut seen: Vec<Seen> = taken
                 .into_iter()
@@ -106,7 +106,7 @@ impl JobStore {
                 })
                 .collect();
             let other = |key, next_ms| Seen { key, next_ms, is_claimable: false };
-            seen.extend(passed.into_iter().map(|one| other(one.advance.key, one.advance.expected_next_ms)));
+            seen.extend(deferred.into_iter().map(|one| other(one.advance.key, one.advance.expected_next_ms)));
             seen.extend(found.unreadable.into_iter().map(|(key, _)| other(key, None)));
             Ok((now_ms, seen, found.unreserved_ms, found.withheld))
         })
@@ -182,7 +182,7 @@ impl JobStore {
         (first_fence..).zip(claimable).for_each(|(fence, firable)| firing.fire(firable, fence, request.prefetch.is_some()));
         let rows = firing.take_rows();
         firing.write(s, rows)?;
-        firing.tell_passed(s, &mut acquisition)?;
+        firing.report_deferred(s, &mut acquisition)?;
         acquisition.fired = firing.into_bundles();
         Ok(acquisition)
     }

@@ -169,17 +169,17 @@ impl JobStore {
     }
 
     /// Has a living node that takes no work any longer give up its parts.
-    pub(in crate::store) fn leave_parts(&self, instance: &str) -> Result<()> {
+    pub(in crate::store) fn abandon_parts_of_living(&self, instance: &str) -> Result<()> {
         let prefix = prefix(instance);
         if self.glance("look for parts", |s| s.parts(&prefix))?.is_empty() {
             return Ok(());
         }
-        self.write("give up parts", |s| self.give_up_parts(s, instance)).map(drop)
+        self.write("give up parts", |s| self.abandon_parts(s, instance)).map(drop)
     }
 
     /// Gives up what a node that takes no work any longer has not begun of its parts: shares of jobs that request recovery
     /// are for any node from now on, the others are dropped. Returns how many there were.
-    pub(in crate::store) fn give_up_parts(&self, s: &mut dyn Session, instance: &str) -> Result<usize> {
+    pub(in crate::store) fn abandon_parts(&self, s: &mut dyn Session, instance: &str) -> Result<usize> {
         let keys = s.parts(&prefix(instance))?;
         if keys.is_empty() {
             return Ok(0);

@@ -4,7 +4,7 @@ use super::acquire::fenced;
 use super::prefetch::{left_ahead, may_go};
 use super::doubt::is_there;
 use super::fire_ids::FireIds;
-use super::overlap::{Passed, pass, skipped};
+use super::overlap::{Deferred, defer, skipped};
 use super::fan_out::Tick;
 use super::{Acquisition, FireBundle, Recovering, Rerun, Reservation, SkipReason, SkippedFires};
 use crate::calendar::Calendar;
@@ -113,9 +113,9 @@ impl JobStore {
                     && admission.admits(&firable.job, firable.candidate.job.policy.as_deref(), reservation.scheduled_ms)
             });
             match admitted {
-                Some(firable) => match pass(&firable, now_ms, now_ms.max(reservation.scheduled_ms)) {
-                    Some(passed) => {
-                        firing.pass(passed);
+                Some(firable) => match defer(&firable, now_ms, now_ms.max(reservation.scheduled_ms)) {
+                    Some(deferred) => {
+                        firing.defer(deferred);
                         yielded.push(reservation.fire_id.clone());
                     }
                     None => {
@@ -143,7 +143,7 @@ impl JobStore {
         }
         let overtaken = ids.len() - held.len();
         let mut acquisition = Acquisition { now_ms, overtaken, ..Acquisition::default() };
-        firing.tell_passed(s, &mut acquisition)?;
+        firing.report_deferred(s, &mut acquisition)?;
         acquisition.fired = firing.into_bundles();
         self.read_versions(s, acquisition.fired.iter_mut().map(|bundle| &mut bundle.job))?;
         Ok(acquisition)
@@ -190,7 +190,7 @@ pub(super) struct Firing<'a> {
     advances: Vec<Advance>,
     gone: BTreeMap<TriggerState, Vec<TriggerKey>>,
     gone_with_options: Vec<TriggerKey>,
-    passed: Vec<Passed>,
+    deferred: Vec<Deferred>,
     skipped: Vec<SkippedFires>,
     ahead: Vec<AheadFire>,
     one_at_a_time: BTreeSet<crate::JobKey>,
@@ -212,7 +212,7 @@ impl<'a> Firing<'a> {
             advances: Vec::new(),
             gone: BTreeMap::new(),
             gone_with_options: Vec::new(),
-            passed: Vec::new(),
+            deferred: Vec::new(),
             skipped: Vec::new(),
             ahead: Vec::new(),
             one_at_a_time: BTreeSet::new(),
@@ -237,15 +237,15 @@ impl<'a> Firing<'a> {
     }
 
     /// Notes a trigger that moves on, or waits, without a fire.
-    pub(super) fn pass(&mut self, passed: Passed) {
-        self.advances.push(passed.advance.clone());
-        self.passed.push(passed);
+    pub(super) fn defer(&mut self, deferred: Deferred) {
+        self.advances.push(deferred.advance.clone());
+        self.deferred.push(deferred);
     }
 
     /// Says what became of those that did not fire, once everything is written.
-    pub(super) fn tell_passed(&mut self, s: &mut dyn Session, acquisition: &mut Acquisition) -> Result<()> {
+    pub(super) fn report_deferred(&mut self, s: &mut dyn Session, acquisition: &mut Acquisition) -> Result<()> {
         acquisition.skipped.append(&mut self.skipped);
-        super::overlap::tell(s, std::mem::take(&mut self.passed), acquisition)
+        super::overlap::report(s, std::mem::take(&mut self.deferred), acquisition)
     }
 
     /// Notes a fire. A fire that is `prefetched` begins later, and leaves what its trigger was.

@@ -89,8 +89,8 @@ impl JobStore {
         state: TriggerState,
     ) -> Result<TriggerRow> {
         let with = |data: JobDataMap| self.trigger_row(&trigger(parent, row, now_ms, data), state);
-        let passed = self.decode_data(row.data.as_deref());
-        passed.and_then(|data| with(data).map_err(|why| why.to_string())).or_else(|why| {
+        let data = self.decode_data(row.data.as_deref());
+        data.and_then(|data| with(data).map_err(|why| why.to_string())).or_else(|why| {
             log::warn!("following without the continuation's data parent={} child={} why={why}", row.parent, row.child);
             with(JobDataMap::new())
         })

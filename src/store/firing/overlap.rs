@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 const BY_NEXT_FIRE: &str = "the next fire of its trigger";
 
 /// A due trigger that does not fire now.
-pub(super) struct Passed {
+pub(super) struct Deferred {
     pub(super) advance: Advance,
     job: JobKey,
     skipped: Option<SkippedFires>,
@@ -30,7 +30,7 @@ pub(super) struct Passed {
 }
 
 /// What a candidate does instead of firing; none if it may fire, or is not due at `due_ms`.
-pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed> {
+pub(super) fn defer(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Deferred> {
     if firable.trigger.policies == Policies::default() {
         return None;
     }
@@ -38,7 +38,7 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
     let from = TriggerState::from_name(&firable.candidate.trigger.state).unwrap_or(TriggerState::Waiting);
     let calendar = firable.calendar.as_deref();
     let mut trigger = firable.trigger.clone();
-    let moves_on = |trigger: &Trigger, times, reason| Passed {
+    let moves_on = |trigger: &Trigger, times, reason| Deferred {
         advance: Advance::without_fire(trigger, (from, Some(first_ms)), TriggerState::Waiting),
         job: trigger.job_key.clone(),
         skipped: Some(skipped(trigger, first_ms, times, reason)),
@@ -58,7 +58,7 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
             let times = pass_over(&mut trigger, due_ms.saturating_add(1), calendar, now_ms);
             Some(moves_on(&trigger, times, SkipReason::Overlap))
         }
-        OverlapDecision::Waits { cancels } => Some(Passed {
+        OverlapDecision::Waits { cancels } => Some(Deferred {
             advance: Advance::without_fire(&trigger, (from, Some(first_ms)), TriggerState::Blocked),
             job: trigger.job_key.clone(),
             skipped: None,
@@ -69,9 +69,9 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
 }
 
 /// Says what became of triggers that did not fire, once that is written; those that have no time left go.
-pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, acquisition: &mut Acquisition) -> Result<()> {
+pub(super) fn report(s: &mut dyn Session, deferred: Vec<Deferred>, acquisition: &mut Acquisition) -> Result<()> {
     let (mut cancelling, mut jobs) = (Vec::new(), Vec::new());
-    for Passed { advance, job, skipped, misfired, cancels } in passed {
+    for Deferred { advance, job, skipped, misfired, cancels } in deferred {
         match advance.state {
             TriggerState::Blocked => acquisition.waiting.push(advance.key.clone()),
             TriggerState::Complete => {

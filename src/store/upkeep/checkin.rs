@@ -62,7 +62,7 @@ impl JobStore {
         me.last_checkin = Some(begun);
         self.judge(me, &seen, begun, &mut checkin)?;
         if checkin.barred.is_some() && (!was_barred || self.sees_parts()) {
-            self.leave_parts(&me.instance)?;
+            self.abandon_parts_of_living(&me.instance)?;
         }
         self.note_last_work(me, checkin.barred.is_none());
         if me.published != self.types_generation() {

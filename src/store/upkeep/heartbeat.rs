@@ -181,7 +181,7 @@ impl JobStore {
     ///
     /// # Errors
     /// [`Error::Fenced`] if `owner` is not registered; what the database reports after the bounded retries.
-    pub fn give_up(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
+    pub fn abandon(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
         self.retrying(
             "give up fires",
             Begin::Locking(Lock::TriggerAccess),

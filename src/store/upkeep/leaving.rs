@@ -40,7 +40,7 @@ impl JobStore {
                         let now_ms = s.now_ms()?;
                         s.note_seen(now_ms)?;
                     }
-                    self.give_up_parts(s, &owner.instance)?;
+                    self.abandon_parts(s, &owner.instance)?;
                 }
                 Ok(executing.len())
             },

@@ -216,7 +216,7 @@ impl JobStore {
                 // What is left is held by its job: it has begun.
                 s.forget_ahead(name)?;
             }
-            let parts = self.give_up_parts(s, name)?;
+            let parts = self.abandon_parts(s, name)?;
             done.last_checkin_ms = seen_ms;
             done.has_more = has_more;
             let is_news = seen_ms.is_some() || parts > 0 || !done.is_empty();

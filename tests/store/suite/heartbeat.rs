@@ -385,7 +385,7 @@ fn a_node_gives_up_a_fire_of_its_own_at_once() {
     let a = cluster.node("A");
     cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
     let fire = a.fire_one();
-    let recovered = a.store.give_up(&a.owner(), std::slice::from_ref(&fire.fire_id)).unwrap();
+    let recovered = a.store.abandon(&a.owner(), std::slice::from_ref(&fire.fire_id)).unwrap();
     assert_eq!(recovered.recovery_triggers.len(), 1);
     let again = a.fire_one();
     assert_eq!(a.complete(&fire), CompletionOutcome::Fenced);
