@@ -14,7 +14,7 @@ const MAX_TRIES: u32 = 6;
 const FIRST_BACK_OFF: Duration = Duration::from_millis(20);
 
 /// What came of a transaction.
-pub(super) enum Told<T> {
+pub(super) enum TxOutcome<T> {
     /// It was committed.
     Done(T),
     /// The commit's answer was lost, and the store could not be asked what became of it.
@@ -107,8 +107,8 @@ impl JobStore {
         happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
     ) -> Result<T> {
         match self.retrying_or_doubt(purpose, begin, work, happened)? {
-            Told::Done(answer) => Ok(answer),
-            Told::InDoubt(_, error) => Err(error),
+            TxOutcome::Done(answer) => Ok(answer),
+            TxOutcome::InDoubt(_, error) => Err(error),
         }
     }
 
@@ -119,7 +119,7 @@ impl JobStore {
         begin: Begin,
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
         happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
-    ) -> Result<Told<T>> {
+    ) -> Result<TxOutcome<T>> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -129,16 +129,16 @@ impl JobStore {
                 Ok(())
             });
             let error = match (outcome, answer) {
-                (Ok(()), Some(answer)) => return Ok(Told::Done(answer)),
+                (Ok(()), Some(answer)) => return Ok(TxOutcome::Done(answer)),
                 (Ok(()), None) => return Err(Error::Refused(format!("{purpose}: the transaction did not run"))),
                 (Err(Error::Database(error)), Some(answer))
                     if error.class == FailureClass::CommitUnknown && begin.may_write() =>
                 {
                     match self.verify_commit(purpose, begin, &mut |s| happened(s, &answer)) {
-                        Ok(true) => return Ok(Told::Done(answer)),
+                        Ok(true) => return Ok(TxOutcome::Done(answer)),
                         // Now it is known that nothing has happened.
                         Ok(false) => crate::DatabaseError { class: FailureClass::ConnectionLost, ..error }.into(),
-                        Err(why) => return Ok(Told::InDoubt(answer, unknown(purpose, &why))),
+                        Err(why) => return Ok(TxOutcome::InDoubt(answer, unknown(purpose, &why))),
                     }
                 }
                 (Err(error), _) => error,

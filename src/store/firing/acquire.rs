@@ -115,13 +115,13 @@ impl JobStore {
         request: &AcquireRequest<'_>,
         seen: Option<&Again<'_>>,
     ) -> Result<Acquisition> {
-        let told = self.retrying_or_doubt(
+        let outcome = self.retrying_or_doubt(
             "acquire triggers",
             Begin::BesideClaims,
             |s| self.acquire_in(s, owner, request, seen),
             &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
         )?;
-        Ok(Acquisition::told(told, false))
+        Ok(Acquisition::of(outcome, false))
     }
 
     pub(super) fn acquire_in(

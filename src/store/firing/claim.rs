@@ -141,13 +141,13 @@ impl JobStore {
             |s| s.draw_fences(Some(owner), seen.len())?.ok_or_else(|| fenced(owner)),
             &mut |_, _| Ok(false), // those that were drawn are left out
         )?;
-        let told = self.retrying_or_doubt(
+        let outcome = self.retrying_or_doubt(
             "claim triggers",
             Begin::Claiming,
             |s| self.claim_in(s, owner, request, seen, first_fence),
             &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
         )?;
-        Ok(Acquisition::told(told, false))
+        Ok(Acquisition::of(outcome, false))
     }
 
     fn claim_in(

@@ -5,7 +5,7 @@ use super::doubt::is_there;
 use super::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, CompletionReport};
 use crate::error::Result;
 use crate::settings::PollingStrategy;
-use crate::store::transaction::Told;
+use crate::store::transaction::TxOutcome;
 use crate::store::{Begin, JobStore, Owner};
 
 impl JobStore {
@@ -30,7 +30,7 @@ impl JobStore {
         ended: &[Completion],
         request: &AcquireRequest<'_>,
     ) -> Result<(CompletionReport, Acquisition)> {
-        let told = self.retrying_or_doubt(
+        let outcome = self.retrying_or_doubt(
             "record and acquire",
             Begin::BesideClaims,
             |s| {
@@ -43,9 +43,9 @@ impl JobStore {
                 None => self.is_recorded(s, owner, ended),
             },
         )?;
-        match told {
-            Told::Done(answer) => Ok(answer),
-            Told::InDoubt((recorded, acquisition), error) => {
+        match outcome {
+            TxOutcome::Done(answer) => Ok(answer),
+            TxOutcome::InDoubt((recorded, acquisition), error) => {
                 let doubt = Doubt { acquisition, ended: ended.to_vec(), recorded, precommits: false, error };
                 Ok((CompletionReport::default(), doubt.into_acquisition()))
             }

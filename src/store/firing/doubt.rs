@@ -4,7 +4,7 @@
 use super::overlap::is_written;
 use super::{Acquisition, Completion, CompletionReport, fenced};
 use crate::error::{Error, Result};
-use crate::store::transaction::Told;
+use crate::store::transaction::TxOutcome;
 use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use std::collections::BTreeSet;
 
@@ -35,10 +35,10 @@ impl Acquisition {
     }
 
     /// The answer of a transaction, or nothing yet and the doubt.
-    pub(super) fn told(told: Told<Acquisition>, precommits: bool) -> Self {
-        match told {
-            Told::Done(acquisition) => acquisition,
-            Told::InDoubt(acquisition, error) => {
+    pub(super) fn of(outcome: TxOutcome<Acquisition>, precommits: bool) -> Self {
+        match outcome {
+            TxOutcome::Done(acquisition) => acquisition,
+            TxOutcome::InDoubt(acquisition, error) => {
                 let doubt = Doubt { acquisition, ended: Vec::new(), recorded: CompletionReport::default(), precommits, error };
                 doubt.into_acquisition()
             }

@@ -55,14 +55,14 @@ impl JobStore {
         if reservations.is_empty() {
             return Ok(Acquisition::default());
         }
-        let told = self.retrying_or_doubt(
+        let outcome = self.retrying_or_doubt(
             "fire triggers",
             Begin::BesideClaims,
             |s| self.fire_in(s, owner, reservations, precommits),
             // If nothing was fired, what was given back is given back again.
             &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(false)),
         )?;
-        Ok(Acquisition::told(told, precommits))
+        Ok(Acquisition::of(outcome, precommits))
     }
 
     fn fire_in(
