@@ -156,8 +156,14 @@ fn rows_of_many_pages_are_each_seen_once(place: &Place) {
     place.store.check_in(&mut me).unwrap();
     let (types, quarantined) = (vec!["work".to_owned()], BTreeSet::new());
     let (max, job_types) = (FIRED, &*types);
-    let request =
-        AcquireRequest { max, prefetch: None, look_ahead_ms: 0, fire_ahead_ms: 0, job_types, quarantined: &quarantined };
+    let request = AcquireRequest {
+        max,
+        prefetch: None,
+        look_ahead_ms: 0,
+        fire_ahead_ms: 0,
+        job_types,
+        quarantined: &quarantined,
+    };
     let fired = place.store.acquire(&me.owner().unwrap(), &request).unwrap().fired;
     assert_eq!(fired.len(), FIRED);
     place.session()(&format!(

@@ -29,8 +29,8 @@ use carnelian::settings::PollingStrategy;
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
 use carnelian::store::{
-    AcquireRequest, FireHeartbeat, BeginMark, CapturedLine, CompletionInstruction, CompletionOutcome, Doubt, FireBundle,
-    Heartbeats, OrphanedDefinitions, Recovered, Reservation,
+    AcquireRequest, BeginMark, CapturedLine, CompletionInstruction, CompletionOutcome, Doubt, FireBundle,
+    FireHeartbeat, Heartbeats, OrphanedDefinitions, Recovered, Reservation,
 };
 use carnelian::{
     Continuation, FOLLOWING_GROUP, FailureClass, GroupMatcher, HistoryPruning, JobDataMap, JobDefinition, JobDetail,

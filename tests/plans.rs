@@ -207,7 +207,14 @@ impl Node {
     }
 
     fn request<'a>(&'a self, look_ahead_ms: i64, quarantined: &'a BTreeSet<TriggerKey>) -> AcquireRequest<'a> {
-        AcquireRequest { max: BATCH, prefetch: None, look_ahead_ms, fire_ahead_ms: 0, job_types: &self.types, quarantined }
+        AcquireRequest {
+            max: BATCH,
+            prefetch: None,
+            look_ahead_ms,
+            fire_ahead_ms: 0,
+            job_types: &self.types,
+            quarantined,
+        }
     }
 
     fn complete(&self, fired: &[FireBundle]) {

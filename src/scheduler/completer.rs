@@ -5,7 +5,7 @@ use super::node::Node;
 use super::service::{Next, Service};
 use crate::error::{Error, FailureClass, Result};
 use crate::listener::log;
-use crate::store::{Completion, CompletionOutcome, Owner, CompletionReport};
+use crate::store::{Completion, CompletionOutcome, CompletionReport, Owner};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -5,7 +5,7 @@
 
 use super::node::Node;
 use crate::listener::log;
-use crate::store::{Completion, CompletionInstruction, CompletionOutcome, Owner, CompletionReport};
+use crate::store::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, Owner};
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
 use std::collections::VecDeque;

@@ -14,7 +14,7 @@ use crate::job::FireOutcome;
 use crate::job::StuckAction;
 use crate::listener::{FireEnd, FireEvent, SchedulerListener, log};
 use crate::rules::watch::{self, Due, Limits};
-use crate::store::{FireHeartbeat, CompletionInstruction, FireBundle, Heartbeats};
+use crate::store::{CompletionInstruction, FireBundle, FireHeartbeat, Heartbeats};
 use crossbeam_channel::Sender;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -292,7 +292,13 @@ impl Heartbeat {
         }
         let limit = limit(&node, None);
         let ended = node.unrecorded.beaten().into_iter();
-        beats.extend(ended.map(|fire_id| FireHeartbeat { fire_id, limit, progress: None, silence: None, silence_limit: None }));
+        beats.extend(ended.map(|fire_id| FireHeartbeat {
+            fire_id,
+            limit,
+            progress: None,
+            silence: None,
+            silence_limit: None,
+        }));
         // In the order in which others write and delete them; one that is just ending may be in both lists.
         beats.sort_by(|a, b| a.fire_id.cmp(&b.fire_id));
         beats.dedup_by(|a, b| a.fire_id == b.fire_id);
@@ -359,7 +365,13 @@ pub(super) fn beat_of(node: &Node, fire: &RunHandle) -> FireHeartbeat {
     let stuck = stuck.or_else(|| progress.is_some().then_some(settings.stuck_after));
     let silence_limit = policy.and_then(|policy| policy.max_silence()).into_iter().chain(stuck).min();
     let silence = fire.progressed().map(|at| node.clock.ticks().saturating_sub(at)).filter(|_| silence_limit.is_some());
-    FireHeartbeat { fire_id: fire.fire_id().to_owned(), limit: limit(node, fire.watched()), progress, silence, silence_limit }
+    FireHeartbeat {
+        fire_id: fire.fire_id().to_owned(),
+        limit: limit(node, fire.watched()),
+        progress,
+        silence,
+        silence_limit,
+    }
 }
 
 /// How long a run may be silent.

@@ -8,7 +8,7 @@ use crate::job::JobDetail;
 use crate::listener::log;
 use crate::rules::placement::Refusal;
 use crate::store::row::{BarRow, LimitRow};
-use crate::store::{BlacklistEntry, UnplaceableJob, MayRun};
+use crate::store::{BlacklistEntry, MayRun, UnplaceableJob};
 
 /// Nodes are meant by their instance ids or node names. What is changed has effect on each node with its next check-in, on
 /// this one at once. Each may fail with what can go wrong with the store.

@@ -44,21 +44,21 @@ pub use definitions::{
 };
 pub use firing::FailedFire;
 pub use firing::{
-    AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, Doubt, Ending, FireBundle,
-    MAX_CHECKPOINT_BYTES, CompletionReport, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
-    Prefetch, Unfired,
+    AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, CompletionReport, Doubt, Ending,
+    FireBundle, MAX_CHECKPOINT_BYTES, Prefetch, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason,
+    SkippedFires, Unfired,
 };
 pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
 pub use monitor::ClusterLoad;
 pub use open::open;
-pub use placement::{BlacklistEntry, UnplaceableJob, MayRun};
+pub use placement::{BlacklistEntry, MayRun, UnplaceableJob};
 pub use row::{Outage, RecoveryModeRow};
 pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{
-    AuditPass, FireHeartbeat, HeartbeatPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FiredTrigger,
-    Heartbeat, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass, Recovered,
+    AuditPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FireHeartbeat, FiredTrigger,
+    Heartbeat, HeartbeatPass, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass, Recovered,
 };
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]

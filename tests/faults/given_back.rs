@@ -52,7 +52,10 @@ fn taken_in_doubt(c: &Cluster, w: &mut World) {
     c.database.faults().plan(1, Fault::CommitLostThenAway(LONG_AWAY));
     w.doubt = w.a.try_acquire(20).unwrap().doubt;
     c.database.faults().cancel();
-    assert_eq!(w.doubt.as_ref().map(|doubt| (doubt.acquisition.fired.len(), doubt.acquisition.reserved.len())), Some((4, 3)));
+    assert_eq!(
+        w.doubt.as_ref().map(|doubt| (doubt.acquisition.fired.len(), doubt.acquisition.reserved.len())),
+        Some((4, 3))
+    );
 }
 
 /// The same where nothing was committed: the answer of the acquisition is all there is.

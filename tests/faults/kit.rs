@@ -6,9 +6,9 @@ use carnelian::clock::Clock;
 use carnelian::store::faults::FaultPlan;
 use carnelian::store::row::{FiredRow, FiredState, Snapshot, TriggerRow};
 use carnelian::store::{
-    AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
-    FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, CompletionReport, Reservation, Session, StoreSettings,
-    violations,
+    AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome,
+    CompletionReport, Database, FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, Reservation, Session,
+    StoreSettings, violations,
 };
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use carnelian::store::{SqlDatabase, SqlOptions};
@@ -354,14 +354,21 @@ impl Node {
     /// Takes what is due now and reserves nothing.
     pub fn try_acquire_due(&self, max: usize) -> Result<Acquisition> {
         let (job_types, quarantined) = (&[TYPE.to_owned()][..], &BTreeSet::new());
-        let request = AcquireRequest { max, prefetch: None, look_ahead_ms: 0, fire_ahead_ms: 0, job_types, quarantined };
+        let request =
+            AcquireRequest { max, prefetch: None, look_ahead_ms: 0, fire_ahead_ms: 0, job_types, quarantined };
         self.store.acquire(&self.owner(), &request)
     }
 
     pub fn try_turn(&self, ended: &[Completion], max: usize) -> Result<(CompletionReport, Acquisition)> {
         let (job_types, quarantined) = (&[TYPE.to_owned()], &BTreeSet::new());
-        let request =
-            AcquireRequest { max, prefetch: None, look_ahead_ms: 30 * SECOND, fire_ahead_ms: 0, job_types, quarantined };
+        let request = AcquireRequest {
+            max,
+            prefetch: None,
+            look_ahead_ms: 30 * SECOND,
+            fire_ahead_ms: 0,
+            job_types,
+            quarantined,
+        };
         self.store.complete_and_acquire(&self.owner(), ended, &request)
     }
 

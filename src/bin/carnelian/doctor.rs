@@ -4,7 +4,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, table, time};
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::store::row::{FiredState, InstanceRow, Parked, ScheduleRow, Snapshot};
-use carnelian::store::{UnplaceableJob, JobStore, Lock, LostCommits, Orphan, Orphans};
+use carnelian::store::{JobStore, Lock, LostCommits, Orphan, Orphans, UnplaceableJob};
 use carnelian::{Error, GroupMatcher, JobDetail, JobKey, Schedule, TriggerKey, TriggerState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

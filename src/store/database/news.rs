@@ -1,7 +1,7 @@
 //! What nodes tell each other through the database, and what they may hold one at a time: announcements, looks, locks.
 
 use crate::error::Result;
-use crate::store::row::{ClusterMembers, Heard, Exclusions, LockRow, PollResult, News, TypeVersions, PlacementView};
+use crate::store::row::{ClusterMembers, Exclusions, Heard, LockRow, News, PlacementView, PollResult, TypeVersions};
 
 /// The row of our side table of changes, and what one look at the scheduler tells.
 pub trait ChangeRows {

@@ -9,13 +9,13 @@ use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::acquisition::{Batch, Left, order};
-use crate::rules::prefetch::Room;
 use crate::rules::failover::millis;
+use crate::rules::prefetch::Room;
 use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
 use crate::store::placement::AdmissionFilter;
-use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, Exclusions, PollResult, Selection};
+use crate::store::row::{Candidate, DueQuery, Exclusions, FiredRow, FiredState, PollResult, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
@@ -283,7 +283,9 @@ impl JobStore {
                     Ok(firable) => {
                         let due_ms = firable.trigger.next_ms.unwrap_or(now_ms);
                         let policy = firable.candidate.job.policy.as_deref();
-                        if !admission.admits_tick(&firable.job, policy, &key) || !admission.admits(&firable.job, policy, due_ms) {
+                        if !admission.admits_tick(&firable.job, policy, &key)
+                            || !admission.admits(&firable.job, policy, due_ms)
+                        {
                             continue;
                         }
                         let group = firable.job.key.group();

@@ -52,7 +52,8 @@ impl JobStore {
             return Ok(Acquisition { withheld, ..acquisition });
         }
         let must_queue = self.must_queue();
-        let (claimable, others): (Vec<&Seen>, Vec<&Seen>) = seen.iter().partition(|one| one.is_claimable && !must_queue);
+        let (claimable, others): (Vec<&Seen>, Vec<&Seen>) =
+            seen.iter().partition(|one| one.is_claimable && !must_queue);
         if !claimable.is_empty() {
             acquisition = Acquisition { unreserved_ms, ..self.claim(owner, request, &claimable)? };
         }
@@ -100,7 +101,8 @@ impl JobStore {
             let mut seen: Vec<Seen> = taken
                 .into_iter()
                 .map(|one| Seen {
-                    is_claimable: self.is_claimable(&one) && one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms),
+                    is_claimable: self.is_claimable(&one)
+                        && one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms),
                     next_ms: one.trigger.next_ms,
                     key: one.trigger.key,
                 })
@@ -179,7 +181,9 @@ impl JobStore {
         let firing = Firing::new(owner, now_ms, self.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
-        (first_fence..).zip(claimable).for_each(|(fence, firable)| firing.fire(firable, fence, request.prefetch.is_some()));
+        (first_fence..)
+            .zip(claimable)
+            .for_each(|(fence, firable)| firing.fire(firable, fence, request.prefetch.is_some()));
         let rows = firing.take_rows();
         firing.write(s, rows)?;
         firing.report_deferred(s, &mut acquisition)?;

@@ -2,7 +2,7 @@
 //! commit.
 
 use super::doubt::is_there;
-use super::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, CompletionReport};
+use super::{AcquireRequest, Acquisition, Completion, CompletionReport, Doubt, FireBundle};
 use crate::error::Result;
 use crate::settings::PollingStrategy;
 use crate::store::transaction::TxOutcome;

@@ -1,6 +1,6 @@
 //! Complete: whatever has ended since the last commit is recorded in one transaction.
 
-use super::{Completion, CompletionInstruction, CompletionOutcome, EndedRuns, CompletionReport};
+use super::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, EndedRuns};
 use crate::error::Result;
 use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
@@ -112,7 +112,12 @@ impl JobStore {
         self.end_in(s, completions, false)
     }
 
-    fn end_in(&self, s: &mut dyn Session, completions: &[Completion], ends_heartbeats: bool) -> Result<CompletionReport> {
+    fn end_in(
+        &self,
+        s: &mut dyn Session,
+        completions: &[Completion],
+        ends_heartbeats: bool,
+    ) -> Result<CompletionReport> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         let ends = self.ends(s, completions)?;
         let held: HashSet<String> = s.end_fired(&ids, ends)?.into_iter().collect();

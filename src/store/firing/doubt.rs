@@ -39,7 +39,8 @@ impl Acquisition {
         match outcome {
             TxOutcome::Done(acquisition) => acquisition,
             TxOutcome::InDoubt(acquisition, error) => {
-                let doubt = Doubt { acquisition, ended: Vec::new(), recorded: CompletionReport::default(), precommits, error };
+                let doubt =
+                    Doubt { acquisition, ended: Vec::new(), recorded: CompletionReport::default(), precommits, error };
                 doubt.into_acquisition()
             }
         }

@@ -1,11 +1,11 @@
 //! Fire: triggers whose time has come begin to execute.
 
 use super::acquire::fenced;
-use super::prefetch::{left_ahead, may_go};
 use super::doubt::is_there;
+use super::fan_out::Tick;
 use super::fire_ids::FireIds;
 use super::overlap::{Deferred, defer, skipped};
-use super::fan_out::Tick;
+use super::prefetch::{left_ahead, may_go};
 use super::{Acquisition, FireBundle, Recovering, Rerun, Reservation, SkipReason, SkippedFires};
 use crate::calendar::Calendar;
 use crate::error::Result;

@@ -28,8 +28,8 @@ pub use rerun::{Rerun, RerunOrder, RerunReason};
 pub use unfire::Unfired;
 
 pub(in crate::store) use acquire::fenced;
-pub(in crate::store) use prefetch::gone_rows;
 pub(in crate::store) use overlap::EndedRuns;
+pub(in crate::store) use prefetch::gone_rows;
 
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;

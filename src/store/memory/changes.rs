@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::store::database::{ChangeRows, ClusterRows, FiredRows, PlacementRows, Session};
-use crate::store::row::{ClusterMembers, LAST_COUNT, Exclusions, PollResult, News, TypeVersions, PlacementView};
+use crate::store::row::{ClusterMembers, Exclusions, LAST_COUNT, News, PlacementView, PollResult, TypeVersions};
 
 impl ChangeRows for MemorySession<'_> {
     fn announce(&mut self, news: News) -> Result<()> {

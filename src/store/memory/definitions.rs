@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, PlainRows, Session, TriggerRows};
 use crate::store::row::{
-    Advance, Candidate, DueQuery, FiredRow, FiredState, JobRow, Exclusions, Selection, TriggerRow, TypeVersions,
+    Advance, Candidate, DueQuery, Exclusions, FiredRow, FiredState, JobRow, Selection, TriggerRow, TypeVersions,
 };
 use crate::trigger::{Schedule, TriggerOrder, TriggerState};
 use std::cmp::{Ordering, Reverse};

@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::store::database::ExecutionRows;
-use crate::store::row::{HeartbeatRow, CancelRow, FiredState};
+use crate::store::row::{CancelRow, FiredState, HeartbeatRow};
 
 impl MemorySession<'_> {
     fn runs(&self, fire_id: &str) -> bool {

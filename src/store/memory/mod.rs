@@ -24,8 +24,8 @@ mod work;
 
 use super::database::{Begin, Database, Lock, Session, StatementCounts};
 use super::row::{
-    AheadFire, BarKind, BarRow, HeartbeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow,
-    FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, LimitRow, LockRow, LogRow, News, NodeRow,
+    AheadFire, BarKind, BarRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow, FiredRow,
+    HeartbeatRow, HistoryRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, LimitRow, LockRow, LogRow, News, NodeRow,
     OrphanRow, Outage, Parked, RecoveryModeRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rules::strategy::{is_for, may_be_tick};
 use crate::store::database::PlacementRows;
 use crate::store::row::{
-    BarKind, BarRow, FiredState, GroupRuns, Exclusions, LimitRow, NodePlace, NodeRow, TriggerRow, PlacementView,
+    BarKind, BarRow, Exclusions, FiredState, GroupRuns, LimitRow, NodePlace, NodeRow, PlacementView, TriggerRow,
 };
 
 impl MemorySession<'_> {

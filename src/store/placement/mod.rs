@@ -10,14 +10,14 @@ mod placement_view;
 
 pub use orders::BlacklistEntry;
 pub(in crate::store) use placement_view::identities;
-pub use placement_view::{UnplaceableJob, MayRun};
+pub use placement_view::{MayRun, UnplaceableJob};
 
 use crate::error::Result;
 use crate::job::{JobDetail, Placement};
 use crate::key::{BROADCAST_GROUP, TriggerKey};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide, takes_any};
 use crate::rules::strategy::{is_for, is_tick, prefix};
-use crate::store::row::{BarRow, GroupRuns, Exclusions, LimitRow};
+use crate::store::row::{BarRow, Exclusions, GroupRuns, LimitRow};
 use crate::store::{JobStore, Membership, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -107,7 +107,12 @@ impl JobStore {
     }
 
     /// The filter for one transaction. Asks the store for something only if there are limits.
-    pub(in crate::store) fn admission_filter(&self, s: &mut dyn Session, instance: &str, now_ms: i64) -> Result<AdmissionFilter<'_>> {
+    pub(in crate::store) fn admission_filter(
+        &self,
+        s: &mut dyn Session,
+        instance: &str,
+        now_ms: i64,
+    ) -> Result<AdmissionFilter<'_>> {
         let me = self.identity(instance);
         let (view, refused, foreign, sees_parts) = {
             let placed = self.placed.read();
@@ -135,7 +140,8 @@ impl JobStore {
                 admission.exclude_policy(&policy, &refusal);
             }
         }
-        admission.excluded.groups = groups.into_iter().filter(|group| admission.verdict(None, group, now_ms).is_err()).collect();
+        admission.excluded.groups =
+            groups.into_iter().filter(|group| admission.verdict(None, group, now_ms).is_err()).collect();
         Ok(admission)
     }
 }

@@ -231,7 +231,8 @@ impl JobStore {
     /// Everybody's rows, and what keeps nodes from work.
     fn read_members(&self, s: &mut dyn Session) -> Result<Seen> {
         let asked = self.clock.ticks();
-        let (ClusterMembers { now_ms, instances, with_fires }, PlacementView { nodes, bars, limits }) = s.read_members()?;
+        let (ClusterMembers { now_ms, instances, with_fires }, PlacementView { nodes, bars, limits }) =
+            s.read_members()?;
         let answered = self.clock.ticks();
         let is_foreign = |name: &String| instances.iter().any(|i| i.name == *name && i.incarnation.is_none());
         let replaced = nodes.iter().map(|node| node.instance.clone()).filter(is_foreign).collect();

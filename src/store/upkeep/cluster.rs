@@ -4,7 +4,7 @@ use super::{FiredTrigger, Heartbeat, InstanceStatus, Said};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::JobStore;
-use crate::store::row::{HeartbeatRow, FiredState, Snapshot, SnapshotPlace};
+use crate::store::row::{FiredState, HeartbeatRow, Snapshot, SnapshotPlace};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

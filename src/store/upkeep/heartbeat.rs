@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
 use crate::store::firing::fenced;
-use crate::store::row::{HeartbeatRow, CancelRow, FiredState, News, Progress};
+use crate::store::row::{CancelRow, FiredState, HeartbeatRow, News, Progress};
 use crate::store::{Begin, JobStore, Lock, Owner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -161,7 +161,8 @@ impl JobStore {
         self.once("recover silent fires", Begin::Locking(Lock::TriggerAccess), &mut |s| {
             recovered.clear();
             let ids: Vec<String> = dead.keys().cloned().collect();
-            let unchanged = s.heartbeats_of(&ids)?.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
+            let unchanged =
+                s.heartbeats_of(&ids)?.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
             let unchanged: Vec<String> = unchanged.map(|row| row.fire_id).collect();
             let mut by_instance: BTreeMap<String, Vec<_>> = BTreeMap::new();
             for fire in s.fired_rows(&unchanged)?.into_iter().filter(|fire| fire.state == FiredState::Executing) {

@@ -1,7 +1,7 @@
 //! Fires that were taken ahead and had not begun when their node died.
 
 use super::*;
-use carnelian::store::{Acquisition, BeginMark, FireBundle, Recovered, Prefetch};
+use carnelian::store::{Acquisition, BeginMark, FireBundle, Prefetch, Recovered};
 use carnelian::{HistoryQuery, MisfireInstruction, SimpleSchedule, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

@@ -3,8 +3,8 @@
 use super::*;
 use carnelian::store::row::Progress;
 use carnelian::store::{
-    FireHeartbeat, HeartbeatPass, CompletionInstruction, CompletionOutcome, DeadFire, DeadFireDecision, DeadFireHandler, FireBundle,
-    Heartbeats,
+    CompletionInstruction, CompletionOutcome, DeadFire, DeadFireDecision, DeadFireHandler, FireBundle, FireHeartbeat,
+    HeartbeatPass, Heartbeats,
 };
 use carnelian::{JobDetailBuilder, JobPolicy, OnDead, TriggerBuilder};
 use std::sync::{Arc, Mutex};
@@ -475,8 +475,13 @@ fn a_single_beat_keeps_its_fire_alive() {
     let fire = a.fire_one();
     let progress = Some(Progress { done: 1, total: None, note: None });
     let silence = Some(Duration::ZERO);
-    let beat =
-        FireHeartbeat { fire_id: fire.fire_id.clone(), limit: LIMIT, progress: progress.clone(), silence, silence_limit: None };
+    let beat = FireHeartbeat {
+        fire_id: fire.fire_id.clone(),
+        limit: LIMIT,
+        progress: progress.clone(),
+        silence,
+        silence_limit: None,
+    };
     for _ in 0..6 {
         a.store.heartbeat_one(&a.owner(), &beat).unwrap();
         let shown = cluster.store.fired_triggers().unwrap().remove(0).heartbeat.unwrap();

@@ -3,7 +3,7 @@
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
 use carnelian::store::{
-    CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, CompletionReport, SkipReason, SkippedFires,
+    CompletionInstruction, CompletionOutcome, CompletionReport, FireBundle, Heartbeats, SkipReason, SkippedFires,
 };
 use carnelian::{
     CronSchedule, Error, JobPolicy, MisfireInstruction, OnDead, Overlap, SimpleSchedule, TriggerBuilder, TriggerState,

@@ -140,7 +140,10 @@ fn ticks_are_left_to_nodes_that_have_the_strategy() {
     cluster.schedule(job("plain"), [once("p", "plain", NOW)]);
     assert_eq!(names(&b.try_acquire(1).unwrap().fired), ["p"]);
     let brought = b.acquire();
-    assert_eq!((brought.fanned_out, brought.fired.len(), brought.reserved.len(), brought.unreadable.len()), (0, 0, 0, 0));
+    assert_eq!(
+        (brought.fanned_out, brought.fired.len(), brought.reserved.len(), brought.unreadable.len()),
+        (0, 0, 0, 0)
+    );
     let earliest = |node: &Node| node.store.earliest_due(&["work".to_owned()]).unwrap().1;
     assert_eq!(earliest(&b), None);
 

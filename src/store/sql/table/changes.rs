@@ -5,7 +5,7 @@ use super::time;
 use super::waiting::{waiting, waiting_values};
 use crate::error::Result;
 use crate::store::database::{ChangeRows, Session};
-use crate::store::row::{ClusterMembers, LAST_COUNT, Exclusions, PollResult, News, TypeVersions, PlacementView};
+use crate::store::row::{ClusterMembers, Exclusions, LAST_COUNT, News, PlacementView, PollResult, TypeVersions};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;

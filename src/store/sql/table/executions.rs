@@ -3,7 +3,7 @@
 use super::texts;
 use crate::error::Result;
 use crate::store::database::{ExecutionRows, Session};
-use crate::store::row::{HeartbeatRow, CancelRow, Progress};
+use crate::store::row::{CancelRow, HeartbeatRow, Progress};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;

@@ -9,7 +9,7 @@ use crate::node::{Labels, NodeRole};
 use crate::rules::strategy::{FOR_ANY, groups_of_one};
 use crate::store::database::{PlacementRows, Session};
 use crate::store::row::{
-    BarKind, BarRow, ClusterMembers, GroupRuns, InstanceRow, Exclusions, LimitRow, NodePlace, PlacementView,
+    BarKind, BarRow, ClusterMembers, Exclusions, GroupRuns, InstanceRow, LimitRow, NodePlace, PlacementView,
 };
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
