@@ -23,6 +23,7 @@ pub(crate) mod overlap;
 pub(crate) mod passing_over;
 pub(crate) mod placement;
 pub(crate) mod prefetch;
+pub(crate) mod recovery;
 pub(crate) mod run_times;
 pub(crate) mod store_time;
 pub(crate) mod strategy;

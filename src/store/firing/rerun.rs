@@ -8,8 +8,8 @@ use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RET
 use crate::rules::failover::millis;
 use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
+use crate::rules::recovery::recovery_keys;
 use crate::store::row::{Candidate, HistoryFilter, RecoveryRow};
-use crate::store::upkeep::recovery_keys;
 use crate::store::{JobStore, Session};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 use std::collections::BTreeSet;
@@ -225,7 +225,7 @@ impl JobStore {
 fn rerun_trigger(order: &RerunOrder, fire_id: &str, job: &JobKey, next_ms: i64) -> Trigger {
     let mut data = order.data.clone();
     // These keys tell of a recovery which fire it stands for.
-    for key in [recovery_keys::NAME, recovery_keys::GROUP, recovery_keys::FIRED_MS, recovery_keys::SCHEDULED_MS] {
+    for key in recovery_keys::ALL {
         data.remove(key);
     }
     let key = TriggerKey::new(order.reason.group(), format!("{}_{fire_id}", order.reason.stem()));

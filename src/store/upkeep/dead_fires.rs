@@ -3,11 +3,11 @@
 use crate::error::Result;
 use crate::job::{JobPolicy, OnDead};
 use crate::key::{JobKey, TriggerKey};
+use crate::rules::recovery::DeadFireDecision;
 use crate::store::row::{FiredRow, PolicyRow};
 use crate::store::{JobStore, Session};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A fire that died: its node was declared dead, or its heartbeat ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,22 +31,6 @@ pub struct DeadFire {
     pub attempt: i64,
     /// The store's time, epoch milliseconds.
     pub now_ms: i64,
-}
-
-/// What is done about a dead fire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DeadFireDecision {
-    /// A recovery trigger runs the work again, at once.
-    Recover,
-    /// A recovery trigger runs the work again, after so long.
-    RecoverAfter(Duration),
-    /// As [`OnDead::Revive`].
-    Revive,
-    /// The work is given up; the trigger fires when it fires next.
-    NextFire,
-    /// The work is given up, and the trigger is set to `ERROR` until somebody resets it.
-    Error,
 }
 
 /// Decides for jobs whose policy is [`OnDead::Ask`].

@@ -13,15 +13,16 @@ mod misfires;
 mod nodes;
 mod parking;
 mod recovery;
+mod rescheduling;
 mod verdicts;
 
-pub use dead_fires::{DeadFire, DeadFireDecision, DeadFireHandler};
+pub use crate::rules::recovery::DeadFireDecision;
+pub use dead_fires::{DeadFire, DeadFireHandler};
 pub(crate) use heartbeat::is_order_of_pause;
 pub use heartbeat::{FireHeartbeat, HeartbeatPass, Heartbeats};
 pub use misfires::LateInOrder;
 
 pub(in crate::store) use nodes::{Said, takes_work};
-pub(in crate::store) use recovery::recovery_keys;
 
 use super::{LostCommits, Owner, SkippedFires};
 use crate::key::{JobKey, TriggerKey};
