@@ -3,44 +3,20 @@
 use super::claim::Again;
 use super::doubt::is_there;
 use super::fire::{Firable, Firing};
-use super::overlap::{Deferred, defer};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::rules::acquisition::{Batch, Left, order};
 use crate::rules::failover::millis;
-use crate::rules::prefetch::Room;
 use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
-use crate::store::placement::AdmissionFilter;
-use crate::store::row::{Candidate, DueQuery, Exclusions, FiredRow, FiredState, PollResult, Selection};
+use crate::store::row::{Candidate, Exclusions, FiredRow, FiredState, PollResult, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Owner, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-impl AcquireRequest<'_> {
-    fn room(&self) -> Room {
-        self.prefetch.map_or(Room::of_workers(self.max), |prefetch| Room {
-            free: prefetch.free.min(self.max),
-            ahead: self.max.saturating_sub(prefetch.free),
-            quick: prefetch.quick,
-        })
-    }
-
-    /// Whether the fire may wait for a worker: it begins soon, nobody waits for its end, and as
-    /// long as it has not begun it can be taken back.
-    fn may_wait(&self, firable: &Firable) -> bool {
-        let is_short = || self.prefetch.is_some_and(|prefetch| prefetch.short.contains(&firable.job.job_type));
-        !firable.job.disallow_concurrent_execution && firable.trigger.policies == Policies::default() && is_short()
-    }
-}
-
-/// How many pages of candidates one acquisition looks through before it is content with what it has.
-const MAX_PAGES: usize = 20;
 
 impl JobStore {
     /// The store's time, and the earliest time at which there is something to acquire; takes no lock.
@@ -220,101 +196,6 @@ impl JobStore {
         acquisition.unreserved_ms = earliest_ms.into_iter().chain(acquisition.unreserved_ms).min();
         chosen.retain(|one| !left(one));
         Ok(chosen)
-    }
-
-    /// Reads candidates page by page until the batch is full: a page may hold nothing but triggers of one job that may
-    /// run only once at a time, or triggers that nobody can read. What is due and may not fire by a policy of its own is
-    /// passed over.
-    pub(super) fn choose(
-        &self,
-        s: &mut dyn Session,
-        admission: &mut AdmissionFilter<'_>,
-        now_ms: i64,
-        request: &AcquireRequest<'_>,
-        among: Option<&[TriggerKey]>,
-        acquisition: &mut Acquisition,
-    ) -> Result<(Vec<Firable>, Vec<Deferred>)> {
-        let mut calendars = Calendars::default();
-        let mut batch = Batch::new(request.room(), request.quarantined);
-        let (mut taken, mut deferred) = (Vec::new(), Vec::new());
-        let limit = among.map_or(request.max, <[_]>::len).max(1);
-        let reader = self.reader();
-        let mut seen = 0;
-        for page in 0..among.map_or(MAX_PAGES, |_| 1) {
-            // What waits for a free worker is not to be read again and again.
-            if batch.is_full() || acquisition.withheld > 0 {
-                break;
-            }
-            let mut candidates = s.due(&DueQuery {
-                among,
-                order: self.trigger_order(),
-                now_ms,
-                no_later_than_ms: now_ms.saturating_add(request.look_ahead_ms.max(request.fire_ahead_ms)),
-                misfired_before_ms: self.misfired_before(now_ms),
-                job_types: request.job_types,
-                versions: &reader.versions,
-                excluded: admission.excluded(),
-                limit,
-                offset: seen - admission.hidden().min(seen),
-            })?;
-            let found = candidates.len();
-            seen += found;
-            // They are large: a vector that grows would copy them over and over.
-            taken.reserve(found);
-            if page > 0 {
-                // Read one after the other, while others fire triggers and move them on: one may be in two pages.
-                let earlier = taken.iter().map(|one: &Firable| &one.trigger.key);
-                let earlier = earlier.chain(deferred.iter().map(|one: &Deferred| &one.advance.key));
-                let earlier: BTreeSet<&TriggerKey> =
-                    earlier.chain(acquisition.unreadable.iter().map(|(key, _)| key)).collect();
-                candidates.retain(|candidate| !earlier.contains(&candidate.trigger.key));
-            }
-            // Among equals a database has an order of its own.
-            candidates.sort_by(|a, b| order(self.trigger_order(), now_ms, &a.trigger, &b.trigger));
-            let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
-            self.read_calendars(s, &mut calendars, names)?;
-            for candidate in candidates {
-                let key = candidate.trigger.key.clone();
-                admission.sees(candidate.job.key.group());
-                if !admission.admits_part(&key) {
-                    continue;
-                }
-                match self.firable(candidate, &calendars) {
-                    Ok(firable) => {
-                        let due_ms = firable.trigger.next_ms.unwrap_or(now_ms);
-                        let policy = firable.candidate.job.policy.as_deref();
-                        if !admission.admits_tick(&firable.job, policy, &key)
-                            || !admission.admits(&firable.job, policy, due_ms)
-                        {
-                            continue;
-                        }
-                        let group = firable.job.key.group();
-                        let is_unreserved = admission.is_limited(group) || is_tick(&firable.job, &key);
-                        if due_ms > now_ms.saturating_add(request.fire_ahead_ms) && is_unreserved {
-                            acquisition.unreserved_ms =
-                                acquisition.unreserved_ms.map_or(Some(due_ms), |ms| Some(ms.min(due_ms)));
-                        } else if let Some(one) = defer(&firable, now_ms, now_ms) {
-                            deferred.push(one);
-                        } else {
-                            match batch.takes(&firable.candidate, request.may_wait(&firable)) {
-                                Ok(_) => {
-                                    admission.begins(group);
-                                    taken.push(firable);
-                                }
-                                Err(Left::ForAWorker) => acquisition.withheld += 1,
-                                Err(Left::ForGood) => {}
-                            }
-                        }
-                    }
-                    Err(error) if request.quarantined.contains(&key) => drop(error),
-                    Err(error) => acquisition.unreadable.push((key, error.to_string())),
-                }
-            }
-            if found < limit {
-                break;
-            }
-        }
-        Ok((taken, deferred))
     }
 
     /// Reads of which versions the data of these jobs are, as far as that makes a difference here. Most nodes have no type

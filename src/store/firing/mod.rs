@@ -2,6 +2,7 @@
 
 mod acquire;
 mod checkpoint;
+mod choosing;
 mod claim;
 mod combined;
 mod complete;
