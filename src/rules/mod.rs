@@ -4,6 +4,7 @@ pub(crate) mod acquisition;
 pub(crate) mod alarms;
 pub(crate) mod backfill;
 pub(crate) mod begun;
+pub(crate) mod completion;
 pub(crate) mod continuation;
 pub(crate) mod definitions;
 pub(crate) mod failover;

@@ -4,6 +4,7 @@ use super::{Completion, CompletionInstruction, CompletionOutcome, CompletionRepo
 use crate::error::Result;
 use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
+use crate::rules::completion::{EndedFire, Over, over};
 use crate::rules::failover::millis;
 use crate::store::job_types::take_back_reservations;
 use crate::store::row::{Advance, EndRow, JobVersionRow, LogRow, News, Selection, TriggerRow};
@@ -64,30 +65,19 @@ impl JobStore {
         if doubtful.is_empty() {
             return self.end_in(s, completions, true);
         }
-        let mut outcomes: HashMap<String, CompletionOutcome> =
-            doubtful.iter().map(|id| (id.clone(), CompletionOutcome::Fenced)).collect();
-        let free: HashSet<String> = s.free_fired(&doubtful)?.into_iter().collect();
-        if free.len() < doubtful.len() {
-            let held = s.existing_fired(&doubtful)?.into_iter().filter(|(id, _)| !free.contains(id));
-            outcomes.extend(held.map(|(id, _)| (id, CompletionOutcome::Held)));
-        }
-        outcomes.retain(|id, _| !free.contains(id));
-        let gone = |c: &&Completion| c.has_heartbeat && outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
-        let mut with_heartbeats: Vec<String> = completions.iter().filter(gone).map(|c| c.fire_id.clone()).collect();
-        with_heartbeats.sort();
-        if !with_heartbeats.is_empty() {
-            s.delete_heartbeats(&with_heartbeats)?;
-        }
-        let ended = |c: &&Completion| c.by_job && outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
-        self.tidy_after_joined(s, &completions.iter().filter(ended).collect::<Vec<_>>())?;
+        let mut outcomes = not_free(s, &doubtful)?;
+        let is_fenced = |c: &&Completion| outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
+        delete_heartbeats(s, completions.iter().filter(is_fenced))?;
+        let ended: Vec<&Completion> = completions.iter().filter(is_fenced).filter(|c| c.by_job).collect();
+        self.tidy_after_joined(s, &ended)?;
         let rest: Vec<Completion> =
             completions.iter().filter(|c| !outcomes.contains_key(&c.fire_id)).cloned().collect();
-        let mut recorded = if rest.is_empty() { CompletionReport::default() } else { self.end_in(s, &rest, true)? };
-        let of_rest = std::mem::take(&mut recorded.outcomes);
+        let mut report = if rest.is_empty() { CompletionReport::default() } else { self.end_in(s, &rest, true)? };
+        let of_rest = std::mem::take(&mut report.outcomes);
         outcomes.extend(rest.into_iter().map(|c| c.fire_id).zip(of_rest));
         let outcome = |c: &Completion| outcomes.get(&c.fire_id).copied().unwrap_or(CompletionOutcome::Fenced);
-        recorded.outcomes = completions.iter().map(outcome).collect();
-        Ok(recorded)
+        report.outcomes = completions.iter().map(outcome).collect();
+        Ok(report)
     }
 
     /// Does what a job's own transaction may have missed, since that took no lock: what others have
@@ -125,76 +115,54 @@ impl JobStore {
 
         self.write_logs(s, &recorded)?;
         self.write_job_data(s, &recorded)?;
-        let checkpoints: Vec<String> =
-            recorded.iter().filter(|c| c.rerun.is_none()).filter_map(|c| c.checkpoint.clone()).collect();
-        if !checkpoints.is_empty() {
-            s.delete_checkpoints(&checkpoints)?;
+        delete_side_rows(s, &recorded)?;
+        if ends_heartbeats {
+            delete_heartbeats(s, recorded.iter().copied())?;
         }
-        let revived: Vec<TriggerKey> = recorded.iter().filter(|c| c.revived).map(|c| c.trigger.clone()).collect();
-        if !revived.is_empty() {
-            s.delete_recoveries(&revived)?;
-        }
-        let mut with_heartbeats: Vec<String> =
-            recorded.iter().filter(|c| ends_heartbeats && c.has_heartbeat).map(|c| c.fire_id.clone()).collect();
-        with_heartbeats.sort();
-        if !with_heartbeats.is_empty() {
-            s.delete_heartbeats(&with_heartbeats)?;
-        }
-        self.schedule_reruns(s, &recorded)?;
-        let following = self.follow_ends(s, &recorded)?;
-        if !following.is_empty() || recorded.iter().any(|c| c.rerun.is_some()) {
-            s.announce(News::Change)?;
-        }
-        let mut finished = apply_instructions(s, &recorded)?;
+        let following = self.go_on(s, &recorded)?;
+        let instructed = apply_instructions(s, &recorded)?;
+        let one_at_a_time = unblock(s, &recorded)?;
 
-        let one_at_a_time: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
-        if !one_at_a_time.is_empty() {
-            // Another node may have room for them.
-            if s.change_states(Selection::Jobs(&one_at_a_time), Transition::Unblock.moves(), true)? > 0 {
-                s.announce(News::Change)?;
-            }
-        }
-
-        let going_on = still_stored(s, &recorded)?;
+        let stored = still_stored(s, &recorded)?;
         let failed: BTreeSet<&TriggerKey> = recorded.iter().filter(|c| c.failed).map(|c| &c.trigger).collect();
-        let ends = self.end_runs(s, &going_on, &EndedRuns { one_at_a_time: &one_at_a_time, failed: &failed })?;
-        let mut ended: Vec<JobKey> = ends.finalized.iter().map(|(_, job)| job.clone()).collect();
-        finished.extend(ends.finalized.iter().map(|(trigger, _)| trigger.clone()));
-        for completion in &recorded {
-            if completion.last && !completion.removed {
-                finished.push(completion.trigger.clone());
-            }
-            if !completion.durable
-                && (completion.last || completion.instruction != CompletionInstruction::NoInstruction)
-            {
-                ended.push(completion.job.clone());
-            }
+        let effects = self.end_runs(s, &stored, &EndedRuns { one_at_a_time: &one_at_a_time, failed: &failed })?;
+        let fires: Vec<EndedFire<'_>> = recorded.iter().map(|c| c.ended_fire()).collect();
+        let Over { mut triggers, mut jobs } = over(&fires, &stored);
+        triggers.extend(instructed);
+        triggers.extend(effects.finalized.iter().map(|(trigger, _)| trigger.clone()));
+        jobs.extend(effects.finalized.iter().map(|(_, job)| job.clone()));
+        if !triggers.is_empty() {
+            s.delete_finished_triggers(&distinct(triggers.iter()))?;
         }
-        find_ended_meanwhile(&going_on, &recorded, &mut finished, &mut ended);
-        let finished: Vec<TriggerKey> = distinct(finished.iter());
-        if !finished.is_empty() {
-            s.delete_finished_triggers(&finished)?;
-        }
-        let jobs: Vec<JobKey> = distinct(ended.iter());
         if !jobs.is_empty() {
-            s.delete_idle_jobs(&jobs)?;
+            s.delete_idle_jobs(&distinct(jobs.iter()))?;
         }
-
-        if !ends.let_go.is_empty() {
+        if !effects.let_go.is_empty() {
             s.announce(News::Change)?;
         }
+
         let outcome = |c: &Completion| match held.contains(&c.fire_id) {
             true => CompletionOutcome::Recorded,
             false => CompletionOutcome::Fenced,
         };
         Ok(CompletionReport {
             outcomes: completions.iter().map(outcome).collect(),
-            paused: ends.paused,
-            skipped: ends.skipped,
-            let_go: ends.let_go,
+            paused: effects.paused,
+            skipped: effects.skipped,
+            let_go: effects.let_go,
             following,
-            finalized: ends.finalized.into_iter().map(|(trigger, _)| trigger).collect(),
+            finalized: effects.finalized.into_iter().map(|(trigger, _)| trigger).collect(),
         })
+    }
+
+    /// Stores what goes on after these ends, reruns and children; returns the triggers of the children.
+    fn go_on(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerKey>> {
+        self.schedule_reruns(s, recorded)?;
+        let following = self.follow_ends(s, recorded)?;
+        if !following.is_empty() || recorded.iter().any(|c| c.rerun.is_some()) {
+            s.announce(News::Change)?;
+        }
+        Ok(following)
     }
 
     /// What the history is to say of these fires.
@@ -253,6 +221,61 @@ fn of_outcome(ends: &[Completion], outcomes: &[CompletionOutcome], wanted: Compl
     ends.iter().zip(outcomes).filter(|(_, outcome)| **outcome == wanted).map(|(end, _)| end.clone()).collect()
 }
 
+impl Completion {
+    fn ended_fire(&self) -> EndedFire<'_> {
+        EndedFire {
+            trigger: &self.trigger,
+            job: &self.job,
+            last: self.last,
+            removed: self.removed,
+            durable: self.durable,
+            is_instructed: self.instruction != CompletionInstruction::NoInstruction,
+        }
+    }
+}
+
+/// The outcomes of those of these fires whose rows are gone, or held by somebody.
+fn not_free(s: &mut dyn Session, doubtful: &[String]) -> Result<HashMap<String, CompletionOutcome>> {
+    let mut outcomes: HashMap<String, CompletionOutcome> =
+        doubtful.iter().map(|id| (id.clone(), CompletionOutcome::Fenced)).collect();
+    let free: HashSet<String> = s.free_fired(doubtful)?.into_iter().collect();
+    if free.len() < doubtful.len() {
+        let held = s.existing_fired(doubtful)?.into_iter().filter(|(id, _)| !free.contains(id));
+        outcomes.extend(held.map(|(id, _)| (id, CompletionOutcome::Held)));
+    }
+    outcomes.retain(|id, _| !free.contains(id));
+    Ok(outcomes)
+}
+
+/// Deletes the heartbeats of those of these fires that have some.
+fn delete_heartbeats<'a>(s: &mut dyn Session, completions: impl Iterator<Item = &'a Completion>) -> Result<()> {
+    let mut ids: Vec<String> = completions.filter(|c| c.has_heartbeat).map(|c| c.fire_id.clone()).collect();
+    ids.sort();
+    if ids.is_empty() { Ok(()) } else { s.delete_heartbeats(&ids) }
+}
+
+/// Deletes what was kept for the sake of these fires: checkpoints of work that is done, recoveries of triggers that were
+/// revived.
+fn delete_side_rows(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
+    let done = recorded.iter().filter(|c| c.rerun.is_none());
+    let checkpoints: Vec<String> = done.filter_map(|c| c.checkpoint.clone()).collect();
+    if !checkpoints.is_empty() {
+        s.delete_checkpoints(&checkpoints)?;
+    }
+    let revived: Vec<TriggerKey> = recorded.iter().filter(|c| c.revived).map(|c| c.trigger.clone()).collect();
+    if revived.is_empty() { Ok(()) } else { s.delete_recoveries(&revived) }
+}
+
+/// Lets triggers go that waited for jobs that run once at a time; returns these jobs.
+fn unblock(s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<JobKey>> {
+    let jobs: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
+    // Another node may have room for them.
+    if !jobs.is_empty() && s.change_states(Selection::Jobs(&jobs), Transition::Unblock.moves(), true)? > 0 {
+        s.announce(News::Change)?;
+    }
+    Ok(jobs)
+}
+
 /// The triggers of those fires that were not the last of theirs, as far as they are there.
 fn still_stored(s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerRow>> {
     let keys: Vec<TriggerKey> = distinct(recorded.iter().filter(|c| !c.last).map(|c| &c.trigger));
@@ -280,28 +303,6 @@ fn raise_versions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
     }
     s.put_job_versions(&rows)?;
     take_back_reservations(s, &rows.into_iter().map(|row| row.job).collect::<Vec<_>>())
-}
-
-/// A fire that was not its trigger's last when it began may be the last to end: the trigger was completed, or deleted,
-/// while the job ran, and waits for this fire; so does its job.
-fn find_ended_meanwhile(
-    rows: &[TriggerRow],
-    recorded: &[&Completion],
-    finished: &mut Vec<TriggerKey>,
-    ended: &mut Vec<JobKey>,
-) {
-    let complete: BTreeMap<&TriggerKey, bool> =
-        rows.iter().map(|t| (&t.key, t.state == TriggerState::Complete.name())).collect();
-    for completion in recorded.iter().filter(|c| !c.last) {
-        match complete.get(&completion.trigger) {
-            Some(false) => {}
-            Some(true) => {
-                finished.push(completion.trigger.clone());
-                ended.push(completion.job.clone());
-            }
-            None => ended.push(completion.job.clone()),
-        }
-    }
 }
 
 /// Applies what jobs said of their triggers; returns the triggers that may be finished by it.
