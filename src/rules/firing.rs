@@ -3,6 +3,7 @@
 use crate::calendar::Calendar;
 use crate::job::JobDetail;
 use crate::rules::passing_over::pass_over;
+use crate::store::row::TriggerRow;
 use crate::trigger::{Overlap, Trigger, TriggerState};
 
 /// What becomes of the trigger's row.
@@ -41,6 +42,25 @@ pub(crate) fn move_on(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms
     trigger.triggered(calendar, now_ms);
     let overdue = trigger.next_ms.filter(|next_ms| trigger.policies.overlap != Overlap::AllowAll && *next_ms <= now_ms);
     overdue.map(|first_ms| (first_ms, pass_over(trigger, now_ms.saturating_add(1), calendar, now_ms)))
+}
+
+/// Whether a trigger is reserved for this time still: nobody has paused, replaced or fired it since.
+pub(crate) fn is_still_reserved(trigger: &TriggerRow, scheduled_ms: i64) -> bool {
+    trigger.state == TriggerState::Acquired.name() && trigger.next_ms == Some(scheduled_ms)
+}
+
+/// What becomes of a reservation that is not fired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missed {
+    /// Its trigger is set free.
+    GivenBack,
+    /// Its trigger is a node of Quartz's: only the fired row goes.
+    Yielded,
+}
+
+/// What becomes of a reservation that is not fired; nothing if its fired row is gone, which may be another's by now.
+pub(crate) fn missed(is_held: bool, is_foreign: bool) -> Option<Missed> {
+    is_held.then_some(if is_foreign { Missed::Yielded } else { Missed::GivenBack })
 }
 
 /// How a trigger gets a fire back that has not begun.
@@ -110,6 +130,12 @@ pub(crate) fn restore(
 mod tests {
     use super::*;
     use TriggerState::*;
+
+    #[test]
+    fn a_reservation_that_is_not_fired_is_given_back_unless_it_is_anothers() {
+        let all = [(true, false), (true, true), (false, false), (false, true)].map(|(held, by)| missed(held, by));
+        assert_eq!(all, [Some(Missed::GivenBack), Some(Missed::Yielded), None, None]);
+    }
 
     #[test]
     fn a_trigger_gets_its_fire_back_unless_it_went_on() {

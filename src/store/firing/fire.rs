@@ -11,10 +11,11 @@ use crate::calendar::Calendar;
 use crate::error::Result;
 use crate::job::JobDetail;
 use crate::key::{RECOVERY_GROUP, RERUN_GROUPS, TriggerKey};
-use crate::rules::firing::{self, AfterFire};
+use crate::rules::firing::{self, AfterFire, Missed, is_still_reserved, missed};
 use crate::rules::recovery::recovery_keys;
 use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
+use crate::store::placement::AdmissionFilter;
 use crate::store::row::{Advance, AheadFire, Candidate, FiredRow, FiredState, Selection};
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Owner, Session};
@@ -74,61 +75,28 @@ impl JobStore {
     ) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
-        let ids: Vec<_> = reservations.iter().map(|r| r.fire_id.clone()).collect();
-        let held: BTreeSet<String> = s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect();
-        let keys: Vec<_> = reservations.iter().map(|r| r.trigger.clone()).collect();
-        let mut candidates: BTreeMap<TriggerKey, Candidate> =
-            s.candidates(&keys)?.into_iter().map(|c| (c.trigger.key.clone(), c)).collect();
-        let mut calendars = Calendars::default();
-        self.read_calendars(s, &mut calendars, candidates.values().filter_map(|c| c.trigger.calendar.as_deref()))?;
-
-        let beside_quartz = self.is_beside_quartz();
-        // What a node of Quartz has reserved after us (it resumed or replaced the trigger) is its to fire.
-        let foreign: BTreeSet<TriggerKey> = match beside_quartz {
-            true => s.foreign_reservations(&keys)?.into_iter().collect(),
-            false => BTreeSet::new(),
-        };
-        // A job may have been replaced by one of a type that this node does not have.
-        let reader = self.reader();
-        let mut firing = Firing { precommits, ..Firing::new(owner, now_ms, beside_quartz) };
+        let mut reserved = self.read_reserved(s, reservations)?;
+        let mut firing = Firing { precommits, ..Firing::new(owner, now_ms, self.is_beside_quartz()) };
         let mut admission = self.admission_filter(s, &owner.instance, now_ms)?;
-        // One whose time is to come begins at it.
-        let is_ahead = |reservation: &Reservation| precommits && reservation.scheduled_ms > now_ms;
-        let mut begun = Vec::new();
-        let mut given_back = Vec::new();
-        let mut yielded = Vec::new();
+        let (mut begun, mut given_back, mut yielded) = (Vec::new(), Vec::new(), Vec::new());
         for (fence, reservation) in (first_fence..).zip(reservations) {
-            let candidate = candidates.remove(&reservation.trigger).filter(|c| {
-                held.contains(&reservation.fire_id)
-                    && !foreign.contains(&reservation.trigger)
-                    && c.trigger.state == TriggerState::Acquired.name()
-                    && reader.has(&c.job.job_type)
-                    && c.trigger.next_ms == Some(reservation.scheduled_ms)
-            });
-            let startable = candidate.filter(|c| firing.may_start(c));
-            let firable = startable.and_then(|candidate| self.firable(candidate, &calendars).ok());
-            let admitted = firable.filter(|firable| {
-                // Its job may have become one that runs on several nodes.
-                !is_tick(&firable.job, &firable.trigger.key)
-                    && admission.admits(&firable.job, firable.candidate.job.policy.as_deref(), reservation.scheduled_ms)
-            });
-            match admitted {
-                Some(firable) => match defer(&firable, now_ms, now_ms.max(reservation.scheduled_ms)) {
-                    Some(deferred) => {
-                        firing.defer(deferred);
-                        yielded.push(reservation.fire_id.clone());
-                    }
-                    None => {
-                        admission.begins(firable.job.key.group());
-                        firing.fire(firable, fence, is_ahead(reservation));
-                        begun.push(reservation.fire_id.clone());
-                    }
-                },
-                None if held.contains(&reservation.fire_id) => match foreign.contains(&reservation.trigger) {
-                    false => given_back.push(reservation),
-                    true => yielded.push(reservation.fire_id.clone()),
-                },
-                None => {}
+            let id = &reservation.fire_id;
+            let Some(firable) = self.admit_reserved(&mut reserved, reservation, &firing, &mut admission) else {
+                match missed(reserved.held.contains(id), reserved.foreign.contains(&reservation.trigger)) {
+                    Some(Missed::GivenBack) => given_back.push(reservation),
+                    Some(Missed::Yielded) => yielded.push(id.clone()),
+                    None => {}
+                }
+                continue;
+            };
+            if let Some(deferred) = defer(&firable, now_ms, now_ms.max(reservation.scheduled_ms)) {
+                firing.defer(deferred);
+                yielded.push(id.clone());
+            } else {
+                admission.begins(firable.job.key.group());
+                // A fire whose time is to come begins at it.
+                firing.fire(firable, fence, precommits && reservation.scheduled_ms > now_ms);
+                begun.push(id.clone());
             }
         }
 
@@ -141,13 +109,61 @@ impl JobStore {
         if s.begin_executing(&rows)? != rows.len() {
             return Err(overtaken("fire triggers"));
         }
-        let overtaken = ids.len() - held.len();
+        let overtaken = reservations.len() - reserved.held.len();
         let mut acquisition = Acquisition { now_ms, overtaken, ..Acquisition::default() };
         firing.report_deferred(s, &mut acquisition)?;
         acquisition.fired = firing.into_bundles();
         self.read_versions(s, acquisition.fired.iter_mut().map(|bundle| &mut bundle.job))?;
         Ok(acquisition)
     }
+
+    fn read_reserved(&self, s: &mut dyn Session, reservations: &[Reservation]) -> Result<Reserved> {
+        let ids: Vec<_> = reservations.iter().map(|r| r.fire_id.clone()).collect();
+        let held = s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect();
+        let keys: Vec<_> = reservations.iter().map(|r| r.trigger.clone()).collect();
+        let candidates: BTreeMap<TriggerKey, Candidate> =
+            s.candidates(&keys)?.into_iter().map(|c| (c.trigger.key.clone(), c)).collect();
+        let mut calendars = Calendars::default();
+        self.read_calendars(s, &mut calendars, candidates.values().filter_map(|c| c.trigger.calendar.as_deref()))?;
+        let foreign = match self.is_beside_quartz() {
+            true => s.foreign_reservations(&keys)?.into_iter().collect(),
+            false => BTreeSet::new(),
+        };
+        Ok(Reserved { held, candidates, calendars, foreign })
+    }
+
+    /// The trigger of a reservation that stands and whose job may begin here; its calendar comes with it.
+    fn admit_reserved(
+        &self,
+        reserved: &mut Reserved,
+        reservation: &Reservation,
+        firing: &Firing<'_>,
+        admission: &mut AdmissionFilter<'_>,
+    ) -> Option<Firable> {
+        let candidate = reserved.candidates.remove(&reservation.trigger)?;
+        let stands = reserved.held.contains(&reservation.fire_id)
+            && !reserved.foreign.contains(&reservation.trigger)
+            && is_still_reserved(&candidate.trigger, reservation.scheduled_ms);
+        // A job may have been replaced by one of a type that this node does not have.
+        if !stands || !self.reader().has(&candidate.job.job_type) || !firing.may_start(&candidate) {
+            return None;
+        }
+        let firable = self.firable(candidate, &reserved.calendars).ok()?;
+        // The job may have become one that runs on several nodes.
+        let is_admitted = !is_tick(&firable.job, &firable.trigger.key)
+            && admission.admits(&firable.job, firable.candidate.job.policy.as_deref(), reservation.scheduled_ms);
+        is_admitted.then_some(firable)
+    }
+}
+
+/// What the store says of reservations whose time has come.
+struct Reserved {
+    /// The fired rows that are there.
+    held: BTreeSet<String>,
+    candidates: BTreeMap<TriggerKey, Candidate>,
+    calendars: Calendars,
+    /// Triggers that a node of Quartz has reserved after us: it resumed or replaced them, and they are its to fire.
+    foreign: BTreeSet<TriggerKey>,
 }
 
 /// Deletes the fired rows of reservations and sets their triggers free, as far as they are still acquired.
