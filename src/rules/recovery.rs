@@ -49,7 +49,7 @@ pub(crate) struct DeadWork {
 
 /// What becomes of the work of a dead fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum WorkFate {
     /// Nobody does the work again.
     Lost,
     /// Nobody does the work again, and the trigger is set to `ERROR`.
@@ -63,15 +63,15 @@ pub(crate) enum Fate {
 }
 
 /// What becomes of the work by this decision of its policy.
-pub(crate) fn fate(decision: DeadFireDecision, work: DeadWork) -> Fate {
+pub(crate) fn fate(decision: DeadFireDecision, work: DeadWork) -> WorkFate {
     let parked = too_many(work.takeovers, work.max_takeovers);
     match decision {
-        DeadFireDecision::NextFire => Fate::Lost,
-        DeadFireDecision::Error => Fate::Failed,
-        _ if work.was_recovered => Fate::Recovered,
-        DeadFireDecision::Revive if work.can_be_revived && parked.is_none() => Fate::Revived,
-        DeadFireDecision::RecoverAfter(delay) => Fate::Again { delay_ms: millis(delay), parked },
-        DeadFireDecision::Recover | DeadFireDecision::Revive => Fate::Again { delay_ms: 0, parked },
+        DeadFireDecision::NextFire => WorkFate::Lost,
+        DeadFireDecision::Error => WorkFate::Failed,
+        _ if work.was_recovered => WorkFate::Recovered,
+        DeadFireDecision::Revive if work.can_be_revived && parked.is_none() => WorkFate::Revived,
+        DeadFireDecision::RecoverAfter(delay) => WorkFate::Again { delay_ms: millis(delay), parked },
+        DeadFireDecision::Recover | DeadFireDecision::Revive => WorkFate::Again { delay_ms: 0, parked },
     }
 }
 
@@ -148,20 +148,20 @@ mod tests {
 
     #[test]
     fn the_decision_and_the_work_say_what_becomes_of_it() {
-        let again = |delay_ms| Fate::Again { delay_ms, parked: None };
+        let again = |delay_ms| WorkFate::Again { delay_ms, parked: None };
         let (known, stays) = (DeadWork { was_recovered: true, ..WORK }, DeadWork { can_be_revived: false, ..WORK });
         let later = RecoverAfter(Duration::from_secs(5));
         for (decision, work, expected) in [
-            (NextFire, WORK, Fate::Lost),
-            (NextFire, known, Fate::Lost),
-            (Error, WORK, Fate::Failed),
-            (Error, known, Fate::Failed),
+            (NextFire, WORK, WorkFate::Lost),
+            (NextFire, known, WorkFate::Lost),
+            (Error, WORK, WorkFate::Failed),
+            (Error, known, WorkFate::Failed),
             (Recover, WORK, again(0)),
-            (Recover, known, Fate::Recovered),
+            (Recover, known, WorkFate::Recovered),
             (later, WORK, again(5_000)),
-            (Revive, WORK, Fate::Revived),
+            (Revive, WORK, WorkFate::Revived),
             (Revive, stays, again(0)),
-            (Revive, known, Fate::Recovered),
+            (Revive, known, WorkFate::Recovered),
         ] {
             assert_eq!(fate(decision, work), expected, "{decision:?} {work:?}");
         }
@@ -171,7 +171,7 @@ mod tests {
     fn work_that_dies_again_and_again_is_parked() {
         let parked = |takeovers, max_takeovers| {
             let fate = fate(Revive, DeadWork { takeovers, max_takeovers, ..WORK });
-            matches!(fate, Fate::Again { parked: Some(_), .. })
+            matches!(fate, WorkFate::Again { parked: Some(_), .. })
         };
         assert!(!parked(2, 3) && parked(3, 3) && parked(4, 3) && !parked(100, 0));
     }

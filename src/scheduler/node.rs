@@ -191,7 +191,7 @@ impl Node {
             scheduler,
             name: settings.scheduler.instance_name.as_str().into(),
             instance: instance.into(),
-            store: store.of_node(),
+            store: store.clone().seen_by(store.view().of_new_node()),
             clock,
             standing: Arc::new(standing),
             registry: Registry::default(),

@@ -48,14 +48,14 @@ impl RecoveryWatch {
     pub(super) fn look(&mut self, node: &Node, load: &ClusterLoad) -> Result<()> {
         let store = &node.store;
         let threshold = store.settings().recovery_threshold;
-        store.note_recovery(load.recovery_since_ms);
+        store.view().note_recovery(load.recovery_since_ms);
         match load.recovery_since_ms {
             // It begins with the end of an outage, or by command: an ordinary backlog is drained faster in its usual order.
             None => self.draining = Draining::default(),
             Some(since_ms) => {
                 if self.draining.is_over(load.overdue, threshold) {
                     store.stop_recovery(Some(since_ms))?;
-                    store.note_recovery(None);
+                    store.view().note_recovery(None);
                     self.draining = Draining::default();
                 }
             }

@@ -17,6 +17,7 @@ mod locks;
 mod memory;
 pub(crate) mod meters;
 mod monitor;
+mod node_view;
 mod open;
 mod outages;
 mod pause_state;
@@ -52,6 +53,7 @@ pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, Run
 pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
 pub use memory::MemoryDatabase;
 pub use monitor::ClusterLoad;
+pub use node_view::NodeView;
 pub use open::open;
 pub use placement::{BlacklistEntry, MayRun, UnplaceableJob};
 pub use row::{Outage, RecoveryModeRow};
@@ -81,7 +83,7 @@ use crate::settings::{HistoryRecord, PollingStrategy};
 use crate::trigger::TriggerOrder;
 use chrono_tz::Tz;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// What a store needs to know beside its database.
@@ -168,24 +170,12 @@ pub struct JobStore {
     settings: Arc<StoreSettings>,
     decoded_calendars: Arc<calendars::DecodedCalendars>,
     dead_fires: Option<Arc<dyn DeadFireHandler>>,
-    /// Whether a node of Quartz was registered at the last look.
-    beside_quartz: Arc<AtomicBool>,
-    /// Whether a node has checked in with this store: only then is the above known.
-    knows_members: Arc<AtomicBool>,
-    /// Since when the recovery mode is on, as far as it was seen; 0 if it is not.
-    recovering: Arc<AtomicI64>,
-    /// How many claims of due triggers there have been.
-    claims: Arc<AtomicU32>,
-    /// What is known of job types, by the node that this is the store of.
-    known: Arc<parking_lot::RwLock<job_types::Known>>,
     meters: Arc<meters::StoreMeters>,
-    /// What is known of where work may run, by the node that this is the store of.
-    placed: Arc<parking_lot::RwLock<placement::Placed>>,
     /// Where threads meet that schedule at the same time.
     together: Arc<definitions::Together>,
-    strategies: Arc<strategies::Strategies>,
     /// How often the way to the database was lost.
     losses: Arc<AtomicU64>,
+    view: NodeView,
 }
 
 impl JobStore {
@@ -197,17 +187,21 @@ impl JobStore {
             settings: Arc::new(settings),
             decoded_calendars: Arc::default(),
             dead_fires: None,
-            beside_quartz: Arc::default(),
-            knows_members: Arc::default(),
-            recovering: Arc::default(),
-            claims: Arc::default(),
-            known: Arc::default(),
             meters: Arc::default(),
-            placed: Arc::default(),
             together: Arc::default(),
-            strategies: Arc::default(),
             losses: Arc::default(),
+            view: NodeView::default(),
         }
+    }
+
+    /// The same store as the node of this view uses it, which counts for itself.
+    pub(crate) fn seen_by(self, view: NodeView) -> Self {
+        Self { view, meters: Arc::default(), together: Arc::default(), ..self }
+    }
+
+    /// What the node that uses this store knows.
+    pub(crate) fn view(&self) -> &NodeView {
+        &self.view
     }
 
     /// Its settings.
@@ -218,7 +212,7 @@ impl JobStore {
     /// Whether a node of Quartz was a member of the cluster at the last check-in: one with a row in `SCHEDULER_STATE`
     /// and none in our side table. Always false in a store that no node checks in with.
     pub fn is_beside_quartz(&self) -> bool {
-        self.beside_quartz.load(Ordering::Relaxed)
+        self.view.is_beside_quartz()
     }
 
     /// How due triggers are taken at present: what the settings say, or [`PollingStrategy::Lock`] beside a node of Quartz and
@@ -232,11 +226,6 @@ impl JobStore {
             return Ok(PollingStrategy::Lock);
         }
         Ok(wanted)
-    }
-
-    fn note_members(&self, members: &[row::InstanceRow]) {
-        self.knows_members.store(true, Ordering::Relaxed);
-        self.beside_quartz.store(members.iter().any(|member| member.incarnation.is_none()), Ordering::Relaxed);
     }
 
     /// What it has counted of its transactions.

@@ -9,7 +9,6 @@ use crate::key::TriggerKey;
 use crate::rules::failover::{is_dead, millis};
 use crate::rules::outages::{self, Fate};
 use crate::trigger::TriggerOrder;
-use std::sync::atomic::Ordering;
 
 /// Overdue triggers beyond so many are not counted.
 const MOST_COUNTED: usize = 10_000;
@@ -40,7 +39,7 @@ impl JobStore {
             },
             &mut |s, row: &RecoveryModeRow| Ok(s.recovery_mode()?.is_some_and(|now| now.since_ms == row.since_ms)),
         )?;
-        self.note_recovery(row.since_ms);
+        self.view.note_recovery(row.since_ms);
         Ok(row)
     }
 
@@ -72,7 +71,7 @@ impl JobStore {
             &mut |s, _| Ok(s.recovery_mode()?.is_none_or(|row| row.since_ms.is_none())),
         )?;
         if stopped {
-            self.note_recovery(None);
+            self.view.note_recovery(None);
         }
         Ok(stopped)
     }
@@ -96,12 +95,7 @@ impl JobStore {
 
     /// Whether this store takes due triggers as the recovery mode wants it.
     pub fn is_in_recovery(&self) -> bool {
-        self.recovering.load(Ordering::Relaxed) > 0
-    }
-
-    /// What was seen of the recovery mode.
-    pub(crate) fn note_recovery(&self, since_ms: Option<i64>) {
-        self.recovering.store(since_ms.unwrap_or(0), Ordering::Relaxed);
+        self.view.is_in_recovery()
     }
 
     /// Which of the due triggers come first at present.
@@ -133,7 +127,7 @@ impl JobStore {
         let window_ms = millis(self.settings.checkin_interval).saturating_add(tolerance_ms);
         let began = outages::began(last_seen_ms, now_ms, window_ms);
         // Whoever takes no work ends no outage either.
-        let ends = said.is_free(&self.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);
+        let ends = said.is_free(&self.view.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);
         let Some(began_ms) = began.filter(|_| ends) else {
             if before.is_none() {
                 s.put_recovery_mode(&mode)?;

@@ -46,11 +46,11 @@ impl JobStore {
         let threshold_ms = millis(self.settings.misfire_threshold);
         self.glance("look for due triggers", |s| {
             let versions = &self.reader().versions;
-            if self.is_open() {
+            if self.view.is_open() {
                 return s.poll(instance, horizon_ms, threshold_ms, job_types, versions, &Exclusions::default());
             }
             let now_ms = s.now_ms()?;
-            let admission = self.admission_filter(s, "", now_ms)?;
+            let admission = self.view.admission_filter(s, "", now_ms)?;
             let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, admission.excluded())?;
             Ok(if admission.is_shut() { PollResult { earliest_ms: None, reserved_ms: None, ..poll } } else { poll })
         })
@@ -109,7 +109,7 @@ impl JobStore {
     ) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
-        let mut admission = self.admission_filter(s, &owner.instance, now_ms)?;
+        let mut admission = self.view.admission_filter(s, &owner.instance, now_ms)?;
         if admission.is_shut() {
             return Ok(acquisition);
         }
@@ -123,7 +123,7 @@ impl JobStore {
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
-        let firing = Firing::new(owner, now_ms, self.is_beside_quartz());
+        let firing = Firing::new(owner, now_ms, self.view.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         deferred.into_iter().for_each(|deferred| firing.defer(deferred));
         let fan_out = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
@@ -186,7 +186,7 @@ impl JobStore {
         acquisition: &mut Acquisition,
     ) -> Result<Vec<Firable>> {
         let later = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms > due_ms);
-        if !self.is_beside_quartz() || !chosen.iter().any(later) {
+        if !self.view.is_beside_quartz() || !chosen.iter().any(later) {
             return Ok(chosen);
         }
         let keys: Vec<_> = chosen.iter().filter(|one| later(one)).map(|one| one.trigger.key.clone()).collect();

@@ -9,11 +9,6 @@ use crate::key::{RERUN_GROUPS, TriggerKey};
 use crate::rules::strategy::is_tick;
 use crate::store::{Begin, JobStore, Owner, Session};
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
-
-/// One transaction in so many that could share the lock does not. A stream of transactions that share the lock could keep
-/// others waiting that want it alone: a transaction that queues behind these ends the stream.
-const FAIRNESS_INTERVAL: u32 = 16;
 
 /// A trigger that was seen to be due, without the lock.
 struct Seen {
@@ -51,7 +46,7 @@ impl JobStore {
         if seen.is_empty() {
             return Ok(Acquisition { withheld, ..acquisition });
         }
-        let must_queue = self.must_queue();
+        let must_queue = self.view.must_queue();
         let (claimable, others): (Vec<&Seen>, Vec<&Seen>) =
             seen.iter().partition(|one| one.is_claimable && !must_queue);
         if !claimable.is_empty() {
@@ -81,18 +76,13 @@ impl JobStore {
         Ok(acquisition)
     }
 
-    /// Whether this transaction is to queue for the lock alone, for the sake of others that do.
-    pub(super) fn must_queue(&self) -> bool {
-        self.claims.fetch_add(1, Ordering::Relaxed) % FAIRNESS_INTERVAL == FAIRNESS_INTERVAL - 1
-    }
-
     /// What is due, as one acquisition would take it, seen without the lock; with the store's time, and the earliest time of
     /// what is not reserved, and how many wait for a free worker.
     fn look_for_claims(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<Seen>, Option<i64>, usize)> {
         self.read("look for due triggers", |s| {
             let now_ms = s.now_ms()?;
             let mut found = Acquisition::default();
-            let mut admission = self.admission_filter(s, "", now_ms)?;
+            let mut admission = self.view.admission_filter(s, "", now_ms)?;
             if admission.is_shut() {
                 return Ok((now_ms, Vec::new(), None, 0));
             }
@@ -120,7 +110,7 @@ impl JobStore {
         let (trigger, job) = (&firable.candidate.trigger, &firable.candidate.job);
         // Runs of a limited group are counted under the lock.
         !job.nonconcurrent
-            && !self.has_limit(job.key.group())
+            && !self.view.has_limit(job.key.group())
             && !job.update_data
             && !is_tick(&firable.job, &trigger.key)
             && trigger.options.is_none()
@@ -166,7 +156,7 @@ impl JobStore {
         }
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
-        let mut admission = self.admission_filter(s, &owner.instance, now_ms)?;
+        let mut admission = self.view.admission_filter(s, &owner.instance, now_ms)?;
         if admission.is_shut() {
             return Ok(acquisition);
         }
@@ -178,7 +168,7 @@ impl JobStore {
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
-        let firing = Firing::new(owner, now_ms, self.is_beside_quartz());
+        let firing = Firing::new(owner, now_ms, self.view.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
         (first_fence..)

@@ -36,7 +36,7 @@ impl JobStore {
             return Ok(CompletionReport::default());
         }
         // What touches no trigger and no job is recorded while others take what is due.
-        let begin = match completions.iter().all(Completion::is_isolated) && !self.must_queue() {
+        let begin = match completions.iter().all(Completion::is_isolated) && !self.view.must_queue() {
             true => Begin::Claiming,
             false => Begin::BesideClaims,
         };

@@ -68,7 +68,7 @@ impl JobStore {
         if ticks.is_empty() {
             return Ok(fan_out);
         }
-        self.note_parts();
+        self.view.note_parts();
         let asks_more = ticks.iter().any(|tick| tick.job.policy().execution_strategy().is_named());
         let nodes = self.look_for_parts(s, now_ms, asks_more)?;
         let pauses = PauseState::read(s, ticks.iter().map(|tick| &tick.job.key))?;
@@ -133,7 +133,7 @@ impl JobStore {
         now_ms: i64,
     ) -> std::result::Result<Vec<Part>, String> {
         let chosen = tick.job.policy().execution_strategy();
-        let Some(rule) = self.strategies.get(chosen) else {
+        let Some(rule) = self.view.strategies.get(chosen) else {
             // The admission filter has left those alone.
             return Err(format!("strategy `{chosen}` is not registered on this node"));
         };

@@ -76,8 +76,8 @@ impl JobStore {
         let now_ms = s.now_ms()?;
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
         let mut reserved = self.read_reserved(s, reservations)?;
-        let mut firing = Firing { precommits, ..Firing::new(owner, now_ms, self.is_beside_quartz()) };
-        let mut admission = self.admission_filter(s, &owner.instance, now_ms)?;
+        let mut firing = Firing { precommits, ..Firing::new(owner, now_ms, self.view.is_beside_quartz()) };
+        let mut admission = self.view.admission_filter(s, &owner.instance, now_ms)?;
         let (mut begun, mut given_back, mut yielded) = (Vec::new(), Vec::new(), Vec::new());
         for (fence, reservation) in (first_fence..).zip(reservations) {
             let id = &reservation.fire_id;
@@ -125,7 +125,7 @@ impl JobStore {
             s.candidates(&keys)?.into_iter().map(|c| (c.trigger.key.clone(), c)).collect();
         let mut calendars = Calendars::default();
         self.read_calendars(s, &mut calendars, candidates.values().filter_map(|c| c.trigger.calendar.as_deref()))?;
-        let foreign = match self.is_beside_quartz() {
+        let foreign = match self.view.is_beside_quartz() {
             true => s.foreign_reservations(&keys)?.into_iter().collect(),
             false => BTreeSet::new(),
         };

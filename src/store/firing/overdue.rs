@@ -41,7 +41,7 @@ impl JobStore {
                 }
                 let keys: Vec<TriggerKey> = overdue.iter().map(|row| row.trigger.clone()).collect();
                 // A trigger that a node of Quartz has reserved since is acquired for it.
-                let foreign: BTreeSet<TriggerKey> = match self.is_beside_quartz() {
+                let foreign: BTreeSet<TriggerKey> = match self.view.is_beside_quartz() {
                     true => s.foreign_reservations(&keys)?.into_iter().collect(),
                     false => BTreeSet::new(),
                 };

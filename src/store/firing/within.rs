@@ -7,7 +7,6 @@ use crate::store::callers::CallersConnection;
 use crate::store::row::{FiredState, News};
 use crate::store::{JobStore, Join};
 use crate::trigger::Trigger;
-use std::sync::atomic::Ordering;
 
 impl JobStore {
     /// Records the end of a fire inside the caller's transaction: what the job wrote there and the end of its fire are
@@ -65,7 +64,7 @@ impl JobStore {
 
     /// How rows are changed in a caller's transaction.
     pub(in crate::store) fn change_joined(&self) -> Join {
-        match (self.is_beside_quartz(), self.knows_members.load(Ordering::Relaxed)) {
+        match (self.view.is_beside_quartz(), self.view.knows_members()) {
             (true, _) => Join::ChangeBesideQuartz,
             (false, true) => Join::Change,
             (false, false) => Join::ChangeOfStranger,

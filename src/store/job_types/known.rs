@@ -58,18 +58,13 @@ impl Reader {
 }
 
 impl JobStore {
-    /// The same store for a node of its own, which has not said yet what it can run and counts for itself.
-    pub(crate) fn of_node(self) -> Self {
-        Self { known: Arc::default(), meters: Arc::default(), placed: Arc::default(), together: Arc::default(), ..self }
-    }
-
     /// Says what the node of this store can run: its next check-in publishes it.
     ///
     /// From then on the store gives the jobs it stores the versions of these types, refuses new ones of deprecated types,
     /// and takes no job whose data are of a later version than these types read. A node that never says anything counts as
     /// one that may have any type.
     pub fn set_job_types(&self, types: Vec<JobTypeInfo>) {
-        let mut known = self.known.write();
+        let mut known = self.view.types.write();
         *known = Known::new(types, known.generation + 1);
     }
 
@@ -88,7 +83,7 @@ impl JobStore {
             known.version = known.version.max(info.version);
             known.deprecated = known.deprecated.take().filter(|_| info.deprecated.is_some() && !even_deprecated);
         }
-        let mut known = self.known.write();
+        let mut known = self.view.types.write();
         if known.generation == 0 {
             *known = Known::new(types.into_values().collect(), 0);
         }
@@ -132,20 +127,20 @@ impl JobStore {
 
     /// What acquisition asks of this node's types.
     pub(in crate::store) fn reader(&self) -> Arc<Reader> {
-        Arc::clone(&self.known.read().reader)
+        Arc::clone(&self.view.types.read().reader)
     }
 
     pub(in crate::store) fn types_generation(&self) -> u64 {
-        self.known.read().generation
+        self.view.types.read().generation
     }
 
     /// Publishes what the node has said, within its registration; returns which generation of it.
     pub(in crate::store) fn publish_in(&self, s: &mut dyn Session, instance: &str) -> Result<u64> {
         let (mut rows, generation) = {
-            let known = self.known.read();
+            let known = self.view.types.read();
             (known.types.values().map(|info| row(instance, info)).collect::<Vec<_>>(), known.generation)
         };
-        let observes = self.identity(instance).role == NodeRole::Observer;
+        let observes = self.view.identity(instance).role == NodeRole::Observer;
         if observes {
             rows.clear(); // whatever it has, it runs none of it
         }
@@ -173,7 +168,7 @@ impl JobStore {
 
     /// The version of the data of a job that is stored now: its own, else that of its type.
     pub(in crate::store) fn version_of(&self, job: &JobDetail) -> i64 {
-        let of_type = || self.known.read().types.get(&job.job_type).map_or(1, |info| info.version);
+        let of_type = || self.view.types.read().types.get(&job.job_type).map_or(1, |info| info.version);
         i64::from(job.version.unwrap_or_else(of_type))
     }
 
@@ -182,18 +177,18 @@ impl JobStore {
         let row = noted.iter().find(|row| row.job == job.key && row.job_type == job.job_type);
         match row {
             Some(row) => Some(u32::try_from(row.version).unwrap_or(u32::MAX)),
-            None => self.known.read().reader.versions.contains_key(&job.job_type).then_some(1),
+            None => self.view.types.read().reader.versions.contains_key(&job.job_type).then_some(1),
         }
     }
 
     /// Refuses a type that is deprecated here.
     /// Whether any type of this node is deprecated.
     pub(in crate::store) fn knows_deprecated_types(&self) -> bool {
-        self.known.read().types.values().any(|info| info.deprecated.is_some())
+        self.view.types.read().types.values().any(|info| info.deprecated.is_some())
     }
 
     pub(in crate::store) fn check_not_deprecated(&self, what: &str, job_type: &str) -> Result<()> {
-        let known = self.known.read();
+        let known = self.view.types.read();
         let Some(instead) = known.types.get(job_type).and_then(|info| info.deprecated.as_deref()) else {
             return Ok(());
         };

@@ -17,8 +17,8 @@ use crate::job::{JobDetail, Placement};
 use crate::key::{BROADCAST_GROUP, TriggerKey};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide, takes_any};
 use crate::rules::strategy::{is_for, is_tick, prefix};
-use crate::store::row::{BarRow, Exclusions, GroupRuns, LimitRow};
-use crate::store::{JobStore, Membership, Session};
+use crate::store::row::{Exclusions, GroupRuns};
+use crate::store::{Membership, NodeView, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ pub(in crate::store) struct Placed {
     sees_parts: bool,
 }
 
-impl JobStore {
-    /// Notes who the node of this store is: what it says of itself with its check-in.
+impl NodeView {
+    /// Notes who the node is: what it says of itself with its check-in.
     pub(in crate::store) fn note_identity(&self, me: &Membership) {
         let identity = match &me.node {
             Some(report) => NodeIdentity::of_info(&me.instance, &report.info),
@@ -53,16 +53,14 @@ impl JobStore {
         }
     }
 
-    /// The node of this store; one that said nothing of itself has this instance id.
+    /// The node; one that said nothing of itself has this instance id.
     pub(in crate::store) fn identity(&self, instance: &str) -> Arc<NodeIdentity> {
         let said = self.placed.read().me.clone();
         said.unwrap_or_else(|| Arc::new(NodeIdentity::of_instance(instance)))
     }
 
     /// Notes what a check-in has read.
-    pub(in crate::store) fn note_placement(&self, alive: Vec<NodeIdentity>, bars: &[BarRow], limits: &[LimitRow]) {
-        let grace_ms = i64::try_from(self.settings.checkin_interval.as_millis()).unwrap_or(i64::MAX);
-        let view = ClusterView { bars: bars.to_vec(), limits: limits.to_vec(), alive, grace_ms };
+    pub(in crate::store) fn note_placement(&self, view: ClusterView) {
         self.placed.write().view = Arc::new(view);
     }
 
@@ -122,7 +120,7 @@ impl JobStore {
         let groups: Vec<String> = view.limits.iter().map(|limit| limit.group.clone()).collect();
         let runs = if groups.is_empty() || is_shut { Vec::new() } else { s.runs_of_groups(&groups)? };
         let mut admission = AdmissionFilter {
-            store: self,
+            node: self,
             me,
             view,
             runs,
@@ -148,7 +146,7 @@ impl JobStore {
 
 /// Decides in one transaction what this node may take, and keeps count.
 pub(in crate::store) struct AdmissionFilter<'a> {
-    store: &'a JobStore,
+    node: &'a NodeView,
     me: Arc<NodeIdentity>,
     view: Arc<ClusterView>,
     runs: Vec<GroupRuns>,
@@ -196,7 +194,7 @@ impl AdmissionFilter<'_> {
         if trigger.group() != BROADCAST_GROUP {
             return true;
         }
-        self.store.note_parts();
+        self.node.note_parts();
         let prefix = prefix(&self.me.instance);
         let is_for_me = is_for(trigger, &prefix);
         self.hidden += usize::from(!is_for_me);
@@ -212,12 +210,12 @@ impl AdmissionFilter<'_> {
         policy: Option<&str>,
         trigger: &TriggerKey,
     ) -> bool {
-        if !is_tick(job, trigger) || self.store.has_strategy_of(job) {
+        if !is_tick(job, trigger) || self.node.has_strategy_of(job) {
             return true;
         }
         let Some(policy) = policy else { return false };
         if !self.excluded.ticks.iter().any(|one| one == policy) {
-            self.store.note_foreign(job, policy, self.excluded.ticks.len() >= MOST_EXCLUDED);
+            self.node.note_foreign(job, policy, self.excluded.ticks.len() >= MOST_EXCLUDED);
             if self.excluded.ticks.len() >= MOST_EXCLUDED {
                 return false;
             }
@@ -296,7 +294,7 @@ impl AdmissionFilter<'_> {
     }
 
     fn remember(&self, policy: &str, placement: &Placement) {
-        let mut placed = self.store.placed.write();
+        let mut placed = self.node.placed.write();
         // Some may be of jobs that are gone: what is still refused is learned again.
         if placed.refused.len() >= MOST_EXCLUDED && !placed.refused.contains_key(policy) {
             placed.refused.clear();

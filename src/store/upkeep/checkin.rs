@@ -39,7 +39,7 @@ impl JobStore {
     }
 
     fn try_to_check_in(&self, me: &mut Membership) -> Result<Checkin> {
-        self.note_identity(me);
+        self.view.note_identity(me);
         let begun = self.clock.ticks();
         let mut checkin = Checkin::default();
 
@@ -61,7 +61,7 @@ impl JobStore {
         let was_barred = me.barred_at.is_some() && me.barred_at == me.last_checkin;
         me.last_checkin = Some(begun);
         self.judge(me, &seen, begun, &mut checkin)?;
-        if checkin.barred.is_some() && (!was_barred || self.sees_parts()) {
+        if checkin.barred.is_some() && (!was_barred || self.view.sees_parts()) {
             self.abandon_parts_of_living(&me.instance)?;
         }
         self.note_last_work(me, checkin.barred.is_none());
@@ -193,7 +193,7 @@ impl JobStore {
         me.answered = None;
         me.incarnation = Some(incarnation);
         me.living = Some(living);
-        self.note_recovery(recovering);
+        self.view.note_recovery(recovering);
         checkin.outage = outage;
         me.published = published;
         me.was_failed_out = false;

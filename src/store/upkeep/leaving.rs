@@ -36,7 +36,7 @@ impl JobStore {
                     s.delete_instance(&owner.instance, None)?;
                     s.forget_ahead(&owner.instance)?;
                     // It was there until now; an observer was never there for work.
-                    if self.identity(&owner.instance).role == NodeRole::Worker {
+                    if self.view.identity(&owner.instance).role == NodeRole::Worker {
                         let now_ms = s.now_ms()?;
                         s.note_seen(now_ms)?;
                     }

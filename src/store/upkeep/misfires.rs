@@ -128,7 +128,7 @@ impl JobStore {
 
     fn handle_in_order(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
         let now = self.clock.ticks();
-        if self.is_in_recovery() && self.waits_for_workers(order, now)? {
+        if self.view.is_in_recovery() && self.waits_for_workers(order, now)? {
             return Ok(MisfirePass { more: true, ..MisfirePass::default() });
         }
         if order.left().is_empty()
@@ -179,7 +179,7 @@ impl JobStore {
     /// How many late triggers are handled in one transaction.
     fn late_at_a_time(&self) -> usize {
         let usual = self.settings.max_misfires_at_a_time.max(1);
-        if self.is_in_recovery() { usual.max(self.settings.recovery_batch.try_into().unwrap_or(1)) } else { usual }
+        if self.view.is_in_recovery() { usual.max(self.settings.recovery_batch.try_into().unwrap_or(1)) } else { usual }
     }
 
     /// Handles the first of these that are late still, as many as go into a transaction; also says how many have had their

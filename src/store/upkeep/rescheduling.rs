@@ -7,7 +7,9 @@ use crate::error::Result;
 use crate::job::JobPolicy;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::new_trigger::PauseState;
-use crate::rules::recovery::{DeadWork, Fate, can_be_revived, fate, recovery_names, recovery_row, recovery_trigger};
+use crate::rules::recovery::{
+    DeadWork, WorkFate, can_be_revived, fate, recovery_names, recovery_row, recovery_trigger,
+};
 use crate::store::row::{FiredRow, Parked, PolicyRow, RecoveryRow, Selection, TriggerRow};
 use crate::store::{JobStore, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
@@ -121,19 +123,19 @@ impl JobStore {
                 can_be_revived: is_free && dead.triggers.get(&fire.trigger).is_some_and(can_be_revived),
             };
             match fate(decision, work) {
-                Fate::Lost => done.lost.push(fire.fire_id.clone()),
-                Fate::Failed => {
+                WorkFate::Lost => done.lost.push(fire.fire_id.clone()),
+                WorkFate::Failed => {
                     done.lost.push(fire.fire_id.clone());
                     writes.failed.push(fire.trigger.clone());
                 }
-                Fate::Recovered => {}
-                Fate::Revived => {
+                WorkFate::Recovered => {}
+                WorkFate::Revived => {
                     let state = dead.state_of(&fire.trigger, &job.job);
                     writes.revived.push((fire.trigger.clone(), state, Some(done.now_ms)));
                     writes.rows.push(dead.recovery_row(fire.trigger.clone(), fire, work.takeovers + 1));
                     done.revived.push((fire.fire_id.clone(), fire.trigger.clone()));
                 }
-                Fate::Again { delay_ms, parked } => again.push(Again { fire, job: &job.job, delay_ms, parked }),
+                WorkFate::Again { delay_ms, parked } => again.push(Again { fire, job: &job.job, delay_ms, parked }),
             }
         }
         again

@@ -6,7 +6,7 @@ use super::{Checkin, Membership, Recovered, Said};
 use crate::error::Result;
 use crate::rules::failover::{self, Observer, Suspect, millis};
 use crate::rules::foresight::{foresight_ms, slowest_read};
-use crate::rules::placement::{NodeIdentity, takes_any};
+use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
 use crate::store::row::{BarRow, InstanceRow, News};
 use crate::store::{Begin, JobStore, Lock, Session};
@@ -37,7 +37,7 @@ pub(super) struct Foreseen<'a> {
 impl JobStore {
     /// Suspects are looked at again under the locks and recovered, each in its own transaction.
     pub(super) fn judge(&self, me: &mut Membership, seen: &Seen, begun: Duration, checkin: &mut Checkin) -> Result<()> {
-        self.note_members(&seen.instances);
+        self.view.note_members(&seen.instances);
         let planned = me.slowest_read;
         me.slowest_read = slowest_read(planned, seen.answered.saturating_sub(begun));
         let last = me.answered.unwrap_or(begun);
@@ -85,8 +85,9 @@ impl JobStore {
 
         let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
         let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
-        self.note_placement(alive, &seen.bars, &seen.limits);
-        checkin.barred = takes_any(&self.identity(&me.instance), &seen.bars, seen.now_ms).err();
+        let (bars, limits) = (seen.bars.clone(), seen.limits.clone());
+        self.view.note_placement(ClusterView { alive, bars, limits, grace_ms: millis(self.settings.checkin_interval) });
+        checkin.barred = takes_any(&self.view.identity(&me.instance), &seen.bars, seen.now_ms).err();
         if checkin.barred.is_some() {
             me.barred_at = Some(begun);
         }
