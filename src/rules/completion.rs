@@ -20,17 +20,19 @@ pub(crate) struct EndedFire<'a> {
     pub(crate) is_instructed: bool,
 }
 
-/// Triggers that go if nothing else of theirs runs, and jobs that go if they have nothing else to do.
+/// Triggers that go if nothing else of theirs runs, and jobs that go if they have nothing else to
+/// do.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Over {
     pub(crate) triggers: Vec<TriggerKey>,
     pub(crate) jobs: Vec<JobKey>,
 }
 
-/// What may be over after these fires; `stored` are the rows that are there of triggers whose fires were not their last.
+/// What may be over after these fires; `stored` are the rows that are there of triggers whose fires
+/// were not their last.
 ///
-/// A fire that was not its trigger's last when it began may be the last to end: the trigger was completed, or deleted,
-/// while the job ran, and waits for this fire; so does its job.
+/// A fire that was not its trigger's last when it began may be the last to end: the trigger was
+/// completed, or deleted, while the job ran, and waits for this fire; so does its job.
 pub(crate) fn over(fires: &[EndedFire<'_>], stored: &[TriggerRow]) -> Over {
     let is_complete: BTreeMap<&TriggerKey, bool> =
         stored.iter().map(|row| (&row.key, row.state == TriggerState::Complete.name())).collect();

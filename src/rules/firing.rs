@@ -15,8 +15,9 @@ pub(crate) enum AfterFire {
     Goes,
 }
 
-/// Moves `trigger` on by one fire, past what its calendar excludes, and says what becomes of its row, and which times are
-/// left out, as their first and their number: a fire that may not overlap stands for all that have come due by now.
+/// Moves `trigger` on by one fire, past what its calendar excludes, and says what becomes of its
+/// row, and which times are left out, as their first and their number: a fire that may not overlap
+/// stands for all that have come due by now.
 ///
 /// A trigger that is done keeps its row until its job has ended with `keeps_row`.
 pub(crate) fn fire(
@@ -36,15 +37,16 @@ pub(crate) fn fire(
     (after, left_out)
 }
 
-/// Moves `trigger` on by one fire, past what its calendar excludes, and says which times are left out, as their first and
-/// their number.
+/// Moves `trigger` on by one fire, past what its calendar excludes, and says which times are left
+/// out, as their first and their number.
 pub(crate) fn move_on(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64) -> Option<(i64, u64)> {
     trigger.triggered(calendar, now_ms);
     let overdue = trigger.next_ms.filter(|next_ms| trigger.policies.overlap != Overlap::AllowAll && *next_ms <= now_ms);
     overdue.map(|first_ms| (first_ms, pass_over(trigger, now_ms.saturating_add(1), calendar, now_ms)))
 }
 
-/// Whether a trigger is reserved for this time still: nobody has paused, replaced or fired it since.
+/// Whether a trigger is reserved for this time still: nobody has paused, replaced or fired it
+/// since.
 pub(crate) fn is_still_reserved(trigger: &TriggerRow, scheduled_ms: i64) -> bool {
     trigger.state == TriggerState::Acquired.name() && trigger.next_ms == Some(scheduled_ms)
 }
@@ -58,7 +60,8 @@ pub(crate) enum Missed {
     Yielded,
 }
 
-/// What becomes of a reservation that is not fired; nothing if its fired row is gone, which may be another's by now.
+/// What becomes of a reservation that is not fired; nothing if its fired row is gone, which may be
+/// another's by now.
 pub(crate) fn missed(is_held: bool, is_foreign: bool) -> Option<Missed> {
     is_held.then_some(if is_foreign { Missed::Yielded } else { Missed::GivenBack })
 }

@@ -33,8 +33,8 @@ impl PauseState {
         self.paused_groups.contains(ALL_GROUPS_PAUSED) && !self.paused_groups.contains(group)
     }
 
-    /// Whether triggers of the job are blocked: a fire runs, and either that fire or the job, as the
-    /// job is stored now, lets no other run beside it.
+    /// Whether triggers of the job are blocked: a fire runs, and either that fire or the job, as
+    /// the job is stored now, lets no other run beside it.
     pub(crate) fn is_blocked(&self, job: &JobKey, nonconcurrent: bool) -> bool {
         self.executing.get(job).is_some_and(|alone| *alone || nonconcurrent)
     }

@@ -1,4 +1,5 @@
-//! Recovery: what becomes of the work of a dead fire, and the one-shot trigger that does the work again.
+//! Recovery: what becomes of the work of a dead fire, and the one-shot trigger that does the work
+//! again.
 
 use crate::data_map::JobDataMap;
 use crate::key::{BROADCAST_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
@@ -8,7 +9,8 @@ use crate::store::row::{FiredRow, RecoveryRow, TriggerRow};
 use crate::trigger::{Trigger, TriggerState};
 use std::time::Duration;
 
-/// The data keys by which a recovery trigger names the fire it stands for; Java nodes write and read the same.
+/// The data keys by which a recovery trigger names the fire it stands for; Java nodes write and
+/// read the same.
 pub(crate) mod recovery_keys {
     pub(crate) const NAME: &str = "QRTZ_FAILED_JOB_ORIG_TRIGGER_NAME";
     pub(crate) const GROUP: &str = "QRTZ_FAILED_JOB_ORIG_TRIGGER_GROUP";
@@ -58,7 +60,8 @@ pub(crate) enum WorkFate {
     Recovered,
     /// The trigger is due again.
     Revived,
-    /// A recovery trigger does the work after `delay_ms`, or when somebody has looked at it, if it is `parked`.
+    /// A recovery trigger does the work after `delay_ms`, or when somebody has looked at it, if it
+    /// is `parked`.
     Again { delay_ms: i64, parked: Option<String> },
 }
 
@@ -85,8 +88,8 @@ fn too_many(takeovers: i64, limit: u32) -> Option<String> {
     })
 }
 
-/// Whether a trigger has fired for the last time, is there only for the sake of that fire, and would not be left out if it
-/// came late once more: a recovery trigger never is.
+/// Whether a trigger has fired for the last time, is there only for the sake of that fire, and
+/// would not be left out if it came late once more: a recovery trigger never is.
 pub(crate) fn can_be_revived(trigger: &TriggerRow) -> bool {
     let leaves_out: &[i32] = match trigger.kind.as_str() {
         "SIMPLE" => &[4, 5], // both wait for the next time
@@ -99,16 +102,19 @@ pub(crate) fn can_be_revived(trigger: &TriggerRow) -> bool {
     is_over && !is_part && !has_window && !leaves_out.contains(&trigger.misfire)
 }
 
-/// Names for recovery triggers: `recover_<instance>_<n>`, n from the present millisecond, as people search for them.
+/// Names for recovery triggers: `recover_<instance>_<n>`, n from the present millisecond, as people
+/// search for them.
 ///
-/// The name is for people; what makes a recovery unique is its origin. A name that is taken is passed over (H14).
+/// The name is for people; what makes a recovery unique is its origin. A name that is taken is
+/// passed over (H14).
 pub(crate) fn recovery_names(instance: &str, now_ms: i64) -> impl Iterator<Item = TriggerKey> + use<> {
     let room = MAX_NAME_CHARS - "recover__".len() - 20;
     let stem: String = instance.chars().take(room).collect();
     (now_ms..).map(move |n| TriggerKey::new(RECOVERY_GROUP, format!("recover_{stem}_{n}")))
 }
 
-/// A one-shot at the scheduled time of the lost fire, however old, with the trigger's data and the four keys.
+/// A one-shot at the scheduled time of the lost fire, however old, with the trigger's data and the
+/// four keys.
 ///
 /// A fire of a recovery trigger keeps the first trigger's four values (H15).
 pub(crate) fn recovery_trigger(key: TriggerKey, job: &JobKey, fire: &FiredRow, mut data: JobDataMap) -> Trigger {

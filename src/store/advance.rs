@@ -19,7 +19,8 @@ impl Advance {
         }
     }
 
-    /// The write for a trigger that moves on without a fire: without a fire time left it is complete.
+    /// The write for a trigger that moves on without a fire: without a fire time left it is
+    /// complete.
     pub(super) fn without_fire(trigger: &Trigger, read: (TriggerState, Option<i64>), state: TriggerState) -> Self {
         Self::of(trigger, read, if trigger.next_ms.is_none() { TriggerState::Complete } else { state })
     }

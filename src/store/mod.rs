@@ -86,31 +86,36 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-/// What a store needs to know beside its database.
+/// The settings of a store beside its database.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {
     /// `scheduler.instanceName`: the cluster's name, `SCHED_NAME` in every row.
     pub scheduler_name: String,
-    /// `jobStore.misfireThreshold`: how late a trigger may be before its misfire instruction applies. Default 60 s.
+    /// `jobStore.misfireThreshold`: how late a trigger may be before its misfire instruction
+    /// applies. Default 60 s.
     pub misfire_threshold: Duration,
     /// `jobStore.maxMisfiresToHandleAtATime`. Default 20.
     pub max_misfires_at_a_time: usize,
     /// `jobStore.useProperties`: job data as text instead of as a Java object. Default false.
     pub use_properties: bool,
-    /// `carnelian.scheduler.timeZone`: the zone of triggers and calendars that have none of their own. Default UTC.
+    /// `carnelian.scheduler.timeZone`: the zone of triggers and calendars that have none of their
+    /// own. Default UTC.
     pub default_zone: Tz,
     /// `jobStore.clusterCheckinInterval`. Default 15 s.
     pub checkin_interval: Duration,
     /// `jobStore.clusterCheckinMisfireThreshold`: the tolerance of the failure rule. Default 7.5 s.
     pub checkin_tolerance: Duration,
-    /// `carnelian.cluster.ownTypesBesideQuartz`: whether job types that no Java class can have may be stored while a node
-    /// of Quartz is a member of the cluster. Default false.
+    /// `carnelian.cluster.ownTypesBesideQuartz`: whether job types that no Java class can have may
+    /// be stored while a node of Quartz is a member of the cluster. Default false.
     pub own_types_beside_quartz: bool,
-    /// `carnelian.jobStore.triggerOrder`: which of the due triggers is acquired first. Default: the earliest.
+    /// `carnelian.jobStore.triggerOrder`: which of the due triggers is acquired first. Default: the
+    /// earliest.
     pub trigger_order: TriggerOrder,
-    /// `carnelian.jobStore.pollingStrategy`: how due triggers are taken beside other nodes. Default: under the lock.
+    /// `carnelian.jobStore.pollingStrategy`: how due triggers are taken beside other nodes.
+    /// Default: under the lock.
     pub polling_strategy: PollingStrategy,
-    /// `carnelian.cluster.takeoverDelay`: how long after a conviction its work is left alone. Default 0.
+    /// `carnelian.cluster.takeoverDelay`: how long after a conviction its work is left alone.
+    /// Default 0.
     pub takeover_delay: Duration,
     /// `carnelian.history.record`: which fires are written into the history. Default all.
     pub history_record: HistoryRecord,
@@ -118,15 +123,16 @@ pub struct StoreSettings {
     pub history_retention: Duration,
     /// `carnelian.history.maxRows`: how many are kept at most. Default 100000.
     pub history_max_rows: u32,
-    /// `carnelian.history.maxRowsPerJob`: how many are kept of a job at most; 0 for as many as there are. Default 0.
+    /// `carnelian.history.maxRowsPerJob`: how many are kept of a job at most; 0 for as many as
+    /// there are. Default 0.
     pub history_max_rows_per_job: u32,
     /// `carnelian.history.misfires`: whether misfires are written into the history. Default true.
     pub history_misfires: bool,
-    /// `carnelian.recovery.threshold`: from how many overdue triggers on the recovery mode begins by itself at the end of a
-    /// total outage; 0 for never. Default 1000.
+    /// `carnelian.recovery.threshold`: from how many overdue triggers on the recovery mode begins
+    /// by itself at the end of a total outage; 0 for never. Default 1000.
     pub recovery_threshold: u32,
-    /// `carnelian.recovery.batch`: how many late triggers are handled in one transaction while it lasts, if
-    /// [`max_misfires_at_a_time`](Self::max_misfires_at_a_time) is not more. Default 100.
+    /// `carnelian.recovery.batch`: how many late triggers are handled in one transaction while it
+    /// lasts, if [`max_misfires_at_a_time`](Self::max_misfires_at_a_time) is not more. Default 100.
     pub recovery_batch: u32,
     /// `carnelian.recovery.maxTakeovers`: how often dead work is taken over before it is parked,
     /// where its job does not say; 0 for as often as it dies. Default 10.
@@ -161,8 +167,8 @@ impl Default for StoreSettings {
 
 /// The store of one scheduler, on any [`Database`].
 ///
-/// Every method is one transaction unless it says otherwise: it happens whole or not at all. Transient failures of the
-/// database are retried within a bound; what is left is returned.
+/// Every method is one transaction unless it says otherwise: it happens whole or not at all.
+/// Transient failures of the database are retried within a bound; what is left is returned.
 #[derive(Clone)]
 pub struct JobStore {
     database: Arc<dyn Database>,
@@ -173,7 +179,7 @@ pub struct JobStore {
     meters: Arc<meters::StoreMeters>,
     /// Where threads meet that schedule at the same time.
     together: Arc<definitions::Together>,
-    /// How often the way to the database was lost.
+    /// The number of times that the way to the database was lost.
     losses: Arc<AtomicU64>,
     view: NodeView,
 }
@@ -194,32 +200,33 @@ impl JobStore {
         }
     }
 
-    /// The same store as the node of this view uses it, which counts for itself.
+    /// Gives the store as the node of this view uses it, which counts for itself.
     pub(crate) fn seen_by(self, view: NodeView) -> Self {
         Self { view, meters: Arc::default(), together: Arc::default(), ..self }
     }
 
-    /// What the node that uses this store knows.
+    /// The knowledge of the node that uses this store.
     pub(crate) fn view(&self) -> &NodeView {
         &self.view
     }
 
-    /// Its settings.
+    /// The settings.
     pub fn settings(&self) -> &StoreSettings {
         &self.settings
     }
 
-    /// Whether a node of Quartz was a member of the cluster at the last check-in: one with a row in `SCHEDULER_STATE`
-    /// and none in our side table. Always false in a store that no node checks in with.
+    /// A node of Quartz was a member of the cluster at the last check-in: one with a row in
+    /// `SCHEDULER_STATE` and none in our side table. Always false in a store that no node checks in
+    /// with.
     pub fn is_beside_quartz(&self) -> bool {
         self.view.is_beside_quartz()
     }
 
-    /// How due triggers are taken at present: what the settings say, or [`PollingStrategy::Lock`] beside a node of Quartz and
-    /// on a database without `SKIP LOCKED`.
+    /// The way in which due triggers are taken at present: what the settings say, or
+    /// [`PollingStrategy::Lock`] beside a node of Quartz and on a database without `SKIP LOCKED`.
     ///
     /// # Errors
-    /// What the database reports when it is asked, once, what it can do.
+    /// The error of the database when it is asked, once, what it can do.
     pub fn polling_strategy(&self) -> crate::Result<PollingStrategy> {
         let wanted = self.settings.polling_strategy;
         if wanted == PollingStrategy::Lock || self.is_beside_quartz() || !self.database.claims_rows()? {
@@ -228,7 +235,7 @@ impl JobStore {
         Ok(wanted)
     }
 
-    /// What it has counted of its transactions.
+    /// The counts of its transactions.
     pub(crate) fn meters(&self) -> &meters::StoreMeters {
         &self.meters
     }

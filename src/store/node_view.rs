@@ -8,11 +8,13 @@ use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 
-/// One transaction in so many that could share the lock does not. A stream of transactions that share the lock could keep
-/// others waiting that want it alone: a transaction that queues behind these ends the stream.
+/// One transaction in so many that could share the lock does not. A stream of transactions that
+/// share the lock could keep others waiting that want it alone: a transaction that queues behind
+/// these ends the stream.
 const FAIRNESS_INTERVAL: u32 = 16;
 
-/// What one node knows: learned at its check-ins and acquisitions, and never needed for the rows to be right.
+/// The knowledge of one node: learned at its check-ins and acquisitions, and never needed for the
+/// rows to be right.
 ///
 /// Clones share what they know.
 #[derive(Clone, Default)]
@@ -25,15 +27,15 @@ pub struct NodeView {
     cluster: Arc<Cluster>,
 }
 
-/// What was seen of the cluster.
+/// The cluster as it was seen.
 #[derive(Debug, Default)]
 struct Cluster {
     has_quartz: AtomicBool,
-    /// Whether a node has checked in: only then is it known who the members are.
+    /// A node has checked in: only then is it known who the members are.
     has_members: AtomicBool,
     /// Since when the recovery mode is on, as far as it was seen; 0 if it is not.
     recovering_since_ms: AtomicI64,
-    /// How many claims of due triggers there have been.
+    /// The number of claims of due triggers so far.
     claims: AtomicU32,
 }
 
@@ -43,12 +45,12 @@ impl NodeView {
         Self { types: Arc::default(), placed: Arc::default(), ..self.clone() }
     }
 
-    /// Whether a node of Quartz was a member of the cluster at the last check-in.
+    /// A node of Quartz was a member of the cluster at the last check-in.
     pub(crate) fn is_beside_quartz(&self) -> bool {
         self.cluster.has_quartz.load(Ordering::Relaxed)
     }
 
-    /// Whether it is known who the members of the cluster are.
+    /// The members of the cluster are known.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub(super) fn knows_members(&self) -> bool {
         self.cluster.has_members.load(Ordering::Relaxed)
@@ -70,7 +72,7 @@ impl NodeView {
         self.cluster.recovering_since_ms.store(since_ms.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Whether this transaction is to queue for the lock alone, for the sake of others that do.
+    /// This transaction is to queue for the lock alone, for the sake of others that do.
     pub(super) fn must_queue(&self) -> bool {
         self.cluster.claims.fetch_add(1, Ordering::Relaxed) % FAIRNESS_INTERVAL == FAIRNESS_INTERVAL - 1
     }

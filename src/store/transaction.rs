@@ -1,4 +1,4 @@
-//! How the store runs a transaction: what is retried, how often, and what is done when the outcome is not known.
+//! Transactions: what is retried, how often, and what is done when the outcome is not known.
 
 use super::row::News;
 use super::{Begin, JobStore, Lock, Session};
@@ -7,15 +7,15 @@ use crate::signal::Signal;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often a transaction is tried before its failure is returned.
+/// The number of times that a transaction is tried before its failure is returned.
 const MAX_TRIES: u32 = 6;
 
 /// The wait before the second try; doubled for each further one.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(20);
 
-/// What came of a transaction.
+/// The outcome of a transaction.
 pub(super) enum TxOutcome<T> {
-    /// It was committed.
+    /// The transaction was committed.
     Done(T),
     /// The commit's answer was lost, and the store could not be asked what became of it.
     InDoubt(T, Error),
@@ -27,8 +27,8 @@ impl JobStore {
         self.retrying(purpose, Begin::Reading, work, &mut |_, _| Ok(false))
     }
 
-    /// Reads without a lock and without a transaction: for looks that are made again and again. Each statement sees a moment of
-    /// its own.
+    /// Reads without a lock and without a transaction: for looks that are made again and again.
+    /// Each statement sees a moment of its own.
     pub(super) fn glance<T>(
         &self,
         purpose: &'static str,
@@ -37,8 +37,8 @@ impl JobStore {
         self.retrying(purpose, Begin::Glancing, work, &mut |_, _| Ok(false))
     }
 
-    /// Changes definitions under `TRIGGER_ACCESS`, and announces it to the other nodes. If the commit's answer is lost, a token
-    /// written with the change tells whether it happened.
+    /// Changes definitions under `TRIGGER_ACCESS`, and announces it to the other nodes. If the
+    /// commit's answer is lost, a token written with the change tells whether it happened.
     pub(super) fn write<T>(
         &self,
         purpose: &'static str,
@@ -50,8 +50,9 @@ impl JobStore {
         })
     }
 
-    /// Writes, unless a statement that was sent under this token has done so, or does so before this is its turn; `done` is the
-    /// answer of work that was done at that time. The statement does nothing any longer once this has returned.
+    /// Writes, unless a statement that was sent under this token has done so, or does so before
+    /// this is its turn; `done` is the answer of work that was done at that time. The statement
+    /// does nothing any longer once this has returned.
     pub(super) fn write_unless_done<T>(
         &self,
         purpose: &'static str,
@@ -81,7 +82,8 @@ impl JobStore {
         }
     }
 
-    /// What became of a statement that was sent under this token: when it was done, if it was; else it does nothing any longer.
+    /// The outcome of a statement that was sent under this token: when it was done, if it was; else
+    /// it does nothing any longer.
     pub(super) fn settle(&self, purpose: &'static str, token: &str) -> Result<Option<i64>> {
         self.retrying(
             purpose,
@@ -94,8 +96,9 @@ impl JobStore {
         )
     }
 
-    /// Runs `work` until it is committed, refused, or has failed too often. When the outcome is unknown, `happened`
-    /// is asked under the same lock, which waits for the lost session's transaction to end one way or the other.
+    /// Runs `work` until it is committed, refused, or has failed too often. When the outcome is
+    /// unknown, `happened` is asked under the same lock, which waits for the lost session's
+    /// transaction to end one way or the other.
     ///
     /// # Errors
     /// `CommitUnknown` where it could not be asked: the work may have been done.
@@ -152,7 +155,7 @@ impl JobStore {
         }
     }
 
-    /// One try, no retry.
+    /// A single try, no retry.
     pub(super) fn once(
         &self,
         purpose: &'static str,
@@ -179,8 +182,8 @@ impl JobStore {
         outcome
     }
 
-    /// How often the way to the database was lost: who answers after that may know less than who
-    /// answered before.
+    /// The number of times that the way to the database was lost: who answers after that may know
+    /// less than who answered before.
     pub(crate) fn losses(&self) -> u64 {
         self.losses.load(Ordering::SeqCst)
     }
@@ -218,7 +221,8 @@ impl JobStore {
     }
 }
 
-/// What is said where a statement may have been applied, or may still be, and it could not be found out.
+/// The error where a statement may have been applied, or may still be, and it could not be found
+/// out.
 pub(super) fn unknown(operation: &str, error: &Error) -> Error {
     crate::DatabaseError {
         operation: operation.to_owned(),
@@ -236,8 +240,8 @@ fn noted<T>(s: &mut dyn Session, token: &str, work: &mut dyn FnMut(&mut dyn Sess
     Ok(answer)
 }
 
-/// What a write that found fewer rows than it had read means: somebody without the lock was faster. Trying again is
-/// right.
+/// The error of a write that found fewer rows than it had read: somebody without the lock was
+/// faster. Trying again is right.
 pub(super) fn overtaken(operation: &str) -> Error {
     crate::DatabaseError {
         operation: operation.to_owned(),

@@ -19,28 +19,30 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 impl JobStore {
-    /// The store's time, and the earliest time at which there is something to acquire; takes no lock.
+    /// The store's time, and the earliest time at which there is something to acquire; takes no
+    /// lock.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn earliest_due(&self, job_types: &[String]) -> Result<(i64, Option<i64>)> {
         self.poll(job_types).map(|poll| (poll.now_ms, poll.earliest_ms))
     }
 
-    /// What a node looks at again and again: whether something is due, and whether others have changed something. One
-    /// statement, without a lock and without a transaction; more only where something keeps nodes from work.
+    /// The poll of a node: whether something is due, and whether others have changed something. One
+    /// statement, without a lock and without a transaction; more only where something keeps nodes
+    /// from work.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn poll(&self, job_types: &[String]) -> Result<PollResult> {
         self.poll_until(None, "", job_types)
     }
 
-    /// The same, of what is due within `horizon` from now: so it need not go through what is due later and cannot run here.
-    /// What others have reserved is what `instance` has not.
+    /// The same, of what is due within `horizon` from now: so it need not go through what is due
+    /// later and cannot run here. Reservations of others are those that `instance` has not.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn poll_until(&self, horizon: Option<Duration>, instance: &str, job_types: &[String]) -> Result<PollResult> {
         let horizon_ms = horizon.map(millis);
         let threshold_ms = millis(self.settings.misfire_threshold);
@@ -56,10 +58,11 @@ impl JobStore {
         })
     }
 
-    /// Those of these reservations that are there no longer: their triggers were paused, replaced or deleted.
+    /// The reservations of these that are there no longer: their triggers were paused, replaced or
+    /// deleted.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn lost_reservations(&self, reservations: &[Reservation]) -> Result<BTreeSet<String>> {
         let ids: Vec<String> = reservations.iter().map(|reservation| reservation.fire_id.clone()).collect();
         let held = self.glance("look after reservations", |s| s.existing_fired(&ids))?;
@@ -69,7 +72,7 @@ impl JobStore {
 
     /// Takes due triggers: those due now are fired, those due within the look-ahead are reserved.
     ///
-    /// One transaction under `TRIGGER_ACCESS`, unless the [`PollingStrategy`] is another than the
+    /// A transaction under `TRIGGER_ACCESS`, unless the [`PollingStrategy`] is another than the
     /// default. It draws its fences only if `owner` is still registered, so that a node that was
     /// declared dead cannot take anything. If the commit's answer is lost, the fired rows tell; if
     /// they cannot be asked for, what was taken is the answer's [`doubt`](Acquisition::doubt).
@@ -131,7 +134,7 @@ impl JobStore {
         firing.expect(taken.len());
         for (fence, firable) in (first_fence..).zip(taken) {
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
-            // Whether a run is in its way is asked at its own time, and not ahead of it.
+            // A run is in its way is asked at its own time, and not ahead of it.
             let may_meet = firable.candidate.trigger_is_executing && firable.trigger.overlap() != Overlap::AllowAll;
             let in_time = may_meet && scheduled_ms > now_ms;
             if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {
@@ -175,9 +178,10 @@ impl JobStore {
 
     /// Takes out what may not be reserved: triggers that a node of Quartz has reserved as well.
     ///
-    /// Such a trigger was paused and resumed, or replaced, after that node took it. It finds out only when it would fire
-    /// it, and only by the trigger's state: were it `ACQUIRED` again by then, whoever did it, it would fire it, twice or
-    /// by the schedule it has no longer (H2). Fired when it is due, it never is.
+    /// Such a trigger was paused and resumed, or replaced, after that node took it. It finds out
+    /// only when it would fire it, and only by the trigger's state: were it `ACQUIRED` again by
+    /// then, whoever did it, it would fire it, twice or by the schedule it has no longer (H2).
+    /// Fired when it is due, it never is.
     fn leave_unreserved(
         &self,
         s: &mut dyn Session,
@@ -198,8 +202,8 @@ impl JobStore {
         Ok(chosen)
     }
 
-    /// Reads of which versions the data of these jobs are, as far as that makes a difference here. Most nodes have no type
-    /// with versions, and ask nothing.
+    /// Reads of which versions the data of these jobs are, as far as that makes a difference here.
+    /// Most nodes have no type with versions, and ask nothing.
     pub(super) fn read_versions<'a>(
         &self,
         s: &mut dyn Session,
@@ -233,7 +237,8 @@ impl JobStore {
     }
 }
 
-/// Those that are ticks of jobs that run on several nodes, and the others. Mostly there are none, and what is moved is large.
+/// Ticks of jobs that run on several nodes, and the others. Mostly there are no ticks, and what is
+/// moved is large.
 fn ticks_of(chosen: Vec<Firable>) -> (Vec<Firable>, Vec<Firable>) {
     let is_one = |one: &Firable| is_tick(&one.job, &one.trigger.key);
     match chosen.iter().any(is_one) {

@@ -10,8 +10,9 @@ pub const MAX_CHECKPOINT_BYTES: usize = 1 << 20;
 impl JobStore {
     /// Writes how far the work of a fire has come, in the place of what was written before.
     ///
-    /// One short transaction without the scheduler's lock. It holds the fired row: a fire that belongs to another node by
-    /// now writes nothing (PA-34), and one that is still held cannot be taken away in the middle.
+    /// A short transaction without the scheduler's lock. It holds the fired row: a fire that
+    /// belongs to another node by now writes nothing (PA-34), and one that is still held cannot be
+    /// taken away in the middle.
     ///
     /// # Errors
     /// [`Error::Fenced`] if the fire is lost; [`Error::Invalid`] beyond [`MAX_CHECKPOINT_BYTES`].
@@ -40,7 +41,7 @@ impl JobStore {
         )
     }
 
-    /// How far the work has come that began with this fire.
+    /// The checkpoint of the work that began with this fire.
     pub fn read_checkpoint(&self, root_fire_id: &str) -> Result<Option<CheckpointRow>> {
         self.read("read a checkpoint", |s| s.checkpoint(root_fire_id))
     }

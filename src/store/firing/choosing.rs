@@ -1,4 +1,5 @@
-//! Choosing: the candidates of an acquisition are read page by page and judged one by one, until the batch is full.
+//! Choosing: the candidates of an acquisition are read page by page and judged one by one, until
+//! the batch is full.
 
 use super::fire::Firable;
 use super::overlap::{Deferred, defer};
@@ -15,7 +16,7 @@ use crate::store::{JobStore, Session};
 use crate::trigger::Policies;
 use std::collections::BTreeSet;
 
-/// How many pages of candidates one acquisition looks through before it is content with what it has.
+/// The number of pages of candidates that one acquisition reads at most.
 const MAX_PAGES: usize = 20;
 
 impl AcquireRequest<'_> {
@@ -27,7 +28,7 @@ impl AcquireRequest<'_> {
         })
     }
 
-    /// Whether the fire may wait for a worker: it begins soon, nobody waits for its end, and as
+    /// The fire may wait for a worker: it begins soon, nobody waits for its end, and as
     /// long as it has not begun it can be taken back.
     fn may_wait(&self, firable: &Firable) -> bool {
         let is_short = || self.prefetch.is_some_and(|prefetch| prefetch.short.contains(&firable.job.job_type));
@@ -50,9 +51,9 @@ struct Choice<'a, 'f> {
 }
 
 impl JobStore {
-    /// Reads candidates page by page until the batch is full: a page may hold nothing but triggers of one job that may
-    /// run only once at a time, or triggers that nobody can read. Due triggers that a policy of their own keeps from firing
-    /// are deferred.
+    /// Reads candidates page by page until the batch is full: a page may hold nothing but triggers
+    /// of one job that may run only once at a time, or triggers that nobody can read. Due triggers
+    /// that a policy of their own keeps from firing are deferred.
     pub(super) fn choose(
         &self,
         s: &mut dyn Session,
@@ -123,7 +124,8 @@ impl Choice<'_, '_> {
         // Candidates are large: a vector that grows would copy them over and over.
         self.taken.reserve(candidates.len());
         if is_later {
-            // Pages are read one after the other, while others fire triggers and move them on: one may be in two pages.
+            // Pages are read one after the other, while others fire triggers and move them on: one
+            // may be in two pages.
             let earlier = self.taken.iter().map(|one| &one.trigger.key);
             let earlier = earlier.chain(self.deferred.iter().map(|one| &one.advance.key));
             let earlier: BTreeSet<&TriggerKey> =

@@ -25,7 +25,7 @@ pub(super) struct Again<'a> {
 }
 
 impl Again<'_> {
-    /// Those that nobody can take any more.
+    /// Triggers that nobody else can take any more.
     pub(super) fn keys(&self, s: &mut dyn Session) -> Result<Vec<TriggerKey>> {
         let unread = self.seen.iter().filter(|one| one.next_ms.is_none()).map(|one| one.key.clone());
         let mut keys = s.hold_waiting(&expected(&self.seen))?;
@@ -39,7 +39,8 @@ fn expected(seen: &[&Seen]) -> Vec<(TriggerKey, i64)> {
 }
 
 impl JobStore {
-    /// Takes due triggers that were looked for without the lock: claimable ones by claims, the others under the lock.
+    /// Takes due triggers that were looked for without the lock: claimable ones by claims, the
+    /// others under the lock.
     pub(super) fn fetch(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         let (now_ms, seen, unreserved_ms, withheld) = self.look_for_claims(request)?;
         let mut acquisition = Acquisition { now_ms, unreserved_ms, ..Acquisition::default() };
@@ -55,9 +56,9 @@ impl JobStore {
         if !others.is_empty() && acquisition.doubt.is_none() {
             match self.take(owner, request, Some(&Again { seen: others })) {
                 Ok(more) => acquisition.add(more),
-                // What a node has claimed that was declared dead since is its successor's.
+                // A claim of a node that was declared dead since is its successor's.
                 Err(error) if acquisition.fired.is_empty() || error.is_fenced() => return Err(error),
-                // What has begun must run; the next look finds the others again.
+                // Fires that have begun must run; the next poll finds the others again.
                 Err(error) => {
                     log::debug!("acquired a part only error={error}");
                     acquisition.is_in_doubt = true;
@@ -76,8 +77,9 @@ impl JobStore {
         Ok(acquisition)
     }
 
-    /// What is due, as one acquisition would take it, seen without the lock; with the store's time, and the earliest time of
-    /// what is not reserved, and how many wait for a free worker.
+    /// The due triggers, as one acquisition would take them, seen without the lock; with the
+    /// store's time, and the earliest time of what is not reserved, and how many wait for a free
+    /// worker.
     fn look_for_claims(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<Seen>, Option<i64>, usize)> {
         self.read("look for due triggers", |s| {
             let now_ms = s.now_ms()?;
@@ -104,8 +106,8 @@ impl JobStore {
         })
     }
 
-    /// Whether a fire of the trigger touches nothing but its own rows, and depends on nothing that another fire may change
-    /// at the same time.
+    /// A fire of the trigger touches nothing but its own rows, and depends on nothing that another
+    /// fire may change at the same time.
     fn is_claimable(&self, firable: &Firable) -> bool {
         let (trigger, job) = (&firable.candidate.trigger, &firable.candidate.job);
         // Runs of a limited group are counted under the lock.
@@ -114,7 +116,7 @@ impl JobStore {
             && !job.update_data
             && !is_tick(&firable.job, &trigger.key)
             && trigger.options.is_none()
-            // Its fence would be drawn before it is seen whether the continuation is older.
+            // The fence would be drawn before it is seen whether the continuation is older.
             && !firable.candidate.job_is_followed
             && firable.candidate.recovery.is_none()
             && !RERUN_GROUPS.contains(&trigger.key.group())
@@ -123,9 +125,10 @@ impl JobStore {
 
     /// Fires claimable triggers, as far as nobody else holds their rows.
     ///
-    /// The fences are drawn by a transaction of its own, after the triggers were seen: the row they come from would else be
-    /// the queue that a claim is to avoid. They are larger than those of every earlier fire of these triggers all the same,
-    /// since a trigger that was fired after it was seen has another next fire time, and is not taken.
+    /// The fences are drawn by a transaction of its own, after the triggers were seen: the row they
+    /// come from would else be the queue that a claim is to avoid. They are larger than those of
+    /// every earlier fire of these triggers all the same, since a trigger that was fired after it
+    /// was seen has another next fire time, and is not taken.
     fn claim(&self, owner: &Owner, request: &AcquireRequest<'_>, seen: &[&Seen]) -> Result<Acquisition> {
         let first_fence = self.retrying(
             "draw fences",
@@ -164,7 +167,8 @@ impl JobStore {
         if held.is_empty() {
             return Ok(acquisition);
         }
-        // Read again, now that nobody can change it. What has changed in between is left to the next look.
+        // Read again, now that nobody can change it. What has changed in between is left to the
+        // next look.
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);

@@ -1,5 +1,5 @@
-//! Combined commits: with a backlog, ends and the next fires share a transaction, so that both pay for one lock and one
-//! commit.
+//! Combined commits: with a backlog, ends and the next fires share a transaction, so that both pay
+//! for one lock and one commit.
 
 use super::doubt::is_there;
 use super::{AcquireRequest, Acquisition, Completion, CompletionReport, Doubt, FireBundle};
@@ -9,21 +9,23 @@ use crate::store::transaction::TxOutcome;
 use crate::store::{Begin, JobStore, Owner};
 
 impl JobStore {
-    /// Whether a combined commit is worth anything for the ends of these fires. Where claims are made side by side, ends are
-    /// recorded beside them, and on a server so are ends that touch no trigger and no job.
+    /// A combined commit is worth anything for the ends of these fires. Where claims are made side
+    /// by side, ends are recorded beside them, and on a server so are ends that touch no trigger
+    /// and no job.
     pub fn combines_commits(&self, fired: &[FireBundle]) -> bool {
         let is_beside = || self.database.records_beside() && fired.iter().all(FireBundle::may_end_isolated);
         self.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()
     }
 
-    /// As [`JobStore::record`] and then [`JobStore::acquire`], in one transaction under `TRIGGER_ACCESS`.
+    /// As [`JobStore::record`] and then [`JobStore::acquire`], in one transaction under
+    /// `TRIGGER_ACCESS`.
     ///
     /// If it cannot be found out what became of it, both are the acquisition's
     /// [`doubt`](Acquisition::doubt).
     ///
     /// # Errors
-    /// As both; nothing is recorded and nothing taken then. [`Error::Fenced`](crate::Error::Fenced) if `owner` is not
-    /// registered under this incarnation.
+    /// As both; nothing is recorded and nothing taken then. [`Error::Fenced`](crate::Error::Fenced)
+    /// if `owner` is not registered under this incarnation.
     pub fn complete_and_acquire(
         &self,
         owner: &Owner,
@@ -37,7 +39,7 @@ impl JobStore {
                 let recorded = self.complete_in(s, ended)?;
                 Ok((recorded, self.acquire_in(s, owner, request, None)?))
             },
-            // What was taken tells of both, and else what has ended does.
+            // The fires that were taken tell of both, and else what has ended does.
             &mut |s, (_, acquisition)| match is_there(s, acquisition)? {
                 Some(is_there) => Ok(is_there),
                 None => self.is_recorded(s, owner, ended),

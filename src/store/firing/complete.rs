@@ -15,14 +15,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 impl JobStore {
-    /// Records the ends of fires, all in one transaction; the answer is in the order of `completions`.
+    /// Records the ends of fires, all in one transaction; the answer is in the order of
+    /// `completions`.
     ///
-    /// First the fired rows are deleted. One that is gone means that the fire was taken from this node (H3): nothing
-    /// else of it is written. `owner` must be the one under whom the fires were made; a fire's id carries its
-    /// incarnation, so that no other fire can be meant.
+    /// First the fired rows are deleted. One that is gone means that the fire was taken from this
+    /// node (H3): nothing else of it is written. `owner` must be the one under whom the fires were
+    /// made; a fire's id carries its incarnation, so that no other fire can be meant.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries; nothing is recorded then, and trying again is safe.
+    /// The error of the database that is left after the bounded retries; nothing is recorded then,
+    /// and trying again is safe.
     pub fn complete(&self, owner: &Owner, completions: &[Completion]) -> Result<Vec<CompletionOutcome>> {
         self.record(owner, completions).map(|recorded| recorded.outcomes)
     }
@@ -35,7 +37,7 @@ impl JobStore {
         if completions.is_empty() {
             return Ok(CompletionReport::default());
         }
-        // What touches no trigger and no job is recorded while others take what is due.
+        // An end that touches no trigger and no job is recorded while others take what is due.
         let begin = match completions.iter().all(Completion::is_isolated) && !self.view.must_queue() {
             true => Begin::Claiming,
             false => Begin::BesideClaims,
@@ -45,11 +47,12 @@ impl JobStore {
         })
     }
 
-    /// Whether the transaction that was to record these ends did. Rows of a registered owner are deleted by nobody else, but
-    /// for fires that fell silent: if they are gone, and nobody has recovered one of them, it was that transaction.
+    /// The transaction that was to record these ends did. Rows of a registered owner are deleted by
+    /// nobody else, but for fires that fell silent: if they are gone, and nobody has recovered one
+    /// of them, it was that transaction.
     pub(super) fn is_recorded(&self, s: &mut dyn Session, owner: &Owner, completions: &[Completion]) -> Result<bool> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
-        // Those that nothing but a recovery could be the origin for.
+        // Fires that nothing but a recovery could be the origin for.
         let over: Vec<_> = completions.iter().filter(|c| c.rerun.is_none()).map(|c| c.fire_id.clone()).collect();
         let gone = s.existing_fired(&ids)?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some();
         Ok(gone && s.recovered_origins(&over)?.is_empty())
@@ -155,7 +158,8 @@ impl JobStore {
         })
     }
 
-    /// Stores what goes on after these ends, reruns and children; returns the triggers of the children.
+    /// Stores what goes on after these ends, reruns and children; returns the triggers of the
+    /// children.
     fn go_on(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerKey>> {
         self.schedule_reruns(s, recorded)?;
         let following = self.follow_ends(s, recorded)?;
@@ -165,14 +169,15 @@ impl JobStore {
         Ok(following)
     }
 
-    /// What the history is to say of these fires.
+    /// The rows of these fires for the history.
     fn ends(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Vec<EndRow>> {
         let recorded: Vec<_> = completions.iter().filter(|c| self.records(c.ending.outcome)).collect();
         if recorded.is_empty() {
             return Ok(Vec::new());
         }
         let (now_ms, now) = (s.now_ms()?, self.clock.ticks());
-        // One whose completion had to wait has ended before; how long ago, its node knows by its own clock.
+        // A fire whose completion had to wait has ended before; how long ago, its node knows by its
+        // own clock.
         let ended_ms = |c: &Completion| now_ms - c.ending.at.map_or(0, |at| millis(now.saturating_sub(at)));
         let end = |c: &&Completion| EndRow {
             fire_id: c.fire_id.clone(),
@@ -216,7 +221,7 @@ impl JobStore {
     }
 }
 
-/// Those of these ends that had this outcome.
+/// The ends that had this outcome.
 fn of_outcome(ends: &[Completion], outcomes: &[CompletionOutcome], wanted: CompletionOutcome) -> Vec<Completion> {
     ends.iter().zip(outcomes).filter(|(_, outcome)| **outcome == wanted).map(|(end, _)| end.clone()).collect()
 }
@@ -254,8 +259,8 @@ fn delete_heartbeats<'a>(s: &mut dyn Session, completions: impl Iterator<Item = 
     if ids.is_empty() { Ok(()) } else { s.delete_heartbeats(&ids) }
 }
 
-/// Deletes what was kept for the sake of these fires: checkpoints of work that is done, recoveries of triggers that were
-/// revived.
+/// Deletes what was kept for the sake of these fires: checkpoints of work that is done, recoveries
+/// of triggers that were revived.
 fn delete_side_rows(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
     let done = recorded.iter().filter(|c| c.rerun.is_none());
     let checkpoints: Vec<String> = done.filter_map(|c| c.checkpoint.clone()).collect();
@@ -282,8 +287,8 @@ fn still_stored(s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<Tri
     if keys.is_empty() { Ok(Vec::new()) } else { s.triggers(&keys) }
 }
 
-/// Notes the versions of data that were upgraded for their fire. Nodes that read earlier data only may have reserved other
-/// triggers of the jobs: they are not to fire them.
+/// Notes the versions of data that were upgraded for their fire. Nodes that read earlier data only
+/// may have reserved other triggers of the jobs: they are not to fire them.
 fn raise_versions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
     let mut raised: BTreeMap<&JobKey, i64> = BTreeMap::new();
     for completion in recorded.iter().filter(|c| c.job_data.is_some()) {
@@ -293,7 +298,7 @@ fn raise_versions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
     }
     let mut rows = Vec::with_capacity(raised.len());
     for (key, version) in raised {
-        // It may be gone, or have been given another type by now.
+        // The job may be gone, or have been given another type by now.
         if let Some(job) = s.job(key)? {
             rows.push(JobVersionRow { job: job.key, job_type: job.job_type, version });
         }

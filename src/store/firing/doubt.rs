@@ -15,15 +15,15 @@ use std::collections::BTreeSet;
 /// their rows are there.
 #[derive(Debug)]
 pub struct Doubt {
-    /// What was taken.
+    /// The fires and reservations that were taken.
     pub acquisition: Acquisition,
     /// The ends that the same transaction was to record.
     pub ended: Vec<Completion>,
-    /// What those came to.
+    /// The report on those ends.
     pub recorded: CompletionReport,
     /// Whether what was fired waits for its time.
     pub precommits: bool,
-    /// What became of the last question.
+    /// The error of the last question.
     pub error: Error,
 }
 
@@ -65,10 +65,10 @@ pub(super) fn is_there(s: &mut dyn Session, acquisition: &Acquisition) -> Result
 }
 
 impl JobStore {
-    /// Whether these ends are recorded, where nobody could say so when they were to be.
+    /// These ends are recorded, where nobody could say so when they were to be.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn ends_are_recorded(&self, owner: &Owner, ended: &[Completion]) -> Result<bool> {
         let begin = Begin::Locking(Lock::TriggerAccess);
         self.retrying("settle ends in doubt", begin, |s| self.is_recorded(s, owner, ended), &mut |_, _| Ok(true))
@@ -81,7 +81,7 @@ impl JobStore {
     ///
     /// # Errors
     /// [`Error::Fenced`] if `owner` is not registered any longer: then others have taken it over.
-    /// What the database reports after the bounded retries; then it is in doubt still.
+    /// The error of the database that is left after the bounded retries; then it is in doubt still.
     pub fn settle_doubt(&self, owner: &Owner, doubt: &mut Doubt) -> Result<bool> {
         let Doubt { acquisition, ended, .. } = &*doubt;
         let (happened, there) = self.retrying(
@@ -94,7 +94,7 @@ impl JobStore {
                     true => BTreeSet::new(),
                     false => s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect(),
                 };
-                // What was reserved may have been taken back since: what has ended tells too.
+                // A reservation may have been taken back since: what has ended tells too.
                 let happened = match is_there(s, acquisition)? {
                     Some(is_there) if is_there || ended.is_empty() => is_there,
                     _ => self.is_recorded(s, owner, ended)?,

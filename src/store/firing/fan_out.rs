@@ -1,9 +1,11 @@
-//! Fan-out: a tick of a job that runs on all nodes becomes a one-shot trigger for each of them, its part.
+//! Fan-out: a tick of a job that runs on all nodes becomes a one-shot trigger for each of them, its
+//! part.
 //!
-//! The tick's trigger moves on in the same transaction that makes the parts, as a fire would move it: so a tick is spread
-//! once, however many nodes find it due. A part is named by its node, its trigger and its time, and only its node takes it:
-//! the admission filter leaves the others to theirs. Which nodes take part is said by the strategy that the job has chosen, a rule of
-//! the user's or a built-in one; a tick for which it has no answer stays as it is.
+//! The tick's trigger moves on in the same transaction that makes the parts, as a fire would move
+//! it: so a tick is spread once, however many nodes find it due. A part is named by its node, its
+//! trigger and its time, and only its node takes it: the admission filter leaves the others to
+//! theirs. Which nodes take part is said by the strategy that the job has chosen, a rule of the
+//! user's or a built-in one; a tick for which it has no answer stays as it is.
 
 use super::Acquisition;
 use super::fire::{Firable, Firing};
@@ -25,16 +27,16 @@ use std::time::Duration;
 /// An answer of a strategy that takes longer is named: the cluster waits for it.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// A tick that is to be spread.
+/// A tick that is to be fanned out.
 pub(super) struct Tick {
     pub(super) trigger: Trigger,
     pub(super) job: JobDetail,
     pub(super) scheduled_ms: i64,
-    /// Whether the trigger's row goes.
+    /// The trigger's row goes.
     pub(super) is_last: bool,
 }
 
-/// What was decided of a batch of ticks.
+/// The parts of a batch of ticks.
 #[derive(Default)]
 pub(super) struct FanOut {
     triggers: Vec<TriggerRow>,
@@ -45,17 +47,17 @@ pub(super) struct FanOut {
     ticks: usize,
 }
 
-/// The cluster as it is when ticks are spread.
+/// The cluster as it is when ticks are fanned out.
 struct Nodes {
     view: ClusterView,
     types: BTreeMap<String, BTreeSet<String>>,
-    /// What they say of themselves, if a strategy may ask for it.
+    /// The reports of the nodes, if a strategy may ask for it.
     infos: BTreeMap<String, NodeInfo>,
 }
 
 impl JobStore {
-    /// Decides the parts of these ticks, whose triggers move on with what `firing` writes. Those for which their strategy
-    /// has no answer stay as they are, and are named.
+    /// Decides the parts of these ticks, whose triggers move on with what `firing` writes. Those
+    /// for which their strategy has no answer stay as they are, and are named.
     pub(super) fn decide_parts(
         &self,
         s: &mut dyn Session,
@@ -92,7 +94,7 @@ impl JobStore {
             };
             let mut rows = match parts.iter().map(of_part).collect::<Result<Vec<TriggerRow>>>() {
                 Ok(rows) => rows,
-                // One that cannot be built holds up itself only.
+                // A tick that cannot be built holds up itself only.
                 Err(why) => {
                     fan_out.parked.push(Parked {
                         key: firable.trigger.key,
@@ -113,7 +115,8 @@ impl JobStore {
             }
             triggers.append(&mut rows);
         }
-        // One of the same trigger, node and time is there already if the trigger was stored anew.
+        // A part of the same trigger, node and time is there already if the trigger was stored
+        // anew.
         let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
         let mut known: BTreeSet<TriggerKey> = match keys.is_empty() {
             true => BTreeSet::new(),
@@ -124,7 +127,8 @@ impl JobStore {
         Ok(fan_out)
     }
 
-    /// What the job's strategy says; nothing if nobody may take part. The reason if it has no answer.
+    /// The parts by the job's strategy; nothing if nobody may take part. The reason if it has no
+    /// answer.
     fn ask_for_parts(
         &self,
         tick: &Firable,
@@ -177,15 +181,16 @@ impl JobStore {
         self.write("give up parts", |s| self.abandon_parts(s, instance)).map(drop)
     }
 
-    /// Gives up what a node that takes no work any longer has not begun of its parts: shares of jobs that request recovery
-    /// are for any node from now on, the others are dropped. Returns how many there were.
+    /// Gives up what a node that takes no work any longer has not begun of its parts: shares of
+    /// jobs that request recovery are for any node from now on, the others are dropped. Returns how
+    /// many there were.
     pub(in crate::store) fn abandon_parts(&self, s: &mut dyn Session, instance: &str) -> Result<usize> {
         let keys = s.parts(&prefix(instance))?;
         if keys.is_empty() {
             return Ok(0);
         }
         let mut rows = s.triggers(&keys)?;
-        // Those have begun, and wait for their runs.
+        // Complete parts have begun, and wait for their runs.
         rows.retain(|row| row.state != TriggerState::Complete.name());
         let mut jobs = BTreeMap::new();
         for key in distinct(rows.iter().map(|row| &row.job)) {
@@ -240,7 +245,8 @@ impl FanOut {
     }
 }
 
-/// Leaves out the nodes that are still at an earlier tick of a trigger whose fires may not overlap (LT-78).
+/// Leaves out the nodes that are still at an earlier tick of a trigger whose fires may not overlap
+/// (LT-78).
 fn leave_busy(s: &mut dyn Session, tick: &Firable, takers: &mut Vec<String>) -> Result<()> {
     if tick.trigger.policies.overlap == Overlap::AllowAll {
         return Ok(());

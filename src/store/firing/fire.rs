@@ -24,11 +24,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl JobStore {
-    /// Fires reserved triggers. Those that were paused, changed or taken away meanwhile are given back and missing in
-    /// the answer.
+    /// Fires reserved triggers. Those that were paused, changed or taken away meanwhile are given
+    /// back and missing in the answer.
     ///
-    /// A reservation stands if its fired row is there and its trigger is still acquired with the same next fire time
-    /// (H2). The fired row gets a new id, since a fence must be drawn when the fire begins, not when it was reserved.
+    /// A reservation stands if its fired row is there and its trigger is still acquired with the
+    /// same next fire time (H2). The fired row gets a new id, since a fence must be drawn when the
+    /// fire begins, not when it was reserved.
     ///
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.
@@ -40,8 +41,9 @@ impl JobStore {
         }
     }
 
-    /// As [`JobStore::fire`], and says which of them were left out, or wait, by the policies of their triggers. One whose time
-    /// is to come has that as its fire time: whoever fires it so early begins its job then.
+    /// As [`JobStore::fire`], and says which of them were left out, or wait, by the policies of
+    /// their triggers. One whose time is to come has that as its fire time: whoever fires it so
+    /// early begins its job then.
     ///
     /// If it cannot be found out what became of it, what was fired is the answer's
     /// [`doubt`](Acquisition::doubt).
@@ -132,7 +134,8 @@ impl JobStore {
         Ok(Reserved { held, candidates, calendars, foreign })
     }
 
-    /// The trigger of a reservation that stands and whose job may begin here; its calendar comes with it.
+    /// The trigger of a reservation that stands and whose job may begin here; its calendar comes
+    /// with it.
     fn admit_reserved(
         &self,
         reserved: &mut Reserved,
@@ -156,24 +159,27 @@ impl JobStore {
     }
 }
 
-/// What the store says of reservations whose time has come.
+/// The rows of reservations whose time has come.
 struct Reserved {
     /// The fired rows that are there.
     held: BTreeSet<String>,
     candidates: BTreeMap<TriggerKey, Candidate>,
     calendars: Calendars,
-    /// Triggers that a node of Quartz has reserved after us: it resumed or replaced them, and they are its to fire.
+    /// Triggers that a node of Quartz has reserved after us: it resumed or replaced them, and they
+    /// are its to fire.
     foreign: BTreeSet<TriggerKey>,
 }
 
-/// Deletes the fired rows of reservations and sets their triggers free, as far as they are still acquired.
+/// Deletes the fired rows of reservations and sets their triggers free, as far as they are still
+/// acquired.
 pub(super) fn give_back(s: &mut dyn Session, reservations: &[&Reservation]) -> Result<()> {
     if reservations.is_empty() {
         return Ok(());
     }
     let ids: Vec<_> = reservations.iter().map(|r| r.fire_id.clone()).collect();
     let deleted: BTreeSet<String> = s.delete_fired(&ids)?.into_iter().collect();
-    // A reservation whose row is gone was recovered by a peer: its trigger is no longer ours to touch.
+    // A reservation whose row is gone was recovered by a peer: its trigger is no longer ours to
+    // touch.
     let keys: Vec<_> =
         reservations.iter().filter(|r| deleted.contains(&r.fire_id)).map(|r| r.trigger.clone()).collect();
     if !keys.is_empty() {
@@ -195,11 +201,11 @@ pub(super) struct Firing<'a> {
     owner: &'a Owner,
     pub(super) ids: FireIds,
     now_ms: i64,
-    /// Whether jobs begin at the times of their triggers, where those are still to come.
+    /// Jobs begin at the times of their triggers, where those are still to come.
     precommits: bool,
-    /// Whether a trigger that is done keeps its row until its job has ended.
+    /// A trigger that is done keeps its row until its job has ended.
     keeps_rows: bool,
-    /// Whether the fires are a batch that is taken ahead.
+    /// The fires are a batch that is taken ahead.
     leaves_batch: bool,
     bundles: Vec<FireBundle>,
     rows: Vec<FiredRow>,
@@ -213,8 +219,8 @@ pub(super) struct Firing<'a> {
 }
 
 impl<'a> Firing<'a> {
-    /// `keeps_rows`: a node of Quartz that recovers a fire removes the job of a one-shot only if the trigger's row is
-    /// there to be removed; without it the job would stay for ever.
+    /// `keeps_rows`: a node of Quartz that recovers a fire removes the job of a one-shot only if
+    /// the trigger's row is there to be removed; without it the job would stay for ever.
     pub(super) fn new(owner: &'a Owner, now_ms: i64, keeps_rows: bool) -> Self {
         Self {
             owner,
@@ -240,13 +246,13 @@ impl<'a> Firing<'a> {
         Self { leaves_batch, ..self }
     }
 
-    /// So many fires are to come: vectors that grow would copy them over and over.
+    /// Makes room for so many fires: vectors that grow would copy them over and over.
     pub(super) fn expect(&mut self, fires: usize) {
         self.bundles.reserve(fires);
         self.rows.reserve(fires);
     }
 
-    /// Whether the job is free, in the store and in this batch.
+    /// The job is free, in the store and in this batch.
     pub(super) fn may_start(&self, candidate: &Candidate) -> bool {
         !candidate.job.nonconcurrent
             || (!candidate.job_is_executing && !self.one_at_a_time.contains(&candidate.job.key))
@@ -273,7 +279,7 @@ impl<'a> Firing<'a> {
         let mut removed = false;
         let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);
         // The recovery row goes with the trigger's, and says where the checkpoint is.
-        // Who declares a fire failed has nothing but its rows to try it again with.
+        // A program that declares a fire failed has nothing but its rows to try it again with.
         let is_retried = job.policy().retry_policy().is_some();
         // Recovery reads the trigger's data from its row, or from what a batch leaves.
         let is_recovered = job.requests_recovery && !(self.leaves_batch && job.policy().is_default());
@@ -370,7 +376,8 @@ impl<'a> Firing<'a> {
         self.write_rest(s)
     }
 
-    /// Writes the triggers: those that stay move on, those that are done go, siblings of one-at-a-time jobs block.
+    /// Writes the triggers: those that stay move on, those that are done go, siblings of
+    /// one-at-a-time jobs block.
     pub(super) fn write_triggers(&self, s: &mut dyn Session) -> Result<()> {
         self.write_advances(s)?;
         for (from, keys) in &self.gone {
@@ -411,8 +418,8 @@ impl<'a> Firing<'a> {
     }
 }
 
-/// What a recovery trigger, or one that was revived, says of the fire it stands for: its data keys, which Java nodes write
-/// too, and our side row.
+/// What a recovery trigger, or one that was revived, says of the fire it stands for: its data keys,
+/// which Java nodes write too, and our side row.
 fn recovering(candidate: &Candidate, trigger: &Trigger) -> Option<Recovering> {
     let side = candidate.recovery.as_ref();
     let group = trigger.key.group();

@@ -1,4 +1,5 @@
-//! Following: children run after a run of their parent; their triggers are stored in the transaction that ends it.
+//! Following: children run after a run of their parent; their triggers are stored in the
+//! transaction that ends it.
 
 use super::Completion;
 use super::fire_ids::fence_of;
@@ -14,15 +15,15 @@ use crate::store::{JobStore, Session};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many characters of its parent's result a child sees: they are part of a trigger's data.
+/// The number of characters of its parent's result a child sees: they are part of a trigger's data.
 const MOST_PASSED_ON: usize = 1_000;
 
-/// How many triggers one statement stores.
+/// The number of triggers one statement stores.
 const AT_A_TIME: usize = 1_000;
 
 impl JobStore {
-    /// Stores the triggers of the children that follow these ends, whose rows are gone by now; returns their keys. Work
-    /// that goes on in another fire has not ended.
+    /// Stores the triggers of the children that follow these ends, whose rows are gone by now;
+    /// returns their keys. Work that goes on in another fire has not ended.
     pub(super) fn follow_ends(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerKey>> {
         let ended = recorded.iter().filter(|c| c.followed && c.rerun.is_none());
         let parent = |c: &&Completion| Parent {
@@ -34,7 +35,8 @@ impl JobStore {
         self.let_follow(s, &ended.map(parent).collect::<Vec<_>>())
     }
 
-    /// The same for those of these dead fires that are among `lost`: nobody runs their work again.
+    /// Stores the same for those of these dead fires that are among `lost`: nobody runs their work
+    /// again.
     pub(in crate::store) fn follow_lost(&self, s: &mut dyn Session, fires: &[FiredRow], lost: &[String]) -> Result<()> {
         let lost: BTreeSet<&String> = lost.iter().collect();
         let parent = |fire: &FiredRow| {
@@ -68,7 +70,7 @@ impl JobStore {
         let is_paused = PauseState::read(s, [])?.is_paused(FOLLOWING_GROUP);
         let mut triggers = Vec::with_capacity(released.len());
         for (parent, row) in released {
-            // Whether the child is blocked (QZ-74) comes with the row.
+            // The child is blocked (QZ-74) comes with the row.
             let state = state_of_new(is_paused, row.child_is_blocked);
             triggers.push(self.following(parent, row, now_ms, state)?);
         }
@@ -78,9 +80,11 @@ impl JobStore {
         Ok(triggers.into_iter().map(|row| row.key).collect())
     }
 
-    /// The trigger of a child, with what the continuation passes on and what there is to say of the parent.
+    /// The trigger of a child, with what the continuation passes on and what there is to say of the
+    /// parent.
     ///
-    /// As with a recovery (H12): data of nobody's keep no work from being done, and no run of the parent from ending.
+    /// As with a recovery (H12): data of nobody's keep no work from being done, and no run of the
+    /// parent from ending.
     fn following(
         &self,
         parent: &Parent,
@@ -97,7 +101,8 @@ impl JobStore {
     }
 }
 
-/// A one-shot, due now and never too late, of a name that no other run of the parent has and no other child of it.
+/// A one-shot, due now and never too late, of a name that no other run of the parent has and no
+/// other child of it.
 fn trigger(parent: &Parent, row: &ContinuationRow, now_ms: i64, mut data: JobDataMap) -> Trigger {
     parent.put_into(&mut data);
     let key = TriggerKey::new(FOLLOWING_GROUP, format!("follow_{}_{}", parent.fire_id, row.child_hash));

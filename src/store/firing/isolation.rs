@@ -1,15 +1,16 @@
-//! Isolated fires: their ends touch no row but their own, so that these are recorded beside acquisitions.
+//! Isolated fires: their ends touch no row but their own, so that these are recorded beside
+//! acquisitions.
 
 use super::{Completion, CompletionInstruction, FireBundle};
 
-/// Whether a fire shares no trigger and no job with others: its trigger's row went with the fire, its job stays whatever
-/// ends, and nobody waits for its end.
+/// A fire shares no trigger and no job with others: its trigger's row went with the fire, its job
+/// stays whatever ends, and nobody waits for its end.
 fn begins_isolated(removed: bool, durable: bool, nonconcurrent: bool, followed: bool) -> bool {
     removed && durable && !nonconcurrent && !followed
 }
 
 impl FireBundle {
-    /// Whether the end of the fire is probably isolated, as far as can be said when it begins.
+    /// The end of the fire is probably isolated, as far as can be said when it begins.
     pub(super) fn may_end_isolated(&self) -> bool {
         let job = &self.job;
         begins_isolated(self.removed, job.durable, job.disallow_concurrent_execution, self.followed)
@@ -18,7 +19,7 @@ impl FireBundle {
 }
 
 impl Completion {
-    /// Whether the end of the fire touches no row but its own.
+    /// The end of the fire touches no row but its own.
     pub(super) fn is_isolated(&self) -> bool {
         let tells = self.failed || self.revived || self.has_heartbeat || self.by_job;
         let writes = self.job_data.is_some() || self.checkpoint.is_some() || self.rerun.is_some();

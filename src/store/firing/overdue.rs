@@ -21,7 +21,7 @@ impl JobStore {
     /// such a reservation is dead, or so slow that it is late anyway: whether it is alive is not
     /// asked. It finds its fired row gone when it would fire, and one of them fires.
     ///
-    /// What nodes of Quartz have reserved is theirs: they never look for their rows. What executes
+    /// Reservations of nodes of Quartz are theirs: they never look for their rows. What executes
     /// is never touched.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! Overlap and catch-up: due triggers that may not fire by a policy of their own, and what they do when the runs before
-//! them have ended.
+//! Overlap and catch-up: due triggers that may not fire by a policy of their own, and what they do
+//! when the runs before them have ended.
 
 use super::fire::Firable;
 use super::{Acquisition, SkipReason, SkippedFires};
@@ -15,7 +15,7 @@ use crate::store::{JobStore, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
-/// Who wants a run to stop when its trigger is due again.
+/// The name under which a run is asked to stop when its trigger is due again.
 const BY_NEXT_FIRE: &str = "the next fire of its trigger";
 
 /// A due trigger that does not fire now.
@@ -25,11 +25,11 @@ pub(super) struct Deferred {
     skipped: Option<SkippedFires>,
     /// As it was before, if it was too late to be made up for.
     misfired: Option<Trigger>,
-    /// Whether the runs before it are asked to stop.
+    /// The runs before it are asked to stop.
     cancels: bool,
 }
 
-/// What a candidate does instead of firing; none if it may fire, or is not due at `due_ms`.
+/// The move of a candidate instead of firing; none if it may fire, or is not due at `due_ms`.
 pub(super) fn defer(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Deferred> {
     if firable.trigger.policies == Policies::default() {
         return None;
@@ -68,7 +68,8 @@ pub(super) fn defer(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Defer
     }
 }
 
-/// Says what became of triggers that did not fire, once that is written; those that have no time left go.
+/// Says what became of triggers that did not fire, once that is written; those that have no time
+/// left go.
 pub(super) fn report(s: &mut dyn Session, deferred: Vec<Deferred>, acquisition: &mut Acquisition) -> Result<()> {
     let (mut cancelling, mut jobs) = (Vec::new(), Vec::new());
     for Deferred { advance, job, skipped, misfired, cancels } in deferred {
@@ -87,7 +88,7 @@ pub(super) fn report(s: &mut dyn Session, deferred: Vec<Deferred>, acquisition: 
         acquisition.misfired.extend(misfired);
     }
     if !acquisition.finalized.is_empty() {
-        // Those that still run go when they have ended.
+        // Triggers that still run go when they have ended.
         s.delete_finished_triggers(&acquisition.finalized)?;
         s.delete_idle_jobs(&distinct(jobs.iter()))?;
     }
@@ -100,7 +101,8 @@ pub(super) fn report(s: &mut dyn Session, deferred: Vec<Deferred>, acquisition: 
     Ok(())
 }
 
-/// Whether that some triggers were passed over has been written, seen by the first of them; none if there are none.
+/// Whether that some triggers were passed over has been written, seen by the first of them; none if
+/// there are none.
 pub(super) fn is_written(s: &mut dyn Session, acquisition: &Acquisition) -> Result<Option<bool>> {
     let mut row = |key: &TriggerKey| s.triggers(std::slice::from_ref(key)).map(|rows| rows.into_iter().next());
     if let Some(one) = acquisition.skipped.first() {
@@ -116,29 +118,32 @@ pub(super) fn skipped(trigger: &Trigger, first_ms: i64, times: u64, reason: Skip
     SkippedFires { trigger: trigger.key.clone(), job: trigger.job_key.clone(), first_ms, times, reason }
 }
 
-/// What the ends of runs meant for their triggers.
+/// The effects of the ends of runs on their triggers.
 #[derive(Debug, Default)]
 pub(in crate::store) struct RunEffects {
     pub(in crate::store) paused: Vec<TriggerKey>,
     pub(in crate::store) skipped: Vec<SkippedFires>,
     pub(in crate::store) let_go: Vec<TriggerKey>,
-    /// They have no time left and are complete.
+    /// Triggers that have no time left and are complete.
     pub(in crate::store) finalized: Vec<(TriggerKey, JobKey)>,
 }
 
-/// What has ended, apart from the triggers themselves.
+/// The runs that have ended, apart from the triggers themselves.
 pub(in crate::store) struct EndedRuns<'a> {
-    /// The jobs among them that run once at a time: whoever they blocked is let go for their sake, or will be.
+    /// The jobs among them that run once at a time: whoever they blocked is let go for their sake,
+    /// or will be.
     pub(in crate::store) one_at_a_time: &'a [JobKey],
     /// The triggers whose run has failed.
     pub(in crate::store) failed: &'a BTreeSet<&'a TriggerKey>,
 }
 
 impl JobStore {
-    /// Does what the policies of triggers want when runs of theirs have ended; the fired rows are gone by now.
+    /// Does what the policies of triggers want when runs of theirs have ended; the fired rows are
+    /// gone by now.
     ///
-    /// A time that has come due while the run lasted is decided here, whether or not a node has seen it come: under
-    /// `Skip` it is left out, under `BufferOne` it is let go. A trigger whose run has failed is paused if it asks for it.
+    /// A time that has come due while the run lasted is decided here, whether or not a node has
+    /// seen it come: under `Skip` it is left out, under `BufferOne` it is let go. A trigger whose
+    /// run has failed is paused if it asks for it.
     pub(in crate::store) fn end_runs(
         &self,
         s: &mut dyn Session,
@@ -180,7 +185,7 @@ impl JobStore {
         Ok(ends)
     }
 
-    /// What came due while the run lasted is left out, as if a node had seen it then.
+    /// A time that came due while the run lasted is left out, as if a node had seen it then.
     fn skip_what_came_due(
         &self,
         s: &mut dyn Session,
@@ -251,7 +256,7 @@ impl JobStore {
     }
 }
 
-/// Whether the policies of a trigger have no effect at the moment.
+/// The policies of a trigger have no effect at the moment.
 fn is_suspended(row: &TriggerRow) -> bool {
     row.options.as_ref().is_some_and(|options| options.beside_quartz)
 }

@@ -23,9 +23,9 @@ pub(in crate::store) struct NotBegun {
     pub(in crate::store) fire_id: String,
     fence: i64,
     job: JobKey,
-    /// Whether the job runs once at a time.
+    /// The job runs once at a time.
     is_alone: bool,
-    /// Its trigger as it is to be again; where it is to go on from is `next_after_ms`.
+    /// The trigger as it is to be again; where it is to go on from is `next_after_ms`.
     before: Advance,
     next_after_ms: Option<i64>,
     /// The trigger's row before it, if that went with the fire.
@@ -38,8 +38,8 @@ impl JobStore {
     ///
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` was declared dead: they must not begin.
-    /// What the database reports after the bounded retries: then nobody can say whether it is
-    /// noted, and the next mark says it anew.
+    /// The error of the database that is left after the bounded retries: then nobody can say
+    /// whether it is noted, and the next mark says it anew.
     pub fn note_begun(&self, owner: &Owner, mark: &BeginMark) -> Result<()> {
         let begin = if self.database.commits_at_once() { Begin::AtOnce } else { Begin::Writing };
         let noted = self.retrying(
@@ -57,7 +57,8 @@ impl JobStore {
     /// ended.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries; then the next time forgets it.
+    /// The error of the database that is left after the bounded retries; then the next time forgets
+    /// it.
     pub fn forget_prefetched(&self, owner: &Owner, before: i64) -> Result<()> {
         self.retrying(
             "forget what was taken ahead",
@@ -153,8 +154,8 @@ pub(in crate::store) fn gone_rows(executing: &[FiredRow], left: &BTreeMap<i64, A
 }
 
 impl JobStore {
-    /// What an instance has left of the fires that it has taken ahead, by their fences; nothing is
-    /// read where none of these can be one.
+    /// The rows that an instance has left of the fires that it has taken ahead, by their fences;
+    /// nothing is read where none of these can be one.
     pub(in crate::store) fn left_ahead_by(
         &self,
         s: &mut dyn Session,
@@ -292,7 +293,7 @@ fn gone_row(gone: GoneTrigger, before: &Advance, job: &JobKey, priority: i32) ->
     })
 }
 
-/// Whether the row of a trigger may go with a fire that is taken ahead: what is needed to store it
+/// The row of a trigger may go with a fire that is taken ahead: what is needed to store it
 /// again is little.
 pub(super) fn may_go(row: &TriggerRow) -> bool {
     matches!(row.schedule, ScheduleRow::Simple { .. })
@@ -300,7 +301,7 @@ pub(super) fn may_go(row: &TriggerRow) -> bool {
         && row.data.as_ref().is_none_or(|data| data.len() <= MOST_DATA)
 }
 
-/// What is left in the store of a fire that is taken ahead of the trigger of this row, and that
+/// The row of a fire that is taken ahead of the trigger of this row, and that
 /// leaves it this next fire time, or takes the row with it.
 pub(super) fn left_ahead(row: &TriggerRow, fence: i64, next_after_ms: Option<i64>, goes: bool) -> AheadFire {
     let gone = |interval_ms| GoneTrigger {

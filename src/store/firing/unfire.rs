@@ -9,12 +9,12 @@ use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of a fire that was to be taken back.
+/// The outcome for a fire that was to be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfired {
-    /// Its trigger is due for it again, or was deleted or replaced, and needs no fire.
+    /// The trigger is due for it again, or was deleted or replaced, and needs no fire.
     Done,
-    /// Its trigger has fired or was reserved since: the fire stands.
+    /// The trigger has fired or was reserved since: the fire stands.
     Stands,
     /// The fire belongs to another node by now.
     Gone,
@@ -57,7 +57,7 @@ impl JobStore {
             .collect::<Result<_>>()?;
         let unfired = self.restore_all(s, &ours)?;
         let mut told: BTreeMap<&String, Unfired> = ours.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
-        // Who has a free worker may take them.
+        // A node with a free worker may take them.
         s.announce(News::Change)?;
         Ok(fires.iter().map(|fire| told.remove(&fire.fire_id).unwrap_or(Unfired::Gone)).collect())
     }

@@ -1,4 +1,5 @@
-//! What is done inside a transaction of the caller's: the end of a fire, the proof that a fire is still held, new work.
+//! Operations inside a transaction of the caller's: the end of a fire, the proof that a fire is
+//! still held, new work.
 
 use super::{Completion, CompletionOutcome};
 use crate::error::{Error, Result};
@@ -9,12 +10,14 @@ use crate::store::{JobStore, Join};
 use crate::trigger::Trigger;
 
 impl JobStore {
-    /// Records the end of a fire inside the caller's transaction: what the job wrote there and the end of its fire are
-    /// committed together, or neither is. So the effect of the fire happens exactly once, whatever dies when.
+    /// Records the end of a fire inside the caller's transaction: what the job wrote there and the
+    /// end of its fire are committed together, or neither is. So the effect of the fire happens
+    /// exactly once, whatever dies when.
     ///
     /// # Errors
-    /// [`Error::Fenced`] if the fire belongs to another node by now; [`Error::Refused`] if there is no transaction, or the
-    /// connection is to another kind of database. The caller rolls its transaction back then.
+    /// [`Error::Fenced`] if the fire belongs to another node by now; [`Error::Refused`] if there is
+    /// no transaction, or the connection is to another kind of database. The caller rolls its
+    /// transaction back then.
     pub fn complete_within<'c>(
         &self,
         connection: impl Into<CallersConnection<'c>>,
@@ -30,8 +33,8 @@ impl JobStore {
         })
     }
 
-    /// Makes the caller's transaction depend on a fire: it goes on only if the fire is still held, and nobody can take the
-    /// fire away before it ends.
+    /// Makes the caller's transaction depend on a fire: it goes on only if the fire is still held,
+    /// and nobody can take the fire away before it ends.
     ///
     /// # Errors
     /// As [`JobStore::complete_within`].
@@ -42,11 +45,12 @@ impl JobStore {
         })
     }
 
-    /// Stores jobs with their triggers inside the caller's transaction, as [`JobStore::schedule`] does in one of its own.
-    /// Nodes see them when it is committed.
+    /// Stores jobs with their triggers inside the caller's transaction, as [`JobStore::schedule`]
+    /// does in one of its own. Nodes see them when it is committed.
     ///
     /// # Errors
-    /// As [`JobStore::schedule`] and [`JobStore::complete_within`]; the caller rolls its transaction back then.
+    /// As [`JobStore::schedule`] and [`JobStore::complete_within`]; the caller rolls its
+    /// transaction back then.
     pub fn schedule_within<'c>(
         &self,
         connection: impl Into<CallersConnection<'c>>,
@@ -62,7 +66,7 @@ impl JobStore {
         Ok(stored)
     }
 
-    /// How rows are changed in a caller's transaction.
+    /// The way in which rows are changed in a caller's transaction.
     pub(in crate::store) fn change_joined(&self) -> Join {
         match (self.view.is_beside_quartz(), self.view.knows_members()) {
             (true, _) => Join::ChangeBesideQuartz,

@@ -1,9 +1,10 @@
-//! Placement: what a store's node knows of where work may run, and the filter that each acquisition goes through.
+//! Placement: what a store's node knows of where work may run, and the filter that each acquisition
+//! goes through.
 //!
-//! Nodes that take no work and limits are read with each check-in, so that a change has effect within one check-in interval
-//! and acquisition asks for none of it. Where a job may run comes with the job. What was refused once for the sake of its
-//! placement is left out by the database from then on, as long as it would be refused: it cannot stand in the way of what
-//! is due behind it.
+//! Nodes that take no work and limits are read with each check-in, so that a change has effect
+//! within one check-in interval and acquisition asks for none of it. Where a job may run comes with
+//! the job. What was refused once for the sake of its placement is left out by the database from
+//! then on, as long as it would be refused: it cannot stand in the way of what is due behind it.
 
 mod orders;
 mod placement_view;
@@ -22,10 +23,11 @@ use crate::store::{Membership, NodeView, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How many placements that are refused here are left to the database to leave out; the others are looked at and left.
+/// The number of refused placements that the database is told to leave out; other candidates are
+/// read and left.
 const MOST_EXCLUDED: usize = 64;
 
-/// What a node knows of placement.
+/// The placement of work, as one node knows it.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Placed {
     /// The node of this store, once it has tried to check in.
@@ -36,7 +38,7 @@ pub(in crate::store) struct Placed {
     refused: BTreeMap<String, Arc<Placement>>,
     /// Policies that name strategies that this node does not have, as they are stored.
     foreign: BTreeSet<String>,
-    /// Whether parts of spread ticks were seen: from then on those of others are left out.
+    /// Parts of fanned-out ticks were seen: from then on those of other nodes are left out.
     sees_parts: bool,
 }
 
@@ -64,19 +66,20 @@ impl NodeView {
         self.placed.write().view = Arc::new(view);
     }
 
-    /// Whether there have been parts of spread ticks.
+    /// Parts of fanned-out ticks were seen.
     pub(in crate::store) fn sees_parts(&self) -> bool {
         self.placed.read().sees_parts
     }
 
-    /// Notes that there are parts of spread ticks.
+    /// Notes that there are parts of fanned-out ticks.
     pub(in crate::store) fn note_parts(&self) {
         if !self.sees_parts() {
             self.placed.write().sees_parts = true;
         }
     }
 
-    /// Notes that the job's policy names a strategy that this node does not have, which may be one too many.
+    /// Notes that the job's policy names a strategy that this node does not have, which may be one
+    /// too many.
     fn note_foreign(&self, job: &JobDetail, policy: &str, too_many: bool) {
         let mut placed = self.placed.write();
         if too_many {
@@ -94,7 +97,7 @@ impl NodeView {
         self.placed.read().view.limits.iter().any(|limit| limit.group == group)
     }
 
-    /// Whether nothing keeps this node from any work, as far as it knows.
+    /// Nothing keeps this node from any work, as far as it knows.
     pub(in crate::store) fn is_open(&self) -> bool {
         if takes_any(&self.identity(""), &[], 0).is_err() {
             return false;
@@ -153,31 +156,32 @@ pub(in crate::store) struct AdmissionFilter<'a> {
     now_ms: i64,
     is_shut: bool,
     excluded: Exclusions,
-    /// How many candidates of limited groups were seen.
+    /// The number of candidates of limited groups that were seen.
     seen: BTreeMap<String, usize>,
-    /// How many of the candidates that were seen are left out of the next page.
+    /// The number of candidates that were seen and that the next page leaves out.
     hidden: usize,
-    /// How many of those are of limited groups, and left out for their policy.
+    /// The number of these that are of limited groups, and left out for their policy.
     hidden_by_policy: BTreeMap<String, usize>,
 }
 
 impl AdmissionFilter<'_> {
-    /// Whether nothing may be taken.
+    /// Nothing may be taken.
     pub(in crate::store) fn is_shut(&self) -> bool {
         self.is_shut
     }
 
-    /// What is left alone, as far as it is known by now.
+    /// The exclusions, as far as it is known by now.
     pub(in crate::store) fn excluded(&self) -> &Exclusions {
         &self.excluded
     }
 
-    /// How many of the candidates that were seen are left out of the next page.
+    /// The number of candidates that were seen and that the next page leaves out.
     pub(in crate::store) fn hidden(&self) -> usize {
         self.hidden
     }
 
-    /// Whether there is a limit for the group: its fires are counted when they begin, so none is reserved before.
+    /// Whether there is a limit for the group: its fires are counted when they begin, so none is
+    /// reserved before.
     pub(in crate::store) fn is_limited(&self, group: &str) -> bool {
         self.view.limits.iter().any(|limit| limit.group == group)
     }
@@ -189,7 +193,8 @@ impl AdmissionFilter<'_> {
         }
     }
 
-    /// Whether the trigger is no other node's part of a spread tick. One that is, is left out of the next page.
+    /// The trigger is no other node's part of a spread tick. One that is, is left out of the next
+    /// page.
     pub(in crate::store) fn admits_part(&mut self, trigger: &TriggerKey) -> bool {
         if trigger.group() != BROADCAST_GROUP {
             return true;
@@ -202,8 +207,8 @@ impl AdmissionFilter<'_> {
         is_for_me
     }
 
-    /// Whether the trigger's fire is no tick of a strategy that this node does not have. One that is, is left out of the next
-    /// page, and its like with it.
+    /// The trigger's fire is no tick of a strategy that this node does not have. One that is, is
+    /// left out of the next page, and its like with it.
     pub(in crate::store) fn admits_tick(
         &mut self,
         job: &JobDetail,
@@ -228,7 +233,7 @@ impl AdmissionFilter<'_> {
         false
     }
 
-    /// Whether the fire may be taken. One that may not is left out of the next page, and its like with it.
+    /// The fire may be taken. One that may not is left out of the next page, and its like with it.
     pub(in crate::store) fn admits(&mut self, job: &JobDetail, policy: Option<&str>, due_ms: i64) -> bool {
         let placement = job.policy().placed();
         if placement.is_none() && self.view.limits.is_empty() && !self.is_shut {
@@ -285,7 +290,7 @@ impl AdmissionFilter<'_> {
             return false;
         }
         let after_ms = match refusal {
-            // What has been due for longer than the grace is not refused.
+            // A fire that has been due for longer than the grace is not refused.
             Refusal::Prefers { grace_ms, .. } => self.now_ms.saturating_sub(*grace_ms),
             _ => i64::MIN,
         };

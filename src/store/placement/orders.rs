@@ -1,4 +1,4 @@
-//! What operators say of nodes and groups: drain, blacklist, limits.
+//! The orders of operators about nodes and groups: drain, blacklist, limits.
 
 use crate::error::{Error, Result};
 use crate::key::{check_name, check_text};
@@ -52,13 +52,14 @@ impl BlacklistEntry {
     }
 }
 
-/// They are heeded by each node with its next check-in. Besides what they say, each may fail with what the database
-/// reports after the bounded retries.
+/// Orders are heeded by each node with its next check-in. Besides what they say, each may fail with
+/// what the database reports after the bounded retries.
 impl JobStore {
     /// Puts a node on the blacklist, in the place of what was there of it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for texts that cannot be stored; [`Error::Refused`] if there are a thousand entries.
+    /// [`Error::Invalid`] for texts that cannot be stored; [`Error::Refused`] if there are a
+    /// thousand entries.
     pub fn blacklist(&self, entry: &BlacklistEntry, who: &str) -> Result<()> {
         if let Some(reason) = &entry.reason {
             check_text("reason", reason, MOST_CHARS)?;
@@ -72,9 +73,9 @@ impl JobStore {
         self.write("take a node off the blacklist", |s| Ok(s.delete_bars(node, BarKind::Blacklist.replaces())? > 0))
     }
 
-    /// Has a node, by its instance id or node name, take no work until [`JobStore::undrain`]. What it runs goes on, or is
-    /// asked to stop; the work of a run that was stopped so goes on elsewhere if its job requests recovery or has a retry
-    /// policy.
+    /// Has a node, by its instance id or node name, take no work until [`JobStore::undrain`]. What
+    /// it runs goes on, or is asked to stop; the work of a run that was stopped so goes on
+    /// elsewhere if its job requests recovery or has a retry policy.
     ///
     /// # Errors
     /// As [`JobStore::blacklist`].
@@ -87,16 +88,18 @@ impl JobStore {
         self.write("end a drain", |s| Ok(s.delete_bars(node, BarKind::Drain.replaces())? > 0))
     }
 
-    /// The nodes that take no work: drained, or on the blacklist; also what has run out since somebody changed one last.
+    /// The nodes that take no work: drained, or on the blacklist; also what has run out since
+    /// somebody changed one last.
     pub fn bars(&self) -> Result<Vec<BarRow>> {
         self.read("list nodes that take no work", |s| s.bars())
     }
 
-    /// Sets how many runs of the jobs of a group there may be on each node, and in the cluster. Runs of nodes of Quartz
-    /// count, but those heed no limit.
+    /// Sets how many runs of the jobs of a group there may be on each node, and in the cluster.
+    /// Runs of nodes of Quartz count, but those heed no limit.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a group that cannot be, or neither number; [`Error::Refused`] if there are a thousand limits.
+    /// [`Error::Invalid`] for a group that cannot be, or neither number; [`Error::Refused`] if
+    /// there are a thousand limits.
     pub fn set_group_limit(
         &self,
         group: &str,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Whether one living node may take a fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MayRun {
-    /// Its instance id.
+    /// The instance id.
     pub instance: String,
     /// Why it may not; none if it may.
     pub refusal: Option<Refusal>,
@@ -32,10 +32,11 @@ pub struct UnplaceableJob {
 }
 
 impl JobStore {
-    /// Which living nodes of ours may take a fire of the job that is due at `due_ms`, by the rule that acquisition goes by.
+    /// Which living nodes of ours may take a fire of the job that is due at `due_ms`, by the rule
+    /// that acquisition goes by.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn who_may_run(&self, job: &JobDetail, due_ms: i64) -> Result<Vec<MayRun>> {
         self.read("look who may run a job", |s| {
             let now_ms = s.now_ms()?;
@@ -48,11 +49,11 @@ impl JobStore {
         })
     }
 
-    /// The jobs with a placement that no living node may run; none while no node lives, and none that a node of which too
-    /// little is known might run.
+    /// The jobs with a placement that no living node may run; none while no node lives, and none
+    /// that a node of which too little is known might run.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn unplaceable_jobs(&self) -> Result<Vec<UnplaceableJob>> {
         self.read("look for jobs that no node may run", |s| {
             let now_ms = s.now_ms()?;
@@ -62,7 +63,7 @@ impl JobStore {
                 return Ok(unplaceable);
             }
             for row in s.jobs()?.into_iter().filter(|row| row.policy.is_some()) {
-                // One that cannot be read is named elsewhere.
+                // A job that cannot be read is named elsewhere.
                 let Ok(job) = self.job_detail(&row) else { continue };
                 let Some(placement) = job.policy().placed() else { continue };
                 let work = Work { placement: Some(placement), group: job.key().group(), due_ms: now_ms };
@@ -94,7 +95,7 @@ impl JobStore {
     }
 }
 
-/// What these instances say of themselves.
+/// The identities of these instances, by what they say of themselves.
 pub(in crate::store) fn identities(said: Vec<NodePlace>, instances: &[InstanceRow]) -> Vec<NodeIdentity> {
     let mut said: BTreeMap<String, NodePlace> = said.into_iter().map(|place| (place.instance.clone(), place)).collect();
     let identity = |row: &InstanceRow| match said.remove(&row.name).filter(|_| row.incarnation.is_some()) {
@@ -115,7 +116,7 @@ fn is_of_quartz(node: &NodeIdentity, instances: &[InstanceRow]) -> bool {
 
 fn may_run(node: &NodeIdentity, verdict: Verdict) -> MayRun {
     let refusal = verdict.err();
-    // Its name may be allowed after all, its labels may be the right ones.
+    // The name may be allowed after all, its labels may be the right ones.
     let is_guess = match refusal {
         Some(Refusal::NotAllowed { .. }) => node.node_name.is_none(),
         Some(Refusal::Label { .. }) => node.labels.is_none(),

@@ -14,14 +14,16 @@ use crate::store::{Begin, JobStore, Lock, Owner, Session};
 use std::time::Duration;
 
 impl JobStore {
-    /// One check-in: the own row in a short transaction; then, if this is the first or somebody is suspected, under the
-    /// locks, a second look and one transaction per failed instance (QZ-40…44).
+    /// A check-in: the own row in a short transaction; then, if this is the first or somebody is
+    /// suspected, under the locks, a second look and one transaction per failed instance
+    /// (QZ-40…44).
     ///
-    /// Who starts under the name of a node of which it is not known whether it lives waits for its
-    /// next check-in: until then the answer is [`Checkin::twin`].
+    /// A node that starts under the name of another, of which it is not known whether that lives,
+    /// waits for its next check-in: until then the answer is [`Checkin::twin`].
     ///
-    /// No retries: the caller decides when to try again, inside the window its peers allow it. The time of the last
-    /// check-in moves on only if its transaction was committed, and to the moment the attempt was begun (H8).
+    /// No retries: the caller decides when to try again, inside the window its peers allow it. The
+    /// time of the last check-in moves on only if its transaction was committed, and to the moment
+    /// the attempt was begun (H8).
     ///
     /// # Errors
     /// [`Error::AlreadyRunning`] for a first check-in under the name of a node that lives; what the
@@ -30,9 +32,10 @@ impl JobStore {
         let was_cut_off = me.is_cut_off;
         let checkin = self.try_to_check_in(me);
         me.is_cut_off = match &checkin {
-            // Who was declared dead was away as well. Of a twin nobody has judged anything yet.
+            // A node that was declared dead was away as well. Of a twin nobody has judged anything
+            // yet.
             Ok(checkin) => checkin.failed_out && !checkin.registered || was_cut_off && checkin.twin,
-            // One that only starts has seen nobody before the outage.
+            // A node that only starts has seen nobody before the outage.
             Err(error) => was_cut_off || me.last_checkin.is_some() && error.is_outage(),
         };
         checkin
@@ -48,7 +51,8 @@ impl JobStore {
         };
         let (registered, seen) = self.touch_and_read_members(&owner, me.node.as_ref())?;
         if !registered {
-            // H6: somebody convicted us while we lived. What we hold is lost; we come back as another incarnation.
+            // H6: somebody convicted us while we lived. What we hold is lost; we come back as
+            // another incarnation.
             me.incarnation = None;
             me.living = None;
             me.was_failed_out = true;
@@ -66,7 +70,8 @@ impl JobStore {
         }
         self.note_last_work(me, checkin.barred.is_none());
         if me.published != self.types_generation() {
-            // A type was added since. That it cannot be told is no failure of the check-in: the next one tries again.
+            // A type was added since. That it cannot be told is no failure of the check-in: the
+            // next one tries again.
             match self.publish(&owner) {
                 Ok(generation) => me.published = generation.unwrap_or(me.published),
                 Err(error) => log::warn!("job types not published instance={} error={error}", me.instance),
@@ -112,8 +117,9 @@ impl JobStore {
         Ok(answer)
     }
 
-    /// The first check-in, or the first after a conviction: left-overs under our name are recovered, then we register
-    /// under a new incarnation. Only then may anything be acquired (H25).
+    /// The first check-in, or the first after a conviction: left-overs under our name are
+    /// recovered, then we register under a new incarnation. Only then may anything be acquired
+    /// (H25).
     fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
         let mut seen = Seen::default();
         self.once("look at the cluster", Begin::Reading, &mut |s| {
@@ -121,14 +127,14 @@ impl JobStore {
             Ok(())
         })?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
-        // What an earlier try of this node has registered, whose answer was lost, is no twin.
+        // A row that an earlier try of this node has registered, whose answer was lost, is no twin.
         let is_own = |row: &&InstanceRow| row.incarnation.is_some() && row.incarnation == me.attempted;
         if let Some(row) = namesake.filter(|row| !is_own(row)) {
             let observer = self.observer(&seen, Duration::ZERO);
             let (is_gone, location) = self.locate(me, row)?;
             let verdict = me.observations.judge_namesake(suspect(row), is_gone, &observer);
-            // One that was declared dead while it lived leaves its name to a later namesake for the
-            // whole window: two that convict each other in turn would help nobody.
+            // A node that was declared dead while it lived leaves its name to a later namesake for
+            // the whole window: two that convict each other in turn would help nobody.
             let is_free = match me.was_failed_out {
                 true => is_gone == Some(true) || me.observations.convicts(suspect(row), &observer),
                 false => verdict == Namesake::Gone,
@@ -204,7 +210,7 @@ impl JobStore {
         Ok(checkin)
     }
 
-    /// Whether the process of a node is gone, as far as this machine can tell, and where it is or
+    /// The process of a node is gone, as far as this machine can tell, and where it is or
     /// was, for people.
     fn locate(&self, me: &Membership, row: &InstanceRow) -> Result<(Option<bool>, String)> {
         let found = self.glance("look where a namesake runs", |s| s.process_of(&row.name))?;
@@ -241,7 +247,7 @@ impl JobStore {
     }
 }
 
-/// What one look at the cluster showed.
+/// The members of the cluster, as one read showed them.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) now_ms: i64,

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::store::row::HistoryFilter;
 use crate::store::{Fences, JobStore, LostCommits, Session};
 
-/// So many of the newest runs are looked at.
+/// The number of the newest runs that are looked at.
 const RUNS: usize = 1000;
 
 impl JobStore {
@@ -43,7 +43,7 @@ impl JobStore {
     /// is larger: the tables were put back from a backup, or those of a replica took their place.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn fence_behind(&self) -> Result<Option<LostCommits>> {
         self.read("compare fences", |s| {
             let Some(stored) = s.draw_fences(None, 0)? else { return Ok(None) };

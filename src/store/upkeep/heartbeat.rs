@@ -1,5 +1,5 @@
-//! Heartbeat: each running fire says that it is alive, and learns whether it is still its node's; those that fall silent
-//! are dead.
+//! Heartbeat: each running fire says that it is alive, and learns whether it is still its node's;
+//! those that fall silent are dead.
 
 use super::Recovered;
 use super::recovery::Held;
@@ -17,25 +17,26 @@ use std::time::Duration;
 pub struct FireHeartbeat {
     /// The fire.
     pub fire_id: String,
-    /// How long it may be silent from now on before it is taken for dead, without the tolerance.
+    /// The time for which it may be silent from now on before it is taken for dead, without the
+    /// tolerance.
     pub limit: Duration,
-    /// How far it has come.
+    /// The progress that it has made.
     pub progress: Option<Progress>,
-    /// How long ago its job made progress; none if it need not say.
+    /// The time since its job made progress; none if it need not say.
     pub silence: Option<Duration>,
-    /// How long it may go without; none if that does not matter.
+    /// The time for which it may go without progress; none if that does not matter.
     pub silence_limit: Option<Duration>,
 }
 
-/// What a node has seen of heartbeats; kept between passes.
+/// The observations of heartbeats; kept between passes.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeats {
     observations: Observations,
     /// The clock's ticks when the last pass that succeeded was begun.
     last: Option<Duration>,
-    /// How long it was between the last two.
+    /// The time between the last two.
     usual: Duration,
-    /// Whether the last pass failed: what comes after it is the end of an outage.
+    /// The last pass failed: what comes after it is the end of an outage.
     is_cut_off: bool,
 }
 
@@ -54,38 +55,39 @@ impl Heartbeats {
     }
 }
 
-/// What a pass of heartbeats brought.
+/// The result of a pass of heartbeats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeartbeatPass {
-    /// Those of the given fires that the node no longer holds.
+    /// The given fires that the node no longer holds.
     pub lost: Vec<String>,
     /// Fires of the node that somebody wants to stop, and who.
     pub cancelled: Vec<(String, String)>,
-    /// What was done about fires that fell silent, by instance.
+    /// The recoveries of fires that fell silent, by instance.
     pub recovered: Vec<Recovered>,
 }
 
-/// How orders to stop begin that a pause has given.
+/// The first words of orders to stop that a pause has given.
 const ORDER_OF_PAUSE: &str = "pause: ";
 
-/// Whether an order to stop was given by a pause.
+/// An order to stop was given by a pause.
 pub(crate) fn is_order_of_pause(who: &str) -> bool {
     who.starts_with(ORDER_OF_PAUSE)
 }
 
 impl JobStore {
-    /// Says that these fires of `owner` are alive, in one statement; looks whether they are still its own, whether
-    /// somebody wants one to stop, and which fires of the cluster have fallen silent: those are recovered as those of a
-    /// dead node are (DS-10…16, PA-30…33).
+    /// Says that these fires of `owner` are alive, in one statement; looks whether they are still
+    /// its own, whether somebody wants one to stop, and which fires of the cluster have fallen
+    /// silent: those are recovered as those of a dead node are (DS-10…16, PA-30…33).
     ///
-    /// A fire is dead when `last beat + max(its limit, the observer's own silence) + tolerance < now`, by the store's
-    /// clock: an observer that could not reach the store for a while forgives others as much, and leaves them the
-    /// tolerance to come back as it did. After a jump of that clock only silence that was seen counts.
+    /// A fire is dead when `last beat + max(its limit, the observer's own silence) + tolerance <
+    /// now`, by the store's clock: an observer that could not reach the store for a while forgives
+    /// others as much, and leaves them the tolerance to come back as it did. After a jump of that
+    /// clock only silence that was seen counts.
     ///
     /// No retries: the next pass is soon.
     ///
     /// # Errors
-    /// What the database reports.
+    /// The error of the database.
     pub fn heartbeat(&self, owner: &Owner, beats: &[FireHeartbeat], seen: &mut Heartbeats) -> Result<HeartbeatPass> {
         let begun = self.clock.ticks();
         let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
@@ -128,10 +130,11 @@ impl JobStore {
         Ok(HeartbeatPass { lost, cancelled, recovered })
     }
 
-    /// As [`JobStore::heartbeat`] for a node on which nothing runs: as long as no beat of the cluster is missed, one statement.
+    /// As [`JobStore::heartbeat`] for a node on which nothing runs: as long as no beat of the
+    /// cluster is missed, one statement.
     ///
     /// # Errors
-    /// What the database reports.
+    /// The error of the database.
     pub fn watch_heartbeats(&self, owner: &Owner, seen: &mut Heartbeats) -> Result<HeartbeatPass> {
         let begun = self.clock.ticks();
         let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
@@ -154,8 +157,8 @@ impl JobStore {
         Ok(HeartbeatPass::default())
     }
 
-    /// Recovers fires whose last beat is still the one that was seen. A second node that saw the same silence finds
-    /// nothing.
+    /// Recovers fires whose last beat is still the one that was seen. A second node that saw the
+    /// same silence finds nothing.
     fn recover_silent(&self, dead: &BTreeMap<String, i64>) -> Result<Vec<Recovered>> {
         let mut recovered = Vec::new();
         self.once("recover silent fires", Begin::Locking(Lock::TriggerAccess), &mut |s| {
@@ -169,7 +172,7 @@ impl JobStore {
                 by_instance.entry(fire.instance.clone()).or_default().push(fire);
             }
             for (instance, fires) in by_instance {
-                // Those whose rows their jobs hold are left: the next pass finds them as silent.
+                // Fires whose rows their jobs hold are left: the next pass finds them as silent.
                 recovered.push(self.recover_fires(s, &instance, fires, Held::Running)?);
             }
             Ok(())
@@ -181,7 +184,8 @@ impl JobStore {
     /// Recovers fires of the node itself that will not end: their workers died, or were given up.
     ///
     /// # Errors
-    /// [`Error::Fenced`] if `owner` is not registered; what the database reports after the bounded retries.
+    /// [`Error::Fenced`] if `owner` is not registered; what the database reports after the bounded
+    /// retries.
     pub fn abandon(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
         self.retrying(
             "give up fires",
@@ -198,17 +202,17 @@ impl JobStore {
     /// The fires of an instance that somebody wants to stop, and who.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn cancels(&self, instance: &str) -> Result<Vec<(String, String)>> {
         let rows = self.glance("look for orders to stop", |s| s.cancels_for(instance))?;
         Ok(rows.into_iter().map(|row| (row.fire_id, row.who)).collect())
     }
 
-    /// Asks runs to stop, wherever they are; returns how many run and were not asked before. Their nodes see it with their
-    /// next look, or hear of it.
+    /// Asks runs to stop, wherever they are; returns how many run and were not asked before. Their
+    /// nodes see it with their next look, or hear of it.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn request_cancels(&self, fire_ids: &[String], who: &str) -> Result<usize> {
         let who = crate::error::storable(who, 250);
         self.retrying(
@@ -225,11 +229,12 @@ impl JobStore {
         )
     }
 
-    /// Asks all runs of a job to stop since it is paused, wherever they are; returns how many run and were not asked before.
-    /// To be called when the job is paused, so that nothing of it begins meanwhile.
+    /// Asks all runs of a job to stop since it is paused, wherever they are; returns how many run
+    /// and were not asked before. To be called when the job is paused, so that nothing of it begins
+    /// meanwhile.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn stop_runs(&self, job: &JobKey, who: &str) -> Result<usize> {
         let order = crate::error::storable(&format!("{ORDER_OF_PAUSE}{who}"), 250);
         self.retrying(
@@ -250,7 +255,7 @@ impl JobStore {
     /// Which of these fires `owner` no longer holds: those that have died since they fell silent.
     ///
     /// # Errors
-    /// What the database reports.
+    /// The error of the database.
     pub fn fires_gone(&self, owner: &Owner, fire_ids: &[String]) -> Result<Vec<String>> {
         let held = self.glance("look for fires that are gone", |s| s.fired_rows(fire_ids))?;
         let is_held = |id: &String| held.iter().any(|row| row.fire_id == *id && row.instance == owner.instance);

@@ -12,8 +12,8 @@ impl JobStore {
     /// fires are left so.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries; peers then take over after the usual
-    /// time.
+    /// The error of the database that is left after the bounded retries; peers then take over after
+    /// the usual time.
     pub fn leave(&self, owner: &Owner) -> Result<usize> {
         self.retrying(
             "leave the cluster",
@@ -35,7 +35,7 @@ impl JobStore {
                 if executing.is_empty() {
                     s.delete_instance(&owner.instance, None)?;
                     s.forget_ahead(&owner.instance)?;
-                    // It was there until now; an observer was never there for work.
+                    // The node was there until now; an observer was never there for work.
                     if self.view.identity(&owner.instance).role == NodeRole::Worker {
                         let now_ms = s.now_ms()?;
                         s.note_seen(now_ms)?;

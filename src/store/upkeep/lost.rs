@@ -1,4 +1,5 @@
-//! What the history says of fires that ended without their jobs: lost with their node, or never begun in time.
+//! The history of fires that ended without their jobs: lost with their node, or never begun in
+//! time.
 
 use crate::error::Result;
 use crate::job::FireOutcome;
@@ -10,8 +11,8 @@ use crate::trigger::Trigger;
 use std::collections::BTreeMap;
 
 impl JobStore {
-    /// Writes down that these executing fires were lost with their node, whether they are run again or not. To be done
-    /// before their triggers go.
+    /// Writes down that these executing fires were lost with their node, whether they are run again
+    /// or not. To be done before their triggers go.
     pub(in crate::store) fn record_lost(&self, s: &mut dyn Session, fires: &[FiredRow], now_ms: i64) -> Result<()> {
         if fires.is_empty() || !self.records(FireOutcome::Lost) {
             return Ok(());

@@ -15,26 +15,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many late triggers are put in order of priority at a time.
+/// The number of late triggers that are put in order of priority at a time.
 const MOST_IN_ORDER: usize = 10_000;
 
 /// For how long what is due may stay as much as it is before more is brought all the same.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// For how long that order counts at most: more important ones that come to be late meanwhile wait so long. What was handled
-/// may be late again after the misfire threshold, so it counts no longer than that either.
+/// For how long that order counts at most: more important ones that come to be late meanwhile wait
+/// so long. What was handled may be late again after the misfire threshold, so it counts no longer
+/// than that either.
 const ORDERED_FOR: Duration = Duration::from_secs(5);
 
-/// The late triggers in order of priority, as they were found at one time; kept by the misfire handler between its passes. No
-/// index has them in this order, and to sort a whole backlog for every few of it takes longer than to work it off.
+/// The late triggers in order of priority, as they were found at one time; kept by the misfire
+/// handler between its passes. No index has them in this order, and to sort a whole backlog for
+/// every few of it takes longer than to work it off.
 #[derive(Clone, Debug, Default)]
 pub struct LateInOrder {
     keys: Arc<[TriggerKey]>,
-    /// How many of them have had their turn.
+    /// The number of keys that have been handled.
     done: usize,
     /// The clock's ticks when they were looked for.
     found: Duration,
-    /// How many triggers were due, as far as they were counted, after the last pass.
+    /// The number of triggers that were due, as far as they were counted, after the last pass.
     due: Option<usize>,
     /// The clock's ticks when they were last seen to get less, or made more.
     moved: Duration,
@@ -47,21 +49,22 @@ impl LateInOrder {
 }
 
 impl JobStore {
-    /// Applies the misfire instruction of at most `max_misfires_at_a_time` late triggers, in recovery mode of some more.
+    /// Applies the misfire instruction of at most `max_misfires_at_a_time` late triggers, in
+    /// recovery mode of some more.
     ///
     /// Looks without the lock first: a store with nothing late costs one statement.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn handle_misfires(&self) -> Result<MisfirePass> {
         self.handle_misfires_of(&mut LateInOrder::default())
     }
 
-    /// The same for a caller that comes again and again: where the most important come first, in recovery mode above all, the
-    /// late triggers are put in order once for many passes.
+    /// Handles the same for a caller that comes again and again: where the most important come
+    /// first, in recovery mode above all, the late triggers are put in order once for many passes.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn handle_misfires_of(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
         if self.trigger_order() == TriggerOrder::PriorityThenTime {
             return self.handle_in_order(order);
@@ -88,7 +91,8 @@ impl JobStore {
         let mut late = Vec::new();
         let mut offset = 0;
         let mut calendars = Calendars::default();
-        // Rows that cannot be read stay where they are, at the head of every page: look past them (H12).
+        // Rows that cannot be read stay where they are, at the head of every page: look past them
+        // (H12).
         while late.len() < wanted && pass.unreadable.len() < 1000 {
             let page = s.misfired(before, self.trigger_order(), wanted + 1, offset)?;
             let (found, room) = (page.len(), wanted - late.len());
@@ -158,8 +162,9 @@ impl JobStore {
         Ok(pass)
     }
 
-    /// Whether enough is due already, and getting less: an acquisition puts all that is due in order for the few that it takes.
-    /// What is due and does not get less may be what nobody can run; that holds nothing up.
+    /// Whether enough is due already, and getting less: an acquisition puts all that is due in
+    /// order for the few that it takes. What is due and does not get less may be what nobody can
+    /// run; that holds nothing up.
     fn waits_for_workers(&self, order: &mut LateInOrder, now: Duration) -> Result<bool> {
         let enough = self.late_at_a_time();
         let due = self.glance("count what is due", |s| {
@@ -176,14 +181,15 @@ impl JobStore {
         Ok(due >= enough && now.saturating_sub(order.moved) < PATIENCE)
     }
 
-    /// How many late triggers are handled in one transaction.
+    /// The number of late triggers that are handled in one transaction.
     fn late_at_a_time(&self) -> usize {
         let usual = self.settings.max_misfires_at_a_time.max(1);
         if self.view.is_in_recovery() { usual.max(self.settings.recovery_batch.try_into().unwrap_or(1)) } else { usual }
     }
 
-    /// Handles the first of these that are late still, as many as go into a transaction; also says how many have had their
-    /// turn. Other nodes may have handled some since they were found, and other programs changed them.
+    /// Handles the first of these that are late still, as many as go into a transaction; also says
+    /// how many have had their turn. Other nodes may have handled some since they were found, and
+    /// other programs changed them.
     fn handle_of_these(&self, s: &mut dyn Session, keys: &[TriggerKey]) -> Result<(MisfirePass, usize)> {
         let now_ms = s.now_ms()?;
         let before_ms = self.misfired_before(now_ms);
@@ -219,8 +225,8 @@ impl JobStore {
         self.trigger_value(row)
     }
 
-    /// Applies the misfire instruction to triggers of one state and moves them to `state`; those that will not fire
-    /// again go, with their jobs if these are not durable and not running.
+    /// Applies the misfire instruction to triggers of one state and moves them to `state`; those
+    /// that will not fire again go, with their jobs if these are not durable and not running.
     pub(in crate::store) fn apply_misfires(
         &self,
         s: &mut dyn Session,
@@ -247,7 +253,8 @@ impl JobStore {
                     reason: SkipReason::CatchUp,
                 });
             }
-            // What is young enough to be made up for is late all the same, if it is later than the threshold.
+            // A time that is young enough to be made up for is late all the same, if it is later
+            // than the threshold.
             if misfire::is_misfired(&trigger, now_ms, now_ms - self.misfired_before(now_ms)) || old == 0 {
                 misfire::apply(&mut trigger, calendar.as_deref(), now_ms);
             }
@@ -277,7 +284,8 @@ impl JobStore {
     }
 }
 
-/// Whether the misfire handler is to handle it: as [`TriggerRows::misfired`](crate::store::TriggerRows::misfired) has it.
+/// The misfire handler is to handle it: as
+/// [`TriggerRows::misfired`](crate::store::TriggerRows::misfired) has it.
 fn is_late(row: &TriggerRow, before_ms: i64) -> bool {
     row.state == TriggerState::Waiting.name()
         && Schedule::KINDS.contains(&row.kind.as_str())

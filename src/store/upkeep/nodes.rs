@@ -1,4 +1,4 @@
-//! What a check-in writes of what a node says of itself, and who of the nodes takes work.
+//! The rows of what nodes say of themselves, and which of the nodes take work.
 
 use crate::error::{Result, storable};
 use crate::node::{NodeInfo, NodeReport, NodeRole};
@@ -8,8 +8,8 @@ use crate::store::Session;
 use crate::store::row::{BarRow, InstanceRow, NodeRow};
 use std::collections::BTreeMap;
 
-/// The row of a node that says this now. Texts are cut to their columns: a name that is too long is no reason to miss a
-/// check-in.
+/// The row of a node that says this now. Texts are cut to their columns: a name that is too long is
+/// no reason to miss a check-in.
 pub(super) fn row(instance: &str, report: &NodeReport, now_ms: i64) -> NodeRow {
     let NodeInfo { node_name, display_name, application, application_version, library_version, host, ip, .. } =
         &report.info;
@@ -31,14 +31,14 @@ pub(super) fn row(instance: &str, report: &NodeReport, now_ms: i64) -> NodeRow {
     }
 }
 
-/// The place of a node among those that serve, `next` for the newest. An observer comes after all others, or it would be the
-/// one that fires in active-passive mode.
+/// The place of a node among those that serve, `next` for the newest. An observer comes after all
+/// others, or it would be the one that fires in active-passive mode.
 pub(super) fn place(report: Option<&NodeReport>, next: i64) -> i64 {
     let observes = report.is_some_and(|report| report.info.role == NodeRole::Observer);
     if observes { i64::MAX } else { next }
 }
 
-/// Whether a node takes work, by what it has said of itself. What is left of a node of ours under
+/// A node takes work, by what it has said of itself. What is left of a node of ours under
 /// the name of one of Quartz says nothing of that.
 pub(in crate::store) fn takes_work(row: &InstanceRow, info: Option<&NodeInfo>, bars: &[BarRow], now_ms: i64) -> bool {
     let is_free = |node: &NodeIdentity| takes_any(node, bars, now_ms).is_ok();
@@ -48,7 +48,7 @@ pub(in crate::store) fn takes_work(row: &InstanceRow, info: Option<&NodeInfo>, b
     }
 }
 
-/// What the nodes have said of themselves, and which of them are to take no work.
+/// The reports of the nodes on themselves, and which of them are to take no work.
 #[derive(Default)]
 pub(in crate::store) struct Said {
     nodes: BTreeMap<String, NodeRow>,
@@ -61,17 +61,17 @@ impl Said {
         Ok(Self { nodes, bars: s.bars()? })
     }
 
-    /// Whether a node takes work.
+    /// A node takes work.
     pub(in crate::store) fn takes_work(&self, row: &InstanceRow, now_ms: i64) -> bool {
         takes_work(row, self.nodes.get(&row.name).map(|node| &node.info), &self.bars, now_ms)
     }
 
-    /// What a node has said; none of one of Quartz.
+    /// The report of a node; none of one of Quartz.
     pub(in crate::store) fn take(&mut self, row: &InstanceRow) -> Option<NodeRow> {
         self.nodes.remove(&row.name).filter(|_| row.incarnation.is_some())
     }
 
-    /// Whether neither its role nor an order keeps a node from work.
+    /// Neither its role nor an order keeps a node from work.
     pub(in crate::store) fn is_free(&self, node: &NodeIdentity, now_ms: i64) -> bool {
         takes_any(node, &self.bars, now_ms).is_ok()
     }

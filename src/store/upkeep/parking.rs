@@ -10,7 +10,7 @@ impl JobStore {
     /// The work that is parked, in the order in which it was.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn parked(&self) -> Result<Vec<Parked>> {
         self.read("list parked work", |s| s.parked())
     }
@@ -20,7 +20,7 @@ impl JobStore {
     /// has.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn retry_parked(&self, key: &TriggerKey) -> Result<bool> {
         self.write("run parked work again", |s| {
             let is_parked = s.parked()?.iter().any(|parked| parked.key == *key);
@@ -32,7 +32,7 @@ impl JobStore {
     /// whether it was parked.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn delete_parked(&self, key: &TriggerKey) -> Result<bool> {
         self.write("delete parked work", |s| {
             let Some(parked) = s.parked()?.into_iter().find(|parked| parked.key == *key) else { return Ok(false) };

@@ -10,7 +10,7 @@ use crate::trigger::Transition;
 use foldhash::HashSet;
 use std::collections::BTreeSet;
 
-/// Who has the fires that are recovered.
+/// The holder of the fires that are recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     /// A dead node: what it has taken ahead it can begin no more.
@@ -22,11 +22,12 @@ pub(super) enum Held {
 }
 
 impl JobStore {
-    /// Recovers those fires of a living node that it does not know: it asked for them and the answer was lost.
+    /// Recovers those fires of a living node that it does not know: it asked for them and the
+    /// answer was lost.
     ///
     /// # Errors
-    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered; what the database reports after the
-    /// bounded retries.
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered; what the database
+    /// reports after the bounded retries.
     pub fn recover_forgotten(&self, owner: &Owner, known: &BTreeSet<String>) -> Result<Recovered> {
         self.recover_own(owner, |fire| !known.contains(&fire.fire_id))
     }
@@ -34,7 +35,7 @@ impl JobStore {
     /// The fired rows of a living node that it does not know, by their ids.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn unknown_fires(&self, owner: &Owner, known: &BTreeSet<String>) -> Result<BTreeSet<String>> {
         let fires = self.glance("compare fires with memory", |s| s.fired_of_instance(&owner.instance))?;
         Ok(fires.into_iter().map(|fire| fire.fire_id).filter(|id| !known.contains(id)).collect())

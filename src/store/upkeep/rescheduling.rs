@@ -1,4 +1,5 @@
-//! Rescheduling: the work of dead fires goes on in recovery triggers, or in the triggers themselves.
+//! Rescheduling: the work of dead fires goes on in recovery triggers, or in the triggers
+//! themselves.
 
 use super::Recovered;
 use super::dead_fires::policy_of;
@@ -15,7 +16,7 @@ use crate::store::{JobStore, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the store says of dead fires before anything is decided.
+/// The rows of dead fires, before anything is decided.
 struct Dead {
     jobs: BTreeMap<JobKey, PolicyRow>,
     recovered_before: BTreeSet<String>,
@@ -33,7 +34,7 @@ struct Again<'a> {
     parked: Option<String>,
 }
 
-/// What is to be written for dead fires, so that each table is written once.
+/// The writes for dead fires, so that each table is written once.
 #[derive(Default)]
 struct Writes {
     triggers: Vec<TriggerRow>,
@@ -57,8 +58,8 @@ impl Dead {
 }
 
 impl JobStore {
-    /// One recovery trigger for each interrupted fire whose job asks for it and still exists. Returns the triggers that have
-    /// options and go on.
+    /// A recovery trigger for each interrupted fire whose job asks for it and still exists. Returns
+    /// the triggers that have options and go on.
     pub(super) fn schedule_again(
         &self,
         s: &mut dyn Session,
@@ -89,7 +90,8 @@ impl JobStore {
             recovered_before: s.recovered_origins(&ids)?.into_iter().collect(),
             triggers: gone.into_iter().chain(s.triggers(&keys)?).map(|row| (row.key.clone(), row)).collect(),
             chains: s.recoveries(&keys)?.into_iter().map(|row| (row.trigger.clone(), row)).collect(),
-            // A recovery trigger waits, like any other, while the job executes elsewhere (QZ-74) or the group is paused.
+            // A recovery trigger waits, like any other, while the job executes elsewhere (QZ-74) or
+            // the group is paused.
             pauses: PauseState::read(s, fires.iter().filter_map(|fire| fire.job.as_ref()))?,
             nonconcurrent: nonconcurrent.collect(),
         })
@@ -113,8 +115,8 @@ impl JobStore {
             let attempt = dead.chains.get(&fire.trigger).map_or(0, |row| row.attempt);
             let decision = self.decide(fire, job, policy.as_ref(), attempt, done.now_ms);
             let limit = policy.as_ref().and_then(JobPolicy::takeover_limit);
-            // A trigger that waits for more than this fire keeps its schedule. Two fires of one trigger cannot both be
-            // revived.
+            // A trigger that waits for more than this fire keeps its schedule. Two fires of one
+            // trigger cannot both be revived.
             let is_free = !writes.revived.iter().any(|(key, ..)| *key == fire.trigger);
             let work = DeadWork {
                 was_recovered: dead.recovered_before.contains(&fire.fire_id),
@@ -158,7 +160,8 @@ impl JobStore {
         }
         let (row, reason) = match self.trigger_row(&trigger, dead.state_of(&key, job)) {
             Ok(row) => (row, parked),
-            // A trigger that cannot be built holds up itself only. What the original had is kept as it is.
+            // A trigger that cannot be built holds up itself only. What the original had is kept as
+            // it is.
             Err(why) => {
                 let bare = self.trigger_row(&Trigger { data: JobDataMap::new(), ..trigger }, TriggerState::Error)?;
                 let data = original.and_then(|row| row.data.clone());
@@ -186,7 +189,8 @@ impl JobStore {
         Ok(())
     }
 
-    /// The data of a trigger; data that cannot be read do not keep the job from being run again (H12).
+    /// The data of a trigger; data that cannot be read do not keep the job from being run again
+    /// (H12).
     fn data_of(&self, trigger: Option<&TriggerRow>) -> JobDataMap {
         let Some(row) = trigger else { return JobDataMap::new() };
         self.trigger_value(row).map(|trigger| trigger.data).unwrap_or_else(|error| {
@@ -218,7 +222,7 @@ impl Writes {
     }
 }
 
-/// So many names that no trigger has.
+/// Names that no trigger has.
 fn free_names(s: &mut dyn Session, instance: &str, now_ms: i64, count: usize) -> Result<Vec<TriggerKey>> {
     let mut names = recovery_names(instance, now_ms);
     let mut free = Vec::with_capacity(count);

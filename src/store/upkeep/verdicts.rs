@@ -1,4 +1,5 @@
-//! Verdicts: which peers are dead, when the next may be, and the recovery of what the dead have left.
+//! Verdicts: which peers are dead, when the next may be, and the recovery of what the dead have
+//! left.
 
 use super::checkin::Seen;
 use super::recovery::Held;
@@ -18,8 +19,8 @@ const SOON_MS: i64 = 1_000;
 /// Which part of the check-in interval the recovery of others may take: a quarter.
 const SHARE_OF_RECOVERY: u32 = 4;
 
-/// How many fires are recovered in one transaction: the cluster waits for it, and between two the
-/// node checks in.
+/// The number of fires that are recovered in one transaction: the cluster waits for it, and between
+/// two the node checks in.
 const PAGE: usize = 500;
 
 /// The longest that a transaction is open before the window's end: less than the time after which
@@ -30,7 +31,7 @@ const LONGEST_OPEN: Duration = Duration::from_secs(3);
 pub(super) struct Foreseen<'a> {
     /// The end, in ticks.
     until: Duration,
-    /// Whether the peer is dead, at this time of the store's.
+    /// The peer is dead, at this time of the store's.
     is_dead: &'a dyn Fn(i64) -> bool,
 }
 
@@ -78,8 +79,9 @@ impl JobStore {
                 }
             }
         }
-        // Fired rows of an instance without a state row belong to nobody (QZ-47, H7: at every check-in, not only the
-        // first). Every node of ours and of Quartz's writes its state row before its first fired row.
+        // Fired rows of an instance without a state row belong to nobody (QZ-47, H7: at every
+        // check-in, not only the first). Every node of ours and of Quartz's writes its state row
+        // before its first fired row.
         let known = |name: &String| seen.instances.iter().any(|i| &i.name == name);
         suspects.extend(seen.with_fires.iter().filter(|name| !known(name)).map(|name| (name.clone(), None)));
 
@@ -203,7 +205,8 @@ impl JobStore {
             let said = Said::read(s)?;
             let worked = row.as_ref().is_some_and(|row| said.takes_work(row, now_ms));
             s.lock(Lock::TriggerAccess)?;
-            // A check-in needs no lock: one that came after the look, late but alive, is not overrun.
+            // A check-in needs no lock: one that came after the look, late but alive, is not
+            // overrun.
             if seen_ms.is_some() && !s.delete_instance(name, seen_ms)? {
                 return Ok(());
             }
@@ -214,7 +217,7 @@ impl JobStore {
             let has_more = fires.len() == PAGE;
             let mut done = self.recover_free(s, name, fires, Held::Dead)?;
             if !has_more {
-                // What is left is held by its job: it has begun.
+                // The rest is held by its jobs: it has begun.
                 s.forget_ahead(name)?;
             }
             let parts = self.abandon_parts(s, name)?;
@@ -292,10 +295,12 @@ impl Checkin {
     }
 }
 
-/// Whether this node is the one that fires in active-passive mode: of those that take work the one that has served longest.
+/// This node is the one that fires in active-passive mode: of those that take work the one that has
+/// served longest.
 ///
-/// Two must not be active at once. Another that takes no work any longer has to know it: it has checked in since. And one
-/// that takes work again leaves its deputy the interval of check-ins to learn of it.
+/// Two must not be active at once. Another that takes no work any longer has to know it: it has
+/// checked in since. And one that takes work again leaves its deputy the interval of check-ins to
+/// learn of it.
 fn is_active(me: &Membership, seen: &Seen, suspects: &[(String, Option<i64>)]) -> bool {
     let fires = |row: &&InstanceRow| {
         let known = |bar: &&BarRow| bar.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
