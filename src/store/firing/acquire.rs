@@ -2,7 +2,7 @@
 
 use super::claim::Again;
 use super::doubt::is_there;
-use super::fire::{Firable, Firing};
+use super::fire_batch::{Firable, FireBatch};
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -126,7 +126,7 @@ impl JobStore {
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
-        let firing = Firing::new(owner, now_ms, self.view.is_beside_quartz());
+        let firing = FireBatch::new(owner, now_ms, self.view.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         deferred.into_iter().for_each(|deferred| firing.defer(deferred));
         let fan_out = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;

@@ -2,7 +2,7 @@
 
 use super::acquire::fenced;
 use super::doubt::is_there;
-use super::fire::{Firable, Firing};
+use super::fire_batch::{Firable, FireBatch};
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
 use crate::key::{RERUN_GROUPS, TriggerKey};
@@ -172,7 +172,7 @@ impl JobStore {
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
-        let firing = Firing::new(owner, now_ms, self.view.is_beside_quartz());
+        let firing = FireBatch::new(owner, now_ms, self.view.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
         (first_fence..)

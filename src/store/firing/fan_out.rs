@@ -8,7 +8,7 @@
 //! user's or a built-in one; a tick for which it has no answer stays as it is.
 
 use super::Acquisition;
-use super::fire::{Firable, Firing};
+use super::fire_batch::{Firable, FireBatch};
 use crate::error::Result;
 use crate::job::{EligibleNode, JobDetail, JobPolicy, Tick as AskedTick};
 use crate::key::{JobKey, TriggerKey, distinct};
@@ -61,7 +61,7 @@ impl JobStore {
     pub(super) fn decide_parts(
         &self,
         s: &mut dyn Session,
-        firing: &mut Firing<'_>,
+        firing: &mut FireBatch<'_>,
         ticks: Vec<Firable>,
         now_ms: i64,
         unanswered: &mut Vec<(TriggerKey, String)>,

@@ -10,6 +10,7 @@ mod doubt;
 mod fail;
 mod fan_out;
 mod fire;
+mod fire_batch;
 mod fire_ids;
 mod following;
 mod isolation;

@@ -1,7 +1,7 @@
 //! Overlap and catch-up: due triggers that may not fire by a policy of their own, and what they do
 //! when the runs before them have ended.
 
-use super::fire::Firable;
+use super::fire_batch::Firable;
 use super::{Acquisition, SkipReason, SkippedFires};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
