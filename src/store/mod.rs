@@ -79,6 +79,7 @@ pub use crate::rules::placement::{NodeIdentity, Refusal};
 pub use crate::rules::run_times::SummaryRow;
 
 use crate::clock::Clock;
+use crate::rules::failover::millis;
 use crate::settings::{HistoryRecord, PollingStrategy};
 use crate::trigger::TriggerOrder;
 use chrono_tz::Tz;
@@ -233,6 +234,16 @@ impl JobStore {
             return Ok(PollingStrategy::Lock);
         }
         Ok(wanted)
+    }
+
+    /// The tolerance of the failure rule; a take-over delay leaves slow zombies more time to notice.
+    fn tolerance(&self) -> Duration {
+        self.settings.checkin_tolerance + self.settings.takeover_delay
+    }
+
+    /// Triggers due before this time are late.
+    fn misfired_before(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_sub(millis(self.settings.misfire_threshold))
     }
 
     /// The counts of its transactions.

@@ -231,10 +231,6 @@ impl JobStore {
             candidate,
         })
     }
-
-    pub(in crate::store) fn misfired_before(&self, now_ms: i64) -> i64 {
-        now_ms.saturating_sub(i64::try_from(self.settings.misfire_threshold.as_millis()).unwrap_or(i64::MAX))
-    }
 }
 
 /// Ticks of jobs that run on several nodes, and the others. Mostly there are no ticks, and what is

@@ -258,11 +258,6 @@ impl JobStore {
             tolerance_ms: millis(self.tolerance()),
         }
     }
-
-    /// The tolerance of the rule; a take-over delay leaves slow zombies more time to notice.
-    pub(in crate::store) fn tolerance(&self) -> Duration {
-        self.settings.checkin_tolerance + self.settings.takeover_delay
-    }
 }
 
 impl Foreseen<'_> {
