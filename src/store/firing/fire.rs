@@ -72,7 +72,7 @@ impl JobStore {
         let now_ms = s.now_ms()?;
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
         let mut reserved = self.read_reserved(s, reservations)?;
-        let mut firing = FireBatch { precommits, ..FireBatch::new(owner, now_ms, self.view.is_beside_quartz()) };
+        let mut firing = FireBatch::new(owner, now_ms, self.view.is_beside_quartz()).precommitting(precommits);
         let mut admission = self.view.admission_filter(s, &owner.instance, now_ms)?;
         let (mut begun, mut given_back, mut yielded) = (Vec::new(), Vec::new(), Vec::new());
         for (fence, reservation) in (first_fence..).zip(reservations) {

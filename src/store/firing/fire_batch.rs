@@ -76,6 +76,11 @@ impl<'a> FireBatch<'a> {
         Self { leaves_batch, ..self }
     }
 
+    /// Jobs begin at the times of their triggers, where those are still to come.
+    pub(super) fn precommitting(self, precommits: bool) -> Self {
+        Self { precommits, ..self }
+    }
+
     /// Makes room for so many fires: vectors that grow would copy them over and over.
     pub(super) fn expect(&mut self, fires: usize) {
         self.bundles.reserve(fires);
