@@ -2,25 +2,25 @@
 
 use crate::job::OnChange;
 
-/// What is known of a job that is defined in code.
+/// The stored state of a declared job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored<'a> {
-    /// Whether the job is there.
+    /// True if the job is there.
     pub exists: bool,
-    /// Whether the job and its triggers are stored just as the definition says.
+    /// True if the job and its triggers are stored just as the definition says.
     pub is_same: bool,
     /// The form in which it was defined last, and its revision.
     pub noted: Option<(&'a str, u32)>,
 }
 
-/// What becomes of it.
+/// The decision about a declared job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// The job and all its triggers are stored.
     Insert,
-    /// What differs is stored again.
+    /// Store the parts that differ.
     Update,
-    /// It is left as it is.
+    /// Leave the stored job as it is.
     Leave(WhyLeft),
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Decision {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhyLeft {
-    /// It is stored just so.
+    /// The stored job equals the definition.
     Unchanged,
     /// The code has not changed since it was stored; somebody has changed what is stored.
     ChangedByHand,
@@ -67,7 +67,8 @@ mod tests {
     fn every_policy_in_every_situation() {
         let never = None;
         let (before, now, later) = (Some(("old", 1)), Some(("new", 1)), Some(("old", 2)));
-        // What is noted, whether the job is there, whether it is stored just so; what Update, Keep and Enforce do.
+        // Columns: the noted hash, whether the job is stored, whether it equals the definition;
+        // then the decisions of Update, Keep and Enforce.
         let table = [
             (never, false, false, [Insert, Insert, Insert]),
             (never, true, true, [Leave(Unchanged); 3]),
