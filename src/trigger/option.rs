@@ -28,7 +28,7 @@ pub enum TriggerOption {
     BothPasses,
     /// [`CalendarIntervalSchedule::without_drift`](super::CalendarIntervalSchedule::without_drift).
     WithoutDrift,
-    /// [`DailyTimeIntervalSchedule::respect_end_time`](super::DailyTimeIntervalSchedule::respect_end_time).
+    /// [`respect_end_time`](super::DailyTimeIntervalSchedule::respect_end_time).
     RespectEndTime,
 }
 

@@ -1,4 +1,4 @@
-//! `TriggerState`: every state a trigger can be in, and every legal transition, in one table.
+//! `TriggerState`: every state a trigger can be in, and the transitions by events.
 
 use std::fmt;
 
@@ -19,9 +19,9 @@ pub enum TriggerState {
     Paused,
     /// Paused while blocked.
     PausedBlocked,
-    /// No fire time is left; it stays until its last fire has ended.
+    /// No fire time is left; the row stays until the last fire has ended.
     Complete,
-    /// A completion instruction set it aside; it waits for a person.
+    /// A completion instruction set the trigger aside, and a person must reset it.
     Error,
 }
 
@@ -41,13 +41,13 @@ pub enum Transition {
     Unblock,
     /// Somebody pauses the trigger, its group, its job or all.
     Pause,
-    /// Somebody resumes it; a blocked one goes on being blocked.
+    /// Somebody resumes the trigger; a blocked trigger goes on being blocked.
     Resume,
-    /// A completion instruction declares it complete.
+    /// A completion instruction declares the trigger complete.
     Complete,
-    /// A completion instruction puts it in error.
+    /// A completion instruction puts the trigger in error.
     Fail,
-    /// A person resets it from the error state.
+    /// A person resets the trigger from the error state.
     Reset,
 }
 
@@ -73,8 +73,7 @@ impl TriggerState {
         Self::ALL.into_iter().find(|s| s.name() == name)
     }
 
-    /// The state after `transition`, or none if it does not apply: the one table of legal
-    /// transitions.
+    /// The state after `transition`, or none if the transition does not start from this state.
     pub fn after(self, transition: Transition) -> Option<TriggerState> {
         transition.moves().iter().find(|(from, _)| *from == self).map(|(_, to)| *to)
     }
@@ -94,8 +93,8 @@ impl Transition {
         Transition::Reset,
     ];
 
-    /// From which states to which it leads. Every update of `TRIGGER_STATE` names the states it
-    /// leaves from here.
+    /// The states from which the event leads, each with the state after it. Fires, and triggers
+    /// that are stored or replaced, get a new state by other rules.
     pub fn moves(self) -> &'static [(TriggerState, TriggerState)] {
         match self {
             Transition::Acquire => &[(Waiting, Acquired)],
