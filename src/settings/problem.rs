@@ -7,14 +7,14 @@ use super::redact::bounded;
 /// Most problems that are kept; a file with more is not a settings file.
 pub(crate) const MOST_PROBLEMS: usize = 1_000;
 
-/// Where a problem stands: file, line, key and value, passwords already taken out.
+/// The place of a problem: file, line, key and value, passwords already taken out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub file: String,
     pub line: Option<usize>,
     pub key: Option<String>,
     pub value: Option<String>,
-    /// What the value became, if something was filled in.
+    /// The value after substitution, if something was filled in.
     pub became: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What sort of problem a [`SettingsError`] is.
+/// The kind of problem that a [`SettingsError`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SettingsErrorKind {
@@ -98,7 +98,7 @@ impl SettingsError {
         self.place.value.as_deref()
     }
 
-    /// What is accepted.
+    /// The accepted values.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -109,7 +109,8 @@ impl SettingsError {
     }
 }
 
-/// Something a settings file says that has no effect here, or another one than its author may expect.
+/// Something a settings file says that has no effect here, or another one than its author may
+/// expect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsWarning {
     pub(crate) place: Place,
@@ -137,7 +138,7 @@ impl SettingsWarning {
         self.place.value.as_deref()
     }
 
-    /// What happens instead.
+    /// The consequence.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -178,12 +179,12 @@ impl SettingsErrors {
         &self.errors
     }
 
-    /// What is only worth saying, for a report of everything.
+    /// The warnings, for a report of everything.
     pub fn warnings(&self) -> &[SettingsWarning] {
         &self.warnings
     }
 
-    /// How many problems beyond the first thousand are not listed.
+    /// The number of problems beyond the first thousand, which are not listed.
     pub fn left_out(&self) -> usize {
         self.left_out
     }

@@ -8,7 +8,7 @@ use super::properties::Entry;
 use super::redact::{MASK, looks_secret, shown};
 use super::substitute::{Environment, Expanded, SubstitutionFault, expand};
 
-/// What a key of the file is to us.
+/// The role of a key of the file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Role {
     Known(&'static Key),
@@ -17,7 +17,8 @@ pub(crate) enum Role {
     Unknown,
 }
 
-/// How many unknown keys are compared with all known ones; a file with more is not a settings file.
+/// The number of unknown keys that are compared with all known ones; a file with more is not a
+/// settings file.
 const MOST_COMPARED: usize = 100;
 
 /// Most secrets that are looked for in messages.
@@ -33,11 +34,11 @@ pub(crate) struct Slot {
     raw: String,
     /// The value, unless it could not be filled in.
     pub value: Option<String>,
-    /// Whether a problem of the value has been reported.
+    /// True if a problem of the value has been reported.
     pub failed: bool,
     filled_in: bool,
     private: bool,
-    /// Whether the key holds a password: its value is never shown.
+    /// True if the key holds a password: its value is never shown.
     pub secret: bool,
     /// For an unknown key: the known one nearest to it.
     pub suggestion: Option<String>,
@@ -104,7 +105,7 @@ impl Source {
                     suggestion = keys::nearest_key(&entry.key);
                     let hides = match suggestion.as_deref().and_then(keys::find) {
                         Some(row) => row.kind == Kind::Secret,
-                        // What nobody recognises beside a password may be one.
+                        // An unknown key beside a password may be a password.
                         None => keys::short_name(&entry.key).starts_with("dataSource."),
                     };
                     hides || looks_secret(&entry.key)
@@ -190,7 +191,8 @@ impl Source {
         Ok(expanded)
     }
 
-    /// Texts that no message may contain: the values of secret keys, and whatever came from where secrets are.
+    /// Texts that no message may contain: the values of secret keys, and whatever came from where
+    /// secrets are.
     pub fn secrets(&self) -> Vec<&str> {
         let hidden = self.slots.values().filter(|slot| !matches!(slot.role, Role::Unknown));
         let mut secrets: Vec<&str> = Vec::new();

@@ -25,7 +25,6 @@ const NO_SUBJECT_BEFORE: &[(&str, &[&str])] = &[
 /// What is not rewritten yet: folders and files with the number of places that break the rule. A number may only
 /// shrink; a folder that has none is taken off the list and obeys from then on. A file counts with its longest match.
 const UNDONE: &[(&str, usize)] = &[
-    ("src/bin", 168),
     ("src/calendar/java", 29),
     ("src/data_map/java", 9),
     ("src/java", 23),
@@ -37,8 +36,8 @@ const UNDONE: &[(&str, usize)] = &[
     ("src/rules/firing.rs", 16),
     ("src/rules/overlap.rs", 6),
     ("src/scheduler", 692),
-    ("src/settings", 240),
-    ("src/store", 1398),
+    ("src/settings", 76),
+    ("src/store", 1397),
 ];
 
 #[test]

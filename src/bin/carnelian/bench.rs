@@ -18,11 +18,12 @@ use std::time::Duration;
 
 #[derive(Args)]
 pub struct Bench {
-    /// How many one-shot triggers are drained; with --repeat how many are paced, with --schedule how many calls are made in
-    /// each way, with --latency how many are timed in each way [default: 10000, with --latency 200]
+    /// The number of one-shot triggers that are drained; with --repeat of those that are paced,
+    /// with --schedule of the calls in each way, with --latency of those that are timed in each way
+    /// [default: 10000, with --latency 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub triggers: Option<u32>,
-    /// How many nodes drain them, all in this process
+    /// The number of nodes that drain them, all in this process
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub nodes: u32,
     /// Worker threads of each node; with --schedule the threads that make calls at the same time
@@ -31,10 +32,10 @@ pub struct Bench {
     /// Most triggers acquired in one transaction [default: as many as threads]
     #[arg(long, value_name = "B")]
     pub batch: Option<u32>,
-    /// How many triggers are stored beside that are due tomorrow
+    /// The number of triggers that are stored beside, due tomorrow
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub stored: u32,
-    /// Whether fires are written into the history [default: as the settings say]
+    /// True if fires are written into the history [default: as the settings say]
     #[arg(long, value_name = "WHETHER", value_enum)]
     pub history: Option<History>,
     /// The jobs request recovery: what a fire was is kept until its job has ended
@@ -46,15 +47,17 @@ pub struct Bench {
     /// The time between two fires of a paced trigger
     #[arg(long, value_name = "DUR", default_value = "1s", requires = "repeat", value_parser = value::duration)]
     pub every: Duration,
-    /// Scheduling calls instead of fires: one trigger a call on one thread and on several, and up to 10,000 a call
+    /// Scheduling calls instead of fires: one trigger a call on one thread and on several, and up
+    /// to 10,000 a call
     #[arg(long, conflicts_with_all = ["repeat", "latency", "nodes", "batch"])]
     pub schedule: bool,
-    /// The time from a scheduling call to the job's start instead, on the same node and stored by another one
+    /// The time from a scheduling call to the job's start instead, on the same node and stored by
+    /// another one
     #[arg(long, conflicts_with_all = ["repeat", "nodes"])]
     pub latency: bool,
 }
 
-/// Whether the history is written while it is measured.
+/// True if the history is written while it is measured.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum History {
     /// Every fire.
@@ -64,13 +67,14 @@ pub enum History {
 }
 
 impl Bench {
-    /// How many triggers are measured.
+    /// The number of triggers that are measured.
     fn triggers(&self) -> u32 {
         self.triggers.unwrap_or(if self.latency { 200 } else { 10_000 })
     }
 }
 
-/// Measures what the options ask for in a scratch scheduler, which is gone afterwards, whatever happened.
+/// Measures what the options ask for in a scratch scheduler, which is gone afterwards, whatever
+/// happened.
 pub fn run(config: &Config, output: Output, options: &Bench) -> Outcome {
     let memory = config.settings.job_store.kind == StoreKind::Memory;
     if memory && options.nodes > 1 {
@@ -90,7 +94,7 @@ pub fn run(config: &Config, output: Output, options: &Bench) -> Outcome {
     output.answer(figures.json, || figures.text)
 }
 
-/// What was measured, for programs and for people.
+/// The measured figures, for programs and for people.
 struct Figures {
     json: serde_json::Value,
     text: String,

@@ -38,10 +38,10 @@ pub struct Check {
     /// At most so many fires may have failed, timed out or been lost lately, up to 9999
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(0..10_000))]
     pub max_failed: Option<usize>,
-    /// What `--max-failed` calls lately
+    /// The time before now that `--max-failed` counts
     #[arg(long, value_name = "DUR", default_value = "1h", value_parser = value::duration)]
     pub failed_within: Duration,
-    /// How late a waiting trigger must be to count as overdue
+    /// The lateness from which a waiting trigger counts as overdue
     #[arg(long, value_name = "DUR", default_value = "1s", value_parser = value::duration)]
     pub overdue_after: Duration,
 }
@@ -101,7 +101,7 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     )
 }
 
-/// What was found, each with its heading, its name in JSON, and its value in both.
+/// The findings, each with its heading, its name in JSON, and its value in both.
 type Found<'a> = (&'a str, &'a str, Option<String>, Value);
 
 fn answer(output: Output, problems: &[String], found: &[Found<'_>]) -> Outcome {
@@ -118,12 +118,12 @@ fn answer(output: Output, problems: &[String], found: &[Found<'_>]) -> Outcome {
     if problems.is_empty() { Ok(()) } else { Err(Failure::No) }
 }
 
-/// Whether a run has been silent, or without progress, for longer than it may be.
+/// True if a run has been silent, or without progress, for longer than it may be.
 fn is_silent(fire: &FiredTrigger, now_ms: i64) -> bool {
     fire.state == FiredState::Executing && fire.heartbeat.as_ref().is_some_and(|beat| beat.is_overdue(now_ms))
 }
 
-/// How many fires have not ended well lately; no more are counted than it takes.
+/// The number of fires that have not ended well lately, counted up to the bound.
 fn failed(store: &JobStore, bounds: &Check, most: usize, now_ms: i64) -> carnelian::Result<usize> {
     let within_ms = i64::try_from(bounds.failed_within.as_millis()).unwrap_or(i64::MAX);
     let since = DateTime::from_timestamp_millis(now_ms.saturating_sub(within_ms)).unwrap_or_default();

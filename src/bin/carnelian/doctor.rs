@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How late a due trigger must be before its not being taken is worth a finding.
+/// The lateness from which a due trigger that nobody takes is worth a finding.
 const UNTAKEN_AFTER_MS: i64 = 10_000;
-/// How far this machine's clock may be from the database's.
+/// The largest difference between this machine's clock and the database's.
 const SKEW_LIMIT_MS: u64 = 1_000;
-/// How many looks must agree.
+/// The number of reads that must agree.
 const LOOKS: usize = 3;
 
 /// Beyond the largest fence that is seen others may have been given out.
@@ -25,7 +25,7 @@ pub struct Finding {
     kind: &'static str,
     subject: String,
     detail: String,
-    /// Whether the audit of a running node mends it.
+    /// True if the audit of a running node mends it.
     repairable: bool,
 }
 
@@ -62,8 +62,8 @@ pub fn run(store: &JobStore, output: Output, invariants: bool) -> Outcome {
     if findings.is_empty() { Ok(()) } else { Err(Failure::No) }
 }
 
-/// Looks without the locks and in pages, so that no node waits for it. What is only on its way from
-/// one state to another looks broken for a moment: a finding is what several looks agree on.
+/// Reads without the locks and in pages, so that no node waits for it. A row that is on its way
+/// from one state to another looks broken for a moment: a finding is what several reads agree on.
 fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     let mut findings = look(store, invariants)?;
     for _ in 1..LOOKS {
@@ -243,8 +243,8 @@ fn nodes(snapshot: &Snapshot, alive: &BTreeSet<String>) -> Vec<Finding> {
     orphans.chain(silent).collect()
 }
 
-/// Nodes of Quartz write the time of their own clock; those are off whose check-ins come from the future, or are older
-/// than their interval.
+/// Nodes of Quartz write the time of their own clock; those are off whose check-ins come from the
+/// future, or are older than their interval.
 fn foreign_clocks(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) -> Vec<Finding> {
     let limit_ms = i64::try_from(SKEW_LIMIT_MS).unwrap_or(i64::MAX);
     let foreign = snapshot.instances.iter().filter(|node| node.incarnation.is_none() && alive.contains(&node.name));
@@ -263,7 +263,8 @@ fn foreign_clocks(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) ->
     foreign.filter_map(look).collect()
 }
 
-/// Triggers that a node of Quartz keeps from doing what they were told to, and those that it cannot read.
+/// Triggers that a node of Quartz keeps from doing what they were told to, and those that it cannot
+/// read.
 fn beside_quartz(snapshot: &Snapshot) -> Vec<Finding> {
     let Some(quartz) = snapshot.instances.iter().find(|node| node.incarnation.is_none()) else { return Vec::new() };
     let unknown = |trigger: &carnelian::store::row::TriggerRow| {
@@ -321,8 +322,8 @@ fn ignored_placements(store: &JobStore, snapshot: &Snapshot) -> Outcome<Vec<Find
     Ok(store.jobs(&GroupMatcher::Any)?.iter().filter_map(look).collect())
 }
 
-/// Jobs that are due while living nodes leave them alone: where a node does not say what types it has, nobody may have
-/// theirs.
+/// Jobs that are due while living nodes leave them alone: where a node does not say what types it
+/// has, nobody may have theirs.
 fn untaken(
     snapshot: &Snapshot,
     alive: &BTreeSet<String>,

@@ -1,4 +1,5 @@
-//! `drill`: loses a whole cluster of scratch nodes on purpose, and checks what becomes of its work; cleans up.
+//! `drill`: loses a whole cluster of scratch nodes on purpose, and checks what becomes of its work;
+//! cleans up.
 
 use crate::config::{Config, open};
 use crate::failure::{Failure, Outcome};
@@ -22,13 +23,13 @@ use std::time::Duration;
 
 const TYPE: &str = "carnelian.drill";
 const GROUP: &str = "drill";
-/// How many triggers are stored in one transaction.
+/// The number of triggers that are stored in one transaction.
 const CHUNK: u32 = 500;
-/// How often the progress is looked at.
+/// The interval of checks of the progress.
 const POLL: Duration = Duration::from_millis(50);
-/// What does not happen in so long does not happen.
+/// The time after which an expected event will not happen any more.
 const STALLED: Duration = Duration::from_secs(120);
-/// How often the nodes of the drill check in, and how much longer they may be silent.
+/// The check-in interval of the drill's nodes, and their tolerance.
 const CHECKIN: Duration = Duration::from_secs(1);
 const WORKERS: u32 = 10;
 /// Repeating triggers, half of which make up for what was missed.
@@ -36,10 +37,10 @@ const REPEATING: u32 = 4;
 
 #[derive(Args)]
 pub struct Drill {
-    /// How many one-shot triggers come due while no node is left
+    /// The number of one-shot triggers that come due while no node is left
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub triggers: u32,
-    /// How many node processes are started and killed
+    /// The number of node processes that are started and killed
     #[arg(long, value_name = "K", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub nodes: u32,
     /// The scheduler whose node to be; only for the processes that a drill starts
@@ -90,7 +91,8 @@ pub fn run(config: &Config, output: Output, options: &Drill) -> Outcome {
     show(output, &checks)
 }
 
-/// The settings of the drill: the same database, quick to notice, and nothing of what applications want.
+/// The settings of the drill: the same database, quick to notice, and nothing of what applications
+/// want.
 fn scratch(config: &Config, name: &str) -> Settings {
     let mut settings = config.settings.clone();
     settings.scheduler.instance_name = name.to_owned();
@@ -99,7 +101,7 @@ fn scratch(config: &Config, name: &str) -> Settings {
     settings.job_store.clustered = true;
     settings.job_store.checkin_interval = CHECKIN;
     settings.job_store.checkin_misfire_threshold = CHECKIN;
-    // What is misfired is told by the test of the rules: here the backlog itself is what matters.
+    // The test of the rules covers misfires: here the backlog itself is what matters.
     settings.job_store.misfire_threshold = Duration::from_secs(1);
     settings.monitor.interval = Duration::from_millis(250);
     settings.monitor.overdue_after = Duration::from_millis(250);
@@ -128,7 +130,8 @@ struct Nodes(Vec<Child>);
 impl Nodes {
     fn start(&mut self, name: &str) -> Outcome {
         let program = std::env::current_exe()?;
-        // With the same configuration as this one: the file that was named, or what stands in for it.
+        // With the same configuration as this one: the file that was named, or what stands in for
+        // it.
         let arguments = std::env::args_os().skip(1);
         let mut child = Command::new(program)
             .args(arguments)
@@ -178,7 +181,7 @@ fn lose_all(
     fill(store, options, due_ms)?;
     nodes.kill();
     let began_ms = store.instances()?.iter().map(|node| node.last_checkin_ms).max().unwrap_or(0);
-    // What was due in a minute is due now: nobody waits for that.
+    // Triggers that were due in a minute are due now: nobody waits for that.
     let due_ms = store.now_ms()?;
     fill(store, options, due_ms)?;
     wait(store, "no node to be alive, and all to be late", |store| {
@@ -208,12 +211,13 @@ fn lose_all(
     Ok(judge(options, alive, began_ms, &outages, &runs, mode.is_none()))
 }
 
-/// How many triggers go on for ever.
+/// The number of triggers that go on for ever.
 fn left() -> usize {
     usize::try_from(REPEATING).unwrap_or(usize::MAX)
 }
 
-/// Stores the triggers, or moves them to another time: one-shots of nine priorities, and some that repeat each hour.
+/// Stores the triggers, or moves them to another time: one-shots of nine priorities, and some that
+/// repeat each hour.
 fn fill(store: &JobStore, options: &Drill, due_ms: i64) -> Outcome {
     let due: DateTime<Utc> = DateTime::from_timestamp_millis(due_ms).unwrap_or_default();
     let job = JobDetail::builder(JobKey::new(GROUP, "work"), TYPE).durable(true).build()?;
@@ -238,7 +242,7 @@ fn fill(store: &JobStore, options: &Drill, due_ms: i64) -> Outcome {
     Ok(())
 }
 
-/// What is to be so after the drill.
+/// The expected state after the drill.
 fn judge(
     options: &Drill,
     alive: usize,
@@ -286,7 +290,7 @@ fn judge(
     ]
 }
 
-/// How many less important runs began before one at most.
+/// The largest number of less important runs that began before another.
 fn most_overtaken(runs: &[(String, i32)]) -> usize {
     let mut before: BTreeMap<i32, usize> = BTreeMap::new();
     let mut most = 0;

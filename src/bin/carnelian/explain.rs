@@ -13,7 +13,7 @@ use carnelian::{
 };
 use serde_json::json;
 
-/// What is known of one trigger at one moment.
+/// The known facts of one trigger at one moment.
 struct Facts {
     trigger: TriggerSummary,
     job: Option<JobDetail>,
@@ -23,7 +23,7 @@ struct Facts {
     missing_calendar: Option<String>,
     /// Present if no living node can run its job.
     orphan: Option<Orphan>,
-    /// Whether each living node may take it.
+    /// True if each living node may take it.
     may_run: Vec<MayRun>,
     fires: Vec<FiredTrigger>,
     paused_groups: Vec<String>,
@@ -235,7 +235,7 @@ impl Facts {
         reasons.extend(self.job.as_ref().and_then(|job| strategy::reason(job.policy().execution_strategy())));
     }
 
-    /// Which node may take it, and which may not; nothing where all may.
+    /// The nodes that may take it, and those that may not; nothing if all may.
     fn placement(&self, reasons: &mut Vec<String>) {
         let (may, may_not): (Vec<_>, Vec<_>) = self.may_run.iter().partition(|node| node.refusal.is_none());
         if may_not.is_empty() {

@@ -52,7 +52,8 @@ pub fn unfollow(store: &JobStore, output: Output, parent: &JobKey, child: &JobKe
     )
 }
 
-/// The children of a job; none if they cannot be read, which is said where they are asked for alone.
+/// The children of a job; none if they cannot be read, which is said where they are asked for
+/// alone.
 pub fn children(store: &JobStore, parent: &JobKey) -> Outcome<Vec<Continuation>> {
     readable(store.children_of(parent))
 }
@@ -62,7 +63,7 @@ pub fn parents(store: &JobStore, child: &JobKey) -> Outcome<Vec<Continuation>> {
     readable(store.parents_of(child))
 }
 
-/// Which jobs follow which, likewise.
+/// All continuations, likewise.
 pub fn all(store: &JobStore) -> Outcome<Vec<Continuation>> {
     readable(store.continuations())
 }

@@ -15,7 +15,7 @@ pub fn run(store: &JobStore, output: Output, options: &Import) -> Outcome {
         match store.import(&file) {
             Ok(imported) => done.push((file, imported)),
             Err(error) => {
-                // What is done is done, and is said.
+                // Files that were stored before the error are reported.
                 if !done.is_empty() {
                     say(output, &done)?;
                 }

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 pub enum LockCommand {
     /// The locks that are held, by whom, with which fence and for how long if they are not renewed
     List,
-    /// Takes a lock from its holder; one that lives learns it with its next renewal. Exit code 1 if nobody holds it
+    /// Takes a lock from its holder; one that lives learns it with its next renewal. Exit code 1 if
+    /// nobody holds it
     Release {
         /// The lock
         name: String,

@@ -17,7 +17,7 @@ pub enum RecoveryCommand {
     Start,
     /// Ends it; exit code 1 if it is not on
     Stop,
-    /// Whether it is on, since when, and how much is left
+    /// Shows if it is on, since when, and how much is left
     Show,
 }
 

@@ -13,15 +13,16 @@ use clap::Args;
 use serde_json::json;
 use std::time::Duration;
 
-// What a trigger wants beyond Quartz; as a doc comment it would be the help of the command.
+// Options and policies of a trigger beyond Quartz; as a doc comment it would be the help of the
+// command.
 #[derive(Args)]
 pub struct TriggerPolicies {
-    /// What becomes of a fire that comes due while an earlier one of the trigger runs; all but allow-all not beside nodes
-    /// of Quartz
+    /// The policy for a fire that comes due while an earlier one of the trigger runs; all but
+    /// allow-all not beside nodes of Quartz
     #[arg(long, value_name = "NAME", default_value = "allow-all", value_parser = value::overlap())]
     pub overlap: Overlap,
-    /// Fires that have been due for longer are left out, whatever --misfire says; not beside nodes of Quartz [default:
-    /// --misfire alone decides]
+    /// Fires that have been due for longer are left out, whatever --misfire says; not beside nodes
+    /// of Quartz [default: --misfire alone decides]
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub catch_up: Option<Duration>,
     /// The trigger is paused when a run of it fails; not beside nodes of Quartz
@@ -47,7 +48,8 @@ pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     )
 }
 
-/// Stores both unless a request of this id was taken before; says which job and trigger stand for it.
+/// Stores both unless a request of this id was taken before; says which job and trigger stand for
+/// it.
 fn once(store: &JobStore, output: Output, id: &str, job: JobDetail, trigger: Trigger) -> Outcome {
     let request = Request { request_id: Some(id.to_owned()), job, trigger };
     let taken = store.take_requests(&[request])?.pop();
@@ -165,7 +167,8 @@ fn add_to_existing(store: &JobStore, detail: &JobDetail, trigger: &Trigger) -> O
     Ok(Some(store.add_trigger(trigger.clone(), false)?))
 }
 
-/// An error that names what differs; the data of a job that keeps it belongs to its runs, and does not count.
+/// An error that names what differs; the data of a job that keeps it belongs to its runs, and does
+/// not count.
 fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
     let flag = |yes: bool| yes.to_string();
     let data = |job: &JobDetail| {

@@ -10,11 +10,11 @@ use std::time::Duration;
 /// A moment as the user writes it; relative ones are resolved by the store's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// When the store gets it.
+    /// The time when the store gets it.
     Now,
-    /// So long after now.
+    /// A time after now.
     After(Duration),
-    /// So long before now.
+    /// A time before now.
     Before(Duration),
     /// Epoch milliseconds.
     At(i64),

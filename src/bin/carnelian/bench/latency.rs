@@ -1,4 +1,5 @@
-//! The time from a scheduling call to the start of the job, on the node that stored it and on another.
+//! The time from a scheduling call to the start of the job, on the node that stored it and on
+//! another.
 
 use super::scratch::{Scratch, trigger};
 use super::spread::Spread;
@@ -12,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What does not start in so long does not start.
+/// The time after which a job will not start any more.
 const STALLED: Duration = Duration::from_secs(60);
-/// How often an interrupt is looked for.
+/// The interval of checks for an interrupt.
 const POLL: Duration = Duration::from_millis(100);
 
 /// The start that is waited for.
