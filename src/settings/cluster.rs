@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use super::reader::Reader;
 
-/// The behaviour of nodes towards each other beyond Quartz (`carnelian.cluster.*`).
+/// What nodes do about each other beyond what Quartz knows (`carnelian.cluster.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClusterSettings {
-    /// The action of a node that was declared dead while it lived; tell its jobs. Property
-    /// `carnelian.cluster.onOwnershipLost`.
+    /// What a node does that was declared dead while it lived; tell its jobs.
+    /// Property `carnelian.cluster.onOwnershipLost`.
     pub on_ownership_lost: OnOwnershipLost,
     /// Extra time between the verdict that a node is dead and the take-over of its work; 0.
     /// Property `carnelian.cluster.takeoverDelay` (ms, or a text such as `30s`).
     pub takeover_delay: Duration,
-    /// True if job types that no Java class can have may be stored while a node of Quartz is in the
-    /// cluster; false. Property `carnelian.cluster.ownTypesBesideQuartz`.
+    /// Whether job types that no Java class can have may be stored while a node of Quartz is in the cluster; false.
+    /// Property `carnelian.cluster.ownTypesBesideQuartz`.
     pub own_types_beside_quartz: bool,
-    /// True if all nodes fire, or one while the others stand by; all.
+    /// Whether all nodes fire, or one while the others stand by; all.
     /// Property `carnelian.cluster.mode`.
     pub mode: ClusterMode,
 }
 
-/// The action of a node that was declared dead while it lived.
+/// What a node does that was declared dead while it lived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnOwnershipLost {
     /// Tells its running jobs, which can ask whether they still hold their fire (`notify`).
@@ -31,7 +31,7 @@ pub enum OnOwnershipLost {
     Abort,
 }
 
-/// The nodes of a cluster that fire.
+/// Which nodes of a cluster fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClusterMode {
     /// All of them, each fire on one (`active-active`).
@@ -56,18 +56,18 @@ impl ClusterSettings {
     }
 }
 
-/// The end of a node (`carnelian.shutdown.*`).
+/// How a node ends (`carnelian.shutdown.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownSettings {
     /// Longest time that a shutdown takes, whatever the jobs do; 30 s.
     /// Property `carnelian.shutdown.deadline` (ms, or a text such as `30s`).
     pub deadline: Duration,
-    /// The number of times that a shutdown that interrupts running jobs asks each to stop, before
-    /// it abandons its worker; 3. Property `carnelian.shutdown.stopAttempts`.
+    /// How often a shutdown that interrupts running jobs asks each to stop, before it gives its worker up; 3.
+    /// Property `carnelian.shutdown.stopAttempts`.
     pub stop_attempts: u32,
-    /// The wait after each request; 3 s. Property `carnelian.shutdown.stopWait` (ms, or a text such
-    /// as `3s`).
+    /// How long it waits for them each time; 3 s.
+    /// Property `carnelian.shutdown.stopWait` (ms, or a text such as `3s`).
     pub stop_wait: Duration,
 }
 
@@ -80,7 +80,7 @@ impl ShutdownSettings {
         }
     }
 
-    /// The time that a running job that was asked to stop has until its worker is abandoned.
+    /// How long a running job that was asked to stop has until its worker is given up.
     pub fn grace(&self) -> Duration {
         self.stop_wait.saturating_mul(self.stop_attempts.max(1))
     }

@@ -10,8 +10,7 @@ use super::synchronous::Synchronous;
 use super::thread_pool::misnamed;
 use super::url::DataSourceUrl;
 
-/// Threads that may want a connection at the same time: acquisition, completion, misfires, cluster,
-/// callers.
+/// Threads that may want a connection at the same time: acquisition, completion, misfires, cluster, callers.
 const THREADS: u32 = 5;
 
 const STD_DELEGATE: &str = "org.quartz.impl.jdbcjobstore.StdJDBCDelegate";
@@ -32,23 +31,24 @@ const DRIVERS: &[(&str, Database)] = &[
 pub struct DataSourceSettings {
     /// The name it has in the file.
     pub name: String,
-    /// The database, with user and password. Properties `dataSource.NAME.URL`, `.user` and
-    /// `.password`; the latter two go before what the URL says.
+    /// The database, with user and password.
+    /// Properties `dataSource.NAME.URL`, `.user` and `.password`; the latter two go before what the URL says.
     pub url: DataSourceUrl,
-    /// Most connections of the pool; 10. Jobs do not hold any: five serve acquisition, completion,
-    /// misfires, the cluster and one caller. Property `dataSource.NAME.maxConnections`.
+    /// Most connections of the pool; 10. Jobs do not hold any: five serve acquisition, completion, misfires, the
+    /// cluster and one caller.
+    /// Property `dataSource.NAME.maxConnections`.
     pub max_connections: u32,
-    /// True if a connection is tried each time before it is used; no.
+    /// Whether a connection is tried each time before it is used; no.
     /// Property `dataSource.NAME.validateOnCheckout`.
     pub validate_on_checkout: bool,
-    /// After what time an unused connection is closed; 10 minutes. Properties
-    /// `dataSource.NAME.maxIdleTime` or `.discardIdleConnectionsSeconds` (seconds, 0 is never).
+    /// After what time an unused connection is closed; 10 minutes.
+    /// Properties `dataSource.NAME.maxIdleTime` or `.discardIdleConnectionsSeconds` (seconds, 0 is never).
     pub idle_timeout: Option<Duration>,
-    /// The longest wait of a thread for a connection; 30 s. Property
-    /// `carnelian.dataSource.connectionTimeout` (ms, or a text such as `30s`).
+    /// How long a thread waits for a connection; 30 s.
+    /// Property `carnelian.dataSource.connectionTimeout` (ms, or a text such as `30s`).
     pub connection_timeout: Duration,
-    /// The event that a commit waits for on SQLite; the disk. Property
-    /// `carnelian.dataSource.synchronous`.
+    /// What a commit waits for on SQLite; the disk.
+    /// Property `carnelian.dataSource.synchronous`.
     pub synchronous: Synchronous,
 }
 

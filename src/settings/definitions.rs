@@ -2,16 +2,16 @@
 
 use super::reader::Reader;
 
-/// The treatment of declared jobs (`carnelian.definitions.*`).
+/// What is done with jobs that programs define in code (`carnelian.definitions.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefinitionSettings {
-    /// The name under which the definitions of this program are remembered; `default`. Programs
-    /// that share a scheduler and define different jobs need different ones. Property
-    /// `carnelian.definitions.source`.
+    /// The name under which the definitions of this program are remembered; `default`. Programs that share a scheduler and
+    /// define different jobs need different ones.
+    /// Property `carnelian.definitions.source`.
     pub source: String,
-    /// True if jobs that this program does not define any more are deleted; no, they are named in
-    /// the log. Property `carnelian.definitions.orphaned` (`report` or `delete`).
+    /// Whether jobs that this program does not define any more are deleted; no, they are named in the log.
+    /// Property `carnelian.definitions.orphaned` (`report` or `delete`).
     pub delete_orphaned: bool,
 }
 

@@ -5,44 +5,45 @@ use std::time::Duration;
 
 use super::reader::Reader;
 
-/// The record of fires that have ended, and its retention (`carnelian.history.*`).
+/// What is written down of the fires that have ended, and how long it is kept (`carnelian.history.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistorySettings {
-    /// The fires that are written down; all. Property `carnelian.history.record`.
+    /// Which fires are written down; all.
+    /// Property `carnelian.history.record`.
     pub record: HistoryRecord,
-    /// The age at which rows are deleted; seven days. Property `carnelian.history.retention` (ms,
-    /// or a text such as `30d`).
+    /// How long they are kept; seven days.
+    /// Property `carnelian.history.retention` (ms, or a text such as `30d`).
     pub retention: Duration,
-    /// The largest number of rows, the newest; 100000. Property `carnelian.history.maxRows`.
+    /// How many are kept at most, the newest; 100000.
+    /// Property `carnelian.history.maxRows`.
     pub max_rows: u32,
-    /// The interval of the clean-up, which deletes rows that are too old or too many, on the
-    /// longest-serving node; ten minutes. Property `carnelian.history.cleanUpInterval` (ms, or a
-    /// text such as `1h`).
+    /// How often what is too old, or too much, is forgotten, by the node that serves longest; ten
+    /// minutes.
+    /// Property `carnelian.history.cleanUpInterval` (ms, or a text such as `1h`).
     pub clean_up_interval: Duration,
-    /// The largest number of rows of one job, the newest; 0, the default, for no limit. Property
-    /// `carnelian.history.maxRowsPerJob`; for one job
+    /// How many are kept of one job at most, the newest; 0, the default, for as many as there are.
+    /// Property `carnelian.history.maxRowsPerJob`; for one job
     /// [`JobPolicy::keep_history`](crate::JobPolicy::keep_history).
     pub max_rows_per_job: u32,
-    /// True if misfires are written down as well; true.
+    /// Whether misfires are written down as well; true.
     /// Property `carnelian.history.misfires`.
     pub misfires: bool,
-    /// Down to which level the lines that runs log are kept; none, the default, are
-    /// ([`LevelFilter::Off`]). Property `carnelian.history.log`; for one job
-    /// [`JobPolicy::capture_log`](crate::JobPolicy::capture_log).
+    /// Down to which level the lines that runs log are kept; none, the default, are ([`LevelFilter::Off`]).
+    /// Property `carnelian.history.log`; for one job [`JobPolicy::capture_log`](crate::JobPolicy::capture_log).
     pub log: LevelFilter,
-    /// The number of bytes of such lines that are kept of a run; 16384. Property
-    /// `carnelian.history.logMaxBytes`.
+    /// How many bytes of such lines are kept of a run; 16384.
+    /// Property `carnelian.history.logMaxBytes`.
     pub log_max_bytes: u32,
 }
 
-/// The fires that are written into the history.
+/// Which fires are written into the history.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HistoryRecord {
     /// Every fire that has ended, and every misfire (`all`).
     #[default]
     All,
-    /// Fires that did not end well (`problems`).
+    /// Those that did not end well (`problems`).
     Problems,
     /// None (`none`).
     None,

@@ -1,5 +1,4 @@
-//! Intervals that are unsafe together: what is legal by itself and convicts the living, or leaves
-//! the dead unseen.
+//! Intervals that are unsafe together: what is legal by itself and convicts the living, or leaves the dead unseen.
 
 use super::Settings;
 use std::fmt;
@@ -8,7 +7,7 @@ use std::time::Duration;
 /// A node distrusts itself so long before its peers may convict it.
 const MARGIN: Duration = Duration::from_millis(1500);
 
-/// A condition, the keys with their values, and the consequence if the condition is true.
+/// Whether it applies, the keys with their values, and what comes of it.
 type Rule<'a> = (bool, &'a [(&'static str, Duration)], &'static str);
 
 /// A pair of settings that is unsafe together.
@@ -17,7 +16,7 @@ type Rule<'a> = (bool, &'a [(&'static str, Duration)], &'static str);
 pub struct UnsafeInterval {
     /// The keys that do not go together, with their values in milliseconds.
     pub keys: Vec<(&'static str, u128)>,
-    /// The consequence, and advice.
+    /// What comes of it, and what to do.
     pub meaning: &'static str,
 }
 
@@ -32,8 +31,8 @@ impl fmt::Display for UnsafeInterval {
 }
 
 impl Settings {
-    /// Combinations of intervals that are legal and unwise; empty for the defaults of every
-    /// [`Profile`](super::Profile). A node logs them when it starts.
+    /// Combinations of intervals that are legal and unwise; empty for the defaults of every [`Profile`](super::Profile). A node logs them
+    /// when it starts.
     ///
     /// ```
     /// use carnelian::settings::Settings;

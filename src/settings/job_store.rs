@@ -12,38 +12,37 @@ const TX: &str = "org.quartz.impl.jdbcjobstore.JobStoreTX";
 const CMT: &str = "org.quartz.impl.jdbcjobstore.JobStoreCMT";
 const RAM: &str = "org.quartz.simpl.RAMJobStore";
 
-/// The store of jobs, and the rules of the cluster around it (`org.quartz.jobStore.*`).
+/// Where jobs live, and the rules of the cluster around them (`org.quartz.jobStore.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JobStoreSettings {
     /// Memory or database; a database if a data source is named.
     /// Property `jobStore.class`.
     pub kind: StoreKind,
-    /// True if several nodes share the tables; no.
+    /// Whether several nodes share the tables; no.
     /// Property `jobStore.isClustered`.
     pub clustered: bool,
     /// Time between two check-ins; 15 s.
     /// Property `jobStore.clusterCheckinInterval` (ms, at least 100).
     pub checkin_interval: Duration,
-    /// The lateness of a check-in from which other nodes take this one for dead; 7.5 s. Property
-    /// `jobStore.clusterCheckinMisfireThreshold` (ms).
+    /// How late a check-in may be before other nodes take this one for dead; 7.5 s.
+    /// Property `jobStore.clusterCheckinMisfireThreshold` (ms).
     pub checkin_misfire_threshold: Duration,
-    /// The lateness from which a trigger counts as misfired; 60 s. Property
-    /// `jobStore.misfireThreshold` (ms).
+    /// How late a trigger may fire before it counts as misfired; 60 s.
+    /// Property `jobStore.misfireThreshold` (ms).
     pub misfire_threshold: Duration,
     /// Most misfired triggers dealt with in one transaction; 20.
     /// Property `jobStore.maxMisfiresToHandleAtATime`.
     pub max_misfires_at_a_time: u32,
-    /// Time before the other threads than acquisition try again when the database cannot be
-    /// reached; 15 s.
+    /// Time before the other threads than acquisition try again when the database cannot be reached; 15 s.
     ///
-    /// Property `jobStore.dbRetryInterval` (ms). As in Quartz, `scheduler.dbFailureRetryInterval`
-    /// replaces it where that is given; unlike Quartz, its default does not.
+    /// Property `jobStore.dbRetryInterval` (ms). As in Quartz, `scheduler.dbFailureRetryInterval` replaces it where
+    /// that is given; unlike Quartz, its default does not.
     pub db_retry_interval: Duration,
-    /// The beginning of all table names, with a schema before it if there is one; `QRTZ_`. Property
-    /// `jobStore.tablePrefix`; see [`is_table_prefix`](Self::is_table_prefix).
+    /// How all table names begin, with a schema before it if there is one; `QRTZ_`.
+    /// Property `jobStore.tablePrefix`; see [`is_table_prefix`](Self::is_table_prefix).
     pub table_prefix: String,
-    /// True if job data is stored as text instead of Java's serialised form; no.
+    /// Whether job data is stored as text instead of Java's serialised form; no.
     /// Property `jobStore.useProperties`.
     pub use_properties: bool,
     /// Always true: triggers are acquired under the lock.
@@ -55,14 +54,14 @@ pub struct JobStoreSettings {
     /// Only every n-th error in a row is logged as an error; 4.
     /// Property `jobStore.retryableActionErrorLogThreshold`.
     pub retry_log_threshold: u32,
-    /// The clock that decides about check-ins; the database's, on SQLite the node's. Property
-    /// `carnelian.jobStore.clock`.
+    /// Whose clock decides about check-ins; the database's, on SQLite the node's.
+    /// Property `carnelian.jobStore.clock`.
     pub clock: ClockSource,
-    /// True if the earliest of the due triggers fires first, or the most important; the earliest,
-    /// as in Quartz. Property `carnelian.jobStore.triggerOrder`.
+    /// Whether the earliest of the due triggers fires first, or the most important; the earliest, as in Quartz.
+    /// Property `carnelian.jobStore.triggerOrder`.
     pub trigger_order: TriggerOrder,
-    /// The way in which due triggers are acquired beside other nodes; under the lock. Property
-    /// `carnelian.jobStore.pollingStrategy`.
+    /// How due triggers are taken beside other nodes; under the lock.
+    /// Property `carnelian.jobStore.pollingStrategy`.
     pub polling_strategy: PollingStrategy,
     /// Time between two audits for jobs that no live node can run; 24 h.
     /// Property `carnelian.jobStore.orphanAuditInterval` (ms, or a text such as `24h`).
@@ -72,7 +71,7 @@ pub struct JobStoreSettings {
     pub delete_unresolved_after: Option<Duration>,
 }
 
-/// The kind of store.
+/// Where jobs live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {
     /// In memory, gone with the process (`RAMJobStore`).
@@ -81,7 +80,7 @@ pub enum StoreKind {
     Sql,
 }
 
-/// The clock that decides about check-ins.
+/// Whose clock decides about check-ins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockSource {
     /// The database server's, the same for all nodes (`database`).
@@ -138,9 +137,8 @@ impl JobStoreSettings {
         }
     }
 
-    /// True if a text may stand before the names of tables:
-    /// `^([A-Za-z_][A-Za-z0-9_]*\.)?[A-Za-z_][A-Za-z0-9_]{0,30}$`, a schema of at most 63
-    /// characters.
+    /// Whether a text may stand before the names of tables:
+    /// `^([A-Za-z_][A-Za-z0-9_]*\.)?[A-Za-z_][A-Za-z0-9_]{0,30}$`, a schema of at most 63 characters.
     ///
     /// ```
     /// use carnelian::settings::JobStoreSettings;

@@ -4,68 +4,63 @@ use std::time::Duration;
 
 use super::reader::Reader;
 
-/// Settings of the monitor, of metrics and of health (`carnelian.monitor.*`, `carnelian.metrics.*`,
+/// How the load is looked at, and what metrics and health say (`carnelian.monitor.*`, `carnelian.metrics.*`,
 /// `carnelian.health.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MonitorSettings {
-    /// The interval at which a node reads the state of the cluster; 15 s. 0 is never: metrics,
-    /// health and alarms then speak of this node only. Property `carnelian.monitor.interval` (ms,
-    /// or a text such as `15s`).
+    /// How often a node asks the store how the cluster is doing; 15 s. 0 is never: metrics, health and alarms then speak
+    /// of this node only. Property `carnelian.monitor.interval` (ms, or a text such as `15s`).
     pub interval: Duration,
-    /// The lateness from which a waiting trigger counts as overdue; 5 s. Property
-    /// `carnelian.monitor.overdueAfter` (ms, or a text such as `5s`).
+    /// How late a waiting trigger must be to count as overdue; 5 s.
+    /// Property `carnelian.monitor.overdueAfter` (ms, or a text such as `5s`).
     pub overdue_after: Duration,
-    /// True if metrics of fires have the label `group`, the job's group; false.
+    /// Whether metrics of fires have the label `group`, the job's group; false.
     /// Property `carnelian.metrics.groupLabel`.
     pub group_label: bool,
-    /// The number of groups that are told apart; further ones are `other`. 100. Property
-    /// `carnelian.metrics.maxGroups`.
+    /// How many groups are told apart; further ones are `other`. 100.
+    /// Property `carnelian.metrics.maxGroups`.
     pub max_groups: u32,
-    /// True if every metric has the labels `scheduler` and `node`, for several schedulers in one
-    /// process; false. Property `carnelian.metrics.nodeLabels`.
+    /// Whether every metric has the labels `scheduler` and `node`, for several schedulers in one process; false.
+    /// Property `carnelian.metrics.nodeLabels`.
     pub node_labels: bool,
     /// Beyond how many stuck fires a node is not ready; none: they do not matter.
     /// Property `carnelian.health.maxStuckFires`.
     pub max_stuck_fires: Option<u32>,
-    /// The thresholds of alarms.
+    /// When alarms are raised.
     pub alarms: AlarmSettings,
 }
 
-/// The thresholds of alarms (`carnelian.alarm.*`). A threshold of 0 is none.
+/// When alarms are raised and cleared (`carnelian.alarm.*`). A threshold of 0 is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlarmSettings {
-    /// The number of overdue triggers; 1000. Property `carnelian.alarm.overdueTriggers`.
+    /// How many triggers are overdue; 1000. Property `carnelian.alarm.overdueTriggers`.
     pub overdue_triggers: u32,
     /// For how long; 5 min. Property `carnelian.alarm.overdueFor` (ms, or a text such as `5m`).
     pub overdue_for: Duration,
-    /// The number of runs that have died; 1. Property `carnelian.alarm.deadExecutions`.
+    /// How many runs have died; 1. Property `carnelian.alarm.deadExecutions`.
     pub dead_executions: u32,
-    /// The time without another dead run after which the count begins anew; 10 min. Property
-    /// `carnelian.alarm.deadExecutionsWithin` (ms, or a text such as `10m`).
+    /// How long no further run must have died before the count begins anew; 10 min.
+    /// Property `carnelian.alarm.deadExecutionsWithin` (ms, or a text such as `10m`).
     pub dead_executions_within: Duration,
-    /// The number of check-ins in a row that have failed; 3. Property
-    /// `carnelian.alarm.checkinFailures`.
+    /// How many check-ins in a row have failed; 3. Property `carnelian.alarm.checkinFailures`.
     pub checkin_failures: u32,
-    /// The number of heartbeats in a row that have failed; 3. Property
-    /// `carnelian.alarm.heartbeatFailures`.
+    /// How many heartbeats in a row have failed; 3. Property `carnelian.alarm.heartbeatFailures`.
     pub heartbeat_failures: u32,
-    /// The number of runs of this node that make no progress; 1. Property
-    /// `carnelian.alarm.stuckFires`.
+    /// How many runs of this node make no progress; 1. Property `carnelian.alarm.stuckFires`.
     pub stuck_fires: u32,
-    /// The number of jobs that no living node can run; 1. Property `carnelian.alarm.orphanedJobs`.
+    /// How many jobs no living node can run; 1. Property `carnelian.alarm.orphanedJobs`.
     pub orphaned_jobs: u32,
-    /// The number of parked works; 1. Property `carnelian.alarm.parkedWork`.
+    /// How much work is parked; 1. Property `carnelian.alarm.parkedWork`.
     pub parked_work: u32,
-    /// The number of nodes that must be alive and take work; 0. Property
-    /// `carnelian.alarm.minNodes`.
+    /// How many nodes must be alive and take work; 0. Property `carnelian.alarm.minNodes`.
     pub min_nodes: u32,
-    /// The largest difference between this node's clock and the database's; 1 s. Property
-    /// `carnelian.alarm.clockSkew` (ms, or a text such as `1s`).
+    /// How far this node's clock may be from the database's; 1 s.
+    /// Property `carnelian.alarm.clockSkew` (ms, or a text such as `1s`).
     pub clock_skew: Duration,
-    /// The time for which a value must be good before its alarm is cleared; 30 s. Property
-    /// `carnelian.alarm.clearAfter` (ms, or a text such as `30s`).
+    /// How long a value must be good before its alarm is cleared; 30 s.
+    /// Property `carnelian.alarm.clearAfter` (ms, or a text such as `30s`).
     pub clear_after: Duration,
 }
 

@@ -3,7 +3,7 @@
 use super::reader::Reader;
 use crate::node::{Labels, NodeRole};
 
-/// The node's account of itself to others (`carnelian.node.*`, `carnelian.scheduler.nodeName`,
+/// What a node tells the others of itself (`carnelian.node.*`, `carnelian.scheduler.nodeName`,
 /// `carnelian.scheduler.role`, `carnelian.application.*`).
 ///
 /// ```
@@ -24,22 +24,24 @@ use crate::node::{Labels, NodeRole};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeSettings {
-    /// The name of the machine or place, which stays when the node is started again; made from
-    /// address and host name when the scheduler starts if there is none, as `10.1.2.3_web7`.
+    /// The name of the machine or place, which stays when the node is started again; made from address and host name
+    /// when the scheduler starts if there is none, as `10.1.2.3_web7`.
     /// Property `carnelian.scheduler.nodeName`.
     pub name: Option<String>,
-    /// The name of the node for people; its name in the cluster if there is none. Property
-    /// `carnelian.node.displayName`.
+    /// What people call the node; its name in the cluster if there is none.
+    /// Property `carnelian.node.displayName`.
     pub display_name: Option<String>,
-    /// The labels of the node. Property `carnelian.node.labels`.
+    /// What sets the node apart from others.
+    /// Property `carnelian.node.labels`.
     pub labels: Labels,
-    /// True if the node runs jobs; it does.
+    /// Whether the node runs jobs; it does.
     /// Property `carnelian.scheduler.role`.
     pub role: NodeRole,
     /// The application that the scheduler is a part of; the name of the scheduler if there is none.
     /// Property `carnelian.application.name`.
     pub application: Option<String>,
-    /// The version of the application. Property `carnelian.application.version`.
+    /// Its version.
+    /// Property `carnelian.application.version`.
     pub application_version: Option<String>,
 }
 

@@ -7,14 +7,14 @@ use super::redact::bounded;
 /// Most problems that are kept; a file with more is not a settings file.
 pub(crate) const MOST_PROBLEMS: usize = 1_000;
 
-/// The place of a problem: file, line, key and value, passwords already taken out.
+/// Where a problem stands: file, line, key and value, passwords already taken out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub file: String,
     pub line: Option<usize>,
     pub key: Option<String>,
     pub value: Option<String>,
-    /// The value after substitution, if something was filled in.
+    /// What the value became, if something was filled in.
     pub became: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The kind of problem that a [`SettingsError`] is.
+/// What sort of problem a [`SettingsError`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SettingsErrorKind {
@@ -98,7 +98,7 @@ impl SettingsError {
         self.place.value.as_deref()
     }
 
-    /// The accepted values.
+    /// What is accepted.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -109,8 +109,7 @@ impl SettingsError {
     }
 }
 
-/// Something a settings file says that has no effect here, or another one than its author may
-/// expect.
+/// Something a settings file says that has no effect here, or another one than its author may expect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsWarning {
     pub(crate) place: Place,
@@ -138,7 +137,7 @@ impl SettingsWarning {
         self.place.value.as_deref()
     }
 
-    /// The consequence.
+    /// What happens instead.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -179,12 +178,12 @@ impl SettingsErrors {
         &self.errors
     }
 
-    /// The warnings, for a report of everything.
+    /// What is only worth saying, for a report of everything.
     pub fn warnings(&self) -> &[SettingsWarning] {
         &self.warnings
     }
 
-    /// The number of problems beyond the first thousand, which are not listed.
+    /// How many problems beyond the first thousand are not listed.
     pub fn left_out(&self) -> usize {
         self.left_out
     }

@@ -40,7 +40,7 @@ pub(crate) fn parse(bytes: &[u8]) -> (Vec<Entry>, Vec<FormatProblem>) {
     while let Some((first, line)) = lines.next() {
         let mut whole = match line {
             Ok(line) => line.trim_start_matches(is_blank).to_owned(),
-            // Nobody reads a comment, whatever its encoding.
+            // Whatever encoding a comment is in, nobody reads it.
             Err(bytes) if is_comment(bytes) => continue,
             Err(_) => {
                 problems.push(FormatProblem { line: first, what: FormatFault::NotUtf8 });
@@ -117,7 +117,7 @@ fn skip_blanks(chars: &mut Peekable<Chars<'_>>) {
     while chars.next_if(|&c| is_blank(c)).is_some() {}
 }
 
-/// The character that a backslash and the text behind it mean.
+/// What stands behind a backslash.
 fn escaped(chars: &mut Peekable<Chars<'_>>) -> Result<char, FormatFault> {
     Ok(match chars.next() {
         Some('t') => '\t',
@@ -155,8 +155,8 @@ fn four_digits(chars: &mut Peekable<Chars<'_>>) -> Result<u32, FormatFault> {
     Ok(code)
 }
 
-/// Lines as they stand in the file (ended by LF, CR or CR LF), with their numbers; the bytes of
-/// those that are not UTF-8.
+/// Lines as they stand in the file (ended by LF, CR or CR LF), with their numbers; the bytes of those that are not
+/// UTF-8.
 struct NaturalLines<'a> {
     rest: &'a [u8],
     number: usize,

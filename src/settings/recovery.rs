@@ -2,24 +2,23 @@
 
 use super::reader::Reader;
 
-/// The way in which a backlog is drained, after an outage above all (`carnelian.recovery.*`).
+/// How a backlog is drained, after an outage above all (`carnelian.recovery.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecoverySettings {
-    /// From how many overdue triggers on the recovery mode begins by itself at the end of a total
-    /// outage; 0 for never. 1000. Property `carnelian.recovery.threshold`.
+    /// From how many overdue triggers on the recovery mode begins by itself at the end of a total outage; 0 for never.
+    /// 1000.
+    /// Property `carnelian.recovery.threshold`.
     pub threshold: u32,
-    /// Most triggers acquired in one transaction while it lasts, as far as there are free workers;
-    /// and how many late ones get what their misfire instruction says in one, if
-    /// `jobStore.maxMisfiresToHandleAtATime` is not more. 100. Property `carnelian.recovery.batch`.
+    /// Most triggers acquired in one transaction while it lasts, as far as there are free workers; and how many late ones get
+    /// what their misfire instruction says in one, if `jobStore.maxMisfiresToHandleAtATime` is not more. 100.
+    /// Property `carnelian.recovery.batch`.
     pub batch: u32,
-    /// The number of fires that this node begins in a second at most while it lasts; 0 for no
-    /// limit.
-    /// 0. Property `carnelian.recovery.rate`.
+    /// How many fires this node begins in a second at most while it lasts; 0 for as many as it can. 0.
+    /// Property `carnelian.recovery.rate`.
     pub rate: u32,
-    /// The number of times in a row that the work of runs that died is taken over before it is
-    /// parked, where its job does not say; 0 for no limit. 10. Property
-    /// `carnelian.recovery.maxTakeovers`.
+    /// How often in a row the work of runs that died is taken over before it is parked, where its
+    /// job does not say; 0 for as often as it dies. 10. Property `carnelian.recovery.maxTakeovers`.
     pub max_takeovers: u32,
 }
 

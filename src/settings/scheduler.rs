@@ -10,7 +10,7 @@ use super::reader::Reader;
 use super::redact::RedactedMap;
 use crate::zone;
 
-/// The name of this node, and its search for work (`org.quartz.scheduler.*`).
+/// Who this node is, and how it looks for work (`org.quartz.scheduler.*`).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchedulerSettings {
@@ -20,25 +20,24 @@ pub struct SchedulerSettings {
     /// The name of this node; [`InstanceIdSetting::Auto`] in a cluster, else `NON_CLUSTERED`.
     /// Property `scheduler.instanceId`.
     pub instance_id: InstanceIdSetting,
-    /// Time between polls when there is nothing to do, and how far ahead triggers are acquired; 30
-    /// s. Property `scheduler.idleWaitTime` (ms, at least 1000).
+    /// Time between polls when there is nothing to do, and how far ahead triggers are acquired; 30 s.
+    /// Property `scheduler.idleWaitTime` (ms, at least 1000).
     pub idle_wait_time: Duration,
-    /// True if the node starts at all; yes. Without it
-    /// [`Scheduler::start`](crate::Scheduler::start) does nothing: the node does not register and
-    /// runs no job, while what the program stores is stored. Property
-    /// `carnelian.scheduler.enabled`.
+    /// Whether the node starts at all; yes. Without it [`Scheduler::start`](crate::Scheduler::start) does nothing: the node
+    /// does not register and runs no job, while what the program stores is stored.
+    /// Property `carnelian.scheduler.enabled`.
     pub enabled: bool,
-    /// The interval at which a node polls for work that other nodes have stored, one reading
-    /// statement each time; at most `scheduler.idleWaitTime`. None for 240 ms, and for 1 s as long
-    /// as the node receives notifications of other nodes ([`SchedulerSettings::listen`]).
+    /// How often a node looks for work that other nodes have stored, one reading statement each time; at most
+    /// `scheduler.idleWaitTime`. None for 240 ms, and for 1 s as long as the node hears at once of what others store
+    /// ([`SchedulerSettings::listen`]).
     ///
     /// Work stored by this node is seen at once. Nodes of Quartz announce nothing.
     /// Property `carnelian.scheduler.pollInterval`.
     pub poll_interval: Option<Duration>,
-    /// True if the node listens for announcements of other nodes, on PostgreSQL, by a connection of
-    /// its own beside the pool; yes. To be switched off behind a proxy that hands out connections
-    /// by the transaction. A node with a pool of the caller's does not listen. Property
-    /// `carnelian.scheduler.listen`.
+    /// Whether the node listens for announcements of other nodes, on PostgreSQL, by a connection of its own beside the
+    /// pool; yes. To be switched off behind a proxy that hands out connections by the transaction. A node with a pool of
+    /// the caller's does not listen.
+    /// Property `carnelian.scheduler.listen`.
     pub listen: bool,
     /// By how many percent a poll interval is shortened at most, at random, so that nodes do not
     /// look in step; 5. Property `carnelian.scheduler.pollJitter`.
@@ -46,35 +45,35 @@ pub struct SchedulerSettings {
     /// Time before the acquisition thread tries again when the database cannot be reached; 15 s.
     /// Property `scheduler.dbFailureRetryInterval` (ms).
     pub db_failure_retry_interval: Duration,
-    /// Most triggers acquired in one transaction; 500, or the number of threads if that is more.
-    /// Quartz has 1. Property `scheduler.batchTriggerAcquisitionMaxCount`.
+    /// Most triggers acquired in one transaction; 500, or the number of threads if that is more. Quartz has 1.
+    /// Property `scheduler.batchTriggerAcquisitionMaxCount`.
     pub batch_max_count: u32,
-    /// The time in which a fire of a backlog should begin on the node that took it; 10 ms, and at
-    /// most ten seconds.
+    /// How soon a fire of a backlog is to begin on the node that took it; 10 ms, and at most ten
+    /// seconds.
     ///
-    /// Of job types whose recent runs were shorter than this a node prefetches more of a backlog
-    /// than it has free workers, as far as earlier prefetched fires began in this time: larger
-    /// batches make it fast. Fires that do not begin after all, since jobs run on all workers for
-    /// five times as long (at least 50 ms), or within half a second, are given back, to whichever
-    /// node has room, and nothing shows of it; so they are when the node stands by, ends or dies.
-    /// Zero: a node takes no more than it has free workers, as Quartz. Property
+    /// Of job types whose recent runs were shorter than this a node takes more of a backlog at once
+    /// than it has free workers, as far as what it took before began in this time: larger batches
+    /// are what makes it fast. What does not begin after all, since jobs run on all workers for five
+    /// times as long (at least 50 ms), or within half a second, is given back, to whichever node
+    /// has room, and nothing shows of it; so it is when the node stands by, ends or dies. Zero: a
+    /// node takes no more than it has free workers, as Quartz. Property
     /// `carnelian.scheduler.takeAhead`.
     pub take_ahead: Duration,
-    /// The time by which a trigger of a batch may fire early; 0. Property
-    /// `scheduler.batchTriggerAcquisitionFireAheadTimeWindow` (ms).
+    /// How much earlier than its time a trigger of a batch may fire; 0.
+    /// Property `scheduler.batchTriggerAcquisitionFireAheadTimeWindow` (ms).
     pub batch_time_window: Duration,
-    /// True if a shutdown that does not wait tells running jobs to stop; no.
+    /// Whether a shutdown that does not wait tells running jobs to stop; no.
     /// Property `scheduler.interruptJobsOnShutdown`.
     pub interrupt_jobs_on_shutdown: bool,
-    /// True if a shutdown that waits tells running jobs to stop; no.
+    /// Whether a shutdown that waits tells running jobs to stop; no.
     /// Property `scheduler.interruptJobsOnShutdownWithWait`.
     pub interrupt_jobs_on_shutdown_with_wait: bool,
     /// The name of the acquisition thread, if not made from the scheduler's name.
     /// Property `scheduler.threadName`.
     pub thread_name: Option<String>,
-    /// The zone of triggers, calendars and times in job files that have none of their own; the
-    /// machine's, as in Java: what `TZ` names, else what the system is set to, else UTC. Equal on
-    /// all nodes, or they fire at different times. Property `carnelian.scheduler.timeZone`.
+    /// The zone of triggers, calendars and times in job files that have none of their own; the machine's, as in Java:
+    /// what `TZ` names, else what the system is set to, else UTC. Equal on all nodes, or they fire at different times.
+    /// Property `carnelian.scheduler.timeZone`.
     pub time_zone: Tz,
     /// Texts that jobs find in the scheduler's context.
     /// Properties `context.key.NAME`.
@@ -84,7 +83,7 @@ pub struct SchedulerSettings {
 /// Most triggers of a transaction by default: beyond that batches make nothing faster.
 const BATCH: u32 = 500;
 
-/// The source of a node's name.
+/// How a node comes to its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceIdSetting {
     /// Made when the scheduler starts, different each time.
@@ -145,7 +144,7 @@ impl fmt::Debug for SchedulerSettings {
 }
 
 impl InstanceIdSetting {
-    /// The name of a node that shares its tables with nobody.
+    /// What a node is called that shares its tables with nobody.
     pub const NON_CLUSTERED: &'static str = "NON_CLUSTERED";
 
     fn read(reader: &mut Reader, clustered: bool) -> Self {

@@ -8,7 +8,7 @@ use super::properties::Entry;
 use super::redact::{MASK, looks_secret, shown};
 use super::substitute::{Environment, Expanded, SubstitutionFault, expand};
 
-/// The role of a key of the file.
+/// What a key of the file is to us.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Role {
     Known(&'static Key),
@@ -17,8 +17,7 @@ pub(crate) enum Role {
     Unknown,
 }
 
-/// The number of unknown keys that are compared with all known ones; a file with more is not a
-/// settings file.
+/// How many unknown keys are compared with all known ones; a file with more is not a settings file.
 const MOST_COMPARED: usize = 100;
 
 /// Most secrets that are looked for in messages.
@@ -34,11 +33,11 @@ pub(crate) struct Slot {
     raw: String,
     /// The value, unless it could not be filled in.
     pub value: Option<String>,
-    /// True if a problem of the value has been reported.
+    /// Whether a problem of the value has been reported.
     pub failed: bool,
     filled_in: bool,
     private: bool,
-    /// True if the key holds a password: its value is never shown.
+    /// Whether the key holds a password: its value is never shown.
     pub secret: bool,
     /// For an unknown key: the known one nearest to it.
     pub suggestion: Option<String>,
@@ -105,7 +104,7 @@ impl Source {
                     suggestion = keys::nearest_key(&entry.key);
                     let hides = match suggestion.as_deref().and_then(keys::find) {
                         Some(row) => row.kind == Kind::Secret,
-                        // An unknown key beside a password may be a password.
+                        // What nobody recognises beside a password may be one.
                         None => keys::short_name(&entry.key).starts_with("dataSource."),
                     };
                     hides || looks_secret(&entry.key)
@@ -191,8 +190,7 @@ impl Source {
         Ok(expanded)
     }
 
-    /// Texts that no message may contain: the values of secret keys, and whatever came from where
-    /// secrets are.
+    /// Texts that no message may contain: the values of secret keys, and whatever came from where secrets are.
     pub fn secrets(&self) -> Vec<&str> {
         let hidden = self.slots.values().filter(|slot| !matches!(slot.role, Role::Unknown));
         let mut secrets: Vec<&str> = Vec::new();

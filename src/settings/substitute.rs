@@ -8,16 +8,16 @@ use super::redact::{bounded, looks_secret};
 /// Largest file that `${file:PATH}` reads, in bytes.
 const FILE_LIMIT: u64 = 64 * 1024;
 
-/// The source of `${env:NAME}`: the process environment, or whatever a test passes in.
+/// Where `${env:NAME}` looks: the process environment, or whatever a test passes in.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A value with everything filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Expanded {
     pub text: String,
-    /// True if anything was filled in, so that the text is not what stands in the file.
+    /// Whether anything was filled in, so that the text is not what stands in the file.
     pub filled_in: bool,
-    /// True if the value came from a place where passwords are kept: never show it.
+    /// Whether it came from a place where passwords are kept: never show it.
     pub private: bool,
 }
 

@@ -7,16 +7,16 @@ use super::reader::{Reader, is_class};
 const SIMPLE: &str = "org.quartz.simpl.SimpleThreadPool";
 const ZERO_SIZE: &str = "org.quartz.simpl.ZeroSizeThreadPool";
 
-/// The number of jobs that run at the same time (`org.quartz.threadPool.*`).
+/// How many jobs run at the same time (`org.quartz.threadPool.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadPoolSettings {
-    /// The number of jobs that run at the same time on this node, 1 to 1000; 10. 0 for a node that
-    /// runs no jobs, which `threadPool.class = org.quartz.simpl.ZeroSizeThreadPool` asks for.
+    /// How many jobs run at the same time on this node, 1 to 1000; 10.
+    /// 0 for a node that runs no jobs, which `threadPool.class = org.quartz.simpl.ZeroSizeThreadPool` asks for.
     /// Property `threadPool.threadCount`.
     pub thread_count: u32,
-    /// The beginning of the names of worker threads, if not the scheduler's name. Property
-    /// `threadPool.threadNamePrefix`.
+    /// How the names of worker threads begin, if not with the scheduler's name.
+    /// Property `threadPool.threadNamePrefix`.
     pub thread_name_prefix: Option<String>,
 }
 

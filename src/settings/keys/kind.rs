@@ -4,7 +4,7 @@ use super::super::duration;
 use crate::node::Labels;
 use chrono_tz::Tz;
 
-/// The kind of values that a key takes.
+/// What values a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -45,7 +45,7 @@ pub enum Kind {
     },
     /// Any text.
     Text,
-    /// A choice of these words.
+    /// One of these words.
     Choice(&'static [&'static str]),
     /// The name of a Java class.
     Class,
@@ -60,7 +60,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The accepted values, as an error message says it.
+    /// What is accepted, as an error message says it.
     pub fn accepted(&self) -> String {
         match *self {
             Kind::Millis { least, most } => {
@@ -108,7 +108,7 @@ impl Kind {
         }
     }
 
-    /// True if the value is one of this kind; the error says what is accepted.
+    /// Whether the value is one of this kind; the error says what is accepted.
     pub(crate) fn check(&self, value: &str) -> Result<(), String> {
         let within = |least: u64, most: u64, value: u64| (least..=most).contains(&value);
         let sound = match *self {

@@ -1,5 +1,4 @@
-//! MySQL and MariaDB: the URL for diesel, which knows few parameters and drops the others in
-//! silence.
+//! MySQL and MariaDB: the URL for diesel, which knows few parameters and drops the others in silence.
 
 use super::DataSourceUrlError as Error;
 use super::parts::{Parts, encode};
