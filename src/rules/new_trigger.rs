@@ -23,18 +23,18 @@ impl PauseState {
         Self { paused_groups: paused_groups.into_iter().collect(), executing: executing.into_iter().collect() }
     }
 
-    /// True if triggers of the group are paused, by its name or with all others.
+    /// Whether triggers of the group are paused, by its name or with all others.
     pub(crate) fn is_paused(&self, group: &str) -> bool {
         self.paused_groups.contains(group) || self.paused_groups.contains(ALL_GROUPS_PAUSED)
     }
 
-    /// True if the group is paused only with all others: its next trigger makes it a paused group.
+    /// Whether the group is paused only with all others: its next trigger makes it a paused group.
     pub(crate) fn is_paused_with_all(&self, group: &str) -> bool {
         self.paused_groups.contains(ALL_GROUPS_PAUSED) && !self.paused_groups.contains(group)
     }
 
-    /// True if triggers of the job are blocked: a fire runs, and either that fire or the job, as
-    /// the job is stored now, lets no other run beside it.
+    /// Whether triggers of the job are blocked: a fire runs, and either that fire or the job, as the
+    /// job is stored now, lets no other run beside it.
     pub(crate) fn is_blocked(&self, job: &JobKey, nonconcurrent: bool) -> bool {
         self.executing.get(job).is_some_and(|alone| *alone || nonconcurrent)
     }

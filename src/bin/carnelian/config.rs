@@ -13,7 +13,7 @@ use std::time::Duration;
 const VARIABLE: &str = "CARNELIAN_CONFIG";
 /// Read if it is there and nothing else is named.
 const DEFAULT_FILE: &str = "carnelian.properties";
-/// The settings without any file: a cluster on an embedded database in the working directory.
+/// What holds without any file: a cluster on an embedded database in the working directory.
 const EMBEDDED: &str = "
     jobStore.class = JobStoreTX
     jobStore.isClustered = true
@@ -21,12 +21,12 @@ const EMBEDDED: &str = "
     dataSource.embedded.URL = sqlite:carnelian.db
 ";
 
-/// An operator does not wait longer for a database to be reached.
+/// Who operates a database does not wait longer for it to be reached.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The settings of this invocation.
 pub struct Config {
-    /// The settings of the file.
+    /// What the file says.
     pub settings: Settings,
     /// No file was named: the embedded database, whose tables are made when they are first needed.
     embedded: bool,

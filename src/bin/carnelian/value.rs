@@ -10,11 +10,11 @@ use std::time::Duration;
 /// A moment as the user writes it; relative ones are resolved by the store's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// The time when the store gets it.
+    /// When the store gets it.
     Now,
-    /// A time after now.
+    /// So long after now.
     After(Duration),
-    /// A time before now.
+    /// So long before now.
     Before(Duration),
     /// Epoch milliseconds.
     At(i64),

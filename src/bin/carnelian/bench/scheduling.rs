@@ -23,7 +23,7 @@ struct Calls<'a> {
     due_ms: i64,
 }
 
-/// The result of a way of calling.
+/// What a way of calling came to.
 struct Rate {
     per_second: f64,
     statements: f64,
@@ -101,7 +101,7 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// Measures `calls` calls, each of which takes the next number, on `threads` threads.
+    /// So many calls, each of which takes the next number, on so many threads.
     fn rate(&self, name: &str, calls: u32, threads: u32, call: impl Fn(&str) -> Outcome + Sync) -> Outcome<Rate> {
         let next = AtomicU32::new(0);
         let work = || -> Outcome {
@@ -128,7 +128,7 @@ impl Calls<'_> {
         Ok(self.since(begun, before, calls))
     }
 
-    /// Measures the storing of `triggers` triggers, a bulk in each call.
+    /// So many triggers, a bulk in each call.
     fn bulk(&self, triggers: u32) -> Outcome<Rate> {
         let size = BULK.min(triggers);
         let bulks = triggers / size;
