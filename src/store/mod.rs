@@ -3,10 +3,10 @@
 mod calendars;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod callers;
+mod catalogue;
 mod continuations;
 mod convert;
 mod database;
-mod definitions;
 #[cfg(any(test, feature = "test-util"))]
 pub mod faults;
 mod firing;
@@ -29,16 +29,16 @@ mod upkeep;
 
 pub use crate::rules::begun::BeginMark;
 pub use crate::rules::definitions::WhyLeft;
+pub use catalogue::{
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
+    Taken, TriggerSummary,
+};
 pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
     Begin, CalendarRows, ChangeRows, ClusterRows, ContinuationRows, Database, DefinitionRows, Ear, ExecutionRows,
     Fences, FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, LostCommits,
     MonitorRows, NodeRows, OrphanRows, OutageRows, Owner, PlacementRows, PlainRows, RecoveryRows, Session,
     StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
-};
-pub use definitions::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
-    Taken, TriggerSummary,
 };
 pub use firing::FailedFire;
 pub use firing::{
@@ -182,7 +182,7 @@ pub struct JobStore {
     /// What is known of where work may run, by the node that this is the store of.
     placed: Arc<parking_lot::RwLock<placement::Placed>>,
     /// Where threads meet that schedule at the same time.
-    together: Arc<definitions::Together>,
+    together: Arc<catalogue::Together>,
     strategies: Arc<strategies::Strategies>,
     /// How often the way to the database was lost.
     losses: Arc<AtomicU64>,
