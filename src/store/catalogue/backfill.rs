@@ -1,6 +1,6 @@
 //! `Backfill`: the fires of a trigger in a range of the past, to be made up for.
 
-use super::standing::{Standing, state_of_new};
+use super::pause_state::{PauseState, state_of_new};
 use crate::error::{Error, Result};
 use crate::key::TriggerKey;
 use crate::rules::backfill::times;
@@ -181,14 +181,14 @@ impl JobStore {
         if planned.triggers.is_empty() {
             return Ok(());
         }
-        let standing = Standing::read(s, planned.triggers.iter().map(|trigger| &trigger.job_key))?;
+        let pauses = PauseState::read(s, planned.triggers.iter().map(|trigger| &trigger.job_key))?;
         let mut rows = Vec::with_capacity(planned.triggers.len());
         let now_ms = s.now_ms()?;
         for trigger in &mut planned.triggers {
             self.set_first_fire_time(trigger, None, now_ms)?;
-            rows.push(self.trigger_row(trigger, state_of_new(&standing, trigger, planned.nonconcurrent))?);
+            rows.push(self.trigger_row(trigger, state_of_new(&pauses, trigger, planned.nonconcurrent))?);
         }
-        super::scheduling::remember_paused_groups(s, &standing, planned.triggers.iter())?;
+        super::scheduling::remember_paused_groups(s, &pauses, planned.triggers.iter())?;
         s.insert_triggers(&rows)?;
         s.insert_requests(&planned.requests)
     }

@@ -1,6 +1,6 @@
 //! Calendars come, are replaced, and go; triggers follow.
 
-use super::standing::{Standing, state_of_new};
+use super::pause_state::{PauseState, state_of_new};
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
 use crate::key::{JobKey, check_name};
@@ -90,7 +90,7 @@ impl JobStore {
         let now_ms = s.now_ms()?;
         let threshold_ms = now_ms - self.misfired_before(now_ms);
         let updatable = self.updatable(s, name)?;
-        let standing = Standing::read(s, updatable.iter().map(|(row, _)| &row.job))?;
+        let pauses = PauseState::read(s, updatable.iter().map(|(row, _)| &row.job))?;
         let mut nonconcurrent: BTreeMap<JobKey, bool> = BTreeMap::new();
         let mut pausing = BTreeSet::new();
         let mut changes = Vec::new();
@@ -101,10 +101,10 @@ impl JobStore {
                 None => s.job(&row.job)?.is_some_and(|job| job.nonconcurrent),
             };
             nonconcurrent.insert(row.job.clone(), alone);
-            if standing.pauses_all && !standing.paused_groups.contains(row.key.group()) {
+            if pauses.pauses_all && !pauses.paused_groups.contains(row.key.group()) {
                 pausing.insert(row.key.group().to_owned());
             }
-            changes.push((row.key, state_of_new(&standing, &trigger, alone), trigger.next_ms));
+            changes.push((row.key, state_of_new(&pauses, &trigger, alone), trigger.next_ms));
         }
         let keys: Vec<_> = changes.iter().map(|(key, _, _)| key.clone()).collect();
         if keys.is_empty() {

@@ -1,7 +1,7 @@
 //! Import: the jobs and triggers of a job file, and what it deletes before, in one transaction.
 
+use super::pause_state::{PauseState, state_of_new};
 use super::scheduling::no_calendar;
-use super::standing::{Standing, state_of_new};
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -226,13 +226,13 @@ impl JobStore {
             };
             triggers.push((alone, trigger));
         }
-        let standing = Standing::read(s, triggers.iter().map(|(_, trigger)| &trigger.job_key))?;
-        self.replace_triggers(s, &standing, &triggers)?;
+        let pauses = PauseState::read(s, triggers.iter().map(|(_, trigger)| &trigger.job_key))?;
+        self.replace_triggers(s, &pauses, &triggers)?;
         Ok(triggers.into_iter().map(|(_, trigger)| trigger).collect())
     }
 
     /// Stores triggers that have their fire times, in the place of those of the same keys.
-    fn replace_triggers(&self, s: &mut dyn Session, standing: &Standing, triggers: &[(bool, Trigger)]) -> Result<()> {
+    fn replace_triggers(&self, s: &mut dyn Session, pauses: &PauseState, triggers: &[(bool, Trigger)]) -> Result<()> {
         let keys: Vec<TriggerKey> = triggers.iter().map(|(_, trigger)| trigger.key.clone()).collect();
         let existing = s.existing_triggers(&keys)?;
         if !existing.is_empty() {
@@ -241,9 +241,9 @@ impl JobStore {
         }
         let mut rows = Vec::with_capacity(triggers.len());
         for (nonconcurrent, trigger) in triggers {
-            rows.push(self.trigger_row(trigger, state_of_new(standing, trigger, *nonconcurrent))?);
+            rows.push(self.trigger_row(trigger, state_of_new(pauses, trigger, *nonconcurrent))?);
         }
-        super::scheduling::remember_paused_groups(s, standing, triggers.iter().map(|(_, trigger)| trigger))?;
+        super::scheduling::remember_paused_groups(s, pauses, triggers.iter().map(|(_, trigger)| trigger))?;
         if rows.is_empty() { Ok(()) } else { s.insert_triggers(&rows) }
     }
 }

@@ -8,10 +8,10 @@ mod form;
 mod import;
 mod in_code;
 mod listing;
+mod pause_state;
 mod pausing;
 mod requests;
 mod scheduling;
-mod standing;
 mod survey;
 mod together;
 

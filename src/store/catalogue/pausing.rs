@@ -1,6 +1,6 @@
 //! Pausing and resuming triggers, jobs and groups, with Quartz's remembered groups.
 
-use super::standing::Standing;
+use super::pause_state::PauseState;
 use crate::error::Result;
 use crate::key::{
     BROADCAST_GROUP, CONTINUED_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP,
@@ -127,9 +127,9 @@ impl JobStore {
     pub(in crate::store) fn reset_in(&self, s: &mut dyn Session, key: &TriggerKey) -> Result<bool> {
         let Some(row) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(false) };
         let nonconcurrent = s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
-        let standing = Standing::read(s, [&row.job])?;
-        let paused = standing.paused_groups.contains(key.group()) || standing.pauses_all;
-        let target = match (paused, standing.is_blocked(&row.job, nonconcurrent)) {
+        let pauses = PauseState::read(s, [&row.job])?;
+        let paused = pauses.paused_groups.contains(key.group()) || pauses.pauses_all;
+        let target = match (paused, pauses.is_blocked(&row.job, nonconcurrent)) {
             (true, true) => TriggerState::PausedBlocked,
             (true, false) => TriggerState::Paused,
             (false, true) => TriggerState::Blocked,
@@ -161,7 +161,7 @@ impl JobStore {
         // Triggers whose job runs elsewhere go on being blocked.
         let (mut waiting, mut blocked) = (Resumed::default(), Resumed::default());
         let rows = s.triggers(keys)?;
-        let standing = Standing::read(s, rows.iter().map(|row| &row.job))?;
+        let pauses = PauseState::read(s, rows.iter().map(|row| &row.job))?;
         let calendars = self.calendars_of(s, &rows)?;
         for row in rows {
             use TriggerState::{Paused, PausedBlocked};
@@ -170,7 +170,7 @@ impl JobStore {
                 continue; // Quartz leaves a trigger without a next fire time paused
             }
             let nonconcurrent = row.state == PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
-            let target = if standing.is_blocked(&row.job, nonconcurrent) { &mut blocked } else { &mut waiting };
+            let target = if pauses.is_blocked(&row.job, nonconcurrent) { &mut blocked } else { &mut waiting };
             // At the very threshold Quartz resumes a trigger as misfired, though its scan would not see it yet.
             let trigger = self.late_trigger(&row, &calendars).ok();
             match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms - 1)) {

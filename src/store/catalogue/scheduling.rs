@@ -2,7 +2,7 @@
 
 use super::at_once::AtOnce;
 use super::foreign::check_triggers_beside_quartz;
-use super::standing::{Standing, state_of_new};
+use super::pause_state::{PauseState, state_of_new};
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
@@ -88,8 +88,8 @@ impl JobStore {
             .iter()
             .flat_map(|(job, triggers)| triggers.iter().map(move |t| (job.disallow_concurrent_execution, t.clone())))
             .collect();
-        let standing = Standing::read(s, triggers.iter().map(|(_, trigger)| &trigger.job_key))?;
-        self.put_triggers(s, &standing, &mut triggers, replace)?;
+        let pauses = PauseState::read(s, triggers.iter().map(|(_, trigger)| &trigger.job_key))?;
+        self.put_triggers(s, &pauses, &mut triggers, replace)?;
         Ok(triggers.into_iter().map(|(_, t)| t).collect())
     }
 
@@ -267,9 +267,9 @@ impl JobStore {
             key: trigger.job_key.to_string(),
             hint: ": store the job first, or schedule both together",
         })?;
-        let standing = Standing::read(s, [&trigger.job_key])?;
+        let pauses = PauseState::read(s, [&trigger.job_key])?;
         let mut triggers = vec![(job.nonconcurrent, trigger)];
-        self.put_triggers(s, &standing, &mut triggers, replace)?;
+        self.put_triggers(s, &pauses, &mut triggers, replace)?;
         triggers.pop().map(|(_, t)| t).ok_or_else(|| Error::not_found("trigger", "?"))
     }
 
@@ -277,7 +277,7 @@ impl JobStore {
     fn put_triggers(
         &self,
         s: &mut dyn Session,
-        standing: &Standing,
+        pauses: &PauseState,
         triggers: &mut [(bool, Trigger)],
         replace: bool,
     ) -> Result<()> {
@@ -309,9 +309,9 @@ impl JobStore {
                 );
             }
             self.set_first_fire_time(trigger, calendar.as_deref(), now_ms)?;
-            rows.push(self.trigger_row(trigger, state_of_new(standing, trigger, *nonconcurrent))?);
+            rows.push(self.trigger_row(trigger, state_of_new(pauses, trigger, *nonconcurrent))?);
         }
-        remember_paused_groups(s, standing, triggers.iter().map(|(_, trigger)| trigger))?;
+        remember_paused_groups(s, pauses, triggers.iter().map(|(_, trigger)| trigger))?;
         if !rows.is_empty() {
             s.insert_triggers(&rows)?;
         }
@@ -373,11 +373,11 @@ pub(super) fn no_calendar(name: &str) -> Error {
 /// While everything is paused, the group of a new trigger becomes one of the paused groups.
 pub(super) fn remember_paused_groups<'a>(
     s: &mut dyn Session,
-    standing: &Standing,
+    pauses: &PauseState,
     triggers: impl Iterator<Item = &'a Trigger>,
 ) -> Result<()> {
     let groups: BTreeSet<&str> = triggers.map(|trigger| trigger.key.group()).collect();
-    let pausing = groups.into_iter().filter(|group| standing.pauses_all && !standing.paused_groups.contains(*group));
+    let pausing = groups.into_iter().filter(|group| pauses.pauses_all && !pauses.paused_groups.contains(*group));
     let pausing: Vec<String> = pausing.map(str::to_owned).collect();
     if pausing.is_empty() { Ok(()) } else { s.insert_paused_groups(&pausing) }
 }

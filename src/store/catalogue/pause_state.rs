@@ -1,5 +1,4 @@
-//! How things stand when triggers are stored or resumed: which groups are paused, which of their
-//! jobs are running.
+//! `PauseState`: which groups are paused and which jobs are running when triggers are stored or resumed.
 
 use crate::error::Result;
 use crate::key::JobKey;
@@ -7,17 +6,16 @@ use crate::store::{ALL_GROUPS_PAUSED, Session};
 use crate::trigger::{Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Read once per transaction.
-pub(super) struct Standing {
+/// The pauses and the executing jobs, read once per transaction.
+pub(super) struct PauseState {
     pub paused_groups: BTreeSet<String>,
     pub pauses_all: bool,
-    /// Those of the jobs of which a fire is executing, each with whether one lets no other run
-    /// beside it.
+    /// Jobs with an executing fire, each with whether one of its fires lets no other run beside it.
     executing: BTreeMap<JobKey, bool>,
 }
 
-impl Standing {
-    /// How it stands with triggers of these jobs.
+impl PauseState {
+    /// Reads the state for triggers of these jobs.
     pub(super) fn read<'a>(s: &mut dyn Session, jobs: impl IntoIterator<Item = &'a JobKey>) -> Result<Self> {
         let jobs: BTreeSet<&JobKey> = jobs.into_iter().collect();
         let jobs: Vec<JobKey> = jobs.into_iter().cloned().collect();
@@ -36,9 +34,9 @@ impl Standing {
 }
 
 /// The state in which a new trigger begins.
-pub(super) fn state_of_new(standing: &Standing, trigger: &Trigger, nonconcurrent: bool) -> TriggerState {
-    let paused = standing.pauses_all || standing.paused_groups.contains(trigger.key.group());
-    match (paused, standing.is_blocked(&trigger.job_key, nonconcurrent)) {
+pub(super) fn state_of_new(pauses: &PauseState, trigger: &Trigger, nonconcurrent: bool) -> TriggerState {
+    let paused = pauses.pauses_all || pauses.paused_groups.contains(trigger.key.group());
+    match (paused, pauses.is_blocked(&trigger.job_key, nonconcurrent)) {
         (true, true) => TriggerState::PausedBlocked,
         (true, false) => TriggerState::Paused,
         (false, true) => TriggerState::Blocked,
