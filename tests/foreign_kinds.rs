@@ -367,7 +367,7 @@ fn a_late_trigger_without_a_misfire_instruction_goes_on(mut both: Both) {
 /// A dump of tables alone, restored, has no function that stores new work: it is stored all the same, and a migration makes the
 /// function again.
 fn loses_its_function(store: &JobStore, other: &mut Other, prefix: &str) {
-    if !store.database().stores_at_once() {
+    if !store.database().has_fast_path() {
         return;
     }
     other.execute(&format!("DROP FUNCTION {prefix}CN_SCHEDULE"));
@@ -385,15 +385,15 @@ fn loses_its_function(store: &JobStore, other: &mut Other, prefix: &str) {
     assert_eq!(statements("fast again"), 1);
     // It goes while nodes run: a few calls fail, and for a while none is tried.
     other.execute(&format!("DROP FUNCTION {prefix}CN_SCHEDULE"));
-    assert!(store.database().stores_at_once());
+    assert!(store.database().has_fast_path());
     assert!(["first", "second", "third"].into_iter().all(|name| statements(name) > 1));
-    assert!(!store.database().stores_at_once());
+    assert!(!store.database().has_fast_path());
     // One of another version is none.
     other.execute(&format!(
         "CREATE FUNCTION {prefix}CN_SCHEDULE(TEXT) RETURNS BIGINT LANGUAGE sql AS 'SELECT 1::bigint'"
     ));
     store.database().check_schema().unwrap();
-    assert!(!store.database().stores_at_once());
+    assert!(!store.database().has_fast_path());
     other.execute(&format!("DROP FUNCTION {prefix}CN_SCHEDULE"));
     let made = store.database().migrate().unwrap();
     assert_eq!(made, ["created the function that stores new jobs and triggers again"]);

@@ -7,7 +7,7 @@ mod support;
 use carnelian::clock::SystemClock;
 use carnelian::settings::{DataSourceUrl, PollingStrategy};
 use carnelian::store::faults::Fault;
-use carnelian::store::row::PlainWork;
+use carnelian::store::row::FastPathWork;
 use carnelian::store::{
     AcquireRequest, Begin, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase,
     SqlOptions, StoreSettings, violations,
@@ -131,11 +131,11 @@ fn a_call_that_comes_late_stores_nothing() {
     let token = tokens().difference(&before).next().cloned().expect("the caller notes the token");
     assert_eq!(fire_and_end(&store, &owner, 1).len(), 1);
 
-    let work = PlainWork { triggers: vec![trigger], ..PlainWork::default() };
-    let late = database.transact("store it", Begin::AtOnce, &mut |s| s.store_plain(&work, &token).map(drop));
+    let work = FastPathWork { triggers: vec![trigger], ..FastPathWork::default() };
+    let late = database.transact("store it", Begin::AtOnce, &mut |s| s.store_fast_path(&work, &token).map(drop));
     assert_eq!(late.unwrap_err().failure_class(), Some(FailureClass::UniqueViolation));
     assert_eq!(store.snapshot().unwrap().triggers, []);
-    database.transact("store it", Begin::AtOnce, &mut |s| s.store_plain(&work, "another token").map(drop)).unwrap();
+    database.transact("store it", Begin::AtOnce, &mut |s| s.store_fast_path(&work, "another token").map(drop)).unwrap();
     assert_eq!(store.snapshot().unwrap().triggers.len(), 1, "it was the token that stood in its way");
     store.database().forget_scheduler().unwrap();
 }

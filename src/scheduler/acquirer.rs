@@ -64,7 +64,7 @@ pub(crate) struct Acquirer {
     /// The last acquisition brought all it asked for: there is probably more.
     is_more: bool,
     /// Since when a pass waits for more free workers.
-    lingering: Option<Duration>,
+    batching_since: Option<Duration>,
     /// What was taken if the store says so, as soon as it can be asked.
     doubts: Vec<Doubt>,
     /// Rows of this node that nothing here stood for when it was last asked.
@@ -119,7 +119,7 @@ impl Acquirer {
             handed: Duration::ZERO,
             is_more: false,
             fruitless: None,
-            lingering: None,
+            batching_since: None,
             doubts: Vec::new(),
             unknown: BTreeSet::new(),
             compared: (0, Duration::ZERO),
@@ -173,7 +173,7 @@ impl Acquirer {
             return Ok(Next::WhenSignalled);
         }
         let room = self.room();
-        if let Some(until) = self.lingers(room) {
+        if let Some(until) = self.batching_deadline(room) {
             return Ok(self.next_at(Some(until)));
         }
         if room == 0 {
@@ -427,8 +427,8 @@ impl Service for Acquirer {
     fn run_once(&mut self) -> Result<Next> {
         let next = self.pass().inspect_err(|error| self.after(error));
         // What has ended waits for a turn only where one comes at once.
-        let lingers = self.lingering.is_some() && self.node.is_firing() && matches!(next, Ok(Next::At(_)));
-        if !lingers && !matches!(next, Ok(Next::Now)) {
+        let is_batching = self.batching_since.is_some() && self.node.is_firing() && matches!(next, Ok(Next::At(_)));
+        if !is_batching && !matches!(next, Ok(Next::Now)) {
             self.node.take_turns(false);
         }
         next

@@ -46,7 +46,7 @@ pub(crate) struct Completer {
     /// Those of them that were named in the log.
     held_named: BTreeSet<String>,
     /// Since when the batch waits for more.
-    lingering: Option<Duration>,
+    batching_since: Option<Duration>,
 }
 
 impl Completer {
@@ -63,7 +63,7 @@ impl Completer {
             held: Vec::new(),
             held_until: Duration::ZERO,
             held_named: BTreeSet::new(),
-            lingering: None,
+            batching_since: None,
         }
     }
 
@@ -85,13 +85,13 @@ impl Completer {
     }
 
     /// Until when to wait for more; none if there is enough, or if it was long enough.
-    fn lingers(&mut self) -> Option<Duration> {
+    fn batching_deadline(&mut self) -> Option<Duration> {
         let standing = &self.node.standing;
         if standing.is_stopping() || self.batch.len().saturating_mul(2) >= standing.running() {
             return None;
         }
         let now = self.node.clock.ticks();
-        let until = self.lingering.get_or_insert(now).saturating_add(LINGER);
+        let until = self.batching_since.get_or_insert(now).saturating_add(LINGER);
         if now >= until {
             return None;
         }
@@ -276,10 +276,10 @@ impl Service for Completer {
         self.retry_held();
         self.gather();
         if let Some(owner) = self.batch_owner.clone() {
-            if let Some(until) = self.lingers() {
+            if let Some(until) = self.batching_deadline() {
                 return Ok(Next::At(until));
             }
-            self.lingering = None;
+            self.batching_since = None;
             self.record(&owner)?;
             self.batch_owner = None;
             return Ok(Next::Now);

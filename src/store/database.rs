@@ -8,6 +8,7 @@ mod ahead;
 mod continuations;
 mod definitions;
 mod executions;
+mod fast_path;
 mod fences;
 mod fires;
 mod history;
@@ -16,7 +17,6 @@ mod nodes;
 mod outages;
 mod parts;
 mod placement;
-mod plain;
 mod recoveries;
 mod types;
 mod work;
@@ -25,6 +25,7 @@ pub use ahead::AheadRows;
 pub use continuations::ContinuationRows;
 pub use definitions::DefinitionRows;
 pub use executions::ExecutionRows;
+pub use fast_path::FastPathRows;
 pub use fences::{Fences, LostCommits};
 pub use fires::FiredRows;
 pub use history::{HistoryLogRows, HistoryRows, HistoryUpkeepRows};
@@ -33,7 +34,6 @@ pub use nodes::NodeRows;
 pub use outages::OutageRows;
 pub use parts::PartRows;
 pub use placement::PlacementRows;
-pub use plain::PlainRows;
 pub use recoveries::RecoveryRows;
 pub use types::{OrphanRows, TypeRows, VersionRows};
 pub use work::WorkRows;
@@ -206,13 +206,13 @@ pub trait Database: Send + Sync {
         false
     }
 
-    /// Whether there are statements that are transactions by themselves: [`Begin::AtOnce`].
-    fn stores_at_once(&self) -> bool {
+    /// Whether the database has a fast path: one statement that stores new work, see [`FastPathRows`].
+    fn has_fast_path(&self) -> bool {
         false
     }
 
     /// Whether one statement of [`Begin::AtOnce`] is cheaper than a transaction around it.
-    fn commits_at_once(&self) -> bool {
+    fn prefers_single_statement(&self) -> bool {
         false
     }
 
@@ -260,7 +260,7 @@ pub trait Session:
     + ContinuationRows
     + PlacementRows
     + PartRows
-    + PlainRows
+    + FastPathRows
     + DefinitionRows
     + ClusterRows
     + NodeRows

@@ -36,8 +36,8 @@ pub use catalogue::{
 pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
     Begin, CalendarRows, ChangeRows, ClusterRows, ContinuationRows, Database, DefinitionRows, Ear, ExecutionRows,
-    Fences, FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, LostCommits,
-    MonitorRows, NodeRows, OrphanRows, OutageRows, Owner, PlacementRows, PlainRows, RecoveryRows, Session,
+    FastPathRows, Fences, FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows,
+    LostCommits, MonitorRows, NodeRows, OrphanRows, OutageRows, Owner, PlacementRows, RecoveryRows, Session,
     StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
 pub use firing::FailedFire;
@@ -181,8 +181,8 @@ pub struct JobStore {
     meters: Arc<meters::StoreMeters>,
     /// What is known of where work may run, by the node that this is the store of.
     placed: Arc<parking_lot::RwLock<placement::Placed>>,
-    /// Where threads meet that schedule at the same time.
-    together: Arc<catalogue::Together>,
+    /// The queue of threads that store triggers at the same time.
+    group_commit: Arc<catalogue::GroupCommit>,
     strategies: Arc<strategies::Strategies>,
     /// How often the way to the database was lost.
     losses: Arc<AtomicU64>,
@@ -204,7 +204,7 @@ impl JobStore {
             known: Arc::default(),
             meters: Arc::default(),
             placed: Arc::default(),
-            together: Arc::default(),
+            group_commit: Arc::default(),
             strategies: Arc::default(),
             losses: Arc::default(),
         }

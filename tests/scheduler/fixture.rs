@@ -167,8 +167,8 @@ impl Database for Switch {
         self.inner.records_beside()
     }
 
-    fn stores_at_once(&self) -> bool {
-        self.inner.stores_at_once()
+    fn has_fast_path(&self) -> bool {
+        self.inner.has_fast_path()
     }
 
     fn counts(&self) -> StatementCounts {

@@ -14,19 +14,19 @@ const SHORT_LINGER: Duration = Duration::from_micros(300);
 
 impl Acquirer {
     /// Until when to wait for more room; none if there is enough, if there is no backlog, or if it was long enough.
-    pub(super) fn lingers(&mut self, room: usize) -> Option<Duration> {
+    pub(super) fn batching_deadline(&mut self, room: usize) -> Option<Duration> {
         let wanted = self.batch_limit().min(self.capacity());
         let is_enough = room >= wanted || self.capacity() > self.pool.size() && room.saturating_mul(2) >= wanted;
         if !self.is_more || is_enough || !self.reserved.is_empty() {
-            self.lingering = None;
+            self.batching_since = None;
             return None;
         }
         let now = self.node.clock.ticks();
-        let since = *self.lingering.get_or_insert(now);
+        let since = *self.batching_since.get_or_insert(now);
         let is_half = room.saturating_mul(2) >= wanted;
         let until = since.saturating_add(if is_half { SHORT_LINGER } else { LINGER });
         if now >= until {
-            self.lingering = None;
+            self.batching_since = None;
             return None;
         }
         let enough = if is_half { wanted } else { wanted.div_ceil(2) };

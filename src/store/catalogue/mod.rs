@@ -1,10 +1,11 @@
 //! What is stored by people: jobs and triggers, their pauses, and looking at them.
 
-mod at_once;
 mod backfill;
 mod calendars;
+mod fast_path;
 mod foreign;
 mod form;
+mod group_commit;
 mod import;
 mod in_code;
 mod listing;
@@ -13,13 +14,12 @@ mod pausing;
 mod requests;
 mod scheduling;
 mod survey;
-mod together;
 
 pub use backfill::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire};
+pub(in crate::store) use group_commit::GroupCommit;
 pub use import::Imported;
 pub use in_code::{DefinitionReport, OrphanedDefinitions};
 pub use requests::{Request, Taken};
-pub(in crate::store) use together::Together;
 
 use crate::key::{JobKey, TriggerKey};
 

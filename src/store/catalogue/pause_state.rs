@@ -1,4 +1,5 @@
-//! `PauseState`: which groups are paused and which jobs are running when triggers are stored or resumed.
+//! `PauseState`: which groups are paused and which jobs are running when triggers are stored or
+//! resumed.
 
 use crate::error::Result;
 use crate::key::JobKey;

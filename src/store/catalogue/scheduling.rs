@@ -1,6 +1,6 @@
 //! Scheduling: jobs and triggers come, are replaced, and go.
 
-use super::at_once::AtOnce;
+use super::fast_path::FastPathOutcome;
 use super::foreign::check_triggers_beside_quartz;
 use super::pause_state::{PauseState, state_of_new};
 use crate::calendar::Calendar;
@@ -36,8 +36,8 @@ impl JobStore {
     pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
         self.check_work(&work)?;
         let purpose = "schedule jobs";
-        let plain = if replace { None } else { self.plain_work(&work) };
-        let Some(plain) = plain else {
+        let fast = if replace { None } else { self.fast_path_work(&work) };
+        let Some(fast) = fast else {
             return self.write(purpose, |s| self.schedule_in(s, &work, replace));
         };
         let token = random_hex()?;
@@ -45,10 +45,12 @@ impl JobStore {
             let triggers = work.iter().flat_map(|(_, triggers)| triggers);
             triggers.map(|trigger| self.as_stored(trigger, now_ms)).collect()
         };
-        match self.store_at_once(purpose, &plain, &token) {
-            AtOnce::Stored(now_ms) => as_stored(now_ms),
-            AtOnce::Not | AtOnce::Failed => self.write(purpose, |s| self.schedule_in(s, &work, replace)),
-            AtOnce::Unknown => {
+        match self.store_on_fast_path(purpose, &fast, &token) {
+            FastPathOutcome::Stored(now_ms) => as_stored(now_ms),
+            FastPathOutcome::Declined | FastPathOutcome::Failed => {
+                self.write(purpose, |s| self.schedule_in(s, &work, replace))
+            }
+            FastPathOutcome::Unknown => {
                 self.write_unless_done(purpose, &token, as_stored, |s| self.schedule_in(s, &work, replace))
             }
         }
@@ -121,7 +123,7 @@ impl JobStore {
         if replace {
             return self.write("schedule a trigger", |s| self.put_one_trigger(s, &trigger, true, false));
         }
-        self.put_together(trigger, false)
+        self.put_in_group(trigger, false)
     }
 
     /// Stores a trigger that must be new.
@@ -206,7 +208,7 @@ impl JobStore {
         let key = TriggerKey::named(format!("MT_{}", random_hex()?));
         let trigger = Trigger::builder(key, job.clone()).data_map(data).build()?;
         // It runs what is stored.
-        self.put_together(trigger, true).map(|t| t.key)
+        self.put_in_group(trigger, true).map(|t| t.key)
     }
 
     /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as usual.

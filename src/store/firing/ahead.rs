@@ -41,7 +41,7 @@ impl JobStore {
     /// What the database reports after the bounded retries: then nobody can say whether it is
     /// noted, and the next mark says it anew.
     pub fn note_begun(&self, owner: &Owner, mark: &BeginMark) -> Result<()> {
-        let begin = if self.database.commits_at_once() { Begin::AtOnce } else { Begin::Writing };
+        let begin = if self.database.prefers_single_statement() { Begin::AtOnce } else { Begin::Writing };
         let noted = self.retrying(
             "note what begins",
             begin,

@@ -60,7 +60,13 @@ impl Reader {
 impl JobStore {
     /// The same store for a node of its own, which has not said yet what it can run and counts for itself.
     pub(crate) fn of_node(self) -> Self {
-        Self { known: Arc::default(), meters: Arc::default(), placed: Arc::default(), together: Arc::default(), ..self }
+        Self {
+            known: Arc::default(),
+            meters: Arc::default(),
+            placed: Arc::default(),
+            group_commit: Arc::default(),
+            ..self
+        }
     }
 
     /// Says what the node of this store can run: its next check-in publishes it.

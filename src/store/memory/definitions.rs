@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::database::{FiredRows, PlainRows, Session, TriggerRows};
+use crate::store::database::{FastPathRows, FiredRows, Session, TriggerRows};
 use crate::store::row::{
     Advance, Candidate, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, Selection, TriggerRow, TypeVersions,
 };
@@ -92,7 +92,7 @@ impl MemorySession<'_> {
     }
 }
 
-impl PlainRows for MemorySession<'_> {}
+impl FastPathRows for MemorySession<'_> {}
 
 impl TriggerRows for MemorySession<'_> {
     fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {

@@ -5,7 +5,7 @@ use super::connection::{Backend, Connection};
 use super::dialect::{self, Failure};
 use super::harness::{Filled, Scripts};
 use super::statement::{Statement, Value};
-use super::table::plain::ARGUMENTS;
+use super::table::fast_path::ARGUMENTS;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use diesel::QueryableByName;
 use diesel::sql_types::{Bool, Text};

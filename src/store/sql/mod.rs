@@ -173,7 +173,7 @@ impl SqlDatabase {
     }
 
     /// Runs one statement that commits by itself.
-    fn at_once(
+    fn single_statement(
         &self,
         mut session: SqlSession<'_, '_>,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
@@ -252,7 +252,7 @@ impl Database for SqlDatabase {
             }) {
                 return told;
             }
-            return self.at_once(SqlSession::new(self, connection, purpose), work);
+            return self.single_statement(SqlSession::new(self, connection, purpose), work);
         }
         if let Err(failure) = connection.begin(begin) {
             connection.break_off_after(failure.class);
@@ -370,11 +370,11 @@ impl Database for SqlDatabase {
         self.backend != Backend::Sqlite
     }
 
-    fn stores_at_once(&self) -> bool {
+    fn has_fast_path(&self) -> bool {
         self.backend == Backend::Postgres && self.calls.are_made(self.clock.ticks())
     }
 
-    fn commits_at_once(&self) -> bool {
+    fn prefers_single_statement(&self) -> bool {
         // SQLite's statement might read before it has the right to write, and fail then.
         self.backend != Backend::Sqlite
     }

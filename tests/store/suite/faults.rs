@@ -276,7 +276,7 @@ fn places() -> impl Iterator<Item = u64> {
 
 /// Whether the story is first tried by one statement that commits by itself.
 fn is_stored_at_once(story: &Story, cluster: &Cluster) -> bool {
-    ["schedule", "trigger_job"].contains(&story.name) && cluster.opened.database.stores_at_once()
+    ["schedule", "trigger_job"].contains(&story.name) && cluster.opened.database.has_fast_path()
 }
 
 /// What a story comes to, and what it leaves, if nothing fails.

@@ -25,6 +25,7 @@ mod history_pruning;
 mod import;
 mod intervals;
 
+mod group_commit;
 mod job_types;
 mod locks;
 #[cfg(feature = "test-util")]
@@ -54,6 +55,5 @@ mod scheduling;
 mod states;
 mod strategies;
 mod taking_back;
-mod together;
 mod turns;
 mod work;

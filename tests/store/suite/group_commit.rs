@@ -1,4 +1,4 @@
-//! Scheduling together: threads that store a trigger at the same time share transactions, and get an answer each.
+//! Group commit: threads that store a trigger at the same time share transactions, and get an answer each.
 
 use super::*;
 use carnelian::{Error, GroupMatcher, Trigger, TriggerKey};
@@ -100,7 +100,7 @@ fn what_begins_paused_or_blocked_is_stored_by_one_call() {
         let trigger = Trigger::builder(key.clone(), bundle.job.key().clone()).build().unwrap();
         cluster.store.add_trigger(trigger, false).unwrap();
         let statements = database.counts().statements - before;
-        assert!(statements == 1 || !database.stores_at_once(), "{statements} statements for one that begins {state}");
+        assert!(statements == 1 || !database.has_fast_path(), "{statements} statements for one that begins {state}");
         assert_eq!(cluster.state_of(&key), state);
     }
 }

@@ -1,14 +1,15 @@
-//! Scheduling together: threads that store a trigger at the same time share one transaction.
+//! `GroupCommit`: threads that store a trigger at the same time share one transaction.
 //!
-//! Whoever comes while a transaction of another thread is under way waits for its end; then one of those that wait takes all
-//! of them along. So a commit and a turn at the lock serve many callers. Each gets an answer of its own: what is refused
-//! is refused before anything of it is written, so it stands in nobody's way; what fails in the database rolls everything
-//! back, and then each is tried alone.
+//! A caller that comes while another thread stores waits for the end of that transaction. Then one
+//! of the waiting callers leads: it stores the triggers of all. So one commit and one wait for the
+//! lock serve many callers. Each caller gets an answer of its own. A refusal comes before anything
+//! of its trigger is written, so it harms no other caller. A failure of the database rolls
+//! everything back, and then each trigger is tried alone.
 
-use super::at_once::AtOnce;
+use super::fast_path::FastPathOutcome;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::signal::Signal;
-use crate::store::row::{News, PlainWork, TriggerRow};
+use crate::store::row::{FastPathWork, News, TriggerRow};
 use crate::store::transaction::{random_hex, unknown};
 use crate::store::{Begin, JobStore, Lock, Session};
 use crate::trigger::Trigger;
@@ -16,23 +17,23 @@ use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How many share a transaction at most.
+/// The most callers of one transaction.
 const MOST: usize = 128;
 
 const PURPOSE: &str = "schedule a trigger";
 
-/// Where callers meet.
+/// The queue of the callers of one store.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Together(Mutex<Queue>);
+pub(in crate::store) struct GroupCommit(Mutex<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Vec<Arc<Caller>>,
-    /// Whether one of the callers is storing, and will see to those that wait.
+    /// Whether a caller leads: it stores now, and names the next leader at its end.
     is_led: bool,
 }
 
-/// One call.
+/// One call of `add_trigger`.
 #[derive(Debug)]
 struct Caller {
     trigger: Trigger,
@@ -44,11 +45,11 @@ struct Caller {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it is moved once, from the thread that stores to the one that asked")]
 enum Answer {
-    /// What became of it.
+    /// The trigger is stored, or refused.
     Done(Result<Trigger>),
-    /// It is to be tried alone.
+    /// The caller has to store its trigger alone.
     Alone,
-    /// It is this caller's turn to store for all that wait.
+    /// The caller has to store for all that wait.
     Lead,
 }
 
@@ -68,40 +69,41 @@ impl Caller {
     }
 }
 
-/// The turn of a caller to store for all. Its end, whatever brings it, lets the next one lead.
-struct Turn<'a> {
-    together: &'a Together,
+/// The leadership of one caller, which stores for a group. Its end, also by a panic, names the next
+/// leader.
+struct Leader<'a> {
+    queue: &'a GroupCommit,
     group: Vec<Arc<Caller>>,
 }
 
-impl<'a> Turn<'a> {
-    /// None while another leads: it will answer.
-    fn enter(together: &'a Together, caller: &Arc<Caller>) -> Option<Self> {
-        let mut queue = together.0.lock();
+impl<'a> Leader<'a> {
+    /// Enqueues a caller, and makes it the leader unless there is one, which will answer.
+    fn enter(commit: &'a GroupCommit, caller: &Arc<Caller>) -> Option<Self> {
+        let mut queue = commit.0.lock();
         queue.waiting.push(Arc::clone(caller));
         if queue.is_led {
             return None;
         }
         queue.is_led = true;
         drop(queue);
-        Some(Self::take(together))
+        Some(Self::take(commit))
     }
 
-    /// Those that have waited longest; among them is who was told to lead.
-    fn take(together: &'a Together) -> Self {
-        let mut queue = together.0.lock();
+    /// Takes the callers that have waited longest; the leader is among them.
+    fn take(commit: &'a GroupCommit) -> Self {
+        let mut queue = commit.0.lock();
         let count = queue.waiting.len().min(MOST);
-        Self { together, group: queue.waiting.drain(..count).collect() }
+        Self { queue: commit, group: queue.waiting.drain(..count).collect() }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        // After a panic some have no answer yet.
+        // Callers without an answer are left after a panic only.
         for caller in self.group.drain(..) {
             caller.tell(Answer::Alone);
         }
-        let mut queue = self.together.0.lock();
+        let mut queue = self.queue.0.lock();
         queue.is_led = !queue.waiting.is_empty();
         if let Some(next) = queue.waiting.first() {
             next.tell(Answer::Lead);
@@ -111,17 +113,17 @@ impl Drop for Turn<'_> {
 
 impl JobStore {
     /// Stores a new trigger, with those that other threads are storing.
-    pub(super) fn put_together(&self, trigger: Trigger, even_if_deprecated: bool) -> Result<Trigger> {
+    pub(super) fn put_in_group(&self, trigger: Trigger, even_if_deprecated: bool) -> Result<Trigger> {
         let caller =
             Arc::new(Caller { trigger, even_if_deprecated, answer: Mutex::default(), answered: Signal::default() });
-        let together = Arc::clone(&self.together);
-        if let Some(turn) = Turn::enter(&together, &caller) {
-            self.store_for_all(turn);
+        let commit = Arc::clone(&self.group_commit);
+        if let Some(leader) = Leader::enter(&commit, &caller) {
+            self.store_for_all(leader);
         }
         loop {
             match caller.wait() {
                 Answer::Done(result) => return result,
-                Answer::Lead => self.store_for_all(Turn::take(&together)),
+                Answer::Lead => self.store_for_all(Leader::take(&commit)),
                 Answer::Alone => {
                     let answers = self.store_group(std::slice::from_ref(&caller), &random_hex()?, Before::Nothing)?;
                     return answers.into_iter().next().unwrap_or_else(|| Err(unanswered()));
@@ -130,96 +132,98 @@ impl JobStore {
         }
     }
 
-    fn store_for_all(&self, mut turn: Turn<'_>) {
-        self.store_plain(&mut turn);
-        let left = turn.group.len();
-        if left > 0
+    fn store_for_all(&self, mut leader: Leader<'_>) {
+        self.store_on_fast_path_first(&mut leader);
+        let remaining = leader.group.len();
+        if remaining > 0
             && let Ok(token) = random_hex()
         {
-            self.store_first(&mut turn, left, &token, Before::Nothing);
+            self.store_first(&mut leader, remaining, &token, Before::Nothing);
         }
     }
 
-    /// Stores what asks for nothing special by calls that are transactions of their own: all of it by one, or, where something
-    /// stands in the way, halves and halves of these. What does not go so is left.
-    fn store_plain(&self, turn: &mut Turn<'_>) {
-        let mut rows = self.plain_first(&mut turn.group);
+    /// Stores triggers on the fast path: all by one statement, or, where it is declined, by halves
+    /// and halves of these. The others stay in the group.
+    fn store_on_fast_path_first(&self, leader: &mut Leader<'_>) {
+        let mut rows = self.fast_path_first(&mut leader.group);
         let mut pieces = vec![rows.len()];
         while let Some(size) = pieces.pop().filter(|size| *size > 0) {
             let Ok(token) = random_hex() else { return };
             let triggers = rows.get(..size).unwrap_or_default().to_vec();
-            match self.store_at_once(PURPOSE, &PlainWork { triggers, ..PlainWork::default() }, &token) {
-                AtOnce::Stored(now_ms) => self.tell_stored(turn, size, now_ms),
-                AtOnce::Unknown => self.store_first(turn, size, &token, Before::Perhaps),
-                AtOnce::Failed => return,
-                AtOnce::Not if size > 1 => {
+            match self.store_on_fast_path(PURPOSE, &FastPathWork { triggers, ..FastPathWork::default() }, &token) {
+                FastPathOutcome::Stored(now_ms) => self.tell_stored(leader, size, now_ms),
+                FastPathOutcome::Unknown => self.store_first(leader, size, &token, Before::Perhaps),
+                FastPathOutcome::Failed => return,
+                FastPathOutcome::Declined if size > 1 => {
                     pieces.extend([size - size / 2, size / 2]);
                     continue;
                 }
-                AtOnce::Not => turn.group.rotate_left(1),
+                FastPathOutcome::Declined => leader.group.rotate_left(1),
             }
             rows.drain(..size);
         }
     }
 
-    /// Tells the first `count` of this turn that their triggers were stored then.
-    fn tell_stored(&self, turn: &mut Turn<'_>, count: usize, now_ms: i64) {
-        let group = turn.group.iter().take(count);
+    /// Tells the first `count` callers that their triggers were stored at `now_ms`.
+    fn tell_stored(&self, leader: &mut Leader<'_>, count: usize, now_ms: i64) {
+        let group = leader.group.iter().take(count);
         let answers: Vec<_> = group.map(|caller| self.as_stored(&caller.trigger, now_ms)).collect();
-        for (caller, answer) in turn.group.drain(..count).zip(answers) {
+        for (caller, answer) in leader.group.drain(..count).zip(answers) {
             caller.tell(Answer::Done(answer));
         }
     }
 
-    /// Puts those first that ask for nothing special, each of a key of its own, and returns their rows; none where they are
-    /// not stored otherwise than the others.
-    fn plain_first(&self, group: &mut Vec<Arc<Caller>>) -> Vec<TriggerRow> {
-        if !self.database.stores_at_once() {
+    /// Puts the callers first whose triggers the fast path can store, each of a key of its own, and
+    /// returns their rows; none where the database has no fast path.
+    fn fast_path_first(&self, group: &mut Vec<Arc<Caller>>) -> Vec<TriggerRow> {
+        if !self.database.has_fast_path() {
             return Vec::new();
         }
         let mut seen = BTreeSet::new();
-        // Of two of the same key the first is stored, and the second finds it.
+        // Of two triggers of the same key the first is stored, and the second finds it.
         let row = |caller: &Arc<Caller>| {
             let heeds_deprecation = !caller.even_if_deprecated && self.knows_deprecated_types();
-            let row = if heeds_deprecation { None } else { self.plain_trigger(&caller.trigger) };
+            let row = if heeds_deprecation { None } else { self.fast_path_trigger(&caller.trigger) };
             row.filter(|row| seen.insert(row.key.clone()))
         };
         let rows: Vec<Option<TriggerRow>> = group.iter().map(row).collect();
-        let mut is_plain = rows.iter().map(Option::is_some);
-        let (plain, others): (Vec<_>, Vec<_>) = group.drain(..).partition(|_| is_plain.next() == Some(true));
-        group.extend(plain.into_iter().chain(others));
+        let mut is_fast = rows.iter().map(Option::is_some);
+        let (fast, others): (Vec<_>, Vec<_>) = group.drain(..).partition(|_| is_fast.next() == Some(true));
+        group.extend(fast.into_iter().chain(others));
         rows.into_iter().flatten().collect()
     }
 
-    /// The first `count` of this turn, each with an answer.
-    fn store_first(&self, turn: &mut Turn<'_>, count: usize, token: &str, before: Before) {
-        match self.store_group(turn.group.get(..count).unwrap_or_default(), token, before) {
+    /// Stores the triggers of the first `count` callers, and answers each.
+    fn store_first(&self, leader: &mut Leader<'_>, count: usize, token: &str, before: Before) {
+        match self.store_group(leader.group.get(..count).unwrap_or_default(), token, before) {
             Ok(answers) => {
-                for (caller, answer) in turn.group.drain(..count).zip(answers) {
+                for (caller, answer) in leader.group.drain(..count).zip(answers) {
                     caller.tell(Answer::Done(answer));
                 }
             }
             Err(error) if before == Before::Perhaps => {
-                // Nothing was noted, and the call may still come; what lasts may concern one of them only.
+                // Nothing was noted, and the statement may still come. A lasting failure may
+                // concern one trigger only.
                 let settled = if error.is_transient() { Err(error) } else { self.settle(PURPOSE, token) };
                 match settled {
-                    Ok(Some(now_ms)) => self.tell_stored(turn, count, now_ms),
-                    Ok(None) => turn.group.drain(..count).for_each(|caller| caller.tell(Answer::Alone)),
+                    Ok(Some(now_ms)) => self.tell_stored(leader, count, now_ms),
+                    Ok(None) => leader.group.drain(..count).for_each(|caller| caller.tell(Answer::Alone)),
                     Err(error) => {
-                        for caller in turn.group.drain(..count) {
+                        for caller in leader.group.drain(..count) {
                             caller.tell(Answer::Done(Err(unknown(PURPOSE, &error))));
                         }
                     }
                 }
             }
             Err(error) if count == 1 => {
-                for (caller, error) in turn.group.drain(..count).zip([error]) {
+                for (caller, error) in leader.group.drain(..count).zip([error]) {
                     caller.tell(Answer::Done(Err(error)));
                 }
             }
             Err(error) => {
-                for caller in turn.group.drain(..count) {
-                    // What may pass was tried often enough; what lasts may concern one of them only.
+                for caller in leader.group.drain(..count) {
+                    // A transient failure was tried often enough. A lasting failure may concern one
+                    // trigger only.
                     let answer = copy_of_transient(&error).map_or(Answer::Alone, |error| Answer::Done(Err(error)));
                     caller.tell(answer);
                 }
@@ -227,7 +231,7 @@ impl JobStore {
         }
     }
 
-    /// One transaction; an answer for each caller, or nothing has happened.
+    /// Stores a group in one transaction: an answer for each caller, or nothing has happened.
     fn store_group(&self, group: &[Arc<Caller>], token: &str, before: Before) -> Result<Vec<Result<Trigger>>> {
         self.retrying(
             PURPOSE,
@@ -265,7 +269,7 @@ impl JobStore {
         if stored > 0 {
             s.announce(News::Change)?;
         }
-        // A statement whose answer was lost may still be on its way: the token that it finds stops it.
+        // The token stops a statement whose answer was lost and that may still be on its way.
         if stored > 0 || before == Before::Perhaps {
             s.mark_commit(token)?;
         }
@@ -273,12 +277,12 @@ impl JobStore {
     }
 }
 
-/// What happened to a group before a transaction stores it.
+/// The tries to store a group before its transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// Nothing.
+    /// There was none.
     Nothing,
-    /// A statement may have stored all of it, under the same token.
+    /// A statement may have stored the whole group, under the same token.
     Perhaps,
 }
 

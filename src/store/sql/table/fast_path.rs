@@ -1,12 +1,12 @@
-//! Work that asks for nothing special, stored by one call with all that belongs to it; on PostgreSQL.
+//! The fast path of PostgreSQL: new work without special demands, stored by one call of a function.
 //!
-//! A caller that schedules waits for each of its statements in turn, and so do all that wait for its lock. Here it is one, the
-//! function of `migrations/postgres/0027_scheduling`.
+//! A caller that schedules waits for each of its statements in turn, and so do all that wait for
+//! its lock. The fast path is one statement, the function of `migrations/postgres/0027_scheduling`.
 
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::database::{PlainRows, Session};
-use crate::store::row::{JobRow, LAST_COUNT, News, PlainWork, ScheduleRow, TriggerRow};
+use crate::store::database::{FastPathRows, Session};
+use crate::store::row::{FastPathWork, JobRow, LAST_COUNT, News, ScheduleRow, TriggerRow};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -15,13 +15,13 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
 use std::collections::BTreeMap;
 
-/// What comes after the function's lock must see what its holders before have done: in another
-/// isolation than ours, which a pooler may bring, it is not called, and the work is stored by
-/// statements.
+/// The call of the function. The statements after the function's lock must see what the holders
+/// before have done. In another isolation than READ COMMITTED, which a pooler may bring, the
+/// function is not called, and statements store the work.
 const TEXT: &str = "SELECT CASE WHEN current_setting('transaction_isolation') = 'read committed' \
      THEN {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) END AS stored_ms";
 
-/// What the function takes: one of other arguments is another version's.
+/// The types of the function's arguments: a function of other arguments belongs to another version.
 pub(in crate::store::sql) const ARGUMENTS: &str = "text, text, text, text, bigint, bigint, boolean, text[], text[], text[], \
      text[], boolean[], boolean[], boolean[], boolean[], bytea[], text[], text[], text[], text[], boolean[], boolean[], text[], \
      bigint[], bigint[], bigint[], bigint[], bytea[], bigint[], bigint[]";
@@ -32,8 +32,8 @@ struct StoredRow {
     stored_ms: Option<i64>,
 }
 
-impl PlainRows for SqlSession<'_, '_> {
-    fn store_plain(&mut self, work: &PlainWork, token: &str) -> Result<Option<i64>> {
+impl FastPathRows for SqlSession<'_, '_> {
+    fn store_fast_path(&mut self, work: &FastPathWork, token: &str) -> Result<Option<i64>> {
         if self.backend() != Backend::Postgres {
             return Ok(None);
         }
@@ -67,7 +67,7 @@ fn of_jobs(jobs: &[JobRow]) -> [Value; 9] {
     ]
 }
 
-fn of_triggers(work: &PlainWork) -> [Value; 12] {
+fn of_triggers(work: &FastPathWork) -> [Value; 12] {
     let triggers = &work.triggers;
     let new: BTreeMap<&JobKey, &JobRow> = work.jobs.iter().map(|job| (&job.key, job)).collect();
     let texts =

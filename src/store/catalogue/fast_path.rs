@@ -1,58 +1,64 @@
-//! New work that asks for nothing special, stored by one statement that is a transaction of its own, where the database can.
+//! The fast path: new work without special demands, stored by one statement that is a transaction
+//! of its own, where the database can.
 
 use super::foreign::is_class_in_a_package;
 use crate::error::{FailureClass, Result};
 use crate::job::JobDetail;
-use crate::store::row::{JobRow, PlainWork, TriggerRow};
+use crate::store::row::{FastPathWork, JobRow, TriggerRow};
 use crate::store::{Begin, JobStore};
 use crate::trigger::{START_WHEN_STORED, Schedule, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
-/// How many triggers one statement stores at most.
+/// The most triggers of one statement.
 const MOST: usize = 10_000;
 
-/// What became of work that was to be stored by one statement.
-pub(super) enum AtOnce {
-    /// It was stored then.
+/// The outcome of the one statement.
+pub(super) enum FastPathOutcome {
+    /// All the work was stored at this time, in epoch milliseconds.
     Stored(i64),
-    /// Something stood in the way of some of it, and none was.
-    Not,
-    /// It failed.
+    /// A condition of the fast path does not hold for a part of the work. Nothing was stored.
+    Declined,
+    /// The statement failed. Nothing was stored.
     Failed,
-    /// Nobody knows: it may have been, and may still be.
+    /// The answer was lost: the work may be stored, or may still be stored later.
     Unknown,
 }
 
 impl JobStore {
     /// Stores all of this work by one statement, or nothing.
     ///
-    /// After [`AtOnce::Unknown`] the statement may still be on its way. A transaction under the lock that finds no commit of
-    /// `token` and notes one stops it.
-    pub(super) fn store_at_once(&self, purpose: &'static str, work: &PlainWork, token: &str) -> AtOnce {
+    /// After [`FastPathOutcome::Unknown`] the statement may still be on its way. A transaction
+    /// under the lock that finds no commit of `token`, and notes one, stops the statement.
+    pub(super) fn store_on_fast_path(
+        &self,
+        purpose: &'static str,
+        work: &FastPathWork,
+        token: &str,
+    ) -> FastPathOutcome {
         if work.jobs.is_empty() && work.triggers.is_empty() {
-            return AtOnce::Not;
+            return FastPathOutcome::Declined;
         }
         let mut stored_ms = None;
         let tried = self.once(purpose, Begin::AtOnce, &mut |s| {
-            stored_ms = s.store_plain(work, token)?;
+            stored_ms = s.store_fast_path(work, token)?;
             Ok(())
         });
         match (tried, stored_ms) {
-            (Ok(()), Some(now_ms)) => AtOnce::Stored(now_ms),
-            (Err(error), _) if error.failure_class() == Some(FailureClass::CommitUnknown) => AtOnce::Unknown,
+            (Ok(()), Some(now_ms)) => FastPathOutcome::Stored(now_ms),
+            (Err(error), _) if error.failure_class() == Some(FailureClass::CommitUnknown) => FastPathOutcome::Unknown,
             (Err(error), _) => {
-                // Whatever it was, the transaction that comes now finds it again, or it is over.
+                // The transaction that comes now finds a lasting failure again.
                 log::debug!("{purpose}: not by one statement, but by a transaction error={error}");
-                AtOnce::Failed
+                FastPathOutcome::Failed
             }
-            (Ok(()), None) => AtOnce::Not,
+            (Ok(()), None) => FastPathOutcome::Declined,
         }
     }
 
-    /// The rows of jobs with their triggers, if none asks for anything special.
-    pub(super) fn plain_work(&self, work: &[(JobDetail, Vec<Trigger>)]) -> Option<PlainWork> {
+    /// The rows of jobs with their triggers, if the fast path can store all of them.
+    pub(super) fn fast_path_work(&self, work: &[(JobDetail, Vec<Trigger>)]) -> Option<FastPathWork> {
         let triggers = work.iter().flat_map(|(_, triggers)| triggers);
-        if !self.database.stores_at_once() || triggers.clone().nth(MOST).is_some() {
+        if !self.database.has_fast_path() || triggers.clone().nth(MOST).is_some() {
             return None;
         }
         let (mut job_keys, mut trigger_keys) = (BTreeSet::new(), BTreeSet::new());
@@ -61,17 +67,17 @@ impl JobStore {
         if !are_distinct {
             return None;
         }
-        let jobs = work.iter().map(|(job, _)| self.plain_job(job)).collect::<Option<Vec<_>>>()?;
+        let jobs = work.iter().map(|(job, _)| self.fast_path_job(job)).collect::<Option<Vec<_>>>()?;
         let not_beside_quartz =
             !self.settings.own_types_beside_quartz && jobs.iter().any(|job| !is_class_in_a_package(&job.job_type));
-        Some(PlainWork {
+        Some(FastPathWork {
             jobs,
-            triggers: triggers.map(|t| self.plain_trigger(t)).collect::<Option<_>>()?,
+            triggers: triggers.map(|t| self.fast_path_trigger(t)).collect::<Option<_>>()?,
             not_beside_quartz,
         })
     }
 
-    fn plain_job(&self, job: &JobDetail) -> Option<JobRow> {
+    fn fast_path_job(&self, job: &JobDetail) -> Option<JobRow> {
         let heeds_deprecation = !job.even_if_deprecated && self.knows_deprecated_types();
         if heeds_deprecation || self.version_of(job) > 1 {
             return None;
@@ -79,8 +85,9 @@ impl JobStore {
         self.job_row(job).ok().filter(|row| row.policy.is_none() && row.marks.is_none())
     }
 
-    /// The row of a trigger that asks for nothing special; one that starts when it is stored has no start yet.
-    pub(super) fn plain_trigger(&self, trigger: &Trigger) -> Option<TriggerRow> {
+    /// The row of a trigger that the fast path can store. The row of a trigger that starts when it
+    /// is stored has no start yet.
+    pub(super) fn fast_path_trigger(&self, trigger: &Trigger) -> Option<TriggerRow> {
         let Schedule::Simple(schedule) = &trigger.schedule else { return None };
         let start_ms = Some(trigger.start_ms).filter(|ms| *ms != START_WHEN_STORED);
         let is_in_time = trigger.end_ms.is_none_or(|end| start_ms.is_some_and(|start| start <= end));
@@ -90,7 +97,7 @@ impl JobStore {
         self.trigger_row(trigger, TriggerState::Waiting).ok().filter(|row| row.options.is_none())
     }
 
-    /// A plain trigger as it was stored at `now_ms`.
+    /// A trigger of the fast path as it was stored at `now_ms`.
     pub(super) fn as_stored(&self, trigger: &Trigger, now_ms: i64) -> Result<Trigger> {
         let mut trigger = trigger.clone();
         self.set_first_fire_time(&mut trigger, None, now_ms)?;
