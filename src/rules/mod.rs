@@ -6,7 +6,7 @@ pub(crate) mod alarms;
 pub(crate) mod backfill;
 pub(crate) mod begun;
 pub(crate) mod continuation;
-pub(crate) mod definitions;
+pub(crate) mod declared;
 pub(crate) mod failover;
 pub(crate) mod firing;
 pub(crate) mod foresight;

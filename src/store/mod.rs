@@ -28,7 +28,7 @@ mod transaction;
 mod upkeep;
 
 pub use crate::rules::begun::BeginMark;
-pub use crate::rules::definitions::WhyLeft;
+pub use crate::rules::declared::WhyLeft;
 pub use catalogue::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
     Taken, TriggerSummary,

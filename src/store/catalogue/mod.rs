@@ -2,23 +2,21 @@
 
 mod backfill;
 mod calendars;
+mod declared;
 mod fast_path;
 mod foreign;
-mod form;
 mod group_commit;
 mod import;
-mod in_code;
 mod listing;
 mod pause_state;
 mod pausing;
 mod requests;
 mod scheduling;
-mod survey;
 
 pub use backfill::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire};
+pub use declared::{DefinitionReport, OrphanedDefinitions};
 pub(in crate::store) use group_commit::GroupCommit;
 pub use import::Imported;
-pub use in_code::{DefinitionReport, OrphanedDefinitions};
 pub use requests::{Request, Taken};
 
 use crate::key::{JobKey, TriggerKey};

@@ -1,29 +1,31 @@
-//! Definitions in code: what programs say of their jobs is stored, updated, and remembered by who said it.
+//! Declared jobs: the definitions of a program are stored, updated, and remembered by their source.
 
-use super::form;
-use super::survey::{Found, Judged, Survey, is_noted};
+mod form;
+mod survey;
+
+use self::survey::{Found, Judged, Survey, is_noted};
 use crate::error::{Error, Result};
 use crate::job::JobDefinition;
 use crate::key::{JobKey, TriggerKey, check_name};
-use crate::rules::definitions::{Decision, WhyLeft};
+use crate::rules::declared::{Decision, WhyLeft};
 use crate::store::calendars::Calendars;
 use crate::store::row::{DefinitionRow, Selection, TriggerRow};
 use crate::store::{JobStore, Session};
 use crate::trigger::{Trigger, TriggerState};
 use std::collections::BTreeSet;
 
-/// What becomes of jobs that were defined in code once and are no longer.
+/// The treatment of jobs that a program has declared once and declares no longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OrphanedDefinitions {
-    /// They are named in the report and stay.
+    /// The report names the jobs; the jobs stay.
     #[default]
     Report,
-    /// They are deleted with their triggers; runs in progress end as usual. Not where programs of several versions share a
-    /// source: each would delete what only the other has.
+    /// The jobs are deleted with their triggers; runs in progress end as usual. Not for programs of
+    /// several versions that share a source: each would delete the jobs of the other.
     Delete,
 }
 
-/// What was made of definitions in code.
+/// The changes that the definitions of a program have caused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefinitionReport {
@@ -35,19 +37,19 @@ pub struct DefinitionReport {
     pub left: Vec<(JobKey, WhyLeft)>,
     /// Jobs that this source has defined once and does not any more.
     pub orphaned: Vec<JobKey>,
-    /// Those of them that were deleted.
+    /// Orphaned jobs that were deleted.
     pub deleted: Vec<JobKey>,
-    /// What could not be done as the code says: triggers that have no fire time left.
+    /// Deviations from the definitions: triggers that have no fire time left.
     pub remarks: Vec<String>,
 }
 
 impl DefinitionReport {
-    /// Whether everything was as the code says, or was to be left alone.
+    /// Whether everything was stored as declared, or was to be left alone.
     pub fn changed_nothing(&self) -> bool {
         self.inserted.is_empty() && self.updated.is_empty() && self.deleted.is_empty()
     }
 
-    pub(super) fn add(&mut self, job: &JobKey, decision: Decision) {
+    fn add(&mut self, job: &JobKey, decision: Decision) {
         match decision {
             Decision::Insert => self.inserted.push(job.clone()),
             Decision::Update => self.updated.push(job.clone()),
@@ -57,15 +59,16 @@ impl DefinitionReport {
 }
 
 impl JobStore {
-    /// Stores what is missing of the definitions of a program, and what has changed, all or nothing; `source` names the
-    /// program, so that what it no longer defines can be told from what others do. With `plan_only` nothing is stored: the
-    /// report says what would be.
+    /// Stores what is missing of the definitions of a program, and what has changed, all or
+    /// nothing; `source` names the program, so that what it no longer defines can be told from what
+    /// others do. With `plan_only` nothing is stored: the report says what would be.
     ///
     /// A definition that is the same as when it was stored costs no lock.
     ///
     /// # Errors
-    /// [`Error::Refused`] for a job that another source defines, for a trigger that belongs to another job, and for keys
-    /// that are given twice; what [`JobStore::schedule`] refuses. Nothing is stored then.
+    /// [`Error::Refused`] for a job that another source defines, for a trigger that belongs to
+    /// another job, and for keys that are given twice; what [`JobStore::schedule`] refuses. Nothing
+    /// is stored then.
     pub fn sync_definitions(
         &self,
         source: &str,
@@ -76,7 +79,8 @@ impl JobStore {
         self.sync_some_definitions(source, definitions, |_| true, orphaned, plan_only)
     }
 
-    /// The same for those of the definitions that are `meant`; the others are known and left alone.
+    /// As [`sync_definitions`](Self::sync_definitions), for the definitions that are `meant`; the
+    /// others are left alone.
     pub(crate) fn sync_some_definitions(
         &self,
         source: &str,
@@ -110,7 +114,7 @@ impl JobStore {
         })
     }
 
-    /// What programs have defined in code, in order of the jobs.
+    /// The declared jobs of all programs, in order of the jobs.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
@@ -118,8 +122,8 @@ impl JobStore {
         self.read("read definitions", |s| s.definitions())
     }
 
-    /// Forgets what programs have defined, for jobs that are to be somebody else's; the jobs stay. Returns how many of these
-    /// were defined.
+    /// Forgets the definitions of these jobs, so that another program may declare them; the jobs
+    /// stay. Returns how many of them were declared.
     ///
     /// # Errors
     /// What the database reports after the bounded retries.
@@ -140,7 +144,8 @@ impl JobStore {
     ) -> Result<()> {
         let now_ms = s.now_ms()?;
         let mut noted = Vec::new();
-        // First, so that a trigger may move from one definition to another, in whichever order they stand.
+        // Deletions come first: a trigger may move from one definition to another, in whatever
+        // order the two stand.
         for judged in
             found.judged.iter().filter(|judged| matches!(judged.decision, Decision::Insert | Decision::Update))
         {
@@ -173,8 +178,8 @@ impl JobStore {
         s.put_definitions(&noted)
     }
 
-    /// Stores a trigger in the place of its old form. One that was paused stays paused; one that has no fire time left is
-    /// a remark.
+    /// Stores a trigger in the place of its old form. A paused trigger stays paused; a trigger
+    /// without a fire time left is a remark.
     fn put_defined_trigger(
         &self,
         s: &mut dyn Session,
@@ -194,7 +199,7 @@ impl JobStore {
         self.read_calendars(s, &mut calendars, trigger.calendar_name.as_deref().into_iter())?;
         let calendar = trigger.calendar_name.as_deref().map(|name| calendars.named(name)).transpose()?.flatten();
         let now_ms = s.now_ms()?;
-        // Before anything is deleted: what is stored goes on.
+        // The check comes before any deletion, so that the stored trigger goes on.
         match self.set_first_fire_time(&mut trigger.clone(), calendar.as_deref(), now_ms) {
             Err(error @ Error::NeverFires { .. }) => {
                 report.remarks.push(format!("left out: {error}"));

@@ -1,40 +1,39 @@
-//! The look at what is stored of the definitions of a program, before any of them is touched.
+//! `Survey`: compares the definitions of a program with the store before anything is changed.
 
-use super::form;
-use super::in_code::DefinitionReport;
+use super::{DefinitionReport, form};
 use crate::error::{Error, Result};
 use crate::job::JobDefinition;
 use crate::job_file::Start;
 use crate::key::{JobKey, TriggerKey};
-use crate::rules::definitions::{Decision, Stored, decide};
+use crate::rules::declared::{Decision, Stored, decide};
 use crate::store::row::{DefinitionRow, TriggerRow};
 use crate::store::{JobStore, Session};
 use crate::trigger::{START_WHEN_STORED, Trigger};
 use std::collections::BTreeMap;
 
-/// What is looked for.
+/// The definitions of one program.
 pub(super) struct Survey<'a> {
     pub source: &'a str,
     pub definitions: &'a [JobDefinition],
-    /// Which of them are to be stored now.
+    /// Whether a definition is to be stored now.
     pub meant: &'a dyn Fn(&JobDefinition) -> bool,
 }
 
-/// What was found.
+/// The result of a survey.
 pub(super) struct Found<'a> {
     pub judged: Vec<Judged<'a>>,
     pub orphaned: Vec<JobKey>,
-    /// Jobs that are noted, and neither defined nor stored any more.
+    /// Jobs that are noted, but neither declared nor stored any more.
     pub forgotten: Vec<JobKey>,
 }
 
-/// A definition, and what is to become of it.
+/// A definition with its decision.
 pub(super) struct Judged<'a> {
     pub definition: &'a JobDefinition,
     pub decision: Decision,
     pub before: Option<DefinitionRow>,
     pub is_job_same: bool,
-    /// Its triggers that are stored otherwise, or not at all.
+    /// Triggers of the definition that are stored otherwise, or not at all.
     pub differing: Vec<&'a Trigger>,
 }
 
@@ -52,7 +51,7 @@ impl<'a> Survey<'a> {
             s.triggers(&crate::key::distinct(triggers.iter()))?.into_iter().map(|row| (row.key.clone(), row)).collect();
         let mut judged = Vec::with_capacity(self.definitions.len());
         for definition in self.definitions.iter().filter(|definition| (self.meant)(definition)) {
-            // What another program has noted of a job that is gone binds nobody.
+            // A note of another program about a job that is gone binds nobody.
             let is_bound = |row: &&DefinitionRow| row.source == self.source || existing.contains(&row.job);
             let before = noted.get(&definition.job.key).filter(is_bound).cloned();
             self.check_source(before.as_ref())?;
@@ -85,14 +84,14 @@ impl Found<'_> {
         report
     }
 
-    /// Whether there is nothing to be noted.
+    /// Whether all decisions are noted already.
     pub(super) fn is_noted(&self) -> bool {
         self.forgotten.is_empty()
             && self.judged.iter().all(|judged| is_noted(judged.definition, judged.before.as_ref()))
     }
 }
 
-/// Whether this form of the definition is the one that is noted, or one that is not to be noted.
+/// Whether this form of the definition is noted already, or a later revision is.
 pub(super) fn is_noted(definition: &JobDefinition, before: Option<&DefinitionRow>) -> bool {
     let revision = i64::from(definition.revision);
     before

@@ -1,5 +1,5 @@
-//! The form of a definition: what tells it from others, in bytes that no later version of this
-//! crate writes otherwise.
+//! The form of a definition: bytes that differ for different definitions, and that no later version
+//! of this crate writes otherwise.
 
 use crate::hash::fnv1a;
 use crate::job::{JobDefinition, JobDetail};
@@ -7,15 +7,15 @@ use crate::store::row::ScheduleRow;
 use crate::store::schedule_row::{options_row, schedule_row};
 use crate::trigger::Trigger;
 
-/// The hash of the form. It is stored with a definition, so that a node that starts sees whether
-/// its *code* has changed: if another version of this crate made another hash of the same code, it
-/// would undo what an operator has changed since.
+/// The hash of the form. The hash is stored with a definition, so that a node that starts sees
+/// whether its *code* has changed: another hash of the same code would undo the changes of an
+/// operator.
 pub(super) fn hash(definition: &JobDefinition) -> String {
     format!("{:016x}", fnv1a(form(definition)))
 }
 
-/// Each field that says something, by its name and the length of its value. What is not said has no
-/// field, so that a later version may know more of them.
+/// Each given field, by its name and the length of its value. A value that is not given has no
+/// field, so that a later version may know more fields.
 #[derive(Default)]
 struct Form(Vec<u8>);
 
@@ -51,7 +51,8 @@ fn form(definition: &JobDefinition) -> Vec<u8> {
     form.0
 }
 
-/// What cannot be encoded cannot be stored either, and is refused before its hash is looked at.
+/// Writes a job. Data that cannot be encoded cannot be stored either, and are refused before their
+/// hash is compared.
 fn put_job(form: &mut Form, job: &JobDetail) {
     form.put("job.group", job.key.group());
     form.put("job.name", job.key.name());
@@ -83,7 +84,7 @@ fn put_trigger(form: &mut Form, trigger: &Trigger) {
     form.put_if_given("trigger.options", options_row(trigger).map(|options| options.names));
 }
 
-/// What it has counted so far is no part of what the code says.
+/// Writes a schedule without its counters, which are no part of the definition.
 fn put_schedule(form: &mut Form, schedule: &ScheduleRow) {
     match schedule {
         ScheduleRow::Simple { repeat_count, interval_ms, times_triggered: _ } => {
@@ -112,7 +113,7 @@ fn put_schedule(form: &mut Form, schedule: &ScheduleRow) {
             form.put("rule", rule);
             form.put("zone", zone);
         }
-        ScheduleRow::Missing => {} // only a trigger that was read has none
+        ScheduleRow::Missing => {} // a trigger that was read only
     }
 }
 
@@ -153,8 +154,8 @@ mod tests {
         assert_ne!(hash(&defined), hash(&JobDefinition::new(described).cron("0 0 3 * * ?").unwrap()));
     }
 
-    /// LT-102: these hashes are in databases. One that changes has every program that was not
-    /// changed store its jobs again, over what operators have changed since.
+    /// LT-102: these hashes are in databases. A changed hash makes every unchanged program store
+    /// its jobs again, over the changes of operators.
     #[test]
     fn no_upgrade_changes_the_hash_of_what_was_not_changed() {
         let retry = RetryPolicy::exponential(Duration::from_secs(10), 2.0).jitter(0.2);
