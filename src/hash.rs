@@ -1,4 +1,5 @@
-//! FNV-1a of 64 bits: the same on every machine and in every version, unlike the hashes of the standard library.
+//! FNV-1a of 64 bits: equal on every machine and in every version, unlike the hashes of the
+//! standard library.
 
 /// The hash of these bytes.
 pub(crate) fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {

@@ -1,6 +1,8 @@
 //! The order of the house: who may import whom, who may name a database library, and what stands nowhere in the tree.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+#[path = "architecture/comments.rs"]
+mod comments;
 #[path = "architecture/documentation.rs"]
 mod documentation;
 #[path = "architecture/imports.rs"]

@@ -281,12 +281,7 @@ fn operations() -> Vec<Operation> {
                 Ok(())
             })
         },
-        // DS-48, DS-65: on a database with one writer these are the operation above.
-        Operation {
-            holding: false,
-            prepare: |c, w| polling(c, w, PollingStrategy::Fetch),
-            ..usual("acquire, fetching", |_, w| acquire_in_parts(w))
-        },
+        // DS-48, DS-65: on a database with one writer this is the operation above.
         Operation {
             holding: false,
             prepare: |c, w| polling(c, w, PollingStrategy::LockAndFetch),

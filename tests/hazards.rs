@@ -548,18 +548,8 @@ fn a_trigger_that_moves_on_during_the_look_is_taken_once(url: &str, strategy: Po
 }
 
 #[test]
-fn a_trigger_that_moves_on_during_the_look_is_taken_once_on_postgres() {
-    a_trigger_that_moves_on_during_the_look_is_taken_once(&support::postgres_url(), PollingStrategy::Fetch);
-}
-
-#[test]
 fn a_trigger_that_moves_on_during_the_look_is_claimed_once_on_postgres() {
     a_trigger_that_moves_on_during_the_look_is_taken_once(&support::postgres_url(), PollingStrategy::LockAndFetch);
-}
-
-#[test]
-fn a_trigger_that_moves_on_during_the_look_is_taken_once_on_mysql() {
-    a_trigger_that_moves_on_during_the_look_is_taken_once(&support::mysql_url(), PollingStrategy::Fetch);
 }
 
 #[test]

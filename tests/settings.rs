@@ -585,7 +585,7 @@ fn a_profile_says_the_defaults_and_each_key_goes_before_it() {
         )
     };
     let by_time = (TriggerOrder::TimeThenPriority, PollingStrategy::Lock);
-    let by_priority = (TriggerOrder::PriorityThenTime, PollingStrategy::Fetch);
+    let by_priority = (TriggerOrder::PriorityThenTime, PollingStrategy::Lock);
     let node = (secs(15), Duration::from_millis(7500));
     let quartz = (node, (secs(5), 3), by_time, (None, secs(30)));
     assert_eq!(of(&read("")), quartz);
@@ -596,7 +596,7 @@ fn a_profile_says_the_defaults_and_each_key_goes_before_it() {
     assert_eq!(of(&db), (node, (secs(300), 6), by_priority, (Some(secs(10)), secs(10))));
     let mixed = read(
         "carnelian.profile = db-scheduler\ncarnelian.scheduler.missedHeartbeatLimit = 3\n\
-         carnelian.jobStore.triggerOrder = time-then-priority\ncarnelian.jobStore.pollingStrategy = lock",
+         carnelian.jobStore.triggerOrder = time-then-priority",
     );
     assert_eq!(of(&mixed), (node, (secs(300), 3), by_time, (Some(secs(10)), secs(10))));
     assert!(Settings::from_text("x", "carnelian.profile = quarz", |_| None).is_err());
@@ -617,4 +617,6 @@ fn a_polling_strategy_for_a_store_in_memory_gives_a_warning() {
         let database = format!("{line}\njobStore.dataSource = d\ndataSource.d.URL = postgres://h/d");
         assert!(Settings::from_text("x", &database, |_| None).unwrap().warnings().is_empty());
     }
+    let fetch = Settings::from_text("x", "carnelian.jobStore.pollingStrategy = fetch", |_| None).unwrap_err();
+    assert!(fetch.to_string().contains("expected lock or lock-and-fetch"), "{fetch}");
 }

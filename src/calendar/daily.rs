@@ -8,8 +8,8 @@ use chrono_tz::Tz;
 
 /// Excludes a time of every day, or all of every day but that time.
 ///
-/// Both ends belong to the range. As in Quartz the very first and the very last millisecond of a day are never
-/// included, unless the range that alone is included has them.
+/// Both ends belong to the range. As in Quartz the very first and the very last millisecond of a
+/// day are never included, unless the range that alone is included has them.
 ///
 /// ```
 /// use carnelian::calendar::{Calendar, DailyRange};
@@ -40,7 +40,8 @@ struct Bounds {
 }
 
 impl DailyRange {
-    /// Excludes every day from `from` to `to`, in whole milliseconds, both included in what is left out.
+    /// Excludes every day from `from` to `to`, in whole milliseconds, both included in what is left
+    /// out.
     ///
     /// # Errors
     /// [`Error::Invalid`] if `from` is not before `to`.
@@ -83,7 +84,7 @@ impl DailyRange {
         self.to_ms
     }
 
-    /// Whether only the range is included.
+    /// True if only the range is included.
     pub fn includes_only_range(&self) -> bool {
         self.inverted
     }

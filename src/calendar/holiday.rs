@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 
 /// Excludes dates.
 ///
-/// Quartz keeps a date as the instant at which it begins in the zone it was added in. Such instants, read from a table,
-/// are kept as they are: they exclude a day only if it begins at just that instant in the calendar's zone.
+/// Quartz keeps a date as the instant at which it begins in the zone it was added in. Instants read
+/// from a table are kept as they are: they exclude a day only if it begins at just that instant in
+/// the calendar's zone.
 ///
 /// ```
 /// use carnelian::calendar::{Calendar, Holidays};
@@ -32,12 +33,14 @@ impl Holidays {
         Self { dates: dates.into_iter().collect(), starts: BTreeSet::new() }
     }
 
-    /// Excludes the days that begin at these instants, in epoch milliseconds: the form that Quartz stores.
+    /// Excludes the days that begin at these instants, in epoch milliseconds: the form that Quartz
+    /// stores.
     pub fn beginning_at(starts: impl IntoIterator<Item = i64>) -> Self {
         Self { dates: BTreeSet::new(), starts: starts.into_iter().collect() }
     }
 
-    /// The instants at which the excluded days begin in a zone, ascending: the form that Quartz stores.
+    /// The instants at which the excluded days begin in a zone, ascending: the form that Quartz
+    /// stores.
     pub fn starts(&self, zone: Tz) -> BTreeSet<i64> {
         let of_dates = self.dates.iter().filter_map(|date| local::instant(*date, 0, zone));
         of_dates.chain(self.starts.iter().copied()).collect()

@@ -1,9 +1,10 @@
-//! The values of one field as a set: what the `cron` crate can expand, it expands; the rest is ours.
+//! The values of one field as a set: what the `cron` crate can expand, it expands; the rest is
+//! ours.
 //!
-//! The crate takes every plain span of the six fields from second to day of week. It is a poor fit for
-//! three things, which [`expand_here`] does: ranges that wrap around (`22-2`, refused by the crate),
-//! steps beyond the field's largest value (`0-59/70`, likewise), and years, of which the crate knows
-//! 1970 to 2100 only while Quartz has no bounds and an open end (see `year.rs`).
+//! The crate takes every ordinary span of the six fields from second to day of week. The crate does
+//! not fit three things, which [`expand_here`] does: ranges that wrap around (`22-2`, refused by
+//! the crate), steps beyond the field's largest value (`0-59/70`, likewise), and years, of which
+//! the crate knows 1970 to 2100 only while Quartz has no bounds and an open end (see `year.rs`).
 
 use std::str::FromStr;
 
@@ -71,7 +72,7 @@ pub(super) fn expand(kind: FieldKind, spans: &[Span]) -> Values {
     by_crate.union(expand_here(kind, &own))
 }
 
-/// Whether the `cron` crate can express this span.
+/// True if the `cron` crate can express this span.
 fn is_plain(kind: FieldKind, span: Span) -> bool {
     kind != FieldKind::Year
         && kind.allows(span.first)
@@ -139,7 +140,8 @@ mod tests {
     fn crate_and_own_expansion_agree_on_every_plain_span() {
         for kind in FieldKind::ALL.into_iter().filter(|kind| *kind != FieldKind::Year) {
             for first in kind.min()..=kind.max() {
-                // Each start with ends and steps that differ from start to start: all of them would take minutes.
+                // Each start with ends and steps that differ from start to start: all of them would
+                // take minutes.
                 for last in (first..=kind.max()).step_by(7) {
                     for step in [1, 2, 3, 5 + first % 4, kind.max()] {
                         let span = Span { first, last, step };

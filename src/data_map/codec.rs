@@ -5,10 +5,12 @@ use crate::error::{Error, Result};
 use crate::java::{MAX_STREAM_BYTES, is_stream};
 use std::sync::OnceLock;
 
-/// The most that MySQL's `BLOB` holds. Other databases take more, but a scheduler must be able to move.
+/// The most that MySQL's `BLOB` holds. Other databases take more, but a scheduler must be able to
+/// move.
 pub(crate) const MAX_STORED_BYTES: usize = 65_535;
 
-/// How job data is stored: the setting `useProperties`. All nodes of a cluster must agree.
+/// The format in which job data is stored: the setting `useProperties`. All nodes of a cluster must
+/// agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataFormat {
     /// The text of a `java.util.Properties`: every value a text.
@@ -18,7 +20,7 @@ pub(crate) enum DataFormat {
 }
 
 impl DataFormat {
-    /// What a job stores, also for an empty map.
+    /// The stored form of a job's data, also of an empty map.
     pub(crate) fn encode_job(self, data: &JobDataMap) -> Result<Vec<u8>> {
         let bytes = match self {
             Self::Properties => properties::encode(data),
@@ -33,7 +35,7 @@ impl DataFormat {
         Ok(bytes)
     }
 
-    /// What a trigger stores: nothing for an empty map.
+    /// The stored form of a trigger's data: nothing for an empty map.
     pub(crate) fn encode_trigger(self, data: &JobDataMap) -> Result<Vec<u8>> {
         if data.is_empty() { Ok(Vec::new()) } else { self.encode_job(data) }
     }
@@ -55,7 +57,7 @@ impl DataFormat {
     }
 }
 
-/// What is stored of a job without data: most are, and each of their fires reads it.
+/// The stored form of a job without data: most jobs have none, and each of their fires reads it.
 fn empty_stream() -> &'static [u8] {
     static STREAM: OnceLock<Vec<u8>> = OnceLock::new();
     // No stream at all is equal to one that cannot be written: it is then read as any other.
@@ -64,10 +66,11 @@ fn empty_stream() -> &'static [u8] {
 
 /// The stored forms, for programs that move data between Quartz and Carnelian.
 impl JobDataMap {
-    /// Reads `JOB_DATA` as Quartz stores it where `useProperties` is not set: a serialised `JobDataMap` or another
-    /// common map of Java. No bytes are an empty map.
+    /// Reads `JOB_DATA` as Quartz stores it where `useProperties` is not set: a serialised
+    /// `JobDataMap` or another common map of Java. No bytes are an empty map.
     ///
-    /// Values of other than the common types become [`DataValue::Foreign`](super::DataValue::Foreign).
+    /// Values of other than the common types become
+    /// [`DataValue::Foreign`](super::DataValue::Foreign).
     pub fn from_java_bytes(bytes: &[u8]) -> Result<Self> {
         DataFormat::Java.public_decode(bytes)
     }
@@ -77,16 +80,16 @@ impl JobDataMap {
         DataFormat::Java.encode_job(self)
     }
 
-    /// Reads `JOB_DATA` as Quartz stores it where `useProperties` is set: the text of a `java.util.Properties`. All
-    /// values are texts.
+    /// Reads `JOB_DATA` as Quartz stores it where `useProperties` is set: the text of a
+    /// `java.util.Properties`. All values are texts.
     pub fn from_properties_text(bytes: &[u8]) -> Result<Self> {
         DataFormat::Properties.public_decode(bytes)
     }
 
     /// The text that Quartz could read where `useProperties` is set, by name and without a date.
     ///
-    /// Numbers and truth values become their text and `Null` the empty one, where Quartz refuses the former. Foreign
-    /// values have no text and are refused.
+    /// Numbers and truth values become their text and `Null` the empty one, where Quartz refuses
+    /// the former. Foreign values have no text and are refused.
     ///
     /// ```
     /// let data: carnelian::JobDataMap = [("to", "ops@example.org"), ("subject", "a=b")].into_iter().collect();

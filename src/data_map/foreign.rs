@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::java::{Graph, JavaText, Value, Writer};
 
-/// A value stored by a Java node for which there is no [`DataValue`](super::DataValue) of its own, such as a
-/// `java.util.Date` or a list.
+/// A value stored by a Java node for which there is no [`DataValue`](super::DataValue) of its own,
+/// such as a `java.util.Date` or a list.
 ///
-/// It can be named, copied, moved to another map and removed; it is written back as it was read.
+/// A foreign value can be named, copied, moved to another map and removed; it is written back as it
+/// was read.
 #[derive(Clone)]
 pub struct ForeignValue(Repr);
 
@@ -53,7 +54,7 @@ impl ForeignValue {
         }
     }
 
-    /// Whether both are one object of one stream, or equal texts.
+    /// True if both are one object of one stream, or equal texts.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Repr::Text(a), Repr::Text(b)) => a == b,

@@ -3,8 +3,8 @@
 use super::{DataValue, ForeignValue, JobDataMap};
 use crate::java::JavaText;
 
-/// The text of the map, all values as text, in order of their names. Quartz writes the date as a second comment; left
-/// out here, equal maps are equal bytes.
+/// The text of the map, all values as text, in order of their names. Quartz writes the date as a
+/// second comment; left out here, equal maps are equal bytes.
 pub(super) fn encode(map: &JobDataMap) -> Result<Vec<u8>, String> {
     let mut out = b"#\n".to_vec();
     for (key, value) in &map.entries {

@@ -1,4 +1,5 @@
-//! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with the scheduler.
+//! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with
+//! the scheduler.
 
 mod actions;
 mod continuation;

@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// The longest name of a strategy, in characters.
 const MAX_NAME_CHARS: usize = 60;
 
-/// Which nodes run each time at which a trigger of a job fires: its ticks.
+/// The choice of nodes for each time at which a trigger of a job fires: its ticks.
 ///
 /// ```
 /// use carnelian::{JobDetail, JobKey, JobPolicy, Strategy};
@@ -25,23 +25,25 @@ const MAX_NAME_CHARS: usize = 60;
 #[serde(from = "String", into = "String")]
 #[non_exhaustive]
 pub enum Strategy {
-    /// One node, whichever takes it first: what Quartz does.
+    /// One node, whichever takes the tick first: the behaviour of Quartz.
     #[default]
     Preempt,
-    /// Every node that may run the job, each once. A run belongs to its node: if that dies, it is lost.
+    /// Every node that may run the job, each once. A run belongs to its node: if that dies, it is
+    /// lost.
     Broadcast,
     /// Every node that may run the job, each a share of the work
-    /// ([`JobContext::shard`](crate::JobContext::shard)). The share of a node that dies is given to another if the job
-    /// requests recovery.
+    /// ([`JobContext::shard`](crate::JobContext::shard)). The share of a node that dies is given to
+    /// another if the job requests recovery.
     Sharded,
-    /// The nodes that a strategy of the user's chooses
-    /// ([`SchedulerBuilder::execution_strategy`](crate::SchedulerBuilder::execution_strategy)). What a node that dies had
-    /// not done is given to another if the job requests recovery. Ticks are left alone by nodes that do not have it.
+    /// The nodes that an execution strategy of the user chooses
+    /// ([`SchedulerBuilder::execution_strategy`](crate::SchedulerBuilder::execution_strategy)). The
+    /// part of a node that dies is given to another if the job requests recovery. Nodes without the
+    /// strategy leave its ticks alone.
     Named(String),
 }
 
 impl Strategy {
-    /// Those that every node has.
+    /// The strategies that every node has.
     pub const BUILT_IN: [Self; 3] = [Strategy::Preempt, Strategy::Broadcast, Strategy::Sharded];
 
     /// The word of the command line, and the name under which it is registered.
@@ -54,12 +56,13 @@ impl Strategy {
         }
     }
 
-    /// Whether parts that their node cannot do any more are another's, or lost; they are dropped otherwise.
+    /// True if parts that their node cannot do any more are another's, or lost; they are dropped
+    /// otherwise.
     pub(crate) fn has_shares(&self) -> bool {
         matches!(self, Strategy::Sharded | Strategy::Named(_))
     }
 
-    /// Whether it is one of the user's.
+    /// True if the strategy is one of the user's.
     pub(crate) fn is_named(&self) -> bool {
         matches!(self, Strategy::Named(_))
     }
@@ -82,7 +85,8 @@ impl Strategy {
         }
     }
 
-    /// Checks that a job with this policy, that requests recovery and is not concurrent or otherwise, can be run so.
+    /// Checks that a job with this policy, that requests recovery and is not concurrent or
+    /// otherwise, can be run so.
     pub(super) fn check(&self, policy: &JobPolicy, requests_recovery: bool, nonconcurrent: bool) -> Result<()> {
         let refuse = |expected: &str| Err(Error::invalid("strategy", self.name(), expected));
         if *self == Strategy::Preempt {
@@ -187,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Its parts may be one alone, or run one after the other.
+    /// Parts of a tick may run alone, or one after the other.
     #[test]
     fn a_job_that_runs_alone_may_have_a_strategy_of_the_users() {
         let check = |strategy: Strategy| strategy.check(&JobPolicy::new(), true, true);

@@ -1,26 +1,26 @@
-//! Declared jobs: the decision between a definition of a program and the stored job.
+//! Definitions in code: what a program that defines a job does to what is stored of it.
 
 use crate::job::OnChange;
 
 /// The stored state of a declared job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored<'a> {
-    /// Whether the job is there.
+    /// True if the job is there.
     pub exists: bool,
-    /// Whether the job and its triggers are stored just as the definition says.
+    /// True if the job and its triggers are stored just as the definition says.
     pub is_same: bool,
-    /// The hash and the revision of its last definition.
+    /// The form in which it was defined last, and its revision.
     pub noted: Option<(&'a str, u32)>,
 }
 
-/// The decision about one definition.
+/// The decision about a declared job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// The job and all its triggers are stored.
     Insert,
-    /// The parts that differ are stored again.
+    /// Store the parts that differ.
     Update,
-    /// The stored job stays as it is.
+    /// Leave the stored job as it is.
     Leave(WhyLeft),
 }
 
@@ -28,11 +28,11 @@ pub(crate) enum Decision {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhyLeft {
-    /// The job is stored as declared.
+    /// The stored job equals the definition.
     Unchanged,
-    /// The code has not changed since the job was stored; somebody has changed the stored job.
+    /// The code has not changed since it was stored; somebody has changed what is stored.
     ChangedByHand,
-    /// [`OnChange::Keep`](crate::OnChange::Keep): the job differs, and is never touched.
+    /// [`OnChange::Keep`](crate::OnChange::Keep): it differs, and is never touched.
     Kept,
     /// A later revision is stored.
     NewerStored,
@@ -67,8 +67,8 @@ mod tests {
     fn every_policy_in_every_situation() {
         let never = None;
         let (before, now, later) = (Some(("old", 1)), Some(("new", 1)), Some(("old", 2)));
-        // The note, whether the job is there, whether it is stored as declared; the decisions of
-        // Update, Keep and Enforce.
+        // Columns: the noted hash, whether the job is stored, whether it equals the definition;
+        // then the decisions of Update, Keep and Enforce.
         let table = [
             (never, false, false, [Insert, Insert, Insert]),
             (never, true, true, [Leave(Unchanged); 3]),

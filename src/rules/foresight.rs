@@ -1,20 +1,22 @@
-//! Foresight: how long before the end of a silent peer's window a look is made, on a slow way to the store.
+//! Foresight: the time before the end of a silent peer's window at which the members are read, on a
+//! slow way to the store.
 
 use super::failover::lateness_ms;
 use std::time::Duration;
 
-/// A look that takes longer says nothing about the next: the store was away.
+/// A reading that takes longer says nothing about the next: the store was away.
 const LONGEST_LOOK: Duration = Duration::from_secs(3);
 
-/// How long before the end of a peer's window the look begins that foresees this end, so that the
-/// recovery can begin at the end: as long as a look and the recovery take, by the slowest of the
-/// last looks. It is no longer than the peer is later by then than a node that lives.
+/// The time before the end of a peer's window at which the observer reads the members to foresee
+/// that end, so that the recovery can begin at the end. The time is that of a read and a recovery,
+/// by the slowest of the last reads. By then the peer is later already than a node that lives ever
+/// is.
 pub(crate) fn foresight_ms(slowest_look_ms: i64, own_interval_ms: i64, tolerance_ms: i64) -> i64 {
     slowest_look_ms.saturating_mul(2).min(own_interval_ms).min(tolerance_ms.saturating_sub(lateness_ms(tolerance_ms)))
 }
 
-/// The slowest of the last looks, after one more: an older one counts for less, and none for more
-/// than `LONGEST_LOOK`.
+/// The slowest of the last readings, after one more: an older one counts for less, and none for
+/// more than `LONGEST_LOOK`.
 pub(crate) fn slowest_look(before: Duration, look: Duration) -> Duration {
     look.min(LONGEST_LOOK).max(before * 15 / 16)
 }

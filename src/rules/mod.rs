@@ -16,6 +16,8 @@ pub(crate) mod invariants;
 pub mod measured;
 pub(crate) mod misfire;
 pub(crate) mod new_calendar;
+pub(crate) mod new_trigger;
+pub(crate) mod one_shot;
 pub(crate) mod outages;
 pub(crate) mod overdue;
 pub(crate) mod overlap;

@@ -5,16 +5,16 @@ use crate::node::{Labels, NodeInfo, NodeRole};
 use crate::store::row::{BarKind, BarRow, GroupRuns, LimitRow};
 use std::fmt;
 
-/// What a node says of itself, as far as placement asks.
+/// The node's account of itself, as far as placement needs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeIdentity {
-    /// Its instance id.
+    /// The instance id of the node.
     pub instance: String,
     /// The name of its machine or place (`carnelian.scheduler.nodeName`), if it is known.
     pub node_name: Option<String>,
-    /// What sets it apart from others; none if that is not known.
+    /// The labels of the node; none if they are not known.
     pub labels: Option<Labels>,
-    /// Whether it runs jobs at all.
+    /// The role of the node: an observer runs no jobs.
     pub role: NodeRole,
 }
 
@@ -34,33 +34,34 @@ impl NodeIdentity {
         }
     }
 
-    /// Whether it is meant by this name: its instance id or its node name.
+    /// True if `name` is the node's instance id or its node name.
     pub fn is_named(&self, name: &str) -> bool {
         self.instance == name || self.node_name.as_deref() == Some(name)
     }
 }
 
-/// What the cluster was like when it was last looked at.
+/// The state of the cluster when it was last read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterView {
     /// Nodes that take no work.
     pub bars: Vec<BarRow>,
-    /// How many runs of groups of jobs there may be.
+    /// The limits of running fires of groups of jobs.
     pub limits: Vec<LimitRow>,
     /// The living nodes.
     pub alive: Vec<NodeIdentity>,
-    /// How long a fire waits for the node that its job prefers, unless the job says otherwise; milliseconds.
+    /// The time for which a fire waits for the node that its job prefers, unless the job names
+    /// another; milliseconds.
     pub grace_ms: i64,
 }
 
 /// A fire that is to be taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
-    /// Where its job may run.
+    /// The placement of the job.
     pub placement: Option<&'a Placement>,
     /// The group of its job.
     pub group: &'a str,
-    /// When it is due, epoch milliseconds.
+    /// The due time, epoch milliseconds.
     pub due_ms: i64,
 }
 
@@ -68,22 +69,22 @@ pub struct Work<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// It is an observer.
+    /// The node is an observer.
     Observer,
-    /// It is drained.
+    /// The node is drained.
     Drained {
         /// The name it is drained under.
         node: String,
-        /// Who did it.
+        /// The person who drained it.
         who: String,
-        /// Whether its runs are stopped too.
+        /// True if the drain stops the node's runs too.
         stops: bool,
     },
-    /// It is on the blacklist.
+    /// The node is on the blacklist.
     Blacklisted {
         /// The name it is there under.
         node: String,
-        /// Who did it.
+        /// The person who blacklisted it.
         who: String,
         /// Why.
         reason: Option<String>,
@@ -92,43 +93,43 @@ pub enum Refusal {
     },
     /// The job allows others only.
     NotAllowed {
-        /// Those.
+        /// The nodes that the job allows.
         allowed: Vec<String>,
     },
     /// Something that the job asks of labels is not so, or is not known to be.
     Label {
-        /// What.
+        /// The rule that the labels do not satisfy.
         rule: LabelRule,
     },
     /// The job prefers another, which is alive and may run it.
     Prefers {
-        /// That.
+        /// The preferred node.
         node: String,
         /// Until when this one waits, epoch milliseconds.
         until_ms: i64,
-        /// How long a fire waits in all, milliseconds.
+        /// The time for which a fire waits in all, milliseconds.
         grace_ms: i64,
     },
-    /// So many runs of the job's group as there may be on a node are there.
+    /// The node already runs as many fires of the job's group as its limit allows.
     NodeFull {
         /// The group.
         group: String,
-        /// How many there may be.
+        /// The limit.
         limit: u32,
     },
-    /// So many runs of the job's group as there may be in the cluster are there.
+    /// The cluster already runs as many fires of the job's group as its limit allows.
     ClusterFull {
         /// The group.
         group: String,
-        /// How many there may be.
+        /// The limit.
         limit: u32,
     },
 }
 
-/// Whether a node may take a fire.
+/// True if a node may take a fire.
 pub type Verdict = Result<(), Refusal>;
 
-/// Whether `node` may take `work` now, while `runs` are running of limited groups (LT-80).
+/// True if `node` may take `work` now, while `runs` are running of limited groups (LT-80).
 pub fn decide(work: Work<'_>, node: &NodeIdentity, view: &ClusterView, runs: &[GroupRuns], now_ms: i64) -> Verdict {
     takes_any(node, &view.bars, now_ms)?;
     if let Some(placement) = work.placement {
@@ -138,14 +139,14 @@ pub fn decide(work: Work<'_>, node: &NodeIdentity, view: &ClusterView, runs: &[G
     has_room(work.group, &node.instance, &view.limits, runs)
 }
 
-/// Whether `node` takes any work at all.
+/// True if `node` takes any work at all.
 pub fn takes_any(node: &NodeIdentity, bars: &[BarRow], now_ms: i64) -> Verdict {
     if node.role == NodeRole::Observer {
         return Err(Refusal::Observer);
     }
     let in_force = |bar: &&BarRow| node.is_named(&bar.node) && bar.until_ms.is_none_or(|until_ms| now_ms < until_ms);
     let bars: Vec<&BarRow> = bars.iter().filter(in_force).collect();
-    // What does most comes first: a drain may stop what runs.
+    // The strongest restriction comes first: a drain may stop what runs.
     let order = [BarKind::DrainAndStop, BarKind::Drain, BarKind::Blacklist];
     match order.iter().find_map(|kind| bars.iter().find(|bar| bar.kind == *kind)) {
         None => Ok(()),
@@ -163,7 +164,7 @@ pub fn takes_any(node: &NodeIdentity, bars: &[BarRow], now_ms: i64) -> Verdict {
     }
 }
 
-/// Whether the job may run on `node` whatever the time.
+/// True if the job may run on `node` whatever the time.
 pub(crate) fn may_run(placement: &Placement, node: &NodeIdentity) -> Verdict {
     if placement.allowed().next().is_some() && !placement.allowed().any(|name| node.is_named(name)) {
         return Err(Refusal::NotAllowed { allowed: placement.allowed().map(str::to_owned).collect() });
@@ -175,7 +176,7 @@ pub(crate) fn may_run(placement: &Placement, node: &NodeIdentity) -> Verdict {
     }
 }
 
-/// Whether another node goes before `node`.
+/// True if another node goes before `node`.
 fn prefers(placement: &Placement, due_ms: i64, node: &NodeIdentity, view: &ClusterView, now_ms: i64) -> Verdict {
     let Some(preferred) = placement.preferred().filter(|name| !node.is_named(name)) else { return Ok(()) };
     let goes_before = |other: &NodeIdentity| {
@@ -190,7 +191,7 @@ fn prefers(placement: &Placement, due_ms: i64, node: &NodeIdentity, view: &Clust
     Ok(())
 }
 
-/// Whether another run of the group may begin on the node.
+/// True if another run of the group may begin on the node.
 fn has_room(group: &str, instance: &str, limits: &[LimitRow], runs: &[GroupRuns]) -> Verdict {
     let Some(limits) = limits.iter().find(|limit| limit.group == group) else { return Ok(()) };
     let running = |takes: &dyn Fn(&GroupRuns) -> bool| {
@@ -207,7 +208,7 @@ fn has_room(group: &str, instance: &str, limits: &[LimitRow], runs: &[GroupRuns]
 }
 
 impl Refusal {
-    /// Whether it passes by itself, without somebody changing something.
+    /// True if the reason passes by itself, without a change by anybody.
     pub fn is_for_now(&self) -> bool {
         matches!(self, Refusal::Prefers { .. } | Refusal::NodeFull { .. } | Refusal::ClusterFull { .. })
     }

@@ -5,7 +5,7 @@ use super::node::Node;
 use crate::alarm::{Alarm, AlarmJob, AlarmKind};
 use crate::key::JobKey;
 use crate::listener::log;
-use crate::rules::alarms::{Bound, Change, Growth, Standing, Threshold, judge};
+use crate::rules::alarms::{AlarmState, Bound, Change, Growth, Threshold, judge};
 use crate::settings::AlarmSettings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ const LATE: Duration = Duration::from_secs(5);
 /// Where the alarms of a node stand.
 #[derive(Default)]
 pub(crate) struct Board {
-    standings: BTreeMap<AlarmKind, Standing>,
+    states: BTreeMap<AlarmKind, AlarmState>,
     dead: Growth,
 }
 
@@ -42,9 +42,9 @@ impl Board {
         let view = node.metrics.view.lock().clone();
         for kind in AlarmKind::ALL {
             let reading = self.read(kind, node, &view, now);
-            let standing = self.standings.entry(kind).or_default();
-            let (after, change) = judge(*standing, reading.threshold.as_ref(), reading.value, now);
-            *standing = after;
+            let state = self.states.entry(kind).or_default();
+            let (after, change) = judge(*state, reading.threshold.as_ref(), reading.value, now);
+            *state = after;
             if change != Change::None {
                 let mut jobs = reading.jobs;
                 if change == Change::Raised {
@@ -68,8 +68,8 @@ impl Board {
 
     /// When to look again although nothing has happened: soon, as long as an alarm is on its way up or down.
     pub(crate) fn next(&self, now: Duration) -> Option<Duration> {
-        let moves = |s: &Standing| matches!(s, Standing::Suspicious(_) | Standing::Raised(Some(_)));
-        self.standings.values().any(moves).then(|| now.saturating_add(SOON))
+        let moves = |s: &AlarmState| matches!(s, AlarmState::Suspicious(_) | AlarmState::Raised(Some(_)));
+        self.states.values().any(moves).then(|| now.saturating_add(SOON))
     }
 
     fn read(&mut self, kind: AlarmKind, node: &Node, view: &View, now: Duration) -> Reading {

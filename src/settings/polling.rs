@@ -18,18 +18,16 @@ pub enum PollingStrategy {
     /// `acquireTriggersWithinLock`. The fewest statements.
     #[default]
     Lock,
-    /// What is due is looked for without the lock, and taken under it after another look at just these triggers (`fetch`).
-    /// The lock is held for a shorter time; what another node has taken meanwhile is lost to it.
-    Fetch,
     /// What is due is looked for without the lock, and taken by locking the triggers' rows, passing over those that another
     /// node has locked (`lock-and-fetch`). Nodes take plain triggers side by side. Triggers whose jobs run once at a time,
-    /// persist their data or have versions, those with options, and reruns are taken as by [`PollingStrategy::Fetch`].
+    /// persist their data or have versions, those with options, and reruns are taken under the lock, after another look at
+    /// just these.
     LockAndFetch,
 }
 
 impl PollingStrategy {
     /// Every strategy.
-    pub const ALL: [Self; 3] = [PollingStrategy::Lock, PollingStrategy::Fetch, PollingStrategy::LockAndFetch];
+    pub const ALL: [Self; 2] = [PollingStrategy::Lock, PollingStrategy::LockAndFetch];
 
     /// The word of the property `carnelian.jobStore.pollingStrategy`.
     ///
@@ -41,7 +39,6 @@ impl PollingStrategy {
     pub fn name(self) -> &'static str {
         match self {
             PollingStrategy::Lock => "lock",
-            PollingStrategy::Fetch => "fetch",
             PollingStrategy::LockAndFetch => "lock-and-fetch",
         }
     }

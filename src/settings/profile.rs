@@ -54,7 +54,6 @@ impl Profile {
                 ("carnelian.scheduler.heartbeatInterval", "5m"),
                 ("carnelian.scheduler.missedHeartbeatLimit", "6"),
                 ("carnelian.jobStore.triggerOrder", "priority-then-time"),
-                ("carnelian.jobStore.pollingStrategy", "fetch"),
             ],
             Profile::Logi => &[
                 ("jobStore.clusterCheckinInterval", "10000"),

@@ -71,7 +71,7 @@ impl JobStore {
                 since_fence,
                 data: data.clone(),
                 child_nonconcurrent: false,
-                child_is_executing: false,
+                child_is_blocked: false,
             })
         })
     }

@@ -1,5 +1,6 @@
 //! `JobStore`: jobs, triggers and fires of one scheduler, and the stories of what becomes of them.
 
+mod advance;
 mod calendars;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod callers;
@@ -18,6 +19,7 @@ pub(crate) mod meters;
 mod monitor;
 mod open;
 mod outages;
+mod pause_state;
 mod placement;
 pub mod row;
 mod schedule_row;
@@ -70,6 +72,7 @@ pub use sql::{Explained, Plans, TableRead};
 
 pub use crate::job::CapturedLine;
 pub use crate::rules::invariants::{Violation, violations};
+pub use crate::rules::new_trigger::ALL_GROUPS_PAUSED;
 pub use crate::rules::placement::{NodeIdentity, Refusal};
 pub use crate::rules::run_times::SummaryRow;
 
@@ -80,9 +83,6 @@ use chrono_tz::Tz;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
-
-/// The marker in `PAUSED_TRIGGER_GRPS` that pauses every group, also those to come.
-pub const ALL_GROUPS_PAUSED: &str = "_$_ALL_GROUPS_PAUSED_$_";
 
 /// What a store needs to know beside its database.
 #[derive(Clone, Debug)]

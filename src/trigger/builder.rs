@@ -75,7 +75,7 @@ impl TriggerBuilder {
         self
     }
 
-    /// When it fires, between start and end. Default: once, at the start.
+    /// The schedule of the trigger, between start and end. Default: once, at the start.
     pub fn schedule(mut self, schedule: impl Into<Schedule>) -> Self {
         self.trigger.schedule = schedule.into();
         self
@@ -100,24 +100,25 @@ impl TriggerBuilder {
         self
     }
 
-    /// What is done when it could not fire in time. Default: [`MisfireInstruction::Smart`].
+    /// The misfire instruction: what happens when the trigger could not fire in time. Default:
+    /// [`MisfireInstruction::Smart`].
     pub fn misfire(mut self, instruction: MisfireInstruction) -> Self {
         self.trigger.misfire = instruction;
         self
     }
 
-    /// What becomes of a fire that comes due while an earlier one of this trigger runs. Default: [`Overlap::AllowAll`], as
-    /// in Quartz; the others are refused beside its nodes.
+    /// The policy for a fire that comes due while an earlier one of this trigger runs. Default:
+    /// [`Overlap::AllowAll`], as in Quartz; the others are refused beside its nodes.
     pub fn overlap(mut self, policy: Overlap) -> Self {
         self.trigger.policies.overlap = policy;
         self
     }
 
-    /// How late a fire may be made up for: one that has been due for longer is left out, whatever the misfire instruction
-    /// says; younger ones are the instruction's. At least one second. Default: none, as in Quartz; refused beside its
-    /// nodes.
+    /// The largest lateness at which a fire is made up for. Older fires are left out, whatever the
+    /// misfire instruction says; for younger ones the instruction decides. At least one second.
+    /// Default: none, as in Quartz; refused beside its nodes.
     ///
-    /// What is left out is told as a misfire, and to
+    /// Fires that are left out are told as a misfire, and to
     /// [`TriggerListener::fires_skipped`](crate::TriggerListener::fires_skipped).
     ///
     /// ```
@@ -138,9 +139,9 @@ impl TriggerBuilder {
         self
     }
 
-    /// Whether it is paused when one of its runs fails, in the transaction that records the failure, until somebody resumes
-    /// it. A run that was asked to stop has not failed, nor has one whose node died. Default: no, as in Quartz; refused
-    /// beside its nodes.
+    /// Pauses the trigger when one of its runs fails, in the transaction that records the failure,
+    /// until somebody resumes it. A run that was asked to stop has not failed, nor has one whose
+    /// node died. Default: no, as in Quartz; refused beside its nodes.
     pub fn pause_on_failure(mut self, yes: bool) -> Self {
         self.trigger.policies.pause_on_failure = yes;
         self
@@ -174,8 +175,9 @@ impl TriggerBuilder {
     /// The trigger.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) for a value that no table can hold or that makes no sense for the
-    /// schedule, [`Error::NeverFires`](crate::Error::NeverFires) if it ends before it starts.
+    /// [`Error::Invalid`](crate::Error::Invalid) for a value that no table can hold or that makes
+    /// no sense for the schedule, [`Error::NeverFires`](crate::Error::NeverFires) if it ends before
+    /// it starts.
     pub fn build(self) -> Result<Trigger> {
         let mut trigger = self.trigger;
         if trigger.schedule.starts_with_the_second() && !self.starts_when_stored {

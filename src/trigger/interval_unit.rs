@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What an interval counts: spans of fixed length, or steps on the calendar.
+/// The unit of an interval: a span of fixed length, or a step on the calendar.
 #[doc(alias = "org.quartz.DateBuilder.IntervalUnit")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IntervalUnit {

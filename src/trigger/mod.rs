@@ -42,7 +42,7 @@ use chrono_tz::Tz;
 /// The priority of a trigger that was given none; higher fires first among triggers of one moment.
 pub const DEFAULT_PRIORITY: i32 = 5;
 
-/// When a job is to run: a schedule between a start and an end, and what has become of it so far.
+/// A trigger: a schedule for a job between a start and an end, and its progress so far.
 ///
 /// Made by [`Trigger::builder`]. Times are kept in whole milliseconds, as the tables keep them.
 #[doc(alias = "org.quartz.Trigger")]
@@ -101,12 +101,12 @@ impl Schedule {
         }
     }
 
-    /// Whether it begins with whole seconds, as clocks show them: its start is cut.
+    /// True if the schedule begins with whole seconds, as clocks show them: its start is cut.
     pub(crate) fn starts_with_the_second(&self) -> bool {
         matches!(self, Schedule::Cron(_) | Schedule::Recurrence(_))
     }
 
-    /// How often it has fired; cron schedules and recurrences do not count.
+    /// The number of fires so far; cron schedules and recurrences do not count.
     pub(crate) fn times_triggered(&self) -> Option<i64> {
         match self {
             Schedule::Simple(simple) => Some(simple.times_triggered),
@@ -116,7 +116,7 @@ impl Schedule {
         }
     }
 
-    /// The same, to be changed.
+    /// The number of fires so far, to be changed.
     pub(crate) fn times_triggered_mut(&mut self) -> Option<&mut i64> {
         match self {
             Schedule::Simple(simple) => Some(&mut simple.times_triggered),
@@ -163,10 +163,12 @@ impl Trigger {
         TriggerBuilder::new(key, job)
     }
 
-    /// Begins a trigger like this one that has not fired yet: same key, job, times, schedule, data and the rest.
+    /// Begins a trigger like this one that has not fired yet: same key, job, times, schedule, data
+    /// and the rest.
     ///
-    /// For [`Scheduler::reschedule`](crate::Scheduler::reschedule) with one thing changed. The start is kept, as in
-    /// Quartz: a simple schedule with a start that is long gone begins with a misfire.
+    /// For [`Scheduler::reschedule`](crate::Scheduler::reschedule) with one thing changed. The
+    /// start is kept, as in Quartz: a simple schedule with a start that is long gone begins with a
+    /// misfire.
     ///
     /// ```
     /// # use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
@@ -180,7 +182,7 @@ impl Trigger {
         TriggerBuilder::like(self.clone())
     }
 
-    /// Its key.
+    /// The key of the trigger.
     pub fn key(&self) -> &TriggerKey {
         &self.key
     }
@@ -200,7 +202,7 @@ impl Trigger {
         self.calendar_name.as_deref()
     }
 
-    /// Its own data, laid over the job's when it fires.
+    /// The data of the trigger, laid over the job's when it fires.
     pub fn data(&self) -> &JobDataMap {
         &self.data
     }
@@ -210,7 +212,7 @@ impl Trigger {
         self.priority
     }
 
-    /// What is done when it could not fire in time. Default: the smart policy.
+    /// The treatment of fires that could not happen in time. Default: the smart policy.
     pub fn misfire_instruction(&self) -> MisfireInstruction {
         self.misfire
     }
@@ -225,22 +227,22 @@ impl Trigger {
         self.end_ms.map(moment)
     }
 
-    /// When it fires next; none if it is finished or was never stored.
+    /// The next fire time; none if the trigger is finished or was never stored.
     pub fn next_fire_time(&self) -> Option<DateTime<Utc>> {
         self.next_ms.map(moment)
     }
 
-    /// When it fired last.
+    /// The last fire time.
     pub fn previous_fire_time(&self) -> Option<DateTime<Utc>> {
         self.previous_ms.map(moment)
     }
 
-    /// Its schedule.
+    /// The schedule of the trigger.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// Whether it has a fire time left.
+    /// True if the trigger has a fire time left.
     #[doc(alias = "mayFireAgain")]
     pub fn may_fire_again(&self) -> bool {
         self.next_ms.is_some()
@@ -274,7 +276,8 @@ impl Trigger {
     }
 }
 
-/// The moment of an epoch millisecond; the far ends of time for values beyond what a calendar can show.
+/// The moment of an epoch millisecond; the far ends of time for values beyond what a calendar can
+/// show.
 pub(crate) fn moment(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms).unwrap_or(if ms < 0 {
         DateTime::<Utc>::MIN_UTC

@@ -46,22 +46,10 @@ fn sql(url: &str, scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     Opened { database, strategy: PollingStrategy::Lock, folder: None }
 }
 
-/// The same, where due triggers are looked for without the lock.
-#[cfg(feature = "postgres")]
-pub fn postgres_fetching(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
-    Opened { strategy: PollingStrategy::Fetch, ..postgres(scheduler, clock) }
-}
-
 /// The same, where due triggers are taken by locking their rows.
 #[cfg(feature = "postgres")]
 pub fn postgres_claiming(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     Opened { strategy: PollingStrategy::LockAndFetch, ..postgres(scheduler, clock) }
-}
-
-/// The same, where due triggers are looked for without the lock.
-#[cfg(feature = "mysql")]
-pub fn mysql_fetching(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
-    Opened { strategy: PollingStrategy::Fetch, ..mysql(scheduler, clock) }
 }
 
 /// The same, where due triggers are taken by locking their rows.

@@ -104,8 +104,7 @@ impl JobStore {
         // If the database does not say what it can do, the lock is right on any of them.
         match self.polling_strategy().unwrap_or_default() {
             PollingStrategy::Lock => self.take(owner, request, None),
-            PollingStrategy::Fetch => self.fetch(owner, request, false),
-            PollingStrategy::LockAndFetch => self.fetch(owner, request, true),
+            PollingStrategy::LockAndFetch => self.fetch(owner, request),
         }
     }
 

@@ -7,10 +7,10 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::begun::BeginMark;
 use crate::rules::firing::{self, Restored, restore};
+use crate::rules::new_trigger::{PauseState, state_of_new};
 use crate::store::row::{Advance, AheadFire, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow};
-use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
-use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Owner, Session, Unfired};
+use crate::store::{Begin, JobStore, Owner, Session, Unfired};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,12 +75,9 @@ impl JobStore {
             s.triggers(&keys)?.into_iter().map(|row| (row.key.clone(), row)).collect();
         let jobs: Vec<JobKey> = distinct(fires.iter().map(|fire| &fire.job));
         let jobs: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
-        let paused_groups = s.paused_groups()?;
+        let pauses = PauseState::read(s, [])?;
         let now_ms = s.now_ms()?;
-        let free = |key: &TriggerKey| match paused_groups.iter().any(|g| g == key.group() || g == ALL_GROUPS_PAUSED) {
-            true => TriggerState::Paused,
-            false => TriggerState::Waiting,
-        };
+        let free = |key: &TriggerKey| state_of_new(pauses.is_paused(key.group()), false);
 
         let mut unfired: BTreeMap<i64, Unfired> = BTreeMap::new();
         let mut advances: BTreeMap<TriggerKey, Advance> = BTreeMap::new();
@@ -223,16 +220,7 @@ impl NotBegun {
             is_alone: fire.job.disallow_concurrent_execution,
             next_after_ms: fire.trigger.next_ms,
             gone: if fire.removed { Some(row(&before)?) } else { None },
-            before: Advance {
-                expected_state: TriggerState::Waiting,
-                expected_next_ms: fire.trigger.next_ms,
-                state: TriggerState::Waiting,
-                next_ms: before.next_ms,
-                previous_ms: before.previous_ms,
-                start_ms: before.start_ms,
-                counts: counts(&before.schedule),
-                key: before.key,
-            },
+            before: Advance::of(&before, (TriggerState::Waiting, fire.trigger.next_ms), TriggerState::Waiting),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Claim: due triggers that are looked for without the lock, and taken under it or by locking their rows.
+//! Claim: due triggers are looked for without the lock, and taken by locking their rows.
 
 use super::acquire::fenced;
 use super::doubt::is_there;
@@ -27,16 +27,11 @@ struct Seen {
 /// Triggers that were seen, and are looked at again under the lock.
 pub(super) struct Again<'a> {
     seen: Vec<&'a Seen>,
-    /// Whether others may claim them meanwhile.
-    beside_claims: bool,
 }
 
 impl Again<'_> {
     /// Those that nobody can take any more.
     pub(super) fn keys(&self, s: &mut dyn Session) -> Result<Vec<TriggerKey>> {
-        if !self.beside_claims {
-            return Ok(self.seen.iter().map(|one| one.key.clone()).collect());
-        }
         let unread = self.seen.iter().filter(|one| one.next_ms.is_none()).map(|one| one.key.clone());
         let mut keys = s.hold_waiting(&expected(&self.seen))?;
         keys.extend(unread);
@@ -49,21 +44,20 @@ fn expected(seen: &[&Seen]) -> Vec<(TriggerKey, i64)> {
 }
 
 impl JobStore {
-    /// Takes due triggers that were looked for without the lock; plain ones by `claims`, the others under it.
-    pub(super) fn fetch(&self, owner: &Owner, request: &AcquireRequest<'_>, claims: bool) -> Result<Acquisition> {
+    /// Takes due triggers that were looked for without the lock: plain ones by claims, the others under the lock.
+    pub(super) fn fetch(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         let (now_ms, seen, unreserved_ms, withheld) = self.look_for_claims(request)?;
         let mut brought = Acquisition { now_ms, unreserved_ms, ..Acquisition::default() };
         if seen.is_empty() {
             return Ok(Acquisition { withheld, ..brought });
         }
-        let is_in_turn = claims && self.is_in_turn();
-        let (plain, others): (Vec<&Seen>, Vec<&Seen>) =
-            seen.iter().partition(|one| claims && one.is_plain && !is_in_turn);
+        let is_in_turn = self.is_in_turn();
+        let (plain, others): (Vec<&Seen>, Vec<&Seen>) = seen.iter().partition(|one| one.is_plain && !is_in_turn);
         if !plain.is_empty() {
             brought = Acquisition { unreserved_ms, ..self.claim(owner, request, &plain)? };
         }
         if !others.is_empty() && brought.doubt.is_none() {
-            match self.take(owner, request, Some(&Again { seen: others, beside_claims: claims })) {
+            match self.take(owner, request, Some(&Again { seen: others })) {
                 Ok(more) => brought.add(more),
                 // What a node has claimed that was declared dead since is its successor's.
                 Err(error) if brought.fired.is_empty() || error.is_fenced() => return Err(error),

@@ -35,7 +35,7 @@ impl JobStore {
             return Ok(Recorded::default());
         }
         // What touches no trigger and no job is recorded while others take what is due.
-        let begin = match completions.iter().all(is_plain) && !self.is_in_turn() {
+        let begin = match completions.iter().all(Completion::is_isolated) && !self.is_in_turn() {
             true => Begin::Claiming,
             false => Begin::BesideClaims,
         };
@@ -246,16 +246,6 @@ impl JobStore {
 /// Those of these ends that had this outcome.
 fn of_outcome(ends: &[Completion], outcomes: &[CompletionOutcome], wanted: CompletionOutcome) -> Vec<Completion> {
     ends.iter().zip(outcomes).filter(|(_, outcome)| **outcome == wanted).map(|(end, _)| end.clone()).collect()
-}
-
-/// Whether the end of the fire touches nothing but its own rows: its trigger went with the fire, and its job stays.
-fn is_plain(completion: &Completion) -> bool {
-    let Completion { last, removed, durable, nonconcurrent, followed, failed, revived, beaten, by_job, .. } =
-        completion;
-    let stays = *last && *removed && *durable;
-    let tells = *nonconcurrent || *followed || *failed || *revived || *beaten || *by_job;
-    let writes = completion.job_data.is_some() || completion.checkpoint.is_some() || completion.rerun.is_some();
-    stays && !tells && !writes && completion.instruction == CompletionInstruction::NoInstruction
 }
 
 /// The triggers of those fires that were not the last of theirs, as far as they are there.

@@ -10,12 +10,11 @@ use super::{Acquisition, FireBundle, Recovering, Rerun, Reservation, SkipReason,
 use crate::calendar::Calendar;
 use crate::error::Result;
 use crate::job::JobDetail;
-use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, RETRY_GROUP, TriggerKey};
+use crate::key::{RECOVERY_GROUP, RERUN_GROUPS, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, AheadFire, Candidate, FiredRow, FiredState, Selection};
-use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::upkeep::recovery_keys;
 use crate::store::{Begin, JobStore, Owner, Session};
@@ -276,16 +275,12 @@ impl<'a> Firing<'a> {
                 }
                 self.gone.entry(from).or_default().push(trigger.key.clone());
             }
-            AfterFire::Stays(state) => self.advances.push(Advance {
-                key: trigger.key.clone(),
-                expected_state: from,
-                expected_next_ms: Some(scheduled_ms),
-                state,
-                next_ms: trigger.next_ms,
-                previous_ms: trigger.previous_ms,
-                start_ms: trigger.start_ms,
-                counts: counts(&trigger.schedule).filter(|_| trigger.next_ms.is_some()),
-            }),
+            AfterFire::Stays(state) => {
+                let advance = Advance::of(&trigger, (from, Some(scheduled_ms)), state);
+                // The last fire is counted when it ends.
+                let counts = advance.counts.filter(|_| trigger.next_ms.is_some());
+                self.advances.push(Advance { counts, ..advance });
+            }
         }
         if job.disallow_concurrent_execution {
             self.one_at_a_time.insert(job.key.clone());
@@ -339,16 +334,7 @@ impl<'a> Firing<'a> {
             }
             self.gone.entry(from).or_default().push(trigger.key.clone());
         } else {
-            self.advances.push(Advance {
-                key: trigger.key.clone(),
-                expected_state: from,
-                expected_next_ms: Some(scheduled_ms),
-                state: TriggerState::Waiting,
-                next_ms: trigger.next_ms,
-                previous_ms: trigger.previous_ms,
-                start_ms: trigger.start_ms,
-                counts: counts(&trigger.schedule),
-            });
+            self.advances.push(Advance::of(&trigger, (from, Some(scheduled_ms)), TriggerState::Waiting));
         }
         Tick { trigger, job, scheduled_ms, is_last }
     }
@@ -413,12 +399,10 @@ impl<'a> Firing<'a> {
 /// too, and our side row.
 fn recovering(candidate: &Candidate, trigger: &Trigger) -> Option<Recovering> {
     let side = candidate.recovery.as_ref();
-    if [RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP].contains(&trigger.key.group()) {
-        return None;
-    }
-    if trigger.key.group() != crate::RECOVERY_GROUP {
-        // One that was made due again in place.
-        return side.map(|side| Recovering {
+    let group = trigger.key.group();
+    if group != RECOVERY_GROUP {
+        // A trigger of its own, which was made due again in place; other reruns recover nothing.
+        return side.filter(|_| !RERUN_GROUPS.contains(&group)).map(|side| Recovering {
             trigger: trigger.key.clone(),
             fired_ms: side.original_scheduled_ms,
             scheduled_ms: side.original_scheduled_ms,

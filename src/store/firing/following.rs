@@ -7,9 +7,11 @@ use crate::error::Result;
 use crate::job::{FireOutcome, On, Parent};
 use crate::key::{FOLLOWING_GROUP, JobKey, TriggerKey, distinct};
 use crate::rules::continuation::{follows, is_for};
+use crate::rules::new_trigger::{PauseState, state_of_new};
+use crate::rules::one_shot::one_shot;
 use crate::store::row::{ContinuationRow, FiredRow, TriggerRow};
-use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
-use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
+use crate::store::{JobStore, Session};
+use crate::trigger::{DEFAULT_PRIORITY, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many characters of its parent's result a child sees: they are part of a trigger's data.
@@ -63,17 +65,11 @@ impl JobStore {
             return Ok(Vec::new());
         }
         let now_ms = s.now_ms()?;
-        let paused_groups = s.paused_groups()?;
-        let paused = paused_groups.iter().any(|group| group == FOLLOWING_GROUP || group == ALL_GROUPS_PAUSED);
+        let is_paused = PauseState::read(s, [])?.is_paused(FOLLOWING_GROUP);
         let mut triggers = Vec::with_capacity(released.len());
         for (parent, row) in released {
-            // As any other it waits while its job executes elsewhere (QZ-74), and while it is paused.
-            let state = match (paused, row.child_is_executing) {
-                (true, true) => TriggerState::PausedBlocked,
-                (true, false) => TriggerState::Paused,
-                (false, true) => TriggerState::Blocked,
-                (false, false) => TriggerState::Waiting,
-            };
+            // Whether the child is blocked (QZ-74) comes with the row.
+            let state = state_of_new(is_paused, row.child_is_blocked);
             triggers.push(self.following(parent, row, now_ms, state)?);
         }
         for some in triggers.chunks(AT_A_TIME) {
@@ -104,21 +100,8 @@ impl JobStore {
 /// A one-shot, due now and never too late, of a name that no other run of the parent has and no other child of it.
 fn trigger(parent: &Parent, row: &ContinuationRow, now_ms: i64, mut data: JobDataMap) -> Trigger {
     parent.put_into(&mut data);
-    Trigger {
-        key: TriggerKey::new(FOLLOWING_GROUP, format!("follow_{}_{}", parent.fire_id, row.child_hash)),
-        job_key: row.child.clone(),
-        description: None,
-        calendar_name: None,
-        data,
-        priority: DEFAULT_PRIORITY,
-        misfire: MisfireInstruction::Ignore,
-        start_ms: now_ms,
-        end_ms: None,
-        next_ms: Some(now_ms),
-        previous_ms: None,
-        schedule: Schedule::Simple(SimpleSchedule::once()),
-        policies: Policies::default(),
-    }
+    let key = TriggerKey::new(FOLLOWING_GROUP, format!("follow_{}_{}", parent.fire_id, row.child_hash));
+    one_shot(key, row.child.clone(), data, DEFAULT_PRIORITY, now_ms)
 }
 
 fn is_released(row: &ContinuationRow, parent: &Parent, fence: Option<i64>) -> bool {

@@ -10,6 +10,7 @@ mod fail;
 mod fire;
 mod fire_ids;
 mod following;
+mod isolation;
 mod overdue;
 mod overlap;
 mod release;

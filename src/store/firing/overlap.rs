@@ -9,7 +9,7 @@ use crate::rules::overlap::{Turn, may_wait, turn};
 use crate::rules::passing_over::{leave_out_old, pass_over};
 use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, News, Selection, TriggerRow};
-use crate::store::schedule_row::{counts, stored_policies};
+use crate::store::schedule_row::stored_policies;
 use crate::store::transaction::overtaken;
 use crate::store::{JobStore, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger, TriggerState};
@@ -39,7 +39,7 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
     let calendar = firable.calendar.as_deref();
     let mut trigger = firable.trigger.clone();
     let moves_on = |trigger: &Trigger, times, reason| Passed {
-        advance: moved(trigger, from, first_ms, TriggerState::Waiting),
+        advance: Advance::without_fire(trigger, (from, Some(first_ms)), TriggerState::Waiting),
         job: trigger.job_key.clone(),
         skipped: Some(skipped(trigger, first_ms, times, reason)),
         misfired: (reason == SkipReason::CatchUp).then(|| firable.trigger.clone()),
@@ -59,7 +59,7 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
             Some(moves_on(&trigger, times, SkipReason::Overlap))
         }
         Turn::Waits { cancels } => Some(Passed {
-            advance: moved(&trigger, from, first_ms, TriggerState::Blocked),
+            advance: Advance::without_fire(&trigger, (from, Some(first_ms)), TriggerState::Blocked),
             job: trigger.job_key.clone(),
             skipped: None,
             misfired: None,
@@ -114,20 +114,6 @@ pub(super) fn is_written(s: &mut dyn Session, brought: &Acquisition) -> Result<O
 
 pub(super) fn skipped(trigger: &Trigger, first_ms: i64, times: u64, reason: SkipReason) -> SkippedFires {
     SkippedFires { trigger: trigger.key.clone(), job: trigger.job_key.clone(), first_ms, times, reason }
-}
-
-/// The write for a trigger that moves on without a fire.
-fn moved(trigger: &Trigger, from: TriggerState, expected_next_ms: i64, to: TriggerState) -> Advance {
-    Advance {
-        key: trigger.key.clone(),
-        expected_state: from,
-        expected_next_ms: Some(expected_next_ms),
-        state: if trigger.next_ms.is_none() { TriggerState::Complete } else { to },
-        next_ms: trigger.next_ms,
-        previous_ms: trigger.previous_ms,
-        start_ms: trigger.start_ms,
-        counts: counts(&trigger.schedule),
-    }
 }
 
 /// What the ends of runs meant for their triggers.
@@ -215,7 +201,8 @@ impl JobStore {
         }
         let times = pass_over(&mut trigger, now_ms.saturating_add(1), calendar.as_deref(), now_ms);
         ends.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
-        let advance = moved(&trigger, from, first_ms, if from == Blocked { Blocked } else { Waiting });
+        let to = if from == Blocked { Blocked } else { Waiting };
+        let advance = Advance::without_fire(&trigger, (from, Some(first_ms)), to);
         if trigger.next_ms.is_none() {
             ends.finalized.push((row.key.clone(), row.job.clone()));
         }

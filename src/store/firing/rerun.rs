@@ -6,10 +6,12 @@ use crate::error::{Error, Result};
 use crate::job::FireOutcome;
 use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey, distinct};
 use crate::rules::failover::millis;
+use crate::rules::new_trigger::PauseState;
+use crate::rules::one_shot::one_shot;
 use crate::store::row::{Candidate, HistoryFilter, RecoveryRow};
 use crate::store::upkeep::recovery_keys;
-use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
-use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
+use crate::store::{JobStore, Session};
+use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -147,22 +149,16 @@ impl JobStore {
         self.put_reruns(s, work)
     }
 
-    /// Stores rerun triggers; as any other they wait while their job executes elsewhere (QZ-74), and while they are paused.
+    /// Stores rerun triggers, each with whether its job disallows concurrent execution. Like any other such a trigger
+    /// waits while its job executes elsewhere (QZ-74), and while its group is paused.
     fn put_reruns(&self, s: &mut dyn Session, work: Vec<(Trigger, RecoveryRow, bool)>) -> Result<()> {
         if work.is_empty() {
             return Ok(());
         }
-        let paused_groups = s.paused_groups()?;
+        let pauses = PauseState::read(s, work.iter().map(|(trigger, ..)| &trigger.job_key))?;
         let (mut triggers, mut rows) = (Vec::new(), Vec::new());
         for (trigger, row, nonconcurrent) in work {
-            let executing = nonconcurrent && s.job_is_executing(&trigger.job_key)?;
-            let paused = paused_groups.iter().any(|group| group == trigger.key.group() || group == ALL_GROUPS_PAUSED);
-            let state = match (paused, executing) {
-                (true, true) => TriggerState::PausedBlocked,
-                (true, false) => TriggerState::Paused,
-                (false, true) => TriggerState::Blocked,
-                (false, false) => TriggerState::Waiting,
-            };
+            let state = pauses.state_of_new(&trigger.key, &trigger.job_key, nonconcurrent);
             triggers.push(self.trigger_row(&trigger, state)?);
             rows.push(row);
         }
@@ -228,23 +224,10 @@ impl JobStore {
 /// A one-shot of a name that no other has, since no other fire has this one's id.
 fn rerun_trigger(order: &RerunOrder, fire_id: &str, job: &JobKey, next_ms: i64) -> Trigger {
     let mut data = order.data.clone();
-    // They say of a recovery what it recovers.
+    // These keys tell of a recovery which fire it stands for.
     for key in [recovery_keys::NAME, recovery_keys::GROUP, recovery_keys::FIRED_MS, recovery_keys::SCHEDULED_MS] {
         data.remove(key);
     }
-    Trigger {
-        key: TriggerKey::new(order.reason.group(), format!("{}_{fire_id}", order.reason.stem())),
-        job_key: job.clone(),
-        description: None,
-        calendar_name: None,
-        data,
-        priority: order.priority,
-        misfire: MisfireInstruction::Ignore,
-        start_ms: next_ms,
-        end_ms: None,
-        next_ms: Some(next_ms),
-        previous_ms: None,
-        schedule: Schedule::Simple(SimpleSchedule::once()),
-        policies: Policies::default(),
-    }
+    let key = TriggerKey::new(order.reason.group(), format!("{}_{fire_id}", order.reason.stem()));
+    one_shot(key, job.clone(), data, order.priority, next_ms)
 }

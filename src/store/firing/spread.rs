@@ -9,15 +9,15 @@ use super::Acquisition;
 use super::fire::{Firable, Firing};
 use crate::error::Result;
 use crate::job::{EligibleNode, JobDetail, JobPolicy, Tick as AskedTick};
-use crate::key::{BROADCAST_GROUP, JobKey, TriggerKey, distinct};
+use crate::key::{JobKey, TriggerKey, distinct};
 use crate::node::NodeInfo;
+use crate::rules::new_trigger::PauseState;
+use crate::rules::one_shot::one_shot;
 use crate::rules::placement::ClusterView;
 use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_key, prefix};
 use crate::store::row::{FiredRow, FiredState, News, Parked, Selection, TriggerRow};
-use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
-use crate::trigger::{
-    MisfireInstruction, Overlap, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState,
-};
+use crate::store::{JobStore, Session};
+use crate::trigger::{Overlap, Transition, Trigger, TriggerState};
 use chrono::DateTime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -71,9 +71,7 @@ impl JobStore {
         self.note_parts();
         let asks_more = ticks.iter().any(|tick| tick.job.policy().execution_strategy().is_named());
         let nodes = self.look_for_parts(s, now_ms, asks_more)?;
-        let paused_groups = s.paused_groups()?;
-        let paused = paused_groups.iter().any(|group| group == BROADCAST_GROUP || group == ALL_GROUPS_PAUSED);
-        let state = if paused { TriggerState::Paused } else { TriggerState::Waiting };
+        let pauses = PauseState::read(s, ticks.iter().map(|tick| &tick.job.key))?;
         let mut triggers: Vec<TriggerRow> = Vec::new();
         for firable in ticks {
             let mut takers = eligible(&firable.job, &nodes.view, &nodes.types, now_ms);
@@ -86,7 +84,12 @@ impl JobStore {
                 }
             };
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
-            let of_part = |part| self.trigger_row(&part_trigger(&firable.trigger, scheduled_ms, part), state);
+            let alone = firable.job.disallow_concurrent_execution;
+            let of_part = |part| {
+                let trigger = part_trigger(&firable.trigger, scheduled_ms, part);
+                let state = pauses.state_of_new(&trigger.key, &trigger.job_key, alone);
+                self.trigger_row(&trigger, state)
+            };
             let mut rows = match parts.iter().map(of_part).collect::<Result<Vec<TriggerRow>>>() {
                 Ok(rows) => rows,
                 // One that cannot be built holds up itself only.
@@ -251,21 +254,8 @@ fn leave_busy(s: &mut dyn Session, tick: &Firable, takers: &mut Vec<String>) -> 
 fn part_trigger(tick: &Trigger, scheduled_ms: i64, part: &Part) -> Trigger {
     let mut data = tick.data.clone();
     strategy::tell(&mut data, part, &tick.key);
-    Trigger {
-        key: part_key(&part.node, &tick.key, scheduled_ms),
-        job_key: tick.job_key.clone(),
-        description: None,
-        calendar_name: None,
-        data,
-        priority: tick.priority,
-        misfire: MisfireInstruction::Ignore,
-        start_ms: scheduled_ms,
-        end_ms: None,
-        next_ms: Some(scheduled_ms),
-        previous_ms: None,
-        schedule: Schedule::Simple(SimpleSchedule::once()),
-        policies: Policies::default(),
-    }
+    let key = part_key(&part.node, &tick.key, scheduled_ms);
+    one_shot(key, tick.job_key.clone(), data, tick.priority, scheduled_ms)
 }
 
 /// A share that its node has not begun, as the history is told of it.

@@ -11,7 +11,7 @@ impl JobStore {
     /// Whether a turn is worth anything for the ends of these fires: where claims are made side by side, what has ended is
     /// recorded beside them, and on a server so is what touches no trigger and no job.
     pub fn takes_turns(&self, fired: &[FireBundle]) -> bool {
-        let is_beside = || self.database.records_beside() && fired.iter().all(ends_plainly);
+        let is_beside = || self.database.records_beside() && fired.iter().all(FireBundle::may_end_isolated);
         self.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()
     }
 
@@ -50,14 +50,4 @@ impl JobStore {
             }
         }
     }
-}
-
-/// Whether the end of the fire is probably nobody's business but its own.
-fn ends_plainly(fire: &FireBundle) -> bool {
-    let job = &fire.job;
-    fire.removed
-        && job.durable
-        && !fire.followed
-        && !job.disallow_concurrent_execution
-        && !job.persist_job_data_after_execution
 }

@@ -12,7 +12,10 @@ impl MemorySession<'_> {
             let nonconcurrent = self.tables.jobs.get(&row.child).is_some_and(|child| child.nonconcurrent);
             ContinuationRow {
                 child_nonconcurrent: nonconcurrent,
-                child_is_executing: nonconcurrent && self.is_executing(&row.child),
+                child_is_blocked: match nonconcurrent {
+                    true => self.is_executing(&row.child),
+                    false => self.tables.fired.index().is_executing_alone(&row.child),
+                },
                 ..row.clone()
             }
         };

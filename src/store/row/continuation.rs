@@ -21,6 +21,6 @@ pub struct ContinuationRow {
     pub data: Option<Vec<u8>>,
     /// Whether the child disallows concurrent execution. Read only.
     pub child_nonconcurrent: bool,
-    /// Whether a fire of the child is executing; asked only of one that disallows concurrent execution. Read only.
-    pub child_is_executing: bool,
+    /// Whether a fire of the child is executing beside which the child may not run. Read only.
+    pub child_is_blocked: bool,
 }

@@ -8,7 +8,6 @@ use crate::rules::misfire;
 use crate::rules::passing_over::leave_out_old;
 use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, News, TriggerRow};
-use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::{Begin, JobStore, Lock, Session, SkipReason, SkippedFires};
 use crate::trigger::{MisfireInstruction, Schedule, Trigger, TriggerOrder, TriggerState};
@@ -259,16 +258,8 @@ impl JobStore {
                 pass.finalized.push(trigger.key.clone());
                 jobs.push(trigger.job_key.clone());
             }
-            advances.push(Advance {
-                key: trigger.key.clone(),
-                expected_state: TriggerState::from_name(&row.state).unwrap_or(TriggerState::Waiting),
-                expected_next_ms,
-                state: if trigger.next_ms.is_none() { TriggerState::Complete } else { state },
-                next_ms: trigger.next_ms,
-                previous_ms: trigger.previous_ms,
-                start_ms: trigger.start_ms,
-                counts: counts(&trigger.schedule),
-            });
+            let from = TriggerState::from_name(&row.state).unwrap_or(TriggerState::Waiting);
+            advances.push(Advance::without_fire(&trigger, (from, expected_next_ms), state));
             pass.handled.push(before);
         }
         if s.advance(&advances)? != advances.len() {
@@ -278,7 +269,7 @@ impl JobStore {
             s.move_options(&moved)?;
         }
         if !pass.finalized.is_empty() {
-            // #586: Quartz leaves these rows for ever.
+            // Quartz leaves these rows for ever (its issue 586).
             s.delete_finished_triggers(&pass.finalized)?;
             s.delete_idle_jobs(&jobs)?;
         }

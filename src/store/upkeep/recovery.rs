@@ -6,10 +6,12 @@ use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::key::{BROADCAST_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
 use crate::rules::failover::millis;
+use crate::rules::new_trigger::PauseState;
+use crate::rules::one_shot::one_shot;
 use crate::store::firing::{Ended, fenced, gone_rows};
 use crate::store::row::{FiredRow, FiredState, News, Parked, RecoveryRow, Selection, TriggerRow};
-use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
-use crate::trigger::{MisfireInstruction, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
+use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::trigger::{Transition, Trigger, TriggerState};
 use foldhash::HashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -161,23 +163,11 @@ impl JobStore {
             gone.into_iter().chain(s.triggers(&keys)?).map(|t| (t.key.clone(), t)).collect();
         let chain: BTreeMap<TriggerKey, RecoveryRow> =
             s.recoveries(&keys)?.into_iter().map(|r| (r.trigger.clone(), r)).collect();
-        let paused_groups = s.paused_groups()?;
-        let alone: Vec<JobKey> = distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));
-        // QZ-74: like any other trigger it waits while the job executes elsewhere, and while it is
-        // paused.
-        let busy: BTreeSet<JobKey> = match alone.is_empty() {
-            true => BTreeSet::new(),
-            false => s.executing_jobs(&alone)?.into_iter().map(|(job, _)| job).collect(),
-        };
-        let state_of = |key: &TriggerKey, job: &JobKey| {
-            let paused = paused_groups.iter().any(|group| group == key.group() || group == ALL_GROUPS_PAUSED);
-            match (paused, busy.contains(job)) {
-                (true, true) => TriggerState::PausedBlocked,
-                (true, false) => TriggerState::Paused,
-                (false, true) => TriggerState::Blocked,
-                (false, false) => TriggerState::Waiting,
-            }
-        };
+        // A recovery trigger waits, like any other, while the job executes elsewhere (QZ-74) or the group is paused.
+        let pauses = PauseState::read(s, executing.iter().filter_map(|fire| fire.job.as_ref()))?;
+        let alone: BTreeSet<JobKey> =
+            executing.iter().filter(|fire| fire.nonconcurrent).filter_map(|fire| fire.job.clone()).collect();
+        let state_of = |key: &TriggerKey, job: &JobKey| pauses.state_of_new(key, job, alone.contains(job));
 
         let mut again = Vec::new();
         let mut revived: Vec<(TriggerKey, TriggerState, Option<i64>)> = Vec::new();
@@ -309,21 +299,7 @@ impl JobStore {
             data.put(recovery_keys::FIRED_MS, fire.fired_ms.to_string());
             data.put(recovery_keys::SCHEDULED_MS, fire.scheduled_ms.to_string());
         }
-        Trigger {
-            key,
-            job_key: job.clone(),
-            description: None,
-            calendar_name: None,
-            data,
-            priority: fire.priority,
-            misfire: MisfireInstruction::Ignore,
-            start_ms: fire.scheduled_ms,
-            end_ms: None,
-            next_ms: Some(fire.scheduled_ms),
-            previous_ms: None,
-            schedule: Schedule::Simple(SimpleSchedule::once()),
-            policies: Policies::default(),
-        }
+        one_shot(key, job.clone(), data, fire.priority, fire.scheduled_ms)
     }
 }
 

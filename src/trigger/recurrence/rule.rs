@@ -1,7 +1,8 @@
 //! A recurrence rule: its times on a clock that never changes.
 //!
-//! The crate `rrule` computes them, asked in UTC only: in a zone it doubles times and leaves others out where clocks
-//! change. It is not asked for rules of minutes and seconds, of which it passes over times.
+//! The crate `rrule` computes the times, asked in UTC only: in a zone the crate doubles times and
+//! leaves others out where clocks change. Rules of minutes and seconds are computed here, since the
+//! crate passes over some of their times.
 
 #[cfg(feature = "recurrence")]
 use chrono::{Datelike, Months, TimeDelta, TimeZone};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 #[cfg(feature = "recurrence")]
 const MAX_COUNT: u32 = 10_000;
 
-/// When a rule ends.
+/// The end of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
     /// With this time on the clock.
@@ -86,13 +87,13 @@ impl Rule {
             }
             _ => {}
         }
-        // What is right for one start is right for all.
+        // A rule that is right for one start is right for all.
         let epoch = Tz::UTC.from_utc_datetime(&NaiveDateTime::default());
         endless.clone().validate(epoch).map_err(|error| error.to_string())?;
         Ok(Rule { until, endless: Arc::new(endless), text })
     }
 
-    /// Whether times that the clock shows twice fire twice: hours pass whatever the clock shows.
+    /// True if times that the clock shows twice fire twice: hours pass whatever the clock shows.
     pub(super) fn counts_hours(&self) -> bool {
         self.endless.get_freq() == Frequency::Hourly
     }
@@ -129,7 +130,7 @@ impl Rule {
         start.checked_add_signed(TimeDelta::try_seconds(span.num_seconds().checked_mul(passed)?)?)
     }
 
-    /// The same for intervals of months: on the same day of the month, which the rule may go by.
+    /// The begin for intervals of months: on the same day of the month, which the rule may go by.
     fn begin_of_months(&self, start: NaiveDateTime, from: NaiveDateTime, interval: i64) -> Option<NaiveDateTime> {
         let months = |time: NaiveDateTime| i64::from(time.year()) * 12 + i64::from(time.month0());
         let passed = (months(from) - months(start)) / interval;
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!(times("FREQ=MONTHLY", "20270131T120000", 2), ["27-01-31 12:00", "27-03-31 12:00"]);
     }
 
-    /// Where the search begins makes no difference, though it may begin years after the start.
+    /// The begin of the search makes no difference, though it may be years after the start.
     #[test]
     fn a_later_begin_has_the_same_times() {
         for rule in [

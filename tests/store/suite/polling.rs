@@ -199,7 +199,6 @@ fn what_another_took_meanwhile_is_not_taken_again() {
     cluster.schedule(job("j"), [once("t", "j", NOW), minutely("u", "j", NOW)]);
     let purpose = match cluster.store.polling_strategy().unwrap() {
         PollingStrategy::Lock => "look for nothing",
-        PollingStrategy::Fetch => "acquire triggers",
         _ => "claim triggers",
     };
     let taken = std::sync::Arc::new(Mutex::new(Vec::new()));

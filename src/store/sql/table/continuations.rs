@@ -1,6 +1,6 @@
 //! `CN_CONTINUATIONS`: which jobs follow the runs of others.
 
-use super::executing::job_executes;
+use super::executing::{job_executes, job_executes_alone};
 use super::job_keys;
 use crate::error::Result;
 use crate::key::JobKey;
@@ -48,7 +48,7 @@ impl From<Row> for ContinuationRow {
             since_fence: row.since_fence,
             data: row.link_data,
             child_nonconcurrent: row.is_nonconcurrent.into(),
-            child_is_executing: row.executing > 0,
+            child_is_blocked: row.executing > 0,
         }
     }
 }
@@ -83,14 +83,15 @@ impl SqlSession<'_, '_> {
             "SELECT l.parent_name AS parent_name, l.parent_group AS parent_group, l.parent_type AS parent_type, \
              l.child_name AS child_name, l.child_group AS child_group, l.child_hash AS child_hash, \
              l.on_outcome AS on_outcome, l.since_fence AS since_fence, l.data AS link_data, \
-             k.is_nonconcurrent AS is_nonconcurrent, CASE WHEN k.is_nonconcurrent = {} THEN {} ELSE 0 END AS executing \
+             k.is_nonconcurrent AS is_nonconcurrent, CASE WHEN k.is_nonconcurrent = {} THEN {} ELSE {} END AS executing \
              FROM {{p}}CN_CONTINUATIONS l \
              JOIN {{p}}JOB_DETAILS j ON j.sched_name = l.sched_name AND j.job_name = l.parent_name \
              AND j.job_group = l.parent_group AND j.job_class_name = l.parent_type \
              JOIN {{p}}JOB_DETAILS k ON k.sched_name = l.sched_name AND k.job_name = l.child_name \
              AND k.job_group = l.child_group WHERE l.sched_name = ?",
             self.true_literal(),
-            job_executes(self.backend(), "k")
+            job_executes(self.backend(), "k"),
+            job_executes_alone(self.backend(), "k")
         )
     }
 

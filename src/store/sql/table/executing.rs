@@ -68,7 +68,7 @@ pub(super) fn job_executes(backend: Backend, row: &str) -> String {
 }
 
 /// 1 if a fire of the job that `row` names lets no other run beside it, else 0.
-fn job_executes_alone(backend: Backend, row: &str) -> String {
+pub(super) fn job_executes_alone(backend: Backend, row: &str) -> String {
     let flag = dialect::true_literal(backend);
     is_any(backend, &format!("{} AND f.is_nonconcurrent = {flag}", of_job(backend, row)))
 }
