@@ -67,7 +67,7 @@ impl Node {
             let trigger = trigger(format!("single-{round}-{i}"), job.key());
             (job, vec![trigger])
         });
-        self.store.schedule(work.collect(), true).unwrap();
+        self.store.catalogue().schedule(work.collect(), true).unwrap();
     }
 }
 
@@ -110,7 +110,7 @@ fn measure(node: &Node, what: &str) {
     for i in 0..20 * ROUNDS {
         let one = trigger(format!("crowd-{what}-{i}"), crowd().key());
         let begin = Instant::now();
-        node.store.add_trigger(one, false).unwrap();
+        node.store.catalogue().add_trigger(one, false).unwrap();
         stored.push(begin.elapsed());
     }
     while node.acquire().len() == BATCH {}
@@ -144,10 +144,10 @@ fn on(place: &str, url: &str) {
     let other = Node::open(url, &name, "other");
     let node = Node::open(url, &name, "one");
     let job = crowd();
-    node.store.add_job(&job, true).unwrap();
+    node.store.catalogue().add_job(&job, true).unwrap();
     measure(&node, &format!("{place}, nothing executes"));
     let its = |i: usize| trigger(format!("a-trigger-with-a-name-of-the-length-that-people-give-{i}"), job.key());
-    other.store.schedule(vec![(job.clone(), (0..CROWD).map(its).collect())], true).unwrap();
+    other.store.catalogue().schedule(vec![(job.clone(), (0..CROWD).map(its).collect())], true).unwrap();
     while !other.acquire().is_empty() {}
     analyze(url);
     let node = Node::open(url, &name, "two");

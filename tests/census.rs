@@ -42,7 +42,7 @@ impl Node {
         let job = JobDetail::builder(key.clone(), "t").durable(true).requests_recovery(recovery).build().unwrap();
         let trigger = |i| Trigger::builder(TriggerKey::named(format!("t{i}")), key.clone()).schedule(schedule.clone());
         let triggers = (0..triggers).map(|i| trigger(i).build().unwrap()).collect();
-        self.store.schedule(vec![(job, triggers)], true).unwrap();
+        self.store.catalogue().schedule(vec![(job, triggers)], true).unwrap();
     }
 
     /// Fires and completes in batches until nothing is due; returns fires and what they cost.
@@ -132,13 +132,23 @@ fn scheduling(database: &str, node: &Node, most: &Most) {
         .unwrap();
     type Call<'a> = Box<dyn Fn(&JobStore) + 'a>;
     let calls: [(&str, u64, Call<'_>); 3] = [
-        ("new trigger", most.new_trigger, Box::new(|s| drop(s.add_trigger(trigger("one", "counted"), false).unwrap()))),
+        (
+            "new trigger",
+            most.new_trigger,
+            Box::new(|s| drop(s.catalogue().add_trigger(trigger("one", "counted"), false).unwrap())),
+        ),
         (
             "new job",
             most.new_job,
-            Box::new(|s| drop(s.schedule(vec![(new_job.clone(), vec![trigger("two", "new")])], false).unwrap())),
+            Box::new(|s| {
+                drop(s.catalogue().schedule(vec![(new_job.clone(), vec![trigger("two", "new")])], false).unwrap())
+            }),
         ),
-        ("special trigger", most.special, Box::new(|s| drop(s.add_trigger(special.clone(), false).unwrap()))),
+        (
+            "special trigger",
+            most.special,
+            Box::new(|s| drop(s.catalogue().add_trigger(special.clone(), false).unwrap())),
+        ),
     ];
     for (what, most, call) in calls {
         let before = node.store.database().counts();
@@ -148,20 +158,21 @@ fn scheduling(database: &str, node: &Node, most: &Most) {
         println!("census database={database} scheduling {what}: statements={statements} commits={commits}");
         assert!(statements <= most && commits == 1, "{what}: {statements} statements, {commits} commits");
     }
-    node.store.clear().unwrap();
+    node.store.catalogue().clear().unwrap();
 }
 
 /// What it costs that fifty runs, ended in one transaction, are followed by another job: the look for the children, the
 /// pauses, the triggers, the announcement. LT-12.
 fn followed(node: &Node, most: u64) {
     node.store
+        .catalogue()
         .add_job(&JobDetail::builder(JobKey::named("next"), "other").durable(true).build().unwrap(), false)
         .unwrap();
     let mut costs = Vec::new();
     for follows in [false, true] {
         node.schedule(50, SimpleSchedule::once(), false);
         if follows {
-            node.store.follow(&Continuation::new(JobKey::named("counted"), JobKey::named("next"))).unwrap();
+            node.store.catalogue().follow(&Continuation::new(JobKey::named("counted"), JobKey::named("next"))).unwrap();
         }
         let (fires, cost) = node.drain(50, By::Calls);
         assert_eq!(fires, 50);
@@ -173,7 +184,7 @@ fn followed(node: &Node, most: u64) {
     assert!(more <= most, "{costs:?}");
     let waiting = node.store.snapshot().unwrap().triggers.into_iter().filter(|t| t.job == JobKey::named("next"));
     assert_eq!(waiting.count(), 50);
-    node.store.clear().unwrap();
+    node.store.catalogue().clear().unwrap();
 }
 
 /// The cost of a backlog of one-shots and of one of calendar intervals at batch 50, and of a lone repeating fire.
@@ -190,7 +201,7 @@ fn census(database: &str, url: &str, most: &Most) {
     );
     assert!(per_fire(cost.statements) <= most.one_shots, "{cost:?}");
     assert!(per_fire(cost.commits) <= 0.042, "{cost:?}");
-    assert_eq!(node.store.history(&HistoryQuery::new().limit(2000)).unwrap().len(), 1000);
+    assert_eq!(node.store.history().find(&HistoryQuery::new().limit(2000)).unwrap().len(), 1000);
 
     node.schedule(1000, SimpleSchedule::once(), false);
     let (fires, cost) = node.drain(50, By::Turns);
@@ -211,7 +222,7 @@ fn census(database: &str, url: &str, most: &Most) {
         per_fire(cost.statements)
     );
     assert!(per_fire(cost.statements) <= most.intervals, "{cost:?}");
-    node.store.clear().unwrap();
+    node.store.catalogue().clear().unwrap();
 
     for (what, recovery, most) in [("plain", false, most.lone), ("recoverable", true, most.recoverable)] {
         node.schedule(1, SimpleSchedule::once(), recovery);
@@ -227,7 +238,7 @@ fn census(database: &str, url: &str, most: &Most) {
     println!("census database={database} lone repeating fire: {cost:?} with its idle poll");
     assert_eq!(fires, 1);
     assert!(cost.statements <= most.repeating, "{cost:?}");
-    node.store.clear().unwrap();
+    node.store.catalogue().clear().unwrap();
     followed(&node, most.followed);
     scheduling(database, &node, most);
 }

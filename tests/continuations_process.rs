@@ -45,8 +45,8 @@ fn parent(name: &str, recovers: bool, fires: u32) -> (JobDetail, Vec<Trigger>) {
 
 fn child(cluster: &Cluster, name: &str, of: &str, on: On) {
     let job = JobDetail::builder(key(name), "demo.sleep").durable(true).requests_recovery(true).data("ms", "50");
-    cluster.store.add_job(&job.build().unwrap(), true).unwrap();
-    cluster.store.follow(&Continuation::new(key(of), key(name)).on(on)).unwrap();
+    cluster.store.catalogue().add_job(&job.build().unwrap(), true).unwrap();
+    cluster.store.catalogue().follow(&Continuation::new(key(of), key(name)).on(on)).unwrap();
 }
 
 /// Two nodes run parents with two children each, while nodes are killed and started again.
@@ -55,6 +55,7 @@ fn kills(database: &str) {
     // Of the first two each run is done in the end; of the third one that dies is lost.
     cluster
         .store
+        .catalogue()
         .schedule(vec![parent("p0", true, FIRES), parent("p1", true, FIRES), parent("frail", false, FIRES * 2)], false)
         .unwrap();
     for of in ["p0", "p1", "frail"] {
@@ -74,7 +75,7 @@ fn kills(database: &str) {
     cluster.wait_until_quiet(Duration::from_secs(120));
     cluster.stop_all();
 
-    let rows = cluster.store.history(&HistoryQuery::new().limit(10_000)).unwrap();
+    let rows = cluster.store.history().find(&HistoryQuery::new().limit(10_000)).unwrap();
     let parents: BTreeMap<String, String> = parents_of_runs(&cluster);
     let of = |name: &str, outcome: FireOutcome| -> BTreeSet<&String> {
         let its = |row: &&HistoryRow| row.job.as_ref() == Some(&key(name)) && row.outcome == outcome;
@@ -119,7 +120,7 @@ fn kills(database: &str) {
     }
     println!("continuations database={database} seed={} followed={followed} lost={lost}", cluster.seed);
     assert!(lost > 0, "no kill hit anything that was lost");
-    assert_eq!(cluster.store.continuations().unwrap().len(), 7);
+    assert_eq!(cluster.store.catalogue().continuations().unwrap().len(), 7);
     cluster.succeeded();
 }
 

@@ -151,7 +151,7 @@ fn rows_of_many_pages_are_each_seen_once(place: &Place) {
     let now = DateTime::from_timestamp_millis(place.store.now_ms().unwrap()).unwrap();
     let at = |n: usize| if n < FIRED { now } else { later() };
     let works = keys.iter().enumerate().map(|(n, key)| place.work(key.clone(), at(n))).collect();
-    place.store.schedule(works, false).unwrap();
+    place.store.catalogue().schedule(works, false).unwrap();
     let mut me = Membership::new("node");
     place.store.check_in(&mut me).unwrap();
     let (types, quarantined) = (vec!["work".to_owned()], BTreeSet::new());
@@ -189,7 +189,11 @@ fn rows_of_many_pages_are_each_seen_once(place: &Place) {
 /// A row that is damaged is found behind the first page, and nobody waits for anybody.
 fn doctor_answers_while_another_holds_the_lock(place: &Place) {
     let key = |n: usize| TriggerKey::new("g", format!("t{n:04}"));
-    place.store.schedule((0..2 * PAGE + 100).map(|n| place.work(key(n), later())).collect(), false).unwrap();
+    place
+        .store
+        .catalogue()
+        .schedule((0..2 * PAGE + 100).map(|n| place.work(key(n), later())).collect(), false)
+        .unwrap();
     let damaged = [0, PAGE - 1, PAGE, 2 * PAGE + 99].map(|n| key(n).name().to_owned());
     place.session()(&format!(
         "UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'NONSENSE' WHERE SCHED_NAME = '{}' AND TRIGGER_NAME IN ('{}')",

@@ -418,7 +418,9 @@ fn a_handler_decides_what_becomes_of_a_dead_fire() {
         run(&node, job("vanishing", JobPolicy::new().on_dead(OnDead::Ask)));
         let (fire, _) = next(&runs);
         assert_eq!(asks.recv_timeout(LONG).unwrap().fire_id, fire);
-        wait_until("its job is gone", LONG, || node.store().job(&JobKey::named("vanishing")).unwrap().is_none());
+        wait_until("its job is gone", LONG, || {
+            node.store().catalogue().job(&JobKey::named("vanishing")).unwrap().is_none()
+        });
         cluster.assert_recorded(&node, "vanishing", &[FireOutcome::Lost]);
         assert!(node.shutdown(true).is_clean());
     });

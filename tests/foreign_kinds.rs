@@ -130,7 +130,7 @@ impl Both {
     }
 
     fn end(self) {
-        self.store.clear().unwrap();
+        self.store.catalogue().clear().unwrap();
         self.store.database().forget_scheduler().unwrap();
     }
 }
@@ -138,7 +138,7 @@ impl Both {
 /// They are listed, paused and resumed, never fired or changed, and named when somebody asks for them; deleted, they go
 /// with the row of their kind.
 fn foreign_kinds_are_left_alone(mut both: Both) {
-    both.store.add_job(&both.job(), false).unwrap();
+    both.store.catalogue().add_job(&both.job(), false).unwrap();
     let kinds = [("blob", "BLOB"), ("custom", "MY_KIND")];
     for (name, kind) in kinds {
         both.insert_foreign(name, kind);
@@ -167,23 +167,23 @@ fn foreign_kinds_are_left_alone(mut both: Both) {
     };
     look();
     let keys: Vec<_> = kinds.iter().map(|(name, _)| TriggerKey::named(*name)).collect();
-    store.pause_triggers(&keys).unwrap();
+    store.catalogue().pause_triggers(&keys).unwrap();
     look();
-    assert_eq!(store.resume_triggers(&keys, true).unwrap(), 2);
+    assert_eq!(store.catalogue().resume_triggers(&keys, true).unwrap(), 2);
     look();
 
-    let listed = store.trigger_summaries(&GroupMatcher::any()).unwrap();
+    let listed = store.catalogue().trigger_summaries(&GroupMatcher::any()).unwrap();
     let listed: Vec<_> = listed.iter().map(|t| (t.key.name(), t.kind.as_str(), t.state.as_str())).collect();
     assert_eq!(listed, [("blob", "BLOB", "WAITING"), ("custom", "MY_KIND", "WAITING")]);
     for key in &keys {
-        let error = store.trigger(key).unwrap_err();
+        let error = store.catalogue().trigger(key).unwrap_err();
         assert!(matches!(&error, Error::Unreadable { reason, .. } if reason.contains("knows SIMPLE")), "{error}");
     }
     assert_eq!(violations(&store.snapshot().unwrap()), []);
     assert_eq!(kinds.map(|(name, _)| both.rows(name)), before);
 
-    assert_eq!(store.unschedule(&keys[..1]).unwrap(), 1);
-    store.delete_jobs(&[JobKey::named("j")]).unwrap();
+    assert_eq!(store.catalogue().unschedule(&keys[..1]).unwrap(), 1);
+    store.catalogue().delete_jobs(&[JobKey::named("j")]).unwrap();
     assert_eq!(kinds.map(|(name, _)| both.rows(name)), [(None, false), (None, false)]);
     both.end();
 }
@@ -201,7 +201,7 @@ fn intervals_have_the_columns_of_quartz(mut both: Both) {
             .build()
             .unwrap(),
     ];
-    both.store.schedule(vec![(both.job(), triggers)], false).unwrap();
+    both.store.catalogue().schedule(vec![(both.job(), triggers)], false).unwrap();
     let columns = "STR_PROP_1 STR_PROP_2 STR_PROP_3 INT_PROP_1 INT_PROP_2 LONG_PROP_1 LONG_PROP_2 DEC_PROP_1 DEC_PROP_2 \
                    BOOL_PROP_1 BOOL_PROP_2";
     let (no, yes) = match both.other {
@@ -227,9 +227,9 @@ fn options_belong_to_the_trigger_they_were_given_to(mut both: Both) {
     };
     let now = both.now;
     let triggers = ["kept", "deleted", "replaced"].map(|name| trigger(name, now, true));
-    both.store.schedule(vec![(both.job(), triggers.to_vec())], false).unwrap();
+    both.store.catalogue().schedule(vec![(both.job(), triggers.to_vec())], false).unwrap();
     let options = |store: &JobStore, name: &str| {
-        store.trigger(&TriggerKey::named(name)).unwrap().map(|trigger| trigger.schedule().options().len())
+        store.catalogue().trigger(&TriggerKey::named(name)).unwrap().map(|trigger| trigger.schedule().options().len())
     };
     let line = "TRIGGER_TYPE START_TIME OPTIONS";
     let stored = both.other.line("CN_TRIGGER_OPTIONS", line, &both.name, "kept");
@@ -244,7 +244,7 @@ fn options_belong_to_the_trigger_they_were_given_to(mut both: Both) {
     let seen = |store: &JobStore| ["kept", "deleted", "replaced"].map(|name| options(store, name));
     assert_eq!(seen(&both.store), [Some(1), None, Some(0)]);
     // The same key, kind and start again.
-    both.store.add_trigger(trigger("deleted", now, false), false).unwrap();
+    both.store.catalogue().add_trigger(trigger("deleted", now, false), false).unwrap();
     assert_eq!(seen(&both.store), [Some(1), Some(0), Some(0)]);
     assert_eq!(both.store.audit().unwrap().swept, 1);
     assert_eq!(both.store.audit().unwrap().swept, 0);
@@ -257,10 +257,10 @@ fn options_belong_to_the_trigger_they_were_given_to(mut both: Both) {
 fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
     let job = |name: &str| JobDetail::builder(JobKey::named(name), "t").durable(true).build().unwrap();
     for name in ["same", "other", "kept", "gone"] {
-        both.store.add_job(&job(name), false).unwrap();
+        both.store.catalogue().add_job(&job(name), false).unwrap();
     }
     for (parent, child) in [("same", "kept"), ("same", "gone"), ("other", "kept")] {
-        both.store.follow(&Continuation::new(JobKey::named(parent), JobKey::named(child))).unwrap();
+        both.store.catalogue().follow(&Continuation::new(JobKey::named(parent), JobKey::named(child))).unwrap();
     }
     let mut me = Membership::new("here");
     both.store.check_in(&mut me).unwrap();
@@ -271,6 +271,7 @@ fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
     ));
     let left = |store: &JobStore| -> Vec<String> {
         store
+            .catalogue()
             .continuations()
             .unwrap()
             .iter()
@@ -279,7 +280,7 @@ fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
     };
     assert_eq!(left(&both.store), ["same-kept"]);
     for name in ["same", "other"] {
-        both.store.trigger_job(&JobKey::named(name), carnelian::JobDataMap::new()).unwrap();
+        both.store.catalogue().trigger_job(&JobKey::named(name), carnelian::JobDataMap::new()).unwrap();
     }
     let (types, none) = (["t", "u"].map(str::to_owned), BTreeSet::new());
     let request = AcquireRequest {
@@ -296,16 +297,16 @@ fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
     assert_eq!(ends.len(), 2);
     let recorded = both.store.record(&owner, &ends).unwrap();
     assert_eq!(recorded.following.len(), 1);
-    let child = both.store.trigger(&recorded.following[0]).unwrap().unwrap();
+    let child = both.store.catalogue().trigger(&recorded.following[0]).unwrap().unwrap();
     assert_eq!(child.job_key().name(), "kept");
     assert_eq!(Parent::of(child.data()).unwrap().job.name(), "same");
     // A job of ours in the place of theirs does not take over what was void.
-    both.store.add_job(&job("other"), true).unwrap();
+    both.store.catalogue().add_job(&job("other"), true).unwrap();
     assert_eq!(left(&both.store), ["same-kept"]);
     assert_eq!(both.store.audit().unwrap().swept, 1);
     assert_eq!(both.store.audit().unwrap().swept, 0);
     assert_eq!(left(&both.store), ["same-kept"]);
-    both.store.unschedule(&recorded.following).unwrap();
+    both.store.catalogue().unschedule(&recorded.following).unwrap();
     both.store.leave(&owner).unwrap();
     both.end();
 }
@@ -321,7 +322,7 @@ fn recurrences_are_never_due_for_quartz(mut both: Both) {
     };
     let triggers =
         vec![trigger("waits", MisfireInstruction::DoNothing), trigger("ignores", MisfireInstruction::Ignore)];
-    both.store.schedule(vec![(both.job(), triggers)], false).unwrap();
+    both.store.catalogue().schedule(vec![(both.job(), triggers)], false).unwrap();
     let columns = "TRIGGER_TYPE TRIGGER_STATE MISFIRE_INSTR";
     for (name, kind, code) in [("waits", "RRULE", 2), ("ignores", "RRULE_IG", -1)] {
         let row = both.other.line("TRIGGERS", columns, &both.name, name);
@@ -342,7 +343,10 @@ fn recurrences_are_never_due_for_quartz(mut both: Both) {
     both.other
         .execute(&format!("DELETE FROM QRTZ_TRIGGERS WHERE SCHED_NAME = '{scheduler}' AND TRIGGER_NAME = 'waits'"));
     let again = trigger("waits", MisfireInstruction::FireOnceNow);
-    assert_eq!(both.store.add_trigger(again, false).unwrap().misfire_instruction(), MisfireInstruction::FireOnceNow);
+    assert_eq!(
+        both.store.catalogue().add_trigger(again, false).unwrap().misfire_instruction(),
+        MisfireInstruction::FireOnceNow
+    );
     both.other
         .execute(&format!("DELETE FROM QRTZ_TRIGGERS WHERE SCHED_NAME = '{scheduler}' AND TRIGGER_NAME = 'waits'"));
     assert_eq!(both.store.audit().unwrap().swept, 1);
@@ -355,11 +359,11 @@ fn a_late_trigger_without_a_misfire_instruction_goes_on(mut both: Both) {
     let schedule = CalendarIntervalSchedule::every(1, IntervalUnit::Hour);
     let start = chrono::DateTime::from_timestamp_millis(both.now - 86_400_000).unwrap();
     let trigger = Trigger::builder(TriggerKey::named("late"), JobKey::named("j")).schedule(schedule).start_at(start);
-    both.store.schedule(vec![(both.job(), vec![trigger.build().unwrap()])], false).unwrap();
+    both.store.catalogue().schedule(vec![(both.job(), vec![trigger.build().unwrap()])], false).unwrap();
     let name = both.name.clone();
     both.other.execute(&format!("UPDATE QRTZ_TRIGGERS SET MISFIRE_INSTR = NULL WHERE SCHED_NAME = '{name}'"));
     both.store.handle_misfires().unwrap();
-    let moved = both.store.trigger(&TriggerKey::named("late")).unwrap().unwrap();
+    let moved = both.store.catalogue().trigger(&TriggerKey::named("late")).unwrap().unwrap();
     assert!(moved.next_fire_time().unwrap().timestamp_millis() >= both.now, "{moved:?}");
     both.end();
 }
@@ -374,10 +378,13 @@ fn loses_its_function(store: &JobStore, other: &mut Other, prefix: &str) {
     store.database().check_schema().unwrap();
     let statements = |name: &str| {
         let before = store.database().counts().statements;
-        store.add_job(&JobDetail::builder(JobKey::named("lost"), "t").durable(true).build().unwrap(), true).unwrap();
+        store
+            .catalogue()
+            .add_job(&JobDetail::builder(JobKey::named("lost"), "t").durable(true).build().unwrap(), true)
+            .unwrap();
         let added = store.database().counts().statements - before;
         let trigger = Trigger::builder(TriggerKey::named(name), JobKey::named("lost")).build().unwrap();
-        store.add_trigger(trigger, false).unwrap();
+        store.catalogue().add_trigger(trigger, false).unwrap();
         store.database().counts().statements - before - added
     };
     assert!(statements("slow") > 1);
@@ -398,7 +405,7 @@ fn loses_its_function(store: &JobStore, other: &mut Other, prefix: &str) {
     let made = store.database().migrate().unwrap();
     assert_eq!(made, ["created the function that stores new jobs and triggers again"]);
     assert_eq!(statements("fast"), 1);
-    store.clear().unwrap();
+    store.catalogue().clear().unwrap();
 }
 
 /// Tables that an older version made get what it did not know.
@@ -437,8 +444,8 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
     let job = JobDetail::builder(JobKey::named("j"), "t").build().unwrap();
     let schedule = CalendarIntervalSchedule::every(1, IntervalUnit::Month).without_drift(true);
     let trigger = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(schedule).build().unwrap();
-    let stored = store.schedule(vec![(job, vec![trigger])], false).unwrap();
-    assert_eq!(store.trigger(&TriggerKey::named("t")).unwrap().as_ref(), stored.first());
+    let stored = store.catalogue().schedule(vec![(job, vec![trigger])], false).unwrap();
+    assert_eq!(store.catalogue().trigger(&TriggerKey::named("t")).unwrap().as_ref(), stored.first());
     drop(store);
     let quartz = "FIRED_TRIGGERS PAUSED_TRIGGER_GRPS SCHEDULER_STATE LOCKS SIMPLE_TRIGGERS SIMPROP_TRIGGERS CRON_TRIGGERS \
                   BLOB_TRIGGERS TRIGGERS JOB_DETAILS CALENDARS";

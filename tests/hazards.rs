@@ -67,7 +67,7 @@ fn nobody_fires_twice(url: &str) {
     let first = store(url, &name);
     let job = JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap();
     let trigger = |i| Trigger::builder(TriggerKey::named(format!("t{i}")), job.key().clone()).build().unwrap();
-    first.schedule(vec![(job.clone(), (0..300).map(trigger).collect())], false).unwrap();
+    first.catalogue().schedule(vec![(job.clone(), (0..300).map(trigger).collect())], false).unwrap();
     let fired: Vec<TriggerKey> = scope(|threads| {
         let drain = |batch: usize| {
             let store = store(url, &name);
@@ -114,7 +114,7 @@ fn a_call_that_comes_late_stores_nothing() {
     let (store, database) = store_and_database(&support::postgres_url(), &name, PollingStrategy::default());
     let owner = join(&store, "node");
     let job = JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap();
-    store.add_job(&job, false).unwrap();
+    store.catalogue().add_job(&job, false).unwrap();
     let tokens = || -> BTreeSet<String> {
         let text = "SELECT token FROM QRTZ_CN_COMMITS WHERE sched_name = $1";
         let mut connection = PgConnection::establish(&support::postgres_url()).unwrap();
@@ -125,7 +125,10 @@ fn a_call_that_comes_late_stores_nothing() {
 
     // Lost on its way: its caller, who cannot know, stores the trigger by a transaction.
     database.faults().plan(1, Fault::CommitLostNotApplied);
-    store.add_trigger(Trigger::builder(TriggerKey::named("t"), job.key().clone()).build().unwrap(), false).unwrap();
+    store
+        .catalogue()
+        .add_trigger(Trigger::builder(TriggerKey::named("t"), job.key().clone()).build().unwrap(), false)
+        .unwrap();
     assert!(!database.faults().cancel(), "the fault has happened");
     let trigger = store.snapshot().unwrap().triggers.remove(0);
     let token = tokens().difference(&before).next().cloned().expect("the caller notes the token");
@@ -167,10 +170,10 @@ fn a_server_that_takes_no_writes_any_more_is_left() {
         SqlOptions { max_connections: 1, ..options },
     );
     let store = JobStore::new(Arc::new(SqlDatabase::open(&url, clock.clone(), options).unwrap()), clock, settings);
-    let error = store.pause_all().unwrap_err();
+    let error = store.catalogue().pause_all().unwrap_err();
     assert_eq!(error.failure_class(), Some(FailureClass::Unavailable), "{error}");
     run(&format!("ALTER DATABASE \"{database}\" RESET default_transaction_read_only"));
-    store.pause_all().expect("the only connection leads to a server that takes writes");
+    store.catalogue().pause_all().expect("the only connection leads to a server that takes writes");
     drop(store);
     run(&format!("DROP DATABASE \"{database}\" WITH (FORCE)"));
 }
@@ -192,7 +195,7 @@ fn a_stopped_holder_of_the_lock_is_cut_off(url: &str, begin: Begin) {
         })
     });
     is_locked.recv().unwrap();
-    store.pause_all().unwrap();
+    store.catalogue().pause_all().unwrap();
     done.send(()).unwrap();
     let end = stopped.join().unwrap();
     let error = end.expect_err("the transaction of the stopped session was committed");
@@ -237,13 +240,13 @@ fn without_its_lock_row_nothing_is_done(url: &str) {
     let store = store(url, &name);
     store.database().forget_scheduler().unwrap();
     let job = JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap();
-    let error = store.add_job(&job, false).unwrap_err().to_string();
+    let error = store.catalogue().add_job(&job, false).unwrap_err().to_string();
     for part in ["TRIGGER_ACCESS", name.as_str(), "LOCKS", "carnelian migrate"] {
         assert!(error.contains(part), "{part}: {error}");
     }
-    assert!(!store.job_exists(job.key()).unwrap());
+    assert!(!store.catalogue().job_exists(job.key()).unwrap());
     store.database().migrate().unwrap();
-    store.add_job(&job, false).unwrap();
+    store.catalogue().add_job(&job, false).unwrap();
     store.database().forget_scheduler().unwrap();
 }
 
@@ -310,7 +313,7 @@ fn an_error_in_a_batch_gives_the_whole_batch_back(url: &str) {
         let key = TriggerKey::named(format!("t{i}"));
         Trigger::builder(key, job.key().clone()).schedule(every_hour.clone()).build().unwrap()
     };
-    store.schedule(vec![(job.clone(), (0..5).map(trigger).collect())], false).unwrap();
+    store.catalogue().schedule(vec![(job.clone(), (0..5).map(trigger).collect())], false).unwrap();
     let triggers = || {
         let mut rows = store.snapshot().unwrap().triggers;
         rows.sort_by(|a, b| a.key.cmp(&b.key));
@@ -372,7 +375,7 @@ fn one_request_of_fifty_threads_is_taken_once(url: &str) {
             let request = carnelian::store::Request { request_id: Some("one".to_owned()), job, trigger };
             threads.spawn(move || {
                 start.wait();
-                store.take_requests(&[request]).unwrap().remove(0)
+                store.catalogue().take_requests(&[request]).unwrap().remove(0)
             })
         };
         let asked: Vec<_> = (0..50).map(ask).collect();
@@ -507,7 +510,7 @@ fn a_trigger_that_moves_on_during_the_look_is_taken_once(url: &str, strategy: Po
     let plain = JobDetail::builder(JobKey::named("plain"), "t").durable(true).build().unwrap();
     let one_at_a_time = JobDetail::builder(JobKey::named("one-at-a-time"), "t");
     let one_at_a_time = one_at_a_time.durable(true).disallow_concurrent_execution(true).build().unwrap();
-    store.schedule(vec![(plain.clone(), Vec::new()), (one_at_a_time.clone(), Vec::new())], false).unwrap();
+    store.catalogue().schedule(vec![(plain.clone(), Vec::new()), (one_at_a_time.clone(), Vec::new())], false).unwrap();
     let mut nth = 0;
     loop {
         nth += 1;
@@ -519,9 +522,9 @@ fn a_trigger_that_moves_on_during_the_look_is_taken_once(url: &str, strategy: Po
         // A page of three that brings two, so that another is read; and the first, once it is moved on, is in that one.
         let moves = trigger("moves", &plain, 30).schedule(SimpleSchedule::every(Duration::from_secs(10)).repeat(1));
         let others = [("a", &one_at_a_time, 29), ("b", &one_at_a_time, 28), ("c", &plain, 25)];
-        let moves = store.add_trigger(moves.build().unwrap(), false).unwrap();
+        let moves = store.catalogue().add_trigger(moves.build().unwrap(), false).unwrap();
         for (name, job, seconds_ago) in others {
-            store.add_trigger(trigger(name, job, seconds_ago).build().unwrap(), false).unwrap();
+            store.catalogue().add_trigger(trigger(name, job, seconds_ago).build().unwrap(), false).unwrap();
         }
         let (fired_there, fires_there) = channel();
         let (other, there) = (other.clone(), there.clone());
@@ -537,7 +540,7 @@ fn a_trigger_that_moves_on_during_the_look_is_taken_once(url: &str, strategy: Po
         fired.sort();
         fired.dedup();
         assert_eq!((fired.len(), count), (5, 5), "{fired:?}");
-        assert!(!store.trigger_exists(moves.key()).unwrap());
+        assert!(!store.catalogue().trigger_exists(moves.key()).unwrap());
         if is_over {
             break;
         }
@@ -618,7 +621,7 @@ fn ends_wait_for_no_row_of_an_acquisition(url: &str) {
     let (store, database) = store_and_database(url, &name, PollingStrategy::default());
     let owner = join(&store, "node");
     let job = JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap();
-    store.add_job(&job, false).unwrap();
+    store.catalogue().add_job(&job, false).unwrap();
     let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
     let request = AcquireRequest {
         max: 150,
@@ -639,7 +642,7 @@ fn ends_wait_for_no_row_of_an_acquisition(url: &str) {
     for nth in 1.. {
         let trigger =
             |i| Trigger::builder(TriggerKey::named(format!("t{nth}-{i}")), job.key().clone()).build().unwrap();
-        store.schedule(vec![(job.clone(), (0..300).map(trigger).collect())], true).unwrap();
+        store.catalogue().schedule(vec![(job.clone(), (0..300).map(trigger).collect())], true).unwrap();
         let (ended, undisturbed) = take();
         // A store of its own, so that it is not its turn to queue for the lock.
         let (other, other_database) = store_and_database(url, &name, PollingStrategy::default());

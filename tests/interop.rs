@@ -78,7 +78,7 @@ impl Work {
 
     /// Stores it all, due from now on.
     fn store(&mut self, store: &JobStore) {
-        store.schedule(std::mem::take(&mut self.jobs), false).unwrap();
+        store.catalogue().schedule(std::mem::take(&mut self.jobs), false).unwrap();
     }
 }
 

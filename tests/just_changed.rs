@@ -50,7 +50,7 @@ impl Place {
         let key = TriggerKey::named("t");
         let hourly = SimpleSchedule::every(Duration::from_secs(3600));
         let trigger = Trigger::builder(key.clone(), job.key().clone()).schedule(hourly).build().unwrap();
-        store.schedule(vec![(job, vec![trigger])], false).unwrap();
+        store.catalogue().schedule(vec![(job, vec![trigger])], false).unwrap();
         Self { owner: me.owner().unwrap(), name, store, key }
     }
 
@@ -97,18 +97,25 @@ const ACQUIRED: &str = "trigger_state = 'ACQUIRED'";
 fn a_trigger_that_was_just_acquired_is_paused() {
     let place = Place::new();
     assert_eq!(
-        place.while_changed(ACQUIRED, || place.store.pause_triggers(std::slice::from_ref(&place.key)).unwrap()),
+        place.while_changed(ACQUIRED, || place
+            .store
+            .catalogue()
+            .pause_triggers(std::slice::from_ref(&place.key))
+            .unwrap()),
         1
     );
-    assert_eq!(place.store.trigger_state(&place.key).unwrap(), Some(TriggerState::Paused));
+    assert_eq!(place.store.catalogue().trigger_state(&place.key).unwrap(), Some(TriggerState::Paused));
     place.end();
 }
 
 #[test]
 fn a_trigger_that_was_just_acquired_is_deleted() {
     let place = Place::new();
-    assert_eq!(place.while_changed(ACQUIRED, || place.store.unschedule(std::slice::from_ref(&place.key)).unwrap()), 1);
-    assert_eq!(place.store.trigger_state(&place.key).unwrap(), None);
+    assert_eq!(
+        place.while_changed(ACQUIRED, || place.store.catalogue().unschedule(std::slice::from_ref(&place.key)).unwrap()),
+        1
+    );
+    assert_eq!(place.store.catalogue().trigger_state(&place.key).unwrap(), None);
     place.end();
 }
 
@@ -120,7 +127,7 @@ fn a_trigger_that_was_just_moved_on_is_complete_when_its_job_says_so() {
     let ends = [fired[0].completion(CompletionInstruction::SetTriggerComplete, None)];
     place.while_changed("next_fire_time = next_fire_time + 1", || place.store.complete(&place.owner, &ends).unwrap());
     assert_eq!(
-        place.store.trigger_state(&place.key).unwrap().unwrap_or(TriggerState::Complete),
+        place.store.catalogue().trigger_state(&place.key).unwrap().unwrap_or(TriggerState::Complete),
         TriggerState::Complete
     );
     assert_eq!(place.fire().len(), 0);

@@ -73,7 +73,7 @@ fn what_a_killed_process_was_about_to_store_is_stored_whole() {
     caller.kill().unwrap();
     caller.wait().unwrap();
     assert_eq!(count(&mut watcher, &waiting), 1, "the server has not noticed");
-    let is_stored = || store.trigger(&TriggerKey::new("g", "t")).unwrap().is_some();
+    let is_stored = || store.catalogue().trigger(&TriggerKey::new("g", "t")).unwrap().is_some();
     assert!(!is_stored());
 
     holder.batch_execute("COMMIT").unwrap();

@@ -88,7 +88,7 @@ fn a_counter_under_a_lock_loses_nothing() {
             }
         });
         assert_eq!(counter.into_inner(), 3 * threads * rounds);
-        assert_eq!(nodes[0].store().locks().unwrap().1, []);
+        assert_eq!(nodes[0].store().locks().held().unwrap().1, []);
     }
 }
 
@@ -100,7 +100,7 @@ fn a_guard_keeps_its_lock_and_gives_it_back() {
         let (a, b) = (cluster.node("A"), cluster.node("B"));
         let ttl = Duration::from_secs(3);
         let guard = a.lock("kept", ttl).unwrap();
-        let expires = || b.store().locks().unwrap().1.first().map_or(0, |row| row.expires_ms);
+        let expires = || b.store().locks().held().unwrap().1.first().map_or(0, |row| row.expires_ms);
         let first = expires();
         wait_until("it was renewed twice", LONG, || expires() > first + 1_200 || !guard.is_held());
         guard.check().unwrap();
@@ -126,7 +126,7 @@ fn a_holder_that_was_paused_has_lost_its_lock() {
         let (a, b) = (cluster.node("A"), cluster.node("B"));
         let guard = a.try_lock("paused", Duration::from_secs(6)).unwrap().unwrap();
         // What a stop of its process, or an operator, does to it: its row is another's.
-        assert!(b.store().break_lock("paused").unwrap().is_some());
+        assert!(b.store().locks().break_lock("paused").unwrap().is_some());
         let next = b.try_lock("paused", Duration::from_secs(6)).unwrap().expect("it is free");
         assert!(next.fence() > guard.fence());
         wait_until("its keeper learns it", LONG, || !guard.is_held());

@@ -497,7 +497,7 @@ fn a_stop_goes_through_its_steps() {
         assert_eq!(health.services[0].state, ServiceState::Stopped, "nothing is acquired any more");
         assert!(!reserved("soon"), "it was given back");
         if begins.is_empty() {
-            let state = node.store().trigger_state(&TriggerKey::named("soon")).unwrap();
+            let state = node.store().catalogue().trigger_state(&TriggerKey::named("soon")).unwrap();
             assert_eq!(state, Some(TriggerState::Waiting));
         }
         // It is a member as long as its jobs run, and says what it does.

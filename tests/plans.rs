@@ -203,7 +203,7 @@ impl Node {
             (0..BATCH).map(|i| trigger(&plain, "once", i, SimpleSchedule::once())).collect();
         plain_triggers.extend((0..BATCH / 2).map(|i| trigger(&plain, "again", i, hourly())));
         let single_triggers = (0..2).map(|i| trigger(&single, "single", i, SimpleSchedule::once())).collect();
-        self.store.schedule(vec![(plain, plain_triggers), (single, single_triggers)], true).unwrap();
+        self.store.catalogue().schedule(vec![(plain, plain_triggers), (single, single_triggers)], true).unwrap();
     }
 
     fn request<'a>(&'a self, look_ahead_ms: i64, quarantined: &'a BTreeSet<TriggerKey>) -> AcquireRequest<'a> {

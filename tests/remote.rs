@@ -351,7 +351,7 @@ fn an_idle_node_sends_few_statements() {
         let load = sent(&mut || drop(store.cluster_load(Duration::from_secs(5), 10_000).unwrap()));
         let states = sent(&mut || drop(store.trigger_states().unwrap()));
         let tidy = sent(&mut || store.tidy().map(drop).unwrap());
-        let orphans = sent(&mut || drop(store.imminent_orphans(Duration::from_secs(3600)).unwrap()));
+        let orphans = sent(&mut || drop(store.job_types().imminent_orphans(Duration::from_secs(3600)).unwrap()));
         println!("idle tidy={tidy} orphans={orphans}");
         println!("idle look={look} check_in={check_in} beat={beat} misfires={misfires} mend={mend}");
         assert_eq!((look, beat, misfires, mend, states), (1, 1, 1, 1, 1), "{}", cluster.url);

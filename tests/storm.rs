@@ -63,7 +63,7 @@ fn kills(database: &str) {
         .iter()
         .flat_map(|(_, triggers)| triggers.iter().map(|t| (t.key().to_string(), t.schedule().clone())))
         .collect();
-    cluster.store.schedule(work, false).unwrap();
+    cluster.store.catalogue().schedule(work, false).unwrap();
     for _ in 0..3 {
         cluster.start_node();
     }
@@ -124,7 +124,7 @@ fn pauses(database: &str) {
         .skip(1)
         .flat_map(|(_, triggers)| triggers.iter().map(|t| (t.key().to_string(), t.schedule().clone())))
         .collect();
-    cluster.store.schedule(work, false).unwrap();
+    cluster.store.catalogue().schedule(work, false).unwrap();
     for _ in 0..2 {
         cluster.start_node();
     }
@@ -141,7 +141,7 @@ fn pauses(database: &str) {
         });
     }
     cluster.wait_until_quiet(Duration::from_secs(u64::from(fires) * 2 + 60));
-    let n = cluster.store.job(counter.key()).unwrap().unwrap().data().integer("n").unwrap();
+    let n = cluster.store.catalogue().job(counter.key()).unwrap().unwrap().data().integer("n").unwrap();
     cluster.stop_all();
     let verdict = checker::check(&cluster.events(), &expected);
     verdict.assert_clean(&cluster);
@@ -181,7 +181,7 @@ fn effects_happen_once(database: &str) {
     cluster.wait_until_ready(3);
     let written = effects::Effects::of(&cluster.properties());
     written.reset_fence();
-    let stored = cluster.store.schedule(work, false).unwrap();
+    let stored = cluster.store.catalogue().schedule(work, false).unwrap();
     let mut expected: Vec<effects::Effect> = Vec::new();
     for trigger in stored.iter().filter(|trigger| trigger.key().name().starts_with("effect")) {
         let start = trigger.start_time().timestamp_millis();
@@ -301,7 +301,7 @@ fn a_convicted_node_that_is_to_abort_ends_itself() {
     let sleeper = |i| grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "300")], Duration::from_millis(400), 60);
     let work: Vec<_> = (0..5).map(sleeper).collect();
     let expected: Vec<_> = work.iter().map(|(_, t)| (t[0].key().to_string(), t[0].schedule().clone())).collect();
-    cluster.store.schedule(work, false).unwrap();
+    cluster.store.catalogue().schedule(work, false).unwrap();
     for _ in 0..2 {
         cluster.start_node();
     }

@@ -212,7 +212,7 @@ fn an_end_in_the_jobs_transaction_is_followed(app: &App) {
     let left = scheduler.store().snapshot().unwrap().triggers;
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(app.effects(), 1);
-    scheduler.store().clear().unwrap();
+    scheduler.store().catalogue().clear().unwrap();
     end(app, &scheduler);
 }
 
@@ -328,7 +328,7 @@ fn a_guard_keeps_the_fire_until_the_transaction_ends(app: &App) {
     assert!(afterwards.recv_timeout(LONG).unwrap(), "a guard passed after the fire was lost");
     assert_eq!(app.effects(), 1);
     scheduler.shutdown(false);
-    scheduler.store().clear().unwrap();
+    scheduler.store().catalogue().clear().unwrap();
     scheduler.store().database().forget_scheduler().unwrap();
 }
 
@@ -393,7 +393,7 @@ fn a_transaction_that_stands_still_holds_up_nobody(app: &App) {
     support::wait_until("all are recorded", LONG, quiet);
     assert_eq!(app.effects(), 2);
     assert_eq!(scheduler.health().counters.fenced_writes, 0);
-    scheduler.store().clear().unwrap();
+    scheduler.store().catalogue().clear().unwrap();
     end(app, &scheduler);
 }
 
@@ -456,7 +456,7 @@ fn a_session_that_stops_has_a_limit(app: &App) {
         let after = diesel::sql_query(limit).get_result::<Limits>(&mut own).unwrap().idle;
         assert_eq!(after, before, "it goes with the transaction");
     }
-    scheduler.store().clear().unwrap();
+    scheduler.store().catalogue().clear().unwrap();
     end(app, &scheduler);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A file is read whole before anything is stored: [`JobFile::read`] gives its values, or every problem at once with
 //! file, line and element. [`Scheduler::import`](crate::Scheduler::import) and
-//! [`JobStore::import`](crate::store::JobStore::import) store them, in one transaction.
+//! [`Catalogue::import`](crate::store::Catalogue::import) store them, in one transaction.
 
 mod document;
 mod problem;

@@ -142,7 +142,7 @@ fn parked_jobs(node: &Node) -> Vec<AlarmJob> {
 /// Who is responsible for a job, if it says so and the store can be asked; an alarm does not wait
 /// for the answer.
 fn owner_of(node: &Node, job: &JobKey) -> Option<String> {
-    let job = node.store.job(job).ok().flatten()?;
+    let job = node.store.catalogue().job(job).ok().flatten()?;
     job.marks().get_owner().map(str::to_owned)
 }
 

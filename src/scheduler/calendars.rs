@@ -29,7 +29,7 @@ impl Scheduler {
     /// # Ok::<(), carnelian::Error>(())
     /// ```
     pub fn add_calendar(&self, name: &str, calendar: &Calendar, replace: bool, update_triggers: bool) -> Result<()> {
-        self.open_store()?.add_calendar(name, calendar, replace, update_triggers)?;
+        self.open_store()?.catalogue().add_calendar(name, calendar, replace, update_triggers)?;
         self.signal_change();
         Ok(())
     }
@@ -39,7 +39,7 @@ impl Scheduler {
     /// # Errors
     /// [`Error::Refused`](crate::Error::Refused), naming them, while triggers use it.
     pub fn delete_calendar(&self, name: &str) -> Result<bool> {
-        self.open_store()?.delete_calendar(name)
+        self.open_store()?.catalogue().delete_calendar(name)
     }
 
     /// The calendar of this name.
@@ -47,11 +47,11 @@ impl Scheduler {
     /// # Errors
     /// [`Error::Unreadable`](crate::Error::Unreadable) if a Java node stored one of a class of its own.
     pub fn calendar(&self, name: &str) -> Result<Option<Calendar>> {
-        self.store().calendar(name)
+        self.store().catalogue().calendar(name)
     }
 
     /// The names of all calendars, in order.
     pub fn calendar_names(&self) -> Result<Vec<String>> {
-        self.store().calendar_names()
+        self.store().catalogue().calendar_names()
     }
 }

@@ -45,10 +45,10 @@ impl Service for CleanUp {
             let requests = node.store.forget_requests()?;
             node.counters.forgotten_requests.add(requests);
             self.forgotten = requests;
-            self.plan = node.store.plan_pruning(&HistoryPruning::new())?;
+            self.plan = node.store.history().plan_pruning(&HistoryPruning::new())?;
         }
         if !self.plan.is_done() {
-            let gone = node.store.prune_batch(&mut self.plan)?;
+            let gone = node.store.history().prune_batch(&mut self.plan)?;
             node.counters.forgotten_history.add(gone);
             self.forgotten += gone;
         }

@@ -17,7 +17,7 @@ impl Scheduler {
     /// the child is not durable, or the jobs would follow each other in a circle; what can go wrong with the store.
     #[doc(alias = "addJobChainLink")]
     pub fn follow(&self, continuation: &Continuation) -> Result<()> {
-        self.open_store()?.follow(continuation)
+        self.open_store()?.catalogue().follow(continuation)
     }
 
     /// Lets a job follow another no longer; false if it did not.
@@ -25,7 +25,7 @@ impl Scheduler {
     /// # Errors
     /// What can go wrong with the store.
     pub fn unfollow(&self, parent: &JobKey, child: &JobKey) -> Result<bool> {
-        self.open_store()?.unfollow(parent, child)
+        self.open_store()?.catalogue().unfollow(parent, child)
     }
 
     /// Which jobs follow a job, in order of their keys.
@@ -33,7 +33,7 @@ impl Scheduler {
     /// # Errors
     /// What can go wrong with the store.
     pub fn children_of(&self, parent: &JobKey) -> Result<Vec<Continuation>> {
-        self.open_store()?.children_of(parent)
+        self.open_store()?.catalogue().children_of(parent)
     }
 
     /// Which jobs a job follows, in order of their keys.
@@ -41,7 +41,7 @@ impl Scheduler {
     /// # Errors
     /// What can go wrong with the store.
     pub fn parents_of(&self, child: &JobKey) -> Result<Vec<Continuation>> {
-        self.open_store()?.parents_of(child)
+        self.open_store()?.catalogue().parents_of(child)
     }
 }
 

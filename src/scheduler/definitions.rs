@@ -27,7 +27,7 @@ impl Scheduler {
     /// go wrong with the store.
     pub fn schedule_trigger(&self, trigger: Trigger) -> Result<DateTime<Utc>> {
         let fires_at_once = trigger.fires_when_stored();
-        let stored = self.open_store()?.add_trigger(trigger, false)?;
+        let stored = self.open_store()?.catalogue().add_trigger(trigger, false)?;
         self.signal_stored(fires_at_once);
         self.tell("job_scheduled", |listener| listener.job_scheduled(&stored));
         first_fire_time(Some(&stored))
@@ -42,7 +42,7 @@ impl Scheduler {
         let jobs: Vec<JobDetail> = work.iter().map(|(job, _)| job.clone()).collect();
         let here = work.iter().filter(|(job, _)| self.is_of_this_node(job));
         let fires_at_once = here.flat_map(|(_, triggers)| triggers).any(Trigger::fires_when_stored);
-        let stored = store.schedule(work, replace)?;
+        let stored = store.catalogue().schedule(work, replace)?;
         self.signal_stored(fires_at_once);
         for job in &jobs {
             self.tell("job_added", |listener| listener.job_added(job));
@@ -108,7 +108,7 @@ impl Scheduler {
     /// # Errors
     /// [`Error::AlreadyExists`] without `replace`, and what can go wrong with the store.
     pub fn add_job(&self, job: &JobDetail, replace: bool) -> Result<()> {
-        self.open_store()?.add_job(job, replace)?;
+        self.open_store()?.catalogue().add_job(job, replace)?;
         self.tell("job_added", |listener| listener.job_added(job));
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Scheduler {
     /// [`Error::AlreadyExists`] without `replace`, and what can go wrong with the store.
     #[doc(alias = "storeNonDurableWhileAwaitingScheduling")]
     pub fn add_job_awaiting_trigger(&self, job: &JobDetail, replace: bool) -> Result<()> {
-        self.open_store()?.add_job_awaiting_trigger(job, replace)?;
+        self.open_store()?.catalogue().add_job_awaiting_trigger(job, replace)?;
         self.tell("job_added", |listener| listener.job_added(job));
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Scheduler {
     /// # Errors
     /// What can go wrong with the store.
     pub fn delete_jobs(&self, keys: &[JobKey]) -> Result<usize> {
-        let count = self.open_store()?.delete_jobs(keys)?;
+        let count = self.open_store()?.catalogue().delete_jobs(keys)?;
         self.signal_change();
         if count > 0 {
             for key in keys {
@@ -163,7 +163,7 @@ impl Scheduler {
     /// What can go wrong with the store.
     #[doc(alias = "unscheduleJobs")]
     pub fn unschedule_all(&self, keys: &[TriggerKey]) -> Result<usize> {
-        let count = self.open_store()?.unschedule(keys)?;
+        let count = self.open_store()?.catalogue().unschedule(keys)?;
         self.signal_change();
         if count > 0 {
             for key in keys {
@@ -180,7 +180,7 @@ impl Scheduler {
     /// [`Error::NeverFires`], and what can go wrong with the store.
     #[doc(alias = "rescheduleJob")]
     pub fn reschedule(&self, key: &TriggerKey, trigger: Trigger) -> Result<Option<DateTime<Utc>>> {
-        let stored = self.open_store()?.reschedule(key, trigger)?;
+        let stored = self.open_store()?.catalogue().reschedule(key, trigger)?;
         self.signal_change();
         let Some(stored) = stored else { return Ok(None) };
         self.tell("job_unscheduled", |listener| listener.job_unscheduled(key));
@@ -208,9 +208,9 @@ impl Scheduler {
     /// ```
     ///
     /// # Errors
-    /// As [`JobStore::backfill`](crate::store::JobStore::backfill).
+    /// As [`Catalogue::backfill`](crate::store::Catalogue::backfill).
     pub fn backfill(&self, backfill: &Backfill) -> Result<Backfilled> {
-        let done = self.open_store()?.backfill(backfill)?;
+        let done = self.open_store()?.catalogue().backfill(backfill)?;
         self.signal_change();
         for trigger in &done.stored {
             self.tell("job_scheduled", |listener| listener.job_scheduled(trigger));
@@ -223,7 +223,7 @@ impl Scheduler {
     /// # Errors
     /// [`Error::NotFound`] for the job, and what can go wrong with the store.
     pub fn trigger_job(&self, job: &JobKey, data: JobDataMap) -> Result<TriggerKey> {
-        let key = self.open_store()?.trigger_job(job, data)?;
+        let key = self.open_store()?.catalogue().trigger_job(job, data)?;
         self.signal_stored(true);
         Ok(key)
     }
@@ -233,7 +233,7 @@ impl Scheduler {
     /// Job types that are registered here say by [`Job::flags`](crate::Job::flags) what Java takes from annotations.
     ///
     /// # Errors
-    /// As [`JobStore::import`](crate::store::JobStore::import).
+    /// As [`Catalogue::import`](crate::store::Catalogue::import).
     #[doc(alias = "processFileAndScheduleJobs")]
     pub fn import(&self, file: &JobFile) -> Result<Imported> {
         self.open_store()?;
@@ -245,7 +245,7 @@ impl Scheduler {
     /// # Errors
     /// What can go wrong with the store.
     pub fn clear(&self) -> Result<()> {
-        self.open_store()?.clear()?;
+        self.open_store()?.catalogue().clear()?;
         self.signal_change();
         self.tell("scheduling_data_cleared", |listener| listener.scheduling_data_cleared());
         Ok(())

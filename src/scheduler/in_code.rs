@@ -41,7 +41,13 @@ impl Scheduler {
         let settings = &self.inner.node.settings.definitions;
         let orphaned = if settings.delete_orphaned { OrphanedDefinitions::Delete } else { OrphanedDefinitions::Report };
         let defined = &self.inner.defined;
-        let report = self.open_store()?.sync_some_definitions(&settings.source, defined, meant, orphaned, plan_only)?;
+        let report = self.open_store()?.catalogue().sync_some_definitions(
+            &settings.source,
+            defined,
+            meant,
+            orphaned,
+            plan_only,
+        )?;
         if plan_only {
             return Ok(report);
         }

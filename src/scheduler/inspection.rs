@@ -18,73 +18,73 @@ impl Scheduler {
     /// The job of this key.
     #[doc(alias = "getJobDetail")]
     pub fn job(&self, key: &JobKey) -> Result<Option<JobDetail>> {
-        self.store().job(key)
+        self.store().catalogue().job(key)
     }
 
     /// The trigger of this key.
     pub fn trigger(&self, key: &TriggerKey) -> Result<Option<Trigger>> {
-        self.store().trigger(key)
+        self.store().catalogue().trigger(key)
     }
 
     /// The state of a trigger; none if there is no such trigger.
     pub fn trigger_state(&self, key: &TriggerKey) -> Result<Option<TriggerState>> {
-        self.store().trigger_state(key)
+        self.store().catalogue().trigger_state(key)
     }
 
     /// Whether there is a job of this key.
     #[doc(alias = "checkExists")]
     pub fn job_exists(&self, key: &JobKey) -> Result<bool> {
-        self.store().job_exists(key)
+        self.store().catalogue().job_exists(key)
     }
 
     /// Whether there is a trigger of this key.
     #[doc(alias = "checkExists")]
     pub fn trigger_exists(&self, key: &TriggerKey) -> Result<bool> {
-        self.store().trigger_exists(key)
+        self.store().catalogue().trigger_exists(key)
     }
 
     /// The groups that have jobs, in order.
     #[doc(alias = "getJobGroupNames")]
     pub fn job_groups(&self) -> Result<Vec<String>> {
-        self.store().job_groups()
+        self.store().catalogue().job_groups()
     }
 
     /// The groups that have triggers, in order.
     #[doc(alias = "getTriggerGroupNames")]
     pub fn trigger_groups(&self) -> Result<Vec<String>> {
-        self.store().trigger_groups()
+        self.store().catalogue().trigger_groups()
     }
 
     /// The jobs of the matching groups, without their data.
     #[doc(alias = "getJobKeys")]
     pub fn jobs(&self, groups: &GroupMatcher) -> Result<Vec<JobDetail>> {
-        self.store().jobs(groups)
+        self.store().catalogue().jobs(groups)
     }
 
     /// The triggers of the matching groups.
     #[doc(alias = "getTriggerKeys")]
     pub fn triggers(&self, groups: &GroupMatcher) -> Result<Vec<TriggerSummary>> {
-        self.store().trigger_summaries(groups)
+        self.store().catalogue().trigger_summaries(groups)
     }
 
     /// The jobs that the filter asks for by their marks, without their data.
     pub fn find_jobs(&self, filter: &JobFilter) -> Result<Vec<JobDetail>> {
-        self.store().find_jobs(filter)
+        self.store().catalogue().find_jobs(filter)
     }
 
     /// The triggers of the filter's groups whose jobs it asks for.
     pub fn find_triggers(&self, filter: &JobFilter) -> Result<Vec<TriggerSummary>> {
-        self.store().find_triggers(filter)
+        self.store().catalogue().find_triggers(filter)
     }
 
     /// The fires that are reserved or running in the cluster and whose jobs the filter asks for.
     pub fn find_fires(&self, filter: &JobFilter) -> Result<Vec<FiredTrigger>> {
-        self.store().find_fired(filter)
+        self.store().catalogue().find_fired(filter)
     }
 
     /// The triggers of a job.
     pub fn triggers_of_job(&self, key: &JobKey) -> Result<Vec<Trigger>> {
-        self.store().triggers_of_job(key)
+        self.store().catalogue().triggers_of_job(key)
     }
 
     /// The fires that are reserved or running in the cluster.
@@ -98,24 +98,24 @@ impl Scheduler {
     /// What is written down, and how long it is kept, is set by `carnelian.history.record`, `carnelian.history.retention`
     /// and `carnelian.history.maxRows`. Nodes of Quartz write nothing down.
     pub fn history(&self, query: &HistoryQuery) -> Result<Vec<HistoryRow>> {
-        self.store().history(query)
+        self.store().history().find(query)
     }
 
     /// All that is known of one run, by its fire's id: its row of the history, the runs of the same work, what will run it
     /// once more, and what it has logged. None if nothing is known.
     pub fn run_record(&self, fire_id: &str) -> Result<Option<RunRecord>> {
-        self.store().run_record(fire_id)
+        self.store().history().run_record(fire_id)
     }
 
     /// How many fires of each job ended how, and how long they ran, of those that are asked for.
     pub fn history_summary(&self, query: &HistoryQuery) -> Result<HistorySummary> {
-        self.store().history_summary(query)
+        self.store().history().summary(query)
     }
 
     /// Forgets rows of the history now; returns how many. Every node does what the settings say by itself, every
     /// `carnelian.history.cleanUpInterval`.
     pub fn prune_history(&self, pruning: &HistoryPruning) -> Result<u64> {
-        self.open_store()?.prune_history(pruning)
+        self.open_store()?.history().prune(pruning)
     }
 
     /// Runs the work of a fire of the history again at once, in a fire of its own, with the data of its trigger, if that is

@@ -70,7 +70,7 @@ impl Scheduler {
     /// # Errors
     /// What can go wrong with the store.
     pub fn orphans(&self) -> Result<Orphans> {
-        self.open_store()?.orphans()
+        self.open_store()?.job_types().orphans()
     }
 
     /// Gives a job another key, with its triggers. With `dry_run` it is only checked.
@@ -87,16 +87,16 @@ impl Scheduler {
     /// ```
     ///
     /// # Errors
-    /// As [`JobStore::rename_job`](crate::store::JobStore::rename_job): among others [`Error::Refused`](crate::Error::Refused)
+    /// As [`Catalogue::rename_job`](crate::store::Catalogue::rename_job): among others [`Error::Refused`](crate::Error::Refused)
     /// while the job runs.
     pub fn rename_job(&self, old: &JobKey, new: &JobKey, dry_run: bool) -> Result<Renamed> {
         let store = self.open_store()?;
-        let renamed = store.rename_job(old, new, dry_run)?;
+        let renamed = store.catalogue().rename_job(old, new, dry_run)?;
         if !dry_run {
             self.signal_change();
             self.tell("job_deleted", |listener| listener.job_deleted(old));
             // One that cannot be read was renamed all the same.
-            if let Ok(Some(job)) = store.job(new) {
+            if let Ok(Some(job)) = store.catalogue().job(new) {
                 self.tell("job_added", |listener| listener.job_added(&job));
             }
         }
@@ -123,7 +123,7 @@ impl Scheduler {
     /// ```
     ///
     /// # Errors
-    /// As [`JobStore::migrate_jobs`](crate::store::JobStore::migrate_jobs).
+    /// As [`JobTypes::migrate`](crate::store::JobTypes::migrate).
     pub fn migrate_jobs(&self, from: &str, to: &str, dry_run: bool) -> Result<Migrated> {
         let store = self.open_store()?;
         let job_type = self.inner.node.registry.job_type(to);
@@ -134,7 +134,7 @@ impl Scheduler {
             }
         });
         let upgrade = upgrade.as_ref().map(|upgrade| upgrade as &crate::store::Upgrade<'_>);
-        let migrated = store.migrate_jobs(from, to, upgrade, dry_run)?;
+        let migrated = store.job_types().migrate(from, to, upgrade, dry_run)?;
         if !dry_run {
             self.signal_change();
         }

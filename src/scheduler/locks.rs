@@ -81,7 +81,7 @@ impl LockKeeper {
     /// Takes a lock if it is free.
     fn try_lock(self: &Arc<Self>, name: &str, instance: &str, ttl: Duration) -> Result<Option<LockGuard>> {
         let asked = Mutex::new(Moment::now(&*self.clock));
-        let Some(row) = self.store.try_lock(name, instance, ttl)? else { return Ok(None) };
+        let Some(row) = self.store.locks().try_lock(name, instance, ttl)? else { return Ok(None) };
         let LockRow { name, holder, instance, fence, .. } = row;
         let held = Arc::new(Held { name, holder, instance, fence, ttl, asked, lost: AtomicBool::new(false) });
         let guard = LockGuard { keeper: Arc::clone(self), held: Arc::clone(&held), is_released: false };
@@ -143,7 +143,7 @@ impl LockKeeper {
         if keys.is_empty() {
             return;
         }
-        match self.store.renew_locks(&keys) {
+        match self.store.locks().renew(&keys) {
             Ok(lost) => {
                 for held in held {
                     if lost.contains(&held.key()) {
@@ -224,7 +224,7 @@ impl LockGuard {
     pub fn release(mut self) -> Result<bool> {
         self.is_released = true;
         self.keeper.forget(&self.held);
-        self.keeper.store.release_lock(&self.held.name, &self.held.holder)
+        self.keeper.store.locks().release(&self.held.name, &self.held.holder)
     }
 }
 
@@ -234,7 +234,7 @@ impl Drop for LockGuard {
             return;
         }
         self.keeper.forget(&self.held);
-        if let Err(error) = self.keeper.store.release_lock(&self.held.name, &self.held.holder) {
+        if let Err(error) = self.keeper.store.locks().release(&self.held.name, &self.held.holder) {
             log::lock_not_released(&self.held.name, self.held.fence, &error.to_string());
         }
     }
@@ -297,7 +297,7 @@ impl Scheduler {
             }
             let now = clock.ticks();
             if now >= end {
-                let (_, held) = self.open_store()?.locks()?;
+                let (_, held) = self.open_store()?.locks().held()?;
                 let holder = held.into_iter().find(|row| row.name == name).map(|row| row.instance);
                 return Err(Error::Locked { name: name.to_owned(), holder: holder.unwrap_or_default(), waited: limit });
             }

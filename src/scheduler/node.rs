@@ -242,7 +242,7 @@ impl Node {
     /// Stores what a job file says, wakes the acquirer and tells the listeners.
     pub(crate) fn import(&self, file: &JobFile) -> Result<Imported> {
         let with_flags = file.clone().with_flags(|job_type| self.registry.job(job_type)?.flags());
-        let imported = self.store.import(&with_flags)?;
+        let imported = self.store.catalogue().import(&with_flags)?;
         self.acquirer.signal.raise();
         for key in &imported.deleted_jobs {
             self.listeners.scheduler("job_deleted", |listener| listener.job_deleted(key));
@@ -261,7 +261,7 @@ impl Node {
 
     /// Tells the store, and with the next check-in the other nodes, what this one can run.
     pub(crate) fn types_changed(&self) {
-        self.store.set_job_types(self.registry.infos());
+        self.store.job_types().set(self.registry.infos());
     }
 
     /// The services that this node has.

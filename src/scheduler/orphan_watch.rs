@@ -38,10 +38,10 @@ impl OrphanWatch {
         }
         let now = node.clock.ticks();
         let is_audit = self.next_audit.is_none_or(|at| now >= at);
-        let imminent: BTreeSet<JobKey> = node.store.imminent_orphans(AHEAD)?.into_iter().collect();
+        let imminent: BTreeSet<JobKey> = node.store.job_types().imminent_orphans(AHEAD)?.into_iter().collect();
         let is_new = |orphan: &Orphan| imminent.contains(&orphan.job) && !self.named.contains(&orphan.job);
         if is_audit || imminent.difference(&self.named).next().is_some() {
-            let found = node.store.note_orphans()?;
+            let found = node.store.job_types().note_orphans()?;
             let blind = found.blind_because();
             if let (Some(why), false) = (&blind, self.blind) {
                 log::orphans_unknown(why);
@@ -72,13 +72,13 @@ fn tell(node: &Node, orphans: Vec<Orphan>) {
 /// Deletes what has been unresolved for longer than the settings allow; by default nothing.
 fn delete_unresolved(node: &Node) -> Result<()> {
     let Some(after) = node.settings.job_store.delete_unresolved_after else { return Ok(()) };
-    let found = node.store.orphans()?;
+    let found = node.store.job_types().orphans()?;
     let after_ms = super::node::millis(after);
     let is_over = |orphan: &Orphan| orphan.since_ms.is_some_and(|since_ms| found.now_ms - since_ms >= after_ms);
     if found.blind_because().is_some() || !found.jobs.iter().any(is_over) {
         return Ok(());
     }
-    for orphan in node.store.delete_orphans(after)? {
+    for orphan in node.store.job_types().delete_orphans(after)? {
         log::orphan_deleted(&orphan);
         node.listeners.announce("job_deleted", move |listener| listener.job_deleted(&orphan.job));
     }

@@ -13,26 +13,26 @@ impl Scheduler {
     /// `carnelian.recovery.batch` and no faster than `carnelian.recovery.rate`. It ends by itself when nothing is overdue.
     /// Other nodes learn it with their monitor's next look (`carnelian.monitor.interval`), this one at once.
     pub fn start_recovery(&self) -> Result<RecoveryModeRow> {
-        let row = self.open_store()?.start_recovery(self.instance_id())?;
+        let row = self.open_store()?.outages().start_recovery(self.instance_id())?;
         self.inner.node.recovery_has_changed();
         Ok(row)
     }
 
     /// Ends the recovery mode; false if it was not on.
     pub fn stop_recovery(&self) -> Result<bool> {
-        let stopped = self.open_store()?.stop_recovery(None)?;
+        let stopped = self.open_store()?.outages().stop_recovery(None)?;
         self.inner.node.recovery_has_changed();
         Ok(stopped)
     }
 
     /// The recovery mode of the cluster, if it is on.
     pub fn recovery_mode(&self) -> Result<Option<RecoveryModeRow>> {
-        self.open_store()?.recovery_mode()
+        self.open_store()?.outages().recovery_mode()
     }
 
     /// The last total outages, the latest first: see [`Outage`].
     pub fn outages(&self) -> Result<Vec<Outage>> {
-        self.open_store()?.outages()
+        self.open_store()?.outages().list()
     }
 }
 
@@ -54,7 +54,7 @@ impl RecoveryWatch {
             None => self.draining = Draining::default(),
             Some(since_ms) => {
                 if self.draining.is_over(load.overdue, threshold) {
-                    store.stop_recovery(Some(since_ms))?;
+                    store.outages().stop_recovery(Some(since_ms))?;
                     store.note_recovery(None);
                     self.draining = Draining::default();
                 }

@@ -131,7 +131,7 @@ impl Scheduler {
     /// As [`Scheduler::submit`].
     pub fn submit_all(&self, submissions: impl IntoIterator<Item = Submission>) -> Result<Vec<Taken>> {
         let requests = submissions.into_iter().map(Submission::into_request).collect::<Result<Vec<_>>>()?;
-        let taken = self.open_store()?.take_requests(&requests)?;
+        let taken = self.open_store()?.catalogue().take_requests(&requests)?;
         let new = requests.iter().zip(&taken).filter(|(_, taken)| taken.is_new).map(|(request, _)| request);
         let runs_here = |request: &&Request| self.is_of_this_node(&request.job);
         self.signal_stored(new.filter(runs_here).any(|request| request.trigger.fires_when_stored()));
@@ -182,6 +182,6 @@ impl Scheduler {
         submissions: impl IntoIterator<Item = Submission>,
     ) -> Result<Vec<Taken>> {
         let requests = submissions.into_iter().map(Submission::into_request).collect::<Result<Vec<_>>>()?;
-        self.open_store()?.take_requests_within(connection, &requests)
+        self.open_store()?.catalogue().take_requests_within(connection, &requests)
     }
 }

@@ -69,7 +69,7 @@ impl JobStore {
     }
 
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the data cannot be read.
     pub(super) fn decode_data(&self, bytes: Option<&[u8]>) -> std::result::Result<crate::JobDataMap, String> {
         self.format().decode(bytes)
     }

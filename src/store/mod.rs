@@ -5,7 +5,6 @@ mod calendars;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod callers;
 mod catalogue;
-mod continuations;
 mod convert;
 mod database;
 #[cfg(any(test, feature = "test-util"))]
@@ -13,6 +12,7 @@ pub mod faults;
 mod firing;
 mod history;
 mod job_types;
+mod known_types;
 mod locks;
 mod memory;
 pub(crate) mod meters;
@@ -32,10 +32,10 @@ mod upkeep;
 pub use crate::rules::begun::BeginMark;
 pub use crate::rules::declared::WhyLeft;
 pub use catalogue::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
-    Taken, TriggerSummary,
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Catalogue, DefinitionReport, Imported, MAX_CHILDREN,
+    MAX_PASSED_BYTES, OrphanedDefinitions, Renamed, Request, Taken, TriggerSummary,
 };
-pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
+
 pub use database::{
     Begin, CalendarRows, ChangeRows, ClusterRows, ContinuationRows, Database, DefinitionRows, Ear, ExecutionRows,
     FastPathRows, Fences, FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows,
@@ -48,11 +48,14 @@ pub use firing::{
     MAX_CHECKPOINT_BYTES, Recorded, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason, SkippedFires,
     TakeAhead, Unfired,
 };
-pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
-pub use job_types::{JobTypeInfo, Migrated, Orphan, Orphans, Renamed, Upgrade};
+pub use history::{History, HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
+pub use job_types::{JobTypes, Migrated, Orphan, Orphans, Upgrade};
+pub use known_types::JobTypeInfo;
+pub use locks::Locks;
 pub use memory::MemoryDatabase;
 pub use monitor::ClusterLoad;
 pub use open::open;
+pub use outages::Outages;
 pub use placement::{BlacklistEntry, Homeless, MayRun};
 pub use row::{Outage, RecoveryModeRow};
 pub(crate) use upkeep::is_order_of_pause;
@@ -176,8 +179,8 @@ pub struct JobStore {
     recovering: Arc<AtomicI64>,
     /// How many claims of due triggers there have been.
     claims: Arc<AtomicU32>,
-    /// What is known of job types, by the node that this is the store of.
-    known: Arc<parking_lot::RwLock<job_types::Known>>,
+    /// The job types of the node of this store.
+    known: Arc<parking_lot::RwLock<known_types::KnownTypes>>,
     meters: Arc<meters::StoreMeters>,
     /// What is known of where work may run, by the node that this is the store of.
     placed: Arc<parking_lot::RwLock<placement::Placed>>,
@@ -207,6 +210,17 @@ impl JobStore {
             group_commit: Arc::default(),
             strategies: Arc::default(),
             losses: Arc::default(),
+        }
+    }
+
+    /// The same store for another node: the node has set no job types yet, and counts for itself.
+    pub(crate) fn of_node(self) -> Self {
+        Self {
+            known: Arc::default(),
+            meters: Arc::default(),
+            placed: Arc::default(),
+            group_commit: Arc::default(),
+            ..self
         }
     }
 

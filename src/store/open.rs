@@ -9,7 +9,8 @@ use std::sync::Arc;
 /// The store that the settings describe. The database is not reached for yet, and no table is made.
 ///
 /// # Errors
-/// [`Error::Settings`] if the settings name no data source, or a database this program was built without.
+/// [`Error::Settings`] if the settings name no data source, or a database this program was built
+/// without.
 pub fn open(settings: &Settings, clock: Arc<dyn Clock>) -> Result<JobStore> {
     match settings.job_store.kind {
         StoreKind::Memory => {
@@ -20,8 +21,8 @@ pub fn open(settings: &Settings, clock: Arc<dyn Clock>) -> Result<JobStore> {
     }
 }
 
-/// The store that the settings describe, in the database that a pool of the caller's leads to. The settings need no
-/// data source; one that they name is not used.
+/// The store that the settings describe, in the database that a pool of the caller's leads to. The
+/// settings need no data source; one that they name is not used.
 ///
 /// # Errors
 /// [`Error::Invalid`] for a table prefix or a scheduler name that cannot be used.

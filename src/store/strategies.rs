@@ -1,4 +1,5 @@
-//! The execution strategies that the node of a store has, by the names under which jobs choose them.
+//! The execution strategies that the node of a store has, by the names under which jobs choose
+//! them.
 
 use crate::error::{Error, Result};
 use crate::job::{EveryNode, ExecutionStrategy, JobDetail, Strategy};
@@ -25,10 +26,12 @@ impl Strategies {
 }
 
 impl JobStore {
-    /// The store whose node has this strategy too: it spreads the ticks of jobs that have chosen it by this name.
+    /// The store whose node has this strategy too: it spreads the ticks of jobs that have chosen it
+    /// by this name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name that no strategy can have, and [`Error::Refused`] for one that is taken.
+    /// [`Error::Invalid`] for a name that no strategy can have, and [`Error::Refused`] for one that
+    /// is taken.
     pub fn with_execution_strategy(
         mut self,
         name: impl Into<String>,

@@ -33,7 +33,7 @@ fn schedule_others(place: &Place) {
         let trigger = Trigger::builder(TriggerKey::named(name), job.key().clone()).schedule(every.clone());
         (job, vec![trigger.misfire(MisfireInstruction::Ignore).build().unwrap()])
     });
-    place.store.schedule(work.into(), false).unwrap();
+    place.store.catalogue().schedule(work.into(), false).unwrap();
     wait_until("they fire", LONG, || others(place, 0).len() > 8);
 }
 
@@ -99,7 +99,11 @@ fn held_up_is_nobody(database: &'static str) {
         (job.data("ms", 600_000).build().unwrap(), vec![trigger(name).build().unwrap()])
     };
     let timed = JobPolicy::new().timeout(Duration::from_secs(1));
-    place.store.schedule(vec![guarding("plain", JobPolicy::new()), guarding("timed", timed)], false).unwrap();
+    place
+        .store
+        .catalogue()
+        .schedule(vec![guarding("plain", JobPolicy::new()), guarding("timed", timed)], false)
+        .unwrap();
     let guards = || {
         let events = place.events();
         let ticks = events.iter().filter(|e| text(e, "event") == "TICK");
@@ -135,7 +139,7 @@ fn held_up_is_nobody(database: &'static str) {
     a.kill();
     wait_until("a peer takes over what was guarded", LONG, || started(&place, "plain") == 2);
     b.kill();
-    place.store.clear().unwrap();
+    place.store.catalogue().clear().unwrap();
     place.store.database().forget_scheduler().unwrap();
 }
 
@@ -166,6 +170,6 @@ fn a_transaction_that_stays_open_is_waited_for_on_sqlite() {
         node.signal(Signal::TERM);
         node.expect_success();
     }
-    place.store.clear().unwrap();
+    place.store.catalogue().clear().unwrap();
     place.end();
 }

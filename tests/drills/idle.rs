@@ -20,7 +20,7 @@ fn all_begin_at_their_time(place: &Place) {
         let trigger =
             |i: usize| Trigger::builder(TriggerKey::new(name, i.to_string()), JobKey::named(name)).start_at(at);
         let triggers = (0..count).map(|i| trigger(i).build().unwrap()).collect();
-        place.store.schedule(vec![(job.build().unwrap(), triggers)], false).unwrap();
+        place.store.catalogue().schedule(vec![(job.build().unwrap(), triggers)], false).unwrap();
     };
     let starts = |group: &str| {
         let events = place.events().into_iter().filter(|event| text(event, "event") == "START");

@@ -29,7 +29,7 @@ fn who_comes_back_later_is_not_dead(database: &'static str) {
         let job = JobDetail::builder(JobKey::named(name), "demo.stubborn").requests_recovery(true);
         let job = job.data("ms", 600_000).build().unwrap();
         let trigger = Trigger::builder(TriggerKey::named(name), job.key().clone()).build().unwrap();
-        place.store.schedule(vec![(job, vec![trigger])], false).unwrap();
+        place.store.catalogue().schedule(vec![(job, vec![trigger])], false).unwrap();
     }
     let running = || -> BTreeSet<(String, String)> {
         let rows = place.store.fired_triggers().unwrap().into_iter();

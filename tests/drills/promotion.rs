@@ -46,7 +46,7 @@ fn schedule(place: &Place) -> BTreeSet<String> {
         work.push((job(&name, "demo.append", 0), trigger(&name).start_at(at)));
     }
     let work = work.into_iter().map(|(job, trigger)| (job.build().unwrap(), vec![trigger.build().unwrap()]));
-    place.store.schedule(work.collect(), false).unwrap();
+    place.store.catalogue().schedule(work.collect(), false).unwrap();
     go_on
 }
 
@@ -147,7 +147,7 @@ fn a_replica_that_has_lost_commits_is_promoted() {
     for node in NODES {
         assert!(after.iter().any(|start| start.instance == node), "{node} does not go on");
     }
-    place.store.clear().unwrap();
+    place.store.catalogue().clear().unwrap();
     for node in &mut nodes {
         node.signal(rustix::process::Signal::TERM);
         node.expect_success();

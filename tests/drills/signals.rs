@@ -20,7 +20,7 @@ fn with_running_and_acquired(place: &Place, job_type: &str, ms: i64) -> NodeProc
     let schedule = |name: &str, job_type: &str, ms: i64, trigger: carnelian::TriggerBuilder| {
         let job =
             JobDetail::builder(JobKey::named(name), job_type).requests_recovery(true).data("ms", ms).build().unwrap();
-        place.store.schedule(vec![(job, vec![trigger.build().unwrap()])], false).unwrap();
+        place.store.catalogue().schedule(vec![(job, vec![trigger.build().unwrap()])], false).unwrap();
     };
     let trigger = |name: &str| Trigger::builder(TriggerKey::named(name), JobKey::named(name));
     schedule("runs", job_type, ms, trigger("runs"));
@@ -41,7 +41,7 @@ fn fires(place: &Place, state: FiredState) -> usize {
 }
 
 fn outcome(place: &Place) -> (FireOutcome, String) {
-    let mut rows = place.store.history(&HistoryQuery::new().job(JobKey::named("runs"))).unwrap();
+    let mut rows = place.store.history().find(&HistoryQuery::new().job(JobKey::named("runs"))).unwrap();
     assert_eq!(rows.len(), 1);
     let row = rows.pop().unwrap();
     (row.outcome, row.error.unwrap_or_default())
@@ -63,12 +63,12 @@ fn what_runs_is_finished_and_what_is_acquired_is_released_at_once() {
         node.signal(Signal::TERM);
         wait_until("what was acquired is released", LONG, || fires(place, FiredState::Acquired) == 0);
         assert_eq!(fires(place, FiredState::Executing), 1, "at once: the other one still runs");
-        let waiting = place.store.trigger_summaries(&GroupMatcher::Any).unwrap();
+        let waiting = place.store.catalogue().trigger_summaries(&GroupMatcher::Any).unwrap();
         let waiting: Vec<_> = waiting.iter().filter(|trigger| trigger.job.name().starts_with("soon")).collect();
         assert!(!waiting.is_empty() && waiting.iter().all(|trigger| trigger.state == "WAITING"), "{waiting:?}");
         ends(place, &mut node);
         assert_eq!(outcome(place), (FireOutcome::Succeeded, String::new()));
-        place.store.clear().unwrap();
+        place.store.catalogue().clear().unwrap();
     });
 }
 
@@ -87,9 +87,9 @@ fn what_does_not_end_is_interrupted_within_the_grace() {
             let (outcome, error) = outcome(place);
             assert_eq!(outcome, FireOutcome::Interrupted, "{job_type}: {error}");
             assert!(error.starts_with(expected), "{job_type}: {error}");
-            let waiting = place.store.triggers_of_job(&JobKey::named("runs")).unwrap();
+            let waiting = place.store.catalogue().triggers_of_job(&JobKey::named("runs")).unwrap();
             assert_eq!(waiting.len(), 1, "{job_type}: its work goes on elsewhere");
-            place.store.clear().unwrap();
+            place.store.catalogue().clear().unwrap();
             place.store.database().forget_scheduler().unwrap();
             place.store.database().migrate().unwrap();
         }

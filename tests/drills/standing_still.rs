@@ -58,7 +58,7 @@ fn goes_on(place: &Place, suspended: bool) {
     let job = JobDetail::builder(JobKey::named("long"), "demo.sleep").requests_recovery(true);
     let job = job.disallow_concurrent_execution(true).data("ms", 600_000).data("poll_ms", 20).build().unwrap();
     let trigger = Trigger::builder(TriggerKey::named("long"), job.key().clone()).build().unwrap();
-    place.store.schedule(vec![(job, vec![trigger])], false).unwrap();
+    place.store.catalogue().schedule(vec![(job, vec![trigger])], false).unwrap();
     wait_until("it runs and holds its fire", LONG, || !run("a", "TICK").is_empty());
     let mut b = place.node("b");
 
@@ -84,7 +84,7 @@ fn goes_on(place: &Place, suspended: bool) {
     assert!(lost_ms < 1_000 && ticks <= 1, "{lost_ms} ms, {ticks} ticks");
     a.kill();
     b.kill();
-    place.store.clear().unwrap();
+    place.store.catalogue().clear().unwrap();
 }
 
 #[test]

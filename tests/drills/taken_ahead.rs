@@ -25,7 +25,7 @@ fn store(place: &Place, round: usize) {
     let job = JobDetail::builder(JobKey::named("quick"), "demo.stubborn").durable(true).data("ms", 1).build().unwrap();
     let trigger = |n: usize| Trigger::builder(key(round, n), job.key().clone()).build().unwrap();
     let triggers = (0..FIRES).map(trigger).collect();
-    place.store.schedule(vec![(job, triggers)], true).unwrap();
+    place.store.catalogue().schedule(vec![(job, triggers)], true).unwrap();
 }
 
 /// How often each trigger's job has begun, by all nodes.
@@ -90,7 +90,7 @@ fn none_is_lost() {
             if waiting.len() >= AHEAD {
                 break;
             }
-            place.store.clear().unwrap();
+            place.store.catalogue().clear().unwrap();
         }
         assert!(waiting.len() >= AHEAD, "the node had no more than {} waiting", waiting.len());
 
@@ -110,7 +110,7 @@ fn none_is_lost() {
         // begin these.
         let query = HistoryQuery::new().instance(&killed).outcome(FireOutcome::Lost).limit(FIRES);
         let recorded: BTreeSet<String> =
-            place.store.history(&query).unwrap().iter().map(|row| row.trigger.to_string()).collect();
+            place.store.history().find(&query).unwrap().iter().map(|row| row.trigger.to_string()).collect();
         let never = (0..FIRES).map(|n| key(round, n).to_string()).filter(|trigger| !after.contains_key(trigger));
         let (about, lost): (Vec<_>, Vec<_>) = never.partition(|trigger| recorded.contains(trigger));
         let twice: Vec<_> = after.iter().filter(|(_, times)| **times > 1).collect();
@@ -124,7 +124,7 @@ fn none_is_lost() {
         assert!(lost.is_empty(), "they never began: {lost:?}");
         assert!(about.len() <= WORKERS, "more than its workers were about to begin: {about:?}");
         assert!(twice.is_empty(), "they ran once more: {twice:?}");
-        place.store.clear().unwrap();
+        place.store.catalogue().clear().unwrap();
         node.signal(rustix::process::Signal::TERM);
         node.expect_success();
     });

@@ -18,7 +18,7 @@ fn a_living_twin_is_refused_and_a_dead_one_followed_at_once() {
         assert_eq!(first.ready(), "host1");
         let job = JobDetail::builder(JobKey::named("runs"), "demo.sleep").requests_recovery(true).data("ms", 600_000);
         let trigger = Trigger::builder(TriggerKey::named("runs"), JobKey::named("runs")).build().unwrap();
-        place.store.schedule(vec![(job.build().unwrap(), vec![trigger])], false).unwrap();
+        place.store.catalogue().schedule(vec![(job.build().unwrap(), vec![trigger])], false).unwrap();
         wait_until("it runs", LONG, || place.store.fired_triggers().is_ok_and(|fires| fires.len() == 1));
         let fires = place.store.fired_triggers().unwrap();
 
@@ -46,7 +46,7 @@ fn a_living_twin_is_refused_and_a_dead_one_followed_at_once() {
         third.kill();
         let mut last = NodeProcess::demo(&config, &place.path("last.err"));
         last.ready();
-        place.store.clear().unwrap();
+        place.store.catalogue().clear().unwrap();
         last.signal(rustix::process::Signal::TERM);
         last.expect_success();
     });

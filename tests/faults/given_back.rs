@@ -24,14 +24,14 @@ fn unfire(w: &mut World, expected: &[Unfired]) -> Result<()> {
 fn moved_on(c: &Cluster, w: &mut World) {
     w.owed.extend(due_of(&w.running).filter(|(trigger, _)| ["p1", "p3", "l1"].contains(&trigger.name())));
     let often = a_trigger("often", &job("plain"), 0).schedule(every(5)).build().unwrap();
-    c.add_trigger(often, false).unwrap();
+    c.catalogue().add_trigger(often, false).unwrap();
     w.running.extend(w.a.run_due(1));
     c.clock.advance(5 * SECOND);
     let again = w.b.run_due(1);
     assert_eq!(names(&again), ["often"]);
     assert_eq!(w.b.complete(&again[0]), CompletionOutcome::Recorded);
-    c.delete_jobs(&[JobKey::named("dear")]).unwrap();
-    c.pause_jobs(&[JobKey::named("lone")]).unwrap();
+    c.catalogue().delete_jobs(&[JobKey::named("dear")]).unwrap();
+    c.catalogue().pause_jobs(&[JobKey::named("lone")]).unwrap();
 }
 
 /// The time of all that A has reserved comes, and A does nothing.

@@ -227,7 +227,7 @@ impl Cluster<'_> {
 
     /// Stores a job with its triggers.
     pub fn put(&self, job: &JobDetail, triggers: Vec<Trigger>) -> Vec<Trigger> {
-        self.schedule(vec![(job.clone(), triggers)], false).expect("the job is stored")
+        self.catalogue().schedule(vec![(job.clone(), triggers)], false).expect("the job is stored")
     }
 
     /// The time, counted from [`START`].
@@ -251,7 +251,10 @@ impl Cluster<'_> {
     }
 
     pub fn state_of(&self, key: &TriggerKey) -> String {
-        self.trigger_state(key).expect("its state can be read").map_or("-".to_owned(), |state| state.to_string())
+        self.catalogue()
+            .trigger_state(key)
+            .expect("its state can be read")
+            .map_or("-".to_owned(), |state| state.to_string())
     }
 
     /// The row of a trigger.
@@ -266,7 +269,7 @@ impl Cluster<'_> {
     }
 
     pub fn has_job(&self, name: &str) -> bool {
-        self.job(&JobKey::named(name)).expect("it can be read").is_some()
+        self.catalogue().job(&JobKey::named(name)).expect("it can be read").is_some()
     }
 
     /// Fired rows in a state.

@@ -94,7 +94,7 @@ fn first_batch_has_ended(c: &Cluster, w: &mut World) {
 /// A trigger has gone on since its fire was taken ahead.
 fn went_on(c: &Cluster, w: &mut World) {
     let often = a_trigger("often", &job("plain"), 0).schedule(every(5)).build().unwrap();
-    c.add_trigger(often, false).unwrap();
+    c.catalogue().add_trigger(often, false).unwrap();
     take(w).unwrap();
     begin(w, 1, &["d1", "p3"]).unwrap();
     c.clock.advance(5 * SECOND);

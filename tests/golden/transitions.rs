@@ -178,19 +178,19 @@ impl Script {
         match op {
             "schedule_job" => self.first_time(self.trigger(args).and_then(|trigger| {
                 let job = job_detail(&args["job"]);
-                store.schedule(vec![(job, vec![trigger])], false)
+                store.catalogue().schedule(vec![(job, vec![trigger])], false)
             })),
             "schedule_trigger" => {
-                self.first_time(self.trigger(args).and_then(|t| Ok(vec![store.add_trigger(t, false)?])))
+                self.first_time(self.trigger(args).and_then(|t| Ok(vec![store.catalogue().add_trigger(t, false)?])))
             }
-            "reschedule_job" => match self.trigger(args).and_then(|t| store.reschedule(&trigger(), t)) {
+            "reschedule_job" => match self.trigger(args).and_then(|t| store.catalogue().reschedule(&trigger(), t)) {
                 Ok(stored) => Answer::Is(json!(stored.and_then(|t| t.next_fire_time()).map(|t| t.timestamp_millis()))),
                 Err(error) => Answer::Failed(error),
             },
-            "unschedule_job" => is(store.unschedule(&[trigger()]).map(|count| count > 0)),
-            "add_job" => nothing(store.add_job(&job_detail(&args["job"]), is_true(args, "replace"))),
-            "delete_job" => is(store.delete_jobs(&[job()]).map(|count| count > 0)),
-            "trigger_job" => match store.trigger_job(&job(), JobDataMap::new()) {
+            "unschedule_job" => is(store.catalogue().unschedule(&[trigger()]).map(|count| count > 0)),
+            "add_job" => nothing(store.catalogue().add_job(&job_detail(&args["job"]), is_true(args, "replace"))),
+            "delete_job" => is(store.catalogue().delete_jobs(&[job()]).map(|count| count > 0)),
+            "trigger_job" => match store.catalogue().trigger_job(&job(), JobDataMap::new()) {
                 Ok(key) => {
                     let known: Vec<String> =
                         self.expected["triggers"].iter().map(|row| row["name"].to_string()).collect();
@@ -202,29 +202,34 @@ impl Script {
                 }
                 Err(error) => Answer::Failed(error),
             },
-            "pause_trigger" => nothing(store.pause_triggers(&[trigger()])),
-            "resume_trigger" => nothing(store.resume_triggers(&[trigger()], self.running)),
-            "pause_job" => nothing(store.pause_jobs(&[job()])),
-            "resume_job" => nothing(store.resume_jobs(&[job()], self.running)),
-            "pause_triggers" => nothing(store.pause_trigger_groups(&matcher(args))),
-            "resume_triggers" => nothing(store.resume_trigger_groups(&matcher(args), self.running)),
-            "pause_jobs" => nothing(store.pause_job_groups(&matcher(args))),
-            "resume_jobs" => nothing(store.resume_job_groups(&matcher(args), self.running)),
-            "pause_all" => nothing(store.pause_all()),
-            "resume_all" => nothing(store.resume_all(self.running)),
+            "pause_trigger" => nothing(store.catalogue().pause_triggers(&[trigger()])),
+            "resume_trigger" => nothing(store.catalogue().resume_triggers(&[trigger()], self.running)),
+            "pause_job" => nothing(store.catalogue().pause_jobs(&[job()])),
+            "resume_job" => nothing(store.catalogue().resume_jobs(&[job()], self.running)),
+            "pause_triggers" => nothing(store.catalogue().pause_trigger_groups(&matcher(args))),
+            "resume_triggers" => nothing(store.catalogue().resume_trigger_groups(&matcher(args), self.running)),
+            "pause_jobs" => nothing(store.catalogue().pause_job_groups(&matcher(args))),
+            "resume_jobs" => nothing(store.catalogue().resume_job_groups(&matcher(args), self.running)),
+            "pause_all" => nothing(store.catalogue().pause_all()),
+            "resume_all" => nothing(store.catalogue().resume_all(self.running)),
             "add_calendar" => {
                 let calendar = calendar_of_definition(&args["calendar"], self.default_zone);
                 let name = args["name"].as_str().expect("a name");
-                nothing(store.add_calendar(name, &calendar, is_true(args, "replace"), is_true(args, "update_triggers")))
+                nothing(store.catalogue().add_calendar(
+                    name,
+                    &calendar,
+                    is_true(args, "replace"),
+                    is_true(args, "update_triggers"),
+                ))
             }
-            "delete_calendar" => nothing(store.delete_calendar(args["name"].as_str().expect("a name"))),
+            "delete_calendar" => nothing(store.catalogue().delete_calendar(args["name"].as_str().expect("a name"))),
             "sql_set_error" => {
                 let (group, name) = key("key");
                 let condition = format!("trigger_group = '{group}' AND trigger_name = '{name}'");
                 self.tables.run(&format!("UPDATE QRTZ_TRIGGERS SET trigger_state = 'ERROR' WHERE {condition}"));
                 Answer::Nothing
             }
-            "reset_error" => nothing(store.reset_from_error(&trigger())),
+            "reset_error" => nothing(store.catalogue().reset_from_error(&trigger())),
             "store_acquire" => self.acquire(args, &step["result"]),
             "store_fired" => self.fire(args["key"].as_str().expect("a key")),
             "store_complete" => self.complete(args),
@@ -404,11 +409,14 @@ impl Script {
     /// Takes back what we stored and Quartz refused.
     fn undo(&mut self, step: &Value) {
         let trigger = &step["args"]["trigger"];
-        self.store.unschedule(&[TriggerKey::from(name_of(trigger).split_once('.').expect("a key"))]).expect("undone");
+        self.store
+            .catalogue()
+            .unschedule(&[TriggerKey::from(name_of(trigger).split_once('.').expect("a key"))])
+            .expect("undone");
         let job = &step["args"]["job"];
         if job.is_object() && !keyed("jobs", &self.expected["jobs"]).contains_key(&name_of(job)) {
             let key = name_of(job);
-            self.store.delete_jobs(&[JobKey::from(key.split_once('.').expect("a key"))]).expect("undone");
+            self.store.catalogue().delete_jobs(&[JobKey::from(key.split_once('.').expect("a key"))]).expect("undone");
         }
     }
 

@@ -153,7 +153,7 @@ fn a_dead_run_raises_an_alarm_until_none_has_died_for_a_while() {
     let (dead, mut me) = (cluster.store(), carnelian::store::Membership::new("dead"));
     dead.check_in(&mut me).unwrap();
     let detail = job("doomed", "work");
-    dead.schedule(vec![(detail.clone(), vec![now("doomed", &detail)])], false).unwrap();
+    dead.catalogue().schedule(vec![(detail.clone(), vec![now("doomed", &detail)])], false).unwrap();
     let request = carnelian::store::AcquireRequest {
         max: 1,
         ahead: None,

@@ -67,7 +67,7 @@ fn schedule(node: &Node, round: &str) {
     let skips = |i: usize| trigger(crowd.key(), "skips", i).overlap(Overlap::Skip).build().unwrap();
     let skipping = (0..BATCH).map(skips).collect();
     work.push((crowd, skipping));
-    node.store.schedule(work, true).unwrap();
+    node.store.catalogue().schedule(work, true).unwrap();
 }
 
 /// New work that asks for nothing special: on PostgreSQL it goes by the function. There it is
@@ -81,8 +81,8 @@ fn schedule_plain(node: &Node, kind: Kind, round: &str) {
         let own = |i: usize| TriggerKey::named(format!("{what}-own-{round}-{i}"));
         let own = (0..count).map(|i| Trigger::builder(own(i), job.key().clone()).build().unwrap()).collect();
         for stored in [
-            triggers.into_iter().try_for_each(|trigger| node.store.add_trigger(trigger, false).map(drop)),
-            node.store.schedule(vec![(job, own)], false).map(drop),
+            triggers.into_iter().try_for_each(|trigger| node.store.catalogue().add_trigger(trigger, false).map(drop)),
+            node.store.catalogue().schedule(vec![(job, own)], false).map(drop),
         ] {
             assert!(stored.is_ok() || kind == Kind::Postgres, "{stored:?}");
         }
@@ -96,7 +96,7 @@ fn end_triggers(node: &Node, round: &str) {
         trigger.schedule(SimpleSchedule::every(Duration::from_secs(3600))).build().unwrap()
     };
     let crowd = JobDetail::builder(crowd(), "t").durable(true).build().unwrap();
-    node.store.schedule(vec![(crowd, (0..BATCH).map(hourly).collect())], true).unwrap();
+    node.store.catalogue().schedule(vec![(crowd, (0..BATCH).map(hourly).collect())], true).unwrap();
     let fired = node.store.acquire(&node.owner, &node.request(0, &BTreeSet::new())).unwrap().fired;
     assert!(!fired.is_empty());
     let end = |f: &FireBundle| f.completion(CompletionInstruction::SetTriggerComplete, None);

@@ -145,16 +145,16 @@ fn children_follow_once_whatever_fails() {
         .collect();
     let store = nodes[0].store();
     let (good, any) = (durable("good", "child"), durable("any", "child"));
-    store.add_job(&good, false).unwrap();
-    store.add_job(&any, false).unwrap();
+    store.catalogue().add_job(&good, false).unwrap();
+    store.catalogue().add_job(&any, false).unwrap();
     let parents: Vec<JobDetail> = (0..60).map(|i| job(&format!("p{i}"), "parent")).collect();
     for parent in &parents {
-        store.add_job(&parent.to_builder().durable(true).build().unwrap(), false).unwrap();
-        store.follow(&link(parent, &good, On::Success)).unwrap();
-        store.follow(&link(parent, &any, On::Any)).unwrap();
+        store.catalogue().add_job(&parent.to_builder().durable(true).build().unwrap(), false).unwrap();
+        store.catalogue().follow(&link(parent, &good, On::Success)).unwrap();
+        store.catalogue().follow(&link(parent, &any, On::Any)).unwrap();
     }
     for parent in &parents {
-        store.add_trigger(now(parent.key().name(), parent), false).unwrap();
+        store.catalogue().add_trigger(now(parent.key().name(), parent), false).unwrap();
     }
     for node in &nodes {
         node.start().unwrap();

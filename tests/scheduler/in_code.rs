@@ -38,8 +38,8 @@ fn definitions_are_stored_at_the_start_and_run() {
         starts.into_iter().map(|node| node.join().unwrap()).collect()
     });
     assert_eq!(ran.recv_timeout(LONG).unwrap(), "auto");
-    assert_eq!(nodes[0].store().definitions().unwrap().len(), 1);
-    assert!(nodes[0].store().job(&key("by-hand")).unwrap().is_none());
+    assert_eq!(nodes[0].store().catalogue().definitions().unwrap().len(), 1);
+    assert!(nodes[0].store().catalogue().job(&key("by-hand")).unwrap().is_none());
 
     let report = nodes[1].sync_definitions().unwrap();
     assert_eq!(report.inserted, [key("by-hand")]);
@@ -63,10 +63,10 @@ fn a_node_that_is_not_enabled_stores_and_runs_nothing() {
         .unwrap();
     scheduler.start().unwrap();
     assert!(!scheduler.is_started());
-    assert_eq!(scheduler.store().definitions().unwrap(), []);
+    assert_eq!(scheduler.store().catalogue().definitions().unwrap(), []);
     assert_eq!(scheduler.store().instances().unwrap().len(), 0);
     // What the program stores itself is stored, for nodes that are enabled.
     scheduler.sync_definitions().unwrap();
-    assert!(scheduler.store().job(&key("auto")).unwrap().is_some());
+    assert!(scheduler.store().catalogue().job(&key("auto")).unwrap().is_some());
     assert!(scheduler.shutdown(true).is_clean());
 }

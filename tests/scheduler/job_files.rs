@@ -83,11 +83,11 @@ impl Place {
     }
 
     fn has(&self, trigger: &str) -> bool {
-        self.cluster.store().trigger(&TriggerKey::named(trigger)).unwrap().is_some()
+        self.cluster.store().catalogue().trigger(&TriggerKey::named(trigger)).unwrap().is_some()
     }
 
     fn state(&self, trigger: &str) -> String {
-        self.cluster.store().trigger_state(&TriggerKey::named(trigger)).unwrap().unwrap().name().to_owned()
+        self.cluster.store().catalogue().trigger_state(&TriggerKey::named(trigger)).unwrap().unwrap().name().to_owned()
     }
 
     fn heard(&self, words: &str) -> bool {
@@ -191,7 +191,7 @@ fn a_load_whose_answer_is_lost_is_made_good_when_the_database_is_back() {
     wait_until("it is told of", LONG, || place.heard("job files are loaded later: "));
     place.cluster.database.turn(true);
     wait_until("the file is loaded", LONG, || place.heard("added DEFAULT.a"));
-    assert!(place.has("t") && place.cluster.store().job(&JobKey::named("a")).unwrap().is_some());
+    assert!(place.has("t") && place.cluster.store().catalogue().job(&JobKey::named("a")).unwrap().is_some());
     assert!(node.shutdown(true).is_clean());
     place.cluster.assert_sound();
 }

@@ -58,7 +58,7 @@ impl Jam {
     /// in the history.
     #[track_caller]
     fn assert_nothing_shows(cluster: &Cluster) {
-        let history = cluster.store().history(&HistoryQuery::new().limit(2 * FIRES)).unwrap();
+        let history = cluster.store().history().find(&HistoryQuery::new().limit(2 * FIRES)).unwrap();
         let is_plain = |one: &carnelian::store::row::HistoryRow| {
             one.trigger.group() == "g" && one.attempt == 0 && one.outcome == FireOutcome::Succeeded
         };
@@ -164,7 +164,7 @@ fn what_is_stopped_while_it_waits_does_not_begin() {
     cluster.assert_sound();
     assert_eq!(jam.runs.lock().get(stopped.trigger.name().trim_start_matches('t')), None);
     assert_eq!(jam.runs.lock().values().max(), Some(&1));
-    let of_it = cluster.store().history(&HistoryQuery::new().trigger(stopped.trigger.clone())).unwrap();
+    let of_it = cluster.store().history().find(&HistoryQuery::new().trigger(stopped.trigger.clone())).unwrap();
     assert_eq!((of_it.len(), of_it[0].outcome, of_it[0].run_ms), (1, FireOutcome::Cancelled, None));
     assert!(n1.shutdown(true).is_clean());
 }
@@ -237,7 +237,7 @@ fn long_jobs_are_taken_for_free_workers_only(cluster: &Cluster) {
     assert_eq!((on("n1"), on("n2")), (5, 5));
     cluster.await_quiet();
     cluster.assert_sound();
-    let history = cluster.store().history(&HistoryQuery::new().limit(1000)).unwrap();
+    let history = cluster.store().history().find(&HistoryQuery::new().limit(1000)).unwrap();
     assert_eq!((history.len(), history.iter().filter(|one| one.outcome != FireOutcome::Succeeded).count()), (110, 0));
     assert!(n1.shutdown(true).is_clean());
     assert!(n2.shutdown(true).is_clean());

@@ -53,7 +53,7 @@ fn missed_by_all(mut cluster: Cluster) {
             builder.start_at(due).priority(1 + (n % 9) as i32).schedule(SimpleSchedule::once()).build().unwrap()
         };
         let triggers = (chunk * 1_000..(chunk + 1) * 1_000).map(trigger).collect();
-        store.schedule(vec![(work.clone(), triggers)], true).unwrap();
+        store.catalogue().schedule(vec![(work.clone(), triggers)], true).unwrap();
     }
     wait_until("nobody was heard of for a whole window", LONG, || {
         store.instances().unwrap().iter().all(|node| !node.alive)
@@ -140,7 +140,7 @@ fn a_rate_is_kept_while_a_backlog_is_drained() {
         };
         (0..30).map(trigger).collect()
     };
-    store.schedule(vec![(work.clone(), triggers())], true).unwrap();
+    store.catalogue().schedule(vec![(work.clone(), triggers())], true).unwrap();
     let ran: Arc<Mutex<Vec<Duration>>> = Arc::default();
     let (note, clock, ear) = (Arc::clone(&ran), Arc::clone(&cluster.clock), Ear::default());
     let properties = "threadPool.threadCount = 10\ncarnelian.recovery.rate = 20\ncarnelian.monitor.interval = 1h\n";
@@ -149,7 +149,7 @@ fn a_rate_is_kept_while_a_backlog_is_drained() {
         note.lock().push(clock.ticks());
         Ok(())
     };
-    store.start_recovery("test").unwrap();
+    store.outages().start_recovery("test").unwrap();
     let node = node.job_fn("work", run).build().unwrap();
     node.start().unwrap();
     wait_until("all have run", LONG, || ran.lock().len() == 30);

@@ -185,7 +185,7 @@ impl Cluster {
         triggers: [TriggerBuilder; N],
     ) -> Result<Vec<Trigger>> {
         let triggers = triggers.into_iter().map(|t| t.build().unwrap()).collect();
-        self.store.schedule(vec![(job.build()?, triggers)], false)
+        self.store.catalogue().schedule(vec![(job.build()?, triggers)], false)
     }
 
     /// The state of a trigger, `-` if there is none.
@@ -194,15 +194,15 @@ impl Cluster {
     }
 
     pub fn state_of(&self, key: &TriggerKey) -> String {
-        self.store.trigger_state(key).unwrap().map_or("-", |state| state.name()).to_owned()
+        self.store.catalogue().trigger_state(key).unwrap().map_or("-", |state| state.name()).to_owned()
     }
 
     pub fn next(&self, trigger: &str) -> Option<i64> {
-        self.store.trigger(&trigger_key(trigger)).unwrap()?.next_fire_time().map(|t| t.timestamp_millis())
+        self.store.catalogue().trigger(&trigger_key(trigger)).unwrap()?.next_fire_time().map(|t| t.timestamp_millis())
     }
 
     pub fn has_job(&self, name: &str) -> bool {
-        self.store.job(&job_key(name)).unwrap().is_some()
+        self.store.catalogue().job(&job_key(name)).unwrap().is_some()
     }
 
     /// Fired rows as `trigger/STATE@instance`, sorted.
@@ -220,7 +220,7 @@ impl Cluster {
     pub fn recovery_trigger(&self) -> Trigger {
         let keys = self.recovery_triggers();
         assert_eq!(keys.len(), 1, "{keys:?}");
-        self.store.trigger(&keys[0]).unwrap().unwrap()
+        self.store.catalogue().trigger(&keys[0]).unwrap().unwrap()
     }
 
     pub fn recovery_triggers(&self) -> Vec<TriggerKey> {

@@ -200,7 +200,7 @@ impl Cluster {
 
     /// The folder is no longer needed.
     pub fn succeeded(mut self) {
-        self.store.clear().unwrap();
+        self.store.catalogue().clear().unwrap();
         self.keep = false;
     }
 }

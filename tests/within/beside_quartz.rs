@@ -123,7 +123,7 @@ fn stores_under_the_lock(app: &App, scheduler: &Scheduler, effects: i64) {
         assert_eq!(submitted.is_ok(), is_committed, "{submitted:?}");
         let found = scheduler.find_jobs(&JobFilter::new().tag("mail")).unwrap();
         assert_eq!(found.len(), usize::from(is_committed));
-        scheduler.store().clear().unwrap();
+        scheduler.store().catalogue().clear().unwrap();
         assert_eq!(app.effects(), effects + 2 * n, "of what was committed only");
     }
 }
@@ -172,7 +172,7 @@ pub fn a_lock_that_is_not_granted_is_an_error(app: &App) {
     schedule(limit).unwrap();
     assert!(scheduler.job_exists(job.key()).unwrap());
     assert_eq!(app.effects(), 1);
-    scheduler.store().clear().unwrap();
+    scheduler.store().catalogue().clear().unwrap();
     end(app, &scheduler);
 }
 

@@ -69,7 +69,7 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     above(bounds.max_stuck, stuck.unwrap_or(0), "running fires have missed all their heartbeats, or make no progress");
     let failed = bounds.max_failed.map(|most| failed(store, bounds, most, load.now_ms)).transpose()?;
     above(bounds.max_failed, failed.unwrap_or(0), "fires or more have failed lately");
-    let orphans = bounds.max_orphans.map(|_| store.orphans()).transpose()?;
+    let orphans = bounds.max_orphans.map(|_| store.job_types().orphans()).transpose()?;
     let blind = orphans.as_ref().and_then(|found| found.blind_because());
     let orphans = orphans.filter(|_| blind.is_none()).map(|found| found.jobs.len());
     above(bounds.max_orphans, orphans.unwrap_or(0), "jobs are without a node that can run them");
@@ -129,5 +129,5 @@ fn failed(store: &JobStore, bounds: &Check, most: usize, now_ms: i64) -> carneli
     let since = DateTime::from_timestamp_millis(now_ms.saturating_sub(within_ms)).unwrap_or_default();
     let bad = [FireOutcome::Failed, FireOutcome::TimedOut, FireOutcome::Lost];
     let query = bad.into_iter().fold(HistoryQuery::new(), HistoryQuery::outcome);
-    Ok(store.history(&query.since(since).limit(most.saturating_add(1)))?.len())
+    Ok(store.history().find(&query.since(since).limit(most.saturating_add(1)))?.len())
 }

@@ -95,7 +95,7 @@ fn look(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     findings.extend(states(&snapshot, &parked.into_iter().map(|work| work.key).collect()));
     findings.extend(nodes(&snapshot, &alive));
     findings.extend(store.fence_behind()?.map(|lost| fence_behind(store, lost)));
-    let orphans = store.orphans()?;
+    let orphans = store.job_types().orphans()?;
     findings.extend(unknown_types(&orphans));
     let homeless = store.homeless_jobs()?;
     findings.extend(homeless.iter().map(no_place));
@@ -134,7 +134,7 @@ fn rows(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
     });
     let damaged = snapshot.triggers.iter().filter(|trigger| trigger.schedule != ScheduleRow::Missing);
     let damaged = damaged.filter_map(|trigger| {
-        let error = store.check_trigger_row(trigger).err()?;
+        let error = store.catalogue().check_trigger_row(trigger).err()?;
         Some(Finding::new("unreadable_row", &trigger.key, format!("{error}; nodes leave it alone")))
     });
     let stray = snapshot
@@ -157,7 +157,7 @@ fn rows(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
 fn calendars(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
     let stored: BTreeSet<&str> = snapshot.calendars.iter().map(|calendar| calendar.name.as_str()).collect();
     let unreadable = snapshot.calendars.iter().filter_map(|calendar| {
-        let error = store.check_calendar_row(calendar).err()?;
+        let error = store.catalogue().check_calendar_row(calendar).err()?;
         let detail = format!("{error}; it stays as it is, and triggers that name it are left alone");
         Some(Finding::new("unreadable_calendar", &calendar.name, detail))
     });
@@ -318,7 +318,7 @@ fn ignored_placements(store: &JobStore, snapshot: &Snapshot) -> Outcome<Vec<Find
         let detail = format!("`{}`, a node of Quartz, runs it although its placement is: {placement}", quartz.name);
         Some(Finding::new("ignored_placement", job.key(), detail))
     };
-    Ok(store.jobs(&GroupMatcher::Any)?.iter().filter_map(look).collect())
+    Ok(store.catalogue().jobs(&GroupMatcher::Any)?.iter().filter_map(look).collect())
 }
 
 /// Jobs that are due while living nodes leave them alone: where a node does not say what types it has, nobody may have

@@ -198,9 +198,10 @@ fn lose_all(
     let node = builder.job_fn(TYPE, work).scheduler_listener(ear.clone()).build()?;
     node.start()?;
     let drained = wait(store, "the backlog to be drained", |store| {
-        Ok(ear.ended.load(Ordering::SeqCst) > 0 && store.trigger_summaries(&GroupMatcher::any())?.len() <= left())
+        Ok(ear.ended.load(Ordering::SeqCst) > 0
+            && store.catalogue().trigger_summaries(&GroupMatcher::any())?.len() <= left())
     });
-    let mode = store.recovery_mode()?;
+    let mode = store.outages().recovery_mode()?;
     node.shutdown(true);
     drained?;
     let runs = runs.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -233,7 +234,7 @@ fn fill(store: &JobStore, options: &Drill, due_ms: i64) -> Outcome {
         triggers.push(trigger(name).priority(10).misfire(misfire).schedule(hourly).build()?);
     }
     for chunk in triggers.chunks(usize::try_from(CHUNK).unwrap_or(1)) {
-        store.schedule(vec![(job.clone(), chunk.to_vec())], true)?;
+        store.catalogue().schedule(vec![(job.clone(), chunk.to_vec())], true)?;
     }
     Ok(())
 }

@@ -85,7 +85,7 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
 }
 
 fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
-    let summaries = store.trigger_summaries(&GroupMatcher::equals(key.group()))?;
+    let summaries = store.catalogue().trigger_summaries(&GroupMatcher::equals(key.group()))?;
     let fires = store.fired_triggers()?;
     let stored = summaries.into_iter().find(|trigger| trigger.key == *key);
     let trigger = stored.or_else(|| gone_with_its_fire(key, &fires)).ok_or_else(|| missing(key))?;
@@ -99,11 +99,12 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
     };
     let mut missing_calendar = None;
     let mut look_at_calendar = |name: &str| {
-        missing_calendar = store.calendar(name)?.is_none().then(|| name.to_owned());
+        missing_calendar = store.catalogue().calendar(name)?.is_none().then(|| name.to_owned());
         Ok(())
     };
     let mut read = None;
     store
+        .catalogue()
         .trigger(key)
         .and_then(|trigger| {
             let name = trigger.as_ref().and_then(Trigger::calendar_name).map(str::to_owned);
@@ -111,7 +112,7 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
             name.map_or(Ok(()), |name| look_at_calendar(&name))
         })
         .or_else(&mut note)?;
-    let job = match store.job(&trigger.job) {
+    let job = match store.catalogue().job(&trigger.job) {
         Ok(job) => job,
         Err(error) => {
             note(error)?;
@@ -125,9 +126,9 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         job,
         missing_calendar,
         unreadable,
-        orphan: store.orphans()?.jobs.into_iter().find(|orphan| orphan.job == trigger.job),
+        orphan: store.job_types().orphans()?.jobs.into_iter().find(|orphan| orphan.job == trigger.job),
         fires,
-        paused_groups: store.paused_groups()?,
+        paused_groups: store.catalogue().paused_groups()?,
         nodes: store.instances()?,
         misfire_threshold_ms: i64::try_from(store.settings().misfire_threshold.as_millis()).unwrap_or(i64::MAX),
         now_ms,

@@ -154,7 +154,7 @@ fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
         query = query.until(moment(store, until)?);
     }
     if let Some(fire) = &options.after {
-        let found = store.history(&HistoryQuery::new().fire(fire))?;
+        let found = store.history().find(&HistoryQuery::new().fire(fire))?;
         let last = found.first().ok_or_else(|| Failure::Refused(format!("the history has no fire {fire}")))?;
         query = query.after(last);
     }
@@ -169,7 +169,7 @@ fn moment(store: &JobStore, moment: Moment) -> Outcome<DateTime<Utc>> {
 }
 
 fn list(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
-    let rows = store.history(query)?;
+    let rows = store.history().find(query)?;
     output.answer(Value::Array(rows.iter().map(document).collect()), || {
         let cells = |row: &HistoryRow| {
             vec![
@@ -190,7 +190,7 @@ fn list(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
 }
 
 fn summary(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
-    let summary = store.history_summary(query)?;
+    let summary = store.history().summary(query)?;
     let rows = summary.rows.iter().map(|row| {
         json!({
             "job": row.job.as_ref().map(ToString::to_string),
@@ -221,7 +221,7 @@ fn summary(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
 }
 
 fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
-    let Some(record) = store.run_record(fire_id)? else {
+    let Some(record) = store.history().run_record(fire_id)? else {
         return Err(Failure::Refused(format!("nothing is known of fire {fire_id}")));
     };
     output.answer(record_document(&record), || {
@@ -278,7 +278,7 @@ fn prune(
 ) -> Outcome {
     let pruning = older_than.into_iter().fold(HistoryPruning::new(), HistoryPruning::older_than);
     let pruning = job.cloned().into_iter().fold(pruning, HistoryPruning::job);
-    let rows = if dry_run { store.count_prunable(&pruning)? } else { store.prune_history(&pruning)? };
+    let rows = if dry_run { store.history().count_prunable(&pruning)? } else { store.history().prune(&pruning)? };
     let line = if dry_run { format!("{rows} rows would be deleted") } else { format!("{rows} rows deleted") };
     output.done(json!({"rows": rows, "dry_run": dry_run}), &line)
 }

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 /// Reads all files, and then stores them one after the other, each whole or not at all.
 pub fn run(store: &JobStore, output: Output, options: &Import) -> Outcome {
     let mut done = Vec::new();
-    store.learn_job_types(false)?;
+    store.job_types().learn(false)?;
     for file in read(store, options)? {
-        match store.import(&file) {
+        match store.catalogue().import(&file) {
             Ok(imported) => done.push((file, imported)),
             Err(error) => {
                 // What is done is done, and is said.

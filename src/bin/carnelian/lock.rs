@@ -22,7 +22,7 @@ pub enum LockCommand {
 pub fn run(store: &JobStore, output: Output, command: &LockCommand) -> Outcome {
     match command {
         LockCommand::List => list(store, output),
-        LockCommand::Release { name } => match store.break_lock(name)? {
+        LockCommand::Release { name } => match store.locks().break_lock(name)? {
             Some(row) => output.done(
                 json!({"released": name, "instance": row.instance, "fence": row.fence}),
                 &format!("released {name}, held by {} with fence {}", row.instance, row.fence),
@@ -33,7 +33,7 @@ pub fn run(store: &JobStore, output: Output, command: &LockCommand) -> Outcome {
 }
 
 fn list(store: &JobStore, output: Output) -> Outcome {
-    let (now_ms, locks) = store.locks()?;
+    let (now_ms, locks) = store.locks().held()?;
     let document = locks.iter().map(|row| {
         json!({
             "name": row.name,

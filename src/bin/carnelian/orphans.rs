@@ -9,13 +9,13 @@ use std::time::Duration;
 
 /// Lists them and notes since when they are orphans, or deletes them.
 pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome {
-    let found = store.note_orphans()?;
+    let found = store.job_types().note_orphans()?;
     if let Some(why) = found.blind_because() {
         return Err(Failure::Refused(format!("it cannot be told which jobs no node can run: {why}")));
     }
     let older_than = options.older_than.unwrap_or(Duration::ZERO);
     let jobs = match options.delete {
-        true => store.delete_orphans(older_than)?,
+        true => store.job_types().delete_orphans(older_than)?,
         false => {
             let least_ms = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
             let is_old = |orphan: &Orphan| age_ms(orphan, found.now_ms) >= least_ms;

@@ -1,13 +1,14 @@
 //! `Backfill`: the fires of a trigger in a range of the past, to be made up for.
 
-use super::pause_state::{PauseState, state_of_new};
+use super::Catalogue;
+use super::scheduling::NewTrigger;
 use crate::error::{Error, Result};
 use crate::key::TriggerKey;
 use crate::rules::backfill::times;
+use crate::store::Session;
 use crate::store::calendars::Calendars;
 use crate::store::row::RequestRow;
 use crate::store::schedule_row::stored_policies;
-use crate::store::{JobStore, Session};
 use crate::trigger::{MisfireInstruction, Overlap, Trigger, moment, show};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
@@ -15,22 +16,24 @@ use std::collections::BTreeSet;
 /// The group of the one-shot triggers that a backfill stores.
 pub const BACKFILL_GROUP: &str = "BACKFILL";
 
-/// How many fires a backfill has if it is not told otherwise.
+/// The default of [`Backfill::most`].
 const USUAL_MOST: usize = 1_000;
 
 /// More would hold the store's lock for long.
 const HIGHEST_MOST: usize = 10_000;
 
-/// A request to make up for the fires of a trigger in a range of the past, as after an outage or for a trigger that
-/// should have been there earlier.
+/// A request to make up for the fires of a trigger in a range of the past, as after an outage or
+/// for a trigger that should have been there earlier.
 ///
-/// The times are those of the trigger's schedule and calendar, from the one moment to the other, both included. Each
-/// becomes a one-shot trigger in the group [`BACKFILL_GROUP`], due at once, with that time as its scheduled time and the
-/// trigger's job, data and priority. Times that the trigger still has to fire itself are left out. Schedules that go by
-/// the clock (cron, daily intervals) have times before the trigger's start too; those that count from it have none.
+/// The times are those of the trigger's schedule and calendar, from the one moment to the other,
+/// both included. Each becomes a one-shot trigger in the group [`BACKFILL_GROUP`], due at once,
+/// with that time as its scheduled time and the trigger's job, data and priority. Times that the
+/// trigger still has to fire itself are left out. Schedules that go by the clock (cron, daily
+/// intervals) have times before the trigger's start too; those that count from it have none.
 ///
-/// A time is stored once: a backfill that is repeated, or that overlaps with another, stores what is missing. That is
-/// remembered for seven days, as [request ids](crate::Submission::request_id) are.
+/// A time is stored once: a backfill that is repeated, or that overlaps with another, stores what
+/// is missing. That is remembered for seven days, as [request ids](crate::Submission::request_id)
+/// are.
 #[derive(Clone, Debug)]
 #[must_use = "it does nothing until it is given to a scheduler"]
 pub struct Backfill {
@@ -61,16 +64,16 @@ impl Backfill {
         self
     }
 
-    /// Whether the fires may run side by side although those of the trigger may not, by its [`Overlap`]: a backfill of
-    /// such a trigger is refused otherwise, unless its job disallows concurrent execution and so runs them one by one.
-    /// Default: no.
+    /// Whether the fires may run side by side although those of the trigger may not, by its
+    /// [`Overlap`]: a backfill of such a trigger is refused otherwise, unless its job disallows
+    /// concurrent execution and so runs them one by one. Default: no.
     pub fn may_overlap(mut self, yes: bool) -> Self {
         self.may_overlap = yes;
         self
     }
 }
 
-/// What a backfill has stored, or would store.
+/// The result of a backfill, or of its dry run.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Backfilled {
@@ -92,13 +95,14 @@ pub struct BackfilledFire {
     pub is_new: bool,
 }
 
-impl JobStore {
-    /// Stores one-shot triggers for the fires of a trigger in a range of the past, all in one transaction.
+impl Catalogue<'_> {
+    /// Stores one-shot triggers for the fires of a trigger in a range of the past, all in one
+    /// transaction.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for the trigger; [`Error::Invalid`] for a range that is none, or not of the past, or has more
-    /// fires than allowed; [`Error::Refused`] if they could overlap and those of the trigger may not. Nothing is stored
-    /// then.
+    /// [`Error::NotFound`] for the trigger; [`Error::Invalid`] for a range that is none, or not of
+    /// the past, or has more fires than allowed; [`Error::Refused`] if they could overlap and those
+    /// of the trigger may not. Nothing is stored then.
     pub fn backfill(&self, backfill: &Backfill) -> Result<Backfilled> {
         let Backfill { from_ms, to_ms, most, .. } = *backfill;
         if from_ms > to_ms {
@@ -109,14 +113,17 @@ impl JobStore {
             return Err(Error::invalid("most fires of the backfill", most, format!("expected 1 to {HIGHEST_MOST}")));
         }
         match backfill.is_dry_run {
-            true => self.read("plan a backfill", |s| self.plan_backfill(s, backfill)),
-            false => self.write("backfill a trigger", |s| {
+            true => self.store.read("plan a backfill", |s| self.plan_backfill(s, backfill)),
+            false => self.store.write("backfill a trigger", |s| {
                 let mut planned = self.plan_backfill(s, backfill)?;
                 self.store_planned(s, &mut planned)?;
                 Ok(planned)
             }),
         }
-        .map(|planned| Backfilled { fires: planned.fires, stored: planned.triggers })
+        .map(|planned| Backfilled {
+            fires: planned.fires,
+            stored: planned.triggers.into_iter().map(|new| new.trigger).collect(),
+        })
     }
 
     fn plan_backfill(&self, s: &mut dyn Session, backfill: &Backfill) -> Result<Planned> {
@@ -130,8 +137,8 @@ impl JobStore {
         let row = row.ok_or_else(|| Error::not_found("trigger", key))?;
         let job = s.job(&row.job)?.ok_or_else(|| Error::not_found("job", &row.job))?;
         let mut calendars = Calendars::default();
-        self.read_calendars(s, &mut calendars, row.calendar.as_deref().into_iter())?;
-        let (trigger, calendar) = (self.trigger_value(&row)?, calendars.needed_by(&row)?);
+        self.store.read_calendars(s, &mut calendars, row.calendar.as_deref().into_iter())?;
+        let (trigger, calendar) = (self.store.trigger_value(&row)?, calendars.needed_by(&row)?);
         let times = times(&trigger, calendar.as_deref(), *from_ms, *to_ms, *most, now_ms);
         if times.len() > *most {
             let (from, to) = (show(Some(*from_ms)), show(Some(*to_ms)));
@@ -150,10 +157,10 @@ impl JobStore {
         let names: Vec<String> = times.iter().map(|time| name_of(key, *time)).collect();
         let ids: Vec<String> = names.iter().map(|name| request_id(name)).collect();
         let mut known: BTreeSet<String> = s.requests(&ids)?.into_iter().map(|row| row.request_id).collect();
-        // One that waits for longer than requests are remembered, as in a paused group.
+        // A trigger may wait for longer than its request is remembered, as in a paused group.
         let keys: Vec<TriggerKey> = names.iter().map(|name| TriggerKey::new(BACKFILL_GROUP, name)).collect();
         known.extend(s.existing_triggers(&keys)?.iter().map(|key| request_id(key.name())));
-        let mut planned = Planned { nonconcurrent: job.nonconcurrent, ..Planned::default() };
+        let mut planned = Planned::default();
         for ((time, id), one) in times.into_iter().zip(ids).zip(keys) {
             let is_new = !known.contains(&id);
             let scheduled_fire_time = moment(time);
@@ -171,7 +178,7 @@ impl JobStore {
                     trigger: trigger.key.clone(),
                     job: row.job.clone(),
                 });
-                planned.triggers.push(trigger);
+                planned.triggers.push(NewTrigger { trigger, nonconcurrent: job.nonconcurrent });
             }
         }
         Ok(planned)
@@ -181,29 +188,25 @@ impl JobStore {
         if planned.triggers.is_empty() {
             return Ok(());
         }
-        let pauses = PauseState::read(s, planned.triggers.iter().map(|trigger| &trigger.job_key))?;
-        let mut rows = Vec::with_capacity(planned.triggers.len());
         let now_ms = s.now_ms()?;
-        for trigger in &mut planned.triggers {
-            self.set_first_fire_time(trigger, None, now_ms)?;
-            rows.push(self.trigger_row(trigger, state_of_new(&pauses, trigger, planned.nonconcurrent))?);
+        for new in &mut planned.triggers {
+            self.set_first_fire_time(&mut new.trigger, None, now_ms)?;
         }
-        super::scheduling::remember_paused_groups(s, &pauses, planned.triggers.iter())?;
-        s.insert_triggers(&rows)?;
+        self.write_triggers(s, &planned.triggers, &[])?;
         s.insert_requests(&planned.requests)
     }
 }
 
-/// What is to be stored.
+/// The fires of a backfill, with the rows to be stored.
 #[derive(Default)]
 struct Planned {
     fires: Vec<BackfilledFire>,
-    triggers: Vec<Trigger>,
+    triggers: Vec<NewTrigger>,
     requests: Vec<RequestRow>,
-    nonconcurrent: bool,
 }
 
-/// The name of the one-shot for a time of a trigger: the same for the same, and never that of another.
+/// The name of the one-shot for a time of a trigger: the same for the same, and never that of
+/// another.
 fn name_of(trigger: &TriggerKey, time_ms: i64) -> String {
     // A group may have dots of its own.
     let group = trigger.group().replace('%', "%25").replace('.', "%2E");
@@ -212,7 +215,7 @@ fn name_of(trigger: &TriggerKey, time_ms: i64) -> String {
     if stem.chars().count() <= LONGEST_STEM {
         return format!("{stem}-{time}");
     }
-    // All of it, for what is cut off.
+    // The hash is of the whole stem, and stands for the part that is cut off.
     let hash = crate::hash::fnv1a(stem.bytes());
     let begin: String = stem.chars().take(LONGEST_STEM - 17).collect();
     format!("{begin}~{hash:016x}-{time}")

@@ -1,35 +1,38 @@
 //! Calendars come, are replaced, and go; triggers follow.
 
-use super::pause_state::{PauseState, state_of_new};
+use super::Catalogue;
+use super::scheduling::remember_paused_groups;
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
-use crate::key::{JobKey, check_name};
+use crate::key::{JobKey, TriggerKey, check_name};
 use crate::rules::new_calendar;
+use crate::rules::new_trigger::PauseState;
+use crate::store::Session;
 use crate::store::calendars::unreadable_calendar;
 use crate::store::row::{CalendarRow, TriggerRow};
-use crate::store::{JobStore, Session};
 use crate::trigger::{Trigger, TriggerState};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-/// So many triggers are named where a calendar cannot go.
+/// The most triggers that the refusal to delete a calendar names.
 const MAX_NAMED: usize = 5;
 
-impl JobStore {
-    /// Stores a calendar. With `update_triggers` the triggers that name a replaced one get the next fire time that the
-    /// new one allows.
+impl Catalogue<'_> {
+    /// Stores a calendar. With `update_triggers` the triggers that name a replaced one get the next
+    /// fire time that the new one allows.
     ///
-    /// As in Quartz such triggers are stored anew, whatever their state: one that is paused by itself or in error waits
-    /// again, and only a paused group keeps its triggers paused. One that has no time left stays, and gets one as soon as
-    /// a later calendar allows it. Triggers that cannot be read, and those whose last fire is still running, stay as
-    /// they are.
+    /// As in Quartz such triggers are stored anew, whatever their state: one that is paused by
+    /// itself or in error waits again, and only a paused group keeps its triggers paused. One that
+    /// has no time left stays, and gets one as soon as a later calendar allows it. Triggers that
+    /// cannot be read, and those whose last fire is still running, stay as they are.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] without `replace`; [`Error::Invalid`] for a name or a calendar that cannot be stored.
+    /// [`Error::AlreadyExists`] without `replace`; [`Error::Invalid`] for a name or a calendar that
+    /// cannot be stored.
     pub fn add_calendar(&self, name: &str, calendar: &Calendar, replace: bool, update_triggers: bool) -> Result<()> {
         check_name("calendar name", name)?;
         let row = CalendarRow { name: name.to_owned(), bytes: calendar.to_java_bytes()? };
-        let calendar = calendar.clone().with_default_zone(self.settings.default_zone);
-        self.write("store a calendar", |s| {
+        let calendar = calendar.clone().with_default_zone(self.store.settings.default_zone);
+        self.store.write("store a calendar", |s| {
             if s.calendars(std::slice::from_ref(&row.name))?.is_empty() {
                 return s.insert_calendar(&row);
             }
@@ -46,7 +49,7 @@ impl JobStore {
     /// # Errors
     /// [`Error::Refused`] while a trigger names it.
     pub fn delete_calendar(&self, name: &str) -> Result<bool> {
-        self.write("delete a calendar", |s| {
+        self.store.write("delete a calendar", |s| {
             let users = s.triggers_of_calendar(name)?;
             if users.is_empty() {
                 return s.delete_calendar(name);
@@ -66,15 +69,16 @@ impl JobStore {
     /// The calendar of this name.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if its bytes cannot be read here, as those of a Java class of somebody's own.
+    /// [`Error::Unreadable`] if its bytes cannot be read here, as those of a Java class of
+    /// somebody's own.
     pub fn calendar(&self, name: &str) -> Result<Option<Calendar>> {
-        let row = self.read("read a calendar", |s| s.calendars(&[name.to_owned()]))?.pop();
+        let row = self.store.read("read a calendar", |s| s.calendars(&[name.to_owned()]))?.pop();
         row.map(|row| self.check_calendar_row(&row)).transpose()
     }
 
     /// The names of all calendars, in order.
     pub fn calendar_names(&self) -> Result<Vec<String>> {
-        self.read("list calendars", |s| s.calendar_names())
+        self.store.read("list calendars", |s| s.calendar_names())
     }
 
     /// Reads the row of a calendar.
@@ -83,16 +87,15 @@ impl JobStore {
     /// [`Error::Unreadable`] with what is wrong with it.
     pub fn check_calendar_row(&self, row: &CalendarRow) -> Result<Calendar> {
         let calendar = Calendar::decode(&row.bytes).map_err(|reason| unreadable_calendar(&row.name, &reason))?;
-        Ok(calendar.with_default_zone(self.settings.default_zone))
+        Ok(calendar.with_default_zone(self.store.settings.default_zone))
     }
 
     fn update_triggers_of(&self, s: &mut dyn Session, name: &str, calendar: &Calendar) -> Result<()> {
         let now_ms = s.now_ms()?;
-        let threshold_ms = now_ms - self.misfired_before(now_ms);
+        let threshold_ms = now_ms - self.store.misfired_before(now_ms);
         let updatable = self.updatable(s, name)?;
         let pauses = PauseState::read(s, updatable.iter().map(|(row, _)| &row.job))?;
         let mut nonconcurrent: BTreeMap<JobKey, bool> = BTreeMap::new();
-        let mut pausing = BTreeSet::new();
         let mut changes = Vec::new();
         for (row, mut trigger) in updatable {
             new_calendar::update(&mut trigger, calendar, now_ms, threshold_ms);
@@ -101,19 +104,14 @@ impl JobStore {
                 None => s.job(&row.job)?.is_some_and(|job| job.nonconcurrent),
             };
             nonconcurrent.insert(row.job.clone(), alone);
-            if pauses.pauses_all && !pauses.paused_groups.contains(row.key.group()) {
-                pausing.insert(row.key.group().to_owned());
-            }
-            changes.push((row.key, state_of_new(&pauses, &trigger, alone), trigger.next_ms));
+            changes.push((row.key, pauses.state_of_new(&trigger.key, &trigger.job_key, alone), trigger.next_ms));
         }
         let keys: Vec<_> = changes.iter().map(|(key, _, _)| key.clone()).collect();
         if keys.is_empty() {
             return Ok(());
         }
         s.delete_reservations(&keys)?;
-        if !pausing.is_empty() {
-            s.insert_paused_groups(&pausing.into_iter().collect::<Vec<_>>())?;
-        }
+        remember_paused_groups(s, &pauses, keys.iter().map(TriggerKey::group))?;
         s.reset_triggers(&changes)
     }
 
@@ -121,7 +119,7 @@ impl JobStore {
     fn updatable(&self, s: &mut dyn Session, name: &str) -> Result<Vec<(TriggerRow, Trigger)>> {
         let mut updatable = Vec::new();
         for row in s.triggers_of_calendar(name)? {
-            match self.trigger_value(&row) {
+            match self.store.trigger_value(&row) {
                 Ok(_) if row.state == TriggerState::Complete.name() => {}
                 Ok(trigger) => updatable.push((row, trigger)),
                 Err(error) => log::warn!("trigger left as it is calendar={name} error={error}"),

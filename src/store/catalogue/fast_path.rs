@@ -1,11 +1,12 @@
 //! The fast path: new work without special demands, stored by one statement that is a transaction
 //! of its own, where the database can.
 
+use super::Catalogue;
 use super::foreign::is_class_in_a_package;
 use crate::error::{FailureClass, Result};
 use crate::job::JobDetail;
+use crate::store::Begin;
 use crate::store::row::{FastPathWork, JobRow, TriggerRow};
-use crate::store::{Begin, JobStore};
 use crate::trigger::{START_WHEN_STORED, Schedule, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
@@ -24,7 +25,7 @@ pub(super) enum FastPathOutcome {
     Unknown,
 }
 
-impl JobStore {
+impl Catalogue<'_> {
     /// Stores all of this work by one statement, or nothing.
     ///
     /// After [`FastPathOutcome::Unknown`] the statement may still be on its way. A transaction
@@ -39,7 +40,7 @@ impl JobStore {
             return FastPathOutcome::Declined;
         }
         let mut stored_ms = None;
-        let tried = self.once(purpose, Begin::AtOnce, &mut |s| {
+        let tried = self.store.once(purpose, Begin::AtOnce, &mut |s| {
             stored_ms = s.store_fast_path(work, token)?;
             Ok(())
         });
@@ -58,7 +59,7 @@ impl JobStore {
     /// The rows of jobs with their triggers, if the fast path can store all of them.
     pub(super) fn fast_path_work(&self, work: &[(JobDetail, Vec<Trigger>)]) -> Option<FastPathWork> {
         let triggers = work.iter().flat_map(|(_, triggers)| triggers);
-        if !self.database.has_fast_path() || triggers.clone().nth(MOST).is_some() {
+        if !self.store.database.has_fast_path() || triggers.clone().nth(MOST).is_some() {
             return None;
         }
         let (mut job_keys, mut trigger_keys) = (BTreeSet::new(), BTreeSet::new());
@@ -68,8 +69,8 @@ impl JobStore {
             return None;
         }
         let jobs = work.iter().map(|(job, _)| self.fast_path_job(job)).collect::<Option<Vec<_>>>()?;
-        let not_beside_quartz =
-            !self.settings.own_types_beside_quartz && jobs.iter().any(|job| !is_class_in_a_package(&job.job_type));
+        let not_beside_quartz = !self.store.settings.own_types_beside_quartz
+            && jobs.iter().any(|job| !is_class_in_a_package(&job.job_type));
         Some(FastPathWork {
             jobs,
             triggers: triggers.map(|t| self.fast_path_trigger(t)).collect::<Option<_>>()?,
@@ -78,11 +79,11 @@ impl JobStore {
     }
 
     fn fast_path_job(&self, job: &JobDetail) -> Option<JobRow> {
-        let heeds_deprecation = !job.even_if_deprecated && self.knows_deprecated_types();
-        if heeds_deprecation || self.version_of(job) > 1 {
+        let heeds_deprecation = !job.even_if_deprecated && self.store.known.read().has_deprecated();
+        if heeds_deprecation || self.store.known.read().version_of(job) > 1 {
             return None;
         }
-        self.job_row(job).ok().filter(|row| row.policy.is_none() && row.marks.is_none())
+        self.store.job_row(job).ok().filter(|row| row.policy.is_none() && row.marks.is_none())
     }
 
     /// The row of a trigger that the fast path can store. The row of a trigger that starts when it
@@ -94,7 +95,7 @@ impl JobStore {
         if trigger.calendar_name.is_some() || schedule.times_triggered > 0 || !is_in_time {
             return None;
         }
-        self.trigger_row(trigger, TriggerState::Waiting).ok().filter(|row| row.options.is_none())
+        self.store.trigger_row(trigger, TriggerState::Waiting).ok().filter(|row| row.options.is_none())
     }
 
     /// A trigger of the fast path as it was stored at `now_ms`.

@@ -1,19 +1,20 @@
 //! Beside Quartz: what is refused while one of its nodes is a member of the cluster.
 
+use super::Catalogue;
 use crate::error::{Error, Result};
 use crate::job::{JobDetail, Strategy};
+use crate::store::Session;
 use crate::store::row::{JobRow, JobVersionRow};
-use crate::store::{JobStore, Session};
 use crate::trigger::{Policies, Schedule, Trigger};
 
-impl JobStore {
+impl Catalogue<'_> {
     /// Refuses jobs of types that no node of Quartz can load, while there is such a node.
     ///
-    /// Quartz's nodes take every trigger that is due. One whose job's class they cannot load they put in `ERROR`, for
-    /// every node, until a person resets it (H13).
+    /// Quartz's nodes take every trigger that is due. One whose job's class they cannot load they
+    /// put in `ERROR`, for every node, until a person resets it (H13).
     pub(in crate::store) fn check_types_beside_quartz(&self, s: &mut dyn Session, jobs: &[JobRow]) -> Result<()> {
         let Some(job) = jobs.iter().find(|job| !is_class_in_a_package(&job.job_type)) else { return Ok(()) };
-        if self.settings.own_types_beside_quartz {
+        if self.store.settings.own_types_beside_quartz {
             return Ok(());
         }
         let Some(quartz) = node_of_quartz(s)? else { return Ok(()) };
@@ -25,8 +26,8 @@ impl JobStore {
         )))
     }
 
-    /// Refuses jobs whose data are of a later version than the first, while there is a node of Quartz: it knows nothing of
-    /// versions, and takes every trigger that is due.
+    /// Refuses jobs whose data are of a later version than the first, while there is a node of
+    /// Quartz: it knows nothing of versions, and takes every trigger that is due.
     pub(in crate::store) fn check_versions_beside_quartz(
         &self,
         s: &mut dyn Session,
@@ -41,8 +42,8 @@ impl JobStore {
         )))
     }
 
-    /// Refuses jobs that run on several nodes, while there is a node of Quartz, unless it is forced: such a node takes every
-    /// trigger, and runs it alone.
+    /// Refuses jobs that run on several nodes, while there is a node of Quartz, unless it is
+    /// forced: such a node takes every trigger, and runs it alone.
     pub(in crate::store) fn check_strategies_beside_quartz(s: &mut dyn Session, jobs: &[&JobDetail]) -> Result<()> {
         let spreads =
             |job: &&&JobDetail| !job.even_beside_quartz && *job.policy().execution_strategy() != Strategy::Preempt;
@@ -57,7 +58,8 @@ impl JobStore {
         )))
     }
 
-    /// Refuses jobs with a placement, while there is a node of Quartz, unless it is forced: such a node takes every trigger.
+    /// Refuses jobs with a placement, while there is a node of Quartz, unless it is forced: such a
+    /// node takes every trigger.
     pub(in crate::store) fn check_placements_beside_quartz(s: &mut dyn Session, jobs: &[&JobDetail]) -> Result<()> {
         let placed = |job: &&&JobDetail| !job.even_beside_quartz && job.policy().placed().is_some();
         let Some(job) = jobs.iter().find(placed) else { return Ok(()) };
@@ -72,8 +74,9 @@ impl JobStore {
     }
 }
 
-/// Refuses triggers with options while there is a node of Quartz: such a node fires every trigger, and by its own rules.
-/// And recurrences, at which whatever a Java program asks of it would fail that loads them.
+/// Refuses triggers with options while there is a node of Quartz: such a node fires every trigger,
+/// and by its own rules. And recurrences, at which whatever a Java program asks of it would fail
+/// that loads them.
 pub(super) fn check_triggers_beside_quartz<'a>(
     s: &mut dyn Session,
     mut triggers: impl Iterator<Item = &'a Trigger>,
@@ -112,7 +115,8 @@ fn node_of_quartz(s: &mut dyn Session) -> Result<Option<String>> {
     Ok(s.instances()?.into_iter().find(|member| member.incarnation.is_none()).map(|member| member.name))
 }
 
-/// Whether it may be a class that Java nodes have, such as `com.acme.Report` or `com.acme.Jobs$Report`.
+/// Whether it may be a class that Java nodes have, such as `com.acme.Report` or
+/// `com.acme.Jobs$Report`.
 pub(super) fn is_class_in_a_package(job_type: &str) -> bool {
     let is_start = |c: char| c.is_alphabetic() || c == '_' || c == '$';
     let is_identifier =

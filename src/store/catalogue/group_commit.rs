@@ -6,12 +6,13 @@
 //! of its trigger is written, so it harms no other caller. A failure of the database rolls
 //! everything back, and then each trigger is tried alone.
 
+use super::Catalogue;
 use super::fast_path::FastPathOutcome;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::signal::Signal;
 use crate::store::row::{FastPathWork, News, TriggerRow};
 use crate::store::transaction::{random_hex, unknown};
-use crate::store::{Begin, JobStore, Lock, Session};
+use crate::store::{Begin, Lock, Session};
 use crate::trigger::Trigger;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -111,12 +112,12 @@ impl Drop for Leader<'_> {
     }
 }
 
-impl JobStore {
+impl Catalogue<'_> {
     /// Stores a new trigger, with those that other threads are storing.
     pub(super) fn put_in_group(&self, trigger: Trigger, even_if_deprecated: bool) -> Result<Trigger> {
         let caller =
             Arc::new(Caller { trigger, even_if_deprecated, answer: Mutex::default(), answered: Signal::default() });
-        let commit = Arc::clone(&self.group_commit);
+        let commit = Arc::clone(&self.store.group_commit);
         if let Some(leader) = Leader::enter(&commit, &caller) {
             self.store_for_all(leader);
         }
@@ -176,13 +177,13 @@ impl JobStore {
     /// Puts the callers first whose triggers the fast path can store, each of a key of its own, and
     /// returns their rows; none where the database has no fast path.
     fn fast_path_first(&self, group: &mut Vec<Arc<Caller>>) -> Vec<TriggerRow> {
-        if !self.database.has_fast_path() {
+        if !self.store.database.has_fast_path() {
             return Vec::new();
         }
         let mut seen = BTreeSet::new();
         // Of two triggers of the same key the first is stored, and the second finds it.
         let row = |caller: &Arc<Caller>| {
-            let heeds_deprecation = !caller.even_if_deprecated && self.knows_deprecated_types();
+            let heeds_deprecation = !caller.even_if_deprecated && self.store.known.read().has_deprecated();
             let row = if heeds_deprecation { None } else { self.fast_path_trigger(&caller.trigger) };
             row.filter(|row| seen.insert(row.key.clone()))
         };
@@ -204,7 +205,7 @@ impl JobStore {
             Err(error) if before == Before::Perhaps => {
                 // Nothing was noted, and the statement may still come. A lasting failure may
                 // concern one trigger only.
-                let settled = if error.is_transient() { Err(error) } else { self.settle(PURPOSE, token) };
+                let settled = if error.is_transient() { Err(error) } else { self.store.settle(PURPOSE, token) };
                 match settled {
                     Ok(Some(now_ms)) => self.tell_stored(leader, count, now_ms),
                     Ok(None) => leader.group.drain(..count).for_each(|caller| caller.tell(Answer::Alone)),
@@ -233,7 +234,7 @@ impl JobStore {
 
     /// Stores a group in one transaction: an answer for each caller, or nothing has happened.
     fn store_group(&self, group: &[Arc<Caller>], token: &str, before: Before) -> Result<Vec<Result<Trigger>>> {
-        self.retrying(
+        self.store.retrying(
             PURPOSE,
             Begin::Locking(Lock::TriggerAccess),
             |s| self.store_group_in(s, group, token, before),

@@ -1,23 +1,23 @@
 //! Import: the jobs and triggers of a job file, and what it deletes before, in one transaction.
 
-use super::pause_state::{PauseState, state_of_new};
-use super::scheduling::no_calendar;
+use super::Catalogue;
+use super::scheduling::{NewTrigger, no_calendar};
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::job_file::{FileJob, FileTrigger, JobFile, Start};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::import::{Plan, Stored, Unfit, doomed, plan};
+use crate::store::Session;
 use crate::store::calendars::Calendars;
 use crate::store::row::TriggerRow;
-use crate::store::{JobStore, Session};
 use crate::trigger::{Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many fire times that a calendar excludes are passed over.
+/// The most excluded fire times that are passed over.
 const MOST_EXCLUDED: usize = 100_000;
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Imported {
@@ -33,29 +33,32 @@ pub struct Imported {
     pub ignored_jobs: Vec<JobKey>,
     /// Triggers of the file that existed and were passed over.
     pub ignored_triggers: Vec<TriggerKey>,
-    /// Triggers that were left alone because they were stored just so, see [`JobFile::keep_unchanged`].
+    /// Triggers that were left alone because they were stored just so, see
+    /// [`JobFile::keep_unchanged`].
     pub unchanged: Vec<TriggerKey>,
-    /// What is odd about the file and was not done as it says, each `file:line: …`: triggers that will never fire, and
-    /// triggers that stayed with another job.
+    /// What is odd about the file and was not done as it says, each `file:line: …`: triggers that
+    /// will never fire, and triggers that stayed with another job.
     pub remarks: Vec<String>,
 }
 
 /// A trigger of the file as it would be stored now.
 type Prepared = BTreeMap<usize, Trigger>;
 
-impl JobStore {
-    /// Does what a job file says: deletes, then stores jobs and triggers by its directives. All or nothing.
+impl Catalogue<'_> {
+    /// Does what a job file says: deletes, then stores jobs and triggers by its directives. All or
+    /// nothing.
     ///
-    /// The rules are Quartz's, see [`JobFile`]. A job that is replaced keeps its flags of concurrency and persistence
-    /// unless [`JobFile::with_flags`] knows them. A trigger that will never fire is left out and in
-    /// [`Imported::remarks`], where Quartz stops in the middle of the file.
+    /// The rules are Quartz's, see [`JobFile`]. A job that is replaced keeps its flags of
+    /// concurrency and persistence unless [`JobFile::with_flags`] knows them. A trigger that will
+    /// never fire is left out and in [`Imported::remarks`], where Quartz stops in the middle of the
+    /// file.
     ///
     /// # Errors
-    /// [`Error::Refused`] with every reason, each with its line: what exists and may neither be replaced nor passed
-    /// over, a job or calendar that does not exist, a job that could not stay.
+    /// [`Error::Refused`] with every reason, each with its line: what exists and may neither be
+    /// replaced nor passed over, a job or calendar that does not exist, a job that could not stay.
     #[doc(alias = "processFileAndScheduleJobs")]
     pub fn import(&self, file: &JobFile) -> Result<Imported> {
-        self.write("import a job file", |s| {
+        self.store.write("import a job file", |s| {
             let mut imported = Imported::default();
             delete_doomed(s, file, &mut imported)?;
             self.put_file(s, file, imported)
@@ -104,7 +107,7 @@ impl JobStore {
         let now_ms = s.now_ms()?;
         let mut calendars = Calendars::default();
         let names = file.triggers.iter().filter_map(|entry| entry.trigger.calendar_name.as_deref());
-        self.read_calendars(s, &mut calendars, names)?;
+        self.store.read_calendars(s, &mut calendars, names)?;
         let (mut prepared, mut unfit) = (Prepared::new(), BTreeMap::new());
         for (at, entry) in file.triggers.iter().enumerate() {
             let mut trigger = entry.trigger.clone();
@@ -152,16 +155,16 @@ impl JobStore {
         old: &BTreeMap<TriggerKey, TriggerRow>,
     ) -> BTreeSet<usize> {
         let is_same = |at: usize, entry: &FileTrigger| {
-            let stored = old.get(&entry.trigger.key).and_then(|row| self.trigger_value(row).ok());
-            // One that has ended is not begun anew because its time is over.
+            let stored = old.get(&entry.trigger.key).and_then(|row| self.store.trigger_value(row).ok());
+            // A trigger that has ended does not begin anew because its time is over.
             let fresh = prepared.get(&at).unwrap_or(&entry.trigger);
             stored.is_some_and(|stored| self.is_same(&stored, fresh, entry.start))
         };
         file.triggers.iter().enumerate().filter(|(at, entry)| is_same(*at, entry)).map(|(at, _)| at).collect()
     }
 
-    /// Whether a stored trigger is what a file says, seen through the table. What it has done so far does not count,
-    /// nor does a start that the file leaves open.
+    /// Whether a stored trigger is what a file says, seen through the table. What it has done so
+    /// far does not count, nor does a start that the file leaves open.
     pub(super) fn is_same(&self, stored: &Trigger, fresh: &Trigger, start: Start) -> bool {
         let mut like = fresh.clone();
         (like.next_ms, like.previous_ms) = (stored.next_ms, stored.previous_ms);
@@ -171,7 +174,7 @@ impl JobStore {
         if let (Some(count), Some(stored)) = (like.schedule.times_triggered_mut(), stored.schedule.times_triggered()) {
             *count = stored;
         }
-        let like = self.trigger_row(&like, TriggerState::Waiting).and_then(|row| self.trigger_value(&row));
+        let like = self.store.trigger_row(&like, TriggerState::Waiting).and_then(|row| self.store.trigger_value(&row));
         like.is_ok_and(|like| like == *stored)
     }
 
@@ -201,50 +204,37 @@ impl JobStore {
         Ok(detail)
     }
 
-    /// Whether a job is stored just so, seen through the table; data that belongs to its runs does not count.
+    /// Whether a job is stored just so, seen through the table; data that belongs to its runs does
+    /// not count.
     pub(super) fn is_stored(&self, s: &mut dyn Session, detail: &JobDetail) -> Result<bool> {
-        let Some(mut stored) = s.job(&detail.key)?.and_then(|row| self.job_detail(&row).ok()) else { return Ok(false) };
+        let Some(mut stored) = s.job(&detail.key)?.and_then(|row| self.store.job_detail(&row).ok()) else {
+            return Ok(false);
+        };
         if detail.persist_job_data_after_execution {
             stored.data = detail.data.clone();
         }
-        Ok(self.job_detail(&self.job_row(detail)?).is_ok_and(|detail| detail == stored))
+        Ok(self.store.job_detail(&self.store.job_row(detail)?).is_ok_and(|detail| detail == stored))
     }
 
     fn put_file_triggers(&self, s: &mut dyn Session, plan: &Plan, mut prepared: Prepared) -> Result<Vec<Trigger>> {
         let mut nonconcurrent = BTreeMap::new();
         let mut triggers = Vec::with_capacity(plan.triggers.len());
         for (at, job) in plan.triggers.values() {
-            let Some(mut trigger) = prepared.remove(at) else { continue };
-            trigger.job_key = job.clone();
-            let alone = match nonconcurrent.get(job) {
-                Some(alone) => *alone,
+            let Some(trigger) = prepared.remove(at) else { continue };
+            let nonconcurrent = match nonconcurrent.get(job) {
+                Some(known) => *known,
                 None => {
-                    let alone = s.job(job)?.is_some_and(|row| row.nonconcurrent);
-                    nonconcurrent.insert(job.clone(), alone);
-                    alone
+                    let is_so = s.job(job)?.is_some_and(|row| row.nonconcurrent);
+                    nonconcurrent.insert(job.clone(), is_so);
+                    is_so
                 }
             };
-            triggers.push((alone, trigger));
+            triggers.push(NewTrigger { trigger: Trigger { job_key: job.clone(), ..trigger }, nonconcurrent });
         }
-        let pauses = PauseState::read(s, triggers.iter().map(|(_, trigger)| &trigger.job_key))?;
-        self.replace_triggers(s, &pauses, &triggers)?;
-        Ok(triggers.into_iter().map(|(_, trigger)| trigger).collect())
-    }
-
-    /// Stores triggers that have their fire times, in the place of those of the same keys.
-    fn replace_triggers(&self, s: &mut dyn Session, pauses: &PauseState, triggers: &[(bool, Trigger)]) -> Result<()> {
-        let keys: Vec<TriggerKey> = triggers.iter().map(|(_, trigger)| trigger.key.clone()).collect();
+        let keys: Vec<TriggerKey> = triggers.iter().map(|new| new.trigger.key.clone()).collect();
         let existing = s.existing_triggers(&keys)?;
-        if !existing.is_empty() {
-            s.delete_reservations(&existing)?;
-            s.delete_triggers(&existing, None)?;
-        }
-        let mut rows = Vec::with_capacity(triggers.len());
-        for (nonconcurrent, trigger) in triggers {
-            rows.push(self.trigger_row(trigger, state_of_new(pauses, trigger, *nonconcurrent))?);
-        }
-        super::scheduling::remember_paused_groups(s, pauses, triggers.iter().map(|(_, trigger)| trigger))?;
-        if rows.is_empty() { Ok(()) } else { s.insert_triggers(&rows) }
+        self.write_triggers(s, &triggers, &existing)?;
+        Ok(triggers.into_iter().map(|new| new.trigger).collect())
     }
 }
 
@@ -284,14 +274,16 @@ fn start_of(trigger: &Trigger, ms: i64) -> i64 {
     if trigger.schedule.starts_with_the_second() { ms.div_euclid(1000) * 1000 } else { ms }
 }
 
-/// Quartz.NET's rule for `schedule-trigger-relative-to-replaced-trigger`: a start that is over, or less than this away.
+/// Quartz.NET's rule for `schedule-trigger-relative-to-replaced-trigger`: a start that is over, or
+/// less than this away.
 const ABOUT_NOW_MS: i64 = 5_000;
 
 fn starts_about_now(trigger: &Trigger, now_ms: i64) -> bool {
     trigger.start_ms < now_ms.saturating_add(ABOUT_NOW_MS)
 }
 
-/// Lets a trigger go on where the one it replaces stands: it fires next after that one's last fire, or after now.
+/// Lets a trigger go on where the one it replaces stands: it fires next after that one's last fire,
+/// or after now.
 fn go_on_from(trigger: &mut Trigger, replaced: &TriggerRow, calendar: Option<&Calendar>, now_ms: i64) {
     let after = trigger.fire_time_after(replaced.previous_ms.unwrap_or(now_ms), now_ms);
     let times = std::iter::successors(after, |time| trigger.fire_time_after(*time, now_ms)).take(MOST_EXCLUDED);

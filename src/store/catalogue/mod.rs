@@ -1,25 +1,43 @@
-//! What is stored by people: jobs and triggers, their pauses, and looking at them.
+//! `Catalogue`: the stored jobs, triggers, calendars and pauses of a scheduler.
 
 mod backfill;
 mod calendars;
+mod continuations;
 mod declared;
 mod fast_path;
 mod foreign;
 mod group_commit;
 mod import;
 mod listing;
-mod pause_state;
 mod pausing;
+mod rename;
 mod requests;
 mod scheduling;
 
 pub use backfill::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire};
+pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use declared::{DefinitionReport, OrphanedDefinitions};
 pub(in crate::store) use group_commit::GroupCommit;
 pub use import::Imported;
+pub use rename::Renamed;
+pub(in crate::store) use rename::take_back_reservations;
 pub use requests::{Request, Taken};
 
 use crate::key::{JobKey, TriggerKey};
+use crate::store::JobStore;
+
+/// The operations on stored jobs, triggers, calendars and pauses; see [`JobStore::catalogue`].
+#[derive(Clone, Copy)]
+pub struct Catalogue<'a> {
+    store: &'a JobStore,
+}
+
+impl JobStore {
+    /// The stored jobs, triggers, calendars and pauses.
+    pub fn catalogue(&self) -> Catalogue<'_> {
+        Catalogue { store: self }
+    }
+}
 
 /// A trigger as a list shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,28 +1,27 @@
 //! Pausing and resuming triggers, jobs and groups, with Quartz's remembered groups.
 
-use super::pause_state::PauseState;
+use super::Catalogue;
 use crate::error::Result;
-use crate::key::{
-    BROADCAST_GROUP, CONTINUED_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP,
-    TriggerKey,
-};
+use crate::key::{BROADCAST_GROUP, FOLLOWING_GROUP, JobKey, RERUN_GROUPS, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::rules::misfire;
+use crate::rules::new_trigger::PauseState;
 use crate::store::row::{Selection, TriggerRow};
-use crate::store::{ALL_GROUPS_PAUSED, JobStore, MisfirePass, Session};
+use crate::store::{ALL_GROUPS_PAUSED, MisfirePass, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
-impl JobStore {
+impl Catalogue<'_> {
     /// Pauses triggers; those that do not exist are ignored. Returns how many changed.
     pub fn pause_triggers(&self, keys: &[TriggerKey]) -> Result<usize> {
-        self.write("pause triggers", |s| pause(s, keys))
+        self.store.write("pause triggers", |s| pause(s, keys))
     }
 
-    /// Pauses all triggers of the matching groups and remembers the groups, so that triggers stored into them later are
-    /// paused too; returns their names. A group named exactly is remembered even if it does not exist yet.
+    /// Pauses all triggers of the matching groups and remembers the groups, so that triggers stored
+    /// into them later are paused too; returns their names. A group named exactly is remembered
+    /// even if it does not exist yet.
     pub fn pause_trigger_groups(&self, groups: &GroupMatcher) -> Result<Vec<String>> {
-        self.write("pause trigger groups", |s| {
+        self.store.write("pause trigger groups", |s| {
             let mut names = matching(s, groups)?;
             if let GroupMatcher::Equals(name) = groups {
                 names.insert(name.clone());
@@ -36,15 +35,16 @@ impl JobStore {
 
     /// Pauses the triggers of jobs; returns how many changed.
     pub fn pause_jobs(&self, keys: &[JobKey]) -> Result<usize> {
-        self.write("pause jobs", |s| {
+        self.store.write("pause jobs", |s| {
             let triggers = triggers_of(s, keys)?;
             pause(s, &triggers)
         })
     }
 
-    /// Pauses the triggers of all jobs of the matching job groups; the groups are not remembered, as in Quartz.
+    /// Pauses the triggers of all jobs of the matching job groups; the groups are not remembered,
+    /// as in Quartz.
     pub fn pause_job_groups(&self, groups: &GroupMatcher) -> Result<usize> {
-        self.write("pause job groups", |s| {
+        self.store.write("pause job groups", |s| {
             let jobs = matching_jobs(s, groups)?;
             let triggers = triggers_of(s, &jobs)?;
             pause(s, &triggers)
@@ -53,7 +53,7 @@ impl JobStore {
 
     /// Pauses every group, also those to come.
     pub fn pause_all(&self) -> Result<()> {
-        self.write("pause all", |s| {
+        self.store.write("pause all", |s| {
             let mut groups = s.trigger_groups()?;
             pause_groups(s, &groups)?;
             groups.push(ALL_GROUPS_PAUSED.to_owned());
@@ -61,18 +61,19 @@ impl JobStore {
         })
     }
 
-    /// Resumes triggers. With `apply_misfires`, which is for a started scheduler, one that is too late by now gets what
-    /// its misfire instruction says; else it keeps its fire time. Returns how many changed.
+    /// Resumes triggers. With `apply_misfires`, which is for a started scheduler, one that is too
+    /// late by now gets what its misfire instruction says; else it keeps its fire time. Returns how
+    /// many changed.
     pub fn resume_triggers(&self, keys: &[TriggerKey], apply_misfires: bool) -> Result<usize> {
-        self.write("resume triggers", |s| self.resume(s, keys, apply_misfires))
+        self.store.write("resume triggers", |s| self.resume(s, keys, apply_misfires))
     }
 
     /// Resumes all triggers of the matching groups, also those paused one by one, and forgets that
     /// the groups are paused; returns the groups. As in Quartz, a matcher that matches
-    /// [`ALL_GROUPS_PAUSED`] as well, such as [`GroupMatcher::Any`], ends [`JobStore::pause_all`]
+    /// [`ALL_GROUPS_PAUSED`] as well, such as [`GroupMatcher::Any`], ends [`Catalogue::pause_all`]
     /// for groups to come.
     pub fn resume_trigger_groups(&self, groups: &GroupMatcher, apply_misfires: bool) -> Result<Vec<String>> {
-        self.write("resume trigger groups", |s| {
+        self.store.write("resume trigger groups", |s| {
             let forgotten: Vec<String> = s.paused_groups()?.into_iter().filter(|g| groups.matches(g)).collect();
             s.delete_paused_groups(&forgotten)?;
             let forgotten = forgotten.into_iter().filter(|group| group != ALL_GROUPS_PAUSED);
@@ -85,7 +86,7 @@ impl JobStore {
 
     /// Resumes the triggers of jobs; returns how many changed.
     pub fn resume_jobs(&self, keys: &[JobKey], apply_misfires: bool) -> Result<usize> {
-        self.write("resume jobs", |s| {
+        self.store.write("resume jobs", |s| {
             let triggers = triggers_of(s, keys)?;
             self.resume(s, &triggers, apply_misfires)
         })
@@ -93,48 +94,40 @@ impl JobStore {
 
     /// Resumes the triggers of all jobs of the matching job groups; returns how many changed.
     pub fn resume_job_groups(&self, groups: &GroupMatcher, apply_misfires: bool) -> Result<usize> {
-        self.write("resume job groups", |s| {
+        self.store.write("resume job groups", |s| {
             let jobs = matching_jobs(s, groups)?;
             let triggers = triggers_of(s, &jobs)?;
             self.resume(s, &triggers, apply_misfires)
         })
     }
 
-    /// Resumes everything that there is. As in Quartz a group that was paused before it had triggers stays paused; only
-    /// [`RECOVERY_GROUP`] and those of other work that runs again, which nobody pauses by name and which are empty most of
-    /// the time, do not.
+    /// Resumes everything that there is. As in Quartz a group that was paused before it had
+    /// triggers stays paused; only [`RECOVERY_GROUP`](crate::key::RECOVERY_GROUP) and those of
+    /// other work that runs again, which nobody pauses by name and which are empty most of the
+    /// time, do not.
     pub fn resume_all(&self, apply_misfires: bool) -> Result<()> {
-        self.write("resume all", |s| {
+        self.store.write("resume all", |s| {
             let keys = all_keys(s)?;
             let mut groups: BTreeSet<String> = keys.iter().map(|key| key.group().to_owned()).collect();
             groups.insert(ALL_GROUPS_PAUSED.to_owned());
-            groups.extend(
-                [RECOVERY_GROUP, RETRY_GROUP, INTERRUPTED_GROUP, CONTINUED_GROUP, FOLLOWING_GROUP, BROADCAST_GROUP]
-                    .map(str::to_owned),
-            );
+            groups.extend(RERUN_GROUPS.into_iter().chain([FOLLOWING_GROUP, BROADCAST_GROUP]).map(str::to_owned));
             s.delete_paused_groups(&groups.into_iter().collect::<Vec<_>>())?;
             self.resume(s, &keys, apply_misfires).map(drop)
         })
     }
 
-    /// Takes a trigger out of the error state, into `WAITING` or, if its group is paused, `PAUSED`; one without a
-    /// fire time left goes. Returns whether it was in the error state.
+    /// Takes a trigger out of the error state, into `WAITING` or, if its group is paused, `PAUSED`;
+    /// one without a fire time left goes. Returns whether it was in the error state.
     #[doc(alias = "resetTriggerFromErrorState")]
     pub fn reset_from_error(&self, key: &TriggerKey) -> Result<bool> {
-        self.write("reset a trigger from the error state", |s| self.reset_in(s, key))
+        self.store.write("reset a trigger from the error state", |s| self.reset_in(s, key))
     }
 
     pub(in crate::store) fn reset_in(&self, s: &mut dyn Session, key: &TriggerKey) -> Result<bool> {
         let Some(row) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(false) };
         let nonconcurrent = s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
         let pauses = PauseState::read(s, [&row.job])?;
-        let paused = pauses.paused_groups.contains(key.group()) || pauses.pauses_all;
-        let target = match (paused, pauses.is_blocked(&row.job, nonconcurrent)) {
-            (true, true) => TriggerState::PausedBlocked,
-            (true, false) => TriggerState::Paused,
-            (false, true) => TriggerState::Blocked,
-            (false, false) => TriggerState::Waiting,
-        };
+        let target = pauses.state_of_new(key, &row.job, nonconcurrent);
         let moves = |to| [(TriggerState::Error, to)];
         let this = std::slice::from_ref(key);
         // Were it in error once more, for another reason, it would be shown as parked for this one.
@@ -142,7 +135,7 @@ impl JobStore {
         if row.next_ms.is_some() {
             return Ok(s.change_states(Selection::Triggers(this), &moves(target), false)? > 0);
         }
-        // It has no fire left: there is nothing to wait for.
+        // A trigger without a fire time has nothing to wait for.
         let was_in_error = s.change_states(Selection::Triggers(this), &moves(TriggerState::Complete), false)? > 0;
         s.delete_finished_triggers(this)?;
         s.delete_idle_jobs(std::slice::from_ref(&row.job))?;
@@ -151,18 +144,18 @@ impl JobStore {
 
     /// The remembered paused groups, with the marker [`ALL_GROUPS_PAUSED`].
     pub fn paused_groups(&self) -> Result<Vec<String>> {
-        self.read("list paused groups", |s| s.paused_groups())
+        self.store.read("list paused groups", |s| s.paused_groups())
     }
 
     fn resume(&self, s: &mut dyn Session, keys: &[TriggerKey], apply_misfires: bool) -> Result<usize> {
         let now_ms = s.now_ms()?;
-        let threshold_ms = now_ms - self.misfired_before(now_ms);
+        let threshold_ms = now_ms - self.store.misfired_before(now_ms);
         let mut resumed = 0;
         // Triggers whose job runs elsewhere go on being blocked.
         let (mut waiting, mut blocked) = (Resumed::default(), Resumed::default());
         let rows = s.triggers(keys)?;
         let pauses = PauseState::read(s, rows.iter().map(|row| &row.job))?;
-        let calendars = self.calendars_of(s, &rows)?;
+        let calendars = self.store.calendars_of(s, &rows)?;
         for row in rows {
             use TriggerState::{Paused, PausedBlocked};
             let paused = matches!(TriggerState::from_name(&row.state), Some(Paused | PausedBlocked));
@@ -171,10 +164,12 @@ impl JobStore {
             }
             let nonconcurrent = row.state == PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
             let target = if pauses.is_blocked(&row.job, nonconcurrent) { &mut blocked } else { &mut waiting };
-            // At the very threshold Quartz resumes a trigger as misfired, though its scan would not see it yet.
-            let trigger = self.late_trigger(&row, &calendars).ok();
+            // At the very threshold Quartz resumes a trigger as misfired, though its scan would not
+            // see it yet.
+            let trigger = self.store.late_trigger(&row, &calendars).ok();
             match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms - 1)) {
-                // Also one that was not paused: the misfire handler would do the same a moment later.
+                // A late trigger that was not paused is handled too, as the misfire handler would a
+                // moment later.
                 Some(trigger) if paused || row.state == TriggerState::Waiting.name() => {
                     target.late.push((row, trigger))
                 }
@@ -184,7 +179,8 @@ impl JobStore {
             resumed += usize::from(paused);
         }
         for (state, resumed) in [(TriggerState::Waiting, waiting), (TriggerState::Blocked, blocked)] {
-            // A node of Quartz that paused a reserved trigger left its reservation, which now would come to life again.
+            // A node of Quartz that paused a reserved trigger left its reservation, which now would
+            // come to life again.
             let reserved: Vec<_> =
                 resumed.in_time.iter().cloned().chain(resumed.late.iter().map(|(row, _)| row.key.clone())).collect();
             if !reserved.is_empty() {
@@ -195,7 +191,7 @@ impl JobStore {
                 s.change_states(Selection::Triggers(&resumed.in_time), &moves, false)?;
             }
             if !resumed.late.is_empty() {
-                self.apply_misfires(s, now_ms, resumed.late, &calendars, state, &mut MisfirePass::default())?;
+                self.store.apply_misfires(s, now_ms, resumed.late, &calendars, state, &mut MisfirePass::default())?;
             }
         }
         Ok(resumed)

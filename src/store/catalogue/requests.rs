@@ -1,10 +1,11 @@
 //! Requests: work is stored once for each request, however often it is asked for.
 
+use super::Catalogue;
 use crate::error::Result;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, check_name};
+use crate::store::Session;
 use crate::store::row::RequestRow;
-use crate::store::{JobStore, Session};
 use crate::trigger::Trigger;
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub struct Request {
     pub trigger: Trigger,
 }
 
-/// What became of a request.
+/// The job and the trigger that stand for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// The job that stands for it.
@@ -36,21 +37,24 @@ fn checked_ids(requests: &[Request]) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-impl JobStore {
-    /// Stores each request's job and trigger, all in one transaction, unless a request of its id was taken before: then
-    /// nothing is stored for it, and the answer is that of the first time (PA-05). The answers are in order.
+impl Catalogue<'_> {
+    /// Stores each request's job and trigger, all in one transaction, unless a request of its id
+    /// was taken before: then nothing is stored for it, and the answer is that of the first time
+    /// (PA-05). The answers are in order.
     ///
     /// # Errors
-    /// As [`JobStore::schedule`]; nothing is stored then.
+    /// As [`Catalogue::schedule`]; nothing is stored then.
     pub fn take_requests(&self, requests: &[Request]) -> Result<Vec<Taken>> {
         let ids = checked_ids(requests)?;
-        self.write("take requests", |s| self.take_requests_in(s, &ids, requests))
+        self.store.write("take requests", |s| self.take_requests_in(s, &ids, requests))
     }
 
-    /// As [`JobStore::take_requests`], inside the caller's transaction.
+    /// As [`Catalogue::take_requests`], inside the caller's transaction.
     ///
     /// # Errors
-    /// As [`JobStore::take_requests`] and [`JobStore::complete_within`]; the caller rolls its transaction back then.
+    /// As [`Catalogue::take_requests`] and
+    /// [`JobStore::complete_within`](crate::store::JobStore::complete_within); the caller rolls its
+    /// transaction back then.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub fn take_requests_within<'c>(
         &self,
@@ -59,7 +63,7 @@ impl JobStore {
     ) -> Result<Vec<Taken>> {
         let ids = checked_ids(requests)?;
         let mut taken = Vec::new();
-        self.database.join("take requests", connection.into(), self.change_joined(), &mut |s| {
+        self.store.database.join("take requests", connection.into(), self.store.change_joined(), &mut |s| {
             taken = self.take_requests_in(s, &ids, requests)?;
             s.announce(crate::store::row::News::Change)
         })?;
@@ -92,13 +96,13 @@ impl JobStore {
         Ok(answers)
     }
 
-    /// What was stored for a request of this id, if it was taken.
+    /// The job and the trigger that were stored for a request of this id, if it was taken.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for an id that cannot be stored.
     pub fn taken(&self, request_id: &str) -> Result<Option<Taken>> {
         check_name("request id", request_id)?;
-        let rows = self.read("look for a request", |s| s.requests(&[request_id.to_owned()]))?;
+        let rows = self.store.read("look for a request", |s| s.requests(&[request_id.to_owned()]))?;
         let taken = |row: RequestRow| Taken { job: row.job, trigger: row.trigger, is_new: false };
         Ok(rows.into_iter().next().map(taken))
     }

@@ -1,44 +1,52 @@
 //! Scheduling: jobs and triggers come, are replaced, and go.
 
+use super::Catalogue;
 use super::fast_path::FastPathOutcome;
 use super::foreign::check_triggers_beside_quartz;
-use super::pause_state::{PauseState, state_of_new};
+use super::rename::take_back_reservations;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
+use crate::rules::new_trigger::PauseState;
+use crate::store::Session;
 use crate::store::calendars::Calendars;
-use crate::store::job_types::take_back_reservations;
 use crate::store::row::JobVersionRow;
 use crate::store::transaction::random_hex;
-use crate::store::{JobStore, Session};
 use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};
 use std::collections::BTreeSet;
 
-impl JobStore {
-    /// Stores jobs, each with its triggers (any number, also none for a durable job), all in one transaction, and
-    /// returns the triggers with their first fire times.
+/// A trigger to be stored.
+pub(super) struct NewTrigger {
+    pub trigger: Trigger,
+    /// Whether the trigger's job disallows concurrent execution.
+    pub nonconcurrent: bool,
+}
+
+impl Catalogue<'_> {
+    /// Stores jobs, each with its triggers (any number, also none for a durable job), all in one
+    /// transaction, and returns the triggers with their first fire times.
     ///
-    /// With `replace`, jobs and triggers of the same keys are replaced; their fires in progress go on and are recovered
-    /// as before (H16). A job that loses its last trigger to another job goes, unless it is durable or runs: Quartz
-    /// leaves it.
+    /// With `replace`, jobs and triggers of the same keys are replaced; their fires in progress go
+    /// on and are recovered as before (H16). A job that loses its last trigger to another job goes,
+    /// unless it is durable or runs: Quartz leaves it.
     ///
     /// As in Quartz a trigger may name a calendar that is not stored. It is not fired before it is.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::Unreadable`] for a calendar that cannot
-    /// be read; [`Error::Invalid`] for anything no table can hold; [`Error::Refused`] for what nodes of Quartz could not do
-    /// as we do, while there is one: a job type that no Java class can have, a [`TriggerOption`](crate::TriggerOption), a
-    /// [`RecurrenceSchedule`](crate::RecurrenceSchedule).
-    /// Nothing is stored then.
+    /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::Unreadable`] for
+    /// a calendar that cannot be read; [`Error::Invalid`] for anything no table can hold;
+    /// [`Error::Refused`] for what nodes of Quartz could not do as we do, while there is one: a job
+    /// type that no Java class can have, a [`TriggerOption`](crate::TriggerOption), a
+    /// [`RecurrenceSchedule`](crate::RecurrenceSchedule). Nothing is stored then.
     #[doc(alias = "scheduleJobs")]
     pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
         self.check_work(&work)?;
         let purpose = "schedule jobs";
         let fast = if replace { None } else { self.fast_path_work(&work) };
         let Some(fast) = fast else {
-            return self.write(purpose, |s| self.schedule_in(s, &work, replace));
+            return self.store.write(purpose, |s| self.schedule_in(s, &work, replace));
         };
         let token = random_hex()?;
         let as_stored = |now_ms| {
@@ -48,10 +56,10 @@ impl JobStore {
         match self.store_on_fast_path(purpose, &fast, &token) {
             FastPathOutcome::Stored(now_ms) => as_stored(now_ms),
             FastPathOutcome::Declined | FastPathOutcome::Failed => {
-                self.write(purpose, |s| self.schedule_in(s, &work, replace))
+                self.store.write(purpose, |s| self.schedule_in(s, &work, replace))
             }
             FastPathOutcome::Unknown => {
-                self.write_unless_done(purpose, &token, as_stored, |s| self.schedule_in(s, &work, replace))
+                self.store.write_unless_done(purpose, &token, as_stored, |s| self.schedule_in(s, &work, replace))
             }
         }
     }
@@ -86,13 +94,14 @@ impl JobStore {
         replace: bool,
     ) -> Result<Vec<Trigger>> {
         self.put_jobs(s, work.iter().map(|(job, _)| job), replace)?;
-        let mut triggers: Vec<_> = work
-            .iter()
-            .flat_map(|(job, triggers)| triggers.iter().map(move |t| (job.disallow_concurrent_execution, t.clone())))
-            .collect();
-        let pauses = PauseState::read(s, triggers.iter().map(|(_, trigger)| &trigger.job_key))?;
-        self.put_triggers(s, &pauses, &mut triggers, replace)?;
-        Ok(triggers.into_iter().map(|(_, t)| t).collect())
+        let new = |job: &JobDetail, trigger: &Trigger| NewTrigger {
+            trigger: trigger.clone(),
+            nonconcurrent: job.disallow_concurrent_execution,
+        };
+        let mut triggers: Vec<NewTrigger> =
+            work.iter().flat_map(|(job, triggers)| triggers.iter().map(move |trigger| new(job, trigger))).collect();
+        self.put_triggers(s, &mut triggers, replace)?;
+        Ok(triggers.into_iter().map(|new| new.trigger).collect())
     }
 
     /// Stores a job without a trigger; it must be durable.
@@ -110,18 +119,18 @@ impl JobStore {
     #[doc(alias = "storeNonDurableWhileAwaitingScheduling")]
     pub fn add_job_awaiting_trigger(&self, job: &JobDetail, replace: bool) -> Result<()> {
         job.check()?;
-        self.write("store a job", |s| self.put_jobs(s, std::iter::once(job), replace))
+        self.store.write("store a job", |s| self.put_jobs(s, std::iter::once(job), replace))
     }
 
     /// Stores a trigger for a job that is stored already, and returns it with its first fire time.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the job or the calendar is not stored; [`Error::Refused`] if the job's type is deprecated on
-    /// this node; else as [`JobStore::schedule`].
+    /// [`Error::NotFound`] if the job or the calendar is not stored; [`Error::Refused`] if the
+    /// job's type is deprecated on this node; else as [`Catalogue::schedule`].
     pub fn add_trigger(&self, trigger: Trigger, replace: bool) -> Result<Trigger> {
         trigger.check()?;
         if replace {
-            return self.write("schedule a trigger", |s| self.put_one_trigger(s, &trigger, true, false));
+            return self.store.write("schedule a trigger", |s| self.put_one_trigger(s, &trigger, true, false));
         }
         self.put_in_group(trigger, false)
     }
@@ -144,7 +153,10 @@ impl JobStore {
         even_if_deprecated: bool,
     ) -> Result<Trigger> {
         if !even_if_deprecated && let Some(job) = s.job(&trigger.job_key)? {
-            self.check_not_deprecated(&format!("trigger `{}` of job `{}`", trigger.key, job.key), &job.job_type)?;
+            self.store
+                .known
+                .read()
+                .check_not_deprecated(&format!("trigger `{}` of job `{}`", trigger.key, job.key), &job.job_type)?;
         }
         if let Some(name) = &trigger.calendar_name
             && s.calendars(std::slice::from_ref(name))?.is_empty()
@@ -154,14 +166,15 @@ impl JobStore {
         self.put_trigger(s, trigger.clone(), replace)
     }
 
-    /// Puts `trigger` in the place of the trigger `key`, which may have another name. As in Quartz it is for the job of
-    /// the trigger that it replaces, whatever it says. None, and nothing is stored, if there is no trigger `key`.
+    /// Puts `trigger` in the place of the trigger `key`, which may have another name. As in Quartz
+    /// it is for the job of the trigger that it replaces, whatever it says. None, and nothing is
+    /// stored, if there is no trigger `key`.
     ///
     /// # Errors
-    /// As [`JobStore::schedule`]; [`Error::NotFound`] if the job is gone.
+    /// As [`Catalogue::schedule`]; [`Error::NotFound`] if the job is gone.
     pub fn reschedule(&self, key: &TriggerKey, trigger: Trigger) -> Result<Option<Trigger>> {
         trigger.check()?;
-        self.write("reschedule a trigger", |s| {
+        self.store.write("reschedule a trigger", |s| {
             let Some(old) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(None) };
             let trigger = Trigger { job_key: old.job, ..trigger.clone() };
             s.delete_reservations(std::slice::from_ref(key))?;
@@ -170,10 +183,10 @@ impl JobStore {
         })
     }
 
-    /// Deletes triggers, and jobs that are left without one, are not durable and do not run; returns how many triggers
-    /// there were.
+    /// Deletes triggers, and jobs that are left without one, are not durable and do not run;
+    /// returns how many triggers there were.
     pub fn unschedule(&self, keys: &[TriggerKey]) -> Result<usize> {
-        self.write("unschedule triggers", |s| {
+        self.store.write("unschedule triggers", |s| {
             let jobs: Vec<JobKey> = s.triggers(keys)?.into_iter().map(|t| t.job).collect();
             s.delete_reservations(keys)?;
             let deleted = s.delete_triggers(keys, None)?;
@@ -182,10 +195,10 @@ impl JobStore {
         })
     }
 
-    /// Deletes jobs with all their triggers, in one transaction; returns how many jobs there were. Runs in progress end
-    /// as usual.
+    /// Deletes jobs with all their triggers, in one transaction; returns how many jobs there were.
+    /// Runs in progress end as usual.
     pub fn delete_jobs(&self, keys: &[JobKey]) -> Result<usize> {
-        self.write("delete jobs", |s| self.delete_jobs_in(s, keys))
+        self.store.write("delete jobs", |s| self.delete_jobs_in(s, keys))
     }
 
     pub(in crate::store) fn delete_jobs_in(&self, s: &mut dyn Session, keys: &[JobKey]) -> Result<usize> {
@@ -198,8 +211,8 @@ impl JobStore {
         s.delete_jobs(keys)
     }
 
-    /// Makes a one-shot trigger that fires now: `MT_…` in the group `DEFAULT`, as Quartz names it. It goes the ordinary
-    /// way, so any node may run it.
+    /// Makes a one-shot trigger that fires now: `MT_…` in the group `DEFAULT`, as Quartz names it.
+    /// It goes the ordinary way, so any node may run it.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such job.
@@ -207,13 +220,14 @@ impl JobStore {
     pub fn trigger_job(&self, job: &JobKey, data: JobDataMap) -> Result<TriggerKey> {
         let key = TriggerKey::named(format!("MT_{}", random_hex()?));
         let trigger = Trigger::builder(key, job.clone()).data_map(data).build()?;
-        // It runs what is stored.
+        // A deprecated type is no hindrance: the job is stored already.
         self.put_in_group(trigger, true).map(|t| t.key)
     }
 
-    /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as usual.
+    /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as
+    /// usual.
     pub fn clear(&self) -> Result<()> {
-        self.write("clear everything", |s| {
+        self.store.write("clear everything", |s| {
             let reserved = s.reserved_triggers()?;
             s.delete_reservations(&reserved)?;
             s.clear()
@@ -227,7 +241,7 @@ impl JobStore {
         replace: bool,
     ) -> Result<()> {
         let jobs: Vec<&JobDetail> = jobs.collect();
-        let rows = jobs.iter().map(|job| self.job_row(job)).collect::<Result<Vec<_>>>()?;
+        let rows = jobs.iter().map(|job| self.store.job_row(job)).collect::<Result<Vec<_>>>()?;
         let keys: Vec<_> = rows.iter().map(|row| row.key.clone()).collect();
         check_distinct("job", &keys)?;
         self.check_types_beside_quartz(s, &rows)?;
@@ -237,14 +251,14 @@ impl JobStore {
         if let (false, Some(key)) = (replace, existing.first()) {
             return Err(Error::AlreadyExists { what: "job", key: key.to_string() });
         }
-        // What is stored of a deprecated type may be changed; nothing new is taken.
+        // A stored job of a deprecated type may be changed; a new one is refused.
         for job in jobs.iter().filter(|job| !job.even_if_deprecated && !existing.contains(&job.key)) {
-            self.check_not_deprecated(&format!("job `{}`", job.key), &job.job_type)?;
+            self.store.known.read().check_not_deprecated(&format!("job `{}`", job.key), &job.job_type)?;
         }
         let version = |job: &&JobDetail| JobVersionRow {
             job: job.key.clone(),
             job_type: job.job_type.clone(),
-            version: self.version_of(job),
+            version: self.store.known.read().version_of(job),
         };
         let versions: Vec<JobVersionRow> =
             jobs.iter().map(version).filter(|row| row.version > 1 || existing.contains(&row.job)).collect();
@@ -258,51 +272,40 @@ impl JobStore {
             return Ok(());
         }
         s.put_job_versions(&versions)?;
-        // A node that reads earlier data only may have reserved a trigger of a job that was replaced.
+        // A node that reads earlier data only may have reserved a trigger of a job that was
+        // replaced.
         let later = versions.into_iter().filter(|row| row.version > 1 && existing.contains(&row.job));
         take_back_reservations(s, &later.map(|row| row.job).collect::<Vec<_>>())
     }
 
+    /// Stores one trigger of a stored job, and sets its first fire time.
     pub(super) fn put_trigger(&self, s: &mut dyn Session, trigger: Trigger, replace: bool) -> Result<Trigger> {
         let job = s.job(&trigger.job_key)?.ok_or_else(|| Error::NotFound {
             what: "job",
             key: trigger.job_key.to_string(),
             hint: ": store the job first, or schedule both together",
         })?;
-        let pauses = PauseState::read(s, [&trigger.job_key])?;
-        let mut triggers = vec![(job.nonconcurrent, trigger)];
-        self.put_triggers(s, &pauses, &mut triggers, replace)?;
-        triggers.pop().map(|(_, t)| t).ok_or_else(|| Error::not_found("trigger", "?"))
+        let mut triggers = [NewTrigger { trigger, nonconcurrent: job.nonconcurrent }];
+        self.put_triggers(s, &mut triggers, replace)?;
+        let [NewTrigger { trigger, .. }] = triggers;
+        Ok(trigger)
     }
 
-    /// Stores triggers, each with whether its job disallows concurrent execution, and sets their first fire times.
-    fn put_triggers(
-        &self,
-        s: &mut dyn Session,
-        pauses: &PauseState,
-        triggers: &mut [(bool, Trigger)],
-        replace: bool,
-    ) -> Result<()> {
-        let keys: Vec<TriggerKey> = triggers.iter().map(|(_, t)| t.key.clone()).collect();
+    /// Stores triggers, and sets their first fire times.
+    fn put_triggers(&self, s: &mut dyn Session, triggers: &mut [NewTrigger], replace: bool) -> Result<()> {
+        let keys: Vec<TriggerKey> = triggers.iter().map(|new| new.trigger.key.clone()).collect();
         check_distinct("trigger", &keys)?;
-        check_triggers_beside_quartz(s, triggers.iter().map(|(_, trigger)| trigger))?;
-        triggers.iter().try_for_each(|(nonconcurrent, trigger)| check_overlap(trigger, *nonconcurrent))?;
+        check_triggers_beside_quartz(s, triggers.iter().map(|new| &new.trigger))?;
+        triggers.iter().try_for_each(|new| check_overlap(&new.trigger, new.nonconcurrent))?;
         let existing = s.existing_triggers(&keys)?;
         if let (false, Some(key)) = (replace, existing.first()) {
             return Err(Error::AlreadyExists { what: "trigger", key: key.to_string() });
         }
-        let mut left = BTreeSet::new();
-        if !existing.is_empty() {
-            left.extend(s.triggers(&existing)?.into_iter().map(|row| row.job));
-            // The triggers first: who is just reserving one without the lock is waited for.
-            s.delete_triggers(&existing, None)?;
-            s.delete_reservations(&existing)?;
-        }
         let now_ms = s.now_ms()?;
         let mut calendars = Calendars::default();
-        self.read_calendars(s, &mut calendars, triggers.iter().filter_map(|(_, t)| t.calendar_name.as_deref()))?;
-        let mut rows = Vec::with_capacity(triggers.len());
-        for (nonconcurrent, trigger) in triggers.iter_mut() {
+        let names = triggers.iter().filter_map(|new| new.trigger.calendar_name.as_deref());
+        self.store.read_calendars(s, &mut calendars, names)?;
+        for NewTrigger { trigger, .. } in triggers.iter_mut() {
             let calendar = trigger.calendar_name.as_deref().map(|name| calendars.named(name)).transpose()?.flatten();
             if let (Some(name), None) = (&trigger.calendar_name, &calendar) {
                 log::warn!(
@@ -311,15 +314,42 @@ impl JobStore {
                 );
             }
             self.set_first_fire_time(trigger, calendar.as_deref(), now_ms)?;
-            rows.push(self.trigger_row(trigger, state_of_new(pauses, trigger, *nonconcurrent))?);
         }
-        remember_paused_groups(s, pauses, triggers.iter().map(|(_, trigger)| trigger))?;
+        self.write_triggers(s, triggers, &existing)
+    }
+
+    /// Writes triggers that have their fire times, in the place of the `existing` triggers among
+    /// their keys. All new triggers of the catalogue are written here, or by the fast path.
+    pub(super) fn write_triggers(
+        &self,
+        s: &mut dyn Session,
+        triggers: &[NewTrigger],
+        existing: &[TriggerKey],
+    ) -> Result<()> {
+        let mut jobs_before = BTreeSet::new();
+        if !existing.is_empty() {
+            jobs_before.extend(s.triggers(existing)?.into_iter().map(|row| row.job));
+            // Triggers go before reservations: a node that reserves one without the lock is waited
+            // for.
+            s.delete_triggers(existing, None)?;
+            s.delete_reservations(existing)?;
+        }
+        let pauses = PauseState::read(s, triggers.iter().map(|new| &new.trigger.job_key))?;
+        let row = |NewTrigger { trigger, nonconcurrent }: &NewTrigger| {
+            let state = pauses.state_of_new(&trigger.key, &trigger.job_key, *nonconcurrent);
+            self.store.trigger_row(trigger, state)
+        };
+        let rows = triggers.iter().map(row).collect::<Result<Vec<_>>>()?;
+        remember_paused_groups(s, &pauses, rows.iter().map(|row| row.key.group()))?;
         if !rows.is_empty() {
             s.insert_triggers(&rows)?;
         }
-        // A job whose last trigger now belongs to another would never fire and never go.
-        left.retain(|job| triggers.iter().all(|(_, trigger)| trigger.job_key != *job));
-        if left.is_empty() { Ok(()) } else { s.delete_idle_jobs(&left.into_iter().collect::<Vec<_>>()).map(drop) }
+        // A job whose last trigger now belongs to another job would never fire and never go.
+        jobs_before.retain(|job| triggers.iter().all(|new| new.trigger.job_key != *job));
+        match jobs_before.is_empty() {
+            true => Ok(()),
+            false => s.delete_idle_jobs(&jobs_before.into_iter().collect::<Vec<_>>()).map(drop),
+        }
     }
 
     /// The first fire time; as in Quartz it may be after the end, if only the start is not.
@@ -334,7 +364,7 @@ impl JobStore {
             trigger.start_ms = if cut { now_ms.div_euclid(1000) * 1000 } else { now_ms };
         }
         trigger.previous_ms = None;
-        trigger.schedule.set_default_zone(self.settings.default_zone);
+        trigger.schedule.set_default_zone(self.store.settings.default_zone);
         match trigger.compute_first_fire_time(calendar, now_ms) {
             Some(_) if trigger.end_ms.is_none_or(|end| trigger.start_ms <= end) => Ok(()),
             _ => Err(Error::NeverFires {
@@ -353,7 +383,8 @@ impl JobStore {
     }
 }
 
-/// While a job runs that disallows concurrent execution its triggers are blocked, and nobody sees them come due.
+/// While a job runs that disallows concurrent execution its triggers are blocked, and nobody sees
+/// them come due.
 fn check_overlap(trigger: &Trigger, nonconcurrent: bool) -> Result<()> {
     if trigger.policies.overlap != Overlap::CancelPrevious || !nonconcurrent {
         return Ok(());
@@ -372,16 +403,15 @@ pub(super) fn no_calendar(name: &str) -> Error {
     Error::NotFound { what: "calendar", key: name.to_owned(), hint: ": store the calendar first" }
 }
 
-/// While everything is paused, the group of a new trigger becomes one of the paused groups.
-pub(super) fn remember_paused_groups<'a>(
+/// Makes the groups of new triggers paused groups while everything is paused.
+pub(super) fn remember_paused_groups<'g>(
     s: &mut dyn Session,
     pauses: &PauseState,
-    triggers: impl Iterator<Item = &'a Trigger>,
+    groups: impl Iterator<Item = &'g str>,
 ) -> Result<()> {
-    let groups: BTreeSet<&str> = triggers.map(|trigger| trigger.key.group()).collect();
-    let pausing = groups.into_iter().filter(|group| pauses.pauses_all && !pauses.paused_groups.contains(*group));
-    let pausing: Vec<String> = pausing.map(str::to_owned).collect();
-    if pausing.is_empty() { Ok(()) } else { s.insert_paused_groups(&pausing) }
+    let groups: BTreeSet<&str> = groups.filter(|group| pauses.is_paused_with_all(group)).collect();
+    let groups: Vec<String> = groups.into_iter().map(str::to_owned).collect();
+    if groups.is_empty() { Ok(()) } else { s.insert_paused_groups(&groups) }
 }
 
 fn check_distinct<K: Ord + std::fmt::Display>(what: &'static str, keys: &[K]) -> Result<()> {

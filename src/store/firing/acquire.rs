@@ -69,7 +69,7 @@ impl JobStore {
         let horizon_ms = horizon.map(millis);
         let threshold_ms = millis(self.settings.misfire_threshold);
         self.glance("look for due triggers", |s| {
-            let versions = &self.reader().versions;
+            let versions = &self.known.read().reader().versions;
             if self.is_open() {
                 return s.look(instance, horizon_ms, threshold_ms, job_types, versions, &LeftAlone::default());
             }
@@ -238,7 +238,7 @@ impl JobStore {
         let mut batch = Batch::new(request.room(), request.quarantined);
         let (mut taken, mut passed) = (Vec::new(), Vec::new());
         let limit = among.map_or(request.max, <[_]>::len).max(1);
-        let reader = self.reader();
+        let reader = self.known.read().reader();
         let mut seen = 0;
         for page in 0..among.map_or(MAX_PAGES, |_| 1) {
             // What waits for a free worker is not to be read again and again.
@@ -322,7 +322,7 @@ impl JobStore {
         s: &mut dyn Session,
         jobs: impl Iterator<Item = &'a mut JobDetail>,
     ) -> Result<()> {
-        let reader = self.reader();
+        let reader = self.known.read().reader();
         let versioned: Vec<&mut JobDetail> = jobs.filter(|job| reader.versions.contains_key(&job.job_type)).collect();
         if versioned.is_empty() {
             return Ok(());
@@ -330,7 +330,7 @@ impl JobStore {
         let keys: Vec<JobKey> = distinct(versioned.iter().map(|job| &job.key));
         let noted = s.job_versions(&keys)?;
         for job in versioned {
-            job.version = self.noted_version(job, &noted);
+            job.version = self.known.read().noted_version(job, &noted);
         }
         Ok(())
     }

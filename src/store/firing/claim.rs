@@ -126,7 +126,7 @@ impl JobStore {
             && !firable.candidate.job_is_followed
             && firable.candidate.recovery.is_none()
             && !RERUN_GROUPS.contains(&trigger.key.group())
-            && !self.reader().versions.contains_key(&job.job_type)
+            && !self.known.read().reader().versions.contains_key(&job.job_type)
     }
 
     /// Fires plain triggers, as far as nobody else holds their rows.

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::failover::millis;
-use crate::store::job_types::take_back_reservations;
+use crate::store::catalogue::take_back_reservations;
 use crate::store::row::{Advance, EndRow, JobVersionRow, LogRow, News, Selection, TriggerRow};
 use crate::store::{Begin, JobStore, Owner, Session, schedule_row};
 use crate::trigger::{Transition, TriggerState};
@@ -194,7 +194,7 @@ impl JobStore {
 
     /// What the history is to say of these fires.
     fn ends(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Vec<EndRow>> {
-        let recorded: Vec<_> = completions.iter().filter(|c| self.records(c.ending.outcome)).collect();
+        let recorded: Vec<_> = completions.iter().filter(|c| self.settings.records(c.ending.outcome)).collect();
         if recorded.is_empty() {
             return Ok(Vec::new());
         }
@@ -217,7 +217,8 @@ impl JobStore {
 
     /// Keeps what those runs have logged that the history has a row of.
     fn write_logs(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
-        let with: Vec<_> = recorded.iter().filter(|c| !c.log.is_empty() && self.records(c.ending.outcome)).collect();
+        let with: Vec<_> =
+            recorded.iter().filter(|c| !c.log.is_empty() && self.settings.records(c.ending.outcome)).collect();
         if with.is_empty() {
             return Ok(());
         }

@@ -89,7 +89,7 @@ impl JobStore {
             false => BTreeSet::new(),
         };
         // A job may have been replaced by one of a type that this node does not have.
-        let reader = self.reader();
+        let reader = self.known.read().reader();
         let mut firing = Firing { leads, ..Firing::new(owner, now_ms, beside_quartz) };
         let mut gate = self.gate(s, &owner.instance, now_ms)?;
         // One whose time is to come begins at it.

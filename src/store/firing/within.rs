@@ -43,21 +43,21 @@ impl JobStore {
         })
     }
 
-    /// Stores jobs with their triggers inside the caller's transaction, as [`JobStore::schedule`] does in one of its own.
+    /// Stores jobs with their triggers inside the caller's transaction, as [`Catalogue::schedule`](crate::store::Catalogue::schedule) does in one of its own.
     /// Nodes see them when it is committed.
     ///
     /// # Errors
-    /// As [`JobStore::schedule`] and [`JobStore::complete_within`]; the caller rolls its transaction back then.
+    /// As [`Catalogue::schedule`](crate::store::Catalogue::schedule) and [`JobStore::complete_within`]; the caller rolls its transaction back then.
     pub fn schedule_within<'c>(
         &self,
         connection: impl Into<CallersConnection<'c>>,
         work: &[(JobDetail, Vec<Trigger>)],
         replace: bool,
     ) -> Result<Vec<Trigger>> {
-        self.check_work(work)?;
+        self.catalogue().check_work(work)?;
         let mut stored = Vec::new();
         self.database.join("schedule jobs", connection.into(), self.change_joined(), &mut |s| {
-            stored = self.schedule_in(s, work, replace)?;
+            stored = self.catalogue().schedule_in(s, work, replace)?;
             s.announce(News::Change)
         })?;
         Ok(stored)

@@ -65,9 +65,9 @@ impl JobStore {
             self.leave_parts(&me.instance)?;
         }
         self.note_last_work(me, checkin.barred.is_none());
-        if me.published != self.types_generation() {
+        if me.published != self.known.read().generation() {
             // A type was added since. That it cannot be told is no failure of the check-in: the next one tries again.
-            match self.publish(&owner) {
+            match self.job_types().publish(&owner) {
                 Ok(generation) => me.published = generation.unwrap_or(me.published),
                 Err(error) => log::warn!("job types not published instance={} error={error}", me.instance),
             }
@@ -164,7 +164,7 @@ impl JobStore {
             (outage, recovering) = match me.was_failed_out {
                 // Whoever declared us dead was there.
                 true => (None, s.recovery_mode()?.and_then(|row| row.since_ms)),
-                false => self.look_for_outage(s, &me.instance, &instances, &checkin.recovered)?,
+                false => self.outages().look_for_outage(s, &me.instance, &instances, &checkin.recovered)?,
             };
             let joined = nodes::place(me.node.as_ref(), s.draw_fences(None, 1)?.unwrap_or_default());
             s.put_instance(&InstanceRow {
@@ -181,7 +181,7 @@ impl JobStore {
             if let Some(process) = &me.process {
                 s.put_process(&me.instance, &incarnation, &process.to_string())?;
             }
-            published = self.publish_in(s, &me.instance)?;
+            published = self.job_types().publish_in(s, &me.instance)?;
             seen = Seen { now_ms, asked, answered, ..self.look_around(s)? };
             Ok(())
         })?;

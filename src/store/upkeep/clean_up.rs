@@ -11,14 +11,14 @@ const COMMITS_KEPT_MS: i64 = 3_600_000;
 const REQUESTS_KEPT_MS: i64 = 7 * 24 * 3_600_000;
 
 impl JobStore {
-    /// Forgets the history that is too old or too much (see [`JobStore::prune_history`]), and tokens of commits, locks and requests
+    /// Forgets the history that is too old or too much (see [`History::prune`](crate::store::History::prune)), and tokens of commits, locks and requests
     /// that nobody will ask after (LT-86). Takes no lock; a batch of the history in each transaction.
     ///
     /// # Errors
     /// What the database reports after the bounded retries; what was forgotten before stays so.
     pub fn clean_up(&self) -> Result<CleanUpPass> {
         let requests = self.forget_requests()?;
-        let history = self.prune_history(&HistoryPruning::new())?;
+        let history = self.history().prune(&HistoryPruning::new())?;
         Ok(CleanUpPass { history: usize::try_from(history).unwrap_or(usize::MAX), requests })
     }
 

@@ -36,7 +36,7 @@ impl JobStore {
     pub fn retry_parked(&self, key: &TriggerKey) -> Result<bool> {
         self.write("run parked work again", |s| {
             let is_parked = s.parked()?.iter().any(|parked| parked.key == *key);
-            if is_parked { self.reset_in(s, key) } else { Ok(false) }
+            if is_parked { self.catalogue().reset_in(s, key) } else { Ok(false) }
         })
     }
 

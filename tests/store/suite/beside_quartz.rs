@@ -54,8 +54,8 @@ fn a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved()
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
     java_joins(&cluster, &mut a);
     java_reserves(&cluster, TriggerState::Waiting, NOW + SECOND);
-    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
-    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     assert_eq!(cluster.fires(), ["t/ACQUIRED@java"], "the row is its own to delete");
     let left = a.acquire();
     assert!(left.reserved.is_empty() && left.fired.is_empty());
@@ -78,7 +78,7 @@ fn a_replaced_trigger_is_not_reserved_while_quartz_holds_the_old_one() {
     java_joins(&cluster, &mut a);
     java_reserves(&cluster, TriggerState::Waiting, NOW + SECOND);
     let new = minutely("t", "a", NOW + 2 * SECOND).build().unwrap();
-    assert!(cluster.store.reschedule(&trigger_key("t"), new).unwrap().is_some());
+    assert!(cluster.store.catalogue().reschedule(&trigger_key("t"), new).unwrap().is_some());
     assert_eq!(a.acquire().unreserved_ms, Some(NOW + 2 * SECOND));
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + 2 * SECOND)));
 }
@@ -144,8 +144,10 @@ fn a_type_that_no_java_class_can_have_is_refused_beside_quartz() {
     let own = || carnelian::JobDetail::builder(job_key("own"), "send-mail");
     cluster.schedule(own(), [once("t", "own", NOW)]);
     java_joins(&cluster, &mut a);
-    let again =
-        cluster.store.schedule(vec![(own().build().unwrap(), vec![once("t", "own", NOW).build().unwrap()])], true);
+    let again = cluster
+        .store
+        .catalogue()
+        .schedule(vec![(own().build().unwrap(), vec![once("t", "own", NOW).build().unwrap()])], true);
     let Err(Error::Refused(why)) = again else { panic!("{again:?}") };
     assert!(why.contains("send-mail") && why.contains(JAVA) && why.contains("ownTypesBesideQuartz"), "{why}");
     let like_java = carnelian::JobDetail::builder(job_key("a"), "com.acme.Report");
@@ -208,8 +210,8 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
         )?;
         s.insert_fired(vec![row.clone()])
     });
-    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
-    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     assert_eq!(cluster.fires(), ["t/ACQUIRED@A"]);
     // It goes on so, and nothing of ours is left under its name.
     cluster.advance(5 * SECOND);

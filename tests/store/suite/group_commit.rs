@@ -12,7 +12,7 @@ fn add_at_once(cluster: &Cluster, triggers: Vec<Trigger>) -> Vec<carnelian::Resu
             let ready = &ready;
             scope.spawn(move || {
                 ready.wait();
-                cluster.store.add_trigger(trigger, false)
+                cluster.store.catalogue().add_trigger(trigger, false)
             })
         };
         let threads: Vec<_> = triggers.into_iter().map(add).collect();
@@ -42,7 +42,7 @@ fn what_is_wrong_with_one_trigger_harms_no_other() {
 
         for (at, what) in [(0, "t"), (1, "u"), (7, "v")] {
             let stored = answers[at].as_ref().unwrap();
-            assert_eq!(cluster.store.trigger(&trigger_key(&name(what))).unwrap().as_ref(), Some(stored));
+            assert_eq!(cluster.store.catalogue().trigger(&trigger_key(&name(what))).unwrap().as_ref(), Some(stored));
             assert_eq!(cluster.state(&name(what)), "WAITING");
         }
         let twice = [&answers[2], &answers[3]];
@@ -76,12 +76,12 @@ fn a_new_trigger_begins_as_things_stand() {
     };
     begins("t", "lone", "BLOCKED");
     begins("u", "free", "WAITING");
-    cluster.store.pause_trigger_groups(&GroupMatcher::equals("other")).unwrap();
+    cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("other")).unwrap();
     begins("v", "free", "WAITING");
-    cluster.store.pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
     begins("w", "free", "PAUSED");
     begins("x", "lone", "PAUSED_BLOCKED");
-    cluster.store.resume_all(true).unwrap();
+    cluster.store.catalogue().resume_all(true).unwrap();
     a.complete(&bundle);
     begins("y", "lone", "WAITING");
 }
@@ -93,12 +93,12 @@ fn what_begins_paused_or_blocked_is_stored_by_one_call() {
     let database = &cluster.opened.database;
     cluster.schedule(lone_job("lone").durable(true), [once("runs", "lone", NOW)]);
     let bundle = cluster.node("A").fire_one();
-    cluster.store.pause_trigger_groups(&GroupMatcher::equals("halted")).unwrap();
+    cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("halted")).unwrap();
     for (group, state) in [("triggers", "BLOCKED"), ("halted", "PAUSED_BLOCKED")] {
         let key = TriggerKey::new(group, "t");
         let before = database.counts().statements;
         let trigger = Trigger::builder(key.clone(), bundle.job.key().clone()).build().unwrap();
-        cluster.store.add_trigger(trigger, false).unwrap();
+        cluster.store.catalogue().add_trigger(trigger, false).unwrap();
         let statements = database.counts().statements - before;
         assert!(statements == 1 || !database.has_fast_path(), "{statements} statements for one that begins {state}");
         assert_eq!(cluster.state_of(&key), state);
@@ -111,13 +111,13 @@ fn new_work_begins_as_things_stand() {
     let cluster = Cluster::new(open);
     let stored = cluster.schedule(job("a"), [once("a1", "a", NOW + MINUTE), once("a2", "a", NOW + MINUTE)]);
     for trigger in &stored {
-        assert_eq!(cluster.store.trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
+        assert_eq!(cluster.store.catalogue().trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
     }
     cluster.schedule(lone_job("lone"), [once("runs", "lone", NOW - 1)]);
     let a = cluster.node("A");
     let bundle = a.fire_one();
     assert_eq!(bundle.trigger.key(), &trigger_key("runs"));
-    cluster.store.delete_jobs(&[job_key("lone")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("lone")]).unwrap();
     cluster.schedule(lone_job("lone"), [once("t", "lone", NOW + MINUTE)]);
     assert_eq!(cluster.state("t"), "BLOCKED", "the job's run before it was deleted goes on");
     a.complete(&bundle);
@@ -130,26 +130,27 @@ fn new_work_begins_as_things_stand() {
         let new = |i| once(&name(i), "new", NOW + MINUTE).build().unwrap();
         let mut triggers: Vec<Trigger> = (1..count).map(new).collect();
         triggers.push(once("u", "new", NOW + MINUTE).build().unwrap());
-        let refused = cluster.store.schedule(vec![(job("new").build().unwrap(), triggers)], false);
+        let refused = cluster.store.catalogue().schedule(vec![(job("new").build().unwrap(), triggers)], false);
         assert!(refused.as_ref().is_err_and(Error::is_already_exists), "{refused:?}");
         assert!(!cluster.has_job("new"), "the job was stored without its triggers");
         let triggers = (0..count).map(|i| once(&name(i), "other", NOW + MINUTE).build().unwrap()).collect();
-        let refused = cluster.store.schedule(vec![(lone_job("other").build().unwrap(), triggers)], false);
+        let refused = cluster.store.catalogue().schedule(vec![(lone_job("other").build().unwrap(), triggers)], false);
         assert!(refused.as_ref().is_err_and(Error::is_already_exists), "{refused:?}");
         assert_eq!(cluster.state(&name(0)), "-", "a trigger was stored without its job");
     }
     let twice = once("twice", "new", NOW).build().unwrap();
-    let refused = cluster.store.schedule(vec![(job("new").build().unwrap(), vec![twice.clone(), twice])], false);
+    let refused =
+        cluster.store.catalogue().schedule(vec![(job("new").build().unwrap(), vec![twice.clone(), twice])], false);
     assert!(refused.is_err() && !cluster.has_job("new"), "{refused:?}");
-    cluster.store.pause_trigger_groups(&GroupMatcher::equals("halted")).unwrap();
+    cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("halted")).unwrap();
     for count in [1, 2] {
         let key = |i: i32| TriggerKey::new("halted", format!("w-{count}-{i}"));
         let name = format!("halts-{count}");
         let halted = (0..count).map(|i| Trigger::builder(key(i), job_key(&name)).build().unwrap()).collect();
-        cluster.store.schedule(vec![(job(&name).build().unwrap(), halted)], false).unwrap();
+        cluster.store.catalogue().schedule(vec![(job(&name).build().unwrap(), halted)], false).unwrap();
         assert!((0..count).all(|i| cluster.state_of(&key(i)) == "PAUSED"));
     }
-    cluster.store.pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
     cluster.schedule(job("late"), [once("v", "late", NOW + MINUTE)]);
     assert_eq!(cluster.state("v"), "PAUSED");
 }
@@ -175,10 +176,11 @@ fn a_lost_answer_of_the_commit_is_looked_up() {
         cluster.opened.database.plan().plan(1, fault);
         let stored = cluster.schedule(job("a"), [once("t", "a", NOW + MINUTE)]);
         assert!(!cluster.opened.database.plan().cancel(), "the fault has happened");
-        assert_eq!(cluster.store.trigger(&trigger_key("t")).unwrap().as_ref(), stored.first());
+        assert_eq!(cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().as_ref(), stored.first());
 
         cluster.opened.database.plan().plan(1, fault);
-        let refused = cluster.store.schedule(vec![(job("b").build().unwrap(), vec![stored[0].clone()])], false);
+        let refused =
+            cluster.store.catalogue().schedule(vec![(job("b").build().unwrap(), vec![stored[0].clone()])], false);
         assert!(refused.is_err() && !cluster.has_job("b"), "{refused:?}");
         cluster.opened.database.plan().cancel();
     }

@@ -422,7 +422,7 @@ fn what_takes_the_place_of_a_revived_trigger_has_no_past() {
     a.fire_one();
     let b = die(&cluster);
     let again = once("t", "a", cluster.now()).build().unwrap();
-    cluster.store.schedule(vec![(revived().build().unwrap(), vec![again])], true).unwrap();
+    cluster.store.catalogue().schedule(vec![(revived().build().unwrap(), vec![again])], true).unwrap();
     let fire = b.fire_one();
     assert_eq!((fire.recovering.as_ref(), fire.rerun.as_ref()), (None, None));
     b.complete(&fire);

@@ -9,11 +9,11 @@ use log::Level;
 use std::time::Duration;
 
 fn found(cluster: &Cluster, query: HistoryQuery) -> Vec<HistoryRow> {
-    cluster.store.history(&query).unwrap()
+    cluster.store.history().find(&query).unwrap()
 }
 
 fn record(cluster: &Cluster, fire_id: &str) -> RunRecord {
-    cluster.store.run_record(fire_id).unwrap().unwrap()
+    cluster.store.history().run_record(fire_id).unwrap().unwrap()
 }
 
 fn ended(bundle: &FireBundle, outcome: FireOutcome, run_ms: u64) -> Completion {
@@ -108,7 +108,7 @@ fn a_run_is_shown_with_its_chain_and_its_log() {
         log.iter().map(|line| (line.at_ms, line.level, line.message.as_str())).collect::<Vec<_>>(),
         [(at_ms, Level::Info, "one"), (at_ms, Level::Info, "two \"ä\"\n")]
     );
-    assert_eq!(cluster.store.run_record("nobody").unwrap(), None);
+    assert_eq!(cluster.store.history().run_record("nobody").unwrap(), None);
 }
 
 /// LT-58: what a run has logged is written by the transaction that ends it, or not at all.
@@ -286,7 +286,7 @@ fn the_history_is_summed_up() {
         cluster.advance(MINUTE);
     }
     a.complete_all(&[ended(&a.fire_one(), FireOutcome::Failed, 7)]);
-    let summary = cluster.store.history_summary(&HistoryQuery::new().limit(1)).unwrap();
+    let summary = cluster.store.history().summary(&HistoryQuery::new().limit(1)).unwrap();
     assert_eq!((summary.fires, summary.is_complete), (4, true));
     let rows: Vec<_> = summary
         .rows
@@ -302,5 +302,5 @@ fn the_history_is_summed_up() {
         ]
     );
     let range = HistoryQuery::new().since(at(NOW + MINUTE)).until(at(NOW + 2 * MINUTE));
-    assert_eq!(cluster.store.history_summary(&range).unwrap().fires, 1);
+    assert_eq!(cluster.store.history().summary(&range).unwrap().fires, 1);
 }

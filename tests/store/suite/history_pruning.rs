@@ -35,7 +35,8 @@ fn put(cluster: &Cluster, name: &str, ends: impl Iterator<Item = i64>) {
 /// What is left of a job: the milliseconds in which its rows ended, the oldest first.
 fn left(cluster: &Cluster, name: &str) -> Vec<i64> {
     let query = HistoryQuery::new().job(job_key(name)).limit(10_000);
-    let mut ends: Vec<i64> = cluster.store.history(&query).unwrap().iter().map(|row| row.ended_ms - NOW).collect();
+    let mut ends: Vec<i64> =
+        cluster.store.history().find(&query).unwrap().iter().map(|row| row.ended_ms - NOW).collect();
     ends.sort_unstable();
     let mut logs = 0;
     cluster.tamper(|s| {
@@ -51,9 +52,9 @@ fn left(cluster: &Cluster, name: &str) -> Vec<i64> {
 
 /// Counts first, as `--dry-run` does; then prunes.
 fn prune(cluster: &Cluster, pruning: &HistoryPruning) -> u64 {
-    let counted = cluster.store.count_prunable(pruning).unwrap();
-    assert_eq!(cluster.store.prune_history(pruning).unwrap(), counted, "as was said before");
-    assert_eq!(cluster.store.count_prunable(pruning).unwrap(), 0);
+    let counted = cluster.store.history().count_prunable(pruning).unwrap();
+    assert_eq!(cluster.store.history().prune(pruning).unwrap(), counted, "as was said before");
+    assert_eq!(cluster.store.history().count_prunable(pruning).unwrap(), 0);
     counted
 }
 
@@ -63,7 +64,7 @@ fn a_job_keeps_so_many_rows_and_another_its_own_number() {
     let own = job("own").durable(true).policy(JobPolicy::new().keep_history(2));
     let much = job("much").durable(true).policy(JobPolicy::new().keep_history(100));
     for detail in [own, much, job("other").durable(true)] {
-        cluster.store.add_job(&detail.build().unwrap(), false).unwrap();
+        cluster.store.catalogue().add_job(&detail.build().unwrap(), false).unwrap();
     }
     for name in ["own", "much", "other", "deleted"] {
         put(&cluster, name, 0..5);
@@ -82,7 +83,7 @@ fn a_job_keeps_so_many_rows_and_another_its_own_number() {
 fn without_a_number_for_all_only_policies_count() {
     let cluster = Cluster::new(open);
     let own = job("own").durable(true).policy(JobPolicy::new().keep_history(1));
-    cluster.store.add_job(&own.build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_job(&own.build().unwrap(), false).unwrap();
     put(&cluster, "own", 0..4);
     put(&cluster, "other", 0..4);
     assert_eq!(prune(&cluster, &HistoryPruning::new()), 3);

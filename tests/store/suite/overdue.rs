@@ -108,8 +108,8 @@ fn what_was_paused_or_deleted_meanwhile_stays_so() {
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("paused", "a", NOW + SECOND), minutely("deleted", "a", NOW + SECOND)]);
     assert_eq!(a.acquire().reserved.len(), 2);
-    cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
-    cluster.store.unschedule(&[trigger_key("deleted")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("paused")]).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("deleted")]).unwrap();
     cluster.advance(2 * SECOND);
     assert!(sees(&b).is_none() && takes_back(&b).is_empty() && b.acquire().fired.is_empty());
     assert_eq!((cluster.state("paused").as_str(), cluster.state("deleted").as_str()), ("PAUSED", "-"));

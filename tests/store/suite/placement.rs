@@ -37,7 +37,7 @@ fn of_group(group: &str, name: &str) -> JobDetail {
 fn due_of_group(cluster: &Cluster, group: &str, name: &str, at_ms: i64) {
     let detail = of_group(group, name);
     let trigger = carnelian::Trigger::builder(trigger_key(name), detail.key().clone()).start_at(at(at_ms));
-    cluster.store.schedule(vec![(detail, vec![trigger.build().unwrap()])], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(detail, vec![trigger.build().unwrap()])], false).unwrap();
 }
 
 fn earliest(node: &Node) -> Option<i64> {
@@ -59,7 +59,7 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     let running = a.fire_one();
     let entry = BlacklistEntry::new("A").reason("disk full").lasting(Duration::from_secs(60));
     cluster.store.blacklist(&entry, "ann").unwrap();
-    cluster.store.add_trigger(once("t2", "j", NOW).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_trigger(once("t2", "j", NOW).build().unwrap(), false).unwrap();
     let checkin = a.check_in();
     let barred = checkin.barred.unwrap();
     assert_eq!(barred.to_string(), "`A` is on the blacklist by ann until 2027-01-15T08:01:00.000Z (disk full)");
@@ -71,7 +71,7 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     // It runs out by itself.
     let bars = cluster.store.bars().unwrap();
     assert_eq!((bars.len(), bars[0].made_ms, bars[0].until_ms), (1, NOW, Some(NOW + MINUTE)));
-    cluster.store.add_trigger(once("t3", "j", NOW).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_trigger(once("t3", "j", NOW).build().unwrap(), false).unwrap();
     for _ in 0..3 {
         cluster.advance(20 * SECOND);
         a.check_in();
@@ -138,7 +138,7 @@ fn a_job_runs_only_on_nodes_that_it_allows_and_with_its_labels() {
     }
     let homeless: Vec<_> = cluster.store.homeless_jobs().unwrap().into_iter().map(|one| one.job).collect();
     assert_eq!(homeless, [job_key("nowhere")]);
-    let nowhere = cluster.store.job(&job_key("nowhere")).unwrap().unwrap();
+    let nowhere = cluster.store.catalogue().job(&job_key("nowhere")).unwrap().unwrap();
     let may: Vec<String> = a
         .store
         .who_may_run(&nowhere, NOW)
@@ -157,7 +157,7 @@ fn refused_work_starves_nothing() {
     let a = placed_node(&cluster, "A", "rack7", "");
     let many = (0..60).map(|n| once(&format!("r{n:02}"), "refused", NOW - 100 + n).build().unwrap()).collect();
     let refused = placed("refused", only("B")).build().unwrap();
-    cluster.store.schedule(vec![(refused, many)], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(refused, many)], false).unwrap();
     cluster.schedule(job("mine"), [once("t1", "mine", NOW), once("t2", "mine", NOW + 10 * MINUTE)]);
     let taken = a.try_acquire(1).unwrap();
     assert_eq!(names(&taken.fired), ["t1"], "with pages of one");
@@ -175,7 +175,7 @@ fn refused_work_starves_nothing() {
 
     // And what is changed so that it may run here does.
     let detail = placed("p3", only("A")).build().unwrap();
-    cluster.store.schedule(vec![(detail, vec![once("p3", "p3", NOW).build().unwrap()])], true).unwrap();
+    cluster.store.catalogue().schedule(vec![(detail, vec![once("p3", "p3", NOW).build().unwrap()])], true).unwrap();
     assert_eq!(takes(&a), ["p3"]);
 }
 
@@ -190,8 +190,9 @@ fn others_take_the_work_of_a_preferred_node_that_is_late_or_dead_or_takes_none()
     assert_eq!(takes(&a), ["t1"]);
 
     // Late by one check-in interval.
-    let add =
-        |name: &str, at_ms: i64| cluster.store.add_trigger(once(name, "j", at_ms).build().unwrap(), false).unwrap();
+    let add = |name: &str, at_ms: i64| {
+        cluster.store.catalogue().add_trigger(once(name, "j", at_ms).build().unwrap(), false).unwrap()
+    };
     add("t2", cluster.now());
     cluster.advance(15 * SECOND - 1);
     a.check_in();

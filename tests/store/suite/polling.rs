@@ -50,7 +50,7 @@ fn race(cluster: &Cluster, nodes: &[Node], one_shots: usize) {
     });
     let often = job("often").durable(true).build().unwrap();
     let all = vec![(plain, shots.collect()), (lone, lone_shots.collect()), (often, repeating.collect())];
-    cluster.store.schedule(all, false).unwrap();
+    cluster.store.catalogue().schedule(all, false).unwrap();
 
     let fires: Mutex<BTreeMap<(TriggerKey, i64), usize>> = Mutex::default();
     let fences: Mutex<BTreeMap<TriggerKey, Vec<(i64, i64)>>> = Mutex::default();
@@ -106,7 +106,7 @@ fn definitions_change_while_nodes_race() {
     };
     let j = || job("j").durable(true).build().unwrap();
     let triggers: Vec<String> = (0..8).map(|i| format!("t{i}")).collect();
-    cluster.store.schedule(vec![(j(), triggers.iter().map(|name| often(name)).collect())], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(j(), triggers.iter().map(|name| often(name)).collect())], false).unwrap();
     let is_over = std::sync::atomic::AtomicBool::new(false);
     let fired = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -145,17 +145,17 @@ fn definitions_change_while_nodes_race() {
             }
             let key = trigger_key(&triggers[round % triggers.len()]);
             let other = trigger_key(&triggers[(round + 3) % triggers.len()]);
-            doubly(&|| cluster.store.pause_triggers(std::slice::from_ref(&key)).map(drop));
+            doubly(&|| cluster.store.catalogue().pause_triggers(std::slice::from_ref(&key)).map(drop));
             assert_eq!(cluster.state_of(&key), "PAUSED", "nobody takes a paused trigger");
             let next = cluster.next(key.name());
-            doubly(&|| cluster.store.unschedule(std::slice::from_ref(&other)).map(drop));
+            doubly(&|| cluster.store.catalogue().unschedule(std::slice::from_ref(&other)).map(drop));
             assert_eq!(cluster.state_of(&other), "-", "a deleted trigger stays deleted");
-            doubly(&|| cluster.store.add_trigger(often(other.name()), true).map(drop));
+            doubly(&|| cluster.store.catalogue().add_trigger(often(other.name()), true).map(drop));
             cluster.check();
             assert_eq!((cluster.state_of(&key).as_str(), cluster.next(key.name())), ("PAUSED", next));
-            doubly(&|| cluster.store.resume_triggers(std::slice::from_ref(&key), false).map(drop));
+            doubly(&|| cluster.store.catalogue().resume_triggers(std::slice::from_ref(&key), false).map(drop));
         }
-        doubly(&|| cluster.store.pause_all());
+        doubly(&|| cluster.store.catalogue().pause_all());
         let done = fired.load(std::sync::atomic::Ordering::SeqCst);
         assert!(done > 0, "they did race");
     });

@@ -106,7 +106,7 @@ fn racing_nodes_run_each_tick_once_each() {
 fn those_take_part_that_may_and_that_are_there_when_the_tick_is_spread() {
     let cluster = Cluster::new(open);
     let (a, mut b, c, d) = (cluster.node("A"), cluster.node("B"), cluster.node("C"), cluster.node("D"));
-    b.store.set_job_types(Vec::new());
+    b.store.job_types().set(Vec::new());
     b.check_in();
     cluster.store.blacklist(&BlacklistEntry::new("C"), "ann").unwrap();
     let placement = ["A", "B", "C", "E"].into_iter().fold(Placement::new(), Placement::allow_node);
@@ -141,7 +141,7 @@ fn parts_of_a_dead_node_are_dropped_and_what_had_begun_is_recorded() {
     cluster.advance(WINDOW / 2 + SECOND);
     assert_eq!(a.recovers().len(), 1);
     assert_eq!((waiting(&cluster), cluster.recovery_triggers().len()), (1, 0));
-    let history = cluster.store.history(&HistoryQuery::new()).unwrap();
+    let history = cluster.store.history().find(&HistoryQuery::new()).unwrap();
     let lost_ids: Vec<&str> =
         history.iter().filter(|row| row.outcome == FireOutcome::Lost).map(|row| row.fire_id.as_str()).collect();
     assert_eq!(lost_ids, [lost.fire_id.as_str()]);
@@ -170,7 +170,7 @@ fn shares_of_a_dead_node_are_given_to_another() {
     cluster.advance(WINDOW / 2 + SECOND);
     assert_eq!(a.recovers()[0].recovery_triggers.len(), 1);
     assert_eq!(parts(&a.acquire().fired), ["1/2", "1/2"], "one that had begun and one that had not");
-    let history = cluster.store.history(&HistoryQuery::new()).unwrap();
+    let history = cluster.store.history().find(&HistoryQuery::new()).unwrap();
     let lost = history.iter().filter(|row| row.outcome == FireOutcome::Lost);
     assert_eq!(lost.count(), 2, "the run that died, and the share that nobody will do");
     assert_eq!(waiting(&cluster), 0);
@@ -235,7 +235,7 @@ fn strategies_are_refused_beside_nodes_of_quartz() {
     let mut ours = cluster.node("A");
     java_joins(&cluster, &mut ours);
     let add = |builder: JobDetailBuilder| {
-        cluster.store.add_job(&builder.job_type("com.example.Work").durable(true).build().unwrap(), true)
+        cluster.store.catalogue().add_job(&builder.job_type("com.example.Work").durable(true).build().unwrap(), true)
     };
     let error = add(broadcast("j")).unwrap_err();
     assert!(matches!(&error, Error::Refused(why) if why.contains("strategy broadcast")), "{error}");

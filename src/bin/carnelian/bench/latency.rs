@@ -35,7 +35,7 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
     let start = Arc::new(Start::default());
     let (noted, clock) = (Arc::clone(&start), Arc::clone(&scratch.clock));
     let job = scratch.job("timed")?;
-    scratch.store.add_job(&job, false)?;
+    scratch.store.catalogue().add_job(&job, false)?;
     let node = scratch.node("bench-1", move |_: &mut JobContext| {
         noted.at_ns.store(u64::try_from(clock.ticks().as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
         noted.signal.raise();

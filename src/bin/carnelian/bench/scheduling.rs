@@ -34,7 +34,7 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
     let nothing = |_: &mut JobContext| Ok(());
     let (calls, threads) = (options.triggers(), options.threads.max(1));
     let job = scratch.job("scheduled")?;
-    scratch.store.add_job(&job, false)?;
+    scratch.store.catalogue().add_job(&job, false)?;
     let due_ms = scratch.store.now_ms()? + DAY_MS;
     let caller = Calls { scratch, node: scratch.node("bench-1", nothing)?, job: job.key().clone(), due_ms };
 

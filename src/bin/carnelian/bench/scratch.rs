@@ -122,7 +122,7 @@ impl Scratch {
                 trigger(&format!("{name}-{number}"), job.key(), Some(start_ms), schedule)
             };
             let triggers = (stored..until).map(trigger).collect::<Outcome<Vec<Trigger>>>()?;
-            self.store.schedule(vec![(job, triggers)], false)?;
+            self.store.catalogue().schedule(vec![(job, triggers)], false)?;
             stored = until;
         }
         Ok(())

@@ -8,9 +8,10 @@ use crate::error::{Error, Result};
 use crate::job::JobDefinition;
 use crate::key::{JobKey, TriggerKey, check_name};
 use crate::rules::declared::{Decision, WhyLeft};
+use crate::store::Catalogue;
+use crate::store::Session;
 use crate::store::calendars::Calendars;
 use crate::store::row::{DefinitionRow, Selection, TriggerRow};
-use crate::store::{JobStore, Session};
 use crate::trigger::{Trigger, TriggerState};
 use std::collections::BTreeSet;
 
@@ -58,7 +59,7 @@ impl DefinitionReport {
     }
 }
 
-impl JobStore {
+impl Catalogue<'_> {
     /// Stores what is missing of the definitions of a program, and what has changed, all or
     /// nothing; `source` names the program, so that what it no longer defines can be told from what
     /// others do. With `plan_only` nothing is stored: the report says what would be.
@@ -67,8 +68,8 @@ impl JobStore {
     ///
     /// # Errors
     /// [`Error::Refused`] for a job that another source defines, for a trigger that belongs to
-    /// another job, and for keys that are given twice; what [`JobStore::schedule`] refuses. Nothing
-    /// is stored then.
+    /// another job, and for keys that are given twice; what [`Catalogue::schedule`] refuses.
+    /// Nothing is stored then.
     pub fn sync_definitions(
         &self,
         source: &str,
@@ -92,17 +93,17 @@ impl JobStore {
         check_name("source of definitions", source)?;
         check(definitions)?;
         let survey = Survey { source, definitions, meant: &meant };
-        let (planned, is_noted) = self.read("look at definitions", |s| {
-            let found = survey.run(self, s)?;
+        let (planned, is_noted) = self.store.read("look at definitions", |s| {
+            let found = survey.run(*self, s)?;
             Ok((found.report(), found.is_noted()))
         })?;
         let deletes = orphaned == OrphanedDefinitions::Delete && !planned.orphaned.is_empty();
         if plan_only || (planned.changed_nothing() && is_noted && !deletes) {
             return Ok(planned);
         }
-        self.write("store definitions", |s| {
+        self.store.write("store definitions", |s| {
             // Another node may have been faster.
-            let found = survey.run(self, s)?;
+            let found = survey.run(*self, s)?;
             let mut report = found.report();
             self.put_definitions_found(s, source, &found, &mut report)?;
             if orphaned == OrphanedDefinitions::Delete {
@@ -117,18 +118,18 @@ impl JobStore {
     /// The declared jobs of all programs, in order of the jobs.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// Failures of the database after the bounded retries.
     pub fn definitions(&self) -> Result<Vec<DefinitionRow>> {
-        self.read("read definitions", |s| s.definitions())
+        self.store.read("read definitions", |s| s.definitions())
     }
 
     /// Forgets the definitions of these jobs, so that another program may declare them; the jobs
     /// stay. Returns how many of them were declared.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// Failures of the database after the bounded retries.
     pub fn forget_definitions(&self, jobs: &[JobKey]) -> Result<usize> {
-        self.write("forget definitions", |s| {
+        self.store.write("forget definitions", |s| {
             let known = s.definitions()?.into_iter().filter(|row| jobs.contains(&row.job)).count();
             s.delete_definitions(jobs)?;
             Ok(known)
@@ -196,7 +197,7 @@ impl JobStore {
             )));
         }
         let mut calendars = Calendars::default();
-        self.read_calendars(s, &mut calendars, trigger.calendar_name.as_deref().into_iter())?;
+        self.store.read_calendars(s, &mut calendars, trigger.calendar_name.as_deref().into_iter())?;
         let calendar = trigger.calendar_name.as_deref().map(|name| calendars.named(name)).transpose()?.flatten();
         let now_ms = s.now_ms()?;
         // The check comes before any deletion, so that the stored trigger goes on.

@@ -7,7 +7,7 @@ use crate::job_file::Start;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::declared::{Decision, Stored, decide};
 use crate::store::row::{DefinitionRow, TriggerRow};
-use crate::store::{JobStore, Session};
+use crate::store::{Catalogue, Session};
 use crate::trigger::{START_WHEN_STORED, Trigger};
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub(super) struct Judged<'a> {
 }
 
 impl<'a> Survey<'a> {
-    pub(super) fn run(&self, store: &JobStore, s: &mut dyn Session) -> Result<Found<'a>> {
+    pub(super) fn run(&self, catalogue: Catalogue<'_>, s: &mut dyn Session) -> Result<Found<'a>> {
         let noted: BTreeMap<JobKey, DefinitionRow> =
             s.definitions()?.into_iter().map(|row| (row.job.clone(), row)).collect();
         let keys: Vec<JobKey> =
@@ -55,7 +55,7 @@ impl<'a> Survey<'a> {
             let is_bound = |row: &&DefinitionRow| row.source == self.source || existing.contains(&row.job);
             let before = noted.get(&definition.job.key).filter(is_bound).cloned();
             self.check_source(before.as_ref())?;
-            judged.push(judge(store, s, definition, before, &existing, &triggers)?);
+            judged.push(judge(catalogue, s, definition, before, &existing, &triggers)?);
         }
         let is_defined = |job: &JobKey| self.definitions.iter().any(|definition| definition.job.key == *job);
         let own = noted.into_values().filter(|row| row.source == self.source && !is_defined(&row.job));
@@ -99,7 +99,7 @@ pub(super) fn is_noted(definition: &JobDefinition, before: Option<&DefinitionRow
 }
 
 fn judge<'a>(
-    store: &JobStore,
+    catalogue: Catalogue<'_>,
     s: &mut dyn Session,
     definition: &'a JobDefinition,
     before: Option<DefinitionRow>,
@@ -107,10 +107,10 @@ fn judge<'a>(
     triggers: &BTreeMap<TriggerKey, TriggerRow>,
 ) -> Result<Judged<'a>> {
     let key = &definition.job.key;
-    let is_job_same = store.is_stored(s, &definition.job)?;
+    let is_job_same = catalogue.is_stored(s, &definition.job)?;
     let is_same = |trigger: &&Trigger| {
         let row = triggers.get(&trigger.key).filter(|row| row.job == *key);
-        row.is_some_and(|row| is_stored_so(store, row, trigger))
+        row.is_some_and(|row| is_stored_so(catalogue, row, trigger))
     };
     let differing: Vec<&Trigger> = definition.triggers.iter().filter(|trigger| !is_same(trigger)).collect();
     let is_defined = |key: &TriggerKey| definition.triggers.iter().any(|trigger| trigger.key == *key);
@@ -126,9 +126,9 @@ fn judge<'a>(
     Ok(Judged { definition, decision, before, is_job_same, differing })
 }
 
-fn is_stored_so(store: &JobStore, row: &TriggerRow, trigger: &Trigger) -> bool {
+fn is_stored_so(catalogue: Catalogue<'_>, row: &TriggerRow, trigger: &Trigger) -> bool {
     let mut fresh = trigger.clone();
-    fresh.schedule.set_default_zone(store.settings().default_zone);
+    fresh.schedule.set_default_zone(catalogue.store.settings().default_zone);
     let start = if trigger.start_ms == START_WHEN_STORED { Start::After(0) } else { Start::At(trigger.start_ms) };
-    store.trigger_value(row).is_ok_and(|stored| store.is_same(&stored, &fresh, start))
+    catalogue.store.trigger_value(row).is_ok_and(|stored| catalogue.is_same(&stored, &fresh, start))
 }

@@ -1,13 +1,15 @@
 //! Continuations: which jobs follow the runs of others, as it is stored, changed and listed.
 
-use super::row::ContinuationRow;
-use super::{JobStore, Session};
+use super::Catalogue;
 use crate::error::{Error, Result};
 use crate::job::Continuation;
 use crate::key::{JobKey, distinct};
+use crate::store::Session;
+use crate::store::row::ContinuationRow;
 use std::collections::BTreeSet;
 
-/// The most children of one job: as many triggers may be stored in the transaction that ends a run of it.
+/// The most children of one job: as many triggers may be stored in the transaction that ends a run
+/// of it.
 pub const MAX_CHILDREN: usize = 1000;
 
 /// The most bytes of data that a continuation passes on, as they are stored.
@@ -20,24 +22,25 @@ pub(super) fn continuations_of(s: &mut dyn Session, job: &JobKey) -> Result<Vec<
     Ok(rows)
 }
 
-impl JobStore {
-    /// Lets a job follow another, from the parent's next run on. Between the same two it takes the place of what was stored
-    /// before, for the runs that that was for as well; to say the same again changes nothing.
+impl Catalogue<'_> {
+    /// Lets a job follow another, from the parent's next run on. Between the same two it takes the
+    /// place of what was stored before, for the runs that that was for as well; to say the same
+    /// again changes nothing.
     ///
     /// # Errors
-    /// [`Error::NotFound`] without the parent or the child. [`Error::Refused`] if the child is not durable, if the parent
-    /// has [`MAX_CHILDREN`] others, and if a job would follow itself, at once or through others, without
-    /// [`Continuation::allow_cycle`]. [`Error::Invalid`] for data that cannot be stored,
-    /// or are more than [`MAX_PASSED_BYTES`].
+    /// [`Error::NotFound`] without the parent or the child. [`Error::Refused`] if the child is not
+    /// durable, if the parent has [`MAX_CHILDREN`] others, and if a job would follow itself, at
+    /// once or through others, without [`Continuation::allow_cycle`]. [`Error::Invalid`] for data
+    /// that cannot be stored, or are more than [`MAX_PASSED_BYTES`].
     pub fn follow(&self, continuation: &Continuation) -> Result<()> {
         let Continuation { parent, child, on, data, allows_cycle } = continuation;
-        let data = if data.is_empty() { None } else { Some(self.encode_trigger_data(data)?) };
+        let data = if data.is_empty() { None } else { Some(self.store.encode_trigger_data(data)?) };
         if let Some(bytes) = data.as_ref().filter(|bytes| bytes.len() > MAX_PASSED_BYTES) {
             let expected =
                 format!("at most {MAX_PASSED_BYTES}: what there is to say of the parent must fit in beside them");
             return Err(Error::invalid("bytes of a continuation's data", bytes.len().to_string(), expected));
         }
-        self.write("let a job follow another", |s| {
+        self.store.write("let a job follow another", |s| {
             let parent_type = s.job(parent)?.ok_or_else(|| missing(parent))?.job_type;
             let child_row = s.job(child)?.ok_or_else(|| missing(child))?;
             if !child_row.durable {
@@ -51,7 +54,7 @@ impl JobStore {
             if before.is_some_and(|row| row.on == on.name() && row.data == data) {
                 return Ok(());
             }
-            // What is there already closes no circle that is not there.
+            // A continuation that is there already closes no new circle.
             if before.is_none() && !allows_cycle {
                 check_no_cycle(s, parent, child)?;
             }
@@ -76,38 +79,40 @@ impl JobStore {
         })
     }
 
-    /// Lets a job follow another no longer; false if it did not. Runs that have ended by now are followed as it was.
+    /// Lets a job follow another no longer; false if it did not. Runs that have ended by now are
+    /// followed as it was.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// Failures of the database after the bounded retries.
     pub fn unfollow(&self, parent: &JobKey, child: &JobKey) -> Result<bool> {
-        self.write("let a job follow another no longer", |s| s.delete_continuation(parent, child))
+        self.store.write("let a job follow another no longer", |s| s.delete_continuation(parent, child))
     }
 
     /// Which jobs follow a job, in order of their keys.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] for a row that cannot be read; what the database reports after the bounded retries.
+    /// [`Error::Unreadable`] for a row that cannot be read; what the database reports after the
+    /// bounded retries.
     pub fn children_of(&self, parent: &JobKey) -> Result<Vec<Continuation>> {
-        let rows = self.read("read continuations", |s| s.children_of(std::slice::from_ref(parent)))?;
+        let rows = self.store.read("read continuations", |s| s.children_of(std::slice::from_ref(parent)))?;
         self.continuation_values(rows)
     }
 
     /// Which jobs a job follows, in order of their keys.
     ///
     /// # Errors
-    /// As [`JobStore::children_of`].
+    /// As [`Catalogue::children_of`].
     pub fn parents_of(&self, child: &JobKey) -> Result<Vec<Continuation>> {
-        let rows = self.read("read continuations", |s| s.parents_of(std::slice::from_ref(child)))?;
+        let rows = self.store.read("read continuations", |s| s.parents_of(std::slice::from_ref(child)))?;
         self.continuation_values(rows)
     }
 
     /// Which jobs follow which, in order of the keys of the parents and of the children.
     ///
     /// # Errors
-    /// As [`JobStore::children_of`].
+    /// As [`Catalogue::children_of`].
     pub fn continuations(&self) -> Result<Vec<Continuation>> {
-        let rows = self.read("read continuations", |s| s.all_continuations())?;
+        let rows = self.store.read("read continuations", |s| s.all_continuations())?;
         self.continuation_values(rows)
     }
 
@@ -120,7 +125,8 @@ impl JobStore {
         };
         let value = |row: ContinuationRow| {
             let on = row.on.parse().map_err(|why: Error| unreadable(&row, format!("ON_OUTCOME: {why}")))?;
-            let data = self.decode_data(row.data.as_deref()).map_err(|why| unreadable(&row, format!("DATA: {why}")))?;
+            let data =
+                self.store.decode_data(row.data.as_deref()).map_err(|why| unreadable(&row, format!("DATA: {why}")))?;
             Ok(Continuation::new(row.parent, row.child).on(on).data_map(data))
         };
         rows.into_iter().map(value).collect()

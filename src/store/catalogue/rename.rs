@@ -1,35 +1,38 @@
 //! Rename: a job gets another key, and keeps its triggers.
 
+use super::Catalogue;
+use super::continuations::{continuations_of, rename_continuations};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
-use crate::store::continuations::{continuations_of, rename_continuations};
+use crate::store::Session;
 use crate::store::row::{JobVersionRow, Selection};
-use crate::store::{JobStore, Session};
 use crate::trigger::Transition;
 use std::collections::BTreeSet;
 
-/// What the renaming of a job came to.
+/// The result of renaming a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
-    /// How many triggers went with it.
+    /// The number of triggers of the job.
     pub triggers: usize,
 }
 
-impl JobStore {
-    /// Gives a job another key. Its triggers keep their keys, states and times and are now the new job's; so are the
-    /// requests that it stands for. What a node had reserved of them is given back and taken again.
+impl Catalogue<'_> {
+    /// Gives a job another key. Its triggers keep their keys, states and times and are now the new
+    /// job's; so are the requests that it stands for. What a node had reserved of them is given
+    /// back and taken again.
     ///
     /// With `dry_run` nothing is changed, and the answer or the error is what it would be.
     ///
     /// # Errors
-    /// [`Error::NotFound`] without the old job, [`Error::AlreadyExists`] with the new one, [`Error::Refused`] while the job
-    /// executes, [`Error::Invalid`] for a key that no table can hold.
+    /// [`Error::NotFound`] without the old job, [`Error::AlreadyExists`] with the new one,
+    /// [`Error::Refused`] while the job executes, [`Error::Invalid`] for a key that no table can
+    /// hold.
     pub fn rename_job(&self, old: &JobKey, new: &JobKey, dry_run: bool) -> Result<Renamed> {
         new.check()?;
         if dry_run {
-            return self.read("look at a job to be renamed", |s| check(s, old, new));
+            return self.store.read("look at a job to be renamed", |s| check(s, old, new));
         }
-        self.write("rename a job", |s| {
+        self.store.write("rename a job", |s| {
             let renamed = check(s, old, new)?;
             let Some(row) = s.job(old)? else { return Err(missing(old)) };
             take_back_reservations(s, std::slice::from_ref(old))?;
@@ -76,7 +79,8 @@ fn missing(job: &JobKey) -> Error {
     Error::NotFound { what: "job", key: job.to_string(), hint: ": `carnelian job list` shows those that are stored" }
 }
 
-/// Gives back what nodes of ours have reserved of these jobs: they find out when they would fire it.
+/// Gives back what nodes of ours have reserved of these jobs: they find out when they would fire
+/// it.
 pub(in crate::store) fn take_back_reservations(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
     let triggers = match jobs {
         [] => return Ok(()),
