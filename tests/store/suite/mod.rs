@@ -14,6 +14,7 @@ mod continuations;
 mod contract;
 mod definitions;
 mod failing;
+mod fast_path;
 #[cfg(feature = "test-util")]
 mod faults;
 mod fencing;
