@@ -57,6 +57,19 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("crate::store::memory", &["store::memory", "store::open", "store=", "lib="]),
 ];
 
+/// The rooms of the store in which operations are: a room that has a wall imports from the named rooms only.
+const STORE_ROOMS: [&str; 9] =
+    ["catalogue", "firing", "history", "job_types", "locks", "monitor", "outages", "placement", "upkeep"];
+
+/// The rooms that have a wall, each with the other rooms that it may import from.
+const STORE_WALLS: &[(&str, &[&str])] = &[
+    ("history", &[]),
+    ("locks", &[]),
+    // A trigger that is resumed late is handled as a misfire.
+    ("catalogue", &["upkeep"]),
+    ("job_types", &["catalogue"]),
+];
+
 const MOST_LINES: usize = 450;
 
 #[test]
@@ -70,6 +83,11 @@ fn databases_are_named_in_their_rooms_only() {
     files.extend(read("src/bin/").into_iter().map(|(file, text)| (format!("bin/{file}"), text)));
     files.extend(read("examples/").into_iter().map(|(file, text)| (format!("examples/{file}"), text)));
     none("names outside of their rooms", &misplaced_names(&files));
+}
+
+#[test]
+fn rooms_of_the_store_keep_their_walls() {
+    none("imports through a wall of the store", &imports_through_walls(&library()));
 }
 
 #[test]
@@ -195,6 +213,23 @@ fn misplaced_names(files: &Files) -> Vec<String> {
             let folder = if is_outside && module.starts_with("examples") { "" } else { "src/" };
             let message = |line| format!("{folder}{file}:{line}: names {name}, which is for {} only", rooms.join(", "));
             found.extend(lines.into_iter().map(message));
+        }
+    }
+    found
+}
+
+fn imports_through_walls(files: &Files) -> Vec<String> {
+    let library = Crate::read(files);
+    let room_of = |module: &str| STORE_ROOMS.iter().find(|room| is_within(module, &format!("store::{room}")));
+    let mut found = Vec::new();
+    for (file, text) in files {
+        let Some(room) = room_of(&module_of(file).join("::")) else { continue };
+        let Some((_, others)) = STORE_WALLS.iter().find(|(walled, _)| walled == room) else { continue };
+        for import in library.imports(file, text) {
+            let Some(other) = room_of(&import.module.join("::")).filter(|other| *other != room) else { continue };
+            if !others.contains(other) {
+                found.push(format!("src/{file}:{}: {} is of {other}", import.line, import.path));
+            }
         }
     }
     found
@@ -348,6 +383,22 @@ mod on_made_up_trees {
         ] {
             assert_eq!(misplaced(file, text).len(), 1, "{file}: {text}");
         }
+    }
+
+    #[test]
+    fn imports_through_walls_of_the_store_are_found() {
+        let through = |file: &str, text: &str| {
+            let rooms = [("store/upkeep/mod.rs", ""), ("store/catalogue/mod.rs", ""), ("store/history.rs", "")];
+            let rooms = rooms.iter().filter(|(path, _)| *path != file);
+            imports_through_walls(&tree(&rooms.copied().chain([(file, text)]).collect::<Vec<_>>()))
+        };
+        none("an open room", &through("store/upkeep/x.rs", "use crate::store::catalogue::Catalogue;"));
+        none("a door", &through("store/catalogue/x.rs", "use crate::store::upkeep::MisfirePass;"));
+        none("its own room", &through("store/catalogue/x.rs", "use super::Catalogue;"));
+        assert_eq!(
+            through("store/history.rs", "\nuse super::catalogue::Catalogue;"),
+            ["src/store/history.rs:2: crate::store::catalogue::Catalogue is of catalogue"]
+        );
     }
 
     #[test]
