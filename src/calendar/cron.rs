@@ -1,6 +1,5 @@
 //! `CronTimes`: times that are excluded because a cron expression matches them.
 
-use super::CalendarRule;
 use crate::cron::CronExpression;
 use crate::local::{self, DAY, HOUR, MINUTE, SECOND};
 use chrono::{DateTime, Datelike};
@@ -70,11 +69,5 @@ impl CronTimes {
     /// there.
     pub(super) fn skip_on_clock(&self, ms: i64, zone: Tz) -> Option<i64> {
         self.skip(local::instant(local::date_at(ms, zone)?, local::time_of_day(ms, zone)?, zone)?, zone)
-    }
-}
-
-impl From<CronTimes> for CalendarRule {
-    fn from(times: CronTimes) -> Self {
-        CalendarRule::Cron(times)
     }
 }

@@ -1,6 +1,5 @@
 //! `DailyRange`: a time of every day that is excluded, or that alone is included.
 
-use super::CalendarRule;
 use crate::error::{Error, Result};
 use crate::local::{self, DAY};
 use chrono::{NaiveTime, Timelike};
@@ -118,11 +117,5 @@ impl DailyRange {
             to: local::instant(date, self.to_ms, zone)?,
             end_of_day: local::instant(date, DAY - 1, zone)?,
         })
-    }
-}
-
-impl From<DailyRange> for CalendarRule {
-    fn from(range: DailyRange) -> Self {
-        CalendarRule::Daily(range)
     }
 }

@@ -1,6 +1,5 @@
 //! `Holidays`: dates that are excluded.
 
-use super::CalendarRule;
 use crate::local;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -48,11 +47,5 @@ impl Holidays {
         let excluded = self.dates.contains(&date)
             || (!self.starts.is_empty() && self.starts.contains(&local::instant(date, 0, zone)?));
         Some(!excluded)
-    }
-}
-
-impl From<Holidays> for CalendarRule {
-    fn from(days: Holidays) -> Self {
-        CalendarRule::Holiday(days)
     }
 }

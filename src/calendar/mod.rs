@@ -6,6 +6,7 @@ mod daily;
 mod holiday;
 mod java;
 mod monthly;
+mod origin;
 mod weekly;
 
 pub use annual::AnnualDays;
@@ -19,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::key::check_text;
 use crate::local;
 use chrono_tz::Tz;
+use origin::Origin;
 
 /// How many calendars may be laid upon each other.
 pub const MAX_CALENDAR_DEPTH: usize = 32;
@@ -62,7 +64,7 @@ pub struct Calendar {
     pub(crate) default_zone: Tz,
     pub(crate) description: Option<String>,
     pub(crate) base: Option<Box<Calendar>>,
-    origin: java::Origin,
+    origin: Origin,
 }
 
 /// Calendars are equal if they leave out the same times and read alike: the default zone counts only where a calendar has
@@ -115,6 +117,42 @@ impl CalendarRule {
     }
 }
 
+impl From<AnnualDays> for CalendarRule {
+    fn from(days: AnnualDays) -> Self {
+        CalendarRule::Annual(days)
+    }
+}
+
+impl From<CronTimes> for CalendarRule {
+    fn from(times: CronTimes) -> Self {
+        CalendarRule::Cron(times)
+    }
+}
+
+impl From<DailyRange> for CalendarRule {
+    fn from(range: DailyRange) -> Self {
+        CalendarRule::Daily(range)
+    }
+}
+
+impl From<Holidays> for CalendarRule {
+    fn from(days: Holidays) -> Self {
+        CalendarRule::Holiday(days)
+    }
+}
+
+impl From<MonthDays> for CalendarRule {
+    fn from(days: MonthDays) -> Self {
+        CalendarRule::Monthly(days)
+    }
+}
+
+impl From<Weekdays> for CalendarRule {
+    fn from(days: Weekdays) -> Self {
+        CalendarRule::Weekly(days)
+    }
+}
+
 impl Calendar {
     /// The calendar of a rule: no zone of its own, no base, no description.
     pub fn new(rule: impl Into<CalendarRule>) -> Self {
@@ -124,7 +162,7 @@ impl Calendar {
             default_zone: Tz::UTC,
             description: None,
             base: None,
-            origin: java::Origin::default(),
+            origin: Origin::default(),
         }
     }
 
@@ -158,7 +196,7 @@ impl Calendar {
 
     /// What it was read from is not what it is any more.
     fn changed(mut self) -> Self {
-        self.origin = java::Origin::default();
+        self.origin = Origin::default();
         self
     }
 

@@ -160,11 +160,6 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Reads the first object of a stream; what may follow it is ignored, as Java does.
-    pub(crate) fn read(bytes: &[u8]) -> Result<(Graph, Value), String> {
-        reader::read(bytes)
-    }
-
     fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(usize::try_from(id.0).ok()?)
     }

@@ -13,6 +13,8 @@ mod policy;
 mod retry;
 mod run_log;
 mod strategy;
+mod strategy_fit;
+mod whole_millis;
 
 pub use actions::{OnDead, StuckAction};
 pub use continuation::{Continuation, On, Parent};

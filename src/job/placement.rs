@@ -41,7 +41,7 @@ pub struct Placement {
     labels: BTreeSet<LabelRule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prefer: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", with = "super::policy::millis")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "super::whole_millis::optional")]
     grace: Option<Duration>,
 }
 

@@ -4,6 +4,7 @@ use super::actions::{OnDead, StuckAction};
 use super::placement::Placement;
 use super::retry::RetryPolicy;
 use super::strategy::Strategy;
+use super::whole_millis::{self, optional as millis};
 use crate::error::{Error, Result};
 use log::LevelFilter;
 use serde::{Deserialize, Serialize};
@@ -302,20 +303,6 @@ impl JobPolicy {
     }
 }
 
-/// A duration as whole milliseconds.
-pub(super) mod whole_millis {
-    use serde::{Deserialize, Deserializer, Serializer};
-    use std::time::Duration;
-
-    pub(in crate::job) fn serialize<S: Serializer>(time: &Duration, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    pub(in crate::job) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
-        u64::deserialize(input).map(Duration::from_millis)
-    }
-}
-
 /// A level that may be missing, by its name in small letters.
 mod level {
     use log::LevelFilter;
@@ -334,24 +321,6 @@ mod level {
             Some(name) => name.parse().map(Some).map_err(serde::de::Error::custom),
             None => Ok(None),
         }
-    }
-}
-
-/// A duration that may be missing, as whole milliseconds.
-pub(super) mod millis {
-    use serde::{Deserialize, Deserializer, Serializer};
-    use std::time::Duration;
-
-    #[expect(clippy::ref_option, reason = "serde calls it so")]
-    pub(in crate::job) fn serialize<S: Serializer>(time: &Option<Duration>, out: S) -> Result<S::Ok, S::Error> {
-        match time {
-            Some(time) => super::whole_millis::serialize(time, out),
-            None => out.serialize_none(),
-        }
-    }
-
-    pub(in crate::job) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<u64>::deserialize(input)?.map(Duration::from_millis))
     }
 }
 

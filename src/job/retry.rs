@@ -1,6 +1,6 @@
 //! `RetryPolicy`: whether, and after how long, the work of a run that failed is tried again.
 
-use super::policy::whole_millis;
+use super::whole_millis;
 use crate::error::{Error, Result};
 use crate::hash::fnv1a;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,5 @@
 //! `Strategy`: which execution strategy a job has chosen, by its name.
 
-use super::actions::OnDead;
-use super::policy::JobPolicy;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -81,37 +79,6 @@ impl Strategy {
             }
         }
     }
-
-    /// Checks that a job with this policy, that requests recovery and is not concurrent or otherwise, can be run so.
-    pub(super) fn check(&self, policy: &JobPolicy, requests_recovery: bool, nonconcurrent: bool) -> Result<()> {
-        let refuse = |expected: &str| Err(Error::invalid("strategy", self.name(), expected));
-        if *self == Strategy::Preempt {
-            return Ok(());
-        }
-        if let Strategy::Named(name) = self {
-            Self::check_name(name)?;
-        } else if nonconcurrent {
-            return refuse("expected a job that may run concurrently: each tick runs on several nodes at once");
-        }
-        if policy.placed().is_some_and(|placement| placement.preferred().is_some()) {
-            return refuse("expected no preferred node: the strategy says on which nodes each tick runs");
-        }
-        if self.has_shares() {
-            return match policy.on_dead_policy() {
-                Some(OnDead::Revive) => {
-                    refuse("expected another `on dead` than revive: a share is given to another node")
-                }
-                _ => Ok(()),
-            };
-        }
-        if requests_recovery {
-            return refuse("expected a job that does not request recovery: a run belongs to its node; see sharded");
-        }
-        match policy.retry_policy() {
-            Some(_) => refuse("expected no retry policy: another node might run it again"),
-            None => Ok(()),
-        }
-    }
 }
 
 impl From<&str> for Strategy {
@@ -159,6 +126,7 @@ impl fmt::Display for Strategy {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use crate::job::JobPolicy;
 
     /// LT-13.
     #[test]

@@ -37,7 +37,6 @@ mod url;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 
 pub use crate::node::{Labels, LabelsError, NodeRole};
 pub use crate::trigger::TriggerOrder;
@@ -108,69 +107,21 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads a properties file; `${env:NAME}` looks into the environment of the process.
-    ///
-    /// # Errors
-    /// All problems of the file at once, or that it cannot be read.
-    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, SettingsErrors> {
-        SettingsLoader::new().file(path)
-    }
-
-    /// Reads a text in the format of `java.util.Properties`; `name` stands for the file in messages, and
-    /// `environment` answers `${env:NAME}`.
-    ///
-    /// ```
-    /// use carnelian::settings::{InstanceIdSetting, Settings};
-    ///
-    /// let text = "
-    ///     org.quartz.scheduler.instanceName = billing
-    ///     org.quartz.scheduler.instanceId = ${env:POD_NAME:AUTO}
-    ///     org.quartz.threadPool.threadCount = 5
-    ///     org.quartz.jobStore.class = org.quartz.impl.jdbcjobstore.JobStoreTX
-    ///     org.quartz.jobStore.isClustered = true
-    ///     org.quartz.jobStore.dataSource = db
-    ///     org.quartz.dataSource.db.URL = jdbc:postgresql://db.example.org/jobs
-    ///     org.quartz.dataSource.db.user = me
-    ///     org.quartz.dataSource.db.password = ${env:DB_PASSWORD}
-    /// ";
-    /// let environment = |name: &str| (name == "DB_PASSWORD").then(|| "open sesame".to_owned());
-    /// let settings = Settings::from_text("quartz.properties", text, environment)?;
-    /// assert_eq!(settings.scheduler.instance_id, InstanceIdSetting::Auto);
-    /// assert_eq!(settings.thread_pool.thread_count, 5);
-    /// assert!(!format!("{settings:?}").contains("sesame"));
-    ///
-    /// let errors = Settings::from_text("x.properties", "threadPool.threadCount = ten", |_| None).unwrap_err();
-    /// assert_eq!(
-    ///     errors.to_string(),
-    ///     r#"x.properties:1: threadPool.threadCount = "ten": expected a whole number from 1 to 1000"#
-    /// );
-    /// # Ok::<(), carnelian::settings::SettingsErrors>(())
-    /// ```
-    ///
-    /// # Errors
-    /// All problems of the text at once.
-    pub fn from_text(
-        name: &str,
-        text: &str,
-        environment: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, SettingsErrors> {
-        SettingsLoader::new().environment(environment).text(name, text)
-    }
-
     /// What the file says that has no effect here, or another one than its author may expect.
     pub fn warnings(&self) -> &[SettingsWarning] {
         &self.warnings
     }
 
     /// Reads everything; where something is wrong the reader knows it and the default stands in.
-    fn read(reader: &mut Reader) -> Self {
+    pub(super) fn read(reader: &mut Reader) -> Self {
         let profile = Profile::read(reader);
         let thread_pool = ThreadPoolSettings::read(reader);
         let mut job_store = JobStoreSettings::read(reader);
         let clustered = job_store.clustered;
         let data_source = DataSourceSettings::read(reader, &mut job_store);
-        job_store.polling_strategy.warn_of_no_effect(reader, job_store.kind, data_source.as_ref());
-        Synchronous::warn_of_no_effect(reader, data_source.as_ref());
+        let url = data_source.as_ref().map(|source| &source.url);
+        job_store.polling_strategy.warn_of_no_effect(reader, job_store.kind == StoreKind::Memory, url);
+        Synchronous::warn_of_no_effect(reader, url);
         Self {
             profile,
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),

@@ -1,7 +1,5 @@
 //! Polling settings: how a node takes due triggers beside other nodes.
 
-use super::data_source::DataSourceSettings;
-use super::job_store::StoreKind;
 use super::reader::Reader;
 use super::url::DataSourceUrl;
 
@@ -51,9 +49,9 @@ impl PollingStrategy {
     }
 
     /// Warns of a strategy that is asked for where there is one writer at a time.
-    pub(crate) fn warn_of_no_effect(self, reader: &mut Reader, kind: StoreKind, source: Option<&DataSourceSettings>) {
-        let one_writer = match (kind, source.map(|source| &source.url)) {
-            (StoreKind::Memory, _) => "a store in memory",
+    pub(crate) fn warn_of_no_effect(self, reader: &mut Reader, in_memory: bool, url: Option<&DataSourceUrl>) {
+        let one_writer = match (in_memory, url) {
+            (true, _) => "a store in memory",
             (_, Some(DataSourceUrl::Sqlite { .. })) => "SQLite",
             _ => return,
         };

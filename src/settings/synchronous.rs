@@ -1,6 +1,5 @@
 //! `Synchronous`: how far SQLite has written a commit when it says that it is done.
 
-use super::data_source::DataSourceSettings;
 use super::reader::Reader;
 use super::url::DataSourceUrl;
 
@@ -46,8 +45,8 @@ impl Synchronous {
     }
 
     /// Warns if it is given for a database that decides about this by itself.
-    pub(crate) fn warn_of_no_effect(reader: &mut Reader, source: Option<&DataSourceSettings>) {
-        let is_sqlite = matches!(source.map(|source| &source.url), Some(DataSourceUrl::Sqlite { .. }));
+    pub(crate) fn warn_of_no_effect(reader: &mut Reader, url: Option<&DataSourceUrl>) {
+        let is_sqlite = matches!(url, Some(DataSourceUrl::Sqlite { .. }));
         if reader.given(KEY).is_some() && !is_sqlite {
             reader
                 .warn(KEY, "no effect: it is for SQLite; a server has settings of its own for what a commit waits for");

@@ -1,7 +1,9 @@
 //! `TriggerBuilder`: a trigger that cannot be right does not build.
 
 use super::policy::window_ms;
-use super::{DEFAULT_PRIORITY, MisfireInstruction, Overlap, Policies, Schedule, SimpleSchedule, Trigger};
+use super::{
+    DEFAULT_PRIORITY, MisfireInstruction, Overlap, Policies, START_WHEN_STORED, Schedule, SimpleSchedule, Trigger,
+};
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
@@ -26,8 +28,29 @@ pub struct TriggerBuilder {
     starts_when_stored: bool,
 }
 
-/// The start of a trigger that was given none, until the store gives it the present moment.
-pub(crate) const START_WHEN_STORED: i64 = i64::MIN;
+impl Trigger {
+    /// Begins a trigger of the given key for a job.
+    pub fn builder(key: TriggerKey, job: JobKey) -> TriggerBuilder {
+        TriggerBuilder::new(key, job)
+    }
+
+    /// Begins a trigger like this one that has not fired yet: same key, job, times, schedule, data and the rest.
+    ///
+    /// For [`Scheduler::reschedule`](crate::Scheduler::reschedule) with one thing changed. The start is kept, as in
+    /// Quartz: a simple schedule with a start that is long gone begins with a misfire.
+    ///
+    /// ```
+    /// # use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
+    /// # let stored = Trigger::builder(TriggerKey::new("billing", "weekdays"), JobKey::new("billing", "nightly")).build()?;
+    /// let later = stored.to_builder().schedule(CronSchedule::new("0 30 5 ? * MON-FRI")?).build()?;
+    /// assert_eq!(later.key(), stored.key());
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "getTriggerBuilder")]
+    pub fn to_builder(&self) -> TriggerBuilder {
+        TriggerBuilder::like(self.clone())
+    }
+}
 
 impl TriggerBuilder {
     pub(crate) fn new(key: TriggerKey, job_key: JobKey) -> Self {

@@ -1,7 +1,7 @@
 //! `CalendarIntervalSchedule`: after a number of seconds, hours, days, months or years, as a calendar counts them.
 
 use super::IntervalUnit;
-use super::times::YEARS_AHEAD;
+use super::interval_unit::YEARS_AHEAD;
 use crate::error::{Error, Result};
 use crate::local;
 use chrono::Datelike;

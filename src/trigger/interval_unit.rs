@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// How far ahead of the present year a time is looked for, as in Quartz.
+pub(crate) const YEARS_AHEAD: i32 = 100;
+
 /// What an interval counts: spans of fixed length, or steps on the calendar.
 #[doc(alias = "org.quartz.DateBuilder.IntervalUnit")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,6 @@
 //! `Overlap` and the other policies of a trigger: what becomes of fires that come while another runs, late, or after a
 //! failure.
 
-use super::Trigger;
 use crate::error::{Error, Result};
 use std::time::Duration;
 
@@ -120,29 +119,6 @@ impl Policies {
 /// A window in milliseconds, as the tables keep it.
 pub(crate) fn window_ms(window: Duration) -> i64 {
     i64::try_from(window.as_millis()).unwrap_or(i64::MAX)
-}
-
-impl Trigger {
-    /// What becomes of a fire that comes due while an earlier one runs. Default: [`Overlap::AllowAll`].
-    pub fn overlap(&self) -> Overlap {
-        self.policies.overlap
-    }
-
-    /// How late a fire may be made up for; none if its misfire instruction alone decides.
-    pub fn catch_up_window(&self) -> Option<Duration> {
-        self.policies.catch_up_ms.map(|ms| Duration::from_millis(ms.unsigned_abs()))
-    }
-
-    /// Whether it is paused when one of its runs fails.
-    pub fn pauses_on_failure(&self) -> bool {
-        self.policies.pause_on_failure
-    }
-
-    /// Its policies as the side table has them, such as `overlap-skip`, `catch-up=60000`, `pause-on-failure`; none for a
-    /// trigger that does as Quartz does.
-    pub fn policies(&self) -> Vec<String> {
-        self.policies.words()
-    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,10 @@
 //! When a trigger fires: its first time, the time after another, its last, each stepped over what a calendar excludes.
 
-use super::builder::START_WHEN_STORED;
-use super::{Schedule, Trigger, moment};
+use super::interval_unit::YEARS_AHEAD;
+use super::{START_WHEN_STORED, Schedule, Trigger, moment};
 use crate::calendar::Calendar;
 use crate::local;
 use chrono::{DateTime, Datelike, Utc};
-
-/// How far ahead of the present year a time is looked for, as in Quartz.
-pub(super) const YEARS_AHEAD: i32 = 100;
 
 /// How many excluded spans a trigger is stepped over before it is taken to have no time left: decades of days.
 const MAX_STEPS: usize = 20_000;

@@ -1,6 +1,7 @@
 //! Table: every known key, once, with its kind, default, meaning and whether it has an effect here.
 
-use super::{Key, Kind, key, optional};
+use super::Kind;
+use super::key::{Key, key, optional};
 
 const YEAR: u64 = 31_536_000_000;
 const MILLIS: Kind = Kind::Millis { least: 0, most: YEAR };

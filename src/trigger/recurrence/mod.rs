@@ -6,14 +6,11 @@ mod times;
 use crate::error::{Error, Result};
 use chrono::{NaiveDateTime, Timelike};
 use chrono_tz::Tz;
-use rule::Rule;
+use rule::{Rule, TIME};
 use std::collections::BTreeSet;
 
 /// The longest text that its column takes.
 const MAX_LENGTH: usize = 2_000;
-
-/// How iCalendar writes a time on a clock.
-const TIME: &str = "%Y%m%dT%H%M%S";
 
 /// Fires by a recurrence rule of iCalendar, as clocks in its zone show its times: `FREQ=MONTHLY;BYDAY=-1FR`.
 ///

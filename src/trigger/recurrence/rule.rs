@@ -6,6 +6,9 @@
 #[cfg(feature = "recurrence")]
 use chrono::{Datelike, Months, TimeDelta, TimeZone};
 use chrono::{NaiveDate, NaiveDateTime};
+/// How iCalendar writes a time on a clock.
+pub(super) const TIME: &str = "%Y%m%dT%H%M%S";
+
 #[cfg(feature = "recurrence")]
 use rrule::{Frequency, RRule, RRuleSet, Tz, Unvalidated};
 #[cfg(feature = "recurrence")]
@@ -151,7 +154,7 @@ impl Rule {
 /// `20270131` (all of that day), `20270131T235959` on the clock, or `20270131T225959Z`.
 #[cfg_attr(not(feature = "recurrence"), expect(dead_code, reason = "rules are not read"))]
 fn until(text: &str) -> Result<Until, String> {
-    let time = |text| NaiveDateTime::parse_from_str(text, super::TIME).ok();
+    let time = |text| NaiveDateTime::parse_from_str(text, TIME).ok();
     let day = || NaiveDate::parse_from_str(text, "%Y%m%d").ok()?.and_hms_opt(23, 59, 59);
     let moment = text.strip_suffix('Z').and_then(time).map(Until::Moment);
     moment.or_else(|| time(text).or_else(day).map(Until::Shown)).ok_or_else(|| {
@@ -165,7 +168,7 @@ mod tests {
     use super::*;
 
     fn time(text: &str) -> NaiveDateTime {
-        NaiveDateTime::parse_from_str(text, super::super::TIME).unwrap()
+        NaiveDateTime::parse_from_str(text, super::TIME).unwrap()
     }
 
     fn times(rule: &str, start: &str, count: usize) -> Vec<String> {

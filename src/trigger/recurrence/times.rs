@@ -3,7 +3,7 @@
 use super::RecurrenceSchedule;
 use super::rule::Until;
 use crate::cron::zone::{Meaning, to_local, to_utc};
-use crate::trigger::times::YEARS_AHEAD;
+use crate::trigger::interval_unit::YEARS_AHEAD;
 use chrono::{DateTime, Datelike, NaiveDateTime, TimeDelta};
 
 /// How many times of the rule one search goes over.

@@ -13,7 +13,7 @@ use chrono_tz::Tz;
 use parking_lot::Mutex;
 
 pub(super) use rule::{Clock, DaylightRule, RuleDay};
-use spans::{Span, spans};
+use spans::{Span, milliseconds, spans};
 
 /// The first instant of a table, in seconds: 1900-01-01T00:00Z.
 const BEGIN: i64 = -2_208_988_800;
@@ -63,10 +63,6 @@ impl ZoneTable {
             rule,
         }
     }
-}
-
-fn milliseconds(seconds: i64) -> i32 {
-    i32::try_from(seconds.saturating_mul(1000)).unwrap_or(i32::MAX)
 }
 
 impl Transitions {

@@ -69,3 +69,7 @@ fn java_standard(zone: Tz, at: i64) -> Option<i64> {
     };
     (from..until).contains(&at).then_some(standard)
 }
+
+pub(super) fn milliseconds(seconds: i64) -> i32 {
+    i32::try_from(seconds.saturating_mul(1000)).unwrap_or(i32::MAX)
+}
