@@ -1,6 +1,8 @@
 //! The order of the house: who may import whom, who may name a database library, and what stands nowhere in the tree.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+#[path = "architecture/circles.rs"]
+mod circles;
 #[path = "architecture/documentation.rs"]
 mod documentation;
 #[path = "architecture/imports.rs"]
@@ -51,7 +53,7 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("libsqlite3_sys", &["store::sql"]),
     ("r2d2", &["store::sql", "examples"]),
     // The builder takes a pool of the caller's.
-    ("crate::store::sql", &["store::sql", "store::open", "store=", "scheduler::builder", "lib="]),
+    ("crate::store::sql", &["store::sql", "store::open", "store=", "scheduler::api::builder", "lib="]),
     ("crate::store::memory", &["store::memory", "store::open", "store=", "lib="]),
 ];
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 const TARGET: &str = "carnelian::history";
 
-/// What both need to fill in a time.
+/// The clock and the zone by which both fill in a time.
 #[derive(Clone)]
 pub(crate) struct HistoryClock {
     pub(crate) clock: Arc<dyn Clock>,
@@ -55,7 +55,8 @@ impl JobHistory {
         })
     }
 
-    /// Job, now, trigger, its last and its next time, how often run again; and what the run came to.
+    /// Job, now, trigger, its last and its next time, how often run again; and what the run came
+    /// to.
     fn message(&self, pattern: &MessageFormat, fire: &FireEvent<'_>, report: Option<Argument<'_>>) -> String {
         let (job, trigger) = (fire.job().key(), fire.trigger());
         let mut arguments = vec![
@@ -73,7 +74,7 @@ impl JobHistory {
     }
 }
 
-/// How many characters of a result a line shows.
+/// The number of characters of a result a line shows.
 const MOST_SHOWN: usize = 1_000;
 
 impl JobListener for JobHistory {
