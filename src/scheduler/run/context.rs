@@ -12,19 +12,18 @@ use crate::listener::{FireEvent, FireValues};
 use crate::scheduler::node::Node;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use crate::store::CallersConnection;
-use crate::store::row::{CheckpointRow, Progress};
+use crate::store::row::Progress;
 use crate::store::{Completion, CompletionInstruction, Ending, FireBundle, Recovering, Rerun};
 use crate::trigger::{Trigger, moment};
 use chrono::{DateTime, Utc};
-use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// One run of a job: why it runs, with what data, and whether it should go on.
 #[doc(alias = "JobExecutionContext")]
 pub struct JobContext {
-    node: Arc<Node>,
-    handle: Arc<RunHandle>,
+    pub(super) node: Arc<Node>,
+    pub(super) handle: Arc<RunHandle>,
     bundle: Arc<FireBundle>,
     merged: JobDataMap,
     job_data: JobDataMap,
@@ -33,7 +32,7 @@ pub struct JobContext {
     /// The job has ended its fire in a transaction of its own.
     completed_by_job: bool,
     /// That of the last checkpoint; none if nobody has looked.
-    checkpoint_version: Option<i64>,
+    pub(super) checkpoint_version: Option<i64>,
     /// The version that the job's data were brought to for this run; none if they were of it
     /// before.
     upgraded: Option<u32>,
@@ -359,76 +358,8 @@ impl JobContext {
         self.node.store.guard_within(connection, self.fire_id())
     }
 
-    /// Keeps how far the work has come, in the place of what was kept before, for whoever goes on
-    /// with it: this fire when it is run again at once, or the node that recovers it.
-    ///
-    /// Written in a transaction of its own, as JSON, at most
-    /// [`MAX_CHECKPOINT_BYTES`](crate::store::MAX_CHECKPOINT_BYTES). The checkpoint goes when the
-    /// fire ends. Work after a checkpoint and before the next may be done again.
-    ///
-    /// ```
-    /// use carnelian::{JobContext, JobError};
-    ///
-    /// fn copy(ctx: &mut JobContext) -> Result<(), JobError> {
-    ///     let begin = ctx.resume::<u64>()?.unwrap_or(0);
-    ///     for row in begin..1_000 {
-    ///         // … copy the row …
-    ///         if row % 100 == 99 {
-    ///             ctx.checkpoint(&(row + 1))?;
-    ///         }
-    ///     }
-    ///     Ok(())
-    /// }
-    /// # let _ = carnelian::Scheduler::builder().job_fn("copy", copy);
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Fenced`] if the fire belongs to another node by now: the job is to stop.
-    /// [`Error::Invalid`] for a value that is no JSON or too long, and what can go wrong with the
-    /// store.
-    pub fn checkpoint<T: Serialize + ?Sized>(&mut self, progress: &T) -> Result<()> {
-        let data = serde_json::to_vec(progress)
-            .map_err(|why| Error::invalid("checkpoint", std::any::type_name::<T>(), format!("expected JSON: {why}")))?;
-        if self.checkpoint_version.is_none() {
-            self.read_checkpoint()?;
-        }
-        let version = self.checkpoint_version.unwrap_or(0) + 1;
-        let row = CheckpointRow { root_fire_id: self.root_fire_id().to_owned(), version, fence: self.fence(), data };
-        self.node.store.write_checkpoint(self.fire_id(), &row)?;
-        self.handle.note_progress(None, self.node.clock.ticks());
-        self.checkpoint_version = Some(version);
-        Ok(())
-    }
-
-    /// The last checkpoint of the work when it was interrupted; none if it begins, or left no
-    /// checkpoint.
-    ///
-    /// # Errors
-    /// [`Error::Unreadable`] if what was kept is no `T`, as after a change of the program; what can
-    /// go wrong with the store.
-    pub fn resume<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
-        let Some(row) = self.read_checkpoint()? else { return Ok(None) };
-        serde_json::from_slice(&row.data).map(Some).map_err(|why| Error::Unreadable {
-            table: "CN_CHECKPOINTS",
-            key: row.root_fire_id,
-            reason: format!("version {} is no {}: {why}", row.version, std::any::type_name::<T>()),
-        })
-    }
-
-    /// The number of checkpoints that the work has left so far, in this fire and those before it; 0
-    /// until one is read or written.
-    pub fn checkpoint_version(&self) -> i64 {
-        self.checkpoint_version.unwrap_or(0)
-    }
-
-    fn read_checkpoint(&mut self) -> Result<Option<CheckpointRow>> {
-        let row = self.node.store.read_checkpoint(self.root_fire_id())?;
-        self.checkpoint_version = Some(row.as_ref().map_or(0, |row| row.version));
-        Ok(row)
-    }
-
     /// The first fire of the chain of runs that this one is the latest of.
-    fn root_fire_id(&self) -> &str {
+    pub(super) fn root_fire_id(&self) -> &str {
         let root = self.bundle.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.as_deref());
         root.unwrap_or(&self.bundle.fire_id)
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod begin_log;
 pub(crate) mod capture_log;
+mod checkpoint;
 pub(crate) mod completion_queue;
 pub(crate) mod context;
 pub(crate) mod heartbeat_entry;
