@@ -7,10 +7,9 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark")]
 
 use carnelian::clock::SystemClock;
-use carnelian::settings::DataSourceUrl;
+use carnelian::settings::Settings;
 use carnelian::store::{
-    AcquireRequest, CompletionInstruction, Database, FireBundle, JobStore, Membership, SqlDatabase, SqlOptions,
-    StoreSettings,
+    AcquireRequest, CompletionInstruction, Database, FireBundle, JobStore, Membership, SqlDatabase,
 };
 use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use diesel::connection::SimpleConnection;
@@ -32,10 +31,9 @@ struct Node {
 impl Node {
     fn open(url: &str, name: &str, instance: &str) -> Self {
         let clock = Arc::new(SystemClock::default());
-        let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
-        let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(name)).unwrap());
+        let settings = Settings::in_database(name, url.parse().unwrap());
+        let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
         database.migrate().unwrap();
-        let settings = StoreSettings { scheduler_name: name.to_owned(), ..StoreSettings::default() };
         let store = JobStore::new(database.clone(), clock, settings);
         let mut me = Membership::new(instance);
         store.check_in(&mut me).unwrap();

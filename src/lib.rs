@@ -8,17 +8,21 @@ mod data_map;
 mod error;
 mod guarded;
 mod hash;
+#[cfg(feature = "java-streams")]
 mod java;
+mod java_text;
 mod job;
+#[cfg(feature = "job-files")]
 pub mod job_file;
 mod key;
 mod listener;
 mod local;
 pub mod machine;
 mod matcher;
-mod message_format;
 mod meter;
 mod node;
+#[cfg(feature = "quartz-plugins")]
+mod quartz_plugins;
 mod rules;
 mod scheduler;
 pub mod settings;

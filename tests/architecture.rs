@@ -13,7 +13,7 @@ use std::process::Command;
 /// The floors from the ground up. A module imports from its own floor and from those below. A module belongs to its
 /// longest match; the name stands for what is in it.
 const FLOORS: &[(&str, &[&str])] = &[
-    ("streams", &["hash", "java"]),
+    ("streams", &["hash", "java_text", "java"]),
     ("times", &["cron", "local", "zone"]),
     ("error", &["error", "guarded", "meter"]),
     (
@@ -28,7 +28,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "trigger",
             "job",
             "job_file",
-            "message_format",
+            "quartz_plugins::message_format",
             "store::row",
         ],
     ),
@@ -37,7 +37,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("ports", &["clock", "machine", "signal", "store::callers", "store::database"]),
     ("databases", &["store::memory", "store::sql", "store::faults"]),
     ("stores", &["store"]),
-    ("listeners", &["listener"]),
+    ("listeners", &["listener", "quartz_plugins"]),
     ("engine", &["scheduler", "history", "metrics"]),
     ("surfaces", &["dashboard"]),
 ];
@@ -53,6 +53,16 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     // The builder takes a pool of the caller's.
     ("crate::store::sql", &["store::sql", "store::open", "store=", "scheduler::builder", "lib="]),
     ("crate::store::memory", &["store::memory", "store::open", "store=", "lib="]),
+    // What is behind a feature is reached at these places only.
+    ("crate::java", &["java", "data_map::java", "calendar::java"]),
+    ("crate::data_map::java", &["data_map::java", "data_map=", "data_map::codec", "data_map::foreign"]),
+    ("crate::calendar::java", &["calendar::java", "calendar="]),
+    (
+        "crate::job_file",
+        &["job_file", "store::definitions::import", "scheduler::job_files", "scheduler::definitions", "scheduler::job"],
+    ),
+    ("crate::quartz_plugins", &["quartz_plugins", "settings::plugin", "scheduler::builder"]),
+    ("TimeUnitSpec", &["cron::shared_dialect"]),
 ];
 
 const MOST_LINES: usize = 450;

@@ -5,10 +5,10 @@
 mod support;
 
 use carnelian::clock::SystemClock;
-use carnelian::settings::DataSourceUrl;
+use carnelian::settings::Settings;
 use carnelian::store::{
-    AcquireRequest, CompletionInstruction, CompletionOutcome, JobStore, Membership, Owner, SqlDatabase, SqlOptions,
-    StatementCounts, StoreSettings, violations,
+    AcquireRequest, CompletionInstruction, CompletionOutcome, JobStore, Membership, Owner, SqlDatabase,
+    StatementCounts, violations,
 };
 use carnelian::{
     CalendarIntervalSchedule, Continuation, HistoryQuery, IntervalUnit, JobDetail, JobKey, Schedule, SimpleSchedule,
@@ -27,9 +27,9 @@ impl Node {
     fn open(url: &str) -> Self {
         let name = support::fresh_name("census");
         let clock = Arc::new(SystemClock::default());
-        let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
-        let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(&name)).unwrap());
-        let store = JobStore::new(database, clock, StoreSettings { scheduler_name: name, ..StoreSettings::default() });
+        let settings = Settings::in_database(name, url.parse().unwrap());
+        let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
+        let store = JobStore::new(database, clock, settings);
         store.database().migrate().unwrap();
         let mut me = Membership::new("counter");
         store.check_in(&mut me).unwrap();

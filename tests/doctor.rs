@@ -5,8 +5,8 @@
 mod support;
 
 use carnelian::clock::SystemClock;
-use carnelian::settings::DataSourceUrl;
-use carnelian::store::{AcquireRequest, Database, JobStore, Membership, SqlDatabase, SqlOptions, StoreSettings};
+use carnelian::settings::Settings;
+use carnelian::store::{AcquireRequest, Database, JobStore, Membership, SqlDatabase};
 use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use chrono::{DateTime, Utc};
 use diesel::connection::SimpleConnection;
@@ -50,10 +50,9 @@ fn on_mysql() -> Place {
 fn place(folder: TempDir, url: String) -> Place {
     let name = support::fresh_name("doctor");
     let clock = Arc::new(SystemClock::default());
-    let (source, _) = DataSourceUrl::parse(&url, None, None).unwrap();
-    let database = Arc::new(SqlDatabase::open(&source, clock.clone(), SqlOptions::new(&*name)).unwrap());
+    let settings = Settings::in_database(&*name, url.parse().unwrap());
+    let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
     database.migrate().unwrap();
-    let settings = StoreSettings { scheduler_name: name.clone(), ..StoreSettings::default() };
     let store = JobStore::new(Arc::clone(&database) as Arc<dyn Database>, clock, settings);
     let text = format!("scheduler.instanceName = {name}\njobStore.dataSource = d\ndataSource.d.URL = {url}\n");
     std::fs::write(folder.path().join("carnelian.properties"), text).unwrap();

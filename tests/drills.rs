@@ -120,7 +120,7 @@ impl Place {
 
     /// Changes rows of this scheduler's.
     fn execute(&self, change: &str) {
-        let text = format!("{change} WHERE SCHED_NAME = '{}'", self.store.settings().scheduler_name);
+        let text = format!("{change} WHERE SCHED_NAME = '{}'", self.store.settings().scheduler.instance_name);
         let settings = Settings::from_text("test", &self.text, |_| None).unwrap();
         let changed = match settings.data_source.unwrap().url {
             DataSourceUrl::Sqlite { path } => sql_query(text).execute(&mut SqliteConnection::establish(&path).unwrap()),
@@ -138,7 +138,7 @@ impl Place {
     fn is_lock_free(&self) -> bool {
         let text = format!(
             "SELECT 1 FROM QRTZ_LOCKS WHERE SCHED_NAME = '{}' AND LOCK_NAME = 'TRIGGER_ACCESS' FOR UPDATE NOWAIT",
-            self.store.settings().scheduler_name
+            self.store.settings().scheduler.instance_name
         );
         let settings = Settings::from_text("test", &self.text, |_| None).unwrap();
         match settings.data_source.unwrap().url {

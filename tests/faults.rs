@@ -181,7 +181,7 @@ fn beats(w: &World) -> Vec<Beat> {
 }
 
 fn polling(c: &Cluster, w: &mut World, strategy: PollingStrategy) {
-    w.a.store = c.store_with(|settings| settings.polling_strategy = strategy);
+    w.a.store = c.store_with(|settings| settings.job_store.polling_strategy = strategy);
 }
 
 /// One look may bring a part only; the next ones bring the rest.

@@ -5,10 +5,8 @@
 mod support;
 
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::settings::DataSourceUrl;
-use carnelian::store::{
-    AcquireRequest, CompletionInstruction, JobStore, Membership, SqlDatabase, SqlOptions, StoreSettings, violations,
-};
+use carnelian::settings::Settings;
+use carnelian::store::{AcquireRequest, CompletionInstruction, JobStore, Membership, SqlDatabase, violations};
 use carnelian::{
     CalendarIntervalSchedule, Continuation, DailyTimeIntervalSchedule, Error, GroupMatcher, IntervalUnit, JobDetail,
     JobKey, MisfireInstruction, Parent, RecurrenceSchedule, Trigger, TriggerKey,
@@ -96,9 +94,8 @@ impl Both {
         let name = support::fresh_name("kinds");
         let clock = Arc::new(SystemClock::default());
         let now = clock.wall_ms();
-        let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
-        let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(&name)).unwrap());
-        let settings = StoreSettings { scheduler_name: name.clone(), ..StoreSettings::default() };
+        let settings = Settings::in_database(&name, url.parse().unwrap());
+        let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
         let store = JobStore::new(database, clock, settings);
         store.database().migrate().unwrap();
         Self { name, store, other, now }
@@ -406,10 +403,10 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
     let name = support::fresh_name("older");
     let prefix = format!("{}_", name.replace('-', "_"));
     let clock = Arc::new(SystemClock::default());
-    let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
-    let options = SqlOptions { table_prefix: prefix.clone(), ..SqlOptions::new(&name) };
-    let database = Arc::new(SqlDatabase::open(&url, clock.clone(), options).unwrap());
-    let store = JobStore::new(database, clock, StoreSettings { scheduler_name: name, ..StoreSettings::default() });
+    let mut settings = Settings::in_database(&name, url.parse().unwrap());
+    settings.job_store.table_prefix = prefix.clone();
+    let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
+    let store = JobStore::new(database, clock, settings);
     store.database().migrate().unwrap();
     store.database().check_schema().unwrap();
     other.execute(&format!(

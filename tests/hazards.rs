@@ -5,12 +5,12 @@
 mod support;
 
 use carnelian::clock::SystemClock;
-use carnelian::settings::{DataSourceUrl, PollingStrategy};
+use carnelian::settings::{PollingStrategy, Settings};
 use carnelian::store::faults::Fault;
 use carnelian::store::row::PlainWork;
 use carnelian::store::{
     AcquireRequest, Begin, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase,
-    SqlOptions, StoreSettings, violations,
+    violations,
 };
 use carnelian::{FailureClass, JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
@@ -30,10 +30,10 @@ fn store(url: &str, name: &str) -> JobStore {
 /// The store, and its database, in which faults can be planned.
 fn store_and_database(url: &str, name: &str, polling_strategy: PollingStrategy) -> (JobStore, Arc<SqlDatabase>) {
     let clock = Arc::new(SystemClock::default());
-    let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
-    let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(name)).unwrap());
+    let mut settings = Settings::in_database(name, url.parse().unwrap());
+    settings.job_store.polling_strategy = polling_strategy;
+    let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
     database.migrate().unwrap();
-    let settings = StoreSettings { scheduler_name: name.to_owned(), polling_strategy, ..StoreSettings::default() };
     (JobStore::new(Arc::clone(&database) as Arc<dyn Database>, clock, settings), database)
 }
 
@@ -160,13 +160,10 @@ fn a_server_that_takes_no_writes_any_more_is_left() {
     drop(store(&url, "standby"));
 
     run(&format!("ALTER DATABASE \"{database}\" SET default_transaction_read_only = on"));
-    let (url, _) = DataSourceUrl::parse(&url, None, None).unwrap();
-    let (clock, options) = (Arc::new(SystemClock::default()), SqlOptions::new("standby"));
-    let (settings, options) = (
-        StoreSettings { scheduler_name: "standby".to_owned(), ..StoreSettings::default() },
-        SqlOptions { max_connections: 1, ..options },
-    );
-    let store = JobStore::new(Arc::new(SqlDatabase::open(&url, clock.clone(), options).unwrap()), clock, settings);
+    let clock = Arc::new(SystemClock::default());
+    let mut settings = Settings::in_database("standby", url.parse().unwrap());
+    settings.data_source.as_mut().unwrap().max_connections = 1;
+    let store = JobStore::new(Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap()), clock, settings);
     let error = store.pause_all().unwrap_err();
     assert_eq!(error.failure_class(), Some(FailureClass::Unavailable), "{error}");
     run(&format!("ALTER DATABASE \"{database}\" RESET default_transaction_read_only"));

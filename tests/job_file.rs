@@ -1,4 +1,5 @@
 //! Job files from outside: every element with its value, every kind of mistake with its line, hostile input.
+#![cfg(feature = "job-files")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use carnelian::job_file::{JobFile, JobFileError, JobFileErrors, JobFlags};

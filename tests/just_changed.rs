@@ -7,10 +7,10 @@
 mod support;
 
 use carnelian::clock::SystemClock;
-use carnelian::settings::DataSourceUrl;
+use carnelian::settings::Settings;
 use carnelian::store::{
     AcquireRequest, Begin, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase,
-    SqlOptions, StoreSettings, violations,
+    violations,
 };
 use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey, TriggerState};
 use diesel::connection::SimpleConnection;
@@ -39,10 +39,9 @@ impl Place {
     fn new() -> Self {
         let name = support::fresh_name("changed");
         let clock = Arc::new(SystemClock::default());
-        let (url, _) = DataSourceUrl::parse(&support::postgres_url(), None, None).unwrap();
-        let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(&name)).unwrap());
+        let settings = Settings::in_database(&name, support::postgres_url().parse().unwrap());
+        let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
         database.migrate().unwrap();
-        let settings = StoreSettings { scheduler_name: name.clone(), ..StoreSettings::default() };
         let store = JobStore::new(database, clock, settings);
         let mut me = Membership::new("node");
         store.check_in(&mut me).unwrap();

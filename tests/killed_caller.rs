@@ -8,8 +8,8 @@ mod support;
 
 use carnelian::TriggerKey;
 use carnelian::clock::SystemClock;
-use carnelian::settings::DataSourceUrl;
-use carnelian::store::{JobStore, SqlDatabase, SqlOptions, StoreSettings, violations};
+use carnelian::settings::Settings;
+use carnelian::store::{JobStore, SqlDatabase, violations};
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::BigInt;
 use diesel::{Connection, PgConnection, QueryableByName, RunQueryDsl, sql_query};
@@ -51,10 +51,9 @@ fn what_a_killed_process_was_about_to_store_is_stored_whole() {
     );
     std::fs::write(&config, properties).unwrap();
     assert!(carnelian(&config, &["migrate"]).status().unwrap().success());
-    let (parsed, _) = DataSourceUrl::parse(&url, None, None).unwrap();
+    let settings = Settings::in_database(&name, url.parse().unwrap());
     let clock = Arc::new(SystemClock::default());
-    let database = Arc::new(SqlDatabase::open(&parsed, clock.clone(), SqlOptions::new(&name)).unwrap());
-    let settings = StoreSettings { scheduler_name: name.clone(), ..StoreSettings::default() };
+    let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
     let store = JobStore::new(database, clock, settings);
 
     let mut holder = PgConnection::establish(&url).unwrap();

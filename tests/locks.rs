@@ -5,8 +5,8 @@
 mod support;
 
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::settings::DataSourceUrl;
-use carnelian::store::{Database, JobStore, MemoryDatabase, SqlDatabase, SqlOptions, StoreSettings};
+use carnelian::settings::{DataSourceUrl, Settings};
+use carnelian::store::{Database, JobStore, MemoryDatabase, SqlDatabase};
 use carnelian::{Error, Scheduler};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -37,8 +37,8 @@ impl Cluster {
                 .map(|(url, _folder)| {
                     let (url, _) = DataSourceUrl::parse(&url, None, None).unwrap();
                     let open = move |name: &str| -> Arc<dyn Database> {
-                        let options = SqlOptions::new(name);
-                        Arc::new(SqlDatabase::open(&url, Arc::new(SystemClock::default()), options).unwrap())
+                        let settings = Settings::in_database(name, url.clone());
+                        Arc::new(SqlDatabase::open(&settings, Arc::new(SystemClock::default())).unwrap())
                     };
                     Cluster { name: support::fresh_name("locks"), open: Box::new(open), _folder }
                 })
@@ -54,8 +54,7 @@ impl Cluster {
     }
 
     fn node_with(&self, instance: &str, clock: Arc<dyn Clock>) -> Scheduler {
-        let settings = StoreSettings { scheduler_name: self.name.clone(), ..StoreSettings::default() };
-        let store = JobStore::new((self.open)(&self.name), Arc::clone(&clock), settings);
+        let store = JobStore::new((self.open)(&self.name), Arc::clone(&clock), Settings::named(&self.name));
         let scheduler = Scheduler::builder().store(store).clock(clock).instance_id(instance).build().unwrap();
         scheduler.migrate().unwrap();
         scheduler

@@ -8,7 +8,7 @@ use carnelian::clock::{Clock, SystemClock};
 use carnelian::machine::{Machine, MachineReading};
 use carnelian::settings::Settings;
 use carnelian::store::row::FiredState;
-use carnelian::store::{Database, JobStore, Membership, MemoryDatabase, StoreSettings, violations};
+use carnelian::store::{Database, JobStore, Membership, MemoryDatabase, violations};
 use carnelian::{
     Alarm, AlarmKind, HistoryQuery, JobContext, JobDetail, JobKey, JobPolicy, NodeActivity, NodeRole, Scheduler,
     SchedulerBuilder, SchedulerListener, ServiceState, StopStep, StuckAction, Trigger, TriggerKey, TriggerState,
@@ -90,17 +90,8 @@ impl Cluster {
         let builder = match self.url {
             Some(_) => builder.settings(settings),
             None => {
-                let store = StoreSettings {
-                    scheduler_name: self.name.clone(),
-                    checkin_interval: settings.job_store.checkin_interval,
-                    checkin_tolerance: settings.job_store.checkin_misfire_threshold,
-                    misfire_threshold: settings.job_store.misfire_threshold,
-                    history_max_rows: settings.history.max_rows,
-                    recovery_threshold: settings.recovery.threshold,
-                    ..StoreSettings::default()
-                };
                 let memory = Arc::clone(&self.memory) as Arc<dyn Database>;
-                builder.settings(settings).store(JobStore::new(memory, Arc::clone(&self.clock), store))
+                builder.store(JobStore::new(memory, Arc::clone(&self.clock), settings))
             }
         };
         let scheduler = build(builder).build().unwrap();

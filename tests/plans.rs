@@ -11,10 +11,9 @@ mod executing;
 mod support;
 
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::settings::DataSourceUrl;
+use carnelian::settings::Settings;
 use carnelian::store::{
     AcquireRequest, CompletionInstruction, Database, Explained, FireBundle, JobStore, Membership, Owner, SqlDatabase,
-    SqlOptions, StoreSettings,
 };
 use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
@@ -178,10 +177,9 @@ struct Node {
 impl Node {
     fn open(url: &str, name: &str) -> Self {
         let clock = Arc::new(SystemClock::default());
-        let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
-        let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(name)).unwrap());
+        let settings = Settings::in_database(name, url.parse().unwrap());
+        let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
         database.migrate().unwrap();
-        let settings = StoreSettings { scheduler_name: name.to_owned(), ..StoreSettings::default() };
         let store = JobStore::new(database.clone(), clock, settings);
         let mut me = Membership::new("looker");
         store.check_in(&mut me).unwrap();

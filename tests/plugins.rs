@@ -1,6 +1,6 @@
 //! Quartz's own plugins at work: a node starts from the files of a Java service as they are, and what the logging
 //! plugins say is read from the log.
-#![cfg(feature = "sqlite")]
+#![cfg(all(feature = "sqlite", feature = "job-files", feature = "quartz-plugins"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 mod support;

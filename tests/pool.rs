@@ -5,8 +5,8 @@
 mod support;
 
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::settings::{DataSourceUrl, Settings};
-use carnelian::store::{CallersPool, JobStore, SqlDatabase, SqlOptions, StoreSettings, violations};
+use carnelian::settings::Settings;
+use carnelian::store::{CallersPool, JobStore, SqlDatabase, violations};
 use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
 use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, Pool};
@@ -213,13 +213,12 @@ fn after_an_outage_connections_are_there_as_soon_as_the_server_is() {
     const OUTAGE: Duration = Duration::from_secs(7);
     let url = support::postgres_url();
     let proxy = Proxy::before(&url);
-    let (url, _) = DataSourceUrl::parse(&proxy.url(&url), None, None).unwrap();
     let clock = Arc::new(SystemClock::default());
-    let mut options = SqlOptions::new(support::fresh_name("pool"));
-    options.connection_timeout = LONG;
-    options.max_connections = 1;
-    let database = Arc::new(SqlDatabase::open(&url, clock.clone(), options).unwrap());
-    let store = JobStore::new(database, clock.clone(), StoreSettings::default());
+    let mut settings = Settings::in_database(support::fresh_name("pool"), proxy.url(&url).parse().unwrap());
+    let source = settings.data_source.as_mut().unwrap();
+    (source.connection_timeout, source.max_connections) = (LONG, 1);
+    let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
+    let store = JobStore::new(database, clock.clone(), settings);
     store.now_ms().unwrap();
     proxy.shut(OUTAGE);
     let begun = clock.ticks();

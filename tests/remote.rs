@@ -9,10 +9,7 @@ mod support;
 
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::{DataSourceUrl, Settings};
-use carnelian::store::{
-    Begin, Database, Ear, Heartbeats, JobStore, Membership, Session, SqlDatabase, SqlOptions, StatementCounts,
-    StoreSettings,
-};
+use carnelian::store::{Begin, Database, Ear, Heartbeats, JobStore, Membership, Session, SqlDatabase, StatementCounts};
 use carnelian::{
     FireOutcome, HistoryQuery, JobContext, JobDetail, JobKey, Result, Scheduler, ServiceState, Trigger, TriggerKey,
 };
@@ -105,10 +102,9 @@ impl Cluster {
 
     fn open(&self) -> (Arc<Counting>, JobStore) {
         let clock = Arc::new(SystemClock::default());
-        let (url, _) = DataSourceUrl::parse(&self.url, None, None).unwrap();
-        let inner = SqlDatabase::open(&url, clock.clone(), SqlOptions::new(&self.name)).unwrap();
+        let settings = Settings::in_database(&self.name, self.url.parse().unwrap());
+        let inner = SqlDatabase::open(&settings, clock.clone()).unwrap();
         let database = Arc::new(Counting { inner, transactions: AtomicU64::new(0) });
-        let settings = StoreSettings { scheduler_name: self.name.clone(), ..StoreSettings::default() };
         let store = JobStore::new(Arc::clone(&database) as _, clock, settings);
         store.database().migrate().unwrap();
         (database, store)

@@ -6,8 +6,8 @@
 mod support;
 
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::settings::DataSourceUrl;
-use carnelian::store::{Begin, Database, Lock, SqlDatabase, SqlOptions};
+use carnelian::settings::Settings;
+use carnelian::store::{Begin, Database, Lock, SqlDatabase};
 use carnelian::{Result, Signal, Woken};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, MysqlConnection};
@@ -40,10 +40,10 @@ impl Clock for Ahead {
 
 /// A database with a single connection, and its clock.
 fn database(taken_for: Option<&'static str>) -> (SqlDatabase, Arc<Ahead>) {
-    let (url, _) = DataSourceUrl::parse(&support::mysql_url(), None, None).unwrap();
-    let options = SqlOptions { max_connections: 1, taken_for, ..SqlOptions::new(support::fresh_name("silent")) };
+    let mut settings = Settings::in_database(support::fresh_name("silent"), support::mysql_url().parse().unwrap());
+    settings.data_source.as_mut().unwrap().max_connections = 1;
     let clock = Arc::new(Ahead::default());
-    let database = SqlDatabase::open(&url, clock.clone(), options).unwrap();
+    let database = SqlDatabase::open_taken_for(taken_for, &settings, clock.clone()).unwrap();
     database.migrate().unwrap();
     (database, clock)
 }

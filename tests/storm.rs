@@ -162,7 +162,7 @@ fn pauses(database: &str) {
 fn effects_happen_once(database: &str) {
     let blows = number("CARNELIAN_STORM_EFFECTS", 2);
     let mut cluster = Cluster::new("effects", database);
-    let group = cluster.store.settings().scheduler_name.clone();
+    let group = cluster.store.settings().scheduler.instance_name.clone();
     let fires = blows * 16 + 12;
     let of_type = |name: &str, job_type: &str| {
         let data: &[_] = if job_type == "demo.checkpoint" { &[("ms", "90"), ("steps", "5")] } else { &[("ms", "450")] };

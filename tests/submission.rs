@@ -6,8 +6,8 @@
 mod support;
 
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::settings::DataSourceUrl;
-use carnelian::store::{JobStore, SqlDatabase, SqlOptions, StoreSettings};
+use carnelian::settings::Settings;
+use carnelian::store::{JobStore, SqlDatabase};
 use carnelian::{JobFilter, JobMarks, Scheduler, Submission};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, MysqlConnection, PgConnection, SqliteConnection};
@@ -16,11 +16,10 @@ use std::sync::Arc;
 fn scheduler(url: &str, prefix: &str) -> Scheduler {
     let name = support::fresh_name("submit");
     let clock = Arc::new(SystemClock::default());
-    let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
-    let mut options = SqlOptions::new(&name);
-    options.table_prefix = prefix.to_owned();
-    let database = Arc::new(SqlDatabase::open(&url, clock.clone(), options).unwrap());
-    let store = JobStore::new(database, clock, StoreSettings { scheduler_name: name, ..StoreSettings::default() });
+    let mut settings = Settings::in_database(name, url.parse().unwrap());
+    settings.job_store.table_prefix = prefix.to_owned();
+    let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
+    let store = JobStore::new(database, clock, settings);
     store.database().migrate().unwrap();
     Scheduler::builder().store(store).build().unwrap()
 }

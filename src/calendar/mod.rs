@@ -4,6 +4,10 @@ mod annual;
 mod cron;
 mod daily;
 mod holiday;
+#[cfg(feature = "java-streams")]
+mod java;
+#[cfg(not(feature = "java-streams"))]
+#[path = "no_java.rs"]
 mod java;
 mod monthly;
 mod weekly;

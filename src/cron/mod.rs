@@ -9,6 +9,7 @@ mod kind;
 mod next;
 mod parse;
 mod scan;
+mod shared_dialect;
 mod time_change;
 mod wall;
 mod year;
@@ -69,7 +70,8 @@ impl CronExpression {
     /// ```
     pub fn parse(text: &str) -> Result<Self, CronParseError> {
         let upper = text.to_uppercase();
-        match parse::parse(&upper) {
+        let plan = shared_dialect::plan(&upper).map_or_else(|| parse::parse_whole_dialect(&upper), Ok);
+        match plan {
             Ok(plan) => Ok(CronExpression { text: upper, plan }),
             Err(complaint) => Err(complaint.about(text)),
         }

@@ -26,7 +26,7 @@ struct Term<'a> {
 }
 
 /// Reads the upper-cased text of an expression.
-pub(super) fn parse(text: &str) -> Result<Plan, Complaint> {
+pub(super) fn parse_whole_dialect(text: &str) -> Result<Plan, Complaint> {
     let end = text.chars().count() + 1;
     let mut terms = terms(text);
     let mut lists: Vec<(Term<'_>, Vec<Element>)> = Vec::with_capacity(FieldKind::ALL.len());

@@ -2,6 +2,10 @@
 
 mod codec;
 mod foreign;
+#[cfg(feature = "java-streams")]
+mod java;
+#[cfg(not(feature = "java-streams"))]
+#[path = "no_java.rs"]
 mod java;
 mod properties;
 
@@ -11,7 +15,7 @@ use std::fmt;
 pub(crate) use codec::{DataFormat, MAX_STORED_BYTES};
 pub use foreign::ForeignValue;
 
-/// How many keys a stored map may have that are no Rust texts.
+/// Most keys of a stored map that are no Rust texts.
 const MAX_UNNAMED: usize = 1000;
 
 /// One value of a [`JobDataMap`]: the types that both Rust and Java nodes understand.
@@ -175,7 +179,7 @@ impl JobDataMap {
         self.len() == 0
     }
 
-    /// How many entries there are, including those of Java whose key is no Rust text.
+    /// Number of entries, including those of Java whose key is no Rust text.
     pub fn len(&self) -> usize {
         self.entries.len() + self.unnamed.len()
     }

@@ -2,7 +2,7 @@
 
 use super::policy::whole_millis;
 use crate::error::{Error, Result};
-use crate::hash::fnv1a;
+use crate::hash::drawn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -183,11 +183,8 @@ impl RetryPolicy {
 
     fn shortened(&self, delay: Duration, fire_id: &str) -> Duration {
         // The hash of the fire's id, mixed, since ids differ in their last digits; then a number from 0 to 1.
-        let hash = fnv1a(fire_id.bytes());
-        let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        let hash = hash ^ (hash >> 33);
-        let drawn = f64::from(u32::try_from(hash >> 32).unwrap_or(0)) / f64::from(u32::MAX);
-        delay.mul_f64((1.0 - self.jitter * drawn).clamp(0.0, 1.0))
+        let share = f64::from(u32::try_from(drawn(fire_id) >> 32).unwrap_or(0)) / f64::from(u32::MAX);
+        delay.mul_f64((1.0 - self.jitter * share).clamp(0.0, 1.0))
     }
 }
 

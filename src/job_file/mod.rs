@@ -5,6 +5,7 @@
 //! [`JobStore::import`](crate::store::JobStore::import) store them, in one transaction.
 
 mod document;
+pub(crate) mod plan;
 mod problem;
 mod reader;
 mod reader_trigger;
@@ -104,11 +105,11 @@ pub(crate) struct FileJob {
     pub line: usize,
     /// Without the two flags that Java takes from annotations of the class.
     pub detail: JobDetail,
-    /// Those flags, if somebody knows them.
+    /// Flags of the class, if somebody knows them.
     pub flags: Option<JobFlags>,
 }
 
-/// What a Java job class says by annotations, and no job file says.
+/// Flags that a Java job class has by annotations, and no job file has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobFlags {
     /// `@DisallowConcurrentExecution`.
@@ -130,7 +131,7 @@ pub(crate) struct FileTrigger {
 pub(crate) enum Start {
     /// When it is stored.
     Now,
-    /// So many milliseconds after it is stored.
+    /// Milliseconds after it is stored.
     After(i64),
     /// Epoch milliseconds.
     At(i64),

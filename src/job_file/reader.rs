@@ -9,7 +9,7 @@ use crate::job::JobDetail;
 use crate::key::{DEFAULT_GROUP, JobKey, TriggerKey};
 use chrono_tz::Tz;
 
-/// What one file holds, as far as it is read.
+/// Contents of one file, as far as it is read.
 #[derive(Default)]
 pub(super) struct Contents {
     pub commands: Commands,

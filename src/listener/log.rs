@@ -8,7 +8,7 @@ use super::{FireEnd, FireEvent};
 use crate::alarm::{Alarm, AlarmJob};
 use crate::job::StuckAction;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::{DefinitionReport, Imported, Orphan, SkippedFires, WhyLeft};
+use crate::store::{DefinitionReport, Orphan, SkippedFires, WhyLeft};
 use ::log::{debug, error as log_error, info, warn};
 use std::time::Duration;
 
@@ -303,7 +303,8 @@ pub(crate) fn completion_abandoned(fire_id: &str) {
     log_error!("completion not recorded before the end fire={fire_id}");
 }
 
-pub(crate) fn job_file_loaded(file: &str, imported: &Imported) {
+#[cfg(feature = "job-files")]
+pub(crate) fn job_file_loaded(file: &str, imported: &crate::store::Imported) {
     info!(
         "loaded job file file={file:?} jobs={} triggers={} deleted_jobs={} deleted_triggers={} ignored={} unchanged={}",
         imported.jobs.len(),
@@ -318,6 +319,7 @@ pub(crate) fn job_file_loaded(file: &str, imported: &Imported) {
     }
 }
 
+#[cfg(feature = "job-files")]
 pub(crate) fn job_file_missing(what: &str) {
     warn!("{what}");
 }

@@ -10,7 +10,6 @@
 
 mod dispatch;
 mod event;
-mod history;
 pub(crate) mod log;
 mod manager;
 mod queue;
@@ -23,7 +22,6 @@ pub use values::FireValues;
 
 pub(crate) use crate::guarded::guarded;
 pub(crate) use dispatch::Listeners;
-pub(crate) use history::{HistoryClock, JobHistory, TriggerHistory};
 
 use crate::alarm::Alarm;
 use crate::job::JobDetail;

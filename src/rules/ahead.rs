@@ -1,6 +1,6 @@
 //! Taking ahead: which fires, and how many, a node may take of a backlog beyond its free workers.
 
-use foldhash::HashMap;
+use crate::hash::HashMap;
 use std::collections::BTreeSet;
 use std::time::Duration;
 

@@ -10,7 +10,6 @@ pub(crate) mod definitions;
 pub(crate) mod failover;
 pub(crate) mod firing;
 pub(crate) mod foresight;
-pub(crate) mod import;
 pub(crate) mod invariants;
 #[cfg(feature = "test-util")]
 pub mod measured;

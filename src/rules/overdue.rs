@@ -1,7 +1,7 @@
 //! Overdue: when a node takes a reservation back whose owner has not fired it. Nodes do not act in
 //! step: the first is enough.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use crate::hash::drawn;
 use std::time::Duration;
 
 /// How long after its time a reservation is its owner's alone. A living owner fires it a few
@@ -30,9 +30,7 @@ pub(crate) fn stagger_ms(instance: &str, due_ms: Option<i64>, ahead_ms: i64) -> 
 
 /// The same for the same node and time.
 fn throw(instance: &str, at_ms: i64) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (instance, at_ms).hash(&mut hasher);
-    hasher.finish()
+    drawn(format_args!("{instance} {at_ms}"))
 }
 
 #[cfg(test)]

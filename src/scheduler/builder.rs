@@ -3,7 +3,6 @@
 use super::context::JobContext;
 use super::instance_id;
 use super::job::{Job, JobError, Outcome};
-use super::job_files::JobFiles;
 use super::job_type::JobType;
 use super::life::Life;
 use super::locks::LockKeeper;
@@ -13,14 +12,11 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::job::{ExecutionStrategy, JobDefinition};
 use crate::key::check_name;
-use crate::listener::{
-    HistoryClock, JobHistory, JobListener, ListenerManager, Listeners, SchedulerListener, TriggerHistory,
-    TriggerListener, guarded, log,
-};
+use crate::listener::{JobListener, ListenerManager, Listeners, SchedulerListener, TriggerListener, guarded, log};
 use crate::machine::{Machine, MachineFiles};
 use crate::matcher::KeyMatcher;
 use crate::settings::{InstanceIdSetting, Settings};
-use crate::store::{DeadFire, DeadFireDecision, DeadFireHandler, JobStore, StoreSettings};
+use crate::store::{DeadFire, DeadFireDecision, DeadFireHandler, JobStore};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -45,7 +41,7 @@ pub struct SchedulerBuilder {
 }
 
 impl SchedulerBuilder {
-    /// The settings. Default: those of an empty file.
+    /// The settings. Default: those of the [store](SchedulerBuilder::store), or of an empty file.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = Some(settings);
         self
@@ -57,8 +53,8 @@ impl SchedulerBuilder {
         self
     }
 
-    /// A store of one's own, whose settings go before those of [`SchedulerBuilder::settings`]. Default: the store that
-    /// the settings ask for.
+    /// A store of one's own. The name of the scheduler, the check-in interval and the misfire threshold are those of its
+    /// settings, also where [`SchedulerBuilder::settings`] says otherwise. Default: the store that the settings ask for.
     pub fn store(mut self, store: JobStore) -> Self {
         self.store = Some(store);
         self
@@ -211,14 +207,14 @@ impl SchedulerBuilder {
     /// [`Error::Settings`] with all problems of the settings, [`Error::Invalid`] for a name that cannot be stored, what is
     /// wrong with a [`JobType`], an old name or the name of a strategy, and what keeps the store from being opened.
     pub fn build(self) -> Result<Scheduler> {
-        let mut settings = match (self.settings, self.settings_file) {
+        let settings = match (self.settings, self.settings_file) {
             (Some(_), Some(path)) => {
                 let message = format!("both settings and the file `{}` were given: expected one", path.display());
                 return Err(Error::Settings(message));
             }
             (Some(settings), None) => settings,
             (None, Some(path)) => Settings::from_file(path).map_err(|errors| Error::Settings(errors.to_string()))?,
-            (None, None) => Settings::default(),
+            (None, None) => self.store.as_ref().map(|store| store.settings().clone()).unwrap_or_default(),
         };
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::default()));
         #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -243,16 +239,17 @@ impl SchedulerBuilder {
         for (name, strategy) in self.strategies {
             store = store.with_execution_strategy(name, strategy)?;
         }
-        adopt(store.settings(), &mut settings);
         let instance = match (self.instance_id, &settings.scheduler.instance_id) {
             (Some(name), _) => name,
             (None, InstanceIdSetting::Fixed(name)) => name.clone(),
             (None, InstanceIdSetting::Auto) => instance_id::automatic(clock.wall_ms())?,
         };
         check_name("instance id", &instance)?;
-        JobFiles::check(&settings.plugins)?;
+        #[cfg(feature = "job-files")]
+        super::job_files::check(&settings.plugins)?;
         let (listeners, defined) = (self.listeners, self.defined);
-        add_history(&listeners, &settings, &clock)?;
+        #[cfg(feature = "quartz-plugins")]
+        crate::quartz_plugins::add(&listeners, &settings, &clock)?;
         let machine = self.machine.unwrap_or_else(|| Arc::new(MachineFiles::default()));
         let inner = Arc::new_cyclic(|inner| {
             let node =
@@ -286,26 +283,4 @@ impl DeadFireHandler for DeadFireHandlers {
             None
         })
     }
-}
-
-/// Quartz's logging plugins are listeners for everything.
-fn add_history(listeners: &Listeners, settings: &Settings, clock: &Arc<dyn Clock>) -> Result<()> {
-    let (plugins, zone) = (&settings.plugins, settings.scheduler.time_zone);
-    let time = HistoryClock { clock: Arc::clone(clock), zone };
-    let manager = ListenerManager::new(listeners);
-    for plugin in &plugins.job_history {
-        manager.add_job_listener(KeyMatcher::Everything, JobHistory::new(plugin, time.clone())?);
-    }
-    for plugin in &plugins.trigger_history {
-        manager.add_trigger_listener(KeyMatcher::Everything, TriggerHistory::new(plugin, time.clone())?);
-    }
-    Ok(())
-}
-
-/// The store is what all nodes agree on, so its settings go before others.
-fn adopt(store: &StoreSettings, settings: &mut Settings) {
-    settings.scheduler.instance_name = store.scheduler_name.clone();
-    settings.job_store.misfire_threshold = store.misfire_threshold;
-    settings.job_store.checkin_interval = store.checkin_interval;
-    settings.job_store.checkin_misfire_threshold = store.checkin_tolerance;
 }

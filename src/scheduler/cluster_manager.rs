@@ -134,7 +134,7 @@ impl ClusterManager {
 
     fn next(&self, checkin: &Checkin, begun: Duration) -> Next {
         let now = self.node.clock.ticks();
-        let mut regular = begun.saturating_add(self.node.settings.job_store.checkin_interval);
+        let mut regular = begun.saturating_add(self.node.store.settings().job_store.checkin_interval);
         if checkin.twin && checkin.next_suspicion.is_some() {
             // It is seen soon that the namesake lives.
             regular = now.saturating_add(BETWEEN_LOOKS_FOR_NAMESAKE);
@@ -198,7 +198,7 @@ impl ClusterManager {
         let store = &self.node.store;
         // If the database does not answer, the next check-in asks again.
         let Ok(strategy) = store.polling_strategy() else { return };
-        let wanted = store.settings().polling_strategy;
+        let wanted = store.settings().job_store.polling_strategy;
         let told = std::mem::replace(&mut self.strategy_told, Some(strategy).filter(|one| *one != wanted));
         if told != self.strategy_told {
             log::polling_strategy(wanted.name(), strategy.name(), store.is_beside_quartz());

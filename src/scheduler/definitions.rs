@@ -4,9 +4,8 @@ use super::Scheduler;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
-use crate::job_file::JobFile;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::{Backfill, Backfilled, Imported};
+use crate::store::{Backfill, Backfilled};
 use crate::trigger::Trigger;
 use chrono::{DateTime, Utc};
 
@@ -234,8 +233,9 @@ impl Scheduler {
     ///
     /// # Errors
     /// As [`JobStore::import`](crate::store::JobStore::import).
+    #[cfg(feature = "job-files")]
     #[doc(alias = "processFileAndScheduleJobs")]
-    pub fn import(&self, file: &JobFile) -> Result<Imported> {
+    pub fn import(&self, file: &crate::job_file::JobFile) -> Result<crate::store::Imported> {
         self.open_store()?;
         self.inner.node.import(file)
     }

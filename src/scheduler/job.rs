@@ -2,7 +2,6 @@
 
 use super::context::JobContext;
 use crate::job::RetryHint;
-use crate::job_file::JobFlags;
 use std::fmt;
 use std::time::Duration;
 
@@ -37,7 +36,8 @@ pub trait Job: Send + Sync + 'static {
     /// Default: unknown. A job that exists then keeps its flags, and a new one has none.
     #[doc(alias = "DisallowConcurrentExecution")]
     #[doc(alias = "PersistJobDataAfterExecution")]
-    fn flags(&self) -> Option<JobFlags> {
+    #[cfg(feature = "job-files")]
+    fn flags(&self) -> Option<crate::job_file::JobFlags> {
         None
     }
 }

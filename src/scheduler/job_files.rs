@@ -9,12 +9,13 @@ use crate::error::{Error, Result};
 use crate::job_file::JobFile;
 use crate::listener::log;
 use crate::settings::{JobFilesPlugin, PluginSettings};
+use crate::store::Imported;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// The service of all job files of a node.
-pub(crate) struct JobFiles {
+struct JobFiles {
     node: Arc<Node>,
     files: Vec<Watched>,
 }
@@ -37,7 +38,7 @@ type Stamp = (Option<SystemTime>, u64);
 
 impl JobFiles {
     /// None if the settings name no job files.
-    pub(crate) fn new(node: Arc<Node>) -> Option<Self> {
+    fn new(node: Arc<Node>) -> Option<Self> {
         let plugins = &node.settings.plugins.job_files;
         let watched = |plugin: &JobFilesPlugin| {
             let plugin = plugin.clone();
@@ -54,20 +55,9 @@ impl JobFiles {
         if files.is_empty() { None } else { Some(Self { node, files }) }
     }
 
-    /// Whether every file is there that must be.
-    pub(crate) fn check(plugins: &PluginSettings) -> Result<()> {
-        let wanted = plugins.job_files.iter().filter(|plugin| plugin.fail_on_file_not_found);
-        let missing = wanted.flat_map(|plugin| {
-            let missing = plugin.file_names.iter().filter(|name| plugin.find(name).is_none());
-            missing.map(|name| missing_file(plugin, name))
-        });
-        let missing: Vec<String> = missing.collect();
-        if missing.is_empty() { Ok(()) } else { Err(Error::Settings(missing.join("\n"))) }
-    }
-
     /// The load of the start. Whatever goes wrong is reported and keeps nobody from starting, as in Quartz; what may
     /// succeed later is tried again by the service. True if there is something left to do.
-    pub(crate) fn begin(&mut self) -> bool {
+    fn begin(&mut self) -> bool {
         if let Err(error) = self.look() {
             self.node.listeners.error(&format!("job files are loaded later: {error}"));
         }
@@ -132,6 +122,45 @@ impl Watched {
         (self.is_first, self.is_loaded) = (false, true);
         Ok(())
     }
+}
+
+/// Whether every file is there that must be.
+pub(super) fn check(plugins: &PluginSettings) -> Result<()> {
+    let wanted = plugins.job_files.iter().filter(|plugin| plugin.fail_on_file_not_found);
+    let missing = wanted.flat_map(|plugin| {
+        let missing = plugin.file_names.iter().filter(|name| plugin.find(name).is_none());
+        missing.map(|name| missing_file(plugin, name))
+    });
+    let missing: Vec<String> = missing.collect();
+    if missing.is_empty() { Ok(()) } else { Err(Error::Settings(missing.join("\n"))) }
+}
+
+impl Node {
+    /// Stores what a job file says, wakes the acquirer and tells the listeners.
+    pub(super) fn import(&self, file: &JobFile) -> Result<Imported> {
+        let with_flags = file.clone().with_flags(|job_type| self.registry.job(job_type)?.flags());
+        let imported = self.store.import(&with_flags)?;
+        self.acquirer.signal.raise();
+        for key in &imported.deleted_jobs {
+            self.listeners.scheduler("job_deleted", |listener| listener.job_deleted(key));
+        }
+        for key in &imported.deleted_triggers {
+            self.listeners.scheduler("job_unscheduled", |listener| listener.job_unscheduled(key));
+        }
+        for job in &imported.jobs {
+            self.listeners.scheduler("job_added", |listener| listener.job_added(job));
+        }
+        for trigger in &imported.triggers {
+            self.listeners.scheduler("job_scheduled", |listener| listener.job_scheduled(trigger));
+        }
+        Ok(imported)
+    }
+}
+
+/// Loads the job files of the settings; the service, if there is something left for it to do.
+pub(super) fn begin(node: &Arc<Node>) -> Option<Box<dyn Service>> {
+    let mut service = JobFiles::new(Arc::clone(node))?;
+    if service.begin() { Some(Box::new(service)) } else { None }
 }
 
 fn load(node: &Node, path: &std::path::Path, keep_unchanged: bool) -> Result<()> {

@@ -9,7 +9,8 @@ use super::completer::Completer;
 use super::ear::Listening;
 use super::ends::Ends;
 use super::heartbeat::Heartbeat;
-use super::job_files::JobFiles;
+#[cfg(feature = "job-files")]
+use super::job_files;
 use super::misfire_handler::MisfireHandler;
 use super::monitor::Monitor;
 use super::node::{Node, Post};
@@ -169,12 +170,13 @@ impl Inner {
         let Inner { node, life, .. } = self;
         let is_first = self.launch()?;
         // Before anything fires, as in Quartz; not under the lock, since listeners hear of it.
-        let job_files = if is_first { JobFiles::new(Arc::clone(node)) } else { None };
-        let job_files = job_files.and_then(|mut job_files| job_files.begin().then_some(job_files));
-        let watcher = job_files.map(|service| spawn_service(node, &node.job_files, Box::new(service)));
-        let watcher = watcher.transpose().unwrap_or_else(|error| {
-            node.listeners.error(&format!("job files are not watched: {error}"));
-            None
+        #[cfg(feature = "job-files")]
+        let job_files = if is_first { job_files::begin(node) } else { None };
+        #[cfg(not(feature = "job-files"))]
+        let job_files: Option<Box<dyn Service>> = None;
+        let watcher = job_files.and_then(|service| {
+            let watcher = spawn_service(node, &node.job_files, service);
+            watcher.inspect_err(|error| node.listeners.error(&format!("job files are not watched: {error}"))).ok()
         });
         let mut phase = life.phase.lock();
         let Phase::Started(threads) = &mut *phase else {

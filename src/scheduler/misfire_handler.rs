@@ -44,7 +44,7 @@ impl Service for MisfireHandler {
         if !pass.handled.is_empty() {
             node.acquirer.signal.raise();
         }
-        let wait = if pass.more { BETWEEN_BATCHES } else { node.settings.job_store.misfire_threshold };
+        let wait = if pass.more { BETWEEN_BATCHES } else { node.store.settings().job_store.misfire_threshold };
         Ok(Next::At(begun.saturating_add(wait).max(node.clock.ticks().saturating_add(BETWEEN_BATCHES))))
     }
 }

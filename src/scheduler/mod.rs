@@ -24,6 +24,7 @@ mod inspection;
 mod instance_id;
 mod interrupt_monitor;
 mod job;
+#[cfg(feature = "job-files")]
 mod job_files;
 mod job_type;
 mod job_types;

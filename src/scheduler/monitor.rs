@@ -56,7 +56,7 @@ impl Monitor {
         let node = &*self.node;
         let settings = &node.settings.monitor;
         let alarms = &settings.alarms;
-        let wanted = alarms.overdue_triggers.max(alarms.parked_work).max(node.store.settings().recovery_threshold);
+        let wanted = alarms.overdue_triggers.max(alarms.parked_work).max(node.store.settings().recovery.threshold);
         let wanted = usize::try_from(wanted).unwrap_or(0);
         let before_ms = node.clock.wall_ms();
         let load = node.store.look_at_load(settings.overdue_after, MOST_OVERDUE.max(wanted))?;

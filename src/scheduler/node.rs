@@ -9,8 +9,7 @@ use super::standing::Standing;
 use super::stop_step::StopStep;
 use super::worker_pool::WorkerPool;
 use crate::clock::Clock;
-use crate::error::Result;
-use crate::job_file::JobFile;
+use crate::hash::HashMap;
 use crate::key::TriggerKey;
 use crate::listener::{Listeners, log};
 use crate::machine::Machine;
@@ -20,8 +19,7 @@ use crate::rules::begun::Ahead;
 use crate::rules::placement::Refusal;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
 use crate::signal::Signal;
-use crate::store::{Imported, JobStore, SkippedFires};
-use foldhash::HashMap;
+use crate::store::{JobStore, SkippedFires};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -182,14 +180,14 @@ impl Node {
         listeners: Listeners,
         scheduler: WeakScheduler,
     ) -> Self {
-        let jobs = &settings.job_store;
+        let jobs = &store.settings().job_store;
         let cluster = Post::new("cluster");
         let standing = Standing::new(Arc::clone(&clock), jobs.checkin_interval, jobs.checkin_misfire_threshold)
             .asking(Arc::clone(&cluster.signal));
         let teller = Post { signal: Arc::clone(&listeners.queue.signal), ..Post::new("listeners") };
         Self {
             scheduler,
-            name: settings.scheduler.instance_name.as_str().into(),
+            name: store.settings().scheduler.instance_name.as_str().into(),
             instance: instance.into(),
             store: store.of_node(),
             clock,
@@ -237,26 +235,6 @@ impl Node {
             orphans: AtomicUsize::new(0),
             settings,
         }
-    }
-
-    /// Stores what a job file says, wakes the acquirer and tells the listeners.
-    pub(crate) fn import(&self, file: &JobFile) -> Result<Imported> {
-        let with_flags = file.clone().with_flags(|job_type| self.registry.job(job_type)?.flags());
-        let imported = self.store.import(&with_flags)?;
-        self.acquirer.signal.raise();
-        for key in &imported.deleted_jobs {
-            self.listeners.scheduler("job_deleted", |listener| listener.job_deleted(key));
-        }
-        for key in &imported.deleted_triggers {
-            self.listeners.scheduler("job_unscheduled", |listener| listener.job_unscheduled(key));
-        }
-        for job in &imported.jobs {
-            self.listeners.scheduler("job_added", |listener| listener.job_added(job));
-        }
-        for trigger in &imported.triggers {
-            self.listeners.scheduler("job_scheduled", |listener| listener.job_scheduled(trigger));
-        }
-        Ok(imported)
     }
 
     /// Tells the store, and with the next check-in the other nodes, what this one can run.

@@ -47,7 +47,7 @@ impl RecoveryWatch {
     /// Takes note of a look at the load: the mode ends when the backlog is drained.
     pub(super) fn look(&mut self, node: &Node, load: &ClusterLoad) -> Result<()> {
         let store = &node.store;
-        let threshold = store.settings().recovery_threshold;
+        let threshold = store.settings().recovery.threshold;
         store.note_recovery(load.recovery_since_ms);
         match load.recovery_since_ms {
             // It begins with the end of an outage, or by command: an ordinary backlog is drained faster in its usual order.

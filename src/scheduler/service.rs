@@ -3,9 +3,9 @@
 use super::health::{ServiceRecord, ServiceState};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::hash::drawn;
 use crate::listener::{guarded, log};
 use crate::signal::{Signal, Woken};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -209,9 +209,8 @@ fn back_off(clock: &dyn Clock, signal: &Signal, until: Duration) -> bool {
 fn retry_after(service: &str, errors: u64, longest: Duration) -> Duration {
     let doublings = u32::try_from(errors.saturating_sub(1).min(16)).unwrap_or(16);
     let full = SHORTEST_RETRY.saturating_mul(1 << doublings).min(longest).max(SHORTEST_RETRY);
-    let mut hasher = DefaultHasher::new();
-    (service, errors, std::process::id(), std::thread::current().id()).hash(&mut hasher);
-    let share = u32::try_from(hasher.finish() % 256).unwrap_or(0);
+    let seed = format_args!("{service} {errors} {} {:?}", std::process::id(), std::thread::current().id()).to_string();
+    let share = u32::try_from(drawn(seed) % 256).unwrap_or(0);
     let jitter = full / 4 * share / 256;
     full.saturating_sub(jitter).max(SHORTEST_RETRY)
 }

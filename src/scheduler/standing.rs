@@ -6,9 +6,9 @@
 
 use super::running::{RunHandle, RunningJob};
 use crate::clock::{Clock, Moment};
+use crate::hash::HashMap;
 use crate::signal::Signal;
 use crate::store::Owner;
-use foldhash::HashMap;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

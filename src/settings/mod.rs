@@ -76,29 +76,29 @@ pub struct Settings {
     /// Whose defaults hold where a key is not given; Quartz's.
     /// Property `carnelian.profile`.
     pub profile: Profile,
-    /// Who this node is, and how it looks for work.
+    /// Identity of this node, and its polling.
     pub scheduler: SchedulerSettings,
-    /// How many jobs run at the same time.
+    /// Worker threads.
     pub thread_pool: ThreadPoolSettings,
     /// Where jobs live.
     pub job_store: JobStoreSettings,
     /// The database, unless jobs live in memory: the one that `jobStore.dataSource` names.
     pub data_source: Option<DataSourceSettings>,
-    /// What this node tells the others of itself.
+    /// Description of this node for the others.
     pub node: NodeSettings,
-    /// What nodes do about each other.
+    /// Behaviour of nodes towards each other.
     pub cluster: ClusterSettings,
-    /// What is written down of the fires that have ended.
+    /// Record of the fires that have ended.
     pub history: HistorySettings,
-    /// What is done with jobs that are defined in code.
+    /// Treatment of jobs that are defined in code.
     pub definitions: DefinitionSettings,
-    /// How running fires are watched.
+    /// Supervision of running fires.
     pub executions: ExecutionSettings,
-    /// How the load is looked at, what metrics say, and when alarms are raised.
+    /// Monitoring of the load, metrics and alarms.
     pub monitor: MonitorSettings,
-    /// How a backlog is drained.
+    /// Draining of a backlog.
     pub recovery: RecoverySettings,
-    /// How a node ends.
+    /// Shutdown of a node.
     pub shutdown: ShutdownSettings,
     /// Quartz's own plugins.
     pub plugins: PluginSettings,
@@ -157,7 +157,31 @@ impl Settings {
         SettingsLoader::new().environment(environment).text(name, text)
     }
 
-    /// What the file says that has no effect here, or another one than its author may expect.
+    /// Settings of an empty file, for a scheduler of this name.
+    pub fn named(scheduler: impl Into<String>) -> Self {
+        let mut settings = Self::default();
+        settings.scheduler.instance_name = scheduler.into();
+        settings
+    }
+
+    /// Settings of an empty file, for a scheduler of this name in the database that the URL leads to.
+    ///
+    /// ```
+    /// use carnelian::settings::{Settings, StoreKind};
+    ///
+    /// let settings = Settings::in_database("billing", "sqlite:jobs.db".parse()?);
+    /// assert_eq!(settings.job_store.kind, StoreKind::Sql);
+    /// # Ok::<(), carnelian::settings::DataSourceUrlError>(())
+    /// ```
+    pub fn in_database(scheduler: impl Into<String>, url: DataSourceUrl) -> Self {
+        let mut settings = Self::named(scheduler);
+        let source = DataSourceSettings::new("database", url);
+        (settings.job_store.kind, settings.job_store.data_source) = (StoreKind::Sql, Some(source.name.clone()));
+        settings.data_source = Some(source);
+        settings
+    }
+
+    /// Warnings: keys of the file that have no effect here, or another effect than its author may expect.
     pub fn warnings(&self) -> &[SettingsWarning] {
         &self.warnings
     }
@@ -193,7 +217,7 @@ impl Settings {
 }
 
 impl Default for Settings {
-    /// What an empty file says.
+    /// Settings of an empty file.
     fn default() -> Self {
         Self::read(&mut Reader::default())
     }

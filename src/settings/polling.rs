@@ -7,7 +7,7 @@ use super::url::DataSourceUrl;
 
 const KEY: &str = "carnelian.jobStore.pollingStrategy";
 
-/// How a node takes due triggers beside other nodes.
+/// Way in which a node takes due triggers beside other nodes.
 ///
 /// In every way a trigger is taken by one node, and the invariants hold; they differ in how long nodes wait for each other.
 /// On SQLite and in memory there is one writer at a time, and every strategy means [`PollingStrategy::Lock`].

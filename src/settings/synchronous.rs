@@ -6,10 +6,10 @@ use super::url::DataSourceUrl;
 
 const KEY: &str = "carnelian.dataSource.synchronous";
 
-/// How far SQLite has written a commit when it says that it is done (`PRAGMA synchronous`, in WAL mode).
+/// Level to which SQLite has written a commit when it says that it is done (`PRAGMA synchronous`, in WAL mode).
 ///
 /// With either the file is sound after any crash, commits are whole or gone, and the death of a *process* loses nothing.
-/// They differ in what the crash of the *machine* (its system or its power) may take.
+/// The levels differ in what the crash of the *machine* (its system or its power) may take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Synchronous {

@@ -64,7 +64,7 @@ impl JobStore {
         for row in rows {
             calendars
                 .read
-                .insert(row.name.clone(), Some(self.decoded_calendars.decode(row, self.settings.default_zone)));
+                .insert(row.name.clone(), Some(self.decoded_calendars.decode(row, self.settings.scheduler.time_zone)));
         }
         Ok(())
     }

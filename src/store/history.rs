@@ -195,10 +195,10 @@ impl JobStore {
 
     /// Whether a fire of this outcome is written down.
     pub(in crate::store) fn records(&self, outcome: FireOutcome) -> bool {
-        if outcome == FireOutcome::Misfired && !self.settings.history_misfires {
+        if outcome == FireOutcome::Misfired && !self.settings.history.misfires {
             return false;
         }
-        match self.settings.history_record {
+        match self.settings.history.record {
             HistoryRecord::All => true,
             HistoryRecord::Problems => outcome != FireOutcome::Succeeded,
             HistoryRecord::None => false,

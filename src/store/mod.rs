@@ -36,9 +36,11 @@ pub use database::{
     MonitorRows, NodeRows, OrphanRows, OutageRows, Owner, PlacementRows, PlainRows, RecoveryRows, Session,
     StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
 };
+#[cfg(feature = "job-files")]
+pub use definitions::Imported;
 pub use definitions::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,
-    Taken, TriggerSummary,
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, OrphanedDefinitions, Request, Taken,
+    TriggerSummary,
 };
 pub use firing::FailedFire;
 pub use firing::{
@@ -64,7 +66,7 @@ pub use callers::{CallersConnection, Join};
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use open::open_with_pool;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-pub use sql::{Backend, CallersPool, SqlDatabase, SqlOptions};
+pub use sql::{Backend, CallersPool, SqlDatabase};
 #[cfg(all(any(feature = "sqlite", feature = "postgres", feature = "mysql"), any(test, feature = "test-util")))]
 pub use sql::{Explained, Plans, TableRead};
 
@@ -74,88 +76,12 @@ pub use crate::rules::placement::{NodeIdentity, Refusal};
 pub use crate::rules::run_times::SummaryRow;
 
 use crate::clock::Clock;
-use crate::settings::{HistoryRecord, PollingStrategy};
-use crate::trigger::TriggerOrder;
-use chrono_tz::Tz;
+use crate::settings::{PollingStrategy, Settings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
 
 /// The marker in `PAUSED_TRIGGER_GRPS` that pauses every group, also those to come.
 pub const ALL_GROUPS_PAUSED: &str = "_$_ALL_GROUPS_PAUSED_$_";
-
-/// What a store needs to know beside its database.
-#[derive(Clone, Debug)]
-pub struct StoreSettings {
-    /// `scheduler.instanceName`: the cluster's name, `SCHED_NAME` in every row.
-    pub scheduler_name: String,
-    /// `jobStore.misfireThreshold`: how late a trigger may be before its misfire instruction applies. Default 60 s.
-    pub misfire_threshold: Duration,
-    /// `jobStore.maxMisfiresToHandleAtATime`. Default 20.
-    pub max_misfires_at_a_time: usize,
-    /// `jobStore.useProperties`: job data as text instead of as a Java object. Default false.
-    pub use_properties: bool,
-    /// `carnelian.scheduler.timeZone`: the zone of triggers and calendars that have none of their own. Default UTC.
-    pub default_zone: Tz,
-    /// `jobStore.clusterCheckinInterval`. Default 15 s.
-    pub checkin_interval: Duration,
-    /// `jobStore.clusterCheckinMisfireThreshold`: the tolerance of the failure rule. Default 7.5 s.
-    pub checkin_tolerance: Duration,
-    /// `carnelian.cluster.ownTypesBesideQuartz`: whether job types that no Java class can have may be stored while a node
-    /// of Quartz is a member of the cluster. Default false.
-    pub own_types_beside_quartz: bool,
-    /// `carnelian.jobStore.triggerOrder`: which of the due triggers is acquired first. Default: the earliest.
-    pub trigger_order: TriggerOrder,
-    /// `carnelian.jobStore.pollingStrategy`: how due triggers are taken beside other nodes. Default: under the lock.
-    pub polling_strategy: PollingStrategy,
-    /// `carnelian.cluster.takeoverDelay`: how long after a conviction its work is left alone. Default 0.
-    pub takeover_delay: Duration,
-    /// `carnelian.history.record`: which fires are written into the history. Default all.
-    pub history_record: HistoryRecord,
-    /// `carnelian.history.retention`: how long they are kept. Default 7 days.
-    pub history_retention: Duration,
-    /// `carnelian.history.maxRows`: how many are kept at most. Default 100000.
-    pub history_max_rows: u32,
-    /// `carnelian.history.maxRowsPerJob`: how many are kept of a job at most; 0 for as many as there are. Default 0.
-    pub history_max_rows_per_job: u32,
-    /// `carnelian.history.misfires`: whether misfires are written into the history. Default true.
-    pub history_misfires: bool,
-    /// `carnelian.recovery.threshold`: from how many overdue triggers on the recovery mode begins by itself at the end of a
-    /// total outage; 0 for never. Default 1000.
-    pub recovery_threshold: u32,
-    /// `carnelian.recovery.batch`: how many late triggers are handled in one transaction while it lasts, if
-    /// [`max_misfires_at_a_time`](Self::max_misfires_at_a_time) is not more. Default 100.
-    pub recovery_batch: u32,
-    /// `carnelian.recovery.maxTakeovers`: how often dead work is taken over before it is parked,
-    /// where its job does not say; 0 for as often as it dies. Default 10.
-    pub max_takeovers: u32,
-}
-
-impl Default for StoreSettings {
-    fn default() -> Self {
-        Self {
-            scheduler_name: "QuartzScheduler".to_owned(),
-            misfire_threshold: Duration::from_secs(60),
-            max_misfires_at_a_time: 20,
-            use_properties: false,
-            default_zone: Tz::UTC,
-            checkin_interval: Duration::from_secs(15),
-            checkin_tolerance: Duration::from_millis(7500),
-            own_types_beside_quartz: false,
-            trigger_order: TriggerOrder::default(),
-            polling_strategy: PollingStrategy::default(),
-            takeover_delay: Duration::ZERO,
-            history_record: HistoryRecord::All,
-            history_retention: Duration::from_secs(7 * 24 * 3600),
-            history_max_rows: 100_000,
-            history_max_rows_per_job: 0,
-            history_misfires: true,
-            recovery_threshold: 1_000,
-            recovery_batch: 100,
-            max_takeovers: 10,
-        }
-    }
-}
 
 /// The store of one scheduler, on any [`Database`].
 ///
@@ -165,7 +91,7 @@ impl Default for StoreSettings {
 pub struct JobStore {
     database: Arc<dyn Database>,
     clock: Arc<dyn Clock>,
-    settings: Arc<StoreSettings>,
+    settings: Arc<Settings>,
     decoded_calendars: Arc<calendars::DecodedCalendars>,
     dead_fires: Option<Arc<dyn DeadFireHandler>>,
     /// Whether a node of Quartz was registered at the last look.
@@ -190,11 +116,11 @@ pub struct JobStore {
 
 impl JobStore {
     /// The store of the scheduler that `settings` names.
-    pub fn new(database: Arc<dyn Database>, clock: Arc<dyn Clock>, settings: StoreSettings) -> Self {
+    pub fn new(database: Arc<dyn Database>, clock: Arc<dyn Clock>, settings: impl Into<Arc<Settings>>) -> Self {
         Self {
             database,
             clock,
-            settings: Arc::new(settings),
+            settings: settings.into(),
             decoded_calendars: Arc::default(),
             dead_fires: None,
             beside_quartz: Arc::default(),
@@ -210,8 +136,8 @@ impl JobStore {
         }
     }
 
-    /// Its settings.
-    pub fn settings(&self) -> &StoreSettings {
+    /// The settings that the store was made with.
+    pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
@@ -227,7 +153,7 @@ impl JobStore {
     /// # Errors
     /// What the database reports when it is asked, once, what it can do.
     pub fn polling_strategy(&self) -> crate::Result<PollingStrategy> {
-        let wanted = self.settings.polling_strategy;
+        let wanted = self.settings.job_store.polling_strategy;
         if wanted == PollingStrategy::Lock || self.is_beside_quartz() || !self.database.claims_rows()? {
             return Ok(PollingStrategy::Lock);
         }

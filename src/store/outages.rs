@@ -106,7 +106,7 @@ impl JobStore {
 
     /// Which of the due triggers come first at present.
     pub(in crate::store) fn trigger_order(&self) -> TriggerOrder {
-        if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { self.settings.trigger_order }
+        if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { self.settings.job_store.trigger_order }
     }
 
     /// In the transaction of a registration, before its row is written: was there nobody who takes
@@ -130,7 +130,7 @@ impl JobStore {
         };
         let seen = instances.iter().filter(works).map(|row| row.last_checkin_ms.min(now_ms));
         let last_seen_ms = seen.chain(before.iter().map(|row| row.last_seen_ms)).max();
-        let window_ms = millis(self.settings.checkin_interval).saturating_add(tolerance_ms);
+        let window_ms = millis(self.settings.job_store.checkin_interval).saturating_add(tolerance_ms);
         let began = outages::began(last_seen_ms, now_ms, window_ms);
         // Whoever takes no work ends no outage either.
         let ends = said.is_free(&self.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);
@@ -150,7 +150,7 @@ impl JobStore {
         }
         let overdue = usize::try_from(outage.overdue).unwrap_or(0);
         let mode = match mode.since_ms {
-            None if outages::asks_for_recovery(overdue, self.settings.recovery_threshold) => {
+            None if outages::asks_for_recovery(overdue, self.settings.recovery.threshold) => {
                 self.begin_recovery_in(s, mode.last_seen_ms, instance)?
             }
             _ if before.is_none() => {

@@ -88,8 +88,9 @@ fn a_trigger_leaves_out_what_its_calendar_excludes() {
 #[test]
 fn doctor_and_explain_name_calendars_that_nobody_can_use() {
     use carnelian::calendar::{Calendar, Weekdays};
+    use carnelian::settings::Settings;
     use carnelian::store::row::CalendarRow;
-    use carnelian::store::{Begin, Database as _, Lock, SqlDatabase, SqlOptions};
+    use carnelian::store::{Begin, Database as _, Lock, SqlDatabase};
     use std::sync::Arc;
 
     let place = place(&[("holidays.json", HOLIDAYS)]);
@@ -105,7 +106,7 @@ fn doctor_and_explain_name_calendars_that_nobody_can_use() {
     let bytes = [&bytes[..at], theirs, &bytes[at + ours.len()..]].concat();
     let url = format!("sqlite:{}", place.path("carnelian.db").display()).parse().unwrap();
     let clock = Arc::new(carnelian::clock::SystemClock::default());
-    let database = SqlDatabase::open(&url, clock, SqlOptions::new("QuartzScheduler")).unwrap();
+    let database = SqlDatabase::open(&Settings::in_database("QuartzScheduler", url), clock).unwrap();
     let odd = CalendarRow { name: "odd".to_owned(), bytes };
     database
         .transact("tamper", Begin::Locking(Lock::TriggerAccess), &mut |s| {

@@ -129,7 +129,7 @@ fn settle_ends(w: &mut World, expected: bool) -> Result<()> {
 
 /// The recoverable work of A kills the next node as well: more than it may.
 fn parked(c: &Cluster, w: &mut World) {
-    w.b.store = c.store_with(|settings| settings.max_takeovers = 1);
+    w.b.store = c.store_with(|settings| settings.recovery.max_takeovers = 1);
     let convict = |w: &mut World| {
         c.clock.advance(10 * SECOND);
         w.b.check_in();

@@ -3,15 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use carnelian::clock::Clock;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+use carnelian::settings::ClockSource;
+use carnelian::settings::Settings;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+use carnelian::store::SqlDatabase;
 use carnelian::store::faults::FaultPlan;
 use carnelian::store::row::{FiredRow, FiredState, Snapshot, TriggerRow};
 use carnelian::store::{
     AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
-    FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, Recorded, Reservation, Session, StoreSettings,
-    violations,
+    FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, Recorded, Reservation, Session, violations,
 };
-#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-use carnelian::store::{SqlDatabase, SqlOptions};
 use carnelian::{JobDetail, JobDetailBuilder, JobKey, NodeReport, Schedule, Signal, SimpleSchedule, Woken};
 use carnelian::{Result, Trigger, TriggerBuilder, TriggerKey};
 use chrono::{DateTime, Utc};
@@ -155,11 +157,9 @@ impl Place {
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 fn sql(url: &str, name: &str, clock: Arc<dyn Clock>) -> Arc<dyn TestDatabase> {
-    let mut options = SqlOptions::new(name);
-    options.node_clock = true;
-    options.connection_timeout = Duration::from_secs(30);
-    let url = url.parse().expect("a URL of a database");
-    Arc::new(SqlDatabase::open(&url, clock, options).expect("the database opens"))
+    let mut settings = Settings::in_database(name, url.parse().expect("a URL of a database"));
+    settings.job_store.clock = ClockSource::Node;
+    Arc::new(SqlDatabase::open(&settings, clock).expect("the database opens"))
 }
 
 fn server_url(variable: &str) -> String {
@@ -203,8 +203,8 @@ impl std::ops::Deref for Cluster<'_> {
 
 impl Cluster<'_> {
     /// A store of this scheduler with other settings.
-    pub fn store_with(&self, change: impl FnOnce(&mut StoreSettings)) -> JobStore {
-        let mut settings = StoreSettings { scheduler_name: self.name.clone(), ..StoreSettings::default() };
+    pub fn store_with(&self, change: impl FnOnce(&mut Settings)) -> JobStore {
+        let mut settings = Settings::named(&self.name);
         change(&mut settings);
         let database: Arc<dyn Database> = Arc::clone(&self.database) as Arc<dyn Database>;
         JobStore::new(database, Arc::<TestClock>::clone(&self.clock), settings)

@@ -5,10 +5,8 @@ use crate::jobdata::{base64, data_value};
 use crate::report::{Mismatch, Outcome, Tally, Verdict, mismatch, read_file, same};
 use crate::tables::{Tables, flag, key, text};
 use carnelian::clock::Clock;
-use carnelian::settings::DataSourceUrl;
-use carnelian::store::{
-    AcquireRequest, CompletionInstruction, Database, JobStore, Membership, SqlDatabase, SqlOptions, StoreSettings,
-};
+use carnelian::settings::Settings;
+use carnelian::store::{AcquireRequest, CompletionInstruction, Database, JobStore, Membership, SqlDatabase};
 use carnelian::{DataValue, JobDataMap, JobKey, TriggerKey};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,21 +68,17 @@ impl Loaded {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("jobs.db");
         let clock = Arc::new(FrozenClock::at(now_ms));
-        let (url, _) = DataSourceUrl::parse(&format!("sqlite:{}", file.display()), None, None).expect("a URL");
-        let options = SqlOptions::new("GoldenSched");
-        let database = SqlDatabase::open(&url, Arc::clone(&clock) as Arc<dyn Clock>, options).expect("a database");
+        let url = format!("sqlite:{}", file.display()).parse().expect("a URL");
+        let mut settings = Settings::in_database("GoldenSched", url);
+        settings.job_store.use_properties = form == "props";
+        settings.job_store.checkin_interval = Duration::from_millis(1000);
+        let database = SqlDatabase::open(&settings, Arc::clone(&clock) as Arc<dyn Clock>).expect("a database");
         database.migrate().expect("tables");
         let mut tables = Tables::open(&file);
         tables.run("DELETE FROM QRTZ_LOCKS");
         tables.run(&in_sqlite(&read_file(dump)));
         // A node adopts the tables it finds.
         database.migrate().expect("tables");
-        let settings = StoreSettings {
-            scheduler_name: "GoldenSched".to_owned(),
-            use_properties: form == "props",
-            checkin_interval: Duration::from_millis(1000),
-            ..StoreSettings::default()
-        };
         let store = JobStore::new(Arc::new(database), Arc::clone(&clock) as Arc<dyn Clock>, settings);
         Self { tables, store, clock, _folder: folder }
     }

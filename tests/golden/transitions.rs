@@ -8,10 +8,10 @@ use crate::frozen::FrozenClock;
 use crate::report::{Mismatch, Outcome, Verdict, check_file, mismatch, same};
 use crate::tables::{Tables, flag, key, text};
 use carnelian::clock::Clock;
-use carnelian::settings::DataSourceUrl;
+use carnelian::settings::Settings;
 use carnelian::store::{
     AcquireRequest, Completion, CompletionInstruction, Database, FireBundle, JobStore, Membership, Owner, Reservation,
-    SqlDatabase, SqlOptions, StoreSettings,
+    SqlDatabase,
 };
 use carnelian::{Error, GroupMatcher, JobDataMap, JobDetail, JobKey, TriggerKey};
 use serde_json::{Map, Value, json};
@@ -94,18 +94,14 @@ impl Script {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("jobs.db");
         let clock: Arc<dyn Clock> = Arc::new(FrozenClock::at(ms(record, "now").expect("now")));
-        let (url, _) = DataSourceUrl::parse(&format!("sqlite:{}", file.display()), None, None).expect("a URL");
-        let database = SqlDatabase::open(&url, Arc::clone(&clock), SqlOptions::new("GoldenSched")).expect("a database");
+        let url = format!("sqlite:{}", file.display()).parse().expect("a URL");
+        let mut settings = Settings::in_database("GoldenSched", url);
+        settings.job_store.misfire_threshold =
+            Duration::from_millis(ms(record, "misfire_threshold").expect("threshold").unsigned_abs());
+        settings.job_store.use_properties = is_true(record, "use_properties");
+        settings.scheduler.time_zone = zone(record, "default_tz").expect("a default zone");
+        let database = SqlDatabase::open(&settings, Arc::clone(&clock)).expect("a database");
         database.migrate().expect("tables");
-        let settings = StoreSettings {
-            scheduler_name: "GoldenSched".to_owned(),
-            misfire_threshold: Duration::from_millis(
-                ms(record, "misfire_threshold").expect("threshold").unsigned_abs(),
-            ),
-            use_properties: is_true(record, "use_properties"),
-            default_zone: zone(record, "default_tz").expect("a default zone"),
-            ..StoreSettings::default()
-        };
         let store = JobStore::new(Arc::new(database), clock, settings);
         let mut me = Membership::new("GOLDEN");
         store.check_in(&mut me).expect("a check-in");

@@ -3,9 +3,7 @@
 use crate::support::wait_until;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::Settings;
-use carnelian::store::{
-    Begin, Database, JobStore, Lock, MemoryDatabase, Session, StatementCounts, StoreSettings, violations,
-};
+use carnelian::store::{Begin, Database, JobStore, Lock, MemoryDatabase, Session, StatementCounts, violations};
 use carnelian::{
     DatabaseError, FailureClass, JobDetail, JobKey, Result, Scheduler, SchedulerBuilder, Trigger, TriggerKey,
 };
@@ -235,12 +233,11 @@ impl Cluster {
 
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     fn on_sql(url: &str, folder: Option<tempfile::TempDir>) -> Self {
-        use carnelian::settings::DataSourceUrl;
-        use carnelian::store::{SqlDatabase, SqlOptions};
+        use carnelian::store::SqlDatabase;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let (url, _) = DataSourceUrl::parse(url, None, None).expect("a good URL");
         let name = fresh_name();
-        let database = SqlDatabase::open(&url, Arc::clone(&clock), SqlOptions::new(&name)).expect("it opens");
+        let settings = Settings::in_database(&name, url.parse().expect("a good URL"));
+        let database = SqlDatabase::open(&settings, Arc::clone(&clock)).expect("it opens");
         database.migrate().expect("the tables are made");
         Self::on(Arc::new(database), clock, name, folder)
     }
@@ -280,13 +277,10 @@ impl Cluster {
     }
 
     pub fn store(&self) -> JobStore {
-        let settings = StoreSettings {
-            scheduler_name: self.name.clone(),
-            misfire_threshold: self.misfire_threshold,
-            checkin_interval: self.checkin_interval,
-            checkin_tolerance: self.tolerance,
-            ..StoreSettings::default()
-        };
+        let mut settings = Settings::named(&self.name);
+        settings.job_store.misfire_threshold = self.misfire_threshold;
+        settings.job_store.checkin_interval = self.checkin_interval;
+        settings.job_store.checkin_misfire_threshold = self.tolerance;
         JobStore::new(Arc::clone(&self.database) as Arc<dyn Database>, Arc::clone(&self.clock), settings)
     }
 

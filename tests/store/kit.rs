@@ -2,12 +2,11 @@
 //! and triggers.
 
 use carnelian::clock::Clock;
-use carnelian::settings::PollingStrategy;
+use carnelian::settings::{PollingStrategy, Settings};
 use carnelian::store::row::{FiredState, Snapshot};
 use carnelian::store::{
     AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
-    FireBundle, JobStore, Lock, Membership, Owner, Recovered, Reservation, Session, StatementCounts, StoreSettings,
-    violations,
+    FireBundle, JobStore, Lock, Membership, Owner, Recovered, Reservation, Session, StatementCounts, violations,
 };
 use carnelian::{
     JobDetail, JobDetailBuilder, JobKey, Result, Signal, SimpleSchedule, Trigger, TriggerBuilder, TriggerKey, Woken,
@@ -101,7 +100,7 @@ pub struct Cluster {
     pub opened: Opened,
     pub clock: Arc<TestClock>,
     pub store: JobStore,
-    settings: StoreSettings,
+    settings: Settings,
     damaged: AtomicBool,
 }
 
@@ -110,13 +109,13 @@ impl Cluster {
         Self::with(open, |_| {})
     }
 
-    pub fn with(open: fn(&str, Arc<dyn Clock>) -> Opened, change: impl FnOnce(&mut StoreSettings)) -> Self {
+    pub fn with(open: fn(&str, Arc<dyn Clock>) -> Opened, change: impl FnOnce(&mut Settings)) -> Self {
         let scheduler = crate::support::fresh_name("store");
         let clock =
             Arc::new(TestClock { wall: AtomicI64::new(NOW), ticks: AtomicI64::new(0), moves: AtomicBool::new(false) });
-        let mut settings = StoreSettings { scheduler_name: scheduler.clone(), ..StoreSettings::default() };
+        let mut settings = Settings::named(&scheduler);
         let opened = open(&scheduler, Arc::clone(&clock) as _);
-        settings.polling_strategy = opened.strategy;
+        settings.job_store.polling_strategy = opened.strategy;
         change(&mut settings);
         let database: Arc<dyn Database> = Arc::clone(&opened.database) as _;
         let store = JobStore::new(database, Arc::clone(&clock) as _, settings.clone());
@@ -140,7 +139,8 @@ impl Cluster {
     /// A node that takes due triggers in another way than the others.
     pub fn node_polling(&self, name: &str, strategy: PollingStrategy) -> Node {
         let mut node = self.stranger(name);
-        let settings = StoreSettings { polling_strategy: strategy, ..self.settings.clone() };
+        let mut settings = self.settings.clone();
+        settings.job_store.polling_strategy = strategy;
         let database: Arc<dyn Database> = Arc::clone(&self.opened.database) as _;
         node.store = JobStore::new(database, Arc::clone(&self.clock) as _, settings);
         assert!(node.check_in().registered, "{name}");

@@ -19,10 +19,18 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// What is not for every day has a heading of its own, below the commands that are.
+const AFTER_HELP: &str = "\
+Before production:
+  bench  Measures this database with no-op jobs in a scratch scheduler name; cleans up
+  drill  Kills a whole cluster of scratch nodes, and checks what becomes of its work; cleans up
+
+Exit codes: 0 fine, 1 the answer is \"no\", 2 usage or configuration, 3 database unusable.";
+
 /// Operates a Carnelian scheduler through its database, and runs stand-alone nodes.
 #[derive(Parser)]
 #[command(name = "carnelian", version, propagate_version = true)]
-#[command(after_help = "Exit codes: 0 fine, 1 the answer is \"no\", 2 usage or configuration, 3 database unusable.")]
+#[command(after_help = AFTER_HELP)]
 pub struct Cli {
     /// The properties file. Without it: $CARNELIAN_CONFIG, else ./carnelian.properties, else the embedded database
     /// ./carnelian.db
@@ -132,13 +140,15 @@ pub enum Command {
     Check(Check),
     /// Runs a stand-alone node for jobs of type `command`, until SIGTERM or SIGINT
     Node,
-    /// Measures this database with no-op jobs in a scratch scheduler name; cleans up
-    Bench(crate::bench::Bench),
-    /// Kills a whole cluster of scratch nodes, and checks what becomes of its work; exit code 1 if a check fails; cleans up
-    Drill(crate::drill::Drill),
     /// Cron expressions: their next times, their meaning
     #[command(subcommand)]
     Cron(CronCommand),
+    /// Measures this database with no-op jobs in a scratch scheduler name; cleans up
+    #[command(hide = true)]
+    Bench(crate::bench::Bench),
+    /// Kills a whole cluster of scratch nodes, and checks what becomes of its work; exit code 1 if a check fails; cleans up
+    #[command(hide = true)]
+    Drill(crate::drill::Drill),
 }
 
 #[derive(Args)]

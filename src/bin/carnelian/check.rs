@@ -77,7 +77,7 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     if let Some(least) = bounds.min_nodes.filter(|least| working < *least) {
         problems.push(format!("{working} nodes are alive and take work, at least {least} are needed"));
     }
-    let oldest_allowed = bounds.max_age.map(|age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    let oldest_allowed = bounds.max_age.map(value::millis);
     match (oldest_allowed, age_ms) {
         (Some(_), None) => problems.push("no node that takes work has checked in".to_owned()),
         (Some(most), Some(age)) if age > most => {
@@ -125,7 +125,7 @@ fn is_silent(fire: &FiredTrigger, now_ms: i64) -> bool {
 
 /// How many fires have not ended well lately; no more are counted than it takes.
 fn failed(store: &JobStore, bounds: &Check, most: usize, now_ms: i64) -> carnelian::Result<usize> {
-    let within_ms = i64::try_from(bounds.failed_within.as_millis()).unwrap_or(i64::MAX);
+    let within_ms = value::millis(bounds.failed_within);
     let since = DateTime::from_timestamp_millis(now_ms.saturating_sub(within_ms)).unwrap_or_default();
     let bad = [FireOutcome::Failed, FireOutcome::TimedOut, FireOutcome::Lost];
     let query = bad.into_iter().fold(HistoryQuery::new(), HistoryQuery::outcome);

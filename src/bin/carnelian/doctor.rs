@@ -212,7 +212,7 @@ fn states(snapshot: &Snapshot, parked: &BTreeSet<TriggerKey>) -> Vec<Finding> {
 
 /// Fires, runs or locks with larger fences than were drawn.
 fn fence_behind(store: &JobStore, lost: LostCommits) -> Finding {
-    let scheduler = &store.settings().scheduler_name;
+    let scheduler = &store.settings().scheduler.instance_name;
     let detail = format!(
         "the last fence is {}, but {} was given out: a backup was put back, or a replica promoted. Stop all nodes, then: UPDATE \
          …CN_FENCES SET fence = {} WHERE sched_name = '{scheduler}'",

@@ -5,6 +5,7 @@ use crate::follow;
 use crate::output::{Output, fields, span, time};
 use crate::strategy;
 use crate::trigger::missing;
+use crate::value::millis;
 use carnelian::store::row::FiredState;
 use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, MayRun, Orphan, TriggerSummary};
 use carnelian::{
@@ -129,10 +130,10 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         fires,
         paused_groups: store.paused_groups()?,
         nodes: store.instances()?,
-        misfire_threshold_ms: i64::try_from(store.settings().misfire_threshold.as_millis()).unwrap_or(i64::MAX),
+        misfire_threshold_ms: millis(store.settings().job_store.misfire_threshold),
         now_ms,
         overlap: read.as_ref().map_or(Overlap::AllowAll, Trigger::overlap),
-        catch_up_ms: read.as_ref().and_then(Trigger::catch_up_window).and_then(|w| i64::try_from(w.as_millis()).ok()),
+        catch_up_ms: read.as_ref().and_then(Trigger::catch_up_window).map(millis),
         pauses_on_failure: read.as_ref().is_some_and(Trigger::pauses_on_failure),
         parent: read.as_ref().and_then(|trigger| Parent::of(trigger.data())),
         children: follow::children(store, &trigger.job)?,

@@ -38,7 +38,7 @@ fn read(store: &JobStore, options: &Import) -> Outcome<Vec<JobFile>> {
         Some(flags).filter(|flags| *flags != JobFlags::default())
     };
     for path in &options.files {
-        match JobFile::read_in_zone(path, store.settings().default_zone) {
+        match JobFile::read_in_zone(path, store.settings().scheduler.time_zone) {
             Ok(file) => {
                 let mut file = file.keep_unchanged(options.keep_unchanged).with_flags(flags);
                 for group in &options.protect {

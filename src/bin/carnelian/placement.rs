@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Who did it, if nobody says who.
+/// Name of the operator, if nobody gives one.
 const WHO: &str = "carnelian";
 
 // On which nodes a job may run; as a doc comment it would be the help of the command.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The stream that a calendar was read from, so that it is stored again as it was.
 ///
-/// It is no part of what the calendar means: two calendars are equal whatever they were read from.
+/// The origin is no part of what the calendar means: two calendars are equal whatever they were read from.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Origin(Option<Arc<[u8]>>);
 

@@ -120,7 +120,7 @@ impl Acquirer {
             node.acquirer.signal.raise();
         }
         let wait = match unknown.is_empty() {
-            true => node.settings.job_store.checkin_interval.saturating_mul(INTERVALS),
+            true => node.store.settings().job_store.checkin_interval.saturating_mul(INTERVALS),
             false => AGAIN,
         };
         self.unknown = unknown;

@@ -2,10 +2,11 @@
 
 use super::Acquirer;
 use crate::error::Result;
+use crate::hash::drawn;
 use crate::rules::overdue::overdue_at;
 use crate::scheduler::service::Next;
 use crate::store::row::Look;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::fmt::Display;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -90,14 +91,12 @@ impl Acquirer {
 
 /// How long a node of this name waits after its n-th look.
 fn nth_poll(interval: Duration, percent: u32, instance: &str, nth: u64) -> Duration {
-    shortened(interval, percent, (instance, nth))
+    shortened(interval, percent, format_args!("{instance} {nth}"))
 }
 
 /// An interval that is up to so many percent shorter, by a throw that is the same for the same seed.
-fn shortened(interval: Duration, percent: u32, seed: impl Hash) -> Duration {
-    let mut hasher = DefaultHasher::new();
-    seed.hash(&mut hasher);
-    let thousandths = u32::try_from(hasher.finish() % 1000).unwrap_or(0);
+fn shortened(interval: Duration, percent: u32, seed: impl Display) -> Duration {
+    let thousandths = u32::try_from(drawn(seed) % 1000).unwrap_or(0);
     interval - interval / 100 * percent.min(100) * thousandths / 1000
 }
 
@@ -120,7 +119,7 @@ mod tests {
     #[test]
     fn a_poll_is_shortened_by_what_the_jitter_allows_and_not_always_the_same() {
         let second = Duration::from_secs(1);
-        let throws: Vec<Duration> = (0..1000).map(|poll| shortened(second, 10, ("n1", poll))).collect();
+        let throws: Vec<Duration> = (0..1000).map(|poll| shortened(second, 10, format_args!("n1 {poll}"))).collect();
         assert!(throws.iter().all(|throw| *throw <= second && *throw >= second * 9 / 10));
         assert!(throws.iter().any(|throw| *throw < second * 92 / 100));
         assert!(throws.iter().any(|throw| *throw > second * 98 / 100));

@@ -19,11 +19,11 @@ pub const QUARTZ_PREFIX: &str = "org.quartz.";
 pub struct Key {
     /// The key without `org.quartz.`; `NAME` stands for one part, a `*` at the end for one or more.
     pub name: &'static str,
-    /// What values it takes.
+    /// Kind of values.
     pub kind: Kind,
-    /// What holds when it is not given.
+    /// Value of a key that is not given.
     pub default: DefaultValue,
-    /// What it does, in one sentence.
+    /// Meaning, in one sentence.
     pub meaning: &'static str,
     /// Whether it has an effect here.
     pub status: Status,
@@ -31,7 +31,7 @@ pub struct Key {
     pub asks_for_default: Option<&'static str>,
 }
 
-/// What holds when a key is not given.
+/// Value of a key that is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefaultValue {
     /// This text, as if it stood in the file.
@@ -45,16 +45,16 @@ pub enum DefaultValue {
 /// Whether a key has an effect here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It does what it says.
+    /// The key does what its meaning says.
     Effective,
     /// One behaviour is built in: its values give no warning, any other one gives this.
     Fixed {
         /// The values that say what is done anyway; class names may be short.
         values: &'static [&'static str],
-        /// What happens instead of any other value.
+        /// Explanation of what happens instead of any other value.
         otherwise: &'static str,
     },
-    /// It is accepted with this warning.
+    /// The key is accepted with this warning.
     Ignored(&'static str),
 }
 

@@ -154,7 +154,7 @@ impl DataSourceUrl {
         }
     }
 
-    /// The same with these parameters, but for those that it has already. Only for PostgreSQL.
+    /// URL with these parameters added, except those that the URL has already. Only for PostgreSQL.
     #[cfg(feature = "postgres")]
     pub(crate) fn with_parameters(&self, parameters: &[(&str, &str)]) -> Self {
         let Self::Postgres { url } = self else { return self.clone() };

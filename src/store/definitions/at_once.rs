@@ -62,8 +62,8 @@ impl JobStore {
             return None;
         }
         let jobs = work.iter().map(|(job, _)| self.plain_job(job)).collect::<Option<Vec<_>>>()?;
-        let not_beside_quartz =
-            !self.settings.own_types_beside_quartz && jobs.iter().any(|job| !is_class_in_a_package(&job.job_type));
+        let not_beside_quartz = !self.settings.cluster.own_types_beside_quartz
+            && jobs.iter().any(|job| !is_class_in_a_package(&job.job_type));
         Some(PlainWork {
             jobs,
             triggers: triggers.map(|t| self.plain_trigger(t)).collect::<Option<_>>()?,

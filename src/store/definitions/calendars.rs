@@ -28,7 +28,7 @@ impl JobStore {
     pub fn add_calendar(&self, name: &str, calendar: &Calendar, replace: bool, update_triggers: bool) -> Result<()> {
         check_name("calendar name", name)?;
         let row = CalendarRow { name: name.to_owned(), bytes: calendar.to_java_bytes()? };
-        let calendar = calendar.clone().with_default_zone(self.settings.default_zone);
+        let calendar = calendar.clone().with_default_zone(self.settings.scheduler.time_zone);
         self.write("store a calendar", |s| {
             if s.calendars(std::slice::from_ref(&row.name))?.is_empty() {
                 return s.insert_calendar(&row);
@@ -83,7 +83,7 @@ impl JobStore {
     /// [`Error::Unreadable`] with what is wrong with it.
     pub fn check_calendar_row(&self, row: &CalendarRow) -> Result<Calendar> {
         let calendar = Calendar::decode(&row.bytes).map_err(|reason| unreadable_calendar(&row.name, &reason))?;
-        Ok(calendar.with_default_zone(self.settings.default_zone))
+        Ok(calendar.with_default_zone(self.settings.scheduler.time_zone))
     }
 
     fn update_triggers_of(&self, s: &mut dyn Session, name: &str, calendar: &Calendar) -> Result<()> {

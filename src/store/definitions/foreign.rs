@@ -13,7 +13,7 @@ impl JobStore {
     /// every node, until a person resets it (H13).
     pub(in crate::store) fn check_types_beside_quartz(&self, s: &mut dyn Session, jobs: &[JobRow]) -> Result<()> {
         let Some(job) = jobs.iter().find(|job| !is_class_in_a_package(&job.job_type)) else { return Ok(()) };
-        if self.settings.own_types_beside_quartz {
+        if self.settings.cluster.own_types_beside_quartz {
             return Ok(());
         }
         let Some(quartz) = node_of_quartz(s)? else { return Ok(()) };

@@ -1,6 +1,7 @@
 //! The form of a definition: what tells it from others, in bytes that no later version of this
 //! crate writes otherwise.
 
+use crate::data_map::JobDataMap;
 use crate::hash::fnv1a;
 use crate::job::{JobDefinition, JobDetail};
 use crate::store::row::ScheduleRow;
@@ -51,6 +52,11 @@ fn form(definition: &JobDefinition) -> Vec<u8> {
     form.0
 }
 
+/// The data as Java stores it; as text in a program without the feature `java-streams`, which cannot store it otherwise.
+fn bytes_of(data: &JobDataMap) -> Vec<u8> {
+    data.to_java_bytes().or_else(|_| data.to_properties_text()).unwrap_or_default()
+}
+
 /// What cannot be encoded cannot be stored either, and is refused before its hash is looked at.
 fn put_job(form: &mut Form, job: &JobDetail) {
     form.put("job.group", job.key.group());
@@ -61,7 +67,7 @@ fn put_job(form: &mut Form, job: &JobDetail) {
     form.put_if("job.recovery", job.requests_recovery);
     form.put_if("job.nonconcurrent", job.disallow_concurrent_execution);
     form.put_if("job.persists", job.persist_job_data_after_execution);
-    form.put_if_given("job.data", (!job.data.is_empty()).then(|| job.data.to_java_bytes().unwrap_or_default()));
+    form.put_if_given("job.data", (!job.data.is_empty()).then(|| bytes_of(&job.data)));
     form.put_if_given("job.policy", job.policy().encode().ok().flatten());
     form.put_if_given("job.marks", job.marks().encode().ok().flatten());
     form.put_if_given("job.version", job.version.map(|version| version.to_string()));
@@ -72,7 +78,7 @@ fn put_trigger(form: &mut Form, trigger: &Trigger) {
     form.put("trigger.name", trigger.key.name());
     form.put_if_given("trigger.description", trigger.description.as_ref());
     form.put_if_given("trigger.calendar", trigger.calendar_name.as_ref());
-    let data = (!trigger.data.is_empty()).then(|| trigger.data.to_java_bytes().unwrap_or_default());
+    let data = (!trigger.data.is_empty()).then(|| bytes_of(&trigger.data));
     form.put_if_given("trigger.data", data);
     form.put_number("trigger.priority", trigger.priority);
     form.put_number("trigger.misfire", trigger.misfire.code());

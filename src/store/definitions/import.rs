@@ -5,13 +5,13 @@ use super::standing::{Standing, state_of_new};
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
+use crate::job_file::plan::{Plan, Stored, Unfit, doomed, plan};
 use crate::job_file::{FileJob, FileTrigger, JobFile, Start};
 use crate::key::{JobKey, TriggerKey};
-use crate::rules::import::{Plan, Stored, Unfit, doomed, plan};
 use crate::store::calendars::Calendars;
 use crate::store::row::TriggerRow;
 use crate::store::{JobStore, Session};
-use crate::trigger::{Trigger, TriggerState};
+use crate::trigger::Trigger;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many fire times that a calendar excludes are passed over.
@@ -155,24 +155,9 @@ impl JobStore {
             let stored = old.get(&entry.trigger.key).and_then(|row| self.trigger_value(row).ok());
             // One that has ended is not begun anew because its time is over.
             let fresh = prepared.get(&at).unwrap_or(&entry.trigger);
-            stored.is_some_and(|stored| self.is_same(&stored, fresh, entry.start))
+            stored.is_some_and(|stored| self.is_same(&stored, fresh, matches!(entry.start, Start::At(_))))
         };
         file.triggers.iter().enumerate().filter(|(at, entry)| is_same(*at, entry)).map(|(at, _)| at).collect()
-    }
-
-    /// Whether a stored trigger is what a file says, seen through the table. What it has done so far does not count,
-    /// nor does a start that the file leaves open.
-    pub(super) fn is_same(&self, stored: &Trigger, fresh: &Trigger, start: Start) -> bool {
-        let mut like = fresh.clone();
-        (like.next_ms, like.previous_ms) = (stored.next_ms, stored.previous_ms);
-        if !matches!(start, Start::At(_)) {
-            like.start_ms = stored.start_ms;
-        }
-        if let (Some(count), Some(stored)) = (like.schedule.times_triggered_mut(), stored.schedule.times_triggered()) {
-            *count = stored;
-        }
-        let like = self.trigger_row(&like, TriggerState::Waiting).and_then(|row| self.trigger_value(&row));
-        like.is_ok_and(|like| like == *stored)
     }
 
     fn put_file_jobs(&self, s: &mut dyn Session, file: &JobFile, plan: &Plan) -> Result<Vec<JobDetail>> {
@@ -199,15 +184,6 @@ impl JobStore {
             detail.persist_job_data_after_execution = row.update_data;
         }
         Ok(detail)
-    }
-
-    /// Whether a job is stored just so, seen through the table; data that belongs to its runs does not count.
-    pub(super) fn is_stored(&self, s: &mut dyn Session, detail: &JobDetail) -> Result<bool> {
-        let Some(mut stored) = s.job(&detail.key)?.and_then(|row| self.job_detail(&row).ok()) else { return Ok(false) };
-        if detail.persist_job_data_after_execution {
-            stored.data = detail.data.clone();
-        }
-        Ok(self.job_detail(&self.job_row(detail)?).is_ok_and(|detail| detail == stored))
     }
 
     fn put_file_triggers(&self, s: &mut dyn Session, plan: &Plan, mut prepared: Prepared) -> Result<Vec<Trigger>> {

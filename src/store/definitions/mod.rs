@@ -5,6 +5,7 @@ mod backfill;
 mod calendars;
 mod foreign;
 mod form;
+#[cfg(feature = "job-files")]
 mod import;
 mod in_code;
 mod listing;
@@ -16,6 +17,7 @@ mod survey;
 mod together;
 
 pub use backfill::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire};
+#[cfg(feature = "job-files")]
 pub use import::Imported;
 pub use in_code::{DefinitionReport, OrphanedDefinitions};
 pub use requests::{Request, Taken};

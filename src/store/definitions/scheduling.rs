@@ -332,7 +332,7 @@ impl JobStore {
             trigger.start_ms = if cut { now_ms.div_euclid(1000) * 1000 } else { now_ms };
         }
         trigger.previous_ms = None;
-        trigger.schedule.set_default_zone(self.settings.default_zone);
+        trigger.schedule.set_default_zone(self.settings.scheduler.time_zone);
         match trigger.compute_first_fire_time(calendar, now_ms) {
             Some(_) if trigger.end_ms.is_none_or(|end| trigger.start_ms <= end) => Ok(()),
             _ => Err(Error::NeverFires {

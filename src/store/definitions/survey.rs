@@ -3,13 +3,12 @@
 use super::form;
 use super::in_code::DefinitionReport;
 use crate::error::{Error, Result};
-use crate::job::JobDefinition;
-use crate::job_file::Start;
+use crate::job::{JobDefinition, JobDetail};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::definitions::{Decision, Stored, decide};
 use crate::store::row::{DefinitionRow, TriggerRow};
 use crate::store::{JobStore, Session};
-use crate::trigger::{START_WHEN_STORED, Trigger};
+use crate::trigger::{START_WHEN_STORED, Trigger, TriggerState};
 use std::collections::BTreeMap;
 
 /// What is looked for.
@@ -129,7 +128,33 @@ fn judge<'a>(
 
 fn is_stored_so(store: &JobStore, row: &TriggerRow, trigger: &Trigger) -> bool {
     let mut fresh = trigger.clone();
-    fresh.schedule.set_default_zone(store.settings().default_zone);
-    let start = if trigger.start_ms == START_WHEN_STORED { Start::After(0) } else { Start::At(trigger.start_ms) };
-    store.trigger_value(row).is_ok_and(|stored| store.is_same(&stored, &fresh, start))
+    fresh.schedule.set_default_zone(store.settings().scheduler.time_zone);
+    let is_start_given = trigger.start_ms != START_WHEN_STORED;
+    store.trigger_value(row).is_ok_and(|stored| store.is_same(&stored, &fresh, is_start_given))
+}
+
+impl JobStore {
+    /// Whether a stored trigger is what a file or a program says, seen through the table. What the trigger has done so
+    /// far does not count, nor does a start that is not given.
+    pub(super) fn is_same(&self, stored: &Trigger, fresh: &Trigger, is_start_given: bool) -> bool {
+        let mut like = fresh.clone();
+        (like.next_ms, like.previous_ms) = (stored.next_ms, stored.previous_ms);
+        if !is_start_given {
+            like.start_ms = stored.start_ms;
+        }
+        if let (Some(count), Some(stored)) = (like.schedule.times_triggered_mut(), stored.schedule.times_triggered()) {
+            *count = stored;
+        }
+        let like = self.trigger_row(&like, TriggerState::Waiting).and_then(|row| self.trigger_value(&row));
+        like.is_ok_and(|like| like == *stored)
+    }
+
+    /// Whether a job is stored just so, seen through the table; data that belongs to its runs does not count.
+    pub(super) fn is_stored(&self, s: &mut dyn Session, detail: &JobDetail) -> Result<bool> {
+        let Some(mut stored) = s.job(&detail.key)?.and_then(|row| self.job_detail(&row).ok()) else { return Ok(false) };
+        if detail.persist_job_data_after_execution {
+            stored.data = detail.data.clone();
+        }
+        Ok(self.job_detail(&self.job_row(detail)?).is_ok_and(|detail| detail == stored))
+    }
 }

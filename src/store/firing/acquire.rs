@@ -67,7 +67,7 @@ impl JobStore {
     /// What the database reports after the bounded retries.
     pub fn look_within(&self, horizon: Option<Duration>, instance: &str, job_types: &[String]) -> Result<Look> {
         let horizon_ms = horizon.map(millis);
-        let threshold_ms = millis(self.settings.misfire_threshold);
+        let threshold_ms = millis(self.settings.job_store.misfire_threshold);
         self.glance("look for due triggers", |s| {
             let versions = &self.reader().versions;
             if self.is_open() {
@@ -347,7 +347,7 @@ impl JobStore {
     }
 
     pub(in crate::store) fn misfired_before(&self, now_ms: i64) -> i64 {
-        now_ms.saturating_sub(i64::try_from(self.settings.misfire_threshold.as_millis()).unwrap_or(i64::MAX))
+        now_ms.saturating_sub(millis(self.settings.job_store.misfire_threshold))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Completion, CompletionInstruction, CompletionOutcome, Ended, Recorded};
 use crate::error::Result;
+use crate::hash::{HashMap, HashSet};
 use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::failover::millis;
@@ -9,7 +10,6 @@ use crate::store::job_types::take_back_reservations;
 use crate::store::row::{Advance, EndRow, JobVersionRow, LogRow, News, Selection, TriggerRow};
 use crate::store::{Begin, JobStore, Owner, Session, schedule_row};
 use crate::trigger::{Transition, TriggerState};
-use foldhash::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

@@ -110,7 +110,7 @@ impl JobStore {
 
     /// What there is to forget.
     pub(crate) fn plan_pruning(&self, pruning: &HistoryPruning) -> Result<PruningPlan> {
-        let retention = millis(pruning.older_than.unwrap_or(self.settings.history_retention));
+        let retention = millis(pruning.older_than.unwrap_or(self.settings.history.retention));
         let mut plan = PruningPlan { job: pruning.job.clone(), ..PruningPlan::default() };
         self.read("look for old history", |s| {
             let mut before_ms = s.now_ms()?.saturating_sub(retention);
@@ -121,7 +121,7 @@ impl JobStore {
             }
             if pruning.job.is_none() {
                 // What ended in the same millisecond as the first that is too many goes with it.
-                let by_count = s.history_end_after(u64::from(self.settings.history_max_rows))?;
+                let by_count = s.history_end_after(u64::from(self.settings.history.max_rows))?;
                 before_ms = by_count.map_or(before_ms, |by_count| before_ms.max(by_count.saturating_add(1)));
             }
             plan.before_ms = Some(before_ms);
@@ -130,7 +130,7 @@ impl JobStore {
                 let policy = row.policy.as_deref().and_then(|text| JobPolicy::decode(text).ok());
                 own.extend(policy.and_then(|policy| policy.kept_history()).map(|rows| (row.job, u64::from(rows))));
             }
-            let of_all = Some(u64::from(self.settings.history_max_rows_per_job)).filter(|rows| *rows > 0);
+            let of_all = Some(u64::from(self.settings.history.max_rows_per_job)).filter(|rows| *rows > 0);
             let Some(least) = own.values().copied().chain(of_all).min() else { return Ok(()) };
             for (job, rows) in s.history_by_job(before_ms, least, MOST_JOBS)? {
                 let Some(kept) = own.get(&job).copied().or(of_all) else { continue };

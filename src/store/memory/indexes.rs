@@ -2,10 +2,10 @@
 //! recoveries by what they belong to.
 
 use super::journal::Index;
+use crate::hash::{HashMap, HashSet};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{FiredRow, FiredState, RecoveryRow, TriggerRow};
 use crate::trigger::TriggerState;
-use foldhash::{HashMap, HashSet};
 use std::cmp::Reverse;
 use std::collections::btree_map::{BTreeMap, Range};
 use std::iter::Peekable;

@@ -1,6 +1,6 @@
 //! `Journaled`: a map that remembers what a transaction changed, so that it can be undone, and keeps its index in step.
 
-use foldhash::HashMap;
+use crate::hash::HashMap;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::hash::Hash;

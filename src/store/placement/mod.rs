@@ -61,7 +61,7 @@ impl JobStore {
 
     /// Notes what a check-in has read.
     pub(in crate::store) fn note_placement(&self, alive: Vec<NodeIdentity>, bars: &[BarRow], limits: &[LimitRow]) {
-        let grace_ms = i64::try_from(self.settings.checkin_interval.as_millis()).unwrap_or(i64::MAX);
+        let grace_ms = i64::try_from(self.settings.job_store.checkin_interval.as_millis()).unwrap_or(i64::MAX);
         let view = ClusterView { bars: bars.to_vec(), limits: limits.to_vec(), alive, grace_ms };
         self.placed.write().view = Arc::new(view);
     }

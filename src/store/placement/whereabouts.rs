@@ -89,7 +89,7 @@ impl JobStore {
             alive: nodes.filter(|node| !is_of_quartz(node, &instances)).collect(),
             bars: found.bars,
             limits: found.limits,
-            grace_ms: millis(self.settings.checkin_interval),
+            grace_ms: millis(self.settings.job_store.checkin_interval),
         })
     }
 }

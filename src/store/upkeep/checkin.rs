@@ -170,7 +170,7 @@ impl JobStore {
             s.put_instance(&InstanceRow {
                 name: me.instance.clone(),
                 last_checkin_ms: now_ms,
-                checkin_interval_ms: millis(self.settings.checkin_interval),
+                checkin_interval_ms: millis(self.settings.job_store.checkin_interval),
                 incarnation: Some(incarnation.clone()),
                 joined,
             })?;

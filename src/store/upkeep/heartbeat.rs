@@ -116,7 +116,7 @@ impl JobStore {
         let (gap_ms, tolerance_ms) = (millis(gap), millis(self.tolerance()));
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
         let silent: Vec<&BeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
-        seen.read(&observer, begun, was_cut_off, self.settings.checkin_interval);
+        seen.read(&observer, begun, was_cut_off, self.settings.job_store.checkin_interval);
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
         let dead: BTreeMap<String, i64> = silent
             .into_iter()
@@ -149,7 +149,7 @@ impl JobStore {
         }
         let gap_ms = millis(seen.last.map_or(Duration::ZERO, |last| begun.saturating_sub(last)));
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
-        seen.read(&observer, begun, was_cut_off, self.settings.checkin_interval);
+        seen.read(&observer, begun, was_cut_off, self.settings.job_store.checkin_interval);
         seen.observations.keep_only(std::iter::empty());
         Ok(BeatPass::default())
     }

@@ -68,7 +68,7 @@ impl JobStore {
             return self.handle_in_order(order);
         }
         *order = LateInOrder::default();
-        let threshold_ms = millis(self.settings.misfire_threshold);
+        let threshold_ms = millis(self.settings.job_store.misfire_threshold);
         if !self.glance("look for misfires", |s| s.is_any_misfired(threshold_ms))? {
             return Ok(MisfirePass::default());
         }
@@ -84,7 +84,7 @@ impl JobStore {
     fn handle_misfires_in(&self, s: &mut dyn Session) -> Result<MisfirePass> {
         let now_ms = s.now_ms()?;
         let before = self.misfired_before(now_ms);
-        let wanted = self.settings.max_misfires_at_a_time.max(1);
+        let wanted = self.most_misfires();
         let mut pass = MisfirePass::default();
         let mut late = Vec::new();
         let mut offset = 0;
@@ -133,7 +133,7 @@ impl JobStore {
             return Ok(MisfirePass { more: true, ..MisfirePass::default() });
         }
         if order.left().is_empty()
-            || now.saturating_sub(order.found) >= ORDERED_FOR.min(self.settings.misfire_threshold)
+            || now.saturating_sub(order.found) >= ORDERED_FOR.min(self.settings.job_store.misfire_threshold)
         {
             let keys = self.glance("put misfires in order", |s| {
                 let before_ms = s.now_ms().map(|now_ms| self.misfired_before(now_ms))?;
@@ -179,8 +179,12 @@ impl JobStore {
 
     /// How many late triggers are handled in one transaction.
     fn late_at_a_time(&self) -> usize {
-        let usual = self.settings.max_misfires_at_a_time.max(1);
-        if self.is_in_recovery() { usual.max(self.settings.recovery_batch.try_into().unwrap_or(1)) } else { usual }
+        let usual = self.most_misfires();
+        if self.is_in_recovery() { usual.max(self.settings.recovery.batch.try_into().unwrap_or(1)) } else { usual }
+    }
+
+    fn most_misfires(&self) -> usize {
+        usize::try_from(self.settings.job_store.max_misfires_at_a_time).unwrap_or(usize::MAX).max(1)
     }
 
     /// Handles the first of these that are late still, as many as go into a transaction; also says how many have had their

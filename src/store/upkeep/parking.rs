@@ -10,7 +10,7 @@ use crate::store::row::Parked;
 impl JobStore {
     /// Why work that was taken over so often in a row is not taken over once more; none if it is.
     pub(super) fn too_many(&self, policy: Option<&JobPolicy>, takeovers: i64) -> Option<String> {
-        let limit = policy.and_then(JobPolicy::takeover_limit).unwrap_or(self.settings.max_takeovers);
+        let limit = policy.and_then(JobPolicy::takeover_limit).unwrap_or(self.settings.recovery.max_takeovers);
         (limit > 0 && takeovers >= i64::from(limit)).then(|| {
             format!(
                 "it was taken over {takeovers} times in a row, and each run died with its node or fell silent: \

@@ -4,13 +4,13 @@ use super::dead_fires::policy_of;
 use super::{DeadFireDecision, Recovered};
 use crate::data_map::JobDataMap;
 use crate::error::Result;
+use crate::hash::HashSet;
 use crate::key::{BROADCAST_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::firing::{Ended, fenced, gone_rows};
 use crate::store::row::{FiredRow, FiredState, News, Parked, RecoveryRow, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
 use crate::trigger::{MisfireInstruction, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
-use foldhash::HashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The data keys by which a recovery trigger names the fire it stands for; Java nodes write and read the same.

@@ -43,7 +43,7 @@ impl JobStore {
         let last = me.answered.unwrap_or(begun);
         let observer = self.observer(seen, begun.saturating_sub(last));
         me.observations.read_clock(&observer);
-        let own_interval = millis(self.settings.checkin_interval);
+        let own_interval = millis(self.settings.job_store.checkin_interval);
         if me.is_cut_off || observer.was_away(last, begun, own_interval) {
             me.observations.note_return(&observer, own_interval);
         }
@@ -90,7 +90,8 @@ impl JobStore {
         if checkin.barred.is_some() {
             me.barred_at = Some(begun);
         }
-        let is_late = me.barred_at.is_none_or(|barred| begun.saturating_sub(barred) > self.settings.checkin_interval);
+        let is_late =
+            me.barred_at.is_none_or(|barred| begun.saturating_sub(barred) > self.settings.job_store.checkin_interval);
         checkin.is_active = is_late && is_active(me, seen, &suspects);
         let mut next_suspicion = self.recover_suspects(me, suspects, checkin);
         if let Some((wait, peer, is_open)) = nearest {
@@ -124,7 +125,7 @@ impl JobStore {
         mut suspects: Vec<(String, Option<i64>)>,
         checkin: &mut Checkin,
     ) -> Option<i64> {
-        let (begun, limit) = (self.clock.ticks(), self.settings.checkin_interval / SHARE_OF_RECOVERY);
+        let (begun, limit) = (self.clock.ticks(), self.settings.job_store.checkin_interval / SHARE_OF_RECOVERY);
         // The turn is with whoever comes after the one that had it last.
         suspects.sort();
         let next = suspects.partition_point(|(name, _)| me.last_turn.as_ref().is_some_and(|last| name <= last));
@@ -163,7 +164,7 @@ impl JobStore {
             let now = self.clock.ticks();
             let gap_ms = millis(now.saturating_sub(observer.answered));
             let later = Observer { now_ms, ticks: now, answered: now, gap_ms, ..*observer };
-            let was_away = later.was_away(observer.answered, begun, millis(self.settings.checkin_interval));
+            let was_away = later.was_away(observer.answered, begun, millis(self.settings.job_store.checkin_interval));
             now >= until && !was_away && me.observations.clone().convicts(suspect(peer), &later)
         };
         let foreseen = Foreseen { until, is_dead: &is_dead };
@@ -257,7 +258,7 @@ impl JobStore {
 
     /// The tolerance of the rule; a take-over delay leaves slow zombies more time to notice.
     pub(in crate::store) fn tolerance(&self) -> Duration {
-        self.settings.checkin_tolerance + self.settings.takeover_delay
+        self.settings.job_store.checkin_misfire_threshold + self.settings.cluster.takeover_delay
     }
 }
 

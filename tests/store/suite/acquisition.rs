@@ -304,7 +304,7 @@ fn the_most_important_may_come_before_the_earliest() {
         (TriggerOrder::TimeThenPriority, ["old", "urgent", "new", "soon"]),
         (TriggerOrder::PriorityThenTime, ["urgent", "old", "new", "soon"]),
     ] {
-        let cluster = Cluster::with(open, |settings| settings.trigger_order = order);
+        let cluster = Cluster::with(open, |settings| settings.job_store.trigger_order = order);
         let node = cluster.node("A");
         let at = |ms| NOW - ms;
         cluster.schedule(

@@ -151,7 +151,7 @@ fn a_type_that_no_java_class_can_have_is_refused_beside_quartz() {
     let like_java = carnelian::JobDetail::builder(job_key("a"), "com.acme.Report");
     cluster.schedule(like_java, [once("u", "a", NOW)]);
 
-    let forced = Cluster::with(open, |settings| settings.own_types_beside_quartz = true);
+    let forced = Cluster::with(open, |settings| settings.cluster.own_types_beside_quartz = true);
     java_joins(&forced, &mut forced.node("A"));
     forced.schedule(own(), [once("t", "own", NOW)]);
 }

@@ -78,7 +78,7 @@ fn each_outcome_is_followed_by_those_who_ask_for_it() {
 #[test]
 fn a_child_sees_its_parent() {
     for use_properties in [false, true] {
-        let cluster = Cluster::with(open, |settings| settings.use_properties = use_properties);
+        let cluster = Cluster::with(open, |settings| settings.job_store.use_properties = use_properties);
         let a = cluster.node("A");
         family(&cluster);
         cluster.store.follow(&link("a", "good", On::Success).data("to", "Zoë").data(Parent::RESULT, "no")).unwrap();
@@ -407,7 +407,7 @@ fn a_row_that_nobody_understands_holds_nothing_up() {
 #[test]
 fn large_data_hold_nothing_up() {
     for use_properties in [false, true] {
-        let cluster = Cluster::with(open, |settings| settings.use_properties = use_properties);
+        let cluster = Cluster::with(open, |settings| settings.job_store.use_properties = use_properties);
         let a = cluster.node("A");
         family(&cluster);
         let good = |text: String| link("a", "good", On::Success).data("text", text);

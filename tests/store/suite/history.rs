@@ -180,7 +180,7 @@ fn a_misfire_is_written_down() {
 fn only_problems_are_written_down_or_nothing() {
     use carnelian::settings::HistoryRecord::{None, Problems};
     for (record, expected) in [(Problems, vec![FireOutcome::Failed]), (None, vec![])] {
-        let cluster = Cluster::with(open, |settings| settings.history_record = record);
+        let cluster = Cluster::with(open, |settings| settings.history.record = record);
         let a = cluster.node("A");
         for name in ["a", "b", "c"] {
             cluster.schedule(job(name), [once(name, name, NOW)]);
@@ -232,7 +232,7 @@ fn the_history_is_asked_by_job_trigger_outcome_and_time() {
 /// LT-86.
 #[test]
 fn old_history_is_forgotten() {
-    let cluster = Cluster::with(open, |settings| settings.history_max_rows = 2);
+    let cluster = Cluster::with(open, |settings| settings.history.max_rows = 2);
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW)]);
     for _ in 0..4 {

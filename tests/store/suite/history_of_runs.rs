@@ -115,7 +115,7 @@ fn a_run_is_shown_with_its_chain_and_its_log() {
 #[test]
 fn a_log_is_kept_exactly_if_its_row_is() {
     use carnelian::settings::HistoryRecord;
-    let cluster = Cluster::with(open, |settings| settings.history_record = HistoryRecord::Problems);
+    let cluster = Cluster::with(open, |settings| settings.history.record = HistoryRecord::Problems);
     let a = cluster.node("A");
     for name in ["good", "bad", "gone"] {
         cluster.schedule(job(name), [once(name, name, NOW)]);
@@ -208,8 +208,8 @@ fn a_veto_is_written_down_by_the_completion() {
 fn misfires_are_left_out_if_nobody_wants_them() {
     for (misfires, rows) in [(true, 3), (false, 0)] {
         let cluster = Cluster::with(open, |settings| {
-            settings.history_misfires = misfires;
-            settings.max_misfires_at_a_time = 2;
+            settings.history.misfires = misfires;
+            settings.job_store.max_misfires_at_a_time = 2;
         });
         for name in ["t", "u", "v"] {
             cluster.schedule(job(name), [minutely(name, name, NOW)]);

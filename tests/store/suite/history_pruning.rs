@@ -59,7 +59,7 @@ fn prune(cluster: &Cluster, pruning: &HistoryPruning) -> u64 {
 
 #[test]
 fn a_job_keeps_so_many_rows_and_another_its_own_number() {
-    let cluster = Cluster::with(open, |settings| settings.history_max_rows_per_job = 3);
+    let cluster = Cluster::with(open, |settings| settings.history.max_rows_per_job = 3);
     let own = job("own").durable(true).policy(JobPolicy::new().keep_history(2));
     let much = job("much").durable(true).policy(JobPolicy::new().keep_history(100));
     for detail in [own, much, job("other").durable(true)] {
@@ -92,8 +92,8 @@ fn without_a_number_for_all_only_policies_count() {
 #[test]
 fn age_and_number_count_together_and_age_alone_if_it_is_given() {
     let cluster = Cluster::with(open, |settings| {
-        settings.history_retention = Duration::from_secs(60);
-        settings.history_max_rows_per_job = 4;
+        settings.history.retention = Duration::from_secs(60);
+        settings.history.max_rows_per_job = 4;
     });
     put(&cluster, "a", 0..6);
     cluster.advance(MINUTE + 1);
@@ -110,7 +110,7 @@ fn age_and_number_count_together_and_age_alone_if_it_is_given() {
 /// More than one transaction deletes.
 #[test]
 fn much_is_forgotten_in_small_batches() {
-    let cluster = Cluster::with(open, |settings| settings.history_max_rows_per_job = 10);
+    let cluster = Cluster::with(open, |settings| settings.history.max_rows_per_job = 10);
     put(&cluster, "a", 0..1_200);
     let before = cluster.opened.database.counts().commits;
     assert_eq!(prune(&cluster, &HistoryPruning::new()), 1_190);

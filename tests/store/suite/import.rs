@@ -267,7 +267,7 @@ fn unchanged_triggers_may_be_kept_as_they_stand() {
 /// Where data is text, an empty value comes back as an empty text instead of none.
 #[test]
 fn what_the_tables_hold_in_another_form_is_unchanged_all_the_same() {
-    let cluster = Cluster::with(open, |settings| settings.use_properties = true);
+    let cluster = Cluster::with(open, |settings| settings.job_store.use_properties = true);
     let empty = "<job-data-map><entry><key>k</key><value/></entry></job-data-map>";
     let parts = schedule(&[&a_job("a", &format!("{DURABLE}{empty}")), &a_trigger("t", "a", empty)]);
     cluster.store.import(&file(&parts)).unwrap();

@@ -162,7 +162,7 @@ fn a_daily_interval_may_fire_after_its_end_on_the_last_day() {
 
 #[test]
 fn a_daily_interval_is_read_by_the_zone_of_its_scheduler() {
-    let cluster = Cluster::with(open, |settings| settings.default_zone = Berlin);
+    let cluster = Cluster::with(open, |settings| settings.scheduler.time_zone = Berlin);
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(mornings().with_default_zone(chrono_tz::Asia::Tokyo))]);
     // Nine in Berlin is eight in UTC.
     assert_eq!(cluster.next("t"), Some(NOW));
@@ -241,7 +241,7 @@ fn an_interrupted_fire_of_an_interval_is_recovered() {
 
 #[test]
 fn what_another_program_left_out_of_a_row_has_its_default() {
-    let cluster = Cluster::with(open, |settings| settings.default_zone = Berlin);
+    let cluster = Cluster::with(open, |settings| settings.scheduler.time_zone = Berlin);
     let triggers = [once("interval", "a", NOW).schedule(daily()), once("mornings", "a", NOW).schedule(mornings())];
     cluster.schedule(job("a"), triggers);
     for empty in [None, Some(String::new())] {

@@ -126,7 +126,7 @@ fn a_trigger_that_misfires_past_its_end_while_its_job_runs_leaves_the_job() {
 
 #[test]
 fn a_pass_handles_a_batch_and_says_that_there_are_more() {
-    let cluster = Cluster::with(open, |s| s.max_misfires_at_a_time = 20);
+    let cluster = Cluster::with(open, |s| s.job_store.max_misfires_at_a_time = 20);
     let triggers: Vec<_> = (0..50).map(|i| minutely(&format!("t{i}"), "a", NOW + i).build().unwrap()).collect();
     cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
     cluster.advance(10 * MINUTE);
@@ -139,7 +139,7 @@ fn a_pass_handles_a_batch_and_says_that_there_are_more() {
 /// H12: in Quartz 2.3 one bad row blocks all misfire handling for ever.
 #[test]
 fn unreadable_rows_do_not_keep_the_handler_from_the_others() {
-    let cluster = Cluster::with(open, |s| s.max_misfires_at_a_time = 5);
+    let cluster = Cluster::with(open, |s| s.job_store.max_misfires_at_a_time = 5);
     let triggers: Vec<_> = (0..30).map(|i| minutely(&format!("t{i}"), "a", NOW + i).build().unwrap()).collect();
     let keys: Vec<_> = triggers[..20].iter().map(|t| t.key().clone()).collect();
     cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();

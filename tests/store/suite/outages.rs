@@ -121,9 +121,9 @@ fn a_hundred_outages_are_remembered() {
 #[test]
 fn a_backlog_is_drained_by_priority_and_then_by_delay() {
     let cluster = Cluster::with(open, |settings| {
-        settings.recovery_threshold = 4;
-        settings.max_misfires_at_a_time = 1;
-        settings.recovery_batch = 2;
+        settings.recovery.threshold = 4;
+        settings.job_store.max_misfires_at_a_time = 1;
+        settings.recovery.batch = 2;
     });
     let gone = cluster.node("A");
     let late = |name: &str, ms: i64, priority: i32| once(name, "j", NOW + ms).priority(priority);
@@ -160,7 +160,7 @@ fn a_backlog_is_drained_by_priority_and_then_by_delay() {
 /// DS-82: by command, at any time; the order is back to what it was when it ends.
 #[test]
 fn the_recovery_mode_begins_and_ends_by_command() {
-    let cluster = Cluster::with(open, |settings| settings.misfire_threshold = Duration::from_secs(3_600));
+    let cluster = Cluster::with(open, |settings| settings.job_store.misfire_threshold = Duration::from_secs(3_600));
     let a = cluster.node("A");
     let due = |name: &str, ms: i64, priority: i32| once(name, "j", NOW - ms).priority(priority);
     cluster.schedule(
@@ -173,7 +173,7 @@ fn the_recovery_mode_begins_and_ends_by_command() {
     assert_eq!(names(&a.try_acquire(1).unwrap().fired), ["top"]);
     assert_eq!(names(&a.try_acquire(1).unwrap().fired), ["oldest"]);
     assert!(a.store.stop_recovery(None).unwrap());
-    assert_eq!(a.store.settings().trigger_order, TriggerOrder::TimeThenPriority);
+    assert_eq!(a.store.settings().job_store.trigger_order, TriggerOrder::TimeThenPriority);
     assert_eq!(names(&a.acquire().fired), ["older", "old"]);
     assert!(a.store.start_recovery("").is_err());
 }
@@ -183,8 +183,8 @@ fn the_recovery_mode_begins_and_ends_by_command() {
 #[test]
 fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
     let cluster = Cluster::with(open, |settings| {
-        settings.max_misfires_at_a_time = 1;
-        settings.recovery_batch = 3;
+        settings.job_store.max_misfires_at_a_time = 1;
+        settings.recovery.batch = 3;
     });
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     let late = |priority: i32| once(&format!("p{priority}"), "j", NOW + 1).priority(priority);
@@ -225,8 +225,8 @@ fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
 #[test]
 fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_on() {
     let cluster = Cluster::with(open, |settings| {
-        settings.max_misfires_at_a_time = 1;
-        settings.recovery_batch = 1;
+        settings.job_store.max_misfires_at_a_time = 1;
+        settings.recovery.batch = 1;
     });
     let a = cluster.node("A");
     let late = |priority: i32| once(&format!("p{priority}"), "j", NOW + 1).priority(priority);
@@ -257,7 +257,7 @@ fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_o
 /// the recovery mode.
 #[test]
 fn an_observer_hides_no_outage() {
-    let cluster = Cluster::with(open, |settings| settings.recovery_threshold = 3);
+    let cluster = Cluster::with(open, |settings| settings.recovery.threshold = 3);
     let mut observer = saying(&cluster, "admin", NodeRole::Observer, NodeActivity::Observing);
     let mut worker = saying(&cluster, "W", NodeRole::Worker, NodeActivity::Firing);
     cluster.schedule(job("j").durable(true), ["a", "b", "c", "d"].map(|name| once(name, "j", NOW + 30 * SECOND)));

@@ -25,7 +25,7 @@ fn dies(cluster: &Cluster, b: &mut Node, name: &str) -> Recovered {
 /// PA-08, PA-52: work whose run kills its node does not go round for ever.
 #[test]
 fn work_that_kills_its_nodes_is_parked_after_the_limit() {
-    let cluster = Cluster::with(open, |settings| settings.max_takeovers = 3);
+    let cluster = Cluster::with(open, |settings| settings.recovery.max_takeovers = 3);
     let mut b = cluster.node("B");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).data("mine", "kept")]);
     for n in 1..=3 {
@@ -57,7 +57,7 @@ fn work_that_kills_its_nodes_is_parked_after_the_limit() {
 /// A job may say how often, and for ever.
 #[test]
 fn a_job_says_how_often_its_work_is_taken_over() {
-    let cluster = Cluster::with(open, |settings| settings.max_takeovers = 1);
+    let cluster = Cluster::with(open, |settings| settings.recovery.max_takeovers = 1);
     let mut b = cluster.node("B");
     let policy = JobPolicy::new().max_takeovers(0);
     cluster.schedule(job("a").requests_recovery(true).policy(policy), [once("t", "a", NOW)]);

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 #[test]
 fn among_equals_the_order_is_that_of_the_keys() {
     for order in [TriggerOrder::TimeThenPriority, TriggerOrder::PriorityThenTime] {
-        let cluster = Cluster::with(open, |settings| settings.trigger_order = order);
+        let cluster = Cluster::with(open, |settings| settings.job_store.trigger_order = order);
         let a = cluster.node("A");
         cluster.schedule(job("a"), ["m", "b", "Z", "a", "y"].map(|name| once(name, "a", NOW)));
         assert_eq!(names(&a.acquire().fired), ["Z", "a", "b", "m", "y"], "{order:?}");
@@ -221,7 +221,7 @@ fn what_another_took_meanwhile_is_not_taken_again() {
 /// The settings are taken at their word only where they mean something.
 #[test]
 fn on_a_database_with_one_writer_every_strategy_is_the_lock() {
-    let cluster = Cluster::with(open, |settings| settings.polling_strategy = PollingStrategy::LockAndFetch);
+    let cluster = Cluster::with(open, |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
     let a = cluster.node("A");
     let has_rows_to_lock = cluster.opened.database.claims_rows().unwrap();
     let strategy = a.store.polling_strategy().unwrap();
@@ -236,7 +236,7 @@ fn on_a_database_with_one_writer_every_strategy_is_the_lock() {
 /// A node of Quartz knows nothing of claims: while one is there, triggers are taken under the lock as it does.
 #[test]
 fn beside_a_node_of_quartz_every_strategy_is_the_lock() {
-    let cluster = Cluster::with(open, |settings| settings.polling_strategy = PollingStrategy::LockAndFetch);
+    let cluster = Cluster::with(open, |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
     let mut a = cluster.node("A");
     cluster.schedule(job("j"), [once("t", "j", NOW)]);
     super::beside_quartz::java_joins(&cluster, &mut a);
@@ -262,7 +262,7 @@ fn what_is_held_by_another_is_passed_over() {
     database
         .transact("hold", Begin::Claiming, &mut |s| {
             assert_eq!(s.hold_waiting(&hold("t"))?, [trigger_key("t")]);
-            if cluster.store.settings().polling_strategy == PollingStrategy::LockAndFetch {
+            if cluster.store.settings().job_store.polling_strategy == PollingStrategy::LockAndFetch {
                 inner = Some(a.try_acquire(10)?);
             }
             Ok(())
@@ -283,7 +283,8 @@ fn a_look_of_which_a_part_fails_brings_what_has_begun() {
     use carnelian::store::faults::Fault;
     let mut parts = 0;
     for n in 1.. {
-        let cluster = Cluster::with(open, |settings| settings.polling_strategy = PollingStrategy::LockAndFetch);
+        let cluster =
+            Cluster::with(open, |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
         let a = cluster.node("A");
         let claims = a.store.polling_strategy().unwrap() == PollingStrategy::LockAndFetch;
         cluster.schedule(job("j"), [once("t", "j", NOW)]);

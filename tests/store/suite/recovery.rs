@@ -455,7 +455,7 @@ fn a_dead_node_without_fires_is_only_forgotten() {
 
 #[test]
 fn a_take_over_delay_leaves_slow_zombies_more_time() {
-    let cluster = Cluster::with(open, |s| s.takeover_delay = std::time::Duration::from_secs(10));
+    let cluster = Cluster::with(open, |s| s.cluster.takeover_delay = std::time::Duration::from_secs(10));
     let (_, mut b) = two(&cluster);
     for _ in 0..3 {
         cluster.advance(10 * SECOND);

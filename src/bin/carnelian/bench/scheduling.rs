@@ -101,7 +101,7 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// So many calls, each of which takes the next number, on so many threads.
+    /// Calls on several threads, each of which takes the next number.
     fn rate(&self, name: &str, calls: u32, threads: u32, call: impl Fn(&str) -> Outcome + Sync) -> Outcome<Rate> {
         let next = AtomicU32::new(0);
         let work = || -> Outcome {
@@ -128,7 +128,7 @@ impl Calls<'_> {
         Ok(self.since(begun, before, calls))
     }
 
-    /// So many triggers, a bulk in each call.
+    /// Triggers stored by calls of a bulk each.
     fn bulk(&self, triggers: u32) -> Outcome<Rate> {
         let size = BULK.min(triggers);
         let bulks = triggers / size;

@@ -9,7 +9,7 @@ pub(super) struct Span {
     pub(super) from: i64,
     /// Standard time, ahead of UTC.
     pub(super) standard: i64,
-    /// What the clocks show, ahead of UTC.
+    /// Offset that the clocks show, ahead of UTC.
     pub(super) wall: i64,
 }
 

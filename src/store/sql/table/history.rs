@@ -3,6 +3,7 @@
 use super::fired::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
 use super::texts;
 use crate::error::{FailureClass, Result};
+use crate::hash::HashMap;
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, HistoryRows};
@@ -14,7 +15,6 @@ use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
-use foldhash::HashMap;
 
 #[derive(QueryableByName)]
 struct Row {

@@ -99,7 +99,7 @@ impl MessageFormat {
     }
 }
 
-/// What stands behind `{`, to the `}` that belongs to it.
+/// Argument behind `{`, to the `}` that belongs to it.
 fn argument(rest: &mut impl Iterator<Item = char>) -> Result<Part, String> {
     let mut segments = [String::new(), String::new(), String::new()];
     let (mut at, mut depth, mut quoted) = (0, 0, false);
@@ -188,7 +188,7 @@ fn date(pattern: &str) -> Result<Vec<Field>, String> {
     Ok(fields)
 }
 
-/// How Java shows a date without a format.
+/// Format of a date for which the pattern gives none.
 const SHORT: &str = "M/d/yy, h:mm a";
 
 fn put(out: &mut String, argument: &Argument<'_>, style: &Style, zone: Tz) {

@@ -2,11 +2,11 @@
 //!
 //! The arguments have Quartz's places; lines go to the log target `carnelian::history`.
 
-use super::{FireEnd, FireEvent, JobListener, TriggerListener};
+use super::message_format::{Argument, MessageFormat};
 use crate::clock::Clock;
 use crate::error::{Error, Result, storable};
 use crate::job::FireOutcome;
-use crate::message_format::{Argument, MessageFormat};
+use crate::listener::{FireEnd, FireEvent, JobListener, TriggerListener};
 use crate::settings::{JobHistoryPlugin, TriggerHistoryPlugin};
 use crate::store::CompletionInstruction;
 use crate::trigger::Trigger;
@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 const TARGET: &str = "carnelian::history";
 
-/// What both need to fill in a time.
+/// Clock and zone by which both plugins fill in a time.
 #[derive(Clone)]
-pub(crate) struct HistoryClock {
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) zone: Tz,
+pub(super) struct HistoryClock {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) zone: Tz,
 }
 
 impl HistoryClock {
@@ -34,7 +34,7 @@ fn pattern(text: &str) -> Result<MessageFormat> {
 }
 
 /// `LoggingJobHistoryPlugin`.
-pub(crate) struct JobHistory {
+pub(super) struct JobHistory {
     name: String,
     time: HistoryClock,
     to_be_fired: MessageFormat,
@@ -44,7 +44,7 @@ pub(crate) struct JobHistory {
 }
 
 impl JobHistory {
-    pub(crate) fn new(plugin: &JobHistoryPlugin, time: HistoryClock) -> Result<Self> {
+    pub(super) fn new(plugin: &JobHistoryPlugin, time: HistoryClock) -> Result<Self> {
         Ok(Self {
             name: plugin.name.clone(),
             time,
@@ -73,7 +73,7 @@ impl JobHistory {
     }
 }
 
-/// How many characters of a result a line shows.
+/// Most characters of a result that a line shows.
 const MOST_SHOWN: usize = 1_000;
 
 impl JobListener for JobHistory {
@@ -102,7 +102,7 @@ impl JobListener for JobHistory {
 }
 
 /// `LoggingTriggerHistoryPlugin`.
-pub(crate) struct TriggerHistory {
+pub(super) struct TriggerHistory {
     name: String,
     time: HistoryClock,
     fired: MessageFormat,
@@ -111,7 +111,7 @@ pub(crate) struct TriggerHistory {
 }
 
 impl TriggerHistory {
-    pub(crate) fn new(plugin: &TriggerHistoryPlugin, time: HistoryClock) -> Result<Self> {
+    pub(super) fn new(plugin: &TriggerHistoryPlugin, time: HistoryClock) -> Result<Self> {
         Ok(Self {
             name: plugin.name.clone(),
             time,

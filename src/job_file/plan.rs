@@ -3,11 +3,11 @@
 //! Quartz walks through the file and stores as it goes; the walk is the same here, on paper, so that all refusals are
 //! known before anything is stored.
 
-use crate::job_file::{FileJob, JobFile};
+use super::{FileJob, JobFile};
 use crate::key::{JobKey, TriggerKey};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the commands of a file delete: jobs with all their triggers, and then triggers.
+/// Keys that the commands of a file delete: jobs with all their triggers, and then triggers.
 pub(crate) fn doomed(
     file: &JobFile,
     jobs: &[JobKey],
@@ -31,7 +31,7 @@ pub(crate) fn doomed(
     (jobs, triggers)
 }
 
-/// What is stored when the walk begins, as far as it matters.
+/// Stored jobs and triggers when the walk begins, as far as they matter.
 #[derive(Default)]
 pub(crate) struct Stored {
     pub jobs: BTreeSet<JobKey>,
@@ -45,13 +45,13 @@ pub(crate) struct Stored {
 
 /// Why a trigger cannot be stored.
 pub(crate) enum Unfit {
-    /// It has no fire time left: it is left out. Quartz stops there and does not look at the rest of the file.
+    /// No fire time is left: the trigger is left out. Quartz stops there and does not look at the rest of the file.
     NeverFires(String),
-    /// It makes no sense, so that nothing of the file is stored.
+    /// The trigger makes no sense, so that nothing of the file is stored.
     Wrong(String),
 }
 
-/// What is to be stored, by places in the file, and what is to be said about it.
+/// Jobs and triggers to be stored, by places in the file, and what is to be said about them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// The jobs to store; of one that is given twice, the last.
@@ -64,7 +64,7 @@ pub(crate) struct Plan {
     pub ignored_triggers: Vec<TriggerKey>,
     /// Triggers that are left alone because they are stored just so.
     pub unchanged: Vec<TriggerKey>,
-    /// What is odd: line and sentence.
+    /// Oddities: line and sentence.
     pub remarks: Vec<(usize, String)>,
     /// Why nothing may be stored: line and sentence.
     pub refusals: Vec<(usize, String)>,

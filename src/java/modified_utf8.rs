@@ -1,37 +1,13 @@
-//! `JavaText`: a text as Java holds it, UTF-16 units, of which not every sequence is a Rust `String`.
+//! Java's "modified UTF-8", and the hash of a Java `String`.
 
-/// A Java `String`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum JavaText {
-    /// Any text that Rust can hold.
-    Text(String),
-    /// Holds a surrogate without its other half: kept as it is, so that it can be written back.
-    IllFormed(Vec<u16>),
-}
+use crate::java_text::JavaText;
 
 impl JavaText {
-    pub(crate) fn from_units(units: Vec<u16>) -> Self {
-        match String::from_utf16(&units) {
-            Ok(text) => Self::Text(text),
-            Err(_) => Self::IllFormed(units),
-        }
-    }
-
     /// The text, if Rust can hold it.
     pub(crate) fn as_str(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             Self::IllFormed(_) => None,
-        }
-    }
-
-    /// The text for people: a lone surrogate is shown as `\uD800`.
-    pub(crate) fn shown(&self) -> String {
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::IllFormed(units) => char::decode_utf16(units.iter().copied())
-                .map(|unit| unit.map_or_else(|e| format!("\\u{:04X}", e.unpaired_surrogate()), String::from))
-                .collect(),
         }
     }
 
@@ -114,9 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn hash_and_wording() {
+    fn the_hash_is_that_of_java() {
         assert_eq!(JavaText::Text("hello".into()).java_hash(), 99_162_322);
-        assert_eq!(JavaText::from_units(vec![0x61, 0xD800]).shown(), "a\\uD800");
-        assert_eq!(JavaText::from_units(vec![0xD83D, 0xDE00]), JavaText::Text("😀".into()));
     }
 }
