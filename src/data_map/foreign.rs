@@ -19,6 +19,7 @@ pub(super) enum Repr {
     /// A text with half a surrogate pair.
     Text(JavaText),
     /// An object of a stream that was read.
+    #[cfg_attr(not(feature = "java-streams"), allow(dead_code, reason = "no stream is read"))]
     Object(ForeignObject),
 }
 

@@ -12,7 +12,9 @@ mod properties;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub(crate) use codec::{DataFormat, MAX_STORED_BYTES};
+pub(crate) use codec::DataFormat;
+#[cfg(feature = "java-streams")]
+pub(crate) use codec::MAX_STORED_BYTES;
 pub use foreign::ForeignValue;
 
 /// Most keys of a stored map that are no Rust texts.

@@ -1,6 +1,7 @@
 //! Every statement of every story may fail, and every commit's answer may be lost.
 
 use super::*;
+#[cfg(feature = "job-files")]
 use carnelian::job_file::JobFile;
 use carnelian::store::faults::Fault;
 use carnelian::store::{Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, FireBundle};
@@ -21,6 +22,7 @@ macro_rules! story {
 }
 
 /// Deletes one job, replaces another with one of its triggers, and stores a new one.
+#[cfg(feature = "job-files")]
 const JOB_FILE: &str = "
     <job-scheduling-data xmlns='http://www.quartz-scheduler.org/xml/JobSchedulingData'>
         <pre-processing-commands>
@@ -80,6 +82,7 @@ fn stories() -> Vec<Story> {
         story!("pause_trigger_groups", |_, _| Box::new(|c, _| {
             c.store.pause_trigger_groups(&GroupMatcher::any()).map(|g| g.join(","))
         })),
+        #[cfg(feature = "job-files")]
         story!("import", |_, _| Box::new(|c, _| {
             let file = JobFile::parse("jobs.xml", JOB_FILE.as_bytes(), chrono_tz::UTC)?;
             let imported = c.store.import(&file)?;

@@ -22,6 +22,7 @@ mod heartbeat;
 mod history;
 mod history_of_runs;
 mod history_pruning;
+#[cfg(feature = "job-files")]
 mod import;
 mod intervals;
 
