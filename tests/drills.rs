@@ -34,7 +34,7 @@ mod twins;
 
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::{DataSourceUrl, Settings};
-use carnelian::store::{Begin, JobStore, violations};
+use carnelian::store::{JobStore, TxMode, violations};
 use diesel::sql_types::BigInt;
 use diesel::{Connection, MysqlConnection, PgConnection, QueryableByName, RunQueryDsl, SqliteConnection, sql_query};
 use node::NodeProcess;
@@ -143,7 +143,7 @@ impl Place {
         let settings = Settings::from_text("test", &self.text, |_| None).unwrap();
         match settings.data_source.unwrap().url {
             DataSourceUrl::Sqlite { .. } => {
-                self.store.database().transact("look for the lock", Begin::Writing, &mut |_| Ok(())).is_ok()
+                self.store.database().transact("look for the lock", TxMode::OwnRows, &mut |_| Ok(())).is_ok()
             }
             DataSourceUrl::Postgres { url } => {
                 sql_query(text).execute(&mut PgConnection::establish(url.reveal()).unwrap()).is_ok()

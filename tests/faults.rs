@@ -512,7 +512,9 @@ fn shape(c: &Cluster) -> Vec<String> {
     rows.extend(s.instances.iter().map(|i| format!("{} {}", i.name, i.last_checkin_ms)));
     rows.extend(s.paused_groups);
     rows.extend(c.continuations().unwrap().iter().map(|link| format!("{link:?}")));
-    rows.extend(c.bars().unwrap().iter().map(|bar| format!("{} {:?} {:?}", bar.node, bar.kind, bar.until_ms)));
+    rows.extend(
+        c.blacklist_rows().unwrap().iter().map(|entry| format!("{} {:?} {:?}", entry.node, entry.kind, entry.until_ms)),
+    );
     rows.extend(c.group_limits().unwrap().iter().map(|l| format!("{} {:?} {:?}", l.group, l.per_node, l.per_cluster)));
     rows.extend(s.calendars.iter().map(|c| format!("{c:?}")));
     rows.extend(c.parked().unwrap().iter().map(|work| format!("{} {} {}", work.job, work.takeovers, work.reason)));

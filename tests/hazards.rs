@@ -9,8 +9,8 @@ use carnelian::settings::{DataSourceUrl, PollingStrategy};
 use carnelian::store::faults::Fault;
 use carnelian::store::row::PlainWork;
 use carnelian::store::{
-    AcquireRequest, Begin, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase,
-    SqlOptions, StoreSettings, violations,
+    AcquireRequest, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase,
+    SqlOptions, StoreSettings, TxMode, violations,
 };
 use carnelian::{FailureClass, JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
@@ -132,10 +132,12 @@ fn a_call_that_comes_late_stores_nothing() {
     assert_eq!(fire_and_end(&store, &owner, 1).len(), 1);
 
     let work = PlainWork { triggers: vec![trigger], ..PlainWork::default() };
-    let late = database.transact("store it", Begin::AtOnce, &mut |s| s.store_plain(&work, &token).map(drop));
+    let late = database.transact("store it", TxMode::SingleStatement, &mut |s| s.store_plain(&work, &token).map(drop));
     assert_eq!(late.unwrap_err().failure_class(), Some(FailureClass::UniqueViolation));
     assert_eq!(store.snapshot().unwrap().triggers, []);
-    database.transact("store it", Begin::AtOnce, &mut |s| s.store_plain(&work, "another token").map(drop)).unwrap();
+    database
+        .transact("store it", TxMode::SingleStatement, &mut |s| s.store_plain(&work, "another token").map(drop))
+        .unwrap();
     assert_eq!(store.snapshot().unwrap().triggers.len(), 1, "it was the token that stood in its way");
     store.database().forget_scheduler().unwrap();
 }
@@ -177,7 +179,7 @@ fn a_server_that_takes_no_writes_any_more_is_left() {
 
 /// H18: a session that held the lock and stopped kept the whole cluster of a peer waiting, silently. Here the server
 /// cuts it off, and the others go on while it still sleeps.
-fn a_stopped_holder_of_the_lock_is_cut_off(url: &str, begin: Begin) {
+fn a_stopped_holder_of_the_lock_is_cut_off(url: &str, begin: TxMode) {
     let name = support::fresh_name("h18");
     let store = store(url, &name);
     let holder = store.clone();
@@ -202,32 +204,32 @@ fn a_stopped_holder_of_the_lock_is_cut_off(url: &str, begin: Begin) {
 
 #[test]
 fn a_stopped_holder_of_the_lock_is_cut_off_on_postgres() {
-    a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url(), Begin::Locking(Lock::TriggerAccess));
+    a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url(), TxMode::Exclusive(Lock::TriggerAccess));
 }
 
 #[test]
 fn a_stopped_acquisition_is_cut_off_on_postgres() {
-    a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url(), Begin::BesideClaims);
+    a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url(), TxMode::BesideClaims);
 }
 
 #[test]
 fn a_stopped_sharer_of_the_lock_is_cut_off_on_postgres() {
-    a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url(), Begin::Claiming);
+    a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url(), TxMode::Claiming);
 }
 
 #[test]
 fn a_stopped_holder_of_the_lock_is_cut_off_on_mysql() {
-    a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url(), Begin::Locking(Lock::TriggerAccess));
+    a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url(), TxMode::Exclusive(Lock::TriggerAccess));
 }
 
 #[test]
 fn a_stopped_acquisition_is_cut_off_on_mysql() {
-    a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url(), Begin::BesideClaims);
+    a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url(), TxMode::BesideClaims);
 }
 
 #[test]
 fn a_stopped_sharer_of_the_lock_is_cut_off_on_mysql() {
-    a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url(), Begin::Claiming);
+    a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url(), TxMode::Claiming);
 }
 
 /// Quartz inserts a lock row that is missing, and two of its nodes can both do so. Here `migrate` makes it, and nothing
@@ -265,7 +267,7 @@ fn a_deadlock_is_told_apart_and_rolled_back(url: &str) {
     let owners = [join(&store, "one"), join(&store, "two")];
     let both_hold_one = Barrier::new(2);
     let touch = |first: &Owner, second: &Owner, at_once: bool| {
-        store.database().transact("touch both", Begin::Writing, &mut |s| {
+        store.database().transact("touch both", TxMode::OwnRows, &mut |s| {
             let now = s.now_ms()?;
             s.touch_instance(first, now)?;
             if at_once {
@@ -405,7 +407,7 @@ fn one_request_of_fifty_threads_is_taken_once_on_mysql() {
 fn now_is_read_after_the_wait_for_the_lock(url: &str) {
     let name = support::fresh_name("now");
     let (holder, waiter) = (store(url, &name), store(url, &name));
-    for begin in [Begin::Locking(Lock::TriggerAccess), Begin::Locking(Lock::StateAccess), Begin::BesideClaims] {
+    for begin in [TxMode::Exclusive(Lock::TriggerAccess), TxMode::Exclusive(Lock::StateAccess), TxMode::BesideClaims] {
         let (held, holds) = channel();
         let hold = || {
             let mut begun_ms = 0;
@@ -455,10 +457,10 @@ fn fences_are_drawn_once_under_either_lock(url: &str) {
     let name = support::fresh_name("fence");
     let stores: Vec<JobStore> = (0..6).map(|_| store(url, &name)).collect();
     let draw = |i: usize, store: &JobStore| {
-        let (begin, counts): (Begin, &[usize]) = match i % 3 {
-            0 => (Begin::Locking(Lock::TriggerAccess), &[1, 3]),
-            1 => (Begin::BesideClaims, &[2, 1]),
-            _ => (Begin::Locking(Lock::StateAccess), &[1]),
+        let (begin, counts): (TxMode, &[usize]) = match i % 3 {
+            0 => (TxMode::Exclusive(Lock::TriggerAccess), &[1, 3]),
+            1 => (TxMode::BesideClaims, &[2, 1]),
+            _ => (TxMode::Exclusive(Lock::StateAccess), &[1]),
         };
         let mut all = Vec::new();
         for _ in 0..40 {
@@ -572,8 +574,8 @@ fn a_trigger_that_moves_on_during_the_look_is_claimed_once_on_mysql() {
 fn plain_ends_are_recorded_beside_acquisitions(url: &str) {
     let name = support::fresh_name("beside");
     let (holder, other) = (store(url, &name), store(url, &name));
-    let alone = Begin::Locking(Lock::TriggerAccess);
-    let (acquiring, plain) = (Begin::BesideClaims, Begin::Claiming);
+    let alone = TxMode::Exclusive(Lock::TriggerAccess);
+    let (acquiring, plain) = (TxMode::BesideClaims, TxMode::Claiming);
     for (held, asked, goes_on) in [
         (acquiring, plain, true),
         (plain, acquiring, true),

@@ -9,8 +9,8 @@ mod support;
 use carnelian::clock::SystemClock;
 use carnelian::settings::DataSourceUrl;
 use carnelian::store::{
-    AcquireRequest, Begin, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase,
-    SqlOptions, StoreSettings, violations,
+    AcquireRequest, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase,
+    SqlOptions, StoreSettings, TxMode, violations,
 };
 use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey, TriggerState};
 use diesel::connection::SimpleConnection;
@@ -148,7 +148,7 @@ fn a_row_that_changed_and_still_fits_is_counted() {
             deleted = session.delete_triggers(std::slice::from_ref(&place.key), Some(TriggerState::Waiting))?;
             Ok(())
         };
-        place.store.database().transact("delete", Begin::Locking(Lock::TriggerAccess), work).unwrap();
+        place.store.database().transact("delete", TxMode::Exclusive(Lock::TriggerAccess), work).unwrap();
         deleted
     });
     assert_eq!(deleted, 1);

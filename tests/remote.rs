@@ -10,8 +10,8 @@ mod support;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::{DataSourceUrl, Settings};
 use carnelian::store::{
-    Begin, Database, Ear, Heartbeats, JobStore, Membership, Session, SqlDatabase, SqlOptions, StatementCounts,
-    StoreSettings,
+    Database, Heartbeats, JobStore, Membership, NotificationListener, Session, SqlDatabase, SqlOptions,
+    StatementCounts, StoreSettings, TxMode,
 };
 use carnelian::{
     FireOutcome, HistoryQuery, JobContext, JobDetail, JobKey, Result, Scheduler, ServiceState, Trigger, TriggerKey,
@@ -39,10 +39,10 @@ impl Database for Counting {
     fn transact(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        begin: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        if begin != Begin::Glancing {
+        if begin != TxMode::Autocommit {
             self.transactions.fetch_add(1, Ordering::SeqCst);
         }
         self.inner.transact(purpose, begin, work)
@@ -56,8 +56,8 @@ impl Database for Counting {
     fn forget_scheduler(&self) -> Result<()> {
         self.inner.forget_scheduler()
     }
-    fn ear(&self) -> Option<Box<dyn Ear>> {
-        self.inner.ear()
+    fn notification_listener(&self) -> Option<Box<dyn NotificationListener>> {
+        self.inner.notification_listener()
     }
     fn counts(&self) -> StatementCounts {
         self.inner.counts()

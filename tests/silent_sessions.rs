@@ -7,7 +7,7 @@ mod support;
 
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::DataSourceUrl;
-use carnelian::store::{Begin, Database, Lock, SqlDatabase, SqlOptions};
+use carnelian::store::{Database, Lock, SqlDatabase, SqlOptions, TxMode};
 use carnelian::{Result, Signal, Woken};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, MysqlConnection};
@@ -104,6 +104,6 @@ fn the_lock_of_a_session_that_is_silent_for_too_long_is_free() {
 
     // Beside all that the store works as ever.
     let work: &mut dyn FnMut(&mut dyn carnelian::store::Session) -> Result<()> = &mut |s| s.now_ms().map(drop);
-    database.transact("test", Begin::Locking(Lock::TriggerAccess), work).unwrap();
+    database.transact("test", TxMode::Exclusive(Lock::TriggerAccess), work).unwrap();
     database.forget_scheduler().unwrap();
 }

@@ -58,7 +58,7 @@ pub(crate) fn eligible(
     now_ms: i64,
 ) -> Vec<String> {
     let takes = |node: &&crate::rules::placement::NodeIdentity| {
-        takes_any(node, &view.bars, now_ms).is_ok()
+        takes_any(node, &view.blacklist, now_ms).is_ok()
             && job.policy().placed().is_none_or(|placement| may_run(placement, node).is_ok())
             && types.get(&node.instance).is_none_or(|types| types.contains(job.job_type()))
     };
@@ -165,7 +165,7 @@ mod tests {
     use crate::key::JobKey;
     use crate::node::{NodeInfo, NodeRole};
     use crate::rules::placement::NodeIdentity;
-    use crate::store::row::{BarKind, BarRow};
+    use crate::store::row::{BlacklistKind, BlacklistRow};
     use chrono::DateTime;
 
     fn node(instance: &str, role: NodeRole) -> NodeIdentity {
@@ -180,7 +180,7 @@ mod tests {
     /// LT-13, LT-71: who takes part, by every reason not to.
     #[test]
     fn those_take_part_that_live_work_and_may() {
-        let bar = |node: &str, kind, until_ms| BarRow {
+        let entry = |node: &str, kind, until_ms| BlacklistRow {
             node: node.to_owned(),
             kind,
             reason: None,
@@ -197,16 +197,16 @@ mod tests {
         let any = BTreeMap::new();
         let other = BTreeMap::from([("b".to_owned(), BTreeSet::from(["other".to_owned()]))]);
         let only = Placement::new().allow_node("a").allow_node("gone");
-        for (bars, placement, types, expected) in [
+        for (blacklist, placement, types, expected) in [
             (vec![], Placement::new(), &any, vec!["a", "b", "c"]),
-            (vec![bar("b", BarKind::Blacklist, None)], Placement::new(), &any, vec!["a", "c"]),
-            (vec![bar("b", BarKind::Blacklist, Some(9))], Placement::new(), &any, vec!["a", "b", "c"]),
-            (vec![bar("c", BarKind::Drain, None)], Placement::new(), &any, vec!["a", "b"]),
+            (vec![entry("b", BlacklistKind::Blacklist, None)], Placement::new(), &any, vec!["a", "c"]),
+            (vec![entry("b", BlacklistKind::Blacklist, Some(9))], Placement::new(), &any, vec!["a", "b", "c"]),
+            (vec![entry("c", BlacklistKind::Drain, None)], Placement::new(), &any, vec!["a", "b"]),
             (vec![], only.clone(), &any, vec!["a"]),
-            (vec![bar("a", BarKind::Drain, None)], only, &any, vec![]),
+            (vec![entry("a", BlacklistKind::Drain, None)], only, &any, vec![]),
             (vec![], Placement::new(), &other, vec!["a", "c"]),
         ] {
-            let view = ClusterView { alive: alive.clone(), bars, ..ClusterView::default() };
+            let view = ClusterView { alive: alive.clone(), blacklist, ..ClusterView::default() };
             assert_eq!(eligible(&job(placement), &view, types, 10), expected);
         }
     }

@@ -3,7 +3,7 @@
 use super::node::Node;
 use super::service::{Next, Service};
 use crate::error::Result;
-use crate::store::Ear;
+use crate::store::NotificationListener;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,13 +17,13 @@ const LONGEST_RETRY: Duration = Duration::from_secs(10);
 /// The listening service.
 pub(crate) struct Listening {
     node: Arc<Node>,
-    ear: Box<dyn Ear>,
+    ear: Box<dyn NotificationListener>,
 }
 
 impl Listening {
     /// None where there is nothing to hear, or the settings want it so.
     pub(crate) fn new(node: Arc<Node>) -> Option<Self> {
-        let ear = node.store.database().ear().filter(|_| node.settings.scheduler.listen)?;
+        let ear = node.store.database().notification_listener().filter(|_| node.settings.scheduler.listen)?;
         Some(Self { node, ear })
     }
 
@@ -46,7 +46,7 @@ impl Service for Listening {
         if !self.node.hears.load(Ordering::SeqCst) {
             self.connect()?;
         }
-        let heard = self.ear.hear().inspect_err(|_| {
+        let heard = self.ear.received().inspect_err(|_| {
             self.node.hears.store(false, Ordering::SeqCst);
             // It waits for as long as one may that hears.
             self.node.acquirer.signal.raise();

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::job::JobDetail;
 use crate::listener::log;
 use crate::rules::placement::Refusal;
-use crate::store::row::{BarRow, LimitRow};
+use crate::store::row::{BlacklistRow, LimitRow};
 use crate::store::{BlacklistEntry, Homeless, MayRun};
 
 /// Nodes are meant by their instance ids or node names. What is changed has effect on each node with its next check-in, on
@@ -51,8 +51,8 @@ impl Scheduler {
     }
 
     /// The nodes that take no work: drained, or on the blacklist.
-    pub fn bars(&self) -> Result<Vec<BarRow>> {
-        self.store().bars()
+    pub fn blacklist_rows(&self) -> Result<Vec<BlacklistRow>> {
+        self.store().blacklist_rows()
     }
 
     /// Sets how many runs of the jobs of a group there may be on each node, and in the cluster.

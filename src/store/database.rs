@@ -5,13 +5,13 @@
 //! change it makes is gone if the work returns an error.
 
 mod ahead;
+mod changes;
 mod continuations;
 mod definitions;
 mod executions;
 mod fences;
 mod fires;
 mod history;
-mod news;
 mod nodes;
 mod outages;
 mod parts;
@@ -22,13 +22,13 @@ mod types;
 mod work;
 
 pub use ahead::AheadRows;
+pub use changes::{ChangeRows, LockRows, NotificationListener};
 pub use continuations::ContinuationRows;
 pub use definitions::DefinitionRows;
 pub use executions::ExecutionRows;
 pub use fences::{Fences, LostCommits};
 pub use fires::FiredRows;
 pub use history::{HistoryLogRows, HistoryRows, HistoryUpkeepRows};
-pub use news::{ChangeRows, Ear, LockRows};
 pub use nodes::NodeRows;
 pub use outages::OutageRows;
 pub use parts::PartRows;
@@ -65,45 +65,45 @@ impl Lock {
 
 /// How a transaction begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
+pub enum TxMode {
     /// Reads only, each statement for itself: no transaction is around them, and what they see need not be one moment.
-    Glancing,
+    Autocommit,
     /// Reads only.
-    Reading,
+    ReadOnly,
     /// Writes rows that only their owner writes (the check-in), without a lock.
-    Writing,
+    OwnRows,
     /// Takes this lock as its first statement.
-    Locking(Lock),
-    /// Takes [`Lock::TriggerAccess`] for changes that claims ([`Begin::Claiming`]) may happen beside: those that touch
+    Exclusive(Lock),
+    /// Takes [`Lock::TriggerAccess`] for changes that claims ([`TxMode::Claiming`]) may happen beside: those that touch
     /// fires of their own, and triggers only by guarded writes. Where a database cannot tell them apart, it is the lock.
     BesideClaims,
     /// One statement that is a transaction by itself, and takes the lock that it needs. If its answer is lost it may not even
     /// have begun, and still happen at any later time.
-    AtOnce,
+    SingleStatement,
     /// Shares [`Lock::TriggerAccess`] with others that claim due triggers by locking their rows. Whoever takes the lock
     /// itself waits until they have ended, and they wait for it.
     Claiming,
 }
 
-impl Begin {
+impl TxMode {
     /// Whether what is begun so may write.
     pub fn may_write(self) -> bool {
-        !matches!(self, Begin::Reading | Begin::Glancing)
+        !matches!(self, TxMode::ReadOnly | TxMode::Autocommit)
     }
 
     /// The lock that a transaction which begins so holds, or has its share of.
     pub(in crate::store) fn lock(self) -> Option<Lock> {
         match self {
-            Begin::Reading | Begin::Glancing | Begin::Writing | Begin::AtOnce => None,
-            Begin::Locking(lock) => Some(lock),
-            Begin::BesideClaims | Begin::Claiming => Some(Lock::TriggerAccess),
+            TxMode::ReadOnly | TxMode::Autocommit | TxMode::OwnRows | TxMode::SingleStatement => None,
+            TxMode::Exclusive(lock) => Some(lock),
+            TxMode::BesideClaims | TxMode::Claiming => Some(Lock::TriggerAccess),
         }
     }
 
     /// How a transaction begins that asks what became of one that began so: it waits for it to end.
-    pub(in crate::store) fn to_ask(self) -> Begin {
+    pub(in crate::store) fn to_ask(self) -> TxMode {
         match self {
-            Begin::BesideClaims | Begin::Claiming => Begin::Locking(Lock::TriggerAccess),
+            TxMode::BesideClaims | TxMode::Claiming => TxMode::Exclusive(Lock::TriggerAccess),
             other => other,
         }
     }
@@ -139,7 +139,7 @@ pub trait Database: Send + Sync {
     fn transact(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()>;
 
@@ -183,8 +183,8 @@ pub trait Database: Send + Sync {
     /// again, such as that of a benchmark.
     fn forget_scheduler(&self) -> Result<()>;
 
-    /// A way to hear at once of what other nodes announce; none where nodes have to look for it.
-    fn ear(&self) -> Option<Box<dyn Ear>> {
+    /// A listener for the notifications of other nodes; none where nodes have to poll for changes.
+    fn notification_listener(&self) -> Option<Box<dyn NotificationListener>> {
         None
     }
 
@@ -201,17 +201,17 @@ pub trait Database: Send + Sync {
         false
     }
 
-    /// Whether [`Begin::Claiming`] goes on beside [`Begin::BesideClaims`], and not only beside others like it.
+    /// Whether [`TxMode::Claiming`] goes on beside [`TxMode::BesideClaims`], and not only beside others like it.
     fn records_beside(&self) -> bool {
         false
     }
 
-    /// Whether there are statements that are transactions by themselves: [`Begin::AtOnce`].
+    /// Whether there are statements that are transactions by themselves: [`TxMode::SingleStatement`].
     fn stores_at_once(&self) -> bool {
         false
     }
 
-    /// Whether one statement of [`Begin::AtOnce`] is cheaper than a transaction around it.
+    /// Whether one statement of [`TxMode::SingleStatement`] is cheaper than a transaction around it.
     fn commits_at_once(&self) -> bool {
         false
     }

@@ -2,7 +2,7 @@
 
 use super::row::LockRow;
 use super::transaction::random_hex;
-use super::{Begin, JobStore};
+use super::{JobStore, TxMode};
 use crate::error::{Error, FailureClass, Result};
 use crate::key::check_name;
 use crate::rules::failover::millis;
@@ -41,7 +41,7 @@ impl JobStore {
         let holder = random_hex()?;
         let taken = self.retrying(
             "take a lock",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 // The fence first: whoever waits for a lock's row holds it, and who holds the row waits for nothing.
                 let fence = s.draw_fences(None, 1)?.unwrap_or_default();
@@ -79,7 +79,7 @@ impl JobStore {
     /// What the database reports.
     pub fn renew_locks(&self, locks: &[(String, String)]) -> Result<Vec<(String, String)>> {
         let mut lost = Vec::new();
-        self.once("renew locks", Begin::Writing, &mut |s| {
+        self.once("renew locks", TxMode::OwnRows, &mut |s| {
             let now_ms = s.now_ms()?;
             lost.clear();
             if s.renew_locks(locks, now_ms)? < locks.len() {
@@ -102,7 +102,7 @@ impl JobStore {
         let lock = [(name.to_owned(), holder.to_owned())];
         let released = self.retrying(
             "release a lock",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let now_ms = s.now_ms()?;
                 let held = s.lock_row(name)?.filter(|row| row.holder == holder);
@@ -123,7 +123,7 @@ impl JobStore {
     pub fn break_lock(&self, name: &str) -> Result<Option<LockRow>> {
         self.retrying(
             "break a lock",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let Some(row) = s.lock_row(name)? else { return Ok(None) };
                 let gone = s.release_locks(&[(row.name.clone(), row.holder.clone())])?;

@@ -31,10 +31,10 @@ pub use crate::rules::begun::BeginMark;
 pub use crate::rules::definitions::WhyLeft;
 pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
-    Begin, CalendarRows, ChangeRows, ClusterRows, ContinuationRows, Database, DefinitionRows, Ear, ExecutionRows,
-    Fences, FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, LostCommits,
-    MonitorRows, NodeRows, OrphanRows, OutageRows, Owner, PlacementRows, PlainRows, RecoveryRows, Session,
-    StatementCounts, TriggerRows, TypeRows, VersionRows, WorkRows,
+    CalendarRows, ChangeRows, ClusterRows, ContinuationRows, Database, DefinitionRows, ExecutionRows, Fences,
+    FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, LostCommits, MonitorRows,
+    NodeRows, NotificationListener, OrphanRows, OutageRows, Owner, PlacementRows, PlainRows, RecoveryRows, Session,
+    StatementCounts, TriggerRows, TxMode, TypeRows, VersionRows, WorkRows,
 };
 pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,

@@ -1,7 +1,7 @@
 //! What a monitor wants to know of a cluster, in one statement whose cost has a bound.
 
 use super::upkeep::takes_work;
-use super::{Begin, InstanceStatus, JobStore};
+use super::{InstanceStatus, JobStore, TxMode};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl JobStore {
     /// The same, tried once: the caller decides when to try again.
     pub(crate) fn look_at_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
         let mut load = None;
-        self.once("look at the load", Begin::Glancing, &mut |s| {
+        self.once("look at the load", TxMode::Autocommit, &mut |s| {
             load = Some(self.load_in(s, after, most)?);
             Ok(())
         })?;
@@ -72,7 +72,7 @@ impl JobStore {
             }
             instances.push(InstanceStatus {
                 alive,
-                takes_work: takes_work(&instance, row.infos.get(&instance.name), &row.bars, now_ms),
+                takes_work: takes_work(&instance, row.infos.get(&instance.name), &row.blacklist, now_ms),
                 running,
                 foreign: instance.incarnation.is_none(),
                 instance: instance.name,
@@ -100,7 +100,7 @@ impl JobStore {
     /// What the database reports.
     pub fn trigger_states(&self) -> Result<BTreeMap<String, usize>> {
         let mut states = BTreeMap::new();
-        self.once("count triggers", Begin::Glancing, &mut |s| {
+        self.once("count triggers", TxMode::Autocommit, &mut |s| {
             states = s.count_states()?.into_iter().collect();
             Ok(())
         })?;

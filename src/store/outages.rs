@@ -3,7 +3,7 @@
 use super::calendars::Calendars;
 use super::row::{FiredState, InstanceRow, Outage, RecoveryModeRow, TriggerRow};
 use super::upkeep::Said;
-use super::{Begin, JobStore, Lock, Recovered, Session};
+use super::{JobStore, Lock, Recovered, Session, TxMode};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::rules::failover::{is_dead, millis};
@@ -30,7 +30,7 @@ impl JobStore {
         crate::key::check_name("who begins the recovery mode", begun_by)?;
         let row = self.retrying(
             "start the recovery mode",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 let before = s.recovery_mode()?.unwrap_or_default();
                 match before.since_ms {
@@ -59,7 +59,7 @@ impl JobStore {
     pub fn stop_recovery(&self, since_ms: Option<i64>) -> Result<bool> {
         let stopped = self.retrying(
             "stop the recovery mode",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 let Some(row) = s.recovery_mode()? else { return Ok(false) };
                 if row.since_ms.is_none() || since_ms.is_some_and(|since_ms| row.since_ms != Some(since_ms)) {

@@ -20,7 +20,7 @@ mod work;
 
 pub use ahead::{AheadFire, GoneTrigger};
 pub(in crate::store) use changes::LAST_COUNT;
-pub use changes::{ClusterLook, Heard, Look, News};
+pub use changes::{ClusterLook, Look, Notification, Notifications};
 pub use continuation::ContinuationRow;
 pub use counts::Counts;
 pub use definition::DefinitionRow;
@@ -31,7 +31,7 @@ pub use monitor::LoadRow;
 pub use node::NodeRow;
 pub use outages::{Outage, RecoveryModeRow};
 pub use parked::Parked;
-pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow, NodePlace, Whereabouts};
+pub use placement::{BlacklistKind, BlacklistRow, GroupRuns, LeftAlone, LimitRow, NodePlace, Whereabouts};
 pub use plain::PlainWork;
 pub use snapshot::{Snapshot, SnapshotPlace};
 pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};

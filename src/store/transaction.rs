@@ -1,7 +1,7 @@
 //! How the store runs a transaction: what is retried, how often, and what is done when the outcome is not known.
 
-use super::row::News;
-use super::{Begin, JobStore, Lock, Session};
+use super::row::Notification;
+use super::{JobStore, Lock, Session, TxMode};
 use crate::error::{Error, FailureClass, Result};
 use crate::signal::Signal;
 use std::sync::atomic::Ordering;
@@ -24,7 +24,7 @@ pub(super) enum Told<T> {
 impl JobStore {
     /// Reads, without a lock.
     pub(super) fn read<T>(&self, purpose: &'static str, work: impl FnMut(&mut dyn Session) -> Result<T>) -> Result<T> {
-        self.retrying(purpose, Begin::Reading, work, &mut |_, _| Ok(false))
+        self.retrying(purpose, TxMode::ReadOnly, work, &mut |_, _| Ok(false))
     }
 
     /// Reads without a lock and without a transaction: for looks that are made again and again. Each statement sees a moment of
@@ -34,7 +34,7 @@ impl JobStore {
         purpose: &'static str,
         work: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
-        self.retrying(purpose, Begin::Glancing, work, &mut |_, _| Ok(false))
+        self.retrying(purpose, TxMode::Autocommit, work, &mut |_, _| Ok(false))
     }
 
     /// Changes definitions under `TRIGGER_ACCESS`, and announces it to the other nodes. If the commit's answer is lost, a token
@@ -45,7 +45,7 @@ impl JobStore {
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
         let token = random_hex()?;
-        self.retrying(purpose, Begin::Locking(Lock::TriggerAccess), |s| noted(s, &token, &mut work), &mut |s, _| {
+        self.retrying(purpose, TxMode::Exclusive(Lock::TriggerAccess), |s| noted(s, &token, &mut work), &mut |s, _| {
             Ok(s.committed_ms(&token)?.is_some())
         })
     }
@@ -59,10 +59,10 @@ impl JobStore {
         done: impl Fn(i64) -> Result<T>,
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
-        let begin = Begin::Locking(Lock::TriggerAccess);
+        let mode = TxMode::Exclusive(Lock::TriggerAccess);
         let answer = self.retrying(
             purpose,
-            begin,
+            mode,
             |s| match s.committed_ms(token)? {
                 Some(now_ms) => done(now_ms),
                 None => noted(s, token, &mut work),
@@ -85,7 +85,7 @@ impl JobStore {
     pub(super) fn settle(&self, purpose: &'static str, token: &str) -> Result<Option<i64>> {
         self.retrying(
             purpose,
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| match s.committed_ms(token)? {
                 Some(now_ms) => Ok(Some(now_ms)),
                 None => s.mark_commit(token).map(|()| None),
@@ -102,11 +102,11 @@ impl JobStore {
     pub(super) fn retrying<T>(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         work: impl FnMut(&mut dyn Session) -> Result<T>,
         happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
     ) -> Result<T> {
-        match self.retrying_or_doubt(purpose, begin, work, happened)? {
+        match self.retrying_or_doubt(purpose, mode, work, happened)? {
             Told::Done(answer) => Ok(answer),
             Told::InDoubt(_, error) => Err(error),
         }
@@ -116,7 +116,7 @@ impl JobStore {
     pub(super) fn retrying_or_doubt<T>(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
         happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
     ) -> Result<Told<T>> {
@@ -124,7 +124,7 @@ impl JobStore {
         loop {
             tries += 1;
             let mut answer = None;
-            let outcome = self.once(purpose, begin, &mut |s| {
+            let outcome = self.once(purpose, mode, &mut |s| {
                 answer = Some(work(s)?);
                 Ok(())
             });
@@ -132,9 +132,9 @@ impl JobStore {
                 (Ok(()), Some(answer)) => return Ok(Told::Done(answer)),
                 (Ok(()), None) => return Err(Error::Refused(format!("{purpose}: the transaction did not run"))),
                 (Err(Error::Database(error)), Some(answer))
-                    if error.class == FailureClass::CommitUnknown && begin.may_write() =>
+                    if error.class == FailureClass::CommitUnknown && mode.may_write() =>
                 {
-                    match self.look_up(purpose, begin, &mut |s| happened(s, &answer)) {
+                    match self.look_up(purpose, mode, &mut |s| happened(s, &answer)) {
                         Ok(true) => return Ok(Told::Done(answer)),
                         // Now it is known that nothing has happened.
                         Ok(false) => crate::DatabaseError { class: FailureClass::ConnectionLost, ..error }.into(),
@@ -156,14 +156,14 @@ impl JobStore {
     pub(super) fn once(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        let outcome = match begin.lock() {
-            None => self.database.transact(purpose, begin, work),
+        let outcome = match mode.lock() {
+            None => self.database.transact(purpose, mode, work),
             Some(lock) => {
                 let asked = self.clock.ticks();
-                self.database.transact(purpose, begin, &mut |s| {
+                self.database.transact(purpose, mode, &mut |s| {
                     self.meters.lock_wait(lock).observe(self.clock.ticks().saturating_sub(asked));
                     work(s)
                 })
@@ -188,14 +188,14 @@ impl JobStore {
     fn look_up(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         happened: &mut dyn FnMut(&mut dyn Session) -> Result<bool>,
     ) -> Result<bool> {
         let mut tries = 0;
         loop {
             tries += 1;
             let mut answer = false;
-            match self.once(purpose, begin.to_ask(), &mut |s| {
+            match self.once(purpose, mode.to_ask(), &mut |s| {
                 answer = happened(s)?;
                 Ok(())
             }) {
@@ -231,7 +231,7 @@ pub(super) fn unknown(operation: &str, error: &Error) -> Error {
 /// Does the work, announces it, and notes the token with it.
 fn noted<T>(s: &mut dyn Session, token: &str, work: &mut dyn FnMut(&mut dyn Session) -> Result<T>) -> Result<T> {
     let answer = work(s)?;
-    s.announce(News::Change)?;
+    s.notify(Notification::Change)?;
     s.mark_commit(token)?;
     Ok(answer)
 }

@@ -89,7 +89,7 @@ fn a_trigger_leaves_out_what_its_calendar_excludes() {
 fn doctor_and_explain_name_calendars_that_nobody_can_use() {
     use carnelian::calendar::{Calendar, Weekdays};
     use carnelian::store::row::CalendarRow;
-    use carnelian::store::{Begin, Database as _, Lock, SqlDatabase, SqlOptions};
+    use carnelian::store::{Database as _, Lock, SqlDatabase, SqlOptions, TxMode};
     use std::sync::Arc;
 
     let place = place(&[("holidays.json", HOLIDAYS)]);
@@ -108,7 +108,7 @@ fn doctor_and_explain_name_calendars_that_nobody_can_use() {
     let database = SqlDatabase::open(&url, clock, SqlOptions::new("QuartzScheduler")).unwrap();
     let odd = CalendarRow { name: "odd".to_owned(), bytes };
     database
-        .transact("tamper", Begin::Locking(Lock::TriggerAccess), &mut |s| {
+        .transact("tamper", TxMode::Exclusive(Lock::TriggerAccess), &mut |s| {
             s.update_calendar(&odd)?;
             s.delete_calendar("gone").map(drop)
         })

@@ -40,13 +40,14 @@ fn nodes_are_drained_and_blacklisted_and_groups_limited() {
     assert!(
         place.fine("drain n2 --stop").contains("n2 takes no work from its next check-in on; what it runs is asked")
     );
-    let bars = place.json("blacklist list");
-    let shown =
-        |n: usize| (text(&bars[n], "node").to_owned(), text(&bars[n], "kind").to_owned(), bars[n]["stop"].clone());
+    let blacklist = place.json("blacklist list");
+    let shown = |n: usize| {
+        (text(&blacklist[n], "node").to_owned(), text(&blacklist[n], "kind").to_owned(), blacklist[n]["stop"].clone())
+    };
     assert_eq!(shown(0), ("n1".to_owned(), "blacklist".to_owned(), json!(false)));
     assert_eq!(shown(1), ("n2".to_owned(), "drain-stop".to_owned(), json!(true)));
-    let lasts = bars[0]["until_ms"].as_i64().unwrap() - bars[0]["made_ms"].as_i64().unwrap();
-    assert_eq!((text(&bars[0], "who"), text(&bars[0], "reason"), lasts), ("ann", "disk full", 3_600_000));
+    let lasts = blacklist[0]["until_ms"].as_i64().unwrap() - blacklist[0]["made_ms"].as_i64().unwrap();
+    assert_eq!((text(&blacklist[0], "who"), text(&blacklist[0], "reason"), lasts), ("ann", "disk full", 3_600_000));
     place.fine("undrain n2");
     place.fine("blacklist remove n1");
     assert_eq!(place.json("blacklist list"), json!([]));

@@ -4,7 +4,7 @@
 use super::node::NodeProcess;
 use super::support::wait_until;
 use super::*;
-use carnelian::store::Begin;
+use carnelian::store::TxMode;
 use carnelian::{FireOutcome, HistoryQuery, JobDetail, JobKey, Trigger, TriggerKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -43,7 +43,7 @@ fn starts(place: &Place) -> BTreeMap<String, usize> {
 /// that it has begun.
 fn in_hand(place: &Place, instance: &str) -> [BTreeSet<String>; 2] {
     let mut in_hand = [BTreeSet::new(), BTreeSet::new()];
-    let look = place.store.database().transact("look what has begun", Begin::Reading, &mut |s| {
+    let look = place.store.database().transact("look what has begun", TxMode::ReadOnly, &mut |s| {
         in_hand = Default::default();
         let mark = s.begun(instance, false)?.unwrap();
         let ahead: BTreeSet<i64> = s.ahead(instance)?.iter().map(|fire| fire.fence).collect();

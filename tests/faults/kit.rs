@@ -6,8 +6,8 @@ use carnelian::clock::Clock;
 use carnelian::store::faults::FaultPlan;
 use carnelian::store::row::{FiredRow, FiredState, Snapshot, TriggerRow};
 use carnelian::store::{
-    AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
-    FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, Recorded, Reservation, Session, StoreSettings,
+    AcquireRequest, Acquisition, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database, FireBundle,
+    JobStore, Lock, Membership, MemoryDatabase, Owner, Recorded, Reservation, Session, StoreSettings, TxMode,
     violations,
 };
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -277,7 +277,7 @@ impl Cluster<'_> {
     /// Changes rows as somebody might by hand, past every story.
     pub fn by_hand(&self, mut work: impl FnMut(&mut dyn Session) -> Result<()>) {
         self.database
-            .transact("edit by hand", Begin::Locking(Lock::TriggerAccess), &mut |s| work(s))
+            .transact("edit by hand", TxMode::Exclusive(Lock::TriggerAccess), &mut |s| work(s))
             .expect("the edit is written");
     }
 

@@ -4,7 +4,7 @@ use crate::support::wait_until;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::Settings;
 use carnelian::store::{
-    Begin, Database, JobStore, Lock, MemoryDatabase, Session, StatementCounts, StoreSettings, violations,
+    Database, JobStore, Lock, MemoryDatabase, Session, StatementCounts, StoreSettings, TxMode, violations,
 };
 use carnelian::{
     DatabaseError, FailureClass, JobDetail, JobKey, Result, Scheduler, SchedulerBuilder, Trigger, TriggerKey,
@@ -86,7 +86,7 @@ impl Switch {
     fn run(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        begin: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         let Some(dice) = self.dice.as_ref().filter(|dice| dice.spared != std::thread::current().id()) else {
@@ -120,7 +120,7 @@ impl Database for Switch {
     fn transact(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        begin: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         if self.is_off() || *self.refused.lock() == Some(purpose) {
@@ -317,7 +317,7 @@ impl Cluster {
             session.lock(Lock::TriggerAccess)?;
             work(session)
         };
-        self.database.inner.transact("test", Begin::Locking(Lock::StateAccess), both).expect("a transaction");
+        self.database.inner.transact("test", TxMode::Exclusive(Lock::StateAccess), both).expect("a transaction");
     }
 
     #[track_caller]

@@ -5,8 +5,8 @@ use carnelian::clock::Clock;
 use carnelian::settings::PollingStrategy;
 use carnelian::store::row::{FiredState, Snapshot};
 use carnelian::store::{
-    AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
-    FireBundle, JobStore, Lock, Membership, Owner, Recovered, Reservation, Session, StatementCounts, StoreSettings,
+    AcquireRequest, Acquisition, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database, FireBundle,
+    JobStore, Lock, Membership, Owner, Recovered, Reservation, Session, StatementCounts, StoreSettings, TxMode,
     violations,
 };
 use carnelian::{
@@ -239,7 +239,7 @@ impl Cluster {
 
     /// Does to the rows what none of the store's stories would do.
     pub fn tamper(&self, mut work: impl FnMut(&mut dyn Session) -> Result<()>) {
-        self.opened.database.transact("tamper", Begin::Locking(Lock::TriggerAccess), &mut work).unwrap();
+        self.opened.database.transact("tamper", TxMode::Exclusive(Lock::TriggerAccess), &mut work).unwrap();
     }
 
     /// As [`Cluster::tamper`]; the invariants need not hold at the end.
@@ -273,7 +273,7 @@ impl Database for HeldUp {
     fn transact(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        begin: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         (self.meanwhile)(purpose);

@@ -4,7 +4,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, table, time};
 use crate::value;
-use carnelian::store::row::{BarKind, BarRow, LimitRow};
+use carnelian::store::row::{BlacklistKind, BlacklistRow, LimitRow};
 use carnelian::store::{BlacklistEntry, JobStore};
 use carnelian::{LabelRule, Placement};
 use clap::{Args, Subcommand};
@@ -182,33 +182,40 @@ fn answer(output: Output, document: Value, text: &str, yes: bool) -> Outcome {
 
 fn list_bars(store: &JobStore, output: Output) -> Outcome {
     let now_ms = store.now_ms()?;
-    let bars = store.bars()?;
-    let is_over = |bar: &BarRow| bar.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
-    let document = bars.iter().map(|bar| {
+    let blacklist = store.blacklist_rows()?;
+    let is_over = |entry: &BlacklistRow| entry.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
+    let document = blacklist.iter().map(|entry| {
         json!({
-            "node": bar.node,
-            "kind": bar.kind.name(),
-            "stop": bar.kind == BarKind::DrainAndStop,
-            "reason": bar.reason,
-            "who": bar.who,
-            "until_ms": bar.until_ms,
-            "made_ms": bar.made_ms,
-            "is_over": is_over(bar),
+            "node": entry.node,
+            "kind": entry.kind.name(),
+            "stop": entry.kind == BlacklistKind::DrainAndStop,
+            "reason": entry.reason,
+            "who": entry.who,
+            "until_ms": entry.until_ms,
+            "made_ms": entry.made_ms,
+            "is_over": is_over(entry),
         })
     });
     output.answer(Value::Array(document.collect()), || {
-        if bars.is_empty() {
+        if blacklist.is_empty() {
             return "every node takes work\n".to_owned();
         }
-        let row = |bar: &BarRow| {
-            let until = match bar.until_ms {
-                Some(until_ms) if is_over(bar) => format!("over since {}", time(Some(until_ms))),
+        let row = |entry: &BlacklistRow| {
+            let until = match entry.until_ms {
+                Some(until_ms) if is_over(entry) => format!("over since {}", time(Some(until_ms))),
                 until_ms => time(until_ms),
             };
-            let reason = bar.reason.clone().unwrap_or_default();
-            vec![bar.node.clone(), bar.kind.name().to_owned(), bar.who.clone(), time(Some(bar.made_ms)), until, reason]
+            let reason = entry.reason.clone().unwrap_or_default();
+            vec![
+                entry.node.clone(),
+                entry.kind.name().to_owned(),
+                entry.who.clone(),
+                time(Some(entry.made_ms)),
+                until,
+                reason,
+            ]
         };
-        table(&["NODE", "KIND", "BY", "SINCE", "UNTIL", "REASON"], &bars.iter().map(row).collect::<Vec<_>>())
+        table(&["NODE", "KIND", "BY", "SINCE", "UNTIL", "REASON"], &blacklist.iter().map(row).collect::<Vec<_>>())
     })
 }
 

@@ -4,7 +4,7 @@ use super::foreign::is_class_in_a_package;
 use crate::error::{FailureClass, Result};
 use crate::job::JobDetail;
 use crate::store::row::{JobRow, PlainWork, TriggerRow};
-use crate::store::{Begin, JobStore};
+use crate::store::{JobStore, TxMode};
 use crate::trigger::{START_WHEN_STORED, Schedule, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ impl JobStore {
             return AtOnce::Not;
         }
         let mut stored_ms = None;
-        let tried = self.once(purpose, Begin::AtOnce, &mut |s| {
+        let tried = self.once(purpose, TxMode::SingleStatement, &mut |s| {
             stored_ms = s.store_plain(work, token)?;
             Ok(())
         });

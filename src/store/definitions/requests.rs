@@ -61,7 +61,7 @@ impl JobStore {
         let mut taken = Vec::new();
         self.database.join("take requests", connection.into(), self.change_joined(), &mut |s| {
             taken = self.take_requests_in(s, &ids, requests)?;
-            s.announce(crate::store::row::News::Change)
+            s.notify(crate::store::row::Notification::Change)
         })?;
         Ok(taken)
     }

@@ -8,9 +8,9 @@
 use super::at_once::AtOnce;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::signal::Signal;
-use crate::store::row::{News, PlainWork, TriggerRow};
+use crate::store::row::{Notification, PlainWork, TriggerRow};
 use crate::store::transaction::{random_hex, unknown};
-use crate::store::{Begin, JobStore, Lock, Session};
+use crate::store::{JobStore, Lock, Session, TxMode};
 use crate::trigger::Trigger;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -231,7 +231,7 @@ impl JobStore {
     fn store_group(&self, group: &[Arc<Caller>], token: &str, before: Before) -> Result<Vec<Result<Trigger>>> {
         self.retrying(
             PURPOSE,
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| self.store_group_in(s, group, token, before),
             &mut |s, _| Ok(s.committed_ms(token)?.is_some()),
         )
@@ -263,7 +263,7 @@ impl JobStore {
             }
         }
         if stored > 0 {
-            s.announce(News::Change)?;
+            s.notify(Notification::Change)?;
         }
         // A statement whose answer was lost may still be on its way: the token that it finds stops it.
         if stored > 0 || before == Before::Perhaps {

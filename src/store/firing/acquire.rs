@@ -17,7 +17,7 @@ use crate::store::calendars::Calendars;
 use crate::store::placement::Gate;
 use crate::store::row::{Candidate, DueQuery, FiredRow, FiredState, LeftAlone, Look, Selection};
 use crate::store::transaction::overtaken;
-use crate::store::{Begin, JobStore, Owner, Session};
+use crate::store::{JobStore, Owner, Session, TxMode};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -118,7 +118,7 @@ impl JobStore {
     ) -> Result<Acquisition> {
         let told = self.retrying_or_doubt(
             "acquire triggers",
-            Begin::BesideClaims,
+            TxMode::BesideClaims,
             |s| self.acquire_in(s, owner, request, seen),
             &mut |s, brought| Ok(is_there(s, brought)?.unwrap_or(true)),
         )?;

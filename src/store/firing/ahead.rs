@@ -10,7 +10,7 @@ use crate::rules::firing::{self, Restored, restore};
 use crate::store::row::{Advance, AheadFire, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow};
 use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
-use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Owner, Session, Unfired};
+use crate::store::{ALL_GROUPS_PAUSED, JobStore, Owner, Session, TxMode, Unfired};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ impl JobStore {
     /// What the database reports after the bounded retries: then nobody can say whether it is
     /// noted, and the next mark says it anew.
     pub fn note_begun(&self, owner: &Owner, mark: &BeginMark) -> Result<()> {
-        let begin = if self.database.commits_at_once() { Begin::AtOnce } else { Begin::Writing };
+        let begin = if self.database.commits_at_once() { TxMode::SingleStatement } else { TxMode::OwnRows };
         let noted = self.retrying(
             "note what begins",
             begin,
@@ -61,7 +61,7 @@ impl JobStore {
     pub fn forget_ahead(&self, owner: &Owner, before: i64) -> Result<()> {
         self.retrying(
             "forget what was taken ahead",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| s.delete_ahead(&owner.instance, before),
             &mut |_, _| Ok(true),
         )

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::store::row::{CheckpointRow, FiredState};
-use crate::store::{Begin, JobStore};
+use crate::store::{JobStore, TxMode};
 
 /// The longest checkpoint, in bytes.
 pub const MAX_CHECKPOINT_BYTES: usize = 1 << 20;
@@ -25,7 +25,7 @@ impl JobStore {
         }
         self.retrying(
             "write a checkpoint",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let held = s.hold_fired(fire_id)? == Some(FiredState::Executing);
                 if held && s.put_checkpoint(row)? {

@@ -7,7 +7,7 @@ use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
 use crate::key::{RERUN_GROUPS, TriggerKey};
 use crate::rules::strategy::is_tick;
-use crate::store::{Begin, JobStore, Owner, Session};
+use crate::store::{JobStore, Owner, Session, TxMode};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
@@ -143,13 +143,13 @@ impl JobStore {
     fn claim(&self, owner: &Owner, request: &AcquireRequest<'_>, seen: &[&Seen]) -> Result<Acquisition> {
         let first_fence = self.retrying(
             "draw fences",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| s.draw_fences(Some(owner), seen.len())?.ok_or_else(|| fenced(owner)),
             &mut |_, _| Ok(false), // those that were drawn are left out
         )?;
         let told = self.retrying_or_doubt(
             "claim triggers",
-            Begin::Claiming,
+            TxMode::Claiming,
             |s| self.claim_in(s, owner, request, seen, first_fence),
             &mut |s, brought| Ok(is_there(s, brought)?.unwrap_or(true)),
         )?;

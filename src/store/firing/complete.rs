@@ -6,8 +6,8 @@ use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::job_types::take_back_reservations;
-use crate::store::row::{Advance, EndRow, JobVersionRow, LogRow, News, Selection, TriggerRow};
-use crate::store::{Begin, JobStore, Owner, Session, schedule_row};
+use crate::store::row::{Advance, EndRow, JobVersionRow, LogRow, Notification, Selection, TriggerRow};
+use crate::store::{JobStore, Owner, Session, TxMode, schedule_row};
 use crate::trigger::{Transition, TriggerState};
 use foldhash::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,8 +36,8 @@ impl JobStore {
         }
         // What touches no trigger and no job is recorded while others take what is due.
         let begin = match completions.iter().all(is_plain) && !self.is_in_turn() {
-            true => Begin::Claiming,
-            false => Begin::BesideClaims,
+            true => TxMode::Claiming,
+            false => TxMode::BesideClaims,
         };
         self.retrying("complete fires", begin, |s| self.complete_in(s, completions), &mut |s, recorded| {
             self.is_recorded(s, owner, &of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded))
@@ -95,7 +95,7 @@ impl JobStore {
     fn tidy_after_joined(&self, s: &mut dyn Session, ended: &[&Completion]) -> Result<()> {
         let alone: Vec<JobKey> = distinct(ended.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
         if !alone.is_empty() && s.change_states(Selection::Jobs(&alone), Transition::Unblock.moves(), true)? > 0 {
-            s.announce(News::Change)?;
+            s.notify(Notification::Change)?;
         }
         let triggers: Vec<TriggerKey> = distinct(ended.iter().filter(|c| !c.removed).map(|c| &c.trigger));
         if !triggers.is_empty() {
@@ -138,7 +138,7 @@ impl JobStore {
         self.schedule_reruns(s, &recorded)?;
         let following = self.follow_ends(s, &recorded)?;
         if !following.is_empty() || recorded.iter().any(|c| c.rerun.is_some()) {
-            s.announce(News::Change)?;
+            s.notify(Notification::Change)?;
         }
         let mut finished = apply_instructions(s, &recorded)?;
 
@@ -146,7 +146,7 @@ impl JobStore {
         if !one_at_a_time.is_empty() {
             // Another node may have room for them.
             if s.change_states(Selection::Jobs(&one_at_a_time), Transition::Unblock.moves(), true)? > 0 {
-                s.announce(News::Change)?;
+                s.notify(Notification::Change)?;
             }
         }
 
@@ -176,7 +176,7 @@ impl JobStore {
         }
 
         if !ends.let_go.is_empty() {
-            s.announce(News::Change)?;
+            s.notify(Notification::Change)?;
         }
         let outcome = |c: &Completion| match held.contains(&c.fire_id) {
             true => CompletionOutcome::Recorded,

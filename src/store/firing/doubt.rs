@@ -5,7 +5,7 @@ use super::overlap::is_written;
 use super::{Acquisition, Completion, Recorded, fenced};
 use crate::error::{Error, Result};
 use crate::store::transaction::Told;
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use std::collections::BTreeSet;
 
 /// What a transaction brought if it was committed, which is not known: its answer was lost, and the
@@ -69,7 +69,7 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn ends_are_recorded(&self, owner: &Owner, ended: &[Completion]) -> Result<bool> {
-        let begin = Begin::Locking(Lock::TriggerAccess);
+        let begin = TxMode::Exclusive(Lock::TriggerAccess);
         self.retrying("settle ends in doubt", begin, |s| self.is_recorded(s, owner, ended), &mut |_, _| Ok(true))
     }
 
@@ -85,7 +85,7 @@ impl JobStore {
         let Doubt { brought, ended, .. } = &*doubt;
         let (happened, there) = self.retrying(
             "settle what is in doubt",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let ids = brought.ids();

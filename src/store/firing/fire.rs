@@ -18,7 +18,7 @@ use crate::store::row::{Advance, AheadFire, Candidate, FiredRow, FiredState, Sel
 use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::upkeep::recovery_keys;
-use crate::store::{Begin, JobStore, Owner, Session};
+use crate::store::{JobStore, Owner, Session, TxMode};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl JobStore {
         }
         let told = self.retrying_or_doubt(
             "fire triggers",
-            Begin::BesideClaims,
+            TxMode::BesideClaims,
             |s| self.fire_in(s, owner, reservations, leads),
             // If nothing was fired, what was given back is given back again.
             &mut |s, brought| Ok(is_there(s, brought)?.unwrap_or(false)),

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::rules::failover::millis;
 use crate::store::row::FiredRow;
-use crate::store::{Begin, JobStore, Lock, Owner};
+use crate::store::{JobStore, Lock, Owner, TxMode};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl JobStore {
     pub fn take_back_overdue(&self, owner: &Owner, grace: Duration) -> Result<Vec<FiredRow>> {
         self.retrying(
             "take back reservations",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 if s.draw_fences(Some(owner), 0)?.is_none() {
                     return Err(fenced(owner));

@@ -8,7 +8,7 @@ use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::overlap::{Turn, may_wait, turn};
 use crate::rules::passing_over::{leave_out_old, pass_over};
 use crate::store::calendars::Calendars;
-use crate::store::row::{Advance, News, Selection, TriggerRow};
+use crate::store::row::{Advance, Notification, Selection, TriggerRow};
 use crate::store::schedule_row::{counts, stored_policies};
 use crate::store::transaction::overtaken;
 use crate::store::{JobStore, Session};
@@ -94,7 +94,7 @@ pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acqui
     if !cancelling.is_empty() {
         brought.cancelled = s.executing_of_triggers(&cancelling)?.into_iter().map(|f| f.fire_id).collect();
         if s.request_cancels(&brought.cancelled, BY_NEXT_FIRE)? > 0 {
-            s.announce(News::Cancel)?;
+            s.notify(Notification::Cancel)?;
         }
     }
     Ok(())

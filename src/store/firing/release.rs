@@ -3,8 +3,8 @@
 use super::Reservation;
 use super::fire::give_back;
 use crate::error::Result;
-use crate::store::row::News;
-use crate::store::{Begin, JobStore, Lock};
+use crate::store::row::Notification;
+use crate::store::{JobStore, Lock, TxMode};
 
 impl JobStore {
     /// Gives reserved triggers back; those whose fired row is gone belong to another and are left alone.
@@ -20,10 +20,10 @@ impl JobStore {
         let all: Vec<_> = reservations.iter().collect();
         self.retrying(
             "release triggers",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 // Who has a free worker may take them.
-                give_back(s, &all).and_then(|()| s.announce(News::Change))
+                give_back(s, &all).and_then(|()| s.notify(Notification::Change))
             },
             &mut |_, ()| Ok(false), // doing it twice does no harm
         )

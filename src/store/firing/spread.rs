@@ -13,7 +13,7 @@ use crate::key::{BROADCAST_GROUP, JobKey, TriggerKey, distinct};
 use crate::node::NodeInfo;
 use crate::rules::placement::ClusterView;
 use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_key, prefix};
-use crate::store::row::{FiredRow, FiredState, News, Parked, Selection, TriggerRow};
+use crate::store::row::{FiredRow, FiredState, Notification, Parked, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
 use crate::trigger::{
     MisfireInstruction, Overlap, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState,
@@ -210,7 +210,7 @@ impl JobStore {
             s.insert_triggers(&given)?;
         }
         s.delete_idle_jobs(&distinct(rows.iter().map(|row| &row.job)))?;
-        s.announce(News::Change)?;
+        s.notify(Notification::Change)?;
         Ok(rows.len())
     }
 }
@@ -221,7 +221,7 @@ impl Spread {
     pub(super) fn write(self, s: &mut dyn Session, acquisition: &mut Acquisition) -> Result<()> {
         if !self.triggers.is_empty() {
             s.insert_triggers(&self.triggers)?;
-            s.announce(News::Change)?;
+            s.notify(Notification::Change)?;
         }
         if !self.idle.is_empty() {
             s.delete_idle_jobs(&distinct(self.idle.iter()))?;

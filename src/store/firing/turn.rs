@@ -5,7 +5,7 @@ use super::{AcquireRequest, Acquisition, Completion, Doubt, FireBundle, Recorded
 use crate::error::Result;
 use crate::settings::PollingStrategy;
 use crate::store::transaction::Told;
-use crate::store::{Begin, JobStore, Owner};
+use crate::store::{JobStore, Owner, TxMode};
 
 impl JobStore {
     /// Whether a turn is worth anything for the ends of these fires: where claims are made side by side, what has ended is
@@ -31,7 +31,7 @@ impl JobStore {
     ) -> Result<(Recorded, Acquisition)> {
         let told = self.retrying_or_doubt(
             "record and acquire",
-            Begin::BesideClaims,
+            TxMode::BesideClaims,
             |s| {
                 let recorded = self.complete_in(s, ended)?;
                 Ok((recorded, self.acquire_in(s, owner, request, None)?))

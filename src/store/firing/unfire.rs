@@ -4,8 +4,8 @@ use super::FireBundle;
 use super::acquire::fenced;
 use super::ahead::NotBegun;
 use crate::error::Result;
-use crate::store::row::News;
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::row::Notification;
+use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ impl JobStore {
         }
         self.retrying(
             "take fires back",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| self.unfire_in(s, owner, fires),
             &mut |s, answer: &Vec<Unfired>| {
                 let done = fires.iter().zip(answer).filter(|(_, one)| **one == Unfired::Done);
@@ -58,7 +58,7 @@ impl JobStore {
         let unfired = self.restore_all(s, &ours)?;
         let mut told: BTreeMap<&String, Unfired> = ours.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
         // Who has a free worker may take them.
-        s.announce(News::Change)?;
+        s.notify(Notification::Change)?;
         Ok(fires.iter().map(|fire| told.remove(&fire.fire_id).unwrap_or(Unfired::Gone)).collect())
     }
 }

@@ -4,7 +4,7 @@ use super::{Completion, CompletionOutcome};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::store::callers::CallersConnection;
-use crate::store::row::{FiredState, News};
+use crate::store::row::{FiredState, Notification};
 use crate::store::{JobStore, Join};
 use crate::trigger::Trigger;
 use std::sync::atomic::Ordering;
@@ -58,7 +58,7 @@ impl JobStore {
         let mut stored = Vec::new();
         self.database.join("schedule jobs", connection.into(), self.change_joined(), &mut |s| {
             stored = self.schedule_in(s, work, replace)?;
-            s.announce(News::Change)
+            s.notify(Notification::Change)
         })?;
         Ok(stored)
     }

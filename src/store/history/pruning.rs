@@ -5,7 +5,7 @@ use crate::job::JobPolicy;
 use crate::key::JobKey;
 use crate::rules::failover::millis;
 use crate::signal::Signal;
-use crate::store::{Begin, JobStore};
+use crate::store::{JobStore, TxMode};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -149,7 +149,7 @@ impl JobStore {
         let surplus = plan.jobs.last();
         let gone = self.retrying(
             "forget old history",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let fires = match (before_ms, surplus) {
                     (Some(before_ms), _) => s.oldest_history(job, before_ms, AT_A_TIME)?,

@@ -5,7 +5,7 @@ use crate::job::JobDetail;
 use crate::node::NodeRole;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::row::{InstanceRow, JobTypeRow, JobVersionRow, TypeVersions};
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -162,7 +162,7 @@ impl JobStore {
     pub(in crate::store) fn publish(&self, owner: &Owner) -> Result<Option<u64>> {
         self.retrying(
             "publish job types",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| match s.draw_fences(Some(owner), 0)? {
                 Some(_) => self.publish_in(s, &owner.instance).map(Some),
                 None => Ok(None),

@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::store::row::{OrphanRow, UnknownJobRow};
-use crate::store::{Begin, JobStore, Lock, Session};
+use crate::store::{JobStore, Lock, Session, TxMode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ impl JobStore {
         }
         self.retrying(
             "note orphans",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 s.lock(Lock::TriggerAccess)?;
                 let mut found = self.orphans_in(s)?;
@@ -119,7 +119,7 @@ impl JobStore {
         let age_ms = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
         self.retrying(
             "delete orphans",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 s.lock(Lock::TriggerAccess)?;
                 let mut found = self.orphans_in(s)?;

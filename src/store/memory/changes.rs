@@ -3,20 +3,20 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::store::database::{ChangeRows, ClusterRows, FiredRows, PlacementRows, Session};
-use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, News, TypeVersions, Whereabouts};
+use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, Notification, TypeVersions, Whereabouts};
 
 impl ChangeRows for MemorySession<'_> {
-    fn announce(&mut self, news: News) -> Result<()> {
-        if self.announced.contains(&news) {
+    fn notify(&mut self, what: Notification) -> Result<()> {
+        if self.notified.contains(&what) {
             return Ok(());
         }
-        self.announced.push(news);
+        self.notified.push(what);
         self.reads()?;
         let (changes, cancels) = self.tables.changes.get(&()).copied().unwrap_or_default();
         let next = |count: i64| if count >= LAST_COUNT { 1 } else { count + 1 };
-        let counters = match news {
-            News::Change => (next(changes), cancels),
-            News::Cancel => (changes, next(cancels)),
+        let counters = match what {
+            Notification::Change => (next(changes), cancels),
+            Notification::Cancel => (changes, next(cancels)),
         };
         self.tables.changes.put((), counters);
         Ok(())

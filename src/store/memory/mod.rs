@@ -22,11 +22,11 @@ mod recoveries;
 mod types;
 mod work;
 
-use super::database::{Begin, Database, Lock, Session, StatementCounts};
+use super::database::{Database, Lock, Session, StatementCounts, TxMode};
 use super::row::{
-    AheadFire, BarKind, BarRow, BeatRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow, DefinitionRow,
-    FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, LimitRow, LockRow, LogRow, News, NodeRow,
-    OrphanRow, Outage, Parked, RecoveryModeRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
+    AheadFire, BeatRow, BlacklistKind, BlacklistRow, CalendarRow, CancelRow, CheckpointRow, ContinuationRow,
+    DefinitionRow, FiredRow, HistoryRow, InstanceRow, JobRow, JobTypeRow, JobVersionRow, LimitRow, LockRow, LogRow,
+    NodeRow, Notification, OrphanRow, Outage, Parked, RecoveryModeRow, RecoveryRow, RequestRow, Snapshot, TriggerRow,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -77,7 +77,7 @@ struct Tables {
     outages: Journaled<i64, Outage>,
     recovery_mode: Journaled<(), RecoveryModeRow>,
     changes: Journaled<(), (i64, i64)>,
-    bars: Journaled<(String, BarKind), BarRow>,
+    blacklist: Journaled<(String, BlacklistKind), BlacklistRow>,
     limits: Journaled<String, LimitRow>,
     defined: Journaled<JobKey, DefinitionRow>,
     ahead: Journaled<(String, i64), (String, Vec<AheadFire>)>,
@@ -112,7 +112,7 @@ impl Tables {
         self.outages.commit();
         self.recovery_mode.commit();
         self.changes.commit();
-        self.bars.commit();
+        self.blacklist.commit();
         self.limits.commit();
         self.defined.commit();
         self.ahead.commit();
@@ -146,7 +146,7 @@ impl Tables {
         self.outages.roll_back();
         self.recovery_mode.roll_back();
         self.changes.roll_back();
-        self.bars.roll_back();
+        self.blacklist.roll_back();
         self.limits.roll_back();
         self.defined.roll_back();
         self.ahead.roll_back();
@@ -181,22 +181,22 @@ impl Database for MemoryDatabase {
     fn transact(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         let mut tables = self.tables.lock();
         // What a transaction that panicked has left behind.
         tables.roll_back();
-        let held = begin.lock();
-        let announced = Vec::new();
-        let mut session = MemorySession { database: self, tables: &mut tables, purpose, now_ms: None, held, announced };
+        let held = mode.lock();
+        let notified = Vec::new();
+        let mut session = MemorySession { database: self, tables: &mut tables, purpose, now_ms: None, held, notified };
         let worked = work(&mut session);
         if let Err(error) = worked {
             tables.roll_back();
             return Err(error);
         }
         #[cfg(any(test, feature = "test-util"))]
-        if begin.may_write() {
+        if mode.may_write() {
             let drawn = tables.fence.get(&()).copied().unwrap_or(0);
             let mut finish = |apply: bool| {
                 if apply {
@@ -215,7 +215,7 @@ impl Database for MemoryDatabase {
         }
         tables.commit();
         self.fences.note(tables.fence.get(&()).copied().unwrap_or(0));
-        if begin.may_write() {
+        if mode.may_write() {
             self.commits.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
@@ -257,7 +257,7 @@ struct MemorySession<'a> {
     purpose: &'static str,
     now_ms: Option<i64>,
     held: Option<Lock>,
-    announced: Vec<News>,
+    notified: Vec<Notification>,
 }
 
 impl MemorySession<'_> {

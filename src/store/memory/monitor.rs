@@ -27,7 +27,7 @@ impl MonitorRows for MemorySession<'_> {
             recovery_since_ms: tables.recovery_mode.get(&()).and_then(|row| row.since_ms),
             parked,
             infos: tables.nodes.values().map(|row| (row.instance.clone(), row.info.clone())).collect(),
-            bars: tables.bars.values().cloned().collect(),
+            blacklist: tables.blacklist.values().cloned().collect(),
             instances: tables.instances.values().map(|row| (row.clone(), running(&row.name))).collect(),
         })
     }

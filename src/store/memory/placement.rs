@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::rules::strategy::{is_for, may_be_tick};
 use crate::store::database::PlacementRows;
 use crate::store::row::{
-    BarKind, BarRow, FiredState, GroupRuns, LeftAlone, LimitRow, NodePlace, NodeRow, TriggerRow, Whereabouts,
+    BlacklistKind, BlacklistRow, FiredState, GroupRuns, LeftAlone, LimitRow, NodePlace, NodeRow, TriggerRow,
+    Whereabouts,
 };
 
 impl MemorySession<'_> {
@@ -28,30 +29,30 @@ impl PlacementRows for MemorySession<'_> {
         };
         Ok(Whereabouts {
             nodes: self.tables.nodes.values().map(place).collect(),
-            bars: self.tables.bars.values().cloned().collect(),
+            blacklist: self.tables.blacklist.values().cloned().collect(),
             limits: self.tables.limits.values().cloned().collect(),
         })
     }
 
-    fn bars(&mut self) -> Result<Vec<BarRow>> {
+    fn blacklist(&mut self) -> Result<Vec<BlacklistRow>> {
         self.reads()?;
-        Ok(self.tables.bars.values().cloned().collect())
+        Ok(self.tables.blacklist.values().cloned().collect())
     }
 
-    fn put_bar(&mut self, row: &BarRow) -> Result<()> {
-        self.delete_bars(&row.node, row.kind.replaces())?;
-        self.tables.bars.put((row.node.clone(), row.kind), row.clone());
+    fn put_on_blacklist(&mut self, row: &BlacklistRow) -> Result<()> {
+        self.delete_from_blacklist(&row.node, row.kind.replaces())?;
+        self.tables.blacklist.put((row.node.clone(), row.kind), row.clone());
         Ok(())
     }
 
-    fn delete_bars(&mut self, node: &str, kinds: &[BarKind]) -> Result<usize> {
+    fn delete_from_blacklist(&mut self, node: &str, kinds: &[BlacklistKind]) -> Result<usize> {
         self.reads()?;
-        Ok(self.tables.bars.remove_if(|(name, kind), _| name == node && kinds.contains(kind)))
+        Ok(self.tables.blacklist.remove_if(|(name, kind), _| name == node && kinds.contains(kind)))
     }
 
-    fn forget_bars(&mut self, before_ms: i64) -> Result<usize> {
+    fn forget_blacklist(&mut self, before_ms: i64) -> Result<usize> {
         self.reads()?;
-        Ok(self.tables.bars.remove_if(|_, bar| bar.until_ms.is_some_and(|until_ms| until_ms <= before_ms)))
+        Ok(self.tables.blacklist.remove_if(|_, entry| entry.until_ms.is_some_and(|until_ms| until_ms <= before_ms)))
     }
 
     fn limits(&mut self) -> Result<Vec<LimitRow>> {

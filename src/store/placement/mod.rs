@@ -17,7 +17,7 @@ use crate::job::{JobDetail, Placement};
 use crate::key::{BROADCAST_GROUP, TriggerKey};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide, takes_any};
 use crate::rules::strategy::{is_for, is_tick, prefix};
-use crate::store::row::{BarRow, GroupRuns, LeftAlone, LimitRow};
+use crate::store::row::{BlacklistRow, GroupRuns, LeftAlone, LimitRow};
 use crate::store::{JobStore, Membership, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -60,9 +60,14 @@ impl JobStore {
     }
 
     /// Notes what a check-in has read.
-    pub(in crate::store) fn note_placement(&self, alive: Vec<NodeIdentity>, bars: &[BarRow], limits: &[LimitRow]) {
+    pub(in crate::store) fn note_placement(
+        &self,
+        alive: Vec<NodeIdentity>,
+        blacklist: &[BlacklistRow],
+        limits: &[LimitRow],
+    ) {
         let grace_ms = i64::try_from(self.settings.checkin_interval.as_millis()).unwrap_or(i64::MAX);
-        let view = ClusterView { bars: bars.to_vec(), limits: limits.to_vec(), alive, grace_ms };
+        let view = ClusterView { blacklist: blacklist.to_vec(), limits: limits.to_vec(), alive, grace_ms };
         self.placed.write().view = Arc::new(view);
     }
 
@@ -103,7 +108,7 @@ impl JobStore {
         }
         let placed = self.placed.read();
         let leaves_none = placed.refused.is_empty() && placed.foreign.is_empty() && !placed.sees_parts;
-        placed.view.bars.is_empty() && placed.view.limits.is_empty() && leaves_none
+        placed.view.blacklist.is_empty() && placed.view.limits.is_empty() && leaves_none
     }
 
     /// The gate for one transaction. Asks the store for something only if there are limits.
@@ -113,7 +118,7 @@ impl JobStore {
             let placed = self.placed.read();
             (Arc::clone(&placed.view), placed.refused.clone(), placed.foreign.clone(), placed.sees_parts)
         };
-        let is_shut = takes_any(&me, &view.bars, now_ms).is_err();
+        let is_shut = takes_any(&me, &view.blacklist, now_ms).is_err();
         let groups: Vec<String> = view.limits.iter().map(|limit| limit.group.clone()).collect();
         let runs = if groups.is_empty() || is_shut { Vec::new() } else { s.runs_of_groups(&groups)? };
         let mut gate = Gate {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::key::{check_name, check_text};
 use crate::store::JobStore;
-use crate::store::row::{BarKind, BarRow, LimitRow};
+use crate::store::row::{BlacklistKind, BlacklistRow, LimitRow};
 use std::time::Duration;
 
 /// The most characters of a reason and of a name of a person.
@@ -64,12 +64,14 @@ impl JobStore {
             check_text("reason", reason, MOST_CHARS)?;
         }
         let lasting_ms = entry.lasting.map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
-        self.put_bar(&entry.node, BarKind::Blacklist, entry.reason.as_deref(), who, lasting_ms)
+        self.put_on_blacklist(&entry.node, BlacklistKind::Blacklist, entry.reason.as_deref(), who, lasting_ms)
     }
 
     /// Takes a node off the blacklist; false if it is not there.
     pub fn unblacklist(&self, node: &str) -> Result<bool> {
-        self.write("take a node off the blacklist", |s| Ok(s.delete_bars(node, BarKind::Blacklist.replaces())? > 0))
+        self.write("take a node off the blacklist", |s| {
+            Ok(s.delete_from_blacklist(node, BlacklistKind::Blacklist.replaces())? > 0)
+        })
     }
 
     /// Has a node, by its instance id or node name, take no work until [`JobStore::undrain`]. What it runs goes on, or is
@@ -79,17 +81,23 @@ impl JobStore {
     /// # Errors
     /// As [`JobStore::blacklist`].
     pub fn drain(&self, node: &str, stops: bool, who: &str) -> Result<()> {
-        self.put_bar(node, if stops { BarKind::DrainAndStop } else { BarKind::Drain }, None, who, None)
+        self.put_on_blacklist(
+            node,
+            if stops { BlacklistKind::DrainAndStop } else { BlacklistKind::Drain },
+            None,
+            who,
+            None,
+        )
     }
 
     /// Ends a drain; false if there is none of this name.
     pub fn undrain(&self, node: &str) -> Result<bool> {
-        self.write("end a drain", |s| Ok(s.delete_bars(node, BarKind::Drain.replaces())? > 0))
+        self.write("end a drain", |s| Ok(s.delete_from_blacklist(node, BlacklistKind::Drain.replaces())? > 0))
     }
 
     /// The nodes that take no work: drained, or on the blacklist; also what has run out since somebody changed one last.
-    pub fn bars(&self) -> Result<Vec<BarRow>> {
-        self.read("list nodes that take no work", |s| s.bars())
+    pub fn blacklist_rows(&self) -> Result<Vec<BlacklistRow>> {
+        self.read("list nodes that take no work", |s| s.blacklist())
     }
 
     /// Sets how many runs of the jobs of a group there may be on each node, and in the cluster. Runs of nodes of Quartz
@@ -128,10 +136,10 @@ impl JobStore {
         self.read("list limits", |s| s.limits())
     }
 
-    fn put_bar(
+    fn put_on_blacklist(
         &self,
         node: &str,
-        kind: BarKind,
+        kind: BlacklistKind,
         reason: Option<&str>,
         who: &str,
         lasting_ms: Option<i64>,
@@ -140,11 +148,11 @@ impl JobStore {
         check_text("who", who, MOST_CHARS)?;
         self.write("keep a node from work", |s| {
             let made_ms = s.now_ms()?;
-            s.forget_bars(made_ms)?;
-            if s.bars()?.len() >= MOST {
+            s.forget_blacklist(made_ms)?;
+            if s.blacklist()?.len() >= MOST {
                 return Err(Error::Refused(format!("`{node}`: {MOST} nodes take no work already: remove some")));
             }
-            s.put_bar(&BarRow {
+            s.put_on_blacklist(&BlacklistRow {
                 node: node.to_owned(),
                 kind,
                 reason: reason.map(str::to_owned),

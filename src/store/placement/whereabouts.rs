@@ -87,7 +87,7 @@ impl JobStore {
         let nodes = identities(found.nodes, &instances).into_iter();
         Ok(ClusterView {
             alive: nodes.filter(|node| !is_of_quartz(node, &instances)).collect(),
-            bars: found.bars,
+            blacklist: found.blacklist,
             limits: found.limits,
             grace_ms: millis(self.settings.checkin_interval),
         })

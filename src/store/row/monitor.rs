@@ -1,6 +1,6 @@
 //! What one look at the load of a cluster brings.
 
-use super::{BarRow, InstanceRow};
+use super::{BlacklistRow, InstanceRow};
 use crate::node::NodeInfo;
 use std::collections::BTreeMap;
 
@@ -21,5 +21,5 @@ pub struct LoadRow {
     /// What they say of themselves, at least as far as it decides whether they take work.
     pub infos: BTreeMap<String, NodeInfo>,
     /// What keeps them from work, likewise.
-    pub bars: Vec<BarRow>,
+    pub blacklist: Vec<BlacklistRow>,
 }

@@ -8,7 +8,7 @@ pub struct Whereabouts {
     /// What the nodes say of themselves, as far as it says where they are.
     pub nodes: Vec<NodePlace>,
     /// The nodes that take no work.
-    pub bars: Vec<BarRow>,
+    pub blacklist: Vec<BlacklistRow>,
     /// The limits of groups.
     pub limits: Vec<LimitRow>,
 }
@@ -28,11 +28,11 @@ pub struct NodePlace {
 
 /// A row of `CN_BLACKLIST`: a node that takes no work.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BarRow {
+pub struct BlacklistRow {
     /// Its instance id or node name.
     pub node: String,
     /// What is meant.
-    pub kind: BarKind,
+    pub kind: BlacklistKind,
     /// Why.
     pub reason: Option<String>,
     /// Who did it.
@@ -45,7 +45,7 @@ pub struct BarRow {
 
 /// Why a node takes no work, and what becomes of what it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BarKind {
+pub enum BlacklistKind {
     /// It is on the blacklist; what it runs goes on.
     Blacklist,
     /// It is drained; what it runs goes on.
@@ -54,16 +54,16 @@ pub enum BarKind {
     DrainAndStop,
 }
 
-impl BarKind {
+impl BlacklistKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [BarKind::Blacklist, BarKind::Drain, BarKind::DrainAndStop];
+    pub const ALL: [Self; 3] = [BlacklistKind::Blacklist, BlacklistKind::Drain, BlacklistKind::DrainAndStop];
 
     /// The text in `KIND`.
     pub fn name(self) -> &'static str {
         match self {
-            BarKind::Blacklist => "blacklist",
-            BarKind::Drain => "drain",
-            BarKind::DrainAndStop => "drain-stop",
+            BlacklistKind::Blacklist => "blacklist",
+            BlacklistKind::Drain => "drain",
+            BlacklistKind::DrainAndStop => "drain-stop",
         }
     }
 
@@ -75,8 +75,8 @@ impl BarKind {
     /// The kinds that this one takes the place of.
     pub fn replaces(self) -> &'static [Self] {
         match self {
-            BarKind::Blacklist => &[BarKind::Blacklist],
-            BarKind::Drain | BarKind::DrainAndStop => &[BarKind::Drain, BarKind::DrainAndStop],
+            BlacklistKind::Blacklist => &[BlacklistKind::Blacklist],
+            BlacklistKind::Drain | BlacklistKind::DrainAndStop => &[BlacklistKind::Drain, BlacklistKind::DrainAndStop],
         }
     }
 }

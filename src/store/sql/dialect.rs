@@ -3,7 +3,7 @@
 use super::connection::{Backend, Connection};
 use crate::error::FailureClass;
 use crate::settings::Synchronous;
-use crate::store::{Begin, Lock};
+use crate::store::{Lock, TxMode};
 use diesel::result::{DatabaseErrorKind, Error};
 use std::fmt;
 
@@ -106,11 +106,11 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
 }
 
 /// How a transaction begins. On SQLite the transaction itself is the lock.
-pub(super) fn begin(backend: Backend, begin: Begin) -> &'static str {
-    match (backend, begin) {
-        (Backend::Sqlite, Begin::Reading) => "BEGIN DEFERRED",
+pub(super) fn begin(backend: Backend, mode: TxMode) -> &'static str {
+    match (backend, mode) {
+        (Backend::Sqlite, TxMode::ReadOnly) => "BEGIN DEFERRED",
         (Backend::Sqlite, _) => "BEGIN IMMEDIATE",
-        (Backend::Postgres, Begin::Reading) => "BEGIN READ ONLY",
+        (Backend::Postgres, TxMode::ReadOnly) => "BEGIN READ ONLY",
         (Backend::Postgres, _) => "BEGIN",
         (Backend::Mysql, _) => "START TRANSACTION",
     }
@@ -118,9 +118,9 @@ pub(super) fn begin(backend: Backend, begin: Begin) -> &'static str {
 
 /// How a transaction begins on a connection of the caller's. On PostgreSQL the session's settings come with it and go
 /// with it; elsewhere the session was set up when the connection was lent.
-pub(super) fn begin_lent(backend: Backend, begin: Begin) -> &'static str {
-    match (backend, begin) {
-        (Backend::Postgres, Begin::Reading) => {
+pub(super) fn begin_lent(backend: Backend, mode: TxMode) -> &'static str {
+    match (backend, mode) {
+        (Backend::Postgres, TxMode::ReadOnly) => {
             "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL lock_timeout = '10s'; \
              SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '60s'"
         }
@@ -128,7 +128,7 @@ pub(super) fn begin_lent(backend: Backend, begin: Begin) -> &'static str {
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '10s'; \
              SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '60s'"
         }
-        _ => self::begin(backend, begin),
+        _ => self::begin(backend, mode),
     }
 }
 
@@ -151,7 +151,7 @@ pub(super) enum Hold {
 ///
 /// PostgreSQL has row locks of four strengths: a `KEY SHARE` is compatible with `NO KEY UPDATE`, which excludes itself and
 /// `UPDATE`, the lock of Quartz. So claims happen beside acquisitions and completions there, and beside nothing else. MySQL
-/// has two: there whoever goes on beside claims shares the lock with them, and excludes others like it by [`turn`].
+/// has two: there whoever goes on beside claims shares the lock with them, and excludes others like it by [`fence_row_lock`].
 pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static str> {
     macro_rules! on_postgres {
         ($hold:literal) => {
@@ -188,7 +188,7 @@ pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static 
 
 /// What excludes those that go on beside claims from each other, where the lock does not: the row of the fences, after the
 /// lock as always. It comes with the last fence, and with the time.
-pub(super) fn turn(backend: Backend, hold: Hold) -> Option<&'static str> {
+pub(super) fn fence_row_lock(backend: Backend, hold: Hold) -> Option<&'static str> {
     (backend == Backend::Mysql && hold == Hold::BesideClaims).then_some(
         "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms, fence AS fence \
          FROM {p}CN_FENCES WHERE sched_name = ? FOR UPDATE",

@@ -5,12 +5,12 @@ mod by_place;
 mod calls;
 mod connection;
 mod dialect;
-#[cfg(feature = "postgres")]
-mod ear;
 mod harness;
 mod held;
 mod joined;
 mod migrations;
+#[cfg(feature = "postgres")]
+mod notification_listener;
 #[cfg(any(test, feature = "test-util"))]
 mod plans;
 mod pool;
@@ -28,8 +28,8 @@ pub use pool::CallersPool;
 
 use super::callers::{CallersConnection, Join};
 #[cfg(feature = "postgres")]
-use super::database::Ear;
-use super::database::{Begin, Database, Lock, Session, StatementCounts};
+use super::database::NotificationListener;
+use super::database::{Database, Lock, Session, StatementCounts, TxMode};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::settings::{DataSourceUrl, JobStoreSettings, Synchronous};
@@ -232,19 +232,19 @@ impl Database for SqlDatabase {
     fn transact(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         let mut lease = self.connection(purpose)?;
         let connection: &mut Connection<'_> = &mut lease;
-        if begin == Begin::Glancing {
+        if mode == TxMode::Autocommit {
             let mut session = SqlSession::new(self, connection, purpose);
             let worked = work(&mut session);
             self.statements.fetch_add(session.statements(), Ordering::Relaxed);
             return worked;
         }
         // The settings of a session of the caller's come with a transaction only.
-        if begin == Begin::AtOnce && !connection.is_lent() {
+        if mode == TxMode::SingleStatement && !connection.is_lent() {
             #[cfg(any(test, feature = "test-util"))]
             if let Some(told) = self.faults.at_commit(purpose, &mut |apply| match apply {
                 true => work(&mut SqlSession::new(self, connection, purpose)),
@@ -254,25 +254,25 @@ impl Database for SqlDatabase {
             }
             return self.at_once(SqlSession::new(self, connection, purpose), work);
         }
-        if let Err(failure) = connection.begin(begin) {
+        if let Err(failure) = connection.begin(mode) {
             connection.break_off_after(failure.class);
             return Err(self.failure(purpose, failure));
         }
         let mut session = SqlSession::new(self, connection, purpose);
-        let worked = match begin {
-            Begin::Reading | Begin::Glancing | Begin::Writing | Begin::AtOnce => work(&mut session),
-            Begin::Locking(lock) => session.lock(lock).and_then(|()| work(&mut session)),
-            Begin::BesideClaims => {
+        let worked = match mode {
+            TxMode::ReadOnly | TxMode::Autocommit | TxMode::OwnRows | TxMode::SingleStatement => work(&mut session),
+            TxMode::Exclusive(lock) => session.lock(lock).and_then(|()| work(&mut session)),
+            TxMode::BesideClaims => {
                 session.lock_as(Lock::TriggerAccess, Hold::BesideClaims).and_then(|()| work(&mut session))
             }
-            Begin::Claiming => session.lock_as(Lock::TriggerAccess, Hold::Shared).and_then(|()| work(&mut session)),
+            TxMode::Claiming => session.lock_as(Lock::TriggerAccess, Hold::Shared).and_then(|()| work(&mut session)),
         };
         let (statements, drawn) = (session.statements(), session.drawn());
         self.statements.fetch_add(statements, Ordering::Relaxed);
         match worked {
             Ok(()) => {
                 #[cfg(any(test, feature = "test-util"))]
-                if begin.may_write()
+                if mode.may_write()
                     && let Some(told) = self.faults.at_commit(purpose, &mut |apply| match apply {
                         true => connection.commit().map_err(|f| self.failure(purpose, f)),
                         false => connection.roll_back().map_err(|f| self.failure(purpose, f)),
@@ -292,7 +292,7 @@ impl Database for SqlDatabase {
                     self.failure(purpose, Failure { class, ..failure })
                 })?;
                 self.fences.note(drawn);
-                if begin.may_write() {
+                if mode.may_write() {
                     self.commits.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(())
@@ -357,9 +357,9 @@ impl Database for SqlDatabase {
     }
 
     #[cfg(feature = "postgres")]
-    fn ear(&self) -> Option<Box<dyn Ear>> {
+    fn notification_listener(&self) -> Option<Box<dyn NotificationListener>> {
         let url = self.connections.url().filter(|_| self.backend == Backend::Postgres)?;
-        Some(Box::new(ear::PostgresEar::new(url, &self.options)))
+        Some(Box::new(notification_listener::PostgresListener::new(url, &self.options)))
     }
 
     fn begins_apart(&self) -> bool {

@@ -90,7 +90,7 @@ impl SqlSession<'_, '_> {
         let (plan, reads) = match self.backend() {
             Backend::Postgres => {
                 let all = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {text}");
-                let plan = self.undone(|s| s.load_plain::<PostgresPlan>(&all, values))?;
+                let plan = self.undone(|s| s.load_uncounted::<PostgresPlan>(&all, values))?;
                 let plan = plan.into_iter().map(|row| row.plan).collect::<String>();
                 let generic = self.generic_plan(text, values)?;
                 let mut reads = Vec::new();
@@ -100,14 +100,14 @@ impl SqlSession<'_, '_> {
             }
             Backend::Mysql => {
                 let all = format!("ANALYZE FORMAT=JSON {text}");
-                let plan = self.undone(|s| s.load_plain::<MysqlPlan>(&all, values))?;
+                let plan = self.undone(|s| s.load_uncounted::<MysqlPlan>(&all, values))?;
                 let plan = plan.into_iter().map(|row| row.plan).collect::<String>();
                 let mut reads = Vec::new();
                 read_by_mysql(&parsed(&plan)?, &mut reads);
                 (plan, reads)
             }
             Backend::Sqlite => {
-                let lines = self.load_plain::<SqlitePlan>(&format!("EXPLAIN QUERY PLAN {text}"), values)?;
+                let lines = self.load_uncounted::<SqlitePlan>(&format!("EXPLAIN QUERY PLAN {text}"), values)?;
                 let lines: Vec<String> = lines.into_iter().map(|row| row.detail).collect();
                 (lines.join("\n"), reads_by_sqlite(&lines))
             }
@@ -130,12 +130,12 @@ impl SqlSession<'_, '_> {
             0 => (String::new(), String::new()),
             n => (format!("({})", types.join(", ")), format!("({})", vec!["NULL"; n].join(", "))),
         };
-        self.run_plain("SET plan_cache_mode = force_generic_plan")?;
-        self.run_plain(&format!("PREPARE carnelian_plan {types} AS {numbered}"))?;
+        self.run_uncounted("SET plan_cache_mode = force_generic_plan")?;
+        self.run_uncounted(&format!("PREPARE carnelian_plan {types} AS {numbered}"))?;
         let plan =
-            self.load_plain::<PostgresPlan>(&format!("EXPLAIN (FORMAT JSON) EXECUTE carnelian_plan {nulls}"), &[])?;
-        self.run_plain("DEALLOCATE carnelian_plan")?;
-        self.run_plain("RESET plan_cache_mode")?;
+            self.load_uncounted::<PostgresPlan>(&format!("EXPLAIN (FORMAT JSON) EXECUTE carnelian_plan {nulls}"), &[])?;
+        self.run_uncounted("DEALLOCATE carnelian_plan")?;
+        self.run_uncounted("RESET plan_cache_mode")?;
         Ok(plan.into_iter().map(|row| row.plan).collect())
     }
 
@@ -144,9 +144,9 @@ impl SqlSession<'_, '_> {
         if !self.is_in_transaction() {
             return work(self);
         }
-        self.run_plain("SAVEPOINT carnelian_plan")?;
+        self.run_uncounted("SAVEPOINT carnelian_plan")?;
         let done = work(self)?;
-        self.run_plain("ROLLBACK TO SAVEPOINT carnelian_plan")?;
+        self.run_uncounted("ROLLBACK TO SAVEPOINT carnelian_plan")?;
         Ok(done)
     }
 }

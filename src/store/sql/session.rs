@@ -8,7 +8,7 @@ use super::{SqlDatabase, SqlOptions};
 use crate::error::{Error, Result};
 use crate::hash::fnv1a;
 use crate::store::database::{Lock, Session};
-use crate::store::row::{News, Snapshot, SnapshotPlace};
+use crate::store::row::{Notification, Snapshot, SnapshotPlace};
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
 
@@ -25,7 +25,7 @@ pub(super) struct SqlSession<'a, 'c> {
     held: Option<Lock>,
     /// The transaction is a caller's: it may last.
     is_joined: bool,
-    announced: Vec<News>,
+    notified: Vec<Notification>,
     /// The function that stores new work was called.
     calls_function: bool,
     statements: u64,
@@ -64,7 +64,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             drawn: 0,
             held: None,
             is_joined: false,
-            announced: Vec::new(),
+            notified: Vec::new(),
             calls_function: false,
             statements: 0,
         }
@@ -164,14 +164,14 @@ impl<'a, 'c> SqlSession<'a, 'c> {
 
     /// Loads something beside the work: nothing of it is counted, planned or explained.
     #[cfg(any(test, feature = "test-util"))]
-    pub(super) fn load_plain<R: Readable>(&mut self, text: &str, values: &[Value]) -> Result<Vec<R>> {
+    pub(super) fn load_uncounted<R: Readable>(&mut self, text: &str, values: &[Value]) -> Result<Vec<R>> {
         let statement = Statement { text, prefix: &self.database.options.table_prefix, values };
         self.connection.load(statement).map_err(|failure| self.database.failure(self.purpose, failure))
     }
 
     /// Runs something beside the work, without values.
     #[cfg(any(test, feature = "test-util"))]
-    pub(super) fn run_plain(&mut self, text: &str) -> Result<()> {
+    pub(super) fn run_uncounted(&mut self, text: &str) -> Result<()> {
         let text = text.replace("{p}", &self.database.options.table_prefix);
         self.connection.run(&text).map_err(|failure| self.database.failure(self.purpose, failure))
     }
@@ -203,11 +203,11 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         self.now_ms.get_or_insert(now_ms);
     }
 
-    /// Whether this was not announced in this transaction before.
-    pub(super) fn is_first_announcement(&mut self, news: News) -> bool {
-        let is_first = !self.announced.contains(&news);
+    /// Whether this is the first notification of its kind in this transaction.
+    pub(super) fn is_first_notification(&mut self, what: Notification) -> bool {
+        let is_first = !self.notified.contains(&what);
         if is_first {
-            self.announced.push(news);
+            self.notified.push(what);
         }
         is_first
     }
@@ -234,7 +234,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         self.held = Some(lock);
         let Some(text) = dialect::lock(self.backend(), lock, hold) else { return Ok(()) };
         let mut held = self.hold_row(text, &[self.name(), lock.name().into()], lock.name(), "LOCKS")?;
-        if let Some(text) = dialect::turn(self.backend(), hold) {
+        if let Some(text) = dialect::fence_row_lock(self.backend(), hold) {
             held = self.hold_row(text, &[self.name()], "fence", "CN_FENCES")?;
         }
         if self.now_ms.is_none() && !self.database.options.node_clock {

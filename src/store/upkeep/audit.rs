@@ -4,9 +4,9 @@ use super::AuditPass;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::overlap::may_wait;
-use crate::store::row::{FiredState, News, Selection};
+use crate::store::row::{FiredState, Notification, Selection};
 use crate::store::schedule_row::stored_policies;
-use crate::store::{Begin, JobStore, Lock, Session};
+use crate::store::{JobStore, Lock, Session, TxMode};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ impl JobStore {
         }
         self.retrying(
             "audit",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 let found = find(s)?;
                 s.change_states(Selection::Triggers(&found.released), Transition::Release.moves(), false)?;
@@ -55,7 +55,7 @@ impl JobStore {
                 let jobs: Vec<JobKey> = s.triggers(&found.finished)?.into_iter().map(|t| t.job).collect();
                 s.delete_finished_triggers(&found.finished)?;
                 s.delete_idle_jobs(&jobs)?;
-                s.announce(News::Change)?;
+                s.notify(Notification::Change)?;
                 Ok(found)
             },
             &mut |_, _| Ok(false),
@@ -70,7 +70,7 @@ impl JobStore {
         // A node registers, and makes recovery triggers, under these locks: half of either is never seen here.
         self.retrying(
             "sweep stray side rows",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 s.lock(Lock::TriggerAccess)?;
                 s.sweep_side_rows()

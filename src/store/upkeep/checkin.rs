@@ -8,9 +8,9 @@ use crate::node::NodeReport;
 use crate::rules::failover::{Namesake, millis};
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
-use crate::store::row::{BarRow, ClusterLook, InstanceRow, LimitRow, Whereabouts};
+use crate::store::row::{BlacklistRow, ClusterLook, InstanceRow, LimitRow, Whereabouts};
 use crate::store::transaction::random_hex;
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use std::time::Duration;
 
 impl JobStore {
@@ -82,7 +82,7 @@ impl JobStore {
         let works = is_free && me.node.as_ref().is_none_or(|node| node.info.activity.takes_work());
         if me.worked && !works {
             let noted =
-                self.once("note the last work", Begin::Writing, &mut |s| s.now_ms().and_then(|ms| s.note_seen(ms)));
+                self.once("note the last work", TxMode::OwnRows, &mut |s| s.now_ms().and_then(|ms| s.note_seen(ms)));
             if let Err(error) = noted {
                 log::warn!("time of the last work not kept instance={} error={error}", me.instance);
                 return;
@@ -94,7 +94,7 @@ impl JobStore {
     /// The short transaction without a lock: everybody's rows, then the own.
     fn heartbeat(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, Seen)> {
         let mut answer = (false, Seen::default());
-        self.once("check in", Begin::Writing, &mut |s| {
+        self.once("check in", TxMode::OwnRows, &mut |s| {
             let seen = self.look_around(s)?;
             for name in &seen.replaced {
                 s.forget_replaced(name)?;
@@ -116,7 +116,7 @@ impl JobStore {
     /// under a new incarnation. Only then may anything be acquired (H25).
     fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
         let mut seen = Seen::default();
-        self.once("look at the cluster", Begin::Reading, &mut |s| {
+        self.once("look at the cluster", TxMode::ReadOnly, &mut |s| {
             seen = self.look_around(s)?;
             Ok(())
         })?;
@@ -153,7 +153,7 @@ impl JobStore {
         let living = Living::new(&incarnation);
         let (mut published, mut outage, mut recovering, mut is_taken) = (0, None, None, false);
         let asked = self.clock.ticks(); // the store's time comes with the lock
-        self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
+        self.once("register the instance", TxMode::Exclusive(Lock::StateAccess), &mut |s| {
             let now_ms = s.now_ms()?;
             let answered = self.clock.ticks();
             let instances = s.instances()?;
@@ -231,12 +231,13 @@ impl JobStore {
     /// Everybody's rows, and what keeps nodes from work.
     fn look_around(&self, s: &mut dyn Session) -> Result<Seen> {
         let asked = self.clock.ticks();
-        let (ClusterLook { now_ms, instances, with_fires }, Whereabouts { nodes, bars, limits }) = s.look_around()?;
+        let (ClusterLook { now_ms, instances, with_fires }, Whereabouts { nodes, blacklist, limits }) =
+            s.look_around()?;
         let answered = self.clock.ticks();
         let is_foreign = |name: &String| instances.iter().any(|i| i.name == *name && i.incarnation.is_none());
         let replaced = nodes.iter().map(|node| node.instance.clone()).filter(is_foreign).collect();
         let nodes = identities(nodes, &instances);
-        Ok(Seen { now_ms, asked, answered, nodes, with_fires, bars, limits, instances, replaced })
+        Ok(Seen { now_ms, asked, answered, nodes, with_fires, blacklist, limits, instances, replaced })
     }
 }
 
@@ -250,7 +251,7 @@ pub(super) struct Seen {
     pub(super) instances: Vec<InstanceRow>,
     pub(super) with_fires: Vec<String>,
     pub(super) nodes: Vec<NodeIdentity>,
-    pub(super) bars: Vec<BarRow>,
+    pub(super) blacklist: Vec<BlacklistRow>,
     pub(super) limits: Vec<LimitRow>,
     /// Nodes of ours whose names nodes of Quartz have taken since they died: what is left of ours
     /// is to be forgotten.

@@ -2,7 +2,7 @@
 
 use super::CleanUpPass;
 use crate::error::Result;
-use crate::store::{Begin, HistoryPruning, JobStore, locks};
+use crate::store::{HistoryPruning, JobStore, TxMode, locks};
 
 /// How long the tokens of commits are known: who asks after one does so at once.
 const COMMITS_KEPT_MS: i64 = 3_600_000;
@@ -26,7 +26,7 @@ impl JobStore {
     pub(crate) fn forget_requests(&self) -> Result<usize> {
         self.retrying(
             "forget old commit tokens, locks and requests",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let now = s.now_ms()?;
                 s.forget_commits(now - COMMITS_KEPT_MS)?;

@@ -75,7 +75,7 @@ impl JobStore {
     pub fn snapshot(&self) -> Result<Snapshot> {
         self.retrying(
             "read everything",
-            crate::store::Begin::Locking(crate::store::Lock::TriggerAccess),
+            crate::store::TxMode::Exclusive(crate::store::Lock::TriggerAccess),
             |s| s.snapshot(),
             &mut |_, _| Ok(true),
         )

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
 use crate::store::firing::fenced;
-use crate::store::row::{BeatRow, CancelRow, FiredState, News, Progress};
-use crate::store::{Begin, JobStore, Lock, Owner};
+use crate::store::row::{BeatRow, CancelRow, FiredState, Notification, Progress};
+use crate::store::{JobStore, Lock, Owner, TxMode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ impl JobStore {
         let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
         let (mut now_ms, mut asked, mut answered) = (0, begun, begun);
         let (mut rows, mut cancels): (Vec<BeatRow>, Vec<CancelRow>) = (Vec::new(), Vec::new());
-        let begin = if beats.is_empty() { Begin::Reading } else { Begin::Writing };
+        let begin = if beats.is_empty() { TxMode::ReadOnly } else { TxMode::OwnRows };
         self.once("beat", begin, &mut |s| {
             asked = self.clock.ticks();
             now_ms = s.now_ms()?;
@@ -137,7 +137,7 @@ impl JobStore {
         let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
         let tolerance_ms = millis(self.tolerance());
         let (mut now_ms, mut doubtful, mut asked, mut answered) = (0, 0, begun, begun);
-        self.once("look for missed beats", Begin::Glancing, &mut |s| {
+        self.once("look for missed beats", TxMode::Autocommit, &mut |s| {
             asked = self.clock.ticks();
             (now_ms, doubtful) = s.doubtful_beats(tolerance_ms)?;
             answered = self.clock.ticks();
@@ -158,7 +158,7 @@ impl JobStore {
     /// nothing.
     fn recover_silent(&self, dead: &BTreeMap<String, i64>) -> Result<Vec<Recovered>> {
         let mut recovered = Vec::new();
-        self.once("recover silent fires", Begin::Locking(Lock::TriggerAccess), &mut |s| {
+        self.once("recover silent fires", TxMode::Exclusive(Lock::TriggerAccess), &mut |s| {
             recovered.clear();
             let ids: Vec<String> = dead.keys().cloned().collect();
             let unchanged = s.beats_of(&ids)?.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
@@ -184,7 +184,7 @@ impl JobStore {
     pub fn give_up(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
         self.retrying(
             "give up fires",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let fires = s.fired_rows(fire_ids)?;
@@ -212,11 +212,11 @@ impl JobStore {
         let who = crate::error::storable(who, 250);
         self.retrying(
             "ask runs to stop",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let noted = s.request_cancels(fire_ids, &who)?;
                 if noted > 0 {
-                    s.announce(News::Cancel)?;
+                    s.notify(Notification::Cancel)?;
                 }
                 Ok(noted)
             },
@@ -233,12 +233,12 @@ impl JobStore {
         let order = crate::error::storable(&format!("{ORDER_OF_PAUSE}{who}"), 250);
         self.retrying(
             "ask runs of a job to stop",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let ids: Vec<String> = s.executing_of_job(job)?.into_iter().map(|fire| fire.fire_id).collect();
                 let noted = s.request_cancels(&ids, &order)?;
                 if noted > 0 {
-                    s.announce(News::Cancel)?;
+                    s.notify(Notification::Cancel)?;
                 }
                 Ok(noted)
             },
@@ -263,7 +263,7 @@ impl JobStore {
     pub fn beat_one(&self, owner: &Owner, beat: &Beat) -> Result<()> {
         self.retrying(
             "beat for one fire",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 if s.hold_fired(&beat.fire_id)? != Some(FiredState::Executing) {
                     return Err(Error::Fenced {

@@ -2,8 +2,8 @@
 
 use crate::error::Result;
 use crate::node::NodeRole;
-use crate::store::row::{FiredState, News, Selection};
-use crate::store::{Begin, JobStore, Lock, Owner};
+use crate::store::row::{FiredState, Notification, Selection};
+use crate::store::{JobStore, Lock, Owner, TxMode};
 use crate::trigger::Transition;
 
 impl JobStore {
@@ -17,7 +17,7 @@ impl JobStore {
     pub fn leave(&self, owner: &Owner) -> Result<usize> {
         self.retrying(
             "leave the cluster",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 if s.draw_fences(Some(owner), 0)?.is_none() {
                     return Ok(0); // already failed out: nothing of ours is left
@@ -31,7 +31,7 @@ impl JobStore {
                     s.delete_fired(&ids)?;
                     s.change_states(Selection::Triggers(&keys), Transition::Release.moves(), false)?;
                 }
-                s.announce(News::Change)?;
+                s.notify(Notification::Change)?;
                 if executing.is_empty() {
                     s.delete_instance(&owner.instance, None)?;
                     s.forget_ahead(&owner.instance)?;

@@ -7,10 +7,10 @@ use crate::rules::failover::millis;
 use crate::rules::misfire;
 use crate::rules::passing_over::leave_out_old;
 use crate::store::calendars::Calendars;
-use crate::store::row::{Advance, News, TriggerRow};
+use crate::store::row::{Advance, Notification, TriggerRow};
 use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
-use crate::store::{Begin, JobStore, Lock, Session, SkipReason, SkippedFires};
+use crate::store::{JobStore, Lock, Session, SkipReason, SkippedFires, TxMode};
 use crate::trigger::{MisfireInstruction, Schedule, Trigger, TriggerOrder, TriggerState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl JobStore {
         }
         self.retrying(
             "handle misfires",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| self.handle_misfires_in(s),
             // Triggers that were handled are no longer late: doing it again does no harm.
             &mut |_, _| Ok(false),
@@ -122,7 +122,7 @@ impl JobStore {
         self.apply_misfires(s, now_ms, late, calendars, TriggerState::Waiting, pass)?;
         self.record_misfired(s, &pass.handled, now_ms)?;
         if !pass.handled.is_empty() {
-            s.announce(News::Change)?;
+            s.notify(Notification::Change)?;
         }
         Ok(())
     }
@@ -146,7 +146,7 @@ impl JobStore {
         }
         let (mut pass, taken) = self.retrying(
             "handle misfires",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| self.handle_of_these(s, order.left()),
             &mut |_, _| Ok(false),
         )?;

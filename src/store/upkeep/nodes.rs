@@ -5,7 +5,7 @@ use crate::node::{NodeInfo, NodeReport, NodeRole};
 use crate::rules::failover::millis;
 use crate::rules::placement::{NodeIdentity, takes_any};
 use crate::store::Session;
-use crate::store::row::{BarRow, InstanceRow, NodeRow};
+use crate::store::row::{BlacklistRow, InstanceRow, NodeRow};
 use std::collections::BTreeMap;
 
 /// The row of a node that says this now. Texts are cut to their columns: a name that is too long is no reason to miss a
@@ -40,8 +40,13 @@ pub(super) fn place(report: Option<&NodeReport>, next: i64) -> i64 {
 
 /// Whether a node takes work, by what it has said of itself. What is left of a node of ours under
 /// the name of one of Quartz says nothing of that.
-pub(in crate::store) fn takes_work(row: &InstanceRow, info: Option<&NodeInfo>, bars: &[BarRow], now_ms: i64) -> bool {
-    let is_free = |node: &NodeIdentity| takes_any(node, bars, now_ms).is_ok();
+pub(in crate::store) fn takes_work(
+    row: &InstanceRow,
+    info: Option<&NodeInfo>,
+    blacklist: &[BlacklistRow],
+    now_ms: i64,
+) -> bool {
+    let is_free = |node: &NodeIdentity| takes_any(node, blacklist, now_ms).is_ok();
     match info.filter(|_| row.incarnation.is_some()) {
         None => row.incarnation.is_none() || is_free(&NodeIdentity::of_instance(&row.name)),
         Some(info) => info.activity.takes_work() && is_free(&NodeIdentity::of_info(&row.name, info)),
@@ -52,18 +57,18 @@ pub(in crate::store) fn takes_work(row: &InstanceRow, info: Option<&NodeInfo>, b
 #[derive(Default)]
 pub(in crate::store) struct Said {
     nodes: BTreeMap<String, NodeRow>,
-    bars: Vec<BarRow>,
+    blacklist: Vec<BlacklistRow>,
 }
 
 impl Said {
     pub(in crate::store) fn read(s: &mut dyn Session) -> Result<Self> {
         let nodes = s.nodes()?.into_iter().map(|node| (node.instance.clone(), node)).collect();
-        Ok(Self { nodes, bars: s.bars()? })
+        Ok(Self { nodes, blacklist: s.blacklist()? })
     }
 
     /// Whether a node takes work.
     pub(in crate::store) fn takes_work(&self, row: &InstanceRow, now_ms: i64) -> bool {
-        takes_work(row, self.nodes.get(&row.name).map(|node| &node.info), &self.bars, now_ms)
+        takes_work(row, self.nodes.get(&row.name).map(|node| &node.info), &self.blacklist, now_ms)
     }
 
     /// What a node has said; none of one of Quartz.
@@ -73,6 +78,6 @@ impl Said {
 
     /// Whether neither its role nor an order keeps a node from work.
     pub(in crate::store) fn is_free(&self, node: &NodeIdentity, now_ms: i64) -> bool {
-        takes_any(node, &self.bars, now_ms).is_ok()
+        takes_any(node, &self.blacklist, now_ms).is_ok()
     }
 }

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::key::{BROADCAST_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::firing::{Ended, fenced, gone_rows};
-use crate::store::row::{FiredRow, FiredState, News, Parked, RecoveryRow, Selection, TriggerRow};
-use crate::store::{ALL_GROUPS_PAUSED, Begin, JobStore, Lock, Owner, Session};
+use crate::store::row::{FiredRow, FiredState, Notification, Parked, RecoveryRow, Selection, TriggerRow};
+use crate::store::{ALL_GROUPS_PAUSED, JobStore, Lock, Owner, Session, TxMode};
 use crate::trigger::{MisfireInstruction, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState};
 use foldhash::HashSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ impl JobStore {
     fn recover_own(&self, owner: &Owner, is_meant: impl Fn(&FiredRow) -> bool) -> Result<Recovered> {
         self.retrying(
             "recover forgotten fires",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let mut fires = s.fired_of_instance(&owner.instance)?;
@@ -139,7 +139,7 @@ impl JobStore {
         s.delete_finished_triggers(&triggers)?;
         let jobs: Vec<JobKey> = distinct(executing.iter().filter_map(|f| f.job.as_ref()));
         s.delete_idle_jobs(&jobs)?;
-        s.announce(News::Change)?;
+        s.notify(Notification::Change)?;
         Ok(done)
     }
 

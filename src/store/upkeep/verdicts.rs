@@ -8,8 +8,8 @@ use crate::rules::failover::{self, Observer, Suspect, millis};
 use crate::rules::foresight::{foresight_ms, slowest_look};
 use crate::rules::placement::{NodeIdentity, takes_any};
 use crate::signal::Signal;
-use crate::store::row::{BarRow, InstanceRow, News};
-use crate::store::{Begin, JobStore, Lock, Session};
+use crate::store::row::{BlacklistRow, InstanceRow, Notification};
+use crate::store::{JobStore, Lock, Session, TxMode};
 use std::time::Duration;
 
 /// When what could not be recovered is tried again.
@@ -85,8 +85,8 @@ impl JobStore {
 
         let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
         let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
-        self.note_placement(alive, &seen.bars, &seen.limits);
-        checkin.barred = takes_any(&self.identity(&me.instance), &seen.bars, seen.now_ms).err();
+        self.note_placement(alive, &seen.blacklist, &seen.limits);
+        checkin.barred = takes_any(&self.identity(&me.instance), &seen.blacklist, seen.now_ms).err();
         if checkin.barred.is_some() {
             me.barred_at = Some(begun);
         }
@@ -185,7 +185,7 @@ impl JobStore {
         foreseen: Option<&Foreseen<'_>>,
     ) -> Result<Option<Recovered>> {
         let mut recovered = None;
-        let begin = if foreseen.is_some() { Begin::Writing } else { Begin::Locking(Lock::StateAccess) };
+        let begin = if foreseen.is_some() { TxMode::OwnRows } else { TxMode::Exclusive(Lock::StateAccess) };
         self.once("recover a failed instance", begin, &mut |s| {
             recovered = None;
             foreseen.map_or(Ok(()), |foreseen| foreseen.wait(self, s))?;
@@ -221,7 +221,7 @@ impl JobStore {
             done.has_more = has_more;
             let is_news = seen_ms.is_some() || parts > 0 || !done.is_empty();
             if is_news {
-                s.announce(News::Change)?;
+                s.notify(Notification::Change)?;
             }
             recovered = Some(done).filter(|done| seen_ms.is_some() || !done.is_empty());
             Ok(())
@@ -297,12 +297,13 @@ impl Checkin {
 /// that takes work again leaves its deputy the interval of check-ins to learn of it.
 fn is_active(me: &Membership, seen: &Seen, suspects: &[(String, Option<i64>)]) -> bool {
     let fires = |row: &&InstanceRow| {
-        let known = |bar: &&BarRow| bar.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
-        let bars: Vec<BarRow> = seen.bars.iter().filter(known).cloned().collect();
+        let known =
+            |entry: &&BlacklistRow| entry.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
+        let blacklist: Vec<BlacklistRow> = seen.blacklist.iter().filter(known).cloned().collect();
         let node = seen.nodes.iter().find(|node| node.instance == row.name);
         row.incarnation.is_some()
             && !suspects.iter().any(|(name, _)| *name == row.name)
-            && node.is_none_or(|node| takes_any(node, &bars, seen.now_ms).is_ok())
+            && node.is_none_or(|node| takes_any(node, &blacklist, seen.now_ms).is_ok())
     };
     seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
 }

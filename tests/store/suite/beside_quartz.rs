@@ -2,7 +2,7 @@
 
 use super::*;
 use carnelian::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow, Selection};
-use carnelian::store::{Begin, Lock};
+use carnelian::store::{Lock, TxMode};
 use carnelian::{Error, NodeInfo, NodeReport, TriggerKey, TriggerState};
 
 pub(super) const JAVA: &str = "java";
@@ -16,7 +16,7 @@ pub(super) fn java_joins(cluster: &Cluster, node: &mut Node) {
         incarnation: None,
         joined: 0,
     };
-    let begin = Begin::Locking(Lock::StateAccess);
+    let begin = TxMode::Exclusive(Lock::StateAccess);
     cluster.opened.database.transact("a node of Quartz", begin, &mut |s| s.put_instance(&row)).unwrap();
     assert!(!node.store.is_beside_quartz());
     node.check_in();

@@ -3,7 +3,9 @@
 use super::*;
 use carnelian::job_file::JobFile;
 use carnelian::store::faults::Fault;
-use carnelian::store::{Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, FireBundle};
+use carnelian::store::{
+    Acquisition, Checkin, Completion, CompletionInstruction, CompletionOutcome, FireBundle, TxMode,
+};
 use carnelian::{Backfill, DatabaseError, FailureClass, GroupMatcher, JobDataMap, Overlap, Result};
 
 /// One story: how it is prepared, and what it does. It says what it came to, as far as that is the same each time.
@@ -431,7 +433,7 @@ fn an_error_of_the_work_rolls_everything_back() {
         s.insert_paused_groups(&["g".to_owned()])?;
         Err(carnelian::Error::Refused("changed my mind".to_owned()))
     };
-    let begin = Begin::Locking(carnelian::store::Lock::TriggerAccess);
+    let begin = TxMode::Exclusive(carnelian::store::Lock::TriggerAccess);
     assert!(cluster.opened.database.transact("test", begin, &mut work).is_err());
     assert_eq!(cluster.rows(), before);
 }
@@ -442,7 +444,7 @@ fn a_panic_of_the_work_rolls_everything_back() {
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let before = cluster.rows();
     let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let begin = Begin::Locking(carnelian::store::Lock::TriggerAccess);
+        let begin = TxMode::Exclusive(carnelian::store::Lock::TriggerAccess);
         cluster.opened.database.transact("test", begin, &mut |s| {
             s.delete_triggers(&[trigger_key("t")], None)?;
             panic!("on purpose");

@@ -317,8 +317,8 @@ fn future_instance(cluster: &Cluster, name: &str) {
 }
 
 fn put_instance(cluster: &Cluster, row: InstanceRow) {
-    use carnelian::store::{Begin, Lock};
-    let begin = Begin::Locking(Lock::StateAccess);
+    use carnelian::store::{Lock, TxMode};
+    let begin = TxMode::Exclusive(Lock::StateAccess);
     cluster.opened.database.transact("a peer", begin, &mut |s| s.put_instance(&row)).unwrap();
 }
 

@@ -3,7 +3,7 @@
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
 use carnelian::store::row::{InstanceRow, NodeRow};
-use carnelian::store::{Begin, InstanceStatus, Lock, StatementCounts};
+use carnelian::store::{InstanceStatus, Lock, StatementCounts, TxMode};
 use carnelian::{Labels, NodeActivity, NodeInfo, NodeReport, NodeRole};
 use std::time::Duration;
 
@@ -227,7 +227,7 @@ fn the_rows_of_other_schedulers_are_not_seen() {
 fn a_late_check_in_does_not_bring_its_row_back() {
     let cluster = Cluster::new(open);
     let mut a = reporting(&cluster, "A", report("rack7"));
-    let begin = Begin::Locking(Lock::StateAccess);
+    let begin = TxMode::Exclusive(Lock::StateAccess);
     cluster.opened.database.transact("a peer", begin, &mut |s| s.delete_instance("A", None).map(drop)).unwrap();
     assert!(a.check_in().failed_out);
     assert_eq!(rows(&cluster), [""; 0]);

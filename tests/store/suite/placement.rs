@@ -69,8 +69,8 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     assert_eq!(takes(&b), ["t2"]);
 
     // It runs out by itself.
-    let bars = cluster.store.bars().unwrap();
-    assert_eq!((bars.len(), bars[0].made_ms, bars[0].until_ms), (1, NOW, Some(NOW + MINUTE)));
+    let blacklist = cluster.store.blacklist_rows().unwrap();
+    assert_eq!((blacklist.len(), blacklist[0].made_ms, blacklist[0].until_ms), (1, NOW, Some(NOW + MINUTE)));
     cluster.store.add_trigger(once("t3", "j", NOW).build().unwrap(), false).unwrap();
     for _ in 0..3 {
         cluster.advance(20 * SECOND);
@@ -83,7 +83,10 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     cluster.store.blacklist(&entry, "ann").unwrap();
     cluster.advance(2 * MINUTE);
     cluster.store.drain("Z", false, "ann").unwrap();
-    assert_eq!(cluster.store.bars().unwrap().iter().map(|bar| bar.node.as_str()).collect::<Vec<_>>(), ["Z"]);
+    assert_eq!(
+        cluster.store.blacklist_rows().unwrap().iter().map(|entry| entry.node.as_str()).collect::<Vec<_>>(),
+        ["Z"]
+    );
 }
 
 #[test]
@@ -95,7 +98,7 @@ fn a_node_is_drained_by_its_node_name_until_that_is_ended() {
     assert_eq!((taken.fired.len(), taken.reserved.len()), (1, 1));
     cluster.store.drain("rack7", false, "ann").unwrap();
     cluster.store.drain("rack7", true, "bob").unwrap();
-    assert_eq!(cluster.store.bars().unwrap().len(), 1, "one drain takes the place of the other");
+    assert_eq!(cluster.store.blacklist_rows().unwrap().len(), 1, "one drain takes the place of the other");
     let expected = Refusal::Drained { node: "rack7".to_owned(), who: "bob".to_owned(), stops: true };
     assert_eq!(a.check_in().barred, Some(expected));
     // What it had reserved is given back.
@@ -116,7 +119,7 @@ fn what_operators_say_is_checked() {
     invalid(cluster.store.blacklist(&BlacklistEntry::new("A"), &"x".repeat(251)));
     invalid(cluster.store.set_group_limit("g", None, None, "ann"));
     invalid(cluster.store.set_group_limit("", Some(1), None, "ann"));
-    assert_eq!((cluster.store.bars().unwrap(), cluster.store.group_limits().unwrap()), (vec![], vec![]));
+    assert_eq!((cluster.store.blacklist_rows().unwrap(), cluster.store.group_limits().unwrap()), (vec![], vec![]));
 }
 
 /// LT-17: only the nodes that the job allows; by instance id or node name.

@@ -2,7 +2,7 @@
 
 use super::*;
 use carnelian::settings::{PollingStrategy, TriggerOrder};
-use carnelian::store::{Begin, CompletionInstruction, CompletionOutcome};
+use carnelian::store::{CompletionInstruction, CompletionOutcome, TxMode};
 use carnelian::{MisfireInstruction, TriggerKey};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -260,7 +260,7 @@ fn what_is_held_by_another_is_passed_over() {
     let mut inner = None;
     let hold = |key: &str| vec![(trigger_key(key), NOW)];
     database
-        .transact("hold", Begin::Claiming, &mut |s| {
+        .transact("hold", TxMode::Claiming, &mut |s| {
             assert_eq!(s.hold_waiting(&hold("t"))?, [trigger_key("t")]);
             if cluster.store.settings().polling_strategy == PollingStrategy::LockAndFetch {
                 inner = Some(a.try_acquire(10)?);

@@ -5,7 +5,7 @@ use super::time;
 use super::waiting::{waiting, waiting_values};
 use crate::error::Result;
 use crate::store::database::{ChangeRows, Session};
-use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, News, TypeVersions, Whereabouts};
+use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, Notification, TypeVersions, Whereabouts};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
@@ -66,12 +66,12 @@ impl SqlSession<'_, '_> {
     }
 }
 
-impl News {
+impl Notification {
     /// The column of its counter, and what PostgreSQL's listeners are told.
     pub(super) fn column(self) -> &'static str {
         match self {
-            News::Change => "changes",
-            News::Cancel => "cancels",
+            Notification::Change => "changes",
+            Notification::Cancel => "cancels",
         }
     }
 
@@ -86,11 +86,11 @@ impl News {
 }
 
 impl ChangeRows for SqlSession<'_, '_> {
-    fn announce(&mut self, news: News) -> Result<()> {
-        if !self.is_first_announcement(news) {
+    fn notify(&mut self, what: Notification) -> Result<()> {
+        if !self.is_first_notification(what) {
             return Ok(());
         }
-        let (column, bump) = (news.column(), news.bump());
+        let (column, bump) = (what.column(), what.bump());
         // The counter is one row, which others would wait for as long as the caller's transaction
         // lasts. Whoever does not listen sees with the next look what is due.
         if self.is_joined() {

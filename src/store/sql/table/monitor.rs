@@ -7,7 +7,7 @@ use super::time;
 use crate::error::Result;
 use crate::node::NodeInfo;
 use crate::store::database::MonitorRows;
-use crate::store::row::{BarKind, BarRow, InstanceRow, LoadRow};
+use crate::store::row::{BlacklistKind, BlacklistRow, InstanceRow, LoadRow};
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -104,9 +104,9 @@ impl SqlSession<'_, '_> {
         }
         for row in rows {
             let Some(instance) = row.instance_name else { continue };
-            load.bars.extend(row.barred.map(|node| BarRow {
+            load.blacklist.extend(row.barred.map(|node| BlacklistRow {
                 node,
-                kind: BarKind::Blacklist,
+                kind: BlacklistKind::Blacklist,
                 reason: None,
                 who: String::new(),
                 until_ms: row.until_ms,

@@ -9,7 +9,7 @@ use crate::node::{Labels, NodeRole};
 use crate::rules::strategy::{FOR_ANY, groups_of_one};
 use crate::store::database::{PlacementRows, Session};
 use crate::store::row::{
-    BarKind, BarRow, ClusterLook, GroupRuns, InstanceRow, LeftAlone, LimitRow, NodePlace, Whereabouts,
+    BlacklistKind, BlacklistRow, ClusterLook, GroupRuns, InstanceRow, LeftAlone, LimitRow, NodePlace, Whereabouts,
 };
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
@@ -151,7 +151,7 @@ impl SqlSession<'_, '_> {
 fn places(shown: &str) -> String {
     // The first says which type each column has.
     format!(
-        "SELECT {shown} AS now_ms, 'bar' AS what, b.node_name AS name, b.kind AS first, b.reason AS second, b.who AS third, \
+        "SELECT {shown} AS now_ms, 'blacklist' AS what, b.node_name AS name, b.kind AS first, b.reason AS second, b.who AS third, \
          b.until_ms AS one, b.until_ms AS two, b.made_ms AS made_ms FROM {{p}}CN_BLACKLIST b WHERE b.sched_name = ? \
          UNION ALL SELECT {shown}, 'limit', l.job_group, '', NULL, l.who, l.per_node, l.per_cluster, l.made_ms \
          FROM {{p}}CN_GROUP_LIMITS l WHERE l.sched_name = ? \
@@ -177,10 +177,10 @@ fn found(rows: Vec<Place>) -> Whereabouts {
                 who: row.third,
                 made_ms: row.made_ms,
             }),
-            _ => found.bars.push(BarRow {
+            _ => found.blacklist.push(BlacklistRow {
                 node: row.name,
                 // What a later version adds keeps a node from work too.
-                kind: BarKind::from_name(&row.first).unwrap_or(BarKind::Blacklist),
+                kind: BlacklistKind::from_name(&row.first).unwrap_or(BlacklistKind::Blacklist),
                 reason: row.second,
                 who: row.third,
                 until_ms: row.one,
@@ -188,7 +188,7 @@ fn found(rows: Vec<Place>) -> Whereabouts {
             }),
         }
     }
-    found.bars.sort_by(|a, b| (&a.node, a.kind).cmp(&(&b.node, b.kind)));
+    found.blacklist.sort_by(|a, b| (&a.node, a.kind).cmp(&(&b.node, b.kind)));
     found.limits.sort_by(|a, b| a.group.cmp(&b.group));
     found
 }
@@ -247,24 +247,24 @@ impl PlacementRows for SqlSession<'_, '_> {
         Ok(found(rows))
     }
 
-    fn bars(&mut self) -> Result<Vec<BarRow>> {
+    fn blacklist(&mut self) -> Result<Vec<BlacklistRow>> {
         let text = "SELECT node_name AS node_name, kind AS kind, reason AS reason, who AS who, until_ms AS until_ms, \
              made_ms AS made_ms FROM {p}CN_BLACKLIST WHERE sched_name = ? ORDER BY node_name, kind";
         let rows: Vec<Bar> = self.load(text, &[self.name()])?;
-        let bar = |row: Bar| BarRow {
+        let entry = |row: Bar| BlacklistRow {
             node: row.node_name,
             // What a later version adds keeps a node from work too.
-            kind: BarKind::from_name(&row.kind).unwrap_or(BarKind::Blacklist),
+            kind: BlacklistKind::from_name(&row.kind).unwrap_or(BlacklistKind::Blacklist),
             reason: row.reason,
             who: row.who,
             until_ms: row.until_ms,
             made_ms: row.made_ms,
         };
-        Ok(rows.into_iter().map(bar).collect())
+        Ok(rows.into_iter().map(entry).collect())
     }
 
-    fn put_bar(&mut self, row: &BarRow) -> Result<()> {
-        self.delete_bars(&row.node, row.kind.replaces())?;
+    fn put_on_blacklist(&mut self, row: &BlacklistRow) -> Result<()> {
+        self.delete_from_blacklist(&row.node, row.kind.replaces())?;
         let columns = ["node_name", "kind", "reason", "who", "until_ms", "made_ms"];
         let values = vec![
             (&row.node).into(),
@@ -277,12 +277,12 @@ impl PlacementRows for SqlSession<'_, '_> {
         self.insert_rows("CN_BLACKLIST", &columns, vec![values])
     }
 
-    fn delete_bars(&mut self, node: &str, kinds: &[BarKind]) -> Result<usize> {
+    fn delete_from_blacklist(&mut self, node: &str, kinds: &[BlacklistKind]) -> Result<usize> {
         let rows: Vec<_> = kinds.iter().map(|kind| vec![node.into(), kind.name().into()]).collect();
         self.delete_rows("CN_BLACKLIST", &["node_name", "kind"], &rows, "")
     }
 
-    fn forget_bars(&mut self, before_ms: i64) -> Result<usize> {
+    fn forget_blacklist(&mut self, before_ms: i64) -> Result<usize> {
         let text = "DELETE FROM {p}CN_BLACKLIST WHERE sched_name = ? AND until_ms <= ?";
         self.execute(text, &[self.name(), before_ms.into()])
     }

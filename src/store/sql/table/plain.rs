@@ -6,7 +6,7 @@
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::{PlainRows, Session};
-use crate::store::row::{JobRow, LAST_COUNT, News, PlainWork, ScheduleRow, TriggerRow};
+use crate::store::row::{JobRow, LAST_COUNT, Notification, PlainWork, ScheduleRow, TriggerRow};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -39,7 +39,8 @@ impl PlainRows for SqlSession<'_, '_> {
         }
         let Some(schedules) = work.triggers.iter().map(schedule).collect::<Option<Vec<_>>>() else { return Ok(None) };
         let node_ms = if self.takes_time_of_node() { Some(self.now_ms()?) } else { None };
-        let mut values = vec![self.name(), token.into(), Value::from(&self.channel()), News::Change.column().into()];
+        let mut values =
+            vec![self.name(), token.into(), Value::from(&self.channel()), Notification::Change.column().into()];
         values.extend([LAST_COUNT.into(), node_ms.into(), work.not_beside_quartz.into()]);
         values.extend(of_jobs(&work.jobs));
         values.extend(of_triggers(work));

@@ -1,13 +1,15 @@
-//! What nodes tell each other through the database, and what they may hold one at a time: announcements, looks, locks.
+//! Notifications between nodes, polls, and locks of the application.
 
 use crate::error::Result;
-use crate::store::row::{ClusterLook, Heard, LeftAlone, LockRow, Look, News, TypeVersions, Whereabouts};
+use crate::store::row::{
+    ClusterLook, LeftAlone, LockRow, Look, Notification, Notifications, TypeVersions, Whereabouts,
+};
 
 /// The row of our side table of changes, and what one look at the scheduler tells.
 pub trait ChangeRows {
-    /// Announces that there is something for other nodes to see, once in a transaction for each kind of news. They hear of
-    /// it, or see it with their next look, when the transaction is committed.
-    fn announce(&mut self, news: News) -> Result<()>;
+    /// Notifies other nodes of a change, once in a transaction for each kind of notification. Other
+    /// nodes receive it, or see its counter with their next poll, when the transaction is committed.
+    fn notify(&mut self, what: Notification) -> Result<()>;
     /// The time, the counters of changes, and the earliest time within `horizon_ms` from now,
     /// however late, at which [`TriggerRows::due`](super::TriggerRows::due) would find something;
     /// without a horizon at any time. Also the earliest time for which a node of ours, other than
@@ -46,16 +48,17 @@ pub trait LockRows {
     fn forget_locks(&mut self, before_ms: i64) -> Result<usize>;
 }
 
-/// Hears what other nodes announce, on a connection of its own.
-pub trait Ear: Send {
-    /// Connects, in the place of what was connected before. Announcements committed from now on are heard.
+/// Receives the notifications of other nodes, on a connection of its own.
+pub trait NotificationListener: Send {
+    /// Connects, in the place of what was connected before. Notifications committed from now on are
+    /// received.
     ///
     /// # Errors
     /// What the database reports.
     fn connect(&mut self) -> Result<()>;
-    /// What was announced since it was asked last, without waiting.
+    /// The notifications since the last call, without waiting.
     ///
     /// # Errors
     /// That the connection is lost: something may have been missed.
-    fn hear(&mut self) -> Result<Heard>;
+    fn received(&mut self) -> Result<Notifications>;
 }

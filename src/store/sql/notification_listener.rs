@@ -1,4 +1,4 @@
-//! `PostgresEar`: hears by LISTEN what other nodes announce by NOTIFY.
+//! `PostgresListener`: receives by LISTEN what other nodes send by NOTIFY.
 
 use super::SqlOptions;
 use super::connection::Connection;
@@ -6,8 +6,8 @@ use super::dialect::Failure;
 use super::session::channel;
 use crate::error::{DatabaseError, Error, Result};
 use crate::settings::{DataSourceUrl, Synchronous};
-use crate::store::database::Ear;
-use crate::store::row::Heard;
+use crate::store::database::NotificationListener;
+use crate::store::row::Notifications;
 
 /// What a connection that mostly waits needs, so that a server that is gone without a word is noticed within half a minute.
 /// Whoever names one of them in the URL is obeyed.
@@ -21,19 +21,19 @@ const PARAMETERS: [(&str, &str); 6] = [
 ];
 
 /// One connection that listens, outside of every pool.
-pub(super) struct PostgresEar {
+pub(super) struct PostgresListener {
     url: DataSourceUrl,
     channel: String,
     connection: Option<Connection<'static>>,
 }
 
-impl PostgresEar {
+impl PostgresListener {
     pub(super) fn new(url: &DataSourceUrl, options: &SqlOptions) -> Self {
         Self { url: url.with_parameters(&PARAMETERS), channel: channel(options), connection: None }
     }
 }
 
-impl Ear for PostgresEar {
+impl NotificationListener for PostgresListener {
     fn connect(&mut self) -> Result<()> {
         self.connection = None;
         let mut connection = Connection::establish(&self.url, Synchronous::default()).map_err(failed)?;
@@ -44,18 +44,18 @@ impl Ear for PostgresEar {
         Ok(())
     }
 
-    fn hear(&mut self) -> Result<Heard> {
+    fn received(&mut self) -> Result<Notifications> {
         let Some(connection) = &mut self.connection else {
             return Err(failed(Failure::of_lost("not connected")));
         };
-        let mut heard = Heard::default();
+        let mut received = Notifications::default();
         match connection.notifications() {
             Ok(payloads) => {
                 for payload in payloads {
-                    heard.change |= payload != "cancels";
-                    heard.cancel |= payload != "changes";
+                    received.change |= payload != "cancels";
+                    received.cancel |= payload != "changes";
                 }
-                Ok(heard)
+                Ok(received)
             }
             Err(failure) => {
                 self.connection = None;
