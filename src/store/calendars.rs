@@ -59,7 +59,7 @@ impl JobStore {
             return Ok(());
         }
         let names: Vec<String> = new.into_iter().map(str::to_owned).collect();
-        let rows = s.calendars(&names)?;
+        let rows: Vec<CalendarRow> = s.rows().any_of(&["name"], &names).list()?;
         calendars.read.extend(names.into_iter().map(|name| (name, None)));
         for row in rows {
             calendars

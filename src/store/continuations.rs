@@ -62,7 +62,7 @@ impl JobStore {
                 Some(before) => before.since_fence,
                 None => s.draw_fences(None, 1)?.unwrap_or(0),
             };
-            s.put_continuation(&ContinuationRow {
+            s.put(&ContinuationRow {
                 parent: parent.clone(),
                 parent_type,
                 child: child.clone(),
@@ -81,7 +81,9 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn unfollow(&self, parent: &JobKey, child: &JobKey) -> Result<bool> {
-        self.write("let a job follow another no longer", |s| s.delete_continuation(parent, child))
+        self.write("let a job follow another no longer", |s| {
+            Ok(s.rows::<ContinuationRow>().with("parent", parent).with("child", child).delete()? > 0)
+        })
     }
 
     /// Which jobs follow a job, in order of their keys.
@@ -157,7 +159,7 @@ pub(super) fn rename_continuations(
     rows.into_iter().try_for_each(|row| {
         let child = renamed(row.child);
         let child_hash = child_hash(&child);
-        s.put_continuation(&ContinuationRow { parent: renamed(row.parent), child, child_hash, ..row })
+        s.put(&ContinuationRow { parent: renamed(row.parent), child, child_hash, ..row })
     })
 }
 

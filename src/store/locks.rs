@@ -31,7 +31,7 @@ impl JobStore {
             return Err(Error::invalid("time to live of a lock", format!("{ttl:?}"), "expected 100 ms to 366 days"));
         }
         // Saves the transaction where it would be for nothing; what it says decides nothing else.
-        let is_held = |s: &mut dyn super::Session| match s.lock_row(name)? {
+        let is_held = |s: &mut dyn super::Session| match s.row::<LockRow>(name)? {
             Some(row) => Ok(row.expires_ms > s.now_ms()?),
             None => Ok(false),
         };
@@ -55,16 +55,19 @@ impl JobStore {
                     ttl_ms: millis(ttl),
                     expires_ms: taken_ms.saturating_add(millis(ttl)),
                 };
-                s.take_lock(&row)?;
+                // Over a lock whose time is over; else the primary key says whether the lock is held.
+                if s.rows::<LockRow>().with("name", name).at_most("expires_ms", taken_ms).write(&row)? == 0 {
+                    s.insert(&row)?;
+                }
                 Ok(row)
             },
-            &mut |s, row: &LockRow| Ok(s.lock_row(name)?.is_some_and(|stored| stored.holder == row.holder)),
+            &mut |s, row: &LockRow| Ok(s.row::<LockRow>(name)?.is_some_and(|stored| stored.holder == row.holder)),
         );
         match taken {
             Ok(row) => Ok(Some(row)),
             // Perhaps by our own first try, whose answer was lost and whose session was still at it when it was looked up.
             Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => {
-                Ok(self.glance("look for a lock", |s| s.lock_row(name))?.filter(|row| row.holder == holder))
+                Ok(self.glance("look for a lock", |s| s.row::<LockRow>(name))?.filter(|row| row.holder == holder))
             }
             Err(error) => Err(error),
         }
@@ -83,7 +86,7 @@ impl JobStore {
             let now_ms = s.now_ms()?;
             lost.clear();
             if s.renew_locks(locks, now_ms)? < locks.len() {
-                let held = s.locks()?;
+                let held: Vec<LockRow> = s.rows().by(&["name"]).list()?;
                 let is_held = |(name, holder): &&(String, String)| {
                     held.iter().any(|row| row.name == *name && row.holder == *holder && row.expires_ms > now_ms)
                 };
@@ -99,18 +102,17 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries; the lock is then free when its time is over.
     pub fn release_lock(&self, name: &str, holder: &str) -> Result<bool> {
-        let lock = [(name.to_owned(), holder.to_owned())];
         let released = self.retrying(
             "release a lock",
             TxMode::OwnRows,
             |s| {
                 let now_ms = s.now_ms()?;
-                let held = s.lock_row(name)?.filter(|row| row.holder == holder);
+                let held = s.row::<LockRow>(name)?.filter(|row| row.holder == holder);
                 let in_time = held.is_some_and(|row| row.expires_ms > now_ms);
-                Ok(s.release_locks(&lock)? > 0 && in_time)
+                Ok(release(s, name, holder)? && in_time)
             },
             // Nobody else deletes the row of a lock whose time is not over.
-            &mut |s, _| Ok(s.lock_row(name)?.is_none_or(|row| row.holder != holder)),
+            &mut |s, _| Ok(s.row::<LockRow>(name)?.is_none_or(|row| row.holder != holder)),
         )?;
         Ok(released)
     }
@@ -125,12 +127,12 @@ impl JobStore {
             "break a lock",
             TxMode::OwnRows,
             |s| {
-                let Some(row) = s.lock_row(name)? else { return Ok(None) };
-                let gone = s.release_locks(&[(row.name.clone(), row.holder.clone())])?;
-                Ok(Some(row).filter(|_| gone > 0))
+                let Some(row) = s.row::<LockRow>(name)? else { return Ok(None) };
+                let gone = release(s, name, &row.holder)?;
+                Ok(Some(row).filter(|_| gone))
             },
             &mut |s, row: &Option<LockRow>| match row {
-                Some(row) => Ok(s.lock_row(name)?.is_none_or(|stored| stored.holder != row.holder)),
+                Some(row) => Ok(s.row::<LockRow>(name)?.is_none_or(|stored| stored.holder != row.holder)),
                 None => Ok(true),
             },
         )
@@ -143,9 +145,14 @@ impl JobStore {
     pub fn locks(&self) -> Result<(i64, Vec<LockRow>)> {
         self.glance("list the locks", |s| {
             let now_ms = s.now_ms()?;
-            let mut held = s.locks()?;
+            let mut held: Vec<LockRow> = s.rows().by(&["name"]).list()?;
             held.retain(|row| row.expires_ms > now_ms);
             Ok((now_ms, held))
         })
     }
+}
+
+/// Deletes a lock of this holder; returns whether there was one.
+fn release(s: &mut dyn super::Session, name: &str, holder: &str) -> Result<bool> {
+    Ok(s.rows::<LockRow>().with("name", name).with("holder", holder).delete()? > 0)
 }

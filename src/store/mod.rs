@@ -31,10 +31,9 @@ pub use crate::rules::begun::BeginMark;
 pub use crate::rules::definitions::WhyLeft;
 pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use database::{
-    CalendarRows, ChangeRows, ClusterRows, ContinuationRows, Database, DefinitionRows, ExecutionRows, Fences,
-    FiredRows, HistoryLogRows, HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, LostCommits, MonitorRows,
-    NodeRows, NotificationListener, OrphanRows, OutageRows, Owner, PlacementRows, PlainRows, RecoveryRows, Session,
-    StatementCounts, TriggerRows, TxMode, TypeRows, VersionRows, WorkRows,
+    BegunRows, ChangeRows, ClusterRows, ContinuationRows, Database, ExecutionRows, Fences, FiredRows, HistoryRows,
+    HistoryUpkeepRows, JobRows, Lock, LockRows, LostCommits, MonitorRows, NotificationListener, OrphanRows, Owner,
+    PlacementRows, PlainRows, RecoveryRows, Rows, Session, StatementCounts, TableRows, TriggerRows, TxMode,
 };
 pub use definitions::{
     BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, Imported, OrphanedDefinitions, Request,

@@ -48,7 +48,7 @@ impl JobStore {
         let now_ms = s.now_ms()?;
         let backlog = i64::try_from(s.load(now_ms, MOST_COUNTED)?.overdue).unwrap_or(i64::MAX);
         let row = RecoveryModeRow { last_seen_ms, since_ms: Some(now_ms), begun_by: by.to_owned(), backlog };
-        s.put_recovery_mode(&row)?;
+        s.put(&row)?;
         Ok(row)
     }
 
@@ -66,7 +66,7 @@ impl JobStore {
                     return Ok(false);
                 }
                 let last_seen_ms = row.last_seen_ms;
-                s.put_recovery_mode(&RecoveryModeRow { last_seen_ms, ..RecoveryModeRow::default() })?;
+                s.put(&RecoveryModeRow { last_seen_ms, ..RecoveryModeRow::default() })?;
                 Ok(true)
             },
             &mut |s, _| Ok(s.recovery_mode()?.is_none_or(|row| row.since_ms.is_none())),
@@ -91,7 +91,7 @@ impl JobStore {
     /// # Errors
     /// What the database reports after the bounded retries.
     pub fn outages(&self) -> Result<Vec<Outage>> {
-        self.glance("list the outages", |s| s.outages(MOST_OUTAGES))
+        self.glance("list the outages", |s| s.rows().latest_by(&["ended_ms"]).limit(MOST_OUTAGES).list())
     }
 
     /// Whether this store takes due triggers as the recovery mode wants it.
@@ -136,7 +136,7 @@ impl JobStore {
         let ends = said.is_free(&self.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);
         let Some(began_ms) = began.filter(|_| ends) else {
             if before.is_none() {
-                s.put_recovery_mode(&mode)?;
+                s.put(&mode)?;
             }
             return Ok((None, mode.since_ms));
         };
@@ -144,9 +144,10 @@ impl JobStore {
         let died = |r: &Recovered| r.recovery_triggers.len() + r.revived.len() + r.lost.len() + r.other;
         outage.interrupted = own.iter().map(died).sum::<usize>() as i64;
         self.count_missed(s, &mut outage)?;
-        s.insert_outage(&outage)?;
-        if let Some(oldest) = s.outages(MOST_OUTAGES)?.get(MOST_OUTAGES - 1) {
-            s.forget_outages(oldest.ended_ms)?;
+        s.insert(&outage)?;
+        let last: Vec<Outage> = s.rows().latest_by(&["ended_ms"]).limit(MOST_OUTAGES).list()?;
+        if let Some(oldest) = last.get(MOST_OUTAGES - 1) {
+            s.rows::<Outage>().below("ended_ms", oldest.ended_ms).delete()?;
         }
         let overdue = usize::try_from(outage.overdue).unwrap_or(0);
         let mode = match mode.since_ms {
@@ -154,7 +155,7 @@ impl JobStore {
                 self.begin_recovery_in(s, mode.last_seen_ms, instance)?
             }
             _ if before.is_none() => {
-                s.put_recovery_mode(&mode)?;
+                s.put(&mode)?;
                 mode
             }
             _ => mode,

@@ -109,8 +109,8 @@ fn doctor_and_explain_name_calendars_that_nobody_can_use() {
     let odd = CalendarRow { name: "odd".to_owned(), bytes };
     database
         .transact("tamper", TxMode::Exclusive(Lock::TriggerAccess), &mut |s| {
-            s.update_calendar(&odd)?;
-            s.delete_calendar("gone").map(drop)
+            s.rows::<CalendarRow>().with("name", "odd").write(&odd)?;
+            s.rows::<CalendarRow>().with("name", "gone").delete().map(drop)
         })
         .unwrap();
     let never = json!({"type": "monthly", "days": (1..=31).collect::<Vec<_>>()});

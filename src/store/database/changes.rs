@@ -1,14 +1,13 @@
 //! Notifications between nodes, polls, and locks of the application.
 
 use crate::error::Result;
-use crate::store::row::{
-    ClusterLook, LeftAlone, LockRow, Look, Notification, Notifications, TypeVersions, Whereabouts,
-};
+use crate::store::row::{ClusterLook, LeftAlone, Look, Notification, Notifications, TypeVersions, Whereabouts};
 
 /// The row of our side table of changes, and what one look at the scheduler tells.
 pub trait ChangeRows {
     /// Notifies other nodes of a change, once in a transaction for each kind of notification. Other
-    /// nodes receive it, or see its counter with their next poll, when the transaction is committed.
+    /// nodes receive it, or see its counter with their next poll, when the transaction is
+    /// committed.
     fn notify(&mut self, what: Notification) -> Result<()>;
     /// The time, the counters of changes, and the earliest time within `horizon_ms` from now,
     /// however late, at which [`TriggerRows::due`](super::TriggerRows::due) would find something;
@@ -23,29 +22,19 @@ pub trait ChangeRows {
         versions: &TypeVersions,
         left: &LeftAlone,
     ) -> Result<Look>;
-    /// The time, every instance, the names of instances that have fired rows, and all that decides where work may run; in one
-    /// statement.
+    /// The time, every instance, the names of instances that have fired rows, and all that decides
+    /// where work may run; in one statement.
     fn look_around(&mut self) -> Result<(ClusterLook, Whereabouts)>;
-    /// The time, and how many beats of the scheduler are overdue, or come from a moment more than `tolerance_ms` ahead; in one
-    /// statement.
+    /// The time, and how many beats of the scheduler are overdue, or come from a moment more than
+    /// `tolerance_ms` ahead; in one statement.
     fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)>;
 }
 
 /// Rows of our side table of locks of the application.
 pub trait LockRows {
-    /// Every lock, in order of name; also those whose time is over and that nobody has taken over.
-    fn locks(&mut self) -> Result<Vec<LockRow>>;
-    /// The lock of this name.
-    fn lock_row(&mut self, name: &str) -> Result<Option<LockRow>>;
-    /// Writes a lock that nobody holds, or in the place of one whose time was over when this was taken; a unique key is
-    /// violated if another holds it.
-    fn take_lock(&mut self, row: &LockRow) -> Result<()>;
-    /// Moves on the ends of those of these locks, by name and holder, whose time is not over; returns how many there were.
+    /// Moves on the ends of those of these locks, by name and holder, whose time is not over;
+    /// returns how many there were.
     fn renew_locks(&mut self, locks: &[(String, String)], now_ms: i64) -> Result<usize>;
-    /// Deletes those of these locks, by name and holder, that are there; returns how many there were.
-    fn release_locks(&mut self, locks: &[(String, String)]) -> Result<usize>;
-    /// Deletes locks whose time was over before `before_ms`; returns how many there were.
-    fn forget_locks(&mut self, before_ms: i64) -> Result<usize>;
 }
 
 /// Receives the notifications of other nodes, on a connection of its own.
@@ -54,11 +43,11 @@ pub trait NotificationListener: Send {
     /// received.
     ///
     /// # Errors
-    /// What the database reports.
+    /// Errors of the database.
     fn connect(&mut self) -> Result<()>;
     /// The notifications since the last call, without waiting.
     ///
     /// # Errors
-    /// That the connection is lost: something may have been missed.
+    /// The loss of the connection: notifications may have been missed.
     fn received(&mut self) -> Result<Notifications>;
 }

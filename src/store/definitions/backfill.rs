@@ -149,7 +149,8 @@ impl JobStore {
         }
         let names: Vec<String> = times.iter().map(|time| name_of(key, *time)).collect();
         let ids: Vec<String> = names.iter().map(|name| request_id(name)).collect();
-        let mut known: BTreeSet<String> = s.requests(&ids)?.into_iter().map(|row| row.request_id).collect();
+        let mut known: BTreeSet<String> =
+            s.rows().any_of(&["request_id"], &ids).list()?.into_iter().map(|row: RequestRow| row.request_id).collect();
         // One that waits for longer than requests are remembered, as in a paused group.
         let keys: Vec<TriggerKey> = names.iter().map(|name| TriggerKey::new(BACKFILL_GROUP, name)).collect();
         known.extend(s.existing_triggers(&keys)?.iter().map(|key| request_id(key.name())));
@@ -190,7 +191,7 @@ impl JobStore {
         }
         super::scheduling::remember_paused_groups(s, &standing, planned.triggers.iter())?;
         s.insert_triggers(&rows)?;
-        s.insert_requests(&planned.requests)
+        s.insert_all(&planned.requests)
     }
 }
 

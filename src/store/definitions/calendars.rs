@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::key::{JobKey, check_name};
 use crate::rules::new_calendar;
 use crate::store::calendars::unreadable_calendar;
-use crate::store::row::{CalendarRow, TriggerRow};
+use crate::store::row::{CalendarName, CalendarRow, TriggerRow};
 use crate::store::{JobStore, Session};
 use crate::trigger::{Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,13 +30,13 @@ impl JobStore {
         let row = CalendarRow { name: name.to_owned(), bytes: calendar.to_java_bytes()? };
         let calendar = calendar.clone().with_default_zone(self.settings.default_zone);
         self.write("store a calendar", |s| {
-            if s.calendars(std::slice::from_ref(&row.name))?.is_empty() {
-                return s.insert_calendar(&row);
+            if s.row::<CalendarRow>(name)?.is_none() {
+                return s.insert(&row);
             }
             if !replace {
                 return Err(Error::AlreadyExists { what: "calendar", key: name.to_owned() });
             }
-            s.update_calendar(&row)?;
+            s.rows::<CalendarRow>().with("name", name).write(&row)?;
             if update_triggers { self.update_triggers_of(s, name, &calendar) } else { Ok(()) }
         })
     }
@@ -49,7 +49,7 @@ impl JobStore {
         self.write("delete a calendar", |s| {
             let users = s.triggers_of_calendar(name)?;
             if users.is_empty() {
-                return s.delete_calendar(name);
+                return Ok(s.rows::<CalendarRow>().with("name", name).delete()? > 0);
             }
             let named: Vec<_> = users.iter().take(MAX_NAMED).map(|row| format!("`{}`", row.key)).collect();
             let more = match users.len().saturating_sub(MAX_NAMED) {
@@ -68,13 +68,14 @@ impl JobStore {
     /// # Errors
     /// [`Error::Unreadable`] if its bytes cannot be read here, as those of a Java class of somebody's own.
     pub fn calendar(&self, name: &str) -> Result<Option<Calendar>> {
-        let row = self.read("read a calendar", |s| s.calendars(&[name.to_owned()]))?.pop();
+        let row = self.read("read a calendar", |s| s.row::<CalendarRow>(name))?;
         row.map(|row| self.check_calendar_row(&row)).transpose()
     }
 
     /// The names of all calendars, in order.
     pub fn calendar_names(&self) -> Result<Vec<String>> {
-        self.read("list calendars", |s| s.calendar_names())
+        let rows: Vec<CalendarName> = self.read("list calendars", |s| s.rows().by(&["name"]).list())?;
+        Ok(rows.into_iter().map(|row| row.name).collect())
     }
 
     /// Reads the row of a calendar.

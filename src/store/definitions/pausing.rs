@@ -8,7 +8,7 @@ use crate::key::{
 };
 use crate::matcher::GroupMatcher;
 use crate::rules::misfire;
-use crate::store::row::{Selection, TriggerRow};
+use crate::store::row::{ParkedRow, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, JobStore, MisfirePass, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
@@ -138,7 +138,7 @@ impl JobStore {
         let moves = |to| [(TriggerState::Error, to)];
         let this = std::slice::from_ref(key);
         // Were it in error once more, for another reason, it would be shown as parked for this one.
-        s.delete_parked(this)?;
+        s.rows::<ParkedRow>().any_of(&["trigger"], this).delete()?;
         if row.next_ms.is_some() {
             return Ok(s.change_states(Selection::Triggers(this), &moves(target), false)? > 0);
         }

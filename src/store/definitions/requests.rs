@@ -67,8 +67,8 @@ impl JobStore {
     }
 
     fn take_requests_in(&self, s: &mut dyn Session, ids: &[String], requests: &[Request]) -> Result<Vec<Taken>> {
-        let mut known: BTreeMap<String, RequestRow> =
-            s.requests(ids)?.into_iter().map(|row| (row.request_id.clone(), row)).collect();
+        let known: Vec<RequestRow> = s.rows().any_of(&["request_id"], ids).list()?;
+        let mut known: BTreeMap<_, _> = known.into_iter().map(|row| (row.request_id.clone(), row)).collect();
         let (mut answers, mut work, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for Request { request_id, job, trigger } in requests {
             let first = request_id.as_ref().and_then(|id| known.get(id));
@@ -87,7 +87,7 @@ impl JobStore {
         self.check_work(&work)?;
         self.schedule_in(s, &work, false)?;
         if !rows.is_empty() {
-            s.insert_requests(&rows)?;
+            s.insert_all(&rows)?;
         }
         Ok(answers)
     }
@@ -98,8 +98,8 @@ impl JobStore {
     /// [`Error::Invalid`](crate::Error::Invalid) for an id that cannot be stored.
     pub fn taken(&self, request_id: &str) -> Result<Option<Taken>> {
         check_name("request id", request_id)?;
-        let rows = self.read("look for a request", |s| s.requests(&[request_id.to_owned()]))?;
+        let row = self.read("look for a request", |s| s.row(request_id))?;
         let taken = |row: RequestRow| Taken { job: row.job, trigger: row.trigger, is_new: false };
-        Ok(rows.into_iter().next().map(taken))
+        Ok(row.map(taken))
     }
 }

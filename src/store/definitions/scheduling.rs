@@ -10,7 +10,7 @@ use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::calendars::Calendars;
 use crate::store::job_types::take_back_reservations;
-use crate::store::row::JobVersionRow;
+use crate::store::row::{CalendarName, JobVersionRow};
 use crate::store::transaction::random_hex;
 use crate::store::{JobStore, Session};
 use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};
@@ -145,7 +145,7 @@ impl JobStore {
             self.check_not_deprecated(&format!("trigger `{}` of job `{}`", trigger.key, job.key), &job.job_type)?;
         }
         if let Some(name) = &trigger.calendar_name
-            && s.calendars(std::slice::from_ref(name))?.is_empty()
+            && s.row::<CalendarName>(name)?.is_none()
         {
             return Err(no_calendar(name));
         }

@@ -7,7 +7,9 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::begun::BeginMark;
 use crate::rules::firing::{self, Restored, restore};
-use crate::store::row::{Advance, AheadFire, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow};
+use crate::store::row::{
+    Advance, AheadFire, AheadRow, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow,
+};
 use crate::store::schedule_row::counts;
 use crate::store::transaction::overtaken;
 use crate::store::{ALL_GROUPS_PAUSED, JobStore, Owner, Session, TxMode, Unfired};
@@ -62,7 +64,7 @@ impl JobStore {
         self.retrying(
             "forget what was taken ahead",
             TxMode::OwnRows,
-            |s| s.delete_ahead(&owner.instance, before),
+            |s| s.rows::<AheadRow>().with("instance", &owner.instance).below("last_fence", before).delete().map(drop),
             &mut |_, _| Ok(true),
         )
     }

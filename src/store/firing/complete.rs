@@ -6,7 +6,7 @@ use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::failover::millis;
 use crate::store::job_types::take_back_reservations;
-use crate::store::row::{Advance, EndRow, JobVersionRow, LogRow, Notification, Selection, TriggerRow};
+use crate::store::row::{Advance, CheckpointRow, EndRow, JobVersionRow, LogRow, Notification, Selection, TriggerRow};
 use crate::store::{JobStore, Owner, Session, TxMode, schedule_row};
 use crate::trigger::{Transition, TriggerState};
 use foldhash::{HashMap, HashSet};
@@ -123,7 +123,7 @@ impl JobStore {
         let checkpoints: Vec<String> =
             recorded.iter().filter(|c| c.rerun.is_none()).filter_map(|c| c.checkpoint.clone()).collect();
         if !checkpoints.is_empty() {
-            s.delete_checkpoints(&checkpoints)?;
+            s.rows::<CheckpointRow>().any_of(&["root_fire_id"], &checkpoints).delete()?;
         }
         let revived: Vec<TriggerKey> = recorded.iter().filter(|c| c.revived).map(|c| c.trigger.clone()).collect();
         if !revived.is_empty() {

@@ -13,7 +13,7 @@ use crate::key::{BROADCAST_GROUP, JobKey, TriggerKey, distinct};
 use crate::node::NodeInfo;
 use crate::rules::placement::ClusterView;
 use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_key, prefix};
-use crate::store::row::{FiredRow, FiredState, Notification, Parked, Selection, TriggerRow};
+use crate::store::row::{FiredRow, FiredState, NodeRow, Notification, Parked, Selection, TriggerRow};
 use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
 use crate::trigger::{
     MisfireInstruction, Overlap, Policies, Schedule, SimpleSchedule, Transition, Trigger, TriggerState,
@@ -159,7 +159,7 @@ impl JobStore {
             types.entry(row.instance).or_default().insert(row.job_type);
         }
         let infos = match with_infos {
-            true => s.nodes()?.into_iter().map(|row| (row.instance, row.info)).collect(),
+            true => s.rows::<NodeRow>().list()?.into_iter().map(|row| (row.instance, row.info)).collect(),
             false => BTreeMap::new(),
         };
         Ok(Nodes { view, types, infos })

@@ -5,7 +5,8 @@ use crate::job::JobPolicy;
 use crate::key::JobKey;
 use crate::rules::failover::millis;
 use crate::signal::Signal;
-use crate::store::{JobStore, TxMode};
+use crate::store::row::{EndedFire, LogRow};
+use crate::store::{JobStore, Rows, Session, TxMode};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -102,7 +103,9 @@ impl JobStore {
     pub fn count_prunable(&self, pruning: &HistoryPruning) -> Result<u64> {
         let plan = self.plan_pruning(pruning)?;
         let old = match plan.before_ms {
-            Some(before_ms) => self.read("count old history", |s| s.history_before(plan.job.as_ref(), before_ms))?,
+            Some(before_ms) => {
+                self.read("count old history", |s| ended_before(s, plan.job.as_ref(), before_ms).count())?
+            }
             None => 0,
         };
         Ok(plan.jobs.iter().fold(old, |sum, (_, _, surplus)| sum.saturating_add(*surplus)))
@@ -121,7 +124,9 @@ impl JobStore {
             }
             if pruning.job.is_none() {
                 // What ended in the same millisecond as the first that is too many goes with it.
-                let by_count = s.history_end_after(u64::from(self.settings.history_max_rows))?;
+                let kept = self.settings.history_max_rows as usize;
+                let last: Option<EndedFire> = s.rows().latest_by(&["ended_ms"]).limit(1).skip(kept).first()?;
+                let by_count = last.map(|fire| fire.ended_ms);
                 before_ms = by_count.map_or(before_ms, |by_count| before_ms.max(by_count.saturating_add(1)));
             }
             plan.before_ms = Some(before_ms);
@@ -152,15 +157,20 @@ impl JobStore {
             TxMode::OwnRows,
             |s| {
                 let fires = match (before_ms, surplus) {
-                    (Some(before_ms), _) => s.oldest_history(job, before_ms, AT_A_TIME)?,
-                    (None, Some((job, kept, _))) => s.surplus_history(job, *kept, AT_A_TIME)?,
+                    (Some(before_ms), _) => ended_before(s, job, before_ms).by(&["ended_ms"]),
+                    (None, Some((job, kept, _))) => {
+                        let kept = usize::try_from(*kept).unwrap_or(usize::MAX);
+                        s.rows::<EndedFire>().with("job", job).latest_by(&["ended_ms", "fire_id"]).skip(kept)
+                    }
                     (None, None) => return Ok(0),
                 };
+                let fires: Vec<String> = fires.limit(AT_A_TIME).list()?.into_iter().map(|fire| fire.fire_id).collect();
                 if fires.is_empty() {
                     return Ok(0);
                 }
                 // Another node may forget the same rows: fewer are found then, and those that are left come next.
-                s.delete_history(&fires)?;
+                s.rows::<LogRow>().any_of(&["fire_id"], &fires).delete()?;
+                s.rows::<EndedFire>().any_of(&["fire_id"], &fires).delete()?;
                 Ok(fires.len())
             },
             &mut |_, _| Ok(true), // what is left is forgotten by the next
@@ -172,5 +182,14 @@ impl JobStore {
             }
         }
         Ok(gone)
+    }
+}
+
+/// The fires that ended before a moment, of one job or of all.
+fn ended_before<'s>(s: &'s mut dyn Session, job: Option<&JobKey>, before_ms: i64) -> Rows<'s, EndedFire> {
+    let rows = s.rows::<EndedFire>().below("ended_ms", before_ms);
+    match job {
+        Some(job) => rows.with("job", job),
+        None => rows,
     }
 }

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::job::{LogLine, decode_lines};
 use crate::key::TriggerKey;
 use crate::store::JobStore;
-use crate::store::row::{HistoryFilter, HistoryRow};
+use crate::store::row::{HistoryFilter, HistoryRow, LogRow};
 
 /// The longest chain of runs that is shown.
 const LONGEST_CHAIN: usize = 1_000;
@@ -68,7 +68,7 @@ impl JobStore {
                     triggers.into_iter().filter(|trigger| trigger.next_ms.is_some() && its.contains(&trigger.key));
                 waiting.extend(next.map(|trigger| (trigger.key, trigger.next_ms)));
             }
-            let log = match s.log_of(fire_id)? {
+            let log = match s.row::<LogRow>(fire_id)? {
                 Some(row) => decode_lines(&row.lines).map_err(|reason| Error::Unreadable {
                     table: "CN_HISTORY_LOG",
                     key: row.fire_id,

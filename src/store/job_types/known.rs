@@ -242,6 +242,7 @@ fn info(row: JobTypeRow) -> JobTypeInfo {
 fn row(instance: &str, info: &JobTypeInfo) -> JobTypeRow {
     JobTypeRow {
         instance: instance.to_owned(),
+        ordinal: 0,
         job_type: info.name.clone(),
         version: i64::from(info.version),
         alias_of: info.alias_of.clone(),
@@ -250,5 +251,12 @@ fn row(instance: &str, info: &JobTypeInfo) -> JobTypeRow {
 }
 
 fn nothing(instance: &str) -> JobTypeRow {
-    JobTypeRow { instance: instance.to_owned(), job_type: String::new(), version: 1, alias_of: None, deprecated: None }
+    JobTypeRow {
+        instance: instance.to_owned(),
+        ordinal: 0,
+        job_type: String::new(),
+        version: 1,
+        alias_of: None,
+        deprecated: None,
+    }
 }

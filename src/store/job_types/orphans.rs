@@ -171,7 +171,8 @@ impl JobStore {
             return Ok(found);
         }
         let types = nodes.types();
-        let noted: BTreeMap<JobKey, OrphanRow> = s.orphans()?.into_iter().map(|row| (row.job.clone(), row)).collect();
+        let noted: BTreeMap<JobKey, OrphanRow> =
+            s.rows::<OrphanRow>().list()?.into_iter().map(|row| (row.job.clone(), row)).collect();
         let orphan = |row: UnknownJobRow| Orphan {
             version: u32::try_from(row.version).unwrap_or(u32::MAX),
             known_version: types.get(&row.job_type).map(|known| u32::try_from(*known).unwrap_or(u32::MAX)),
@@ -188,7 +189,7 @@ impl JobStore {
 
 /// Whether there is an orphan that was not noted, or one that was noted and is none.
 fn is_news(s: &mut dyn Session, found: &Orphans) -> Result<bool> {
-    let noted: BTreeSet<JobKey> = s.orphans()?.into_iter().map(|row| row.job).collect();
+    let noted: BTreeSet<JobKey> = s.rows::<OrphanRow>().list()?.into_iter().map(|row| row.job).collect();
     Ok(found.jobs.iter().any(|orphan| orphan.since_ms.is_none())
         || (found.jobs.len() < LIMIT && noted.len() != found.jobs.len()))
 }
@@ -204,10 +205,10 @@ fn note(s: &mut dyn Session, found: &mut Orphans) -> Result<()> {
     let mut over: BTreeSet<JobKey> = new.iter().map(|row| row.job.clone()).collect();
     if found.jobs.len() < LIMIT {
         let still: BTreeSet<&JobKey> = found.jobs.iter().map(|orphan| &orphan.job).collect();
-        over.extend(s.orphans()?.into_iter().map(|row| row.job).filter(|job| !still.contains(job)));
+        over.extend(s.rows::<OrphanRow>().list()?.into_iter().map(|row| row.job).filter(|job| !still.contains(job)));
     }
     s.delete_orphans(&over.into_iter().collect::<Vec<_>>())?;
-    s.insert_orphans(&new)?;
+    s.insert_all(&new)?;
     for orphan in &mut found.jobs {
         orphan.since_ms.get_or_insert(found.now_ms);
     }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::continuations::{continuations_of, rename_continuations};
-use crate::store::row::{JobVersionRow, Selection};
+use crate::store::row::{JobVersionRow, RequestRow, Selection};
 use crate::store::{JobStore, Session};
 use crate::trigger::Transition;
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ impl JobStore {
             let versions = s.job_versions(std::slice::from_ref(old))?;
             s.insert_jobs(&[crate::store::row::JobRow { key: new.clone(), ..row }])?;
             s.give_triggers(old, new)?;
-            s.rename_in_requests(old, new)?;
+            s.rows::<RequestRow>().with("job", old).set("job", new)?;
             let continuations = continuations_of(s, old)?;
             s.delete_jobs(std::slice::from_ref(old))?;
             rename_continuations(s, continuations, old, new)?;

@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::store::database::{ChangeRows, ClusterRows, FiredRows, PlacementRows, Session};
-use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, Notification, TypeVersions, Whereabouts};
+use crate::store::row::{BeatRow, ClusterLook, LAST_COUNT, LeftAlone, Look, Notification, TypeVersions, Whereabouts};
 
 impl ChangeRows for MemorySession<'_> {
     fn notify(&mut self, what: Notification) -> Result<()> {
@@ -57,7 +57,7 @@ impl ChangeRows for MemorySession<'_> {
         let now_ms = self.now_ms()?;
         let future_ms = now_ms.saturating_add(tolerance_ms);
         let doubtful = |beat_ms: i64, limit_ms: i64| beat_ms.saturating_add(limit_ms) < now_ms || beat_ms > future_ms;
-        let count = self.tables.beats.values().filter(|row| doubtful(row.beat_ms, row.limit_ms)).count();
+        let count = self.tables.rows().filter(|row: &BeatRow| doubtful(row.beat_ms, row.limit_ms)).count();
         Ok((now_ms, i64::try_from(count).unwrap_or(i64::MAX)))
     }
 }

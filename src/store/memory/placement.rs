@@ -4,10 +4,7 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::rules::strategy::{is_for, may_be_tick};
 use crate::store::database::PlacementRows;
-use crate::store::row::{
-    BlacklistKind, BlacklistRow, FiredState, GroupRuns, LeftAlone, LimitRow, NodePlace, NodeRow, TriggerRow,
-    Whereabouts,
-};
+use crate::store::row::{FiredState, GroupRuns, LeftAlone, NodePlace, NodeRow, TriggerRow, Whereabouts};
 
 impl MemorySession<'_> {
     pub(super) fn is_left(&self, trigger: &TriggerRow, left: &LeftAlone) -> bool {
@@ -21,54 +18,17 @@ impl MemorySession<'_> {
 impl PlacementRows for MemorySession<'_> {
     fn whereabouts(&mut self) -> Result<Whereabouts> {
         self.reads()?;
-        let place = |row: &NodeRow| NodePlace {
-            instance: row.instance.clone(),
-            node_name: row.info.node_name.clone(),
-            labels: row.info.labels.clone(),
+        let place = |row: NodeRow| NodePlace {
+            instance: row.instance,
+            node_name: row.info.node_name,
+            labels: row.info.labels,
             role: row.info.role,
         };
         Ok(Whereabouts {
-            nodes: self.tables.nodes.values().map(place).collect(),
-            blacklist: self.tables.blacklist.values().cloned().collect(),
-            limits: self.tables.limits.values().cloned().collect(),
+            nodes: self.tables.rows().map(place).collect(),
+            blacklist: self.tables.rows().collect(),
+            limits: self.tables.rows().collect(),
         })
-    }
-
-    fn blacklist(&mut self) -> Result<Vec<BlacklistRow>> {
-        self.reads()?;
-        Ok(self.tables.blacklist.values().cloned().collect())
-    }
-
-    fn put_on_blacklist(&mut self, row: &BlacklistRow) -> Result<()> {
-        self.delete_from_blacklist(&row.node, row.kind.replaces())?;
-        self.tables.blacklist.put((row.node.clone(), row.kind), row.clone());
-        Ok(())
-    }
-
-    fn delete_from_blacklist(&mut self, node: &str, kinds: &[BlacklistKind]) -> Result<usize> {
-        self.reads()?;
-        Ok(self.tables.blacklist.remove_if(|(name, kind), _| name == node && kinds.contains(kind)))
-    }
-
-    fn forget_blacklist(&mut self, before_ms: i64) -> Result<usize> {
-        self.reads()?;
-        Ok(self.tables.blacklist.remove_if(|_, entry| entry.until_ms.is_some_and(|until_ms| until_ms <= before_ms)))
-    }
-
-    fn limits(&mut self) -> Result<Vec<LimitRow>> {
-        self.reads()?;
-        Ok(self.tables.limits.values().cloned().collect())
-    }
-
-    fn put_limit(&mut self, row: &LimitRow) -> Result<()> {
-        self.reads()?;
-        self.tables.limits.put(row.group.clone(), row.clone());
-        Ok(())
-    }
-
-    fn delete_limit(&mut self, group: &str) -> Result<bool> {
-        self.reads()?;
-        Ok(self.tables.limits.remove(group).is_some())
     }
 
     fn runs_of_groups(&mut self, groups: &[String]) -> Result<Vec<GroupRuns>> {

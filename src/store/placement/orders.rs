@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::key::{check_name, check_text};
-use crate::store::JobStore;
 use crate::store::row::{BlacklistKind, BlacklistRow, LimitRow};
+use crate::store::{JobStore, Session};
 use std::time::Duration;
 
 /// The most characters of a reason and of a name of a person.
@@ -69,9 +69,7 @@ impl JobStore {
 
     /// Takes a node off the blacklist; false if it is not there.
     pub fn unblacklist(&self, node: &str) -> Result<bool> {
-        self.write("take a node off the blacklist", |s| {
-            Ok(s.delete_from_blacklist(node, BlacklistKind::Blacklist.replaces())? > 0)
-        })
+        self.write("take a node off the blacklist", |s| Ok(take_off(s, node, BlacklistKind::Blacklist)? > 0))
     }
 
     /// Has a node, by its instance id or node name, take no work until [`JobStore::undrain`]. What it runs goes on, or is
@@ -92,12 +90,12 @@ impl JobStore {
 
     /// Ends a drain; false if there is none of this name.
     pub fn undrain(&self, node: &str) -> Result<bool> {
-        self.write("end a drain", |s| Ok(s.delete_from_blacklist(node, BlacklistKind::Drain.replaces())? > 0))
+        self.write("end a drain", |s| Ok(take_off(s, node, BlacklistKind::Drain)? > 0))
     }
 
     /// The nodes that take no work: drained, or on the blacklist; also what has run out since somebody changed one last.
     pub fn blacklist_rows(&self) -> Result<Vec<BlacklistRow>> {
-        self.read("list nodes that take no work", |s| s.blacklist())
+        self.read("list nodes that take no work", |s| s.rows().by(&["node", "kind"]).list())
     }
 
     /// Sets how many runs of the jobs of a group there may be on each node, and in the cluster. Runs of nodes of Quartz
@@ -118,22 +116,22 @@ impl JobStore {
             return Err(Error::invalid("limit", group, "expected a number per node, per cluster, or both"));
         }
         self.write("set a limit", |s| {
-            if s.limits()?.iter().filter(|limit| limit.group != group).count() >= MOST {
+            if s.rows().list()?.iter().filter(|limit: &&LimitRow| limit.group != group).count() >= MOST {
                 return Err(Error::Refused(format!("limit of `{group}`: there are {MOST} already: remove some")));
             }
             let made_ms = s.now_ms()?;
-            s.put_limit(&LimitRow { group: group.to_owned(), per_node, per_cluster, who: who.to_owned(), made_ms })
+            s.put(&LimitRow { group: group.to_owned(), per_node, per_cluster, who: who.to_owned(), made_ms })
         })
     }
 
     /// Removes the limit of a group; false if there is none.
     pub fn remove_group_limit(&self, group: &str) -> Result<bool> {
-        self.write("remove a limit", |s| s.delete_limit(group))
+        self.write("remove a limit", |s| Ok(s.rows::<LimitRow>().with("group", group).delete()? > 0))
     }
 
     /// The limits of groups.
     pub fn group_limits(&self) -> Result<Vec<LimitRow>> {
-        self.read("list limits", |s| s.limits())
+        self.read("list limits", |s| s.rows().by(&["group"]).list())
     }
 
     fn put_on_blacklist(
@@ -148,11 +146,12 @@ impl JobStore {
         check_text("who", who, MOST_CHARS)?;
         self.write("keep a node from work", |s| {
             let made_ms = s.now_ms()?;
-            s.forget_blacklist(made_ms)?;
-            if s.blacklist()?.len() >= MOST {
+            s.rows::<BlacklistRow>().at_most("until_ms", made_ms).delete()?;
+            if s.rows::<BlacklistRow>().count()? >= MOST as u64 {
                 return Err(Error::Refused(format!("`{node}`: {MOST} nodes take no work already: remove some")));
             }
-            s.put_on_blacklist(&BlacklistRow {
+            take_off(s, node, kind)?;
+            s.insert(&BlacklistRow {
                 node: node.to_owned(),
                 kind,
                 reason: reason.map(str::to_owned),
@@ -162,4 +161,9 @@ impl JobStore {
             })
         })
     }
+}
+
+/// Forgets what an order of this kind takes the place of; returns how many rows there were.
+fn take_off(s: &mut dyn Session, node: &str, kind: BlacklistKind) -> Result<usize> {
+    s.rows::<BlacklistRow>().with("node", node).any_of(&["kind"], kind.replaces()).delete()
 }

@@ -20,7 +20,8 @@ pub struct Notifications {
     pub cancel: bool,
 }
 
-/// What one look at the scheduler tells. The counters say only whether something has changed since another look.
+/// What one look at the scheduler tells. The counters say only whether something has changed since
+/// another look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// The store's time.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 /// The load of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadRow {
-    /// Triggers that wait although they were due before the time asked for, up to the limit asked for; and fires that
-    /// are reserved for such a time.
+    /// Triggers that wait although they were due before the time asked for, up to the limit asked
+    /// for; and fires that are reserved for such a time.
     pub overdue: usize,
     /// The earliest time of those triggers.
     pub oldest_overdue_ms: Option<i64>,

@@ -255,7 +255,8 @@ impl Connection<'_> {
         if failure.class == FailureClass::Unavailable && each!(self, c => c.connection.is_callers()) {
             failure.class = FailureClass::Permanent;
         }
-        // A server that became a standby goes on answering: only a new connection leads to the one that took its place.
+        // A server that became a standby goes on answering: only a new connection leads to the one
+        // that took its place.
         if matches!(failure.class, FailureClass::ConnectionLost | FailureClass::Unavailable) {
             self.break_off_after(failure.class);
         }

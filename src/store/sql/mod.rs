@@ -14,6 +14,7 @@ mod notification_listener;
 #[cfg(any(test, feature = "test-util"))]
 mod plans;
 mod pool;
+mod raw;
 mod server;
 mod session;
 mod statement;
@@ -64,7 +65,8 @@ pub struct SqlOptions {
     /// What a test says that a MySQL or MariaDB server answers when it is asked what it is.
     #[cfg(any(test, feature = "test-util"))]
     pub taken_for: Option<&'static str>,
-    /// `carnelian.jobStore.clock = node`: take the time from the node instead of the database. SQLite always does.
+    /// `carnelian.jobStore.clock = node`: take the time from the node instead of the database.
+    /// SQLite always does.
     pub node_clock: bool,
 }
 
@@ -106,10 +108,12 @@ pub struct SqlDatabase {
 }
 
 impl SqlDatabase {
-    /// Opens the database that `url` names. Connects lazily: a database that is down is found at the first use.
+    /// Opens the database that `url` names. Connects lazily: a database that is down is found at
+    /// the first use.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a table prefix that is no identifier or a scheduler name that cannot be stored.
+    /// [`Error::Invalid`] for a table prefix that is no identifier or a scheduler name that cannot
+    /// be stored.
     pub fn open(url: &DataSourceUrl, clock: Arc<dyn Clock>, options: SqlOptions) -> Result<Self> {
         check(&options)?;
         Ok(Self::new(Connections::own(url, &options, &clock), clock, options))

@@ -9,8 +9,8 @@ use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::database::NotificationListener;
 use crate::store::row::Notifications;
 
-/// What a connection that mostly waits needs, so that a server that is gone without a word is noticed within half a minute.
-/// Whoever names one of them in the URL is obeyed.
+/// What a connection that mostly waits needs, so that a server that is gone without a word is
+/// noticed within half a minute. Whoever names one of them in the URL is obeyed.
 const PARAMETERS: [(&str, &str); 6] = [
     ("connect_timeout", "5"),
     ("keepalives", "1"),
@@ -37,7 +37,8 @@ impl NotificationListener for PostgresListener {
     fn connect(&mut self) -> Result<()> {
         self.connection = None;
         let mut connection = Connection::establish(&self.url, Synchronous::default()).map_err(failed)?;
-        // A server may end sessions that do nothing; this one is meant to do nothing. Older servers do not know it.
+        // A server may end sessions that do nothing; this one is meant to do nothing. Older servers
+        // do not know it.
         drop(connection.run("SET idle_session_timeout = 0"));
         connection.run(&format!("LISTEN {}", self.channel)).map_err(failed)?;
         self.connection = Some(connection);

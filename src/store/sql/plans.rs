@@ -1,4 +1,5 @@
-//! `Plans`: for tests, how the database runs each statement; it is asked when and where the statement is about to run.
+//! `Plans`: for tests, how the database runs each statement; it is asked when and where the
+//! statement is about to run.
 
 use super::connection::Backend;
 use super::session::SqlSession;
@@ -29,7 +30,8 @@ pub struct TableRead {
     pub table: String,
     /// Whether it goes through all of the table, or all of an index.
     pub is_scan: bool,
-    /// The columns of the index by which rows are looked up, in small letters, where the database tells them.
+    /// The columns of the index by which rows are looked up, in small letters, where the database
+    /// tells them.
     pub looked_up_by: Option<Vec<String>>,
     /// How many rows it read to find those it wanted, where the database counts them.
     pub rows: Option<u64>,
@@ -42,7 +44,8 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// From now on statements are explained. On servers each is run twice, and what the first run did is taken back.
+    /// From now on statements are explained. On servers each is run twice, and what the first run
+    /// did is taken back.
     pub fn begin(&self) {
         self.explained.lock().get_or_insert_default();
     }
@@ -117,7 +120,8 @@ impl SqlSession<'_, '_> {
         Ok(())
     }
 
-    /// PostgreSQL: the plan that a prepared statement gets when it has run often enough, whatever its values.
+    /// PostgreSQL: the plan that a prepared statement gets when it has run often enough, whatever
+    /// its values.
     fn generic_plan(&mut self, text: &str, values: &[Value]) -> Result<String> {
         let mut numbered = String::new();
         for (i, part) in text.split('?').enumerate() {
@@ -139,7 +143,8 @@ impl SqlSession<'_, '_> {
         Ok(plan.into_iter().map(|row| row.plan).collect())
     }
 
-    /// Runs something that leaves nothing behind in the transaction; outside of one, where only is looked, it just runs.
+    /// Runs something that leaves nothing behind in the transaction; outside of one, where only is
+    /// looked, it just runs.
     fn undone<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         if !self.is_in_transaction() {
             return work(self);
@@ -177,7 +182,8 @@ fn read_by_postgres(plan: &Json, reads: &mut Vec<TableRead>) {
             let seen =
                 number("Actual Rows") + number("Rows Removed by Filter") + number("Rows Removed by Index Recheck");
             if text("Node Type").contains("Scan") && !text("Relation Name").is_empty() {
-                // A plan that was not run has no such numbers; a part of one that was may never have been reached.
+                // A plan that was not run has no such numbers; a part of one that was may never
+                // have been reached.
                 let loops = node.get("Actual Loops").and_then(Json::as_f64);
                 reads.push(TableRead {
                     table: text("Relation Name").to_owned(),
@@ -198,7 +204,8 @@ fn read_by_mysql(plan: &Json, reads: &mut Vec<TableRead>) {
         Json::Object(node) => {
             let number = |name| node.get(name).and_then(Json::as_f64);
             let text = |name| node.get(name).and_then(Json::as_str);
-            // What was gathered on the way has a name in angle brackets, and is as large as the batch.
+            // What was gathered on the way has a name in angle brackets, and is as large as the
+            // batch.
             if let (Some(table), Some(access)) = (text("table_name"), text("access_type"))
                 && !table.starts_with('<')
             {
@@ -217,7 +224,8 @@ fn read_by_mysql(plan: &Json, reads: &mut Vec<TableRead>) {
     }
 }
 
-/// What a subquery gives is gone through once, by the alias that it has: such a line is about no table.
+/// What a subquery gives is gone through once, by the alias that it has: such a line is about no
+/// table.
 fn reads_by_sqlite(lines: &[String]) -> Vec<TableRead> {
     let mut gathered: Vec<&str> = lines
         .iter()

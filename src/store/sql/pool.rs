@@ -20,10 +20,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A pool of connections of the caller's, from which a store takes one for each transaction.
 ///
-/// On PostgreSQL the store sets what it needs (READ COMMITTED, time-outs for locks and for idle transactions) for its
-/// own transactions only. On MySQL, MariaDB and SQLite it sets it each time it takes a connection, a few statements, and
-/// the settings stay with the session: give it a pool of its own if other users of the pool would mind, or name a data
-/// source in the settings. A connection that fails is given back so that the pool throws it away.
+/// On PostgreSQL the store sets what it needs (READ COMMITTED, time-outs for locks and for idle
+/// transactions) for its own transactions only. On MySQL, MariaDB and SQLite it sets it each time
+/// it takes a connection, a few statements, and the settings stay with the session: give it a pool
+/// of its own if other users of the pool would mind, or name a data source in the settings. A
+/// connection that fails is given back so that the pool throws it away.
 ///
 /// MySQL, other than MariaDB, ends a session that stops while it holds a lock after the session's
 /// `wait_timeout` only, which is left as it is: hours, if you set no other.

@@ -8,7 +8,7 @@ use crate::node::NodeReport;
 use crate::rules::failover::{Namesake, millis};
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
-use crate::store::row::{BlacklistRow, ClusterLook, InstanceRow, LimitRow, Whereabouts};
+use crate::store::row::{BlacklistRow, ClusterLook, InstanceProcessRow, InstanceRow, LimitRow, Whereabouts};
 use crate::store::transaction::random_hex;
 use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use std::time::Duration;
@@ -101,7 +101,7 @@ impl JobStore {
             }
             let registered = s.touch_instance(owner, seen.now_ms)?;
             if let Some(node) = node.filter(|_| registered) {
-                s.put_node(&nodes::row(&owner.instance, node, seen.now_ms))?;
+                s.upsert(&nodes::row(&owner.instance, node, seen.now_ms), &["started_ms"])?;
             }
             if registered {
                 self.compare_fence(s)?;
@@ -175,11 +175,12 @@ impl JobStore {
                 joined,
             })?;
             if let Some(node) = &me.node {
-                s.put_node(&nodes::row(&me.instance, node, now_ms))?;
+                s.upsert(&nodes::row(&me.instance, node, now_ms), &["started_ms"])?;
             }
             s.reset_begun(&Owner { instance: me.instance.clone(), incarnation: incarnation.clone() })?;
             if let Some(process) = &me.process {
-                s.put_process(&me.instance, &incarnation, &process.to_string())?;
+                let (instance, process) = (me.instance.clone(), process.to_string());
+                s.put(&InstanceProcessRow { instance, incarnation: incarnation.clone(), process })?;
             }
             published = self.publish_in(s, &me.instance)?;
             seen = Seen { now_ms, asked, answered, ..self.look_around(s)? };

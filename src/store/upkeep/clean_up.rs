@@ -2,6 +2,7 @@
 
 use super::CleanUpPass;
 use crate::error::Result;
+use crate::store::row::{CommitRow, LockRow, RequestRow};
 use crate::store::{HistoryPruning, JobStore, TxMode, locks};
 
 /// How long the tokens of commits are known: who asks after one does so at once.
@@ -29,9 +30,9 @@ impl JobStore {
             TxMode::OwnRows,
             |s| {
                 let now = s.now_ms()?;
-                s.forget_commits(now - COMMITS_KEPT_MS)?;
-                s.forget_locks(now - locks::REMEMBERED_MS)?;
-                s.forget_requests(now - REQUESTS_KEPT_MS)
+                s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete()?;
+                s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
+                s.rows::<RequestRow>().below("made_ms", now - REQUESTS_KEPT_MS).delete()
             },
             &mut |_, _| Ok(false), // what was forgotten is not found again
         )

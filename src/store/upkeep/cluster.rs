@@ -47,7 +47,7 @@ impl JobStore {
     /// What the database reports after the bounded retries.
     #[doc(alias = "getCurrentlyExecutingJobs")]
     pub fn fired_triggers(&self) -> Result<Vec<FiredTrigger>> {
-        let (rows, beats) = self.read("list fires", |s| Ok((s.all_fired()?, s.all_beats()?)))?;
+        let (rows, beats) = self.read("list fires", |s| Ok((s.all_fired()?, s.rows::<BeatRow>().list()?)))?;
         let mut beats: BTreeMap<String, BeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
         let fire = |row: crate::store::row::FiredRow| FiredTrigger {
             heartbeat: beats.remove(&row.fire_id).map(|beat| Heartbeat {

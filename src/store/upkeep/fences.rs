@@ -2,7 +2,7 @@
 
 use super::{Checkin, Membership};
 use crate::error::Result;
-use crate::store::row::HistoryFilter;
+use crate::store::row::{HistoryFilter, LockRow};
 use crate::store::{Fences, JobStore, LostCommits, Session};
 
 /// So many of the newest runs are looked at.
@@ -50,7 +50,7 @@ impl JobStore {
             let fires = s.all_fired()?.into_iter().map(|fire| fire.fire_id);
             let runs = s.history(&HistoryFilter { limit: RUNS, ..HistoryFilter::default() })?;
             let ids = fires.chain(runs.into_iter().map(|run| run.fire_id));
-            let locks = s.locks()?.into_iter().map(|lock| lock.fence);
+            let locks = s.rows().list()?.into_iter().map(|lock: LockRow| lock.fence);
             let largest = ids.filter_map(|id| own_fence(&id)).chain(locks).max().unwrap_or(0);
             Ok((largest > stored).then_some(LostCommits { stored, largest }))
         })

@@ -161,7 +161,8 @@ impl JobStore {
         self.once("recover silent fires", TxMode::Exclusive(Lock::TriggerAccess), &mut |s| {
             recovered.clear();
             let ids: Vec<String> = dead.keys().cloned().collect();
-            let unchanged = s.beats_of(&ids)?.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
+            let beats: Vec<BeatRow> = s.rows().any_of(&["fire_id"], &ids).list()?;
+            let unchanged = beats.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
             let unchanged: Vec<String> = unchanged.map(|row| row.fire_id).collect();
             let mut by_instance: BTreeMap<String, Vec<_>> = BTreeMap::new();
             for fire in s.fired_rows(&unchanged)?.into_iter().filter(|fire| fire.state == FiredState::Executing) {

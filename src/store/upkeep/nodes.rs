@@ -62,8 +62,8 @@ pub(in crate::store) struct Said {
 
 impl Said {
     pub(in crate::store) fn read(s: &mut dyn Session) -> Result<Self> {
-        let nodes = s.nodes()?.into_iter().map(|node| (node.instance.clone(), node)).collect();
-        Ok(Self { nodes, blacklist: s.blacklist()? })
+        let nodes = s.rows::<NodeRow>().list()?.into_iter().map(|node| (node.instance.clone(), node)).collect();
+        Ok(Self { nodes, blacklist: s.rows().by(&["node", "kind"]).list()? })
     }
 
     /// Whether a node takes work.

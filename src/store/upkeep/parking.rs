@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::job::JobPolicy;
 use crate::key::TriggerKey;
 use crate::store::JobStore;
-use crate::store::row::Parked;
+use crate::store::row::{Parked, ParkedRow};
 
 impl JobStore {
     /// Why work that was taken over so often in a row is not taken over once more; none if it is.
@@ -49,7 +49,7 @@ impl JobStore {
         self.write("delete parked work", |s| {
             let Some(parked) = s.parked()?.into_iter().find(|parked| parked.key == *key) else { return Ok(false) };
             s.delete_triggers(std::slice::from_ref(key), None)?;
-            s.delete_parked(std::slice::from_ref(key))?;
+            s.rows::<ParkedRow>().with("trigger", key).delete()?;
             s.delete_idle_jobs(&[parked.job])?;
             Ok(true)
         })

@@ -215,7 +215,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
     cluster.advance(5 * SECOND);
     cluster.tamper(|s| {
         assert!(!s.touch_instance(&dead, 0)?, "its side row is gone");
-        assert_eq!(s.nodes()?, []);
+        assert_eq!(s.rows::<carnelian::store::row::NodeRow>().list()?, []);
         let gone = s.instances()?.into_iter().find(|row| row.name == "A").unwrap();
         s.put_instance(&InstanceRow { last_checkin_ms: NOW + 11 * SECOND, ..gone })
     });

@@ -39,7 +39,7 @@ fn of_ones_own() -> Vec<u8> {
 
 fn put_bytes(cluster: &Cluster, name: &str, bytes: Vec<u8>) {
     let row = CalendarRow { name: name.to_owned(), bytes };
-    cluster.tamper(|s| s.insert_calendar(&row));
+    cluster.tamper(|s| s.insert(&row));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_reservation_whose_calendar_went_is_given_back() {
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
-    cluster.tamper(|s| s.delete_calendar("c").map(drop));
+    cluster.tamper(|s| s.rows::<CalendarRow>().with("name", "c").delete().map(drop));
     cluster.advance(SECOND);
     assert!(a.fire(&[reservation]).is_empty());
     assert_eq!((cluster.state("t").as_str(), cluster.fires().len()), ("WAITING", 0));
@@ -293,7 +293,7 @@ fn a_calendar_that_cannot_be_read_is_named_and_left_as_it_is() {
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW), guarded("paused", "a", NOW), minutely("u", "a", NOW)]);
     cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
-    cluster.tamper(|s| s.delete_calendar("c").map(drop));
+    cluster.tamper(|s| s.rows::<CalendarRow>().with("name", "c").delete().map(drop));
     put_bytes(&cluster, "c", of_ones_own());
 
     let error = cluster.store.calendar("c").unwrap_err().to_string();

@@ -392,7 +392,7 @@ fn a_row_that_nobody_understands_holds_nothing_up() {
                 "good" => row.on = "full moon".to_owned(),
                 _ => row.data = Some(b"\xff\xfe nobody's".to_vec()),
             }
-            s.put_continuation(&row)?;
+            s.put(&row)?;
         }
         Ok(())
     });
@@ -430,7 +430,7 @@ fn large_data_hold_nothing_up() {
         cluster.tamper(|s| {
             for mut row in s.all_continuations()? {
                 row.data = Some(bytes.clone());
-                s.put_continuation(&row)?;
+                s.put(&row)?;
             }
             Ok(())
         });

@@ -136,7 +136,7 @@ fn a_log_is_kept_exactly_if_its_row_is() {
     cluster.tamper(|s| {
         logs.clear();
         for fire in &fired {
-            logs.extend(s.log_of(&fire.fire_id)?.map(|row| (row.fire_id, row.lines)));
+            logs.extend(s.row::<carnelian::store::row::LogRow>(&fire.fire_id)?.map(|row| (row.fire_id, row.lines)));
         }
         Ok(())
     });

@@ -41,7 +41,7 @@ fn left(cluster: &Cluster, name: &str) -> Vec<i64> {
     cluster.tamper(|s| {
         logs = 0;
         for i in 0..2_000 {
-            logs += usize::from(i < 50 && s.log_of(&format!("{name}-{i}"))?.is_some());
+            logs += usize::from(i < 50 && s.row::<carnelian::store::row::LogRow>(&format!("{name}-{i}"))?.is_some());
         }
         Ok(())
     });

@@ -78,6 +78,7 @@ fn types_of_a_node_that_quartz_recovered_are_swept() {
     cluster.tamper(|s| {
         let row = |instance: &str| carnelian::store::row::JobTypeRow {
             instance: instance.to_owned(),
+            ordinal: 0,
             job_type: "mail".to_owned(),
             version: 1,
             alias_of: None,

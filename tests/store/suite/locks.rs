@@ -69,7 +69,7 @@ fn locks_are_forgotten_a_day_after_their_time() {
     let names = || {
         let mut names = Vec::new();
         cluster.tamper(|s| {
-            names = s.locks()?.into_iter().map(|row| row.name).collect();
+            names = s.rows::<LockRow>().by(&["name"]).list()?.into_iter().map(|row| row.name).collect();
             Ok(())
         });
         names

@@ -53,6 +53,7 @@ mod retry;
 mod scheduling;
 mod states;
 mod strategies;
+mod tables;
 mod taking_back;
 mod together;
 mod turns;

@@ -6,33 +6,28 @@ use super::waiting::{waiting, waiting_values};
 use crate::error::Result;
 use crate::store::database::{ChangeRows, Session};
 use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, Notification, TypeVersions, Whereabouts};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
 
-#[derive(QueryableByName)]
-struct LookRow {
-    #[diesel(sql_type = BigInt)]
-    now_ms: i64,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    changes: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    cancels: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    next_fire_time: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    reserved_time: Option<i64>,
+by_place! {
+    struct LookRow {
+        now_ms: i64 as BigInt,
+        changes: Option<i64> as Nullable<BigInt>,
+        cancels: Option<i64> as Nullable<BigInt>,
+        reserved_time: Option<i64> as Nullable<BigInt>,
+        next_fire_time: Option<i64> as Nullable<BigInt>,
+    }
 }
 
-#[derive(QueryableByName)]
-struct DoubtRow {
-    #[diesel(sql_type = BigInt)]
-    now_ms: i64,
-    #[diesel(sql_type = BigInt)]
-    n: i64,
+by_place! {
+    struct DoubtRow {
+        now_ms: i64 as BigInt,
+        n: i64 as BigInt,
+    }
 }
 
 /// The time as a statement has it.
@@ -104,7 +99,8 @@ impl ChangeRows for SqlSession<'_, '_> {
         if self.backend() != Backend::Postgres {
             return self.execute(&bump, &[self.name()]).map(drop);
         }
-        // One statement does both: those that listen hear it at the commit, those that do not see the counter.
+        // One statement does both: those that listen hear it at the commit, those that do not see
+        // the counter.
         let text = format!("WITH bumped AS ({bump} RETURNING 1) SELECT pg_notify(?, ?)");
         let channel = Value::from(&self.channel());
         self.execute(&text, &[self.name(), channel, column.into()]).map(drop)

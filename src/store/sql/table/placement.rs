@@ -1,4 +1,5 @@
-//! `CN_BLACKLIST` and `CN_GROUP_LIMITS`, the runs that count against limits, and what is left alone when work is sought.
+//! `CN_BLACKLIST` and `CN_GROUP_LIMITS`, the runs that count against limits, and what is left alone
+//! when work is sought.
 
 use super::executing::{column, executing};
 use super::instances::{INCARNATION, SIDE_ROWS};
@@ -11,74 +12,36 @@ use crate::store::database::{PlacementRows, Session};
 use crate::store::row::{
     BlacklistKind, BlacklistRow, ClusterLook, GroupRuns, InstanceRow, LeftAlone, LimitRow, NodePlace, Whereabouts,
 };
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
-#[derive(QueryableByName)]
-struct Bar {
-    #[diesel(sql_type = Text)]
-    node_name: String,
-    #[diesel(sql_type = Text)]
-    kind: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    reason: Option<String>,
-    #[diesel(sql_type = Text)]
-    who: String,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    until_ms: Option<i64>,
-    #[diesel(sql_type = BigInt)]
-    made_ms: i64,
+by_place! {
+    /// A row of one of several tables; each uses the columns in its own way.
+    struct Place {
+        now_ms: i64 as BigInt,
+        what: String as Text,
+        name: String as Text,
+        first: String as Text,
+        second: Option<String> as Nullable<Text>,
+        third: String as Text,
+        one: Option<i64> as Nullable<BigInt>,
+        two: Option<i64> as Nullable<BigInt>,
+        made_ms: i64 as BigInt,
+    }
 }
 
-#[derive(QueryableByName)]
-struct Limit {
-    #[diesel(sql_type = Text)]
-    job_group: String,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    per_node: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    per_cluster: Option<i64>,
-    #[diesel(sql_type = Text)]
-    who: String,
-    #[diesel(sql_type = BigInt)]
-    made_ms: i64,
+by_place! {
+    struct Runs {
+        job_group: String as Text,
+        instance_name: String as Text,
+    }
 }
 
-/// A row of one of several tables; each uses the columns in its own way.
-#[derive(QueryableByName)]
-struct Place {
-    #[diesel(sql_type = BigInt)]
-    now_ms: i64,
-    #[diesel(sql_type = Text)]
-    what: String,
-    #[diesel(sql_type = Text)]
-    name: String,
-    #[diesel(sql_type = Text)]
-    first: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    second: Option<String>,
-    #[diesel(sql_type = Text)]
-    third: String,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    one: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    two: Option<i64>,
-    #[diesel(sql_type = BigInt)]
-    made_ms: i64,
-}
-
-#[derive(QueryableByName)]
-struct Runs {
-    #[diesel(sql_type = Text)]
-    job_group: String,
-    #[diesel(sql_type = Text)]
-    instance_name: String,
-}
-
-/// How many are told by one condition; a list is filled up to one of these sizes, so that few statements are prepared.
+/// How many are told by one condition; a list is filled up to one of these sizes, so that few
+/// statements are prepared.
 const SIZES: [usize; 4] = [1, 4, 16, 64];
 
 /// The type of a trigger's job.
@@ -245,77 +208,6 @@ impl PlacementRows for SqlSession<'_, '_> {
         let text = places(self.now_in_statement()?.shown);
         let rows: Vec<Place> = self.load(&text, &[self.name(), self.name(), self.name()])?;
         Ok(found(rows))
-    }
-
-    fn blacklist(&mut self) -> Result<Vec<BlacklistRow>> {
-        let text = "SELECT node_name AS node_name, kind AS kind, reason AS reason, who AS who, until_ms AS until_ms, \
-             made_ms AS made_ms FROM {p}CN_BLACKLIST WHERE sched_name = ? ORDER BY node_name, kind";
-        let rows: Vec<Bar> = self.load(text, &[self.name()])?;
-        let entry = |row: Bar| BlacklistRow {
-            node: row.node_name,
-            // What a later version adds keeps a node from work too.
-            kind: BlacklistKind::from_name(&row.kind).unwrap_or(BlacklistKind::Blacklist),
-            reason: row.reason,
-            who: row.who,
-            until_ms: row.until_ms,
-            made_ms: row.made_ms,
-        };
-        Ok(rows.into_iter().map(entry).collect())
-    }
-
-    fn put_on_blacklist(&mut self, row: &BlacklistRow) -> Result<()> {
-        self.delete_from_blacklist(&row.node, row.kind.replaces())?;
-        let columns = ["node_name", "kind", "reason", "who", "until_ms", "made_ms"];
-        let values = vec![
-            (&row.node).into(),
-            row.kind.name().into(),
-            row.reason.as_deref().into(),
-            (&row.who).into(),
-            row.until_ms.into(),
-            row.made_ms.into(),
-        ];
-        self.insert_rows("CN_BLACKLIST", &columns, vec![values])
-    }
-
-    fn delete_from_blacklist(&mut self, node: &str, kinds: &[BlacklistKind]) -> Result<usize> {
-        let rows: Vec<_> = kinds.iter().map(|kind| vec![node.into(), kind.name().into()]).collect();
-        self.delete_rows("CN_BLACKLIST", &["node_name", "kind"], &rows, "")
-    }
-
-    fn forget_blacklist(&mut self, before_ms: i64) -> Result<usize> {
-        let text = "DELETE FROM {p}CN_BLACKLIST WHERE sched_name = ? AND until_ms <= ?";
-        self.execute(text, &[self.name(), before_ms.into()])
-    }
-
-    fn limits(&mut self) -> Result<Vec<LimitRow>> {
-        let text = "SELECT job_group AS job_group, per_node AS per_node, per_cluster AS per_cluster, who AS who, made_ms \
-             AS made_ms FROM {p}CN_GROUP_LIMITS WHERE sched_name = ? ORDER BY job_group";
-        let rows: Vec<Limit> = self.load(text, &[self.name()])?;
-        let limit = |row: Limit| LimitRow {
-            group: row.job_group,
-            per_node: count(row.per_node),
-            per_cluster: count(row.per_cluster),
-            who: row.who,
-            made_ms: row.made_ms,
-        };
-        Ok(rows.into_iter().map(limit).collect())
-    }
-
-    fn put_limit(&mut self, row: &LimitRow) -> Result<()> {
-        self.delete_limit(&row.group)?;
-        let columns = ["job_group", "per_node", "per_cluster", "who", "made_ms"];
-        let values = vec![
-            (&row.group).into(),
-            row.per_node.map(i64::from).into(),
-            row.per_cluster.map(i64::from).into(),
-            (&row.who).into(),
-            row.made_ms.into(),
-        ];
-        self.insert_rows("CN_GROUP_LIMITS", &columns, vec![values])
-    }
-
-    fn delete_limit(&mut self, group: &str) -> Result<bool> {
-        Ok(self.delete_rows("CN_GROUP_LIMITS", &["job_group"], &[vec![group.into()]], "")? > 0)
     }
 
     fn runs_of_groups(&mut self, groups: &[String]) -> Result<Vec<GroupRuns>> {

@@ -1,17 +1,18 @@
-//! Work that asks for nothing special, stored by one call with all that belongs to it; on PostgreSQL.
+//! Work that asks for nothing special, stored by one call with all that belongs to it; on
+//! PostgreSQL.
 //!
-//! A caller that schedules waits for each of its statements in turn, and so do all that wait for its lock. Here it is one, the
-//! function of `migrations/postgres/0027_scheduling`.
+//! A caller that schedules waits for each of its statements in turn, and so do all that wait for
+//! its lock. Here it is one, the function of `migrations/postgres/0027_scheduling`.
 
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::{PlainRows, Session};
 use crate::store::row::{JobRow, LAST_COUNT, Notification, PlainWork, ScheduleRow, TriggerRow};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use crate::trigger::START_WHEN_STORED;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
 use std::collections::BTreeMap;
 
@@ -26,10 +27,10 @@ pub(in crate::store::sql) const ARGUMENTS: &str = "text, text, text, text, bigin
      text[], boolean[], boolean[], boolean[], boolean[], bytea[], text[], text[], text[], text[], boolean[], boolean[], text[], \
      bigint[], bigint[], bigint[], bigint[], bytea[], bigint[], bigint[]";
 
-#[derive(QueryableByName)]
-struct StoredRow {
-    #[diesel(sql_type = Nullable<BigInt>)]
-    stored_ms: Option<i64>,
+by_place! {
+    struct StoredRow {
+        stored_ms: Option<i64> as Nullable<BigInt>,
+    }
 }
 
 impl PlainRows for SqlSession<'_, '_> {
