@@ -14,16 +14,13 @@ mod cluster;
 mod effects;
 #[path = "storm/grids.rs"]
 mod grids;
-#[path = "support/history.rs"]
-mod history;
-#[path = "support/node.rs"]
-mod node;
 mod support;
 
 use carnelian::{JobDataMap, JobDetail, JobKey, MisfireInstruction, SimpleSchedule, Trigger, TriggerKey};
 use cluster::{Cluster, Death};
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
+use support::{history, node};
 
 /// The check-in interval of the storms; the tolerance stays 7.5 s.
 const INTERVAL: Duration = Duration::from_secs(1);
