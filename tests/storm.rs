@@ -99,7 +99,7 @@ fn kills(database: &str) {
 fn pauses(database: &str) {
     let pauses = number("CARNELIAN_STORM_PAUSES", 1);
     let mut cluster = Cluster::new("pauses", database);
-    let fires = pauses * 20 + 20;
+    let fires = pauses * 20 + number("CARNELIAN_STORM_TAIL", 20);
     let counter = JobDetail::builder(JobKey::new("storm", "counter"), "demo.counter")
         .disallow_concurrent_execution(true)
         .persist_job_data_after_execution(true)

@@ -1,8 +1,8 @@
 //! Nodes whose wall clocks are wrong (scenario 6; QZ-36, QZ-45): a minute ahead, a minute behind, jumping. Nobody is taken
 //! for dead, no check-in stalls, and every fire runs, once.
 
+use super::support::wait_until;
 use super::*;
-use crate::support::wait_until;
 use carnelian::{
     FireOutcome, HistoryQuery, JobContext, JobDetail, JobKey, Scheduler, Signal, SimpleSchedule, Trigger, TriggerKey,
     Woken,

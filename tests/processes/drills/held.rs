@@ -4,8 +4,8 @@
 
 use super::history::text;
 use super::standing_still::stop;
+use super::support::wait_until;
 use super::*;
-use crate::support::wait_until;
 use carnelian::store::CallersConnection;
 use carnelian::{
     JobDetail, JobKey, JobPolicy, MisfireInstruction, SimpleSchedule, Trigger, TriggerBuilder, TriggerKey,

@@ -2,8 +2,8 @@
 //! time, under its own key.
 
 use super::history::text;
+use super::support::wait_until;
 use super::*;
-use crate::support::wait_until;
 use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};

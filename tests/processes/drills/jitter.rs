@@ -3,8 +3,8 @@
 //!
 //! `CARNELIAN_JITTER` is the longest delay, in seconds; check-ins and their tolerance grow with it.
 
+use super::support::{cutting_proxy::Proxy, wait_until};
 use super::*;
-use crate::support::{cutting_proxy::Proxy, wait_until};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;

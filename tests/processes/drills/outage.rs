@@ -2,8 +2,8 @@
 //! declares those dead that are not back yet. One that died meanwhile is found.
 
 use super::history::text;
+use super::support::{cutting_proxy::Proxy, wait_until};
 use super::*;
-use crate::support::{cutting_proxy::Proxy, wait_until};
 use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use std::collections::BTreeSet;
 

@@ -4,8 +4,8 @@
 
 use super::history::text;
 use super::replica::Pair;
+use super::support::{cutting_proxy::Proxy, wait_until};
 use super::*;
-use crate::support::{cutting_proxy::Proxy, wait_until};
 use carnelian::{JobDetail, JobKey, MisfireInstruction, SimpleSchedule, Trigger, TriggerBuilder, TriggerKey};
 use std::collections::{BTreeMap, BTreeSet};
 

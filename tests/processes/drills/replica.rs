@@ -1,7 +1,7 @@
 //! A PostgreSQL and a replica that follows it asynchronously: servers of a test's own, as
 //! `tests/servers.sh` starts them.
 
-use crate::support::{free_port, wait_until};
+use super::support::{free_port, wait_until};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, PgConnection};
 use rustix::process::{Pid, Signal, getuid, kill_process};

@@ -2,8 +2,8 @@
 //! runs is finished or interrupted within the grace, and the node takes its rows with it.
 
 use super::node::NodeProcess;
+use super::support::wait_until;
 use super::*;
-use crate::support::wait_until;
 use carnelian::store::row::FiredState;
 use carnelian::{FireOutcome, GroupMatcher, HistoryQuery, JobDetail, JobKey, Trigger, TriggerKey};
 use rustix::process::Signal;

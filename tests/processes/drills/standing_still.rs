@@ -6,8 +6,8 @@
 
 use super::history::text;
 use super::node::NodeProcess;
+use super::support::wait_until;
 use super::*;
-use crate::support::wait_until;
 use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};

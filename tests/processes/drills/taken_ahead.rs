@@ -2,8 +2,8 @@
 //! is lost, though their jobs ask for no recovery.
 
 use super::node::NodeProcess;
+use super::support::wait_until;
 use super::*;
-use crate::support::wait_until;
 use carnelian::store::Begin;
 use carnelian::{FireOutcome, HistoryQuery, JobDetail, JobKey, Trigger, TriggerKey};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,8 +2,8 @@
 //! is followed at once.
 
 use super::node::NodeProcess;
+use super::support::wait_until;
 use super::*;
-use crate::support::wait_until;
 use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use std::time::Instant;
 
