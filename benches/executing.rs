@@ -7,10 +7,9 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark")]
 
 use carnelian::clock::SystemClock;
-use carnelian::settings::DataSourceUrl;
+use carnelian::settings::Settings;
 use carnelian::store::{
-    AcquireRequest, CompletionInstruction, Database, FireBundle, JobStore, Membership, SqlDatabase, SqlOptions,
-    StoreSettings,
+    AcquireRequest, CompletionInstruction, Database, FireBundle, JobStore, Membership, SqlDatabase,
 };
 use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use diesel::connection::SimpleConnection;
@@ -32,10 +31,9 @@ struct Node {
 impl Node {
     fn open(url: &str, name: &str, instance: &str) -> Self {
         let clock = Arc::new(SystemClock::default());
-        let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
-        let database = Arc::new(SqlDatabase::open(&url, clock.clone(), SqlOptions::new(name)).unwrap());
+        let settings = Settings::in_database(name, url.parse().unwrap());
+        let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
         database.migrate().unwrap();
-        let settings = StoreSettings { scheduler_name: name.to_owned(), ..StoreSettings::default() };
         let store = JobStore::new(database.clone(), clock, settings);
         let mut me = Membership::new(instance);
         store.check_in(&mut me).unwrap();
@@ -46,7 +44,7 @@ impl Node {
         let (types, nobody) = (["t".to_owned()], BTreeSet::new());
         let request = AcquireRequest {
             max: BATCH,
-            ahead: None,
+            prefetch: None,
             look_ahead_ms: 0,
             fire_ahead_ms: 0,
             job_types: &types,
@@ -67,7 +65,7 @@ impl Node {
             let trigger = trigger(format!("single-{round}-{i}"), job.key());
             (job, vec![trigger])
         });
-        self.store.schedule(work.collect(), true).unwrap();
+        self.store.catalogue().schedule(work.collect(), true).unwrap();
     }
 }
 
@@ -110,7 +108,7 @@ fn measure(node: &Node, what: &str) {
     for i in 0..20 * ROUNDS {
         let one = trigger(format!("crowd-{what}-{i}"), crowd().key());
         let begin = Instant::now();
-        node.store.add_trigger(one, false).unwrap();
+        node.store.catalogue().add_trigger(one, false).unwrap();
         stored.push(begin.elapsed());
     }
     while node.acquire().len() == BATCH {}
@@ -144,10 +142,10 @@ fn on(place: &str, url: &str) {
     let other = Node::open(url, &name, "other");
     let node = Node::open(url, &name, "one");
     let job = crowd();
-    node.store.add_job(&job, true).unwrap();
+    node.store.catalogue().add_job(&job, true).unwrap();
     measure(&node, &format!("{place}, nothing executes"));
     let its = |i: usize| trigger(format!("a-trigger-with-a-name-of-the-length-that-people-give-{i}"), job.key());
-    other.store.schedule(vec![(job.clone(), (0..CROWD).map(its).collect())], true).unwrap();
+    other.store.catalogue().schedule(vec![(job.clone(), (0..CROWD).map(its).collect())], true).unwrap();
     while !other.acquire().is_empty() {}
     analyze(url);
     let node = Node::open(url, &name, "two");

@@ -80,7 +80,7 @@ fn show() -> Result<bool, Box<dyn Error>> {
 
     let mut victim = Node::start("node-a", &config, &timeline)?;
     timeline.say("node-a", "is up, and gets two long jobs: `work.report` asks for recovery, `work.mail` does not");
-    store.schedule(vec![long_job("report", true)?, long_job("mail", false)?], false)?;
+    store.catalogue().schedule(vec![long_job("report", true)?, long_job("mail", false)?], false)?;
     timeline.until("both long jobs run", |events| events.iter().filter(|event| event.is("START")).count() == 2)?;
 
     let mut survivors = [Node::start("node-b", &config, &timeline)?, Node::start("node-c", &config, &timeline)?];
@@ -129,7 +129,7 @@ fn show() -> Result<bool, Box<dyn Error>> {
         first_grid_ms,
         last_checkin_ms,
         killed_ms,
-        triggers_left: store.trigger_summaries(&carnelian::GroupMatcher::any())?,
+        triggers_left: store.catalogue().trigger_summaries(&carnelian::GroupMatcher::any())?,
         fires_left: store.fired_triggers()?.len(),
         violations: carnelian::store::violations(&store.snapshot()?).iter().map(ToString::to_string).collect(),
     }))
@@ -176,6 +176,6 @@ fn schedule_grid(store: &JobStore, timeline: &Timeline) -> Result<i64, Box<dyn E
         .start_at(DateTime::from_timestamp_millis(first_ms).ok_or("no such time")?)
         .schedule(SimpleSchedule::every(interval).repeat(u32::try_from(GRID_FIRES - 1)?))
         .build()?;
-    store.schedule(vec![(job, vec![trigger])], false)?;
+    store.catalogue().schedule(vec![(job, vec![trigger])], false)?;
     Ok(first_ms)
 }

@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // As if A's process had stood still for longer than its lock holds: an operator takes it away, and B goes on.
     let old = a.lock("report", Duration::from_secs(30))?;
-    a.store().break_lock("report")?;
+    a.store().locks().break_lock("report")?;
     let new = b.lock("report", Duration::from_secs(30))?;
     let mut report = report.lock().map_err(|_| "a writer panicked")?;
     report.write(new.fence(), "B took over".to_owned())?;

@@ -5,7 +5,7 @@
 
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::Settings;
-use carnelian::store::{JobStore, MemoryDatabase, StoreSettings};
+use carnelian::store::{JobStore, MemoryDatabase};
 use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Signal, Trigger, TriggerKey};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let database = Arc::new(MemoryDatabase::new(Arc::clone(&clock)));
-    let store = JobStore::new(database, Arc::clone(&clock), StoreSettings::default());
     let mut settings = Settings::default();
     settings.thread_pool.thread_count = threads;
     settings.scheduler.batch_max_count = threads;
@@ -30,8 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(())
     };
     let scheduler = Scheduler::builder()
-        .settings(settings)
-        .store(store)
+        .store(JobStore::new(database, Arc::clone(&clock), settings))
         .clock(Arc::clone(&clock))
         .job_fn("nothing", nothing)
         .build()?;

@@ -3,7 +3,8 @@
 //! `cargo run --example sharded`
 
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::store::{JobStore, MemoryDatabase, StoreSettings};
+use carnelian::settings::Settings;
+use carnelian::store::{JobStore, MemoryDatabase};
 use carnelian::{JobContext, JobDetail, JobKey, JobPolicy, Result, Scheduler, Strategy, Trigger, TriggerKey};
 use crossbeam_channel::{Sender, unbounded};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ fn node(name: &str, database: &Arc<MemoryDatabase>, clock: &Arc<dyn Clock>, done
         done.send(line).map_err(Into::into)
     };
     let database = Arc::clone(database);
-    let store = JobStore::new(database, Arc::clone(clock), StoreSettings::default());
+    let store = JobStore::new(database, Arc::clone(clock), Settings::default());
     let node =
         Scheduler::builder().store(store).clock(Arc::clone(clock)).instance_id(name).job_fn("mail", work).build()?;
     node.start()?;

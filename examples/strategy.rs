@@ -4,7 +4,7 @@
 
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::Settings;
-use carnelian::store::{JobStore, MemoryDatabase, StoreSettings};
+use carnelian::store::{JobStore, MemoryDatabase};
 use carnelian::{
     EligibleNode, JobContext, JobDetail, JobKey, JobPolicy, NodePart, Result, Scheduler, StrategyError, Tick, Trigger,
     TriggerKey,
@@ -40,9 +40,8 @@ fn node(
     };
     let settings = Settings::from_text("node", &format!("carnelian.node.labels = zone={zone}"), |_| None)?;
     let database = Arc::clone(database);
-    let store = JobStore::new(database, Arc::clone(clock), StoreSettings::default());
+    let store = JobStore::new(database, Arc::clone(clock), settings);
     let node = Scheduler::builder()
-        .settings(settings)
         .store(store)
         .clock(Arc::clone(clock))
         .instance_id(name)

@@ -46,13 +46,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let triggers: carnelian::Result<Vec<Trigger>> = (0..FIRES)
         .map(|number| Trigger::builder(TriggerKey::named(number.to_string()), job.key().clone()).build())
         .collect();
-    store.schedule(vec![(job, triggers?)], false)?;
+    store.catalogue().schedule(vec![(job, triggers?)], false)?;
     for node in &nodes {
         node.start()?;
     }
     for _ in 0..200 {
         std::thread::sleep(Duration::from_millis(50));
-        if store.trigger_summaries(&carnelian::GroupMatcher::any())?.is_empty() {
+        if store.catalogue().trigger_summaries(&carnelian::GroupMatcher::any())?.is_empty() {
             break;
         }
     }

@@ -3,17 +3,19 @@
 use crate::key::JobKey;
 use std::fmt;
 
-/// What an alarm is about. The thresholds are the settings `carnelian.alarm.*`.
+/// The subject of an alarm. The thresholds are the settings `carnelian.alarm.*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum AlarmKind {
-    /// So many triggers have been overdue for so long: there are too few workers, or nobody fires.
+    /// Triggers are overdue, too many and for too long: the workers are too few, or nobody fires.
     OverdueTriggers,
     /// Runs died with their nodes, or fell silent.
     DeadExecutions,
-    /// This node's check-ins have failed several times in a row: its peers may soon take it for dead.
+    /// This node's check-ins have failed several times in a row: its peers may soon take it for
+    /// dead.
     CheckinFailures,
-    /// The heartbeats of this node's runs have failed several times in a row: its peers may soon take them for dead.
+    /// The heartbeats of this node's runs have failed several times in a row: its peers may soon
+    /// take them for dead.
     HeartbeatFailures,
     /// Runs of this node make no progress.
     StuckFires,
@@ -67,15 +69,15 @@ impl fmt::Display for AlarmKind {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Alarm {
-    /// What it is about.
+    /// The subject of the alarm.
     pub kind: AlarmKind,
     /// Raised, or else cleared.
     pub is_raised: bool,
-    /// What was measured last: triggers, runs, failures in a row, jobs, parked work, nodes, or
-    /// seconds of skew. None if that is not this node's business any longer.
+    /// The last measured value: triggers, runs, failures in a row, jobs, parked work, nodes, or
+    /// seconds of skew. None if this node no longer measures the value.
     pub value: Option<f64>,
-    /// The threshold of the settings, in the same unit; none if the alarm was cleared since there is no threshold any
-    /// longer.
+    /// The threshold of the settings, in the same unit; none if the alarm was cleared since there
+    /// is no threshold any longer.
     pub limit: Option<f64>,
     /// In words.
     pub detail: String,
@@ -89,6 +91,6 @@ pub struct Alarm {
 pub struct AlarmJob {
     /// The job.
     pub job: JobKey,
-    /// Who is responsible for it, if its definition says so.
+    /// The person or team responsible for the job, if its definition names one.
     pub owner: Option<String>,
 }

@@ -10,9 +10,11 @@ use crate::signal::Nudge;
 use crate::signal::{Signal, Woken};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Wall time for rows and schedules, monotonic time for waiting and for judging how long something took.
+/// Wall time for rows and schedules, monotonic time for waiting and for judging how long something
+/// took.
 ///
-/// A clock that jumps shifts when things happen, never what is true: no waiting depends on wall time.
+/// A clock that jumps shifts when things happen, never what is true: no waiting depends on wall
+/// time.
 pub trait Clock: Send + Sync {
     /// The wall clock, in epoch milliseconds.
     fn wall_ms(&self) -> i64;
@@ -25,8 +27,8 @@ pub trait Clock: Send + Sync {
     fn wait(&self, signal: &Signal, until: Option<Duration>) -> Woken;
 }
 
-/// How far the wall clock may run ahead of the ticks before the machine is taken to have been
-/// paused: less than a node suspects itself earlier than others may convict it.
+/// The lead of the wall clock over the ticks beyond which the machine counts as paused. The lead is
+/// shorter than the time by which a node distrusts itself before others may convict it.
 const LARGEST_LEAD_MS: i64 = 1000;
 
 /// One moment on both clocks.
@@ -34,7 +36,7 @@ const LARGEST_LEAD_MS: i64 = 1000;
 pub(crate) struct Moment {
     /// The monotonic clock.
     pub ticks: Duration,
-    /// How far the wall clock is ahead of it.
+    /// The lead of the wall clock over the monotonic clock.
     pub lead_ms: i64,
 }
 
@@ -46,8 +48,8 @@ impl Moment {
         Self { ticks, lead_ms: clock.wall_ms().saturating_sub(ticks_ms) }
     }
 
-    /// Whether time has passed since `earlier` that the ticks do not know of: the wall clock has
-    /// run ahead. One that was set forward looks the same.
+    /// True if time has passed since `earlier` that the ticks do not know of: the wall clock has
+    /// run ahead. A wall clock that was set forward looks the same.
     pub(crate) fn was_paused_since(&self, earlier: &Moment) -> bool {
         self.lead_ms.saturating_sub(earlier.lead_ms) > LARGEST_LEAD_MS
     }
@@ -212,7 +214,7 @@ mod tests {
         assert_eq!(clock.wait(&Signal::default(), Some(Duration::ZERO)), Woken::TimedOut);
     }
 
-    /// A time that no deadline of the system can hold is waited for until somebody has news.
+    /// A wait until a time that no deadline of the system can hold ends only by a raise.
     #[test]
     fn a_wait_without_an_end_ends_with_news() {
         let signal = Signal::default();

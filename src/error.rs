@@ -7,18 +7,20 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation was refused or did not happen.
 ///
-/// Nothing is half done when an operation returns an error: it is one transaction, and it was rolled back.
+/// Nothing is half done when an operation returns an error: it is one transaction, and it was
+/// rolled back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The value breaks a rule that can be checked without the store: a name that is too long, an interval of zero.
+    /// The value breaks a rule that can be checked without the store: a name that is too long, an
+    /// interval of zero.
     #[error("{what} `{value}`: {expected}")]
     Invalid {
         /// The field, such as `trigger group`.
         what: &'static str,
         /// The value that was given, shortened if it is long.
         value: String,
-        /// What would have been accepted.
+        /// The form that is accepted.
         expected: String,
     },
     /// The cron expression does not parse.
@@ -47,7 +49,7 @@ pub enum Error {
         what: &'static str,
         /// `group.name`.
         key: String,
-        /// What to do, beginning with `: `, or nothing.
+        /// Advice, beginning with `: `, or nothing.
         hint: &'static str,
     },
     /// The operation makes no sense in the present state of its subject.
@@ -60,7 +62,7 @@ pub enum Error {
         name: String,
         /// The instance that held it last.
         holder: String,
-        /// How long the caller waited.
+        /// The time for which the caller waited.
         waited: std::time::Duration,
     },
     /// A stored row cannot be read; the rest of the store is not affected.
@@ -78,19 +80,19 @@ pub enum Error {
     Fenced {
         /// The fire or the instance.
         subject: String,
-        /// What was found.
+        /// The state that was found.
         reason: String,
     },
     /// A node was to start under the instance id of one that lives.
     #[error(
-        "instance `{instance}` runs already, {whereabouts}: stop that one, or give this one an id of its own \
+        "instance `{instance}` runs already, {location}: stop that one, or give this one an id of its own \
          (`scheduler.instanceId`)"
     )]
     AlreadyRunning {
         /// The instance id of both.
         instance: String,
-        /// Where the other runs: its host and pid.
-        whereabouts: String,
+        /// The place of the other: its host and pid.
+        location: String,
     },
     /// The tables are missing, older or newer than this program needs.
     #[error("{0}")]
@@ -113,11 +115,11 @@ pub enum Error {
 #[derive(Debug, thiserror::Error)]
 #[error("{operation}: {message}{}", class.advice())]
 pub struct DatabaseError {
-    /// What was being done, such as `acquire triggers`.
+    /// The operation that failed, such as `acquire triggers`.
     pub operation: String,
     /// The database's own words, without secrets.
     pub message: String,
-    /// What kind of failure it is, which decides whether trying again makes sense.
+    /// The kind of failure, which decides whether trying again makes sense.
     pub class: FailureClass,
 }
 
@@ -137,7 +139,8 @@ pub enum FailureClass {
     ConnectionLost,
     /// The connection was lost while the commit was on its way: it may have happened or not.
     CommitUnknown,
-    /// The database cannot be reached, refuses the user, or takes no writes, since it is a standby now.
+    /// The database cannot be reached, refuses the user, or takes no writes, since it is a standby
+    /// now.
     Unavailable,
     /// A unique key exists already.
     UniqueViolation,
@@ -146,7 +149,7 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
-    /// Whether the same transaction may well succeed when tried again.
+    /// True if the same transaction may well succeed when tried again.
     pub fn is_transient(self) -> bool {
         use FailureClass::*;
         matches!(self, Deadlock | Serialization | LockWait | Busy | ConnectionLost | CommitUnknown | Unavailable)
@@ -189,33 +192,33 @@ impl Error {
         Error::NotFound { what, key: key.to_string(), hint: "" }
     }
 
-    /// Whether the operation may well succeed when tried again.
+    /// True if the operation may well succeed when tried again.
     pub fn is_transient(&self) -> bool {
         matches!(self, Error::Database(e) if e.class.is_transient())
     }
 
-    /// Whether the subject of the operation does not exist.
+    /// True if the subject of the operation does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Error::NotFound { .. })
     }
 
-    /// Whether the subject of the operation exists already.
+    /// True if the subject of the operation exists already.
     pub fn is_already_exists(&self) -> bool {
         matches!(self, Error::AlreadyExists { .. })
     }
 
-    /// Whether a guarded write found that its row belongs to another.
+    /// True if a guarded write found that its row belongs to another.
     pub fn is_fenced(&self) -> bool {
         matches!(self, Error::Fenced { .. })
     }
 
-    /// Whether it may be for an outage: not where a database that answers chose this transaction
-    /// to give way.
+    /// True if the failure may be part of an outage. A database that answers, and chose this
+    /// transaction to give way, has no outage.
     pub(crate) fn is_outage(&self) -> bool {
         !matches!(self.failure_class(), Some(FailureClass::Deadlock | FailureClass::Serialization))
     }
 
-    /// Whether the database could not be used at all.
+    /// True if the database could not be used at all.
     pub fn is_database(&self) -> bool {
         matches!(self, Error::Database(_) | Error::Schema(_))
     }
@@ -229,8 +232,8 @@ impl Error {
     }
 }
 
-/// `text` as a column of `limit` characters takes it: cut, with a mark, if it is longer, and without the NUL that
-/// PostgreSQL does not store.
+/// `text` as a column of `limit` characters takes it: cut, with a mark, if it is longer, and
+/// without the NUL that PostgreSQL does not store.
 pub(crate) fn storable(text: &str, limit: usize) -> String {
     let text = text.replace('\0', "\u{fffd}");
     match text.char_indices().nth(limit) {

@@ -1,19 +1,42 @@
-//! FNV-1a of 64 bits: the same on every machine and in every version, unlike the hashes of the standard library.
+//! Every hash of the crate: FNV-1a where a hash is stored or the same on all nodes, `foldhash` for maps in memory.
 
-/// The hash of these bytes.
+use std::fmt::Display;
+
+/// A map whose look-ups cost less than those of the standard library, whose hash withstands chosen keys. These keys are
+/// not chosen by strangers, and each fire looks up a dozen.
+pub(crate) type HashMap<K, V> = foldhash::HashMap<K, V>;
+/// A set of that kind.
+pub(crate) type HashSet<T> = foldhash::HashSet<T>;
+
+/// FNV-1a of 64 bits: the same on every machine and in every version, unlike the hashes of the standard library.
 pub(crate) fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// FNV-1a of 32 bits, for the ids of fires, which are short.
+pub(crate) fn fnv1a_32(bytes: impl IntoIterator<Item = u8>) -> u32 {
+    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    bytes.into_iter().fold(0x811c_9dc5, step)
+}
+
+/// A number drawn by a seed: the same for the same seed, and far from that of a similar one, which FNV-1a alone is not.
+pub(crate) fn drawn(seed: impl Display) -> u64 {
+    let hash = fnv1a(seed.to_string().bytes());
+    let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash ^ (hash >> 33)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Stored names hang on it: these are the values of its authors.
+    /// Stored names hang on these values, which are those of the hash's authors.
     #[test]
-    fn it_is_that_of_its_authors() {
+    fn fnv_is_that_of_its_authors() {
         assert_eq!(fnv1a([]), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(*b"foobar"), 0x8594_4171_f739_67e8);
+        assert_eq!(fnv1a_32([]), 0x811c_9dc5);
+        assert_eq!(fnv1a_32(*b"foobar"), 0xbf9c_f968);
     }
 }

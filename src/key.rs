@@ -15,7 +15,8 @@ pub const RECOVERY_GROUP: &str = "RECOVERING_JOBS";
 /// The group of the one-shot triggers that try the work of a failed run again.
 pub const RETRY_GROUP: &str = "RETRYING_JOBS";
 
-/// The group of the one-shot triggers that go on with the work of a run that ended because its node did.
+/// The group of the one-shot triggers that go on with the work of a run that ended because its node
+/// did.
 pub const INTERRUPTED_GROUP: &str = "INTERRUPTED_JOBS";
 
 /// The group of the one-shot triggers that go on with work that asked for it.
@@ -50,16 +51,18 @@ macro_rules! key {
         #[doc(alias = $alias)]
         #[derive(Clone, PartialEq, Eq, Hash)]
         pub struct $name {
-            /// The group, and right after it the name: a fire copies its keys often, which is to cost no memory.
+            /// The group, and right after it the name: a fire copies its keys often, which is to
+            /// cost no memory.
             text: Arc<str>,
-            /// Where the name begins, in bytes.
+            /// The byte at which the name begins.
             split: usize,
         }
 
         impl $name {
             #[doc = concat!("The key of the ", $what, " called `name` in `group`.")]
             ///
-            /// Whether the names can be stored is checked when the key is used.
+            /// A key is checked when it is used: only then is it known whether the names can be
+            /// stored.
             pub fn new(group: impl Into<String>, name: impl Into<String>) -> Self {
                 let mut text: String = group.into();
                 let split = text.len();
@@ -96,7 +99,8 @@ macro_rules! key {
             /// Checks that both parts can be stored on every database.
             ///
             /// # Errors
-            /// [`Error::Invalid`] if a part is empty, longer than [`MAX_NAME_CHARS`], or has control characters.
+            /// [`Error::Invalid`] if a part is empty, longer than [`MAX_NAME_CHARS`], or has
+            /// control characters.
             pub fn check(&self) -> Result<()> {
                 check_name(concat!($what, " group"), self.group())?;
                 check_name(concat!($what, " name"), self.name())
@@ -139,7 +143,8 @@ macro_rules! key {
         impl FromStr for $name {
             type Err = Error;
 
-            /// Reads `group.name`, splitting at the first dot, or a bare name in the group `DEFAULT`.
+            /// Reads `group.name`, splitting at the first dot, or a bare name in the group
+            /// `DEFAULT`.
             fn from_str(text: &str) -> Result<Self> {
                 let key = match text.split_once('.') {
                     Some((group, name)) => Self::new(group, name),

@@ -1,4 +1,90 @@
 //! Carnelian: a clustered job scheduler with the model and the tables of Quartz.
+//!
+//! A program that links this crate is a *node*. Nodes with the same tables and the same scheduler
+//! name are a cluster: each due fire is started by one of them, and when a node dies, the others
+//! notice and take over its work. There is no leader and no server beside the database. Jobs are
+//! plain blocking functions on a pool of threads; the crate needs no async runtime.
+//!
+//! Jobs and triggers are stored in SQLite (built in), PostgreSQL, or MySQL and MariaDB, in the
+//! tables of Quartz 2.x, so that a Java node may work on them at the same time. Without a database
+//! everything is in memory and ends with the process.
+//!
+//! # A program
+//!
+//! ```
+//! use carnelian::{JobContext, JobDetail, JobError, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};
+//! use std::time::Duration;
+//!
+//! fn sweep(ctx: &mut JobContext) -> Result<(), JobError> {
+//!     let path = ctx.data().text("path").unwrap_or("/tmp").to_owned();
+//!     println!("{} sweeps {path}", ctx.fire_id());
+//!     Ok(())
+//! }
+//!
+//! # fn main() -> Result<(), carnelian::Error> {
+//! let scheduler = Scheduler::builder().job_fn("sweep", sweep).build()?; // in memory
+//! let job = JobDetail::builder(JobKey::new("disk", "hourly"), "sweep").data("path", "/var/tmp").build()?;
+//! let trigger = Trigger::builder(TriggerKey::new("disk", "hourly"), job.key().clone())
+//!     .schedule(SimpleSchedule::every(Duration::from_secs(3600)))
+//!     .build()?;
+//! scheduler.schedule_job(job, trigger)?;
+//! scheduler.start()?;
+//! // … the server's own work …
+//! scheduler.shutdown(true);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A node of a cluster reads where its tables are from a properties file, in the spelling of
+//! `quartz.properties`: [`SchedulerBuilder::settings_file`]. The tables are made by
+//! `carnelian migrate`, the command line of the feature `cli`.
+//!
+//! # Three nouns
+//!
+//! * A [`JobDetail`] says *what* runs: a key, a job type (the name under which a program registers
+//!   code, with [`SchedulerBuilder::job_fn`] or [`SchedulerBuilder::job`]), its data, and a
+//!   [`JobPolicy`] for runs that go wrong.
+//! * A [`Trigger`] says *when*: a [`Schedule`], a start and an end, a priority, a
+//!   [`MisfireInstruction`] for fires that are late. A job may have many triggers.
+//! * A *fire* is one due moment of one trigger. [`JobContext`] is a fire as its job sees it; the
+//!   history keeps how the fire ended.
+//!
+//! # Promises
+//!
+//! * A due fire is started by one node, or accounted for by its misfire instruction.
+//! * A node that stops checking in is declared dead after its check-in interval and 7.5 s more.
+//!   The interrupted fires run again on another node if their jobs ask for recovery
+//!   ([`JobDetailBuilder::requests_recovery`]).
+//! * A node that was declared dead while it lived can change nothing that belongs to another node
+//!   by then, and its jobs can see that: [`JobContext::holds_fire`].
+//! * Effects happen exactly once for a job that writes to the same database through
+//!   [`JobContext::complete_in`]; otherwise at least once if the job asks for recovery, and at most
+//!   once per fire if not.
+//!
+//! # Map
+//!
+//! | For | See |
+//! | --- | --- |
+//! | starting, stopping, scheduling, pausing, listing | [`Scheduler`], [`SchedulerBuilder`] |
+//! | schedules by intervals | [`SimpleSchedule`], [`CalendarIntervalSchedule`] |
+//! | schedules by the clock | [`CronSchedule`], [`DailyTimeIntervalSchedule`] |
+//! | schedules by a rule of iCalendar | [`RecurrenceSchedule`] |
+//! | days and hours on which nothing fires | [`calendar`] |
+//! | cron expressions by themselves | [`cron`] |
+//! | retries, time limits, heartbeats, placement | [`JobPolicy`], [`RetryPolicy`], [`Placement`] |
+//! | runs of one job after another | [`Continuation`] |
+//! | work under an id of the caller | [`Submission`] |
+//! | what happened | [`HistoryQuery`] |
+//! | what happens | [`JobListener`], [`TriggerListener`], [`SchedulerListener`] |
+//! | what one process at a time may do | [`Scheduler::try_lock`] |
+//! | properties | [`settings`] |
+//! | what can go wrong | [`Error`] |
+//!
+//! # Features
+//!
+//! `sqlite` (default), `postgres`, `mysql`: the databases. `cli`: the command line. `metrics`:
+//! metrics through the facade of that name. `recurrence`: rules of iCalendar. `test-util`: a manual
+//! clock and faults for tests.
 
 mod alarm;
 pub mod calendar;
@@ -8,17 +94,21 @@ mod data_map;
 mod error;
 mod guarded;
 mod hash;
+#[cfg(feature = "java-streams")]
 mod java;
+mod java_text;
 mod job;
+#[cfg(feature = "job-files")]
 pub mod job_file;
 mod key;
 mod listener;
 mod local;
 pub mod machine;
 mod matcher;
-mod message_format;
 mod meter;
 mod node;
+#[cfg(feature = "quartz-plugins")]
+mod quartz_plugins;
 mod rules;
 mod scheduler;
 pub mod settings;

@@ -12,7 +12,8 @@ pub(crate) const MINUTE: i64 = 60 * SECOND;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
 pub(crate) const DAY: i64 = 24 * HOUR;
 
-/// How far local time is ahead of UTC at an instant, in milliseconds.
+/// The offset of local time from UTC at an instant, in milliseconds; positive if local time is
+/// ahead.
 pub(crate) fn offset_at(ms: i64, zone: Tz) -> Option<i64> {
     let utc = DateTime::from_timestamp_millis(ms)?.naive_utc();
     Some(to_local(zone, utc)?.signed_duration_since(utc).num_milliseconds())
@@ -30,8 +31,8 @@ pub(crate) fn instant(date: NaiveDate, of_day: i64, zone: Tz) -> Option<i64> {
     Some(to_utc(zone, local)?.in_java().and_utc().timestamp_millis())
 }
 
-/// Midnight of the day on which an instant falls, which is after that instant in the first pass of a repeated
-/// midnight.
+/// Midnight of the day on which an instant falls, which is after that instant in the first pass of
+/// a repeated midnight.
 pub(crate) fn start_of_day(ms: i64, zone: Tz) -> Option<i64> {
     instant(date_at(ms, zone)?, 0, zone)
 }
@@ -40,7 +41,7 @@ pub(crate) fn start_of_day(ms: i64, zone: Tz) -> Option<i64> {
 pub(crate) fn next_day(ms: i64, zone: Tz) -> Option<i64> {
     let date = date_at(ms, zone)?.checked_add_days(Days::new(1))?;
     let begins = instant(date, 0, zone)?;
-    // Where midnight comes twice, the first still has the offset of the day before.
+    // The first of two midnights still has the offset of the day before.
     let by_old_offset = midnight(date).checked_sub(offset_at(ms, zone)?)?;
     Some(if date_at(by_old_offset, zone)? == date { begins.min(by_old_offset) } else { begins })
 }
@@ -50,8 +51,9 @@ pub(crate) fn add_day(ms: i64, zone: Tz) -> Option<i64> {
     add_days(ms, 1, zone)
 }
 
-/// Calendar days later as `GregorianCalendar.add` has it: the first pass of a time that comes twice; for a time that the
-/// clock jumps over the one an hour before it or, where that is on another day, an hour after it.
+/// Calendar days later as `GregorianCalendar.add` has it: the first pass of a time that comes
+/// twice; for a time that the clock jumps over the one an hour before it or, where that is on
+/// another day, an hour after it.
 pub(crate) fn add_days(ms: i64, days: i64, zone: Tz) -> Option<i64> {
     let before = offset_at(ms, zone)?;
     let later = ms.checked_add(days.checked_mul(DAY)?)?;
@@ -60,8 +62,8 @@ pub(crate) fn add_days(ms: i64, days: i64, zone: Tz) -> Option<i64> {
     Some(if date_at(adjusted, zone)? == wanted { adjusted } else { later })
 }
 
-/// Calendar months later as `GregorianCalendar.add` has it: the same day, or the last of a shorter month, at the same
-/// time on the clock.
+/// Calendar months later as `GregorianCalendar.add` has it: the same day, or the last of a shorter
+/// month, at the same time on the clock.
 pub(crate) fn add_months(ms: i64, months: i32, zone: Tz) -> Option<i64> {
     let date = date_at(ms, zone)?;
     let by = Months::new(months.unsigned_abs());
@@ -69,12 +71,13 @@ pub(crate) fn add_months(ms: i64, months: i32, zone: Tz) -> Option<i64> {
     instant(date, time_of_day(ms, zone)?, zone)
 }
 
-/// How many milliseconds after midnight the clock shows at an instant.
+/// The milliseconds after midnight that the clock shows at an instant.
 pub(crate) fn time_of_day(ms: i64, zone: Tz) -> Option<i64> {
     Some(ms.checked_add(offset_at(ms, zone)?)?.rem_euclid(DAY))
 }
 
-/// Whether an instant is in the first pass of an hour that comes twice: the time on its clock means a later instant.
+/// True if an instant is in the first pass of an hour that comes twice: the time on its clock means
+/// a later instant.
 pub(crate) fn is_first_pass(ms: i64, zone: Tz) -> bool {
     let meant = || instant(date_at(ms, zone)?, time_of_day(ms, zone)?, zone);
     meant().is_some_and(|meant| meant > ms)

@@ -51,7 +51,7 @@ impl GroupMatcher {
         Self::Any
     }
 
-    /// Whether `group` is one of those meant.
+    /// True if `group` is one of those meant.
     pub fn matches(&self, group: &str) -> bool {
         match self {
             Self::Equals(text) => group == text,
@@ -63,8 +63,9 @@ impl GroupMatcher {
     }
 }
 
-/// Chooses the jobs or triggers that a listener hears, by their keys: Quartz's `KeyMatcher`, `NameMatcher`,
-/// `GroupMatcher`, `EverythingMatcher`, and what can be made of them with and, or, not.
+/// Chooses the jobs or triggers that a listener hears, by their keys: Quartz's `KeyMatcher`,
+/// `NameMatcher`, `GroupMatcher`, `EverythingMatcher`, and what can be made of them with and, or,
+/// not.
 ///
 /// ```
 /// use carnelian::{GroupMatcher, KeyMatcher};
@@ -81,11 +82,11 @@ impl GroupMatcher {
 pub enum KeyMatcher {
     /// Every key.
     Everything,
-    /// This key alone.
+    /// Exactly one key.
     Key {
-        /// Its group.
+        /// The group of the key.
         group: String,
-        /// Its name.
+        /// The name of the key.
         name: String,
     },
     /// Keys of these groups.
@@ -134,7 +135,7 @@ impl KeyMatcher {
         Self::Not(Box::new(self))
     }
 
-    /// Whether the key of this group and name is one of those meant.
+    /// True if the key of this group and name is one of those meant.
     pub fn matches(&self, group: &str, name: &str) -> bool {
         match self {
             Self::Everything => true,

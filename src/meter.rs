@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// One number that only grows.
+/// A number that only grows.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -17,8 +17,8 @@ impl Counter {
     }
 }
 
-/// The upper bounds of the buckets of every histogram, in milliseconds, and as Prometheus writes them, in seconds. What is
-/// longer than the last is in a bucket of its own.
+/// The upper bounds of the buckets of every histogram, in milliseconds, and as Prometheus writes
+/// them, in seconds. Durations longer than the last bound have a bucket of their own.
 pub(crate) const BOUNDS: [(u64, &str); 18] = [
     (1, "0.001"),
     (2, "0.002"),
@@ -40,16 +40,16 @@ pub(crate) const BOUNDS: [(u64, &str); 18] = [
     (3_600_000, "3600"),
 ];
 
-/// How many buckets there are.
+/// The number of buckets.
 pub(crate) const BUCKETS: usize = BOUNDS.len() + 1;
 
-/// How many durations there were of which length: two additions for each.
+/// Counts of durations by length: two additions for each duration.
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
     buckets: [Bucket; BUCKETS],
 }
 
-/// The sum of each bucket is kept, so that whoever is told of them later is told their true mean.
+/// The sum of each bucket is kept, so that its true mean can be shown later.
 #[derive(Debug, Default)]
 struct Bucket {
     count: AtomicU64,
@@ -74,13 +74,13 @@ impl Histogram {
     }
 }
 
-/// What a histogram has counted so far.
+/// The counts of a histogram so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HistogramValues {
     pub(crate) buckets: [BucketValues; BUCKETS],
 }
 
-/// What one bucket has counted so far.
+/// The count of one bucket so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BucketValues {
     pub(crate) count: u64,

@@ -36,7 +36,7 @@ impl State {
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// There is news.
+    /// The signal was raised.
     Raised,
     /// The time was reached.
     TimedOut,
@@ -57,7 +57,7 @@ impl Signal {
         self.shared.changed.notify_all();
     }
 
-    /// Whether [`Signal::stop`] was called.
+    /// True if [`Signal::stop`] was called.
     pub fn is_stopped(&self) -> bool {
         self.shared.state.lock().stopped
     }
@@ -80,7 +80,8 @@ impl Signal {
         }
     }
 
-    /// Waits for a raise, for the stop, or until `is_over`, which is asked again after each [`Nudge`].
+    /// Waits for a raise, for the stop, or until `is_over`, which is asked again after each
+    /// [`Nudge`].
     #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn wait_unless(&self, is_over: impl Fn() -> bool) -> Woken {
         let mut state = self.shared.state.lock();
@@ -119,7 +120,7 @@ impl Nudge {
         }
     }
 
-    /// Whether both are of one signal.
+    /// True if both are of one signal.
     pub(crate) fn is_same(&self, other: &Nudge) -> bool {
         self.shared.ptr_eq(&other.shared)
     }

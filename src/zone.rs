@@ -2,8 +2,8 @@
 
 use chrono_tz::Tz;
 
-/// Java's own three-letter names that the zone table lacks or means otherwise, as `java.time.ZoneId.SHORT_IDS` has
-/// them.
+/// Java's own three-letter names that the zone table lacks or means otherwise, as
+/// `java.time.ZoneId.SHORT_IDS` has them.
 const SHORT_IDS: &[(&str, Tz)] = &[
     ("ACT", Tz::Australia__Darwin),
     ("AET", Tz::Australia__Sydney),
@@ -32,8 +32,8 @@ const SHORT_IDS: &[(&str, Tz)] = &[
     ("VST", Tz::Asia__Ho_Chi_Minh),
 ];
 
-/// The zone that `java.util.TimeZone.getTimeZone` gives for a name; none where Java would silently take GMT, and for
-/// offsets that are no whole hours, which no zone of the table has.
+/// The zone that `java.util.TimeZone.getTimeZone` gives for a name; none where Java would silently
+/// take GMT, and for offsets that are no whole hours, which no zone of the table has.
 pub(crate) fn named(name: &str) -> Option<Tz> {
     if let Some((_, zone)) = SHORT_IDS.iter().find(|(short, _)| *short == name) {
         return Some(*zone);
@@ -60,7 +60,8 @@ fn whole_hours(name: &str) -> Option<Tz> {
     format!("Etc/GMT{sign}{hours}").parse().ok()
 }
 
-/// The zone of this machine, as a Java process on it has it: what `TZ` names, else what the system is set to, else UTC.
+/// The zone of this machine, as a Java process on it has it: what `TZ` names, else what the system
+/// is set to, else UTC.
 pub(crate) fn of_machine() -> Tz {
     let set = std::env::var("TZ").ok();
     let from_environment = set.as_deref().map(|name| name.strip_prefix(':').unwrap_or(name)).and_then(named);

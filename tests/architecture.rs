@@ -1,6 +1,10 @@
 //! The order of the house: who may import whom, who may name a database library, and what stands nowhere in the tree.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+#[path = "architecture/circles.rs"]
+mod circles;
+#[path = "architecture/comments.rs"]
+mod comments;
 #[path = "architecture/documentation.rs"]
 mod documentation;
 #[path = "architecture/imports.rs"]
@@ -13,7 +17,7 @@ use std::process::Command;
 /// The floors from the ground up. A module imports from its own floor and from those below. A module belongs to its
 /// longest match; the name stands for what is in it.
 const FLOORS: &[(&str, &[&str])] = &[
-    ("streams", &["hash", "java"]),
+    ("streams", &["hash", "java_text", "java"]),
     ("times", &["cron", "local", "zone"]),
     ("error", &["error", "guarded", "meter"]),
     (
@@ -28,7 +32,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "trigger",
             "job",
             "job_file",
-            "message_format",
+            "quartz_plugins::message_format",
             "store::row",
         ],
     ),
@@ -37,7 +41,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("ports", &["clock", "machine", "signal", "store::callers", "store::database"]),
     ("databases", &["store::memory", "store::sql", "store::faults"]),
     ("stores", &["store"]),
-    ("listeners", &["listener"]),
+    ("listeners", &["listener", "quartz_plugins"]),
     ("engine", &["scheduler", "history", "metrics"]),
     ("surfaces", &["dashboard"]),
 ];
@@ -51,8 +55,37 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("libsqlite3_sys", &["store::sql"]),
     ("r2d2", &["store::sql", "examples"]),
     // The builder takes a pool of the caller's.
-    ("crate::store::sql", &["store::sql", "store::open", "store=", "scheduler::builder", "lib="]),
+    ("crate::store::sql", &["store::sql", "store::open", "store=", "scheduler::api::builder", "lib="]),
     ("crate::store::memory", &["store::memory", "store::open", "store=", "lib="]),
+    // What is behind a feature is reached at these places only.
+    ("crate::java", &["java", "data_map::java", "calendar::java"]),
+    ("crate::data_map::java", &["data_map::java", "data_map=", "data_map::codec", "data_map::foreign"]),
+    ("crate::calendar::java", &["calendar::java", "calendar="]),
+    (
+        "crate::job_file",
+        &[
+            "job_file",
+            "store::catalogue::import",
+            "scheduler::services::job_file_watcher",
+            "scheduler::api::scheduling",
+            "scheduler::run::job",
+        ],
+    ),
+    ("crate::quartz_plugins", &["quartz_plugins", "settings::plugin", "scheduler::api::builder"]),
+    ("TimeUnitSpec", &["cron::shared_dialect"]),
+];
+
+/// The rooms of the store in which operations are: a room that has a wall imports from the named rooms only.
+const STORE_ROOMS: [&str; 9] =
+    ["catalogue", "firing", "history", "job_types", "locks", "monitor", "outages", "placement", "upkeep"];
+
+/// The rooms that have a wall, each with the other rooms that it may import from.
+const STORE_WALLS: &[(&str, &[&str])] = &[
+    ("history", &[]),
+    ("locks", &[]),
+    // A trigger that is resumed late is handled as a misfire.
+    ("catalogue", &["upkeep"]),
+    ("job_types", &["catalogue"]),
 ];
 
 const MOST_LINES: usize = 450;
@@ -68,6 +101,11 @@ fn databases_are_named_in_their_rooms_only() {
     files.extend(read("src/bin/").into_iter().map(|(file, text)| (format!("bin/{file}"), text)));
     files.extend(read("examples/").into_iter().map(|(file, text)| (format!("examples/{file}"), text)));
     none("names outside of their rooms", &misplaced_names(&files));
+}
+
+#[test]
+fn rooms_of_the_store_keep_their_walls() {
+    none("imports through a wall of the store", &imports_through_walls(&library()));
 }
 
 #[test]
@@ -198,6 +236,23 @@ fn misplaced_names(files: &Files) -> Vec<String> {
     found
 }
 
+fn imports_through_walls(files: &Files) -> Vec<String> {
+    let library = Crate::read(files);
+    let room_of = |module: &str| STORE_ROOMS.iter().find(|room| is_within(module, &format!("store::{room}")));
+    let mut found = Vec::new();
+    for (file, text) in files {
+        let Some(room) = room_of(&module_of(file).join("::")) else { continue };
+        let Some((_, others)) = STORE_WALLS.iter().find(|(walled, _)| walled == room) else { continue };
+        for import in library.imports(file, text) {
+            let Some(other) = room_of(&import.module.join("::")).filter(|other| *other != room) else { continue };
+            if !others.contains(other) {
+                found.push(format!("src/{file}:{}: {} is of {other}", import.line, import.path));
+            }
+        }
+    }
+    found
+}
+
 fn lines_with(files: &Files, words: &[&str]) -> Vec<String> {
     let lines = files.iter().flat_map(|(file, text)| text.lines().enumerate().map(move |(at, line)| (file, at, line)));
     let found = lines.filter_map(|(file, at, line)| {
@@ -265,7 +320,7 @@ mod on_made_up_trees {
     fn tree(files: &[(&str, &str)]) -> Vec<(String, String)> {
         let root = [("lib.rs", "pub use key::JobKey;"), ("key.rs", "//! k"), ("clock.rs", ""), ("error.rs", "")];
         let store = [
-            ("store/mod.rs", "pub use database::{Begin, Lock as Guard};\npub use sql::SqlDatabase;"),
+            ("store/mod.rs", "pub use database::{TxMode, Lock as Guard};\npub use sql::SqlDatabase;"),
             ("store/database.rs", ""),
             ("store/sql/mod.rs", ""),
             ("scheduler/mod.rs", ""),
@@ -293,7 +348,7 @@ mod on_made_up_trees {
         for text in texts {
             none(text, &upward("rules/misfire.rs", text));
         }
-        none("a re-export counts where it is defined", &upward("store/sql/x.rs", "use crate::store::{Begin, Guard};"));
+        none("a re-export counts where it is defined", &upward("store/sql/x.rs", "use crate::store::{TxMode, Guard};"));
         none("its own floor", &upward("key.rs", "use crate::key::JobKey;"));
     }
 
@@ -346,6 +401,22 @@ mod on_made_up_trees {
         ] {
             assert_eq!(misplaced(file, text).len(), 1, "{file}: {text}");
         }
+    }
+
+    #[test]
+    fn imports_through_walls_of_the_store_are_found() {
+        let through = |file: &str, text: &str| {
+            let rooms = [("store/upkeep/mod.rs", ""), ("store/catalogue/mod.rs", ""), ("store/history.rs", "")];
+            let rooms = rooms.iter().filter(|(path, _)| *path != file);
+            imports_through_walls(&tree(&rooms.copied().chain([(file, text)]).collect::<Vec<_>>()))
+        };
+        none("an open room", &through("store/upkeep/x.rs", "use crate::store::catalogue::Catalogue;"));
+        none("a door", &through("store/catalogue/x.rs", "use crate::store::upkeep::MisfirePass;"));
+        none("its own room", &through("store/catalogue/x.rs", "use super::Catalogue;"));
+        assert_eq!(
+            through("store/history.rs", "\nuse super::catalogue::Catalogue;"),
+            ["src/store/history.rs:2: crate::store::catalogue::Catalogue is of catalogue"]
+        );
     }
 
     #[test]

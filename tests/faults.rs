@@ -29,8 +29,8 @@ use carnelian::settings::PollingStrategy;
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
 use carnelian::store::{
-    AcquireRequest, Beat, BeginMark, CapturedLine, CompletionInstruction, CompletionOutcome, Doubt, FireBundle,
-    Heartbeats, OrphanedDefinitions, Recovered, Reservation,
+    AcquireRequest, BeginMark, CapturedLine, CompletionInstruction, CompletionOutcome, Doubt, FireBundle,
+    FireHeartbeat, Heartbeats, OrphanedDefinitions, Recovered, Reservation,
 };
 use carnelian::{
     Continuation, FOLLOWING_GROUP, FailureClass, GroupMatcher, HistoryPruning, JobDataMap, JobDefinition, JobDetail,
@@ -92,12 +92,12 @@ fn leaving_out(minutes: &str) -> Calendar {
 
 /// Two triggers that name a calendar: one that is due, one that is paused.
 fn with_calendar(c: &Cluster, _: &mut World) {
-    c.add_calendar("c", &leaving_out("7"), false, false).unwrap();
+    c.catalogue().add_calendar("c", &leaving_out("7"), false, false).unwrap();
     let plain = job("plain");
     for name in ["due", "idle"] {
-        c.add_trigger(every_minute(name, &plain, 0).calendar("c").build().unwrap(), false).unwrap();
+        c.catalogue().add_trigger(every_minute(name, &plain, 0).calendar("c").build().unwrap(), false).unwrap();
     }
-    c.pause_triggers(&[key("idle")]).unwrap();
+    c.catalogue().pause_triggers(&[key("idle")]).unwrap();
 }
 
 /// What a program says in its code, in two versions of it: one job changes, one goes, one comes.
@@ -111,14 +111,14 @@ fn in_code(version: i64) -> Vec<JobDefinition> {
 fn with_idle(c: &Cluster, _: &mut World) {
     let idle = a_job("idle").job_type("idle").durable(true).build().unwrap();
     let trigger = minutely("i1", &idle, MINUTE);
-    c.schedule(vec![(idle, vec![trigger])], false).unwrap();
+    c.catalogue().schedule(vec![(idle, vec![trigger])], false).unwrap();
 }
 
 /// Jobs that follow those of the case, one of them one at a time; then node A takes what is due.
 fn with_followers(c: &Cluster, w: &mut World) {
-    c.add_job(&a_job("after").durable(true).build().unwrap(), false).unwrap();
+    c.catalogue().add_job(&a_job("after").durable(true).build().unwrap(), false).unwrap();
     let shy = a_job("shy").durable(true).disallow_concurrent_execution(true).build().unwrap();
-    c.add_job(&shy, false).unwrap();
+    c.catalogue().add_job(&shy, false).unwrap();
     for (parent, child, on) in [
         ("plain", "after", On::Any),
         ("plain", "shy", On::Success),
@@ -126,7 +126,7 @@ fn with_followers(c: &Cluster, w: &mut World) {
         ("lone", "shy", On::Success),
         ("lone", "after", On::Failure),
     ] {
-        c.follow(&Continuation::new(JobKey::named(parent), JobKey::named(child)).on(on)).unwrap();
+        c.catalogue().follow(&Continuation::new(JobKey::named(parent), JobKey::named(child)).on(on)).unwrap();
     }
     let acquired = w.a.acquire(20);
     (w.running, w.reserved) = (acquired.fired, acquired.reserved);
@@ -166,11 +166,11 @@ fn complete_with_logs(w: &mut World) -> Result<()> {
 /// LT-86: nothing of the fires depends on what is forgotten of them.
 fn prune(w: &mut World) -> Result<()> {
     w.logged.clear();
-    w.a.store.prune_history(&HistoryPruning::new().older_than(Duration::ZERO)).map(drop)
+    w.a.store.history().prune(&HistoryPruning::new().older_than(Duration::ZERO)).map(drop)
 }
 
-fn beats(w: &World) -> Vec<Beat> {
-    let beat = |fire: &FireBundle| Beat {
+fn beats(w: &World) -> Vec<FireHeartbeat> {
+    let beat = |fire: &FireBundle| FireHeartbeat {
         fire_id: fire.fire_id.clone(),
         limit: Duration::from_secs(15),
         progress: None,
@@ -181,7 +181,7 @@ fn beats(w: &World) -> Vec<Beat> {
 }
 
 fn polling(c: &Cluster, w: &mut World, strategy: PollingStrategy) {
-    w.a.store = c.store_with(|settings| settings.polling_strategy = strategy);
+    w.a.store = c.store_with(|settings| settings.job_store.polling_strategy = strategy);
 }
 
 /// One look may bring a part only; the next ones bring the rest.
@@ -202,65 +202,69 @@ fn operations() -> Vec<Operation> {
         usual("schedule", |c, _| {
             let (new, more) = (precious("new"), lone("more"));
             let of_new = vec![once("n1", &new, 0), minutely("n2", &new, 0)];
-            c.schedule(vec![(new, of_new), (more.clone(), vec![once("m1", &more, 0)])], false).map(drop)
+            c.catalogue().schedule(vec![(new, of_new), (more.clone(), vec![once("m1", &more, 0)])], false).map(drop)
         }),
         usual("replace", |c, _| {
             let (job, plain) = (lone_saving(), job("plain"));
             let again = vec![minutely("l1", &job, 0), minutely("l2", &job, SECOND)];
-            c.schedule(vec![(job, again), (plain.clone(), vec![once("p2", &plain, 15 * SECOND)])], true).map(drop)
+            c.catalogue()
+                .schedule(vec![(job, again), (plain.clone(), vec![once("p2", &plain, 15 * SECOND)])], true)
+                .map(drop)
         }),
-        usual("add_job", |c, _| c.add_job(&a_job("added").durable(true).build()?, false)),
-        usual("add_trigger", |c, _| c.add_trigger(minutely("p4", &job("plain"), 0), false).map(drop)),
-        usual("reschedule", |c, _| c.reschedule(&key("p2"), once("p9", &job("plain"), 5 * SECOND)).map(drop)),
-        usual("unschedule", |c, _| c.unschedule(&["p1", "p2", "p3", "d2", "l2"].map(key)).map(drop)),
-        usual("delete_jobs", |c, _| c.delete_jobs(&["plain", "dear", "lone"].map(JobKey::named)).map(drop)),
-        usual("trigger_job", |c, _| c.trigger_job(&JobKey::named("plain"), JobDataMap::new()).map(drop)),
-        usual("pause_triggers", |c, _| c.pause_triggers(&["p2", "p3", "l1"].map(key)).map(drop)),
-        usual("pause_trigger_groups", |c, _| c.pause_trigger_groups(&GroupMatcher::equals("G")).map(drop)),
-        usual("pause_jobs", |c, _| c.pause_jobs(&["plain", "lone"].map(JobKey::named)).map(drop)),
-        usual("pause_all", |c, _| c.pause_all()),
+        usual("add_job", |c, _| c.catalogue().add_job(&a_job("added").durable(true).build()?, false)),
+        usual("add_trigger", |c, _| c.catalogue().add_trigger(minutely("p4", &job("plain"), 0), false).map(drop)),
+        usual("reschedule", |c, _| {
+            c.catalogue().reschedule(&key("p2"), once("p9", &job("plain"), 5 * SECOND)).map(drop)
+        }),
+        usual("unschedule", |c, _| c.catalogue().unschedule(&["p1", "p2", "p3", "d2", "l2"].map(key)).map(drop)),
+        usual("delete_jobs", |c, _| c.catalogue().delete_jobs(&["plain", "dear", "lone"].map(JobKey::named)).map(drop)),
+        usual("trigger_job", |c, _| c.catalogue().trigger_job(&JobKey::named("plain"), JobDataMap::new()).map(drop)),
+        usual("pause_triggers", |c, _| c.catalogue().pause_triggers(&["p2", "p3", "l1"].map(key)).map(drop)),
+        usual("pause_trigger_groups", |c, _| c.catalogue().pause_trigger_groups(&GroupMatcher::equals("G")).map(drop)),
+        usual("pause_jobs", |c, _| c.catalogue().pause_jobs(&["plain", "lone"].map(JobKey::named)).map(drop)),
+        usual("pause_all", |c, _| c.catalogue().pause_all()),
         after(
             "resume_triggers",
-            |c, _| c.pause_all().unwrap(),
-            |c, _| c.resume_triggers(&["p2", "p3", "l1"].map(key), true).map(drop),
+            |c, _| c.catalogue().pause_all().unwrap(),
+            |c, _| c.catalogue().resume_triggers(&["p2", "p3", "l1"].map(key), true).map(drop),
         ),
         after(
             "resume_trigger_groups",
-            |c, _| c.pause_all().unwrap(),
-            |c, _| c.resume_trigger_groups(&GroupMatcher::any(), false).map(drop),
+            |c, _| c.catalogue().pause_all().unwrap(),
+            |c, _| c.catalogue().resume_trigger_groups(&GroupMatcher::any(), false).map(drop),
         ),
         after(
             "resume_all, with misfires",
             |c, _| {
-                c.pause_all().unwrap();
+                c.catalogue().pause_all().unwrap();
                 c.clock.advance(10 * MINUTE);
             },
-            |c, _| c.resume_all(true),
+            |c, _| c.catalogue().resume_all(true),
         ),
         after(
             "reset_from_error",
             |_, w| complete(w, CompletionInstruction::SetAllJobTriggersError).unwrap(),
-            |c, _| c.reset_from_error(&key("l2")).map(drop),
+            |c, _| c.catalogue().reset_from_error(&key("l2")).map(drop),
         ),
         after("rename_job", with_idle, |c, _| {
-            c.rename_job(&JobKey::named("idle"), &JobKey::named("renamed"), false).map(drop)
+            c.catalogue().rename_job(&JobKey::named("idle"), &JobKey::named("renamed"), false).map(drop)
         }),
         after("migrate_jobs", with_idle, |c, _| {
             let upgrade = |_: u32, data: &mut JobDataMap| {
                 data.put("n", 7);
                 Ok(2)
             };
-            c.migrate_jobs("idle", "busy", Some(&upgrade), false).map(drop)
+            c.job_types().migrate("idle", "busy", Some(&upgrade), false).map(drop)
         }),
-        usual("clear", |c, _| c.clear()),
-        usual("add_calendar", |c, _| c.add_calendar("new", &leaving_out("7"), false, true)),
+        usual("clear", |c, _| c.catalogue().clear()),
+        usual("add_calendar", |c, _| c.catalogue().add_calendar("new", &leaving_out("7"), false, true)),
         after("add_calendar that updates triggers", with_calendar, |c, _| {
-            c.add_calendar("c", &leaving_out("0"), true, true)
+            c.catalogue().add_calendar("c", &leaving_out("0"), true, true)
         }),
         after(
             "delete_calendar",
-            |c, _| c.add_calendar("c", &leaving_out("7"), false, false).unwrap(),
-            |c, _| c.delete_calendar("c").map(drop),
+            |c, _| c.catalogue().add_calendar("c", &leaving_out("7"), false, false).unwrap(),
+            |c, _| c.catalogue().delete_calendar("c").map(drop),
         ),
         Operation {
             holding: false,
@@ -281,12 +285,7 @@ fn operations() -> Vec<Operation> {
                 Ok(())
             })
         },
-        // DS-48, DS-65: on a database with one writer these are the operation above.
-        Operation {
-            holding: false,
-            prepare: |c, w| polling(c, w, PollingStrategy::Fetch),
-            ..usual("acquire, fetching", |_, w| acquire_in_parts(w))
-        },
+        // DS-48, DS-65: on a database with one writer this is the operation above.
         Operation {
             holding: false,
             prepare: |c, w| polling(c, w, PollingStrategy::LockAndFetch),
@@ -305,7 +304,7 @@ fn operations() -> Vec<Operation> {
         after(
             "fire what was paused",
             |c, _| {
-                c.pause_trigger_groups(&GroupMatcher::equals("G")).unwrap();
+                c.catalogue().pause_trigger_groups(&GroupMatcher::equals("G")).unwrap();
                 c.clock.advance(20 * SECOND);
             },
             |_, w| {
@@ -331,11 +330,11 @@ fn operations() -> Vec<Operation> {
             },
             ..usual("check_in that recovers what is followed", |_, w| w.b.try_check_in().map(drop))
         },
-        usual("follow", |c, _| c.follow(&Continuation::new(JobKey::named("plain"), JobKey::new("G", "g")))),
+        usual("follow", |c, _| c.catalogue().follow(&Continuation::new(JobKey::named("plain"), JobKey::new("G", "g")))),
         after(
             "unfollow",
-            |c, _| c.follow(&Continuation::new(JobKey::named("plain"), JobKey::new("G", "g"))).unwrap(),
-            |c, _| c.unfollow(&JobKey::named("plain"), &JobKey::new("G", "g")).map(drop),
+            |c, _| c.catalogue().follow(&Continuation::new(JobKey::named("plain"), JobKey::new("G", "g"))).unwrap(),
+            |c, _| c.catalogue().unfollow(&JobKey::named("plain"), &JobKey::new("G", "g")).map(drop),
         ),
         // What has ended and what comes next are one: neither without the other.
         Operation {
@@ -395,7 +394,7 @@ fn operations() -> Vec<Operation> {
         Operation {
             retried: false,
             ..usual("beat", |_, w| {
-                let pass = w.a.store.beat(&w.a.owner(), &beats(w), &mut Heartbeats::default())?;
+                let pass = w.a.store.heartbeat(&w.a.owner(), &beats(w), &mut Heartbeats::default())?;
                 assert_eq!(pass.lost, Vec::<String>::new());
                 Ok(())
             })
@@ -406,7 +405,7 @@ fn operations() -> Vec<Operation> {
             ..after(
                 "beat that recovers",
                 |c, w| {
-                    w.a.store.beat(&w.a.owner(), &beats(w), &mut Heartbeats::default()).unwrap();
+                    w.a.store.heartbeat(&w.a.owner(), &beats(w), &mut Heartbeats::default()).unwrap();
                     c.clock.advance(15 * SECOND);
                     w.a.check_in();
                     w.b.check_in();
@@ -414,14 +413,19 @@ fn operations() -> Vec<Operation> {
                     w.a.check_in();
                     w.b.check_in();
                 },
-                |_, w| w.b.store.beat(&w.b.owner(), &[], &mut Heartbeats::default()).map(drop),
+                |_, w| w.b.store.heartbeat(&w.b.owner(), &[], &mut Heartbeats::default()).map(drop),
             )
         },
         after(
             "sync definitions",
-            |c, _| c.sync_definitions("code", &in_code(0), OrphanedDefinitions::Report, false).map(drop).unwrap(),
             |c, _| {
-                let report = c.sync_definitions("code", &in_code(1), OrphanedDefinitions::Delete, false)?;
+                c.catalogue()
+                    .sync_definitions("code", &in_code(0), OrphanedDefinitions::Report, false)
+                    .map(drop)
+                    .unwrap()
+            },
+            |c, _| {
+                let report = c.catalogue().sync_definitions("code", &in_code(1), OrphanedDefinitions::Delete, false)?;
                 // A change whose answer was lost is found by its token: then the report is the one that was lost.
                 assert_eq!(
                     (report.inserted.len(), report.updated.len(), report.deleted.len()),
@@ -433,7 +437,7 @@ fn operations() -> Vec<Operation> {
         ),
         usual("give up", |_, w| {
             let ids: Vec<String> = w.running.iter().map(|fire| fire.fire_id.clone()).collect();
-            w.a.store.give_up(&w.a.owner(), &ids).map(|_| w.running.clear())
+            w.a.store.abandon(&w.a.owner(), &ids).map(|_| w.running.clear())
         }),
         usual("leave", |_, w| w.a.store.leave(&w.a.owner()).map(|_| w.reserved.clear())),
         after(
@@ -472,7 +476,7 @@ fn prepared<'a>(place: &'a Place, operation: &Operation) -> (Cluster<'a>, World)
     for (priority, trigger) in (1..).zip(work.iter_mut().flat_map(|(_, triggers)| triggers)) {
         *trigger = trigger.to_builder().priority(priority).build().unwrap();
     }
-    c.schedule(work, false).unwrap();
+    c.catalogue().schedule(work, false).unwrap();
     let mut w = World {
         a: c.node("A"),
         b: c.node("B"),
@@ -511,8 +515,10 @@ fn shape(c: &Cluster) -> Vec<String> {
     rows.extend(s.recoveries.iter().map(|r| format!("{} {}", r.original_scheduled_ms, r.attempt)));
     rows.extend(s.instances.iter().map(|i| format!("{} {}", i.name, i.last_checkin_ms)));
     rows.extend(s.paused_groups);
-    rows.extend(c.continuations().unwrap().iter().map(|link| format!("{link:?}")));
-    rows.extend(c.bars().unwrap().iter().map(|bar| format!("{} {:?} {:?}", bar.node, bar.kind, bar.until_ms)));
+    rows.extend(c.catalogue().continuations().unwrap().iter().map(|link| format!("{link:?}")));
+    rows.extend(
+        c.blacklist_rows().unwrap().iter().map(|entry| format!("{} {:?} {:?}", entry.node, entry.kind, entry.until_ms)),
+    );
     rows.extend(c.group_limits().unwrap().iter().map(|l| format!("{} {:?} {:?}", l.group, l.per_node, l.per_cluster)));
     rows.extend(s.calendars.iter().map(|c| format!("{c:?}")));
     rows.extend(c.parked().unwrap().iter().map(|work| format!("{} {} {}", work.job, work.takeovers, work.reason)));
@@ -569,7 +575,7 @@ fn case(place: &Place, operation: &Operation, fault: Fault, n: u64, clean: &[Str
 fn account(c: &Cluster, w: &World, what: &str) {
     c.check();
     for fire in &w.logged {
-        let record = c.run_record(fire).unwrap().unwrap();
+        let record = c.history().run_record(fire).unwrap().unwrap();
         assert!(!record.run.is_running(), "{what}: {record:?}");
         let lines: Vec<_> = record.log.iter().map(|line| &line.message).collect();
         assert_eq!(lines, [fire], "{what}: its log is kept with its end");
@@ -579,7 +585,7 @@ fn account(c: &Cluster, w: &World, what: &str) {
     let of = |state| held.fired.iter().filter(move |f| f.state == state).map(|f| &f.fire_id).collect();
     let (rows, reserved): (BTreeSet<&String>, BTreeSet<&String>) =
         (of(FiredState::Executing), of(FiredState::Acquired));
-    let in_doubt = w.doubt.as_ref().map(|doubt| &doubt.brought);
+    let in_doubt = w.doubt.as_ref().map(|doubt| &doubt.acquisition);
     let recovered: BTreeSet<&String> = held.recoveries.iter().map(|r| &r.origin_fire_id).collect();
     for fire in &w.running {
         let is_known = rows.contains(&fire.fire_id) || recovered.contains(&fire.fire_id);
@@ -608,13 +614,13 @@ fn account(c: &Cluster, w: &World, what: &str) {
     let waiting: BTreeMap<String, TriggerKey> =
         c.look().recoveries.into_iter().map(|r| (r.root_fire_id, r.trigger)).collect();
     for fire in w.running.iter().filter(|f| f.job.requests_recovery()) {
-        let job_is_gone = c.job(fire.job.key()).unwrap().is_none();
+        let job_is_gone = c.catalogue().job(fire.job.key()).unwrap().is_none();
         assert!(waiting.contains_key(&fire.fire_id) || job_is_gone, "{what}: {} is not recovered", fire.fire_id);
     }
 
-    c.resume_all(true).unwrap();
+    c.catalogue().resume_all(true).unwrap();
     for trigger in c.look().triggers.iter().filter(|t| t.state == "ERROR") {
-        assert!(c.reset_from_error(&trigger.key).unwrap());
+        assert!(c.catalogue().reset_from_error(&trigger.key).unwrap());
     }
     while c.handle_misfires().unwrap().more {}
     let due: BTreeSet<TriggerKey> = {
@@ -647,7 +653,7 @@ fn account(c: &Cluster, w: &World, what: &str) {
     }
     assert!(due.is_subset(&triggers), "{what}: left undone: {:?}", due.difference(&triggers));
     let is_running = |key: &TriggerKey, ms| w.running.iter().any(|f| f.trigger.key() == key && f.scheduled_ms == ms);
-    for fire in w.running.iter().filter(|fire| fire.ahead) {
+    for fire in w.running.iter().filter(|fire| fire.prefetched) {
         let run = (fire.trigger.key().clone(), fire.scheduled_ms);
         assert!(!ran.contains(&run), "{what}: {run:?} has begun, and began again");
     }

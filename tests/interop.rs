@@ -17,10 +17,6 @@ mod data;
 mod drain;
 #[path = "interop/exclusion.rs"]
 mod exclusion;
-#[path = "support/history.rs"]
-mod history;
-#[path = "support/node.rs"]
-mod node;
 #[path = "interop/orders.rs"]
 mod orders;
 #[path = "interop/recovery.rs"]
@@ -37,6 +33,7 @@ use carnelian::store::JobStore;
 use carnelian::{JobDetail, JobKey, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerKey};
 use std::io::Write;
 use std::time::Duration;
+use support::{history, node};
 
 /// Appends a scene's line to the file that `tests/interop/run` shows at its end.
 fn summary(line: &str) {
@@ -78,7 +75,7 @@ impl Work {
 
     /// Stores it all, due from now on.
     fn store(&mut self, store: &JobStore) {
-        store.schedule(std::mem::take(&mut self.jobs), false).unwrap();
+        store.catalogue().schedule(std::mem::take(&mut self.jobs), false).unwrap();
     }
 }
 

@@ -19,18 +19,12 @@ mod mysql;
 #[cfg(feature = "mysql")]
 #[path = "store/on_mysql_claiming.rs"]
 mod mysql_claiming;
-#[cfg(feature = "mysql")]
-#[path = "store/on_mysql_fetching.rs"]
-mod mysql_fetching;
 #[cfg(feature = "postgres")]
 #[path = "store/on_postgres.rs"]
 mod postgres;
 #[cfg(feature = "postgres")]
 #[path = "store/on_postgres_claiming.rs"]
 mod postgres_claiming;
-#[cfg(feature = "postgres")]
-#[path = "store/on_postgres_fetching.rs"]
-mod postgres_fetching;
 #[cfg(feature = "sqlite")]
 #[path = "store/on_sqlite.rs"]
 mod sqlite;

@@ -14,16 +14,13 @@ mod cluster;
 mod effects;
 #[path = "storm/grids.rs"]
 mod grids;
-#[path = "support/history.rs"]
-mod history;
-#[path = "support/node.rs"]
-mod node;
 mod support;
 
 use carnelian::{JobDataMap, JobDetail, JobKey, MisfireInstruction, SimpleSchedule, Trigger, TriggerKey};
 use cluster::{Cluster, Death};
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
+use support::{history, node};
 
 /// The check-in interval of the storms; the tolerance stays 7.5 s.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -63,7 +60,7 @@ fn kills(database: &str) {
         .iter()
         .flat_map(|(_, triggers)| triggers.iter().map(|t| (t.key().to_string(), t.schedule().clone())))
         .collect();
-    cluster.store.schedule(work, false).unwrap();
+    cluster.store.catalogue().schedule(work, false).unwrap();
     for _ in 0..3 {
         cluster.start_node();
     }
@@ -102,7 +99,7 @@ fn kills(database: &str) {
 fn pauses(database: &str) {
     let pauses = number("CARNELIAN_STORM_PAUSES", 1);
     let mut cluster = Cluster::new("pauses", database);
-    let fires = pauses * 20 + 20;
+    let fires = pauses * 20 + number("CARNELIAN_STORM_TAIL", 20);
     let counter = JobDetail::builder(JobKey::new("storm", "counter"), "demo.counter")
         .disallow_concurrent_execution(true)
         .persist_job_data_after_execution(true)
@@ -124,7 +121,7 @@ fn pauses(database: &str) {
         .skip(1)
         .flat_map(|(_, triggers)| triggers.iter().map(|t| (t.key().to_string(), t.schedule().clone())))
         .collect();
-    cluster.store.schedule(work, false).unwrap();
+    cluster.store.catalogue().schedule(work, false).unwrap();
     for _ in 0..2 {
         cluster.start_node();
     }
@@ -141,7 +138,7 @@ fn pauses(database: &str) {
         });
     }
     cluster.wait_until_quiet(Duration::from_secs(u64::from(fires) * 2 + 60));
-    let n = cluster.store.job(counter.key()).unwrap().unwrap().data().integer("n").unwrap();
+    let n = cluster.store.catalogue().job(counter.key()).unwrap().unwrap().data().integer("n").unwrap();
     cluster.stop_all();
     let verdict = checker::check(&cluster.events(), &expected);
     verdict.assert_clean(&cluster);
@@ -162,7 +159,7 @@ fn pauses(database: &str) {
 fn effects_happen_once(database: &str) {
     let blows = number("CARNELIAN_STORM_EFFECTS", 2);
     let mut cluster = Cluster::new("effects", database);
-    let group = cluster.store.settings().scheduler_name.clone();
+    let group = cluster.store.settings().scheduler.instance_name.clone();
     let fires = blows * 16 + 12;
     let of_type = |name: &str, job_type: &str| {
         let data: &[_] = if job_type == "demo.checkpoint" { &[("ms", "90"), ("steps", "5")] } else { &[("ms", "450")] };
@@ -181,7 +178,7 @@ fn effects_happen_once(database: &str) {
     cluster.wait_until_ready(3);
     let written = effects::Effects::of(&cluster.properties());
     written.reset_fence();
-    let stored = cluster.store.schedule(work, false).unwrap();
+    let stored = cluster.store.catalogue().schedule(work, false).unwrap();
     let mut expected: Vec<effects::Effect> = Vec::new();
     for trigger in stored.iter().filter(|trigger| trigger.key().name().starts_with("effect")) {
         let start = trigger.start_time().timestamp_millis();
@@ -301,7 +298,7 @@ fn a_convicted_node_that_is_to_abort_ends_itself() {
     let sleeper = |i| grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "300")], Duration::from_millis(400), 60);
     let work: Vec<_> = (0..5).map(sleeper).collect();
     let expected: Vec<_> = work.iter().map(|(_, t)| (t[0].key().to_string(), t[0].schedule().clone())).collect();
-    cluster.store.schedule(work, false).unwrap();
+    cluster.store.catalogue().schedule(work, false).unwrap();
     for _ in 0..2 {
         cluster.start_node();
     }

@@ -1,6 +1,5 @@
 //! `AnnualDays`: days that are excluded in every year.
 
-use super::CalendarRule;
 use crate::error::{Error, Result};
 use chrono::{Datelike, NaiveDate};
 use std::collections::BTreeSet;
@@ -57,9 +56,3 @@ impl PartialEq for AnnualDays {
 }
 
 impl Eq for AnnualDays {}
-
-impl From<AnnualDays> for CalendarRule {
-    fn from(days: AnnualDays) -> Self {
-        CalendarRule::Annual(days)
-    }
-}

@@ -1,6 +1,5 @@
 //! `CronTimes`: times that are excluded because a cron expression matches them.
 
-use super::CalendarRule;
 use crate::cron::CronExpression;
 use crate::local::{self, DAY, HOUR, MINUTE, SECOND};
 use chrono::{DateTime, Datelike};
@@ -43,7 +42,8 @@ impl CronTimes {
         Some(!self.expression.is_satisfied_by(ms, zone, year - 99))
     }
 
-    /// The end of the excluded second, or of the minute, hour or day if the expression does not tell their parts apart.
+    /// The end of the excluded second, or of the minute, hour or day if the expression does not
+    /// tell their parts apart.
     pub(super) fn skip(&self, ms: i64, zone: Tz) -> Option<i64> {
         let open_fields = self.expression.text().split_whitespace().take_while(|field| *field == "*").count();
         let units = match open_fields {
@@ -55,7 +55,7 @@ impl CronTimes {
         let offset = local::offset_at(ms, zone)?;
         for unit in units {
             let end = (ms.checked_add(offset)?.div_euclid(*unit) + 1).checked_mul(*unit)?.checked_sub(offset)?;
-            // Where the clock changes before that end, the next smaller unit is surer.
+            // The next smaller unit is surer if the clock changes before that end.
             if *unit == SECOND || local::offset_at(end.checked_sub(1)?, zone)? == offset {
                 return Some(end);
             }
@@ -70,11 +70,5 @@ impl CronTimes {
     /// there.
     pub(super) fn skip_on_clock(&self, ms: i64, zone: Tz) -> Option<i64> {
         self.skip(local::instant(local::date_at(ms, zone)?, local::time_of_day(ms, zone)?, zone)?, zone)
-    }
-}
-
-impl From<CronTimes> for CalendarRule {
-    fn from(times: CronTimes) -> Self {
-        CalendarRule::Cron(times)
     }
 }

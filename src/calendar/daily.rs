@@ -1,6 +1,5 @@
 //! `DailyRange`: a time of every day that is excluded, or that alone is included.
 
-use super::CalendarRule;
 use crate::error::{Error, Result};
 use crate::local::{self, DAY};
 use chrono::{NaiveTime, Timelike};
@@ -8,8 +7,8 @@ use chrono_tz::Tz;
 
 /// Excludes a time of every day, or all of every day but that time.
 ///
-/// Both ends belong to the range. As in Quartz the very first and the very last millisecond of a day are never
-/// included, unless the range that alone is included has them.
+/// Both ends belong to the range. As in Quartz the very first and the very last millisecond of a
+/// day are never included, unless the range that alone is included has them.
 ///
 /// ```
 /// use carnelian::calendar::{Calendar, DailyRange};
@@ -40,7 +39,8 @@ struct Bounds {
 }
 
 impl DailyRange {
-    /// Excludes every day from `from` to `to`, in whole milliseconds, both included in what is left out.
+    /// Excludes every day from `from` to `to`, in whole milliseconds, both included in what is left
+    /// out.
     ///
     /// # Errors
     /// [`Error::Invalid`] if `from` is not before `to`.
@@ -83,7 +83,7 @@ impl DailyRange {
         self.to_ms
     }
 
-    /// Whether only the range is included.
+    /// True if only the range is included.
     pub fn includes_only_range(&self) -> bool {
         self.inverted
     }
@@ -118,11 +118,5 @@ impl DailyRange {
             to: local::instant(date, self.to_ms, zone)?,
             end_of_day: local::instant(date, DAY - 1, zone)?,
         })
-    }
-}
-
-impl From<DailyRange> for CalendarRule {
-    fn from(range: DailyRange) -> Self {
-        CalendarRule::Daily(range)
     }
 }

@@ -1,6 +1,5 @@
 //! `Holidays`: dates that are excluded.
 
-use super::CalendarRule;
 use crate::local;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -8,8 +7,9 @@ use std::collections::BTreeSet;
 
 /// Excludes dates.
 ///
-/// Quartz keeps a date as the instant at which it begins in the zone it was added in. Such instants, read from a table,
-/// are kept as they are: they exclude a day only if it begins at just that instant in the calendar's zone.
+/// Quartz keeps a date as the instant at which it begins in the zone it was added in. Instants read
+/// from a table are kept as they are: they exclude a day only if it begins at just that instant in
+/// the calendar's zone.
 ///
 /// ```
 /// use carnelian::calendar::{Calendar, Holidays};
@@ -32,12 +32,14 @@ impl Holidays {
         Self { dates: dates.into_iter().collect(), starts: BTreeSet::new() }
     }
 
-    /// Excludes the days that begin at these instants, in epoch milliseconds: the form that Quartz stores.
+    /// Excludes the days that begin at these instants, in epoch milliseconds: the form that Quartz
+    /// stores.
     pub fn beginning_at(starts: impl IntoIterator<Item = i64>) -> Self {
         Self { dates: BTreeSet::new(), starts: starts.into_iter().collect() }
     }
 
-    /// The instants at which the excluded days begin in a zone, ascending: the form that Quartz stores.
+    /// The instants at which the excluded days begin in a zone, ascending: the form that Quartz
+    /// stores.
     pub fn starts(&self, zone: Tz) -> BTreeSet<i64> {
         let of_dates = self.dates.iter().filter_map(|date| local::instant(*date, 0, zone));
         of_dates.chain(self.starts.iter().copied()).collect()
@@ -48,11 +50,5 @@ impl Holidays {
         let excluded = self.dates.contains(&date)
             || (!self.starts.is_empty() && self.starts.contains(&local::instant(date, 0, zone)?));
         Some(!excluded)
-    }
-}
-
-impl From<Holidays> for CalendarRule {
-    fn from(days: Holidays) -> Self {
-        CalendarRule::Holiday(days)
     }
 }

@@ -4,8 +4,14 @@ mod annual;
 mod cron;
 mod daily;
 mod holiday;
+#[cfg(feature = "java-streams")]
+mod java;
+#[cfg(not(feature = "java-streams"))]
+#[path = "no_java.rs"]
 mod java;
 mod monthly;
+#[cfg(feature = "java-streams")]
+mod origin;
 mod weekly;
 
 pub use annual::AnnualDays;
@@ -19,24 +25,30 @@ use crate::error::{Error, Result};
 use crate::key::check_text;
 use crate::local;
 use chrono_tz::Tz;
+#[cfg(not(feature = "java-streams"))]
+use java::Origin;
+#[cfg(feature = "java-streams")]
+use origin::Origin;
 
-/// How many calendars may be laid upon each other.
+/// The largest number of calendars that may be laid upon each other.
 pub const MAX_CALENDAR_DEPTH: usize = 32;
 
-/// How many excluded spans are passed over before a search gives up: decades of days.
+/// The largest number of excluded spans that a search passes before it gives up: decades of days.
 const MAX_SPANS: usize = 20_000;
 
-/// How often one search asks the base for its next included time: each answer may be a search of
-/// its own.
+/// The most questions that one search asks the base for its next included time: each answer may be
+/// a search of its own.
 const MAX_QUESTIONS: usize = 10;
 
-/// How many days are looked at for one that is not excluded: the 29th of February comes within eight years.
+/// The most days that a search tries for one that is not excluded: the 29th of February comes
+/// within eight years.
 const MAX_DAYS: usize = 4_000;
 
 /// A set of excluded times, which the triggers that name it leave out.
 ///
-/// A time is included if the calendar's own rule and the calendars below it all include it. Rules look at the clock
-/// and the date in the calendar's zone, with the answers of Quartz where clocks change. Times are epoch milliseconds.
+/// A time is included if the calendar's own rule and the calendars below it all include it. Rules
+/// look at the clock and the date in the calendar's zone, with the answers of Quartz where clocks
+/// change. Times are epoch milliseconds.
 ///
 /// ```
 /// use carnelian::calendar::{Calendar, Holidays, Weekdays};
@@ -62,11 +74,11 @@ pub struct Calendar {
     pub(crate) default_zone: Tz,
     pub(crate) description: Option<String>,
     pub(crate) base: Option<Box<Calendar>>,
-    origin: java::Origin,
+    origin: Origin,
 }
 
-/// Calendars are equal if they leave out the same times and read alike: the default zone counts only where a calendar has
-/// none of its own, and the bytes that one was read from do not.
+/// Calendars are equal if they leave out the same times and read alike: the default zone counts
+/// only where a calendar has none of its own, and the bytes that one was read from do not.
 impl PartialEq for Calendar {
     fn eq(&self, other: &Self) -> bool {
         self.rule == other.rule
@@ -79,7 +91,7 @@ impl PartialEq for Calendar {
 
 impl Eq for Calendar {}
 
-/// What a calendar itself excludes.
+/// The rule by which a calendar itself excludes times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CalendarRule {
@@ -101,7 +113,8 @@ pub enum CalendarRule {
 }
 
 impl CalendarRule {
-    /// The kind, in Quartz's word: `base`, `annual`, `cron`, `daily`, `holiday`, `monthly` or `weekly`.
+    /// The kind, in Quartz's word: `base`, `annual`, `cron`, `daily`, `holiday`, `monthly` or
+    /// `weekly`.
     pub fn name(&self) -> &'static str {
         match self {
             CalendarRule::Nothing => "base",
@@ -115,6 +128,42 @@ impl CalendarRule {
     }
 }
 
+impl From<AnnualDays> for CalendarRule {
+    fn from(days: AnnualDays) -> Self {
+        CalendarRule::Annual(days)
+    }
+}
+
+impl From<CronTimes> for CalendarRule {
+    fn from(times: CronTimes) -> Self {
+        CalendarRule::Cron(times)
+    }
+}
+
+impl From<DailyRange> for CalendarRule {
+    fn from(range: DailyRange) -> Self {
+        CalendarRule::Daily(range)
+    }
+}
+
+impl From<Holidays> for CalendarRule {
+    fn from(days: Holidays) -> Self {
+        CalendarRule::Holiday(days)
+    }
+}
+
+impl From<MonthDays> for CalendarRule {
+    fn from(days: MonthDays) -> Self {
+        CalendarRule::Monthly(days)
+    }
+}
+
+impl From<Weekdays> for CalendarRule {
+    fn from(days: Weekdays) -> Self {
+        CalendarRule::Weekly(days)
+    }
+}
+
 impl Calendar {
     /// The calendar of a rule: no zone of its own, no base, no description.
     pub fn new(rule: impl Into<CalendarRule>) -> Self {
@@ -124,7 +173,7 @@ impl Calendar {
             default_zone: Tz::UTC,
             description: None,
             base: None,
-            origin: java::Origin::default(),
+            origin: Origin::default(),
         }
     }
 
@@ -136,7 +185,8 @@ impl Calendar {
 
     /// The zone that counts where a calendar, or one below it, has none of its own. Default: UTC.
     ///
-    /// It is not part of the stored calendar: in Java it is the zone of the virtual machine that asks.
+    /// The default zone is not part of the stored calendar: in Java it is the zone of the virtual
+    /// machine that asks.
     pub fn with_default_zone(mut self, zone: Tz) -> Self {
         self.default_zone = zone;
         self.base = self.base.map(|base| Box::new(base.with_default_zone(zone)));
@@ -156,18 +206,18 @@ impl Calendar {
         self.changed()
     }
 
-    /// What it was read from is not what it is any more.
+    /// The stored text no longer describes a changed calendar.
     fn changed(mut self) -> Self {
-        self.origin = java::Origin::default();
+        self.origin = Origin::default();
         self
     }
 
-    /// What it excludes itself.
+    /// The rule of the calendar itself, without its base.
     pub fn rule(&self) -> &CalendarRule {
         &self.rule
     }
 
-    /// Its own zone; none means the default zone.
+    /// The calendar's own zone; none means the default zone.
     pub fn zone(&self) -> Option<Tz> {
         self.zone
     }
@@ -187,7 +237,7 @@ impl Calendar {
         self.description.as_deref()
     }
 
-    /// Whether nothing excludes this instant.
+    /// True if nothing excludes this instant.
     ///
     /// ```
     /// use carnelian::calendar::{Calendar, MonthDays};
@@ -202,13 +252,14 @@ impl Calendar {
         self.base().is_none_or(|base| base.is_time_included(ms)) && self.own_rule_includes(ms)
     }
 
-    /// What Quartz calls the next included time, which is a different thing for each rule.
+    /// The next included time as Quartz defines it, which differs from rule to rule.
     ///
-    /// For cron and daily rules the first included instant *after* `ms`. For annual, monthly and weekly ones `ms`
-    /// itself if its day is not excluded, otherwise the beginning of the next day that is not. For holidays the
-    /// beginning of the first day that is not excluded, counted from the one of `ms`, so that it may lie before `ms`.
-    /// None if there is no such time, or none within some years. Triggers do not use it: they step from one of their
-    /// own times to the next.
+    /// For cron and daily rules the first included instant *after* `ms`. For annual, monthly and
+    /// weekly ones `ms` itself if its day is not excluded, otherwise the beginning of the next day
+    /// that is not. For holidays the beginning of the first day that is not excluded, counted from
+    /// the one of `ms`, so that it may lie before `ms`. None if there is no such time, or none
+    /// within some years. Triggers do not use it: they step from one of their own times to the
+    /// next.
     ///
     /// ```
     /// use carnelian::calendar::{Calendar, MonthDays};
@@ -237,7 +288,8 @@ impl Calendar {
         }
     }
 
-    /// For an excluded instant, a later one before which nothing is included; none if nothing will ever be.
+    /// For an excluded instant, a later one before which nothing is included; none if nothing will
+    /// ever be.
     pub(crate) fn skip(&self, ms: i64) -> Option<i64> {
         let mut later = ms.checked_add(1)?;
         if let Some(base) = self.base()
@@ -269,8 +321,8 @@ impl Calendar {
     /// Checks what can be checked without the store.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if a description cannot be stored or more than [`MAX_CALENDAR_DEPTH`] calendars are laid
-    /// upon each other.
+    /// [`Error::Invalid`] if a description cannot be stored or more than [`MAX_CALENDAR_DEPTH`]
+    /// calendars are laid upon each other.
     pub fn check(&self) -> Result<()> {
         let mut depth = 0;
         let mut at = Some(self);
@@ -292,7 +344,7 @@ impl Calendar {
         self.zone.unwrap_or(self.default_zone)
     }
 
-    /// Whether the own rule includes an instant; one beyond what a date can show is not.
+    /// True if the own rule includes an instant; one beyond what a date can show is not.
     fn own_rule_includes(&self, ms: i64) -> bool {
         let zone = self.effective_zone();
         match &self.rule {
@@ -342,8 +394,8 @@ impl Calendar {
     }
 }
 
-/// `ms`, or with `whole_day` the beginning of its day, if that beginning is `fine`; otherwise that of the next day
-/// that is.
+/// `ms`, or with `whole_day` the beginning of its day, if that beginning is `fine`; otherwise that
+/// of the next day that is.
 fn next_day_that(ms: i64, zone: Tz, whole_day: bool, fine: impl Fn(i64) -> bool) -> Option<i64> {
     let mut day = local::start_of_day(ms, zone)?;
     if fine(day) {

@@ -1,6 +1,5 @@
 //! `MonthDays`: days that are excluded in every month.
 
-use super::CalendarRule;
 use crate::error::{Error, Result};
 use chrono::{Datelike, NaiveDate};
 use std::collections::BTreeSet;
@@ -44,11 +43,5 @@ impl MonthDays {
 
     pub(super) fn excludes_all(&self) -> bool {
         self.days.len() == 31
-    }
-}
-
-impl From<MonthDays> for CalendarRule {
-    fn from(days: MonthDays) -> Self {
-        CalendarRule::Monthly(days)
     }
 }

@@ -1,6 +1,5 @@
 //! `Weekdays`: days that are excluded in every week.
 
-use super::CalendarRule;
 use chrono::{Datelike, NaiveDate, Weekday};
 
 /// Excludes days of every week.
@@ -44,11 +43,5 @@ impl Weekdays {
 
     pub(super) fn excludes_all(&self) -> bool {
         self.excluded == [true; 7]
-    }
-}
-
-impl From<Weekdays> for CalendarRule {
-    fn from(days: Weekdays) -> Self {
-        CalendarRule::Weekly(days)
     }
 }

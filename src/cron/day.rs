@@ -6,7 +6,7 @@ use super::field::Values;
 use super::kind::FieldKind;
 use super::wall::{days_in_month, lenient_date};
 
-/// How the days are chosen: by one of the two day fields, the other being `?`.
+/// The rule that chooses the days: one of the two day fields, the other being `?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DayRule {
     /// `1,15`, `*`: these days of the month.
@@ -25,12 +25,13 @@ pub(super) enum DayRule {
     NthOf { weekday: i32, nth: i32 },
 }
 
-/// Where the search for a day goes on.
+/// The point from which the search for a day goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DayStep {
     /// The day at hand is one of the rule's days.
     Here,
-    /// At midnight of this day, counted in the month at hand; beyond its end the next months follow.
+    /// At midnight of this day, counted in the month at hand; beyond its end the next months
+    /// follow.
     Day(i32),
     /// At midnight of this day of the next month.
     NextMonth(i32),
@@ -83,7 +84,7 @@ impl DayRule {
         }
     }
 
-    /// Whether no day can ever satisfy the rule, because its field names none that exists.
+    /// True if no day can ever satisfy the rule, because its field names none that exists.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             DayRule::OfMonth(days) | DayRule::OfWeek(days) => days.is_empty(),
@@ -104,18 +105,20 @@ fn within_month(today: i32, day: i32, length: i32) -> DayStep {
     if day > length { DayStep::NextMonth(1) } else { here_or(today, day) }
 }
 
-/// How many days after weekday `from` the weekday `to` comes.
+/// The days from weekday `from` to the next weekday `to`.
 fn days_until(from: i32, to: i32) -> i32 {
     if to >= from { to - from } else { to + 7 - from }
 }
 
-/// The step of `LW` and `15W`, which may go back a day: looking for `15W`, Quartz enters a month on the 15th.
+/// The step of `LW` and `15W`, which may go back a day: looking for `15W`, Quartz enters a month on
+/// the 15th.
 fn workday_step(today: i32, day: i32, next_month: i32, is_over: &impl Fn(i32) -> bool) -> DayStep {
     if is_over(day) { DayStep::NextMonth(next_month) } else { here_or(today, day) }
 }
 
 /// The day from Monday to Friday nearest to `day` of the month of `date`, not leaving the month:
-/// from a Saturday back to Friday and from a Sunday on to Monday, but the other way at the month's ends.
+/// from a Saturday back to Friday and from a Sunday on to Monday, but the other way at the month's
+/// ends.
 fn nearest_workday(date: NaiveDate, day: i32, length: i32) -> i32 {
     let weekday =
         lenient_date(date.year(), date.month().cast_signed(), day).map(|date| date.weekday().number_from_sunday());

@@ -1,4 +1,4 @@
-//! One element of a field's comma-separated list, as Quartz reads it, oddities included.
+//! An element of a field's comma-separated list, as Quartz reads it, oddities included.
 
 use super::error::Complaint;
 use super::kind::{FieldKind, MONTHS, WEEKDAYS, number_of};
@@ -9,7 +9,7 @@ const EVERY_MARKER: i32 = 99;
 /// Quartz's internal marker for `?`, likewise.
 const UNSPECIFIED_MARKER: i32 = 98;
 
-/// What one element of a list says.
+/// The meaning of an element of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Element {
     /// `5`, `*`, `2-8`, `3/5`, `2-8/3`: every `step`-th value; `last < first` wraps around.
@@ -34,7 +34,8 @@ impl Element {
     }
 }
 
-/// Reads one element that begins at `column`; what follows a complete element is ignored, as in Quartz.
+/// Reads one element that begins at `column`; what follows a complete element is ignored, as in
+/// Quartz.
 pub(super) fn parse(kind: FieldKind, text: &str, column: usize) -> Result<Element, Complaint> {
     let mut scan = Scan::new(text, column);
     match scan.peek() {
@@ -121,7 +122,8 @@ fn last_day(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complaint> 
             }
             Ok(Element::LastDay { offset, weekday: scan.take('W') })
         }
-        // Alone in day of week it is Saturday, the last day of the week, and what follows is ignored.
+        // Alone in day of week it is Saturday, the last day of the week, and what follows is
+        // ignored.
         FieldKind::DayOfWeek => Ok(Element::single(7)),
         _ => Ok(Element::Nothing),
     }
@@ -135,7 +137,7 @@ fn unspecified(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complain
         )));
     }
     scan.take('?');
-    // One stray character slips through in Quartz, two do not.
+    // Quartz lets one stray character pass, but not two.
     if scan.rest().chars().nth(1).is_some() {
         return Err(scan.complain(format!("expected nothing after `?`, found `{}`", scan.rest())));
     }

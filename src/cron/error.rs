@@ -19,9 +19,9 @@ use thiserror::Error;
 pub struct CronParseError {
     /// The expression as it was given.
     pub expression: String,
-    /// Where it goes wrong: the number of the character, counted from 1.
+    /// The character at which the error is, counted from 1.
     pub column: usize,
-    /// What was expected there and what was found.
+    /// The expected text and the text that was found.
     pub reason: String,
 }
 

@@ -1,13 +1,4 @@
-//! The values of one field as a set: what the `cron` crate can expand, it expands; the rest is ours.
-//!
-//! The crate takes every plain span of the six fields from second to day of week. It is a poor fit for
-//! three things, which [`expand_here`] does: ranges that wrap around (`22-2`, refused by the crate),
-//! steps beyond the field's largest value (`0-59/70`, likewise), and years, of which the crate knows
-//! 1970 to 2100 only while Quartz has no bounds and an open end (see `year.rs`).
-
-use std::str::FromStr;
-
-use cron::{Schedule, TimeUnitSpec};
+//! The values of one field as a set.
 
 use super::kind::FieldKind;
 
@@ -57,67 +48,10 @@ impl Values {
     pub(super) fn iter(self) -> impl Iterator<Item = i32> {
         (0..=Self::BEYOND).filter(move |value| self.contains(*value))
     }
-
-    pub(super) fn union(self, other: Values) -> Values {
-        Values(self.0 | other.0)
-    }
 }
 
-/// The values of a list of spans in a field.
+/// The values of a list of spans in a field. A range whose end is before its start goes once around the clock.
 pub(super) fn expand(kind: FieldKind, spans: &[Span]) -> Values {
-    let (plain, own): (Vec<Span>, Vec<Span>) = spans.iter().partition(|span| is_plain(kind, **span));
-    // Should a later version of the crate refuse what this one takes, the result stays the same.
-    let by_crate = expand_by_crate(kind, &plain).unwrap_or_else(|| expand_here(kind, &plain));
-    by_crate.union(expand_here(kind, &own))
-}
-
-/// Whether the `cron` crate can express this span.
-fn is_plain(kind: FieldKind, span: Span) -> bool {
-    kind != FieldKind::Year
-        && kind.allows(span.first)
-        && kind.allows(span.last)
-        && span.first <= span.last
-        && (1..=kind.max()).contains(&span.step)
-}
-
-/// The part of the work that the `cron` crate does.
-fn expand_by_crate(kind: FieldKind, spans: &[Span]) -> Option<Values> {
-    if spans.is_empty() {
-        return Some(Values::default());
-    }
-    let spans: Vec<String> = spans
-        .iter()
-        .map(|Span { first, last, step }| match step {
-            _ if first == last => first.to_string(),
-            1 => format!("{first}-{last}"),
-            step => format!("{first}-{last}/{step}"),
-        })
-        .collect();
-    let list = spans.join(",");
-    let expression: Vec<&str> = FieldKind::ALL
-        .iter()
-        .filter(|other| **other != FieldKind::Year)
-        .map(|other| if *other == kind { list.as_str() } else { "*" })
-        .collect();
-    let schedule = Schedule::from_str(&expression.join(" ")).ok()?;
-    let mut values = Values::default();
-    let mut collect = |ordinals: &mut dyn Iterator<Item = u32>| {
-        ordinals.for_each(|ordinal| values.insert(i32::try_from(ordinal).unwrap_or(Values::BEYOND)));
-    };
-    match kind {
-        FieldKind::Second => collect(&mut schedule.seconds().iter()),
-        FieldKind::Minute => collect(&mut schedule.minutes().iter()),
-        FieldKind::Hour => collect(&mut schedule.hours().iter()),
-        FieldKind::DayOfMonth => collect(&mut schedule.days_of_month().iter()),
-        FieldKind::Month => collect(&mut schedule.months().iter()),
-        FieldKind::DayOfWeek => collect(&mut schedule.days_of_week().iter()),
-        FieldKind::Year => return None,
-    }
-    Some(values)
-}
-
-/// Expansion without the crate: a range whose end is before its start goes once around the clock.
-fn expand_here(kind: FieldKind, spans: &[Span]) -> Values {
     let mut values = Values::default();
     for span in spans {
         let wraps = span.last < span.first;
@@ -134,31 +68,6 @@ fn expand_here(kind: FieldKind, spans: &[Span]) -> Values {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn crate_and_own_expansion_agree_on_every_plain_span() {
-        for kind in FieldKind::ALL.into_iter().filter(|kind| *kind != FieldKind::Year) {
-            for first in kind.min()..=kind.max() {
-                // Each start with ends and steps that differ from start to start: all of them would take minutes.
-                for last in (first..=kind.max()).step_by(7) {
-                    for step in [1, 2, 3, 5 + first % 4, kind.max()] {
-                        let span = Span { first, last, step };
-                        if !is_plain(kind, span) {
-                            continue;
-                        }
-                        let lists = [vec![span], vec![span, Span { first: last, last, step: 1 }]];
-                        for list in lists {
-                            assert_eq!(
-                                expand_by_crate(kind, &list),
-                                Some(expand_here(kind, &list)),
-                                "{kind:?} {list:?}"
-                            );
-                        }
-                    }
-                }
-            }
-        }
-    }
 
     #[test]
     fn ranges_wrap_around() {

@@ -1,6 +1,6 @@
 //! The seven fields of a cron expression: their order, names and bounds.
 
-/// One of the seven fields, in the order in which they are written.
+/// A field of an expression: one of seven, in the order in which they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FieldKind {
     Second,
@@ -64,7 +64,7 @@ impl FieldKind {
         }
     }
 
-    /// How many values there are before a range begins again at [`FieldKind::min`].
+    /// The number of values before a range begins again at [`FieldKind::min`].
     pub(super) fn count(self) -> i32 {
         self.max() - self.min() + 1
     }
@@ -81,12 +81,12 @@ impl FieldKind {
         }
     }
 
-    /// Whether this is one of the two day fields, of which exactly one is `?`.
+    /// True if the field is one of the two day fields, of which exactly one is `?`.
     pub(super) fn is_day(self) -> bool {
         matches!(self, FieldKind::DayOfMonth | FieldKind::DayOfWeek)
     }
 
-    /// Whether `value` may be written in this field; years are not checked, as in Quartz.
+    /// True if `value` may be written in this field; years are not checked, as in Quartz.
     pub(super) fn allows(self, value: i32) -> bool {
         self == FieldKind::Year || (self.min()..=self.max()).contains(&value)
     }

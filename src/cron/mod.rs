@@ -9,6 +9,7 @@ mod kind;
 mod next;
 mod parse;
 mod scan;
+mod shared_dialect;
 mod time_change;
 mod wall;
 mod year;
@@ -27,11 +28,11 @@ use self::wall::Wall;
 
 /// A cron expression: `second minute hour day-of-month month day-of-week [year]`.
 ///
-/// The dialect is that of Quartz 2.3.2, all of it: `?` in exactly one of the two day fields, `L`, `L-3`,
-/// `LW`, `L-3W` and `15W` in day of month, `L` (Saturday), `6L` and `6#3` in day of week, where 1 is
-/// Sunday, names, lists, steps, and ranges that wrap around (`22-2`, `FRI-MON`, `NOV-FEB`). What Quartz
-/// accepts is accepted with the same meaning, its oddities included, because Java nodes work on the
-/// same rows.
+/// The dialect is that of Quartz 2.3.2, all of it: `?` in exactly one of the two day fields, `L`,
+/// `L-3`, `LW`, `L-3W` and `15W` in day of month, `L` (Saturday), `6L` and `6#3` in day of week,
+/// where 1 is Sunday, names, lists, steps, and ranges that wrap around (`22-2`, `FRI-MON`,
+/// `NOV-FEB`). The parser accepts everything that Quartz accepts, with the same meaning and its
+/// oddities, because Java nodes work on the same rows.
 ///
 /// ```
 /// use carnelian::cron::CronExpression;
@@ -56,8 +57,8 @@ impl CronExpression {
     ///
     /// # Errors
     ///
-    /// When the text is none: the error names the column and what was expected there. What is refused is
-    /// what Quartz refuses.
+    /// If the text is no cron expression: the error names the column and the expected text. The
+    /// parser refuses exactly what Quartz refuses.
     ///
     /// ```
     /// use carnelian::cron::CronExpression;
@@ -69,7 +70,8 @@ impl CronExpression {
     /// ```
     pub fn parse(text: &str) -> Result<Self, CronParseError> {
         let upper = text.to_uppercase();
-        match parse::parse(&upper) {
+        let plan = shared_dialect::plan(&upper).map_or_else(|| parse::parse_whole_dialect(&upper), Ok);
+        match plan {
             Ok(plan) => Ok(CronExpression { text: upper, plan }),
             Err(complaint) => Err(complaint.about(text)),
         }
@@ -90,11 +92,11 @@ impl CronExpression {
 
     /// The first time after an instant at which the expression fires, both in epoch milliseconds.
     ///
-    /// This is Quartz's `getNextValidTimeAfter`: the result is a whole second, strictly later, and none
-    /// beyond a hundred years after `now_year`. Where clocks change it follows Quartz too: a time that the
-    /// clock jumps over does not fire that day, and of an hour that comes twice only the second pass fires,
-    /// so that sub-hourly expressions pause for an hour. Expressions for which Quartz throws or loops for
-    /// ever give no time, or go on with the next month.
+    /// Quartz's `getNextValidTimeAfter`: the result is a whole second, strictly later, and none
+    /// beyond a hundred years after `now_year`. The search also follows Quartz where clocks change:
+    /// a time that the clock jumps over does not fire that day, and of an hour that comes twice
+    /// only the second pass fires, so that sub-hourly expressions pause for an hour. Expressions
+    /// for which Quartz throws or loops for ever give no time, or go on with the next month.
     ///
     /// ```
     /// use carnelian::cron::CronExpression;
@@ -123,10 +125,10 @@ impl CronExpression {
         time_change::next_after(&self.plan, after_ms, zone, now_year, change)
     }
 
-    /// Whether the expression fires in the second of this instant.
+    /// True if the expression fires in the second of this instant.
     ///
-    /// As Quartz's `isSatisfiedBy`, it asks about the time on the wall clock: an instant in the first pass
-    /// of a repeated hour gets the answer for the second pass.
+    /// As Quartz's `isSatisfiedBy`, it asks about the time on the wall clock: an instant in the
+    /// first pass of a repeated hour gets the answer for the second pass.
     ///
     /// ```
     /// use carnelian::cron::CronExpression;
@@ -145,7 +147,7 @@ impl CronExpression {
         before.and_then(|before| self.next_after(before, zone, now_year)) == Some(second)
     }
 
-    /// What the expression says, in English.
+    /// The expression in English words.
     ///
     /// ```
     /// use carnelian::cron::CronExpression;

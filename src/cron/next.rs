@@ -1,8 +1,8 @@
 //! The search for the next fire time, in the steps that Quartz takes.
 //!
-//! The order matters around clock changes: a time is looked for on the wall clock, from second to year,
-//! and each step that lands in a gap goes on from where [`Wall`] puts it. So a time inside a gap is
-//! skipped, and during the first pass of a repeated hour nothing fires.
+//! The order matters around clock changes: the search goes along the wall clock, from second to
+//! year, and each step that lands in a gap goes on from where [`Wall`] puts it. A time inside a gap
+//! is therefore skipped, and during the first pass of a repeated hour nothing fires.
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -12,17 +12,18 @@ use super::kind::LAST_YEAR;
 use super::parse::Plan;
 use super::wall::{Wall, lenient_date};
 
-/// How far beyond the current year Quartz searches.
+/// The number of years beyond the current one that Quartz searches.
 const YEARS_AHEAD: i32 = 100;
 
-/// More steps than any search needs that ends well: a rule whose day never comes takes five a month.
+/// More steps than any search needs that ends well: a rule whose day never comes takes five a
+/// month.
 const MAX_STEPS: usize = 20_000;
 
-/// What a look at one field has come to.
+/// The result of a search in one field.
 enum Look {
     /// The field fits the time at hand.
     Fits,
-    /// It does not; begin again with the seconds of this time.
+    /// The field does not match; begin again with the seconds of this time.
     Restart(Wall),
 }
 
@@ -103,8 +104,8 @@ impl Search<'_> {
         let (year, month, today) = (wall.year(), wall.month(), wall.day());
         let clock = [wall.hour(), wall.minute(), wall.second()];
         let is_over = |day| {
-            // Sent back to the same day again, Quartz goes round in circles: the month is too short for
-            // the day (`L-30W`), or the clock has jumped over the time. Here the day is over.
+            // Sent back to the same day again, Quartz goes round in circles: the month is too short
+            // for the day (`L-30W`), or the clock has jumped over the time. Here the day is over.
             let in_circles = day < today && lenient_date(year, month, day) == self.went_back_to;
             let wanted = wall.on(year, month, day, clock).and_then(Wall::instant);
             in_circles || wanted.is_none_or(|wanted| wanted < self.earliest_ms)

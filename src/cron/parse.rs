@@ -7,7 +7,7 @@ use super::field::{Span, Values, expand};
 use super::kind::FieldKind;
 use super::year::Years;
 
-/// When an expression fires, in the form in which the search wants it.
+/// A parsed expression, in the form that the search uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) seconds: Values,
@@ -18,7 +18,7 @@ pub(super) struct Plan {
     pub(super) years: Years,
 }
 
-/// One field as written.
+/// A field as written.
 #[derive(Clone, Copy)]
 struct Term<'a> {
     text: &'a str,
@@ -26,7 +26,7 @@ struct Term<'a> {
 }
 
 /// Reads the upper-cased text of an expression.
-pub(super) fn parse(text: &str) -> Result<Plan, Complaint> {
+pub(super) fn parse_whole_dialect(text: &str) -> Result<Plan, Complaint> {
     let end = text.chars().count() + 1;
     let mut terms = terms(text);
     let mut lists: Vec<(Term<'_>, Vec<Element>)> = Vec::with_capacity(FieldKind::ALL.len());

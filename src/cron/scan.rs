@@ -2,7 +2,7 @@
 
 use super::error::Complaint;
 
-/// What is left of an element, and where in the whole expression that begins.
+/// The rest of an element, and its place in the whole expression.
 #[derive(Clone, Debug)]
 pub(super) struct Scan<'a> {
     rest: &'a str,
@@ -52,7 +52,7 @@ impl<'a> Scan<'a> {
         self.rest.get(..end)
     }
 
-    /// How many digits come next.
+    /// The number of digits that come next.
     pub(super) fn digits(&self) -> usize {
         self.rest.chars().take_while(char::is_ascii_digit).count()
     }

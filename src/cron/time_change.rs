@@ -1,8 +1,9 @@
-//! Times where clocks change, otherwise than Quartz has them: at the end of a gap, and in both passes of an hour that
-//! comes twice.
+//! Times where clocks change, otherwise than Quartz has them: at the end of a gap, and in both
+//! passes of an hour that comes twice.
 //!
-//! Quartz's search goes along the clock of the zone and stumbles where that does. This one goes along a clock that never
-//! changes, and asks of each time found when the clock of the zone shows it: once, twice or not at all.
+//! Quartz's search goes along the clock of the zone and stumbles at its changes. The search here
+//! goes along a clock that never changes, and asks of each time found when the clock of the zone
+//! shows that time: once, twice or not at all.
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta};
 use chrono_tz::Tz;
@@ -11,7 +12,8 @@ use super::next;
 use super::parse::Plan;
 use super::zone::{Meaning, to_local, to_utc};
 
-/// What becomes of times that the clock jumps over or shows twice. The default is what Quartz does: neither.
+/// The treatment of times that the clock jumps over or shows twice. The default is that of Quartz:
+/// no fire in a gap, and one fire in an hour that comes twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TimeChange {
     /// Times that the clock jumps over fire once, at the end of the gap.
@@ -21,7 +23,7 @@ pub(crate) struct TimeChange {
 }
 
 impl TimeChange {
-    /// Whether it is what Quartz does.
+    /// True if the treatment is that of Quartz.
     pub(crate) fn is_quartz(self) -> bool {
         self == Self::default()
     }
@@ -51,7 +53,8 @@ impl Search<'_> {
             return self.along(local, from);
         }
         let Some(second_pass) = self.end_of_first_pass(from)? else { return self.along(local, from) };
-        // First what is left of the first pass, then all of the second, which shows the same times again.
+        // First what is left of the first pass, then all of the second, which shows the same times
+        // again.
         let in_first = self.on_clock(local).and_then(|found| from.checked_add_signed(found - local));
         match in_first.filter(|found| *found < second_pass) {
             Some(found) => Some(found),
@@ -87,7 +90,8 @@ impl Search<'_> {
         Some(DateTime::from_timestamp_millis(found)?.naive_utc())
     }
 
-    /// When the clock is set back, for an instant in the first pass of times that come twice.
+    /// The time at which the clock is set back, for an instant in the first pass of times that come
+    /// twice.
     fn end_of_first_pass(&self, instant: NaiveDateTime) -> Option<Option<NaiveDateTime>> {
         let ahead = |utc: NaiveDateTime| Some(to_local(self.zone, utc)?.signed_duration_since(utc));
         let (mut first, mut second) = match to_utc(self.zone, to_local(self.zone, instant)?)? {

@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 
 use super::zone::{Meaning, to_local, to_utc};
 
-/// Local time on a calendar and a clock in a zone. It always exists: what would lie in a gap is moved on.
+/// Local time on a calendar and a clock in a zone. Every value exists: a time in a gap is moved on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wall {
     zone: Tz,
@@ -16,7 +16,7 @@ pub(super) struct Wall {
 }
 
 impl Wall {
-    /// What the clock shows at an instant, without the fraction of its second.
+    /// The time that the clock shows at an instant, without the fraction of its second.
     pub(super) fn at(instant_ms: i64, zone: Tz) -> Option<Self> {
         let utc = DateTime::from_timestamp(instant_ms.div_euclid(1000), 0)?.naive_utc();
         Some(Wall { zone, time: to_local(zone, utc)? })
@@ -55,13 +55,14 @@ impl Wall {
         self.time.second().cast_signed()
     }
 
-    /// The same zone at another date, at `hour:minute:second`. Numbers may lie beyond their bounds.
+    /// Another date in the zone of this time, at `hour:minute:second`. Numbers may lie beyond their
+    /// bounds.
     pub(super) fn on(self, year: i32, month: i32, day: i32, clock: [i32; 3]) -> Option<Self> {
         let date = lenient_date(year, month, day)?;
         self.on_date(date, clock)
     }
 
-    /// The same date at `hour:minute:second`. Numbers may lie beyond their bounds.
+    /// The date of this time at `hour:minute:second`. Numbers may lie beyond their bounds.
     pub(super) fn at_clock(self, clock: [i32; 3]) -> Option<Self> {
         self.on_date(self.time.date(), clock)
     }
@@ -77,7 +78,8 @@ impl Wall {
     }
 }
 
-/// The date of a day counted from the first of a month counted from January; neither need be within bounds.
+/// The date of a day counted from the first of a month counted from January; neither need be within
+/// bounds.
 pub(super) fn lenient_date(year: i32, month: i32, day: i32) -> Option<NaiveDate> {
     let year = year.checked_add((month - 1).div_euclid(12))?;
     let month = u32::try_from((month - 1).rem_euclid(12) + 1).ok()?;
@@ -88,7 +90,7 @@ pub(super) fn lenient_date(year: i32, month: i32, day: i32) -> Option<NaiveDate>
     }
 }
 
-/// How many days a month has.
+/// The number of days of a month.
 pub(super) fn days_in_month(year: i32, month: i32) -> i32 {
     match month {
         2 if (year % 4 == 0 && year % 100 != 0) || year % 400 == 0 => 29,

@@ -1,7 +1,7 @@
 //! Local time and UTC, by the rule of `java.util.Calendar` and beyond the end of chrono-tz's data.
 //!
-//! chrono-tz knows the clock changes up to the year 2099; Java goes on with the last rules for ever. So
-//! a later time is looked up in a year up to 2099 that has the same calendar.
+//! chrono-tz knows the clock changes up to the year 2099; Java goes on with the last rules for
+//! ever. A later time is therefore looked up in a year up to 2099 that has the same calendar.
 
 use chrono::{Datelike, MappedLocalTime, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::{GapInfo, Tz};
@@ -12,14 +12,15 @@ const LAST_KNOWN_YEAR: i32 = 2099;
 /// The first of the 28 years up to the last one, among which every calendar occurs.
 const FIRST_OF_CYCLE: i32 = LAST_KNOWN_YEAR - 27;
 
-/// What a local time means, as times in UTC.
+/// The meanings of a local time, as times in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// The clock shows it once.
     Once(NaiveDateTime),
     /// The clock shows it twice: the second time is the one that Java means.
     Twice { first: NaiveDateTime, second: NaiveDateTime },
-    /// The clock jumps over it: what it is by the offset from before the jump, and when the clock jumps.
+    /// The clock jumps over it: what it is by the offset from before the jump, and when the clock
+    /// jumps.
     InGap { by_old_offset: NaiveDateTime, end: NaiveDateTime },
 }
 
@@ -34,7 +35,7 @@ impl Meaning {
     }
 }
 
-/// What the clocks of a zone show at a time in UTC.
+/// The time that the clocks of a zone show at a time in UTC.
 pub(crate) fn to_local(zone: Tz, utc: NaiveDateTime) -> Option<NaiveDateTime> {
     let shift = shift_of(utc)?;
     let offset = zone.offset_from_utc_datetime(&utc.checked_sub_signed(shift)?);
@@ -66,7 +67,7 @@ fn seconds(offset: &impl Offset) -> TimeDelta {
     TimeDelta::seconds(i64::from(offset.fix().local_minus_utc()))
 }
 
-/// How much later a time is than the one to look up in its place.
+/// The distance from a time to the earlier one that is looked up in its place.
 fn shift_of(time: NaiveDateTime) -> Option<TimeDelta> {
     if time.year() <= LAST_KNOWN_YEAR {
         return Some(TimeDelta::zero());

@@ -2,13 +2,12 @@
 
 use super::{JobDataMap, java, properties};
 use crate::error::{Error, Result};
-use crate::java::{MAX_STREAM_BYTES, is_stream};
-use std::sync::OnceLock;
+use crate::java_text::{MAX_STREAM_BYTES, is_stream};
 
 /// The most that MySQL's `BLOB` holds. Other databases take more, but a scheduler must be able to move.
 pub(crate) const MAX_STORED_BYTES: usize = 65_535;
 
-/// How job data is stored: the setting `useProperties`. All nodes of a cluster must agree.
+/// Form in which job data is stored: the setting `useProperties`. All nodes of a cluster must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataFormat {
     /// The text of a `java.util.Properties`: every value a text.
@@ -18,10 +17,11 @@ pub(crate) enum DataFormat {
 }
 
 impl DataFormat {
-    /// What a job stores, also for an empty map.
+    /// Bytes that a job stores, also for an empty map.
     pub(crate) fn encode_job(self, data: &JobDataMap) -> Result<Vec<u8>> {
         let bytes = match self {
             Self::Properties => properties::encode(data),
+            Self::Java if data.is_empty() => Ok(EMPTY_STREAM.to_vec()),
             Self::Java => java::encode(data),
         };
         let count = |entries| format!("{entries} entries");
@@ -33,7 +33,7 @@ impl DataFormat {
         Ok(bytes)
     }
 
-    /// What a trigger stores: nothing for an empty map.
+    /// Bytes that a trigger stores: none for an empty map.
     pub(crate) fn encode_trigger(self, data: &JobDataMap) -> Result<Vec<u8>> {
         if data.is_empty() { Ok(Vec::new()) } else { self.encode_job(data) }
     }
@@ -49,18 +49,14 @@ impl DataFormat {
                 Err("it is a Java object stream: useProperties was not set when this was stored".to_owned())
             }
             (Self::Properties, Some(bytes)) => properties::decode(bytes),
-            (Self::Java, Some(bytes)) if bytes == empty_stream() => Ok(JobDataMap::new()),
+            (Self::Java, Some(bytes)) if bytes == EMPTY_STREAM => Ok(JobDataMap::new()),
             (Self::Java, Some(bytes)) => java::decode(bytes),
         }
     }
 }
 
-/// What is stored of a job without data: most are, and each of their fires reads it.
-fn empty_stream() -> &'static [u8] {
-    static STREAM: OnceLock<Vec<u8>> = OnceLock::new();
-    // No stream at all is equal to one that cannot be written: it is then read as any other.
-    STREAM.get_or_init(|| java::encode(&JobDataMap::new()).unwrap_or_default())
-}
+/// The stream of a job without data. Most jobs have none, and each of their fires reads it.
+const EMPTY_STREAM: &[u8] = include_bytes!("empty_map.ser");
 
 /// The stored forms, for programs that move data between Quartz and Carnelian.
 impl JobDataMap {
@@ -124,12 +120,31 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "java-streams")]
+    #[test]
+    fn the_stream_of_an_empty_map_is_what_is_written_of_one() {
+        assert_eq!(java::encode(&JobDataMap::new()).as_deref(), Ok(EMPTY_STREAM));
+        assert_eq!(java::decode(EMPTY_STREAM), Ok(JobDataMap::new()));
+    }
+
+    #[cfg(not(feature = "java-streams"))]
+    #[test]
+    fn without_the_feature_streams_are_refused_by_its_name() {
+        let map: JobDataMap = [("k", "v")].into_iter().collect();
+        assert!(DataFormat::Java.encode_job(&map).expect_err("a stream").to_string().contains("`java-streams`"));
+        let mut stream = EMPTY_STREAM.to_vec();
+        stream.push(0);
+        assert!(DataFormat::Java.decode(Some(&stream)).expect_err("a stream").contains("`java-streams`"));
+    }
+
+    #[cfg(feature = "java-streams")]
     #[test]
     fn one_short_text_pair_is_281_bytes() {
         let map: JobDataMap = [("k", "v")].into_iter().collect();
         assert_eq!(DataFormat::Java.encode_trigger(&map).expect("a stream").len(), 281);
     }
 
+    #[cfg(feature = "java-streams")]
     #[test]
     fn too_much_data_is_refused_with_size_and_limit() {
         for format in BOTH {
@@ -144,6 +159,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "java-streams")]
     #[test]
     fn the_other_form_is_recognised() {
         let map: JobDataMap = [("k", "v")].into_iter().collect();

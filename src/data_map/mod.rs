@@ -2,19 +2,25 @@
 
 mod codec;
 mod foreign;
+#[cfg(feature = "java-streams")]
+mod java;
+#[cfg(not(feature = "java-streams"))]
+#[path = "no_java.rs"]
 mod java;
 mod properties;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub(crate) use codec::{DataFormat, MAX_STORED_BYTES};
+pub(crate) use codec::DataFormat;
+#[cfg(feature = "java-streams")]
+pub(crate) use codec::MAX_STORED_BYTES;
 pub use foreign::ForeignValue;
 
-/// How many keys a stored map may have that are no Rust texts.
+/// The largest number of keys of a stored map that are no Rust texts.
 const MAX_UNNAMED: usize = 1000;
 
-/// One value of a [`JobDataMap`]: the types that both Rust and Java nodes understand.
+/// A value of a [`JobDataMap`]: the types that both Rust and Java nodes understand.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DataValue {
@@ -55,7 +61,8 @@ impl DataValue {
     }
 }
 
-/// The value as text, as it is stored where `useProperties` is set; numbers as both Rust and Java read them.
+/// The value as text, as it is stored where `useProperties` is set; numbers as both Rust and Java
+/// read them.
 impl fmt::Display for DataValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -92,8 +99,8 @@ from_value!(String => String, &str => String, bool => Bool, i32 => Int, i64 => L
 
 /// Named values for a job, kept in order of their names.
 ///
-/// A job sees the job's map overlaid by the trigger's ([`JobDataMap::merged_with`]). A running job may change its
-/// copy; the change is stored after the run if the job persists its data.
+/// A job sees the job's map overlaid by the trigger's ([`JobDataMap::merged_with`]). A running job
+/// may change its copy; the change is stored after the run if the job persists its data.
 ///
 /// ```
 /// use carnelian::JobDataMap;
@@ -107,8 +114,8 @@ from_value!(String => String, &str => String, bool => Bool, i32 => Int, i64 => L
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobDataMap {
     entries: BTreeMap<String, DataValue>,
-    /// Entries of Java whose key is no Rust text: null, half a surrogate pair, or an object. Kept so that an update
-    /// does not lose them.
+    /// Entries of Java whose key is no Rust text: null, half a surrogate pair, or an object. Kept
+    /// so that an update does not lose them.
     unnamed: Vec<(DataValue, DataValue)>,
 }
 
@@ -141,7 +148,8 @@ impl JobDataMap {
         }
     }
 
-    /// The whole number stored under `key`, also if it is stored as text, as it is where `useProperties` is set.
+    /// The whole number stored under `key`, also if it is stored as text, as it is where
+    /// `useProperties` is set.
     pub fn integer(&self, key: &str) -> Option<i64> {
         match self.entries.get(key)? {
             DataValue::Int(v) => Some(i64::from(*v)),
@@ -170,18 +178,18 @@ impl JobDataMap {
         }
     }
 
-    /// Whether there are no entries.
+    /// True if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many entries there are, including those of Java whose key is no Rust text.
+    /// The number of entries, including those of Java whose key is no Rust text.
     pub fn len(&self) -> usize {
         self.entries.len() + self.unnamed.len()
     }
 
-    /// What a Java node stored and Rust cannot read: key and class of each such entry. They are kept, and written back
-    /// untouched.
+    /// The entries that a Java node stored and Rust cannot read: key and class of each. Foreign
+    /// entries are kept, and written back untouched.
     pub fn foreign(&self) -> impl Iterator<Item = (String, &str)> {
         let unnamed = self.unnamed.iter().map(|(key, value)| (key.to_string(), value.java_class()));
         let named = self.entries.iter().filter_map(|(key, value)| match value {
@@ -218,7 +226,7 @@ impl JobDataMap {
         self.entries.iter().map(|(k, v)| (k.as_str(), v))
     }
 
-    /// This map with the entries of `over` laid over it.
+    /// A copy of this map with the entries of `over` laid over it.
     pub fn merged_with(&self, over: &JobDataMap) -> JobDataMap {
         let mut merged = self.clone();
         merged.entries.extend(over.entries.iter().map(|(k, v)| (k.clone(), v.clone())));
@@ -227,7 +235,7 @@ impl JobDataMap {
     }
 }
 
-/// Whether two keys are the same; keys that are objects are only if they come from the same stream.
+/// True if two keys are the same; keys that are objects are only if they come from the same stream.
 fn same_key(a: &DataValue, b: &DataValue) -> bool {
     match (a, b) {
         (DataValue::Foreign(a), DataValue::Foreign(b)) => a.is_same(b),

@@ -1,10 +1,10 @@
 //! The text form of a `java.util.Properties`, as Quartz stores it where `useProperties` is set.
 
 use super::{DataValue, ForeignValue, JobDataMap};
-use crate::java::JavaText;
+use crate::java_text::JavaText;
 
-/// The text of the map, all values as text, in order of their names. Quartz writes the date as a second comment; left
-/// out here, equal maps are equal bytes.
+/// The text of the map, all values as text, in order of their names. Quartz writes the date as a
+/// second comment; left out here, equal maps are equal bytes.
 pub(super) fn encode(map: &JobDataMap) -> Result<Vec<u8>, String> {
     let mut out = b"#\n".to_vec();
     for (key, value) in &map.entries {

@@ -11,11 +11,11 @@ pub(crate) enum FieldSpec<'a> {
     Reference(&'a str, &'a str),
 }
 
-/// What one class writes of an object.
+/// Part of an object that one class writes.
 pub(crate) struct PartSpec {
     pub(crate) class: NodeId,
     pub(crate) fields: Vec<Value>,
-    /// What its own `writeObject` adds, if it has one.
+    /// Contents that its own `writeObject` adds, if it has one.
     pub(crate) extra: Option<Vec<Content>>,
 }
 

@@ -5,28 +5,20 @@
 
 mod boxed;
 mod build;
+mod modified_utf8;
 mod reader;
-mod text;
 mod writer;
 
 pub(crate) use boxed::Boxed;
 pub(crate) use build::{FieldSpec, PartSpec};
-pub(crate) use text::JavaText;
 pub(crate) use writer::Writer;
 
-/// Larger streams are not read.
-pub(crate) const MAX_STREAM_BYTES: usize = 1 << 20;
-/// How deep objects may lie in each other when read. Written they may lie deeper, since other parts come first.
+use crate::java_text::{JavaText, MAGIC, MAX_STREAM_BYTES};
+
+/// Depth to which objects may lie in each other when read. Written they may lie deeper, since other parts come first.
 const MAX_DEPTH: usize = 64;
-/// How many super classes a class may have.
+/// Most super classes that a class may have.
 const MAX_SUPER_CLASSES: usize = 64;
-
-pub(crate) const MAGIC: [u8; 4] = [0xAC, 0xED, 0x00, 0x05];
-
-/// Whether `bytes` begin as a stream does.
-pub(crate) fn is_stream(bytes: &[u8]) -> bool {
-    bytes.starts_with(&MAGIC)
-}
 
 pub(crate) const BASE_HANDLE: u32 = 0x7E_0000;
 
@@ -126,7 +118,7 @@ pub(crate) struct Object {
 struct Part {
     class: NodeId,
     fields: Vec<Value>,
-    /// What the class's `writeObject` added.
+    /// Contents that the class's `writeObject` added.
     extra: Option<Vec<Content>>,
 }
 
@@ -160,11 +152,6 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Reads the first object of a stream; what may follow it is ignored, as Java does.
-    pub(crate) fn read(bytes: &[u8]) -> Result<(Graph, Value), String> {
-        reader::read(bytes)
-    }
-
     fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(usize::try_from(id.0).ok()?)
     }
@@ -245,7 +232,7 @@ impl Graph {
         part.fields.get(at).copied()
     }
 
-    /// What `class` added to `object` by its own `writeObject`.
+    /// Contents that `class` added to `object` by its own `writeObject`.
     pub(crate) fn extra<'a>(&self, object: &'a Object, class: &str) -> Option<&'a [Content]> {
         object.parts.iter().find(|part| self.class_name(part.class) == class)?.extra.as_deref()
     }

@@ -5,7 +5,14 @@ use super::*;
 
 type Parsed<T> = Result<T, String>;
 
-pub(super) fn read(bytes: &[u8]) -> Parsed<(Graph, Value)> {
+impl Graph {
+    /// Reads the first object of a stream; what may follow it is ignored, as Java does.
+    pub(crate) fn read(bytes: &[u8]) -> Result<(Graph, Value), String> {
+        read(bytes)
+    }
+}
+
+fn read(bytes: &[u8]) -> Parsed<(Graph, Value)> {
     if bytes.len() > MAX_STREAM_BYTES {
         return Err(format!("the stream of {} bytes is longer than the limit of {MAX_STREAM_BYTES}", bytes.len()));
     }

@@ -14,9 +14,10 @@ pub enum On {
     /// The run has [succeeded](FireOutcome::Succeeded).
     #[default]
     Success,
-    /// The run has failed, for good: it [failed](FireOutcome::Failed) or [timed out](FireOutcome::TimedOut) and is not tried
-    /// again, was [interrupted](FireOutcome::Interrupted) and goes on nowhere, or was [lost](FireOutcome::Lost) and is not
-    /// recovered.
+    /// The run has failed, for good: it [failed](FireOutcome::Failed) or [timed
+    /// out](FireOutcome::TimedOut) and is not tried again, was
+    /// [interrupted](FireOutcome::Interrupted) and goes on nowhere, or was
+    /// [lost](FireOutcome::Lost) and is not recovered.
     Failure,
     /// Either of them, and when somebody has [cancelled](FireOutcome::Cancelled) the run.
     Any,
@@ -51,10 +52,12 @@ impl FromStr for On {
     }
 }
 
-/// That a job, the child, runs after runs of another, the parent: once for each that ends so.
+/// A rule that a job, the child, runs after runs of another, the parent: once for each run with one
+/// of the named outcomes.
 ///
 /// Both are stored jobs, and the child is durable. A job has any number of children up to
-/// [`MAX_CHILDREN`](crate::store::MAX_CHILDREN), and any number of parents: it runs after each run of any of them.
+/// [`MAX_CHILDREN`](crate::store::MAX_CHILDREN), and any number of parents: it runs after each run
+/// of any of them.
 ///
 /// ```
 /// use carnelian::{Continuation, JobDetail, JobKey, On, Scheduler};
@@ -82,7 +85,7 @@ pub struct Continuation {
 }
 
 impl Continuation {
-    /// That `child` runs after each run of `parent` that has succeeded.
+    /// A continuation by which `child` runs after each run of `parent` that has succeeded.
     pub fn new(parent: JobKey, child: JobKey) -> Self {
         Self { parent, child, on: On::Success, data: JobDataMap::new(), allows_cycle: false }
     }
@@ -94,7 +97,8 @@ impl Continuation {
         self
     }
 
-    /// One entry of data for the child's runs after this parent: as data of a trigger they go over those of the job.
+    /// An entry of data for the child's runs after this parent: as data of a trigger it goes over
+    /// that of the job.
     #[must_use]
     pub fn data(mut self, key: impl Into<String>, value: impl Into<DataValue>) -> Self {
         self.data.put(key, value);
@@ -108,8 +112,9 @@ impl Continuation {
         self
     }
 
-    /// Whether this may make a job follow itself, at once or through others: it is refused otherwise. Such jobs run for ever,
-    /// or until one of them ends otherwise.
+    /// Allows a continuation by which a job follows itself, at once or through others; such a
+    /// continuation is refused otherwise. The jobs of such a circle run for ever, or until one of
+    /// them ends with another outcome.
     #[must_use]
     pub fn allow_cycle(mut self, yes: bool) -> Self {
         self.allows_cycle = yes;
@@ -131,7 +136,7 @@ impl Continuation {
         self.on
     }
 
-    /// What is passed on to its runs.
+    /// The data that is passed on to the child's runs.
     pub fn passed_data(&self) -> &JobDataMap {
         &self.data
     }
@@ -143,11 +148,11 @@ impl Continuation {
 pub struct Parent {
     /// The fire.
     pub fire_id: String,
-    /// Its job.
+    /// The job of the run.
     pub job: JobKey,
-    /// What became of it.
+    /// The outcome of the run.
     pub outcome: FireOutcome,
-    /// What its job [left as its result](crate::JobContext::set_result).
+    /// The text that the job [left as its result](crate::JobContext::set_result).
     pub result: Option<String>,
 }
 

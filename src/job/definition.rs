@@ -4,25 +4,27 @@ use super::JobDetail;
 use crate::error::{Error, Result};
 use crate::trigger::{CronSchedule, Schedule, Trigger};
 
-/// What is done when what is stored differs from what the code says.
+/// The action on a stored definition that differs from the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnChange {
-    /// It is stored again when the *code* has changed since it was last stored. What an operator has changed in between
-    /// stays until then.
+    /// Store the definition again when the *code* has changed since it was last stored. Changes of
+    /// an operator in between stay until then.
     #[default]
     Update,
-    /// It is stored when it is missing, and never touched afterwards.
+    /// Store a missing definition, and never touch it afterwards.
     Keep,
-    /// It is stored again whenever it differs from the code, also after an operator has changed it. Not for triggers that
-    /// come to an end: they would begin anew.
+    /// Store the definition again whenever it differs from the code, also after an operator has
+    /// changed it. Not for triggers that come to an end: they would begin anew.
     Enforce,
 }
 
-/// A job with its triggers, as the code says they shall be: stored if missing, updated if the code has changed.
+/// A job with its triggers, as the code says they shall be: stored if missing, updated if the code
+/// has changed.
 ///
-/// Given to [`SchedulerBuilder::define`](crate::SchedulerBuilder::define), it is stored when the scheduler starts (unless
-/// [`JobDefinition::auto_register`] says otherwise), by whichever node comes first; the others find it done. The job is
-/// durable, so that it stays when its last trigger has ended. A trigger that is paused stays so when it is updated.
+/// Given to [`SchedulerBuilder::define`](crate::SchedulerBuilder::define), it is stored when the
+/// scheduler starts (unless [`JobDefinition::auto_register`] says otherwise), by whichever node
+/// comes first; the others find it done. The job is durable, so that it stays when its last trigger
+/// has ended. A trigger that is paused stays so when it is updated.
 ///
 /// Quartz has job files and annotations for this; LogiTask its `@Task`.
 ///
@@ -57,7 +59,8 @@ impl JobDefinition {
         Self { job, triggers: Vec::new(), on_change: OnChange::default(), revision: 0, auto_register: true }
     }
 
-    /// Adds a trigger of the job's own name and group, by a cron expression in the scheduler's zone.
+    /// Adds a trigger of the job's own name and group, by a cron expression in the scheduler's
+    /// zone.
     ///
     /// # Errors
     /// [`Error::Cron`] for an expression that cannot be read.
@@ -82,21 +85,22 @@ impl JobDefinition {
         self
     }
 
-    /// What is done when what is stored differs. Default: [`OnChange::Update`].
+    /// The action on a stored definition that differs. Default: [`OnChange::Update`].
     pub fn on_change(mut self, on_change: OnChange) -> Self {
         self.on_change = on_change;
         self
     }
 
-    /// A number that grows with changes of the definition. Where a later one is stored, this one is left alone: so, in a
-    /// rolling upgrade, a node of the old program that starts again does not undo what the new one has stored. Default: 0.
+    /// A number that grows with changes of the definition. A node leaves a stored definition with a
+    /// larger number alone: in a rolling upgrade, a node of the old program that starts again does
+    /// not undo what the new one has stored. Default: 0.
     pub fn revision(mut self, revision: u32) -> Self {
         self.revision = revision;
         self
     }
 
-    /// Whether it is stored when the scheduler starts; otherwise only by
-    /// [`Scheduler::sync_definitions`](crate::Scheduler::sync_definitions). Default: yes.
+    /// True if the scheduler stores the definition when it starts. Otherwise only
+    /// [`Scheduler::sync_definitions`](crate::Scheduler::sync_definitions) stores it. Default: yes.
     pub fn auto_register(mut self, yes: bool) -> Self {
         self.auto_register = yes;
         self
@@ -107,7 +111,7 @@ impl JobDefinition {
         &self.job
     }
 
-    /// Its triggers.
+    /// The triggers of the job.
     pub fn triggers(&self) -> &[Trigger] {
         &self.triggers
     }

@@ -6,11 +6,11 @@ use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
 use crate::key::{JobKey, check_text};
 
-/// What the store knows of a job: its key, its type and how it wants to be run.
+/// The stored description of a job: its key, its type and how it runs.
 ///
-/// The type is the name under which the code was registered; to share a job with Java nodes it is the Java class
-/// name. Quartz calls the flags `storeDurably`, `requestRecovery`, `@DisallowConcurrentExecution` and
-/// `@PersistJobDataAfterExecution`.
+/// The type is the name under which the code was registered; to share a job with Java nodes it is
+/// the Java class name. Quartz calls the flags `storeDurably`, `requestRecovery`,
+/// `@DisallowConcurrentExecution` and `@PersistJobDataAfterExecution`.
 ///
 /// ```
 /// use carnelian::{JobDetail, JobKey};
@@ -82,7 +82,7 @@ impl JobDetail {
         JobDetailBuilder { detail: self.clone() }
     }
 
-    /// Its key.
+    /// The key of the job.
     pub fn key(&self) -> &JobKey {
         &self.key
     }
@@ -98,24 +98,24 @@ impl JobDetail {
         self.description.as_deref()
     }
 
-    /// Whether it stays stored when no trigger points to it. Default: no.
+    /// True if the job stays stored when no trigger points to it. Default: no.
     #[doc(alias = "storeDurably")]
     pub fn is_durable(&self) -> bool {
         self.durable
     }
 
-    /// Whether another node runs it again when its node dies while it runs. Default: no.
+    /// True if another node runs it again when its node dies while it runs. Default: no.
     pub fn requests_recovery(&self) -> bool {
         self.requests_recovery
     }
 
-    /// Whether at most one fire of it may run in the whole cluster. Default: no.
+    /// True if at most one fire of it may run in the whole cluster. Default: no.
     #[doc(alias = "DisallowConcurrentExecution")]
     pub fn disallows_concurrent_execution(&self) -> bool {
         self.disallow_concurrent_execution
     }
 
-    /// Whether changes a run makes to the job's data are stored after it. Default: no.
+    /// True if changes a run makes to the job's data are stored after it. Default: no.
     #[doc(alias = "PersistJobDataAfterExecution")]
     pub fn persists_job_data_after_execution(&self) -> bool {
         self.persist_job_data_after_execution
@@ -126,18 +126,20 @@ impl JobDetail {
         &self.data
     }
 
-    /// What is done about a run that takes too long, falls silent or dies. Default: what Quartz does.
+    /// The job's policy about runs that take too long, fall silent or die. Default: that of Quartz.
     pub fn policy(&self) -> &JobPolicy {
         self.policy.as_deref().unwrap_or(&NO_POLICY)
     }
 
-    /// What people and other systems know it by. Default: nothing. A run's job is without them: ask the scheduler for it.
+    /// The marks by which people and other systems know the job. Default: none. The job in a run's
+    /// context has no marks: ask the scheduler for them.
     pub fn marks(&self) -> &JobMarks {
         self.marks.as_deref().unwrap_or(&NO_MARKS)
     }
 
-    /// The version of its type's data that its data are of, where that was said or noted. When a job is stored without one,
-    /// it gets that of its type on this node; data of which nothing is known are of version 1.
+    /// The version of its type's data that the job's data are of, if the version was given or
+    /// noted. A job that is stored without a version gets that of its type on this node; data of
+    /// unknown version count as version 1.
     pub fn version(&self) -> Option<u32> {
         self.version
     }
@@ -223,7 +225,8 @@ impl JobDetailBuilder {
         self
     }
 
-    /// Says of which version of its type's data its data are; from 1. Default: that of the type where it is stored.
+    /// Says of which version of its type's data its data are; from 1. Default: that of the type
+    /// where it is stored.
     ///
     /// Data of an earlier version than the type's are upgraded when the job runs, see
     /// [`JobType::upgrade`](crate::JobType::upgrade).
@@ -232,15 +235,15 @@ impl JobDetailBuilder {
         self
     }
 
-    /// Has it stored even if its type is deprecated, see [`JobType::deprecated`](crate::JobType::deprecated). Only the
-    /// moment of storing knows of it.
+    /// Has it stored even if its type is deprecated, see
+    /// [`JobType::deprecated`](crate::JobType::deprecated). Only the moment of storing knows of it.
     pub fn even_if_deprecated(mut self) -> Self {
         self.detail.even_if_deprecated = true;
         self
     }
 
-    /// Has it stored even if it has a [placement](crate::Placement) and a node of Quartz, which heeds none, is a member of
-    /// the cluster. Only the moment of storing knows of it.
+    /// Has it stored even if it has a [placement](crate::Placement) and a node of Quartz, which
+    /// heeds none, is a member of the cluster. Only the moment of storing knows of it.
     pub fn even_beside_quartz(mut self) -> Self {
         self.detail.even_beside_quartz = true;
         self
@@ -261,7 +264,8 @@ impl JobDetailBuilder {
     /// The job.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) for a name, type or description that no table can hold.
+    /// [`Error::Invalid`](crate::Error::Invalid) for a name, type or description that no table can
+    /// hold.
     pub fn build(self) -> Result<JobDetail> {
         self.detail.check()?;
         Ok(self.detail)

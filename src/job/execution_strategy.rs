@@ -1,4 +1,5 @@
-//! `ExecutionStrategy`: a rule that says which nodes take part in a tick of a job, and what part each has.
+//! `ExecutionStrategy`: a rule that says which nodes take part in a tick of a job, and what part
+//! each has.
 
 use super::JobDetail;
 use crate::key::TriggerKey;
@@ -8,20 +9,23 @@ use chrono::{DateTime, Utc};
 /// Why a strategy has no answer.
 pub type StrategyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A rule that says which nodes take part in a tick of a job, and what part each has.
+/// A rule that chooses the nodes that take part in a tick of a job, and the part of each.
 ///
-/// It is registered under a name with [`SchedulerBuilder::execution_strategy`](crate::SchedulerBuilder::execution_strategy),
-/// and a job chooses it by that name with [`JobPolicy::strategy`](crate::JobPolicy::strategy). A function of the same form
-/// is a strategy.
+/// A strategy is registered under a name with
+/// [`SchedulerBuilder::execution_strategy`](crate::SchedulerBuilder::execution_strategy), and a job
+/// chooses it by that name with [`JobPolicy::strategy`](crate::JobPolicy::strategy). A function
+/// with the form of [`ExecutionStrategy::parts`] is a strategy.
 ///
-/// It is asked in the transaction that spreads the tick, by the one node that does, while the cluster waits: it must be
-/// quick, decide by what it is given alone, and not block. The transaction may be tried again, so it may be asked again
-/// for the same tick; what the first answer was is then forgotten.
+/// The node that fans out the tick asks the strategy in the transaction that does so, while the
+/// cluster waits. A strategy must be quick, decide by its arguments alone, and not block. The
+/// transaction may be tried again, and the strategy asked again for the same tick; the first answer
+/// is then forgotten.
 ///
-/// An answer that names no node, a node twice, or one that is not among those given is none; neither is an error or a
-/// panic. Then the tick stays due: the node that asked names the trigger and the reason in its log and in
-/// [`Health::quarantined`](crate::Health::quarantined) and leaves it alone for a minute, others that have the strategy may
-/// ask theirs, and beyond the misfire threshold the trigger's misfire instruction decides as for any late fire.
+/// An answer that names no node, a node twice, or one that is not among those given is none;
+/// neither is an error or a panic. Then the tick stays due: the node that asked names the trigger
+/// and the reason in its log and in [`Health::quarantined`](crate::Health::quarantined) and leaves
+/// it alone for a minute, others that have the strategy may ask theirs, and beyond the misfire
+/// threshold the trigger's misfire instruction decides as for any late fire.
 ///
 /// ```
 /// use carnelian::{EligibleNode, JobPolicy, NodePart, Scheduler, Tick};
@@ -43,11 +47,13 @@ pub type StrategyError = Box<dyn std::error::Error + Send + Sync>;
 /// # let _ = (builder, policy);
 /// ```
 pub trait ExecutionStrategy: Send + Sync {
-    /// Which of these nodes take part in the tick. The place of a part in the answer is its index, the length of the answer
-    /// their count: [`JobContext::shard`](crate::JobContext::shard).
+    /// Chooses the nodes that take part in the tick. The place of a part in the answer is its
+    /// index, the length of the answer their count:
+    /// [`JobContext::shard`](crate::JobContext::shard).
     ///
-    /// `nodes` are those that may run the job now, at least one, in order of their instance ids: they live, take work, are
-    /// allowed by the job's placement, have its type, and are at no earlier tick of a trigger whose fires may not overlap.
+    /// `nodes` are those that may run the job now, at least one, in order of their instance ids:
+    /// they live, take work, are allowed by the job's placement, have its type, and are at no
+    /// earlier tick of a trigger whose fires may not overlap.
     ///
     /// # Errors
     /// Why there is no answer now.
@@ -73,7 +79,7 @@ impl ExecutionStrategy for EveryNode {
     }
 }
 
-/// One time at which a trigger of a job fires.
+/// A time at which a trigger of a job fires.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Tick<'a> {
@@ -96,10 +102,10 @@ impl<'a> Tick<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EligibleNode {
-    /// Its instance id.
+    /// The instance id of the node.
     pub instance: String,
-    /// What it said of itself with its last check-in: name, labels, load, workers, running fires. All of it is empty for a
-    /// node that says nothing of itself.
+    /// The node's account of itself with its last check-in: name, labels, load, workers, running
+    /// fires. All fields are empty for a node that gives none.
     pub info: NodeInfo,
 }
 
@@ -110,13 +116,14 @@ impl EligibleNode {
     }
 }
 
-/// What one node does of a tick.
+/// The part of a tick that one node does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodePart {
     /// The node's instance id.
     pub instance: String,
-    /// What its run is told: [`JobContext::part_parameter`](crate::JobContext::part_parameter).
+    /// The parameter that the run reads:
+    /// [`JobContext::part_parameter`](crate::JobContext::part_parameter).
     pub parameter: Option<String>,
 }
 
@@ -129,7 +136,7 @@ impl NodePart {
         Self { instance: node.instance.clone(), parameter: None }
     }
 
-    /// The same with something that the run is told; at most [`NodePart::MAX_PARAMETER_CHARS`].
+    /// A part with a parameter for its run; at most [`NodePart::MAX_PARAMETER_CHARS`].
     #[must_use]
     pub fn with(self, parameter: impl Into<String>) -> Self {
         Self { parameter: Some(parameter.into()), ..self }

@@ -3,10 +3,11 @@
 use super::marks::JobMarks;
 use crate::matcher::GroupMatcher;
 
-/// Which jobs, triggers or running fires are looked for; all by default. Each thing that is said narrows the search.
+/// A filter of jobs, triggers or running fires; everything passes by default. Each condition
+/// narrows the search.
 ///
-/// Triggers and fires are found by the marks of their jobs; groups are those of whatever is looked for. What is looked for
-/// by marks is found by indexes, without reading the jobs that have none.
+/// Triggers and fires are found by the marks of their jobs; groups are those of the triggers or
+/// fires themselves. A search by marks uses indexes, and does not read the jobs without marks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use = "it finds nothing by itself"]
 pub struct JobFilter {
@@ -49,7 +50,7 @@ impl JobFilter {
         self
     }
 
-    /// Whether anything but groups is asked for.
+    /// True if anything but groups is asked for.
     pub(crate) fn asks_for_marks(&self) -> bool {
         self.biz_key.is_some() || self.owner.is_some() || !self.tags.is_empty()
     }
@@ -58,7 +59,7 @@ impl JobFilter {
         self.groups.as_ref().is_none_or(|groups| groups.matches(group))
     }
 
-    /// Whether a job with these marks is looked for.
+    /// True if a job with these marks is looked for.
     pub(crate) fn takes_marks(&self, marks: &JobMarks) -> bool {
         self.biz_key.as_deref().is_none_or(|key| marks.get_biz_key() == Some(key))
             && self.owner.as_deref().is_none_or(|owner| marks.get_owner() == Some(owner))

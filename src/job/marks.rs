@@ -1,4 +1,5 @@
-//! `JobMarks`: what people and other systems know a job by: business key, tags, owner, name, metadata.
+//! `JobMarks`: what people and other systems know a job by: business key, tags, owner, name,
+//! metadata.
 
 use crate::error::{Error, Result};
 use crate::key::{check_name, check_text};
@@ -17,10 +18,11 @@ const MAX_TAGS: usize = 50;
 /// The longest marks as they are stored, in bytes.
 const MAX_MARKS_BYTES: usize = 16_000;
 
-/// What people and other systems know a job by. The scheduler does nothing with it but find jobs by it, see
+/// Marks by which people and other systems know a job. The scheduler only finds jobs by them, see
 /// [`JobFilter`](crate::JobFilter).
 ///
-/// It is stored with the job, in side tables, and goes with it: a node of Quartz knows nothing of it.
+/// Marks are stored with the job, in side tables, and are deleted with it: a node of Quartz knows
+/// nothing of them.
 ///
 /// ```
 /// use carnelian::{JobDetail, JobFilter, JobKey, JobMarks, Scheduler};
@@ -50,7 +52,7 @@ pub struct JobMarks {
     metadata: BTreeMap<String, String>,
 }
 
-/// Those of a job that has none.
+/// The marks of a job that has none.
 pub(super) static NO_MARKS: JobMarks =
     JobMarks { biz_key: None, name: None, owner: None, tags: BTreeSet::new(), metadata: BTreeMap::new() };
 
@@ -60,8 +62,8 @@ impl JobMarks {
         Self::default()
     }
 
-    /// What the business calls the work, such as the number of an order; at most 190 characters. Several jobs may have the
-    /// same.
+    /// The name of the work in the business, such as the number of an order; at most 190
+    /// characters. Several jobs may have the same.
     pub fn biz_key(mut self, key: impl Into<String>) -> Self {
         self.biz_key = Some(key.into());
         self
@@ -73,25 +75,25 @@ impl JobMarks {
         self
     }
 
-    /// Who is responsible, at most 190 characters.
+    /// The person or team responsible, at most 190 characters.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.owner = Some(owner.into());
         self
     }
 
-    /// One more tag, at most 100 characters; at most 50 of them.
+    /// Adds a tag, at most 100 characters; at most 50 tags.
     pub fn tag(mut self, tag: impl Into<String>) -> Self {
         self.tags.insert(tag.into());
         self
     }
 
-    /// One more entry of whatever else is to be known. All marks together may take 16,000 bytes.
+    /// Adds an entry of other metadata. All marks together may take 16,000 bytes.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
     }
 
-    /// What the business calls the work.
+    /// The name of the work in the business.
     pub fn get_biz_key(&self) -> Option<&str> {
         self.biz_key.as_deref()
     }
@@ -101,7 +103,7 @@ impl JobMarks {
         self.name.as_deref()
     }
 
-    /// Who is responsible.
+    /// The person or team responsible.
     pub fn get_owner(&self) -> Option<&str> {
         self.owner.as_deref()
     }
@@ -116,7 +118,7 @@ impl JobMarks {
         &self.metadata
     }
 
-    /// Whether there is nothing in them.
+    /// True if there is nothing in them.
     pub fn is_empty(&self) -> bool {
         *self == NO_MARKS
     }

@@ -1,4 +1,5 @@
-//! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with the scheduler.
+//! Jobs: what is to run. Here its stored form, [`JobDetail`]; the code itself is registered with
+//! the scheduler.
 
 mod actions;
 mod continuation;
@@ -13,6 +14,8 @@ mod policy;
 mod retry;
 mod run_log;
 mod strategy;
+mod strategy_fit;
+mod whole_millis;
 
 pub use actions::{OnDead, StuckAction};
 pub use continuation::{Continuation, On, Parent};

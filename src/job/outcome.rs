@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What became of a fire.
+/// The outcome of a fire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FireOutcome {

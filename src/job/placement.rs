@@ -12,12 +12,13 @@ use std::time::Duration;
 /// The most names and the most labels of one placement.
 const MOST: usize = 64;
 
-/// On which nodes a job may run, and on which it would rather. Anywhere, by default.
+/// The nodes on which a job may run, and those that it prefers. Anywhere, by default.
 ///
-/// It is stored with the job's [policy](crate::JobPolicy) and holds for all fires of the job: those of its schedule,
-/// recoveries, retries, and those that somebody asks for. A node is meant by its node name
-/// (`carnelian.scheduler.nodeName`) or by its instance id. Nodes of Quartz know nothing of it, so a job with one is refused
-/// while there is such a node, unless it is [forced](crate::JobDetailBuilder::even_beside_quartz).
+/// A placement is stored with the job's [policy](crate::JobPolicy) and holds for all fires of the
+/// job: those of its schedule, recoveries, retries, and those that somebody asks for. A node is
+/// named by its node name (`carnelian.scheduler.nodeName`) or by its instance id. Nodes of Quartz
+/// know nothing of placements, so a job with one is refused while there is such a node, unless the
+/// job is [forced](crate::JobDetailBuilder::even_beside_quartz).
 ///
 /// ```
 /// use carnelian::{JobDetail, JobKey, JobPolicy, Placement};
@@ -41,7 +42,7 @@ pub struct Placement {
     labels: BTreeSet<LabelRule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prefer: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", with = "super::policy::millis")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "super::whole_millis::optional")]
     grace: Option<Duration>,
 }
 
@@ -63,15 +64,15 @@ impl Placement {
         self
     }
 
-    /// Rather this node: others take a fire only if that node is not alive or may not run it, or if the fire is later than
-    /// the [grace](Placement::prefer_grace).
+    /// Rather this node: others take a fire only if that node is not alive or may not run it, or if
+    /// the fire is later than the [grace](Placement::prefer_grace).
     pub fn prefer_node(mut self, node: impl Into<String>) -> Self {
         self.prefer = Some(node.into());
         self
     }
 
-    /// How long a fire waits for the preferred node while that is alive. Default: one check-in interval
-    /// (`org.quartz.jobStore.clusterCheckinInterval`).
+    /// The time for which a fire waits for the preferred node while that is alive. Default: one
+    /// check-in interval (`org.quartz.jobStore.clusterCheckinInterval`).
     pub fn prefer_grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);
         self
@@ -82,7 +83,7 @@ impl Placement {
         self.allow.iter().map(String::as_str)
     }
 
-    /// What must be true of a node's labels.
+    /// The rules that a node's labels must satisfy.
     pub fn labels(&self) -> impl Iterator<Item = &LabelRule> {
         self.labels.iter()
     }
@@ -92,12 +93,12 @@ impl Placement {
         self.prefer.as_deref()
     }
 
-    /// How long it waits for that, if that was said.
+    /// The time for which a fire waits for the preferred node, if the placement names it.
     pub fn grace(&self) -> Option<Duration> {
         self.grace
     }
 
-    /// Whether it says nothing.
+    /// True if the placement restricts nothing.
     pub fn is_anywhere(&self) -> bool {
         self.allow.is_empty() && self.labels.is_empty() && self.prefer.is_none()
     }
@@ -133,8 +134,8 @@ impl fmt::Display for Placement {
     }
 }
 
-/// Something that must be true of a node's labels: `gpu` (there is such a label), `zone=eu` (it has this value), `!spot`
-/// (there is none), `!zone=us` (it does not have this value).
+/// Something that must be true of a node's labels: `gpu` (there is such a label), `zone=eu` (it has
+/// this value), `!spot` (there is none), `!zone=us` (it does not have this value).
 ///
 /// ```
 /// use carnelian::{LabelRule, Labels};
@@ -155,7 +156,7 @@ pub struct LabelRule {
 }
 
 impl LabelRule {
-    /// Whether it is true of these labels.
+    /// True if the labels satisfy the rule.
     pub fn holds_for(&self, labels: &Labels) -> bool {
         let found = labels.get(&self.name);
         let is_so = match &self.value {
@@ -178,7 +179,7 @@ impl FromStr for LabelRule {
             Some((name, value)) => (name.trim(), Some(value.trim())),
             None => (rest, None),
         };
-        // What no node can have is a slip of the pen.
+        // A label that no node can have is a typing error.
         Labels::new([(name, value.unwrap_or_default())]).map_err(|why| {
             Error::invalid("label rule", text, format!("expected gpu, zone=eu, !spot or !zone=us: {why}"))
         })?;

@@ -1,9 +1,11 @@
-//! `JobPolicy`: what is done about a run of a job that takes too long, falls silent or dies with its node.
+//! `JobPolicy`: what is done about a run of a job that takes too long, falls silent or dies with
+//! its node.
 
 use super::actions::{OnDead, StuckAction};
 use super::placement::Placement;
 use super::retry::RetryPolicy;
 use super::strategy::Strategy;
+use super::whole_millis::{self, optional as millis};
 use crate::error::{Error, Result};
 use log::LevelFilter;
 use serde::{Deserialize, Serialize};
@@ -12,13 +14,15 @@ use std::time::Duration;
 /// The longest policy as it is stored, in bytes.
 const MAX_POLICY_BYTES: usize = 4000;
 
-/// How many bytes of a run's log may be kept.
+/// The allowed number of bytes of a run's log.
 const LOG_BYTES: std::ops::RangeInclusive<u32> = 1_000..=262_144;
 
-/// What is done about a run that takes too long, falls silent or dies. Nothing but what Quartz does, by default.
+/// A job's policy about runs that take too long, fall silent or die. The default is the behaviour
+/// of Quartz.
 ///
-/// It is stored with the job, in a side table, and holds on every node of ours that runs the job. A node of Quartz knows
-/// nothing of it: it neither watches its runs nor judges ours by anything but check-ins.
+/// A policy is stored with the job, in a side table, and holds on every node of ours that runs the
+/// job. A node of Quartz knows nothing of policies: it neither watches its runs nor judges ours by
+/// anything but check-ins.
 ///
 /// ```
 /// use carnelian::{JobDetail, JobKey, JobPolicy, OnDead, StuckAction};
@@ -65,7 +69,7 @@ pub struct JobPolicy {
     strategy: Option<Strategy>,
 }
 
-/// That of a job that has none.
+/// The policy of a job that has none.
 pub(super) static NO_POLICY: JobPolicy = JobPolicy {
     timeout: None,
     stuck: None,
@@ -81,7 +85,7 @@ pub(super) static NO_POLICY: JobPolicy = JobPolicy {
     strategy: None,
 };
 
-/// When a run counts as stuck, and what is done then.
+/// The time after which a run counts as stuck, and the action then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stuck {
     #[serde(with = "whole_millis")]
@@ -95,19 +99,21 @@ impl JobPolicy {
         Self::default()
     }
 
-    /// How long a run may take. Then it is asked to stop (`ctx.should_stop()`), and if it has not ended after the grace
-    /// (`carnelian.job.stopAttempts` × `carnelian.job.stopWait`), its worker is given up and the run is recorded as
-    /// timed out. Default: as long as it likes.
+    /// The longest time that a run may take. A run over the limit is asked to stop
+    /// (`ctx.should_stop()`). If the run has not ended after the grace
+    /// (`carnelian.job.stopAttempts` × `carnelian.job.stopWait`), its worker is abandoned and the
+    /// run is recorded as timed out. Default: no limit.
     ///
-    /// The thread of a job that never ends cannot be killed: it stays behind, its fire is no longer its own, and another
-    /// thread takes its place in the pool.
+    /// The thread of a job that never ends cannot be killed: it stays behind, its fire is no longer
+    /// its own, and another thread takes its place in the pool.
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = Some(time);
         self
     }
 
-    /// After how long without progress a run counts as stuck, and what is done then. Default: five minutes after the last
-    /// report of a job that reports its progress, and it is logged; never for others.
+    /// After how long without progress a run counts as stuck, and what is done then. Default: five
+    /// minutes after the last report of a job that reports its progress, and it is logged; never
+    /// for others.
     pub fn stuck_after(mut self, time: Duration, action: StuckAction) -> Self {
         self.stuck = Some(Stuck { after: time, action });
         self
@@ -125,50 +131,53 @@ impl JobPolicy {
         self
     }
 
-    /// How many heartbeats a run may miss before it counts as dead. Default: `carnelian.scheduler.missedHeartbeatLimit`.
+    /// The number of heartbeats that a run may miss before it counts as dead. Default:
+    /// `carnelian.scheduler.missedHeartbeatLimit`.
     pub fn missed_heartbeat_limit(mut self, limit: u32) -> Self {
         self.missed_heartbeats = Some(limit);
         self
     }
 
-    /// What becomes of the work of a dead fire. Default: [`OnDead::RecoveryTrigger`] if the job requests recovery, else
-    /// [`OnDead::NextFire`].
+    /// The fate of the work of a dead fire. Default: [`OnDead::RecoveryTrigger`] if the job
+    /// requests recovery, else [`OnDead::NextFire`].
     pub fn on_dead(mut self, policy: OnDead) -> Self {
         self.on_dead = Some(policy);
         self
     }
 
-    /// How often in a row its work is taken over from a run that died before it is parked: set
-    /// aside until somebody has looked at it; 0 for as often as it dies. Default:
+    /// The number of times in a row that its work is taken over from a run that died before the
+    /// work is parked: set aside until somebody has looked at it; 0 for no limit. Default:
     /// `carnelian.recovery.maxTakeovers`.
     pub fn max_takeovers(mut self, limit: u32) -> Self {
         self.max_takeovers = Some(limit);
         self
     }
 
-    /// Whether, and after how long, the work of a run that failed is tried again. Default: it is not, unless the job asks
-    /// for it by [`JobError::retry_after`](crate::JobError::retry_after).
+    /// The policy by which the work of a failed run is tried again. Default: no retry, unless the
+    /// job asks for one by [`JobError::retry_after`](crate::JobError::retry_after).
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
         self
     }
 
-    /// Down to which level the lines that a run logs are kept with its row of the history; [`LevelFilter::Off`] for none.
-    /// What the program logs is seen if it has installed [`CaptureLog`](crate::CaptureLog); `ctx.log(…)` is in any case.
-    /// Default: `carnelian.history.log`.
+    /// The lowest level of the log lines of a run that are kept with its row of the history;
+    /// [`LevelFilter::Off`] for none. Lines of the program are seen if it has installed
+    /// [`CaptureLog`](crate::CaptureLog); lines of `ctx.log(…)` are seen in any case. Default:
+    /// `carnelian.history.log`.
     pub fn capture_log(mut self, level: LevelFilter) -> Self {
         self.capture_log = Some(level);
         self
     }
 
-    /// How many bytes of such lines are kept of a run, from 1000 to 262144; beyond that those in the middle are left out.
-    /// Default: `carnelian.history.logMaxBytes`.
+    /// The number of bytes of such lines that are kept of a run, from 1000 to 262144; beyond that
+    /// the lines in the middle are left out. Default: `carnelian.history.logMaxBytes`.
     pub fn log_max_bytes(mut self, bytes: u32) -> Self {
         self.log_max_bytes = Some(bytes);
         self
     }
 
-    /// How many rows of the history are kept of this job, the newest. Default: `carnelian.history.maxRowsPerJob`.
+    /// The number of rows of the history that are kept of this job, the newest. Default:
+    /// `carnelian.history.maxRowsPerJob`.
     pub fn keep_history(mut self, rows: u32) -> Self {
         self.keep_history = Some(rows);
         self
@@ -180,13 +189,14 @@ impl JobPolicy {
         self
     }
 
-    /// Which nodes run each tick, also by the name of a strategy. Default: [`Strategy::Preempt`], one.
+    /// The strategy that chooses the nodes of each tick, also by the name of a strategy. Default:
+    /// [`Strategy::Preempt`], one node.
     pub fn strategy(mut self, strategy: impl Into<Strategy>) -> Self {
         self.strategy = Some(strategy.into()).filter(|strategy| *strategy != Strategy::Preempt);
         self
     }
 
-    /// How long a run may take.
+    /// The longest time that a run may take.
     pub fn timeout_limit(&self) -> Option<Duration> {
         self.timeout
     }
@@ -196,27 +206,27 @@ impl JobPolicy {
         self.stuck.map(|stuck| (stuck.after, stuck.action))
     }
 
-    /// How long a run may be silent before its heartbeat ends.
+    /// The time without progress after which a run's heartbeat ends.
     pub fn max_silence(&self) -> Option<Duration> {
         self.max_silence
     }
 
-    /// How many heartbeats a run may miss.
+    /// The number of heartbeats that a run may miss.
     pub fn missed_heartbeats(&self) -> Option<u32> {
         self.missed_heartbeats
     }
 
-    /// What becomes of the work of a dead fire.
+    /// The fate of the work of a dead fire.
     pub fn on_dead_policy(&self) -> Option<OnDead> {
         self.on_dead
     }
 
-    /// How often in a row its work is taken over before it is parked.
+    /// The number of times in a row that its work is taken over before it is parked.
     pub fn takeover_limit(&self) -> Option<u32> {
         self.max_takeovers
     }
 
-    /// Whether, and after how long, the work of a run that failed is tried again.
+    /// The policy by which the work of a failed run is tried again.
     pub fn retry_policy(&self) -> Option<&RetryPolicy> {
         self.retry.as_ref()
     }
@@ -226,12 +236,12 @@ impl JobPolicy {
         self.capture_log
     }
 
-    /// How many bytes of such lines are kept.
+    /// The number of bytes of log lines that are kept.
     pub fn captured_bytes(&self) -> Option<u32> {
         self.log_max_bytes
     }
 
-    /// How many rows of the history are kept.
+    /// The number of rows of the history that are kept.
     pub fn kept_history(&self) -> Option<u32> {
         self.keep_history
     }
@@ -241,12 +251,12 @@ impl JobPolicy {
         self.placement.as_ref()
     }
 
-    /// Which nodes run each tick.
+    /// The strategy that chooses the nodes of each tick.
     pub fn execution_strategy(&self) -> &Strategy {
         self.strategy.as_ref().unwrap_or(&Strategy::Preempt)
     }
 
-    /// Whether it says nothing.
+    /// True if the policy is the default.
     pub fn is_default(&self) -> bool {
         *self == NO_POLICY
     }
@@ -256,7 +266,8 @@ impl JobPolicy {
         (!self.is_default()).then(|| Box::new(self))
     }
 
-    /// Checks that it makes sense for a job that requests recovery, and is not concurrent, or otherwise.
+    /// Checks that it makes sense for a job that requests recovery, and is not concurrent, or
+    /// otherwise.
     pub(crate) fn check(&self, requests_recovery: bool, nonconcurrent: bool) -> Result<()> {
         self.execution_strategy().check(self, requests_recovery, nonconcurrent)?;
         let least = [("timeout", self.timeout), ("stuck after", self.stuck_limit().map(|(after, _)| after))];
@@ -302,20 +313,6 @@ impl JobPolicy {
     }
 }
 
-/// A duration as whole milliseconds.
-pub(super) mod whole_millis {
-    use serde::{Deserialize, Deserializer, Serializer};
-    use std::time::Duration;
-
-    pub(in crate::job) fn serialize<S: Serializer>(time: &Duration, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    pub(in crate::job) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
-        u64::deserialize(input).map(Duration::from_millis)
-    }
-}
-
 /// A level that may be missing, by its name in small letters.
 mod level {
     use log::LevelFilter;
@@ -334,24 +331,6 @@ mod level {
             Some(name) => name.parse().map(Some).map_err(serde::de::Error::custom),
             None => Ok(None),
         }
-    }
-}
-
-/// A duration that may be missing, as whole milliseconds.
-pub(super) mod millis {
-    use serde::{Deserialize, Deserializer, Serializer};
-    use std::time::Duration;
-
-    #[expect(clippy::ref_option, reason = "serde calls it so")]
-    pub(in crate::job) fn serialize<S: Serializer>(time: &Option<Duration>, out: S) -> Result<S::Ok, S::Error> {
-        match time {
-            Some(time) => super::whole_millis::serialize(time, out),
-            None => out.serialize_none(),
-        }
-    }
-
-    pub(in crate::job) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<u64>::deserialize(input)?.map(Duration::from_millis))
     }
 }
 

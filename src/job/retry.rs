@@ -1,8 +1,8 @@
 //! `RetryPolicy`: whether, and after how long, the work of a run that failed is tried again.
 
-use super::policy::whole_millis;
+use super::whole_millis;
 use crate::error::{Error, Result};
-use crate::hash::fnv1a;
+use crate::hash::drawn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The most delays of a list, and the most classes of errors.
 const MOST_RULES: usize = 100;
 
-/// Whether, and after how long, the work of a run that failed is tried again.
+/// The policy by which the work of a failed run is tried again: how often, and after which delays.
 ///
 /// Each try is a fire of its own, on whichever node is free, of a one-shot trigger in the group
 /// `RETRYING_JOBS`; the schedule of the job goes on beside it. The checkpoint stays until the work
@@ -51,7 +51,7 @@ pub struct RetryPolicy {
     classes: BTreeMap<String, Option<RetryPolicy>>,
 }
 
-/// How the delays grow.
+/// The growth of the delays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Backoff {
@@ -65,18 +65,18 @@ enum Backoff {
         #[serde(with = "whole_millis")]
         cap: Duration,
     },
-    /// One after the other, the last again and again; in milliseconds.
+    /// Delays one after the other, the last again and again; in milliseconds.
     Delays(Vec<u64>),
 }
 
-/// What an error says of another try.
+/// The advice of an error about another try.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RetryHint {
-    /// It does not pass.
+    /// True if another try cannot help.
     pub(crate) permanent: bool,
     /// After how long.
     pub(crate) after: Option<Duration>,
-    /// What kind of error it is.
+    /// The class of the error.
     pub(crate) class: Option<String>,
 }
 
@@ -86,14 +86,14 @@ impl RetryPolicy {
         Self::new(Backoff::Fixed(delay))
     }
 
-    /// First after this time, then each time after so many times the last; never after more than an hour, unless
-    /// [`RetryPolicy::cap`] says otherwise.
+    /// First after this time, then each time after so many times the last; never after more than an
+    /// hour, unless [`RetryPolicy::cap`] says otherwise.
     pub fn exponential(first: Duration, factor: f64) -> Self {
         Self::new(Backoff::Exponential { first, factor, cap: Duration::from_secs(3600).max(first) })
     }
 
-    /// After these times, one after the other; the last one is used again if there are more attempts. As many attempts as
-    /// there are delays, and one more.
+    /// After these times, one after the other; the last one is used again if there are more
+    /// attempts. As many attempts as there are delays, and one more.
     pub fn delays(delays: impl IntoIterator<Item = Duration>) -> Self {
         let delays: Vec<u64> =
             delays.into_iter().map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)).collect();
@@ -105,7 +105,7 @@ impl RetryPolicy {
         Self { max_attempts: DEFAULT_ATTEMPTS, backoff, jitter: 0.0, classes: BTreeMap::new() }
     }
 
-    /// How often the work is tried in all, the first time included: 1 to 10000. Default: 3.
+    /// The number of tries in all, the first one included: 1 to 10000. Default: 3.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self
@@ -119,14 +119,15 @@ impl RetryPolicy {
         self
     }
 
-    /// By which share a delay may be shorter, 0 to 1, so that many that failed together do not come back together. How
-    /// much is drawn from the fire's id. Default: 0.
+    /// The share by which a delay may be shorter, 0 to 1, so that many runs that failed together do
+    /// not come back together. The amount is drawn from the fire's id. Default: 0.
     pub fn jitter(mut self, share: f64) -> Self {
         self.jitter = share;
         self
     }
 
-    /// Another policy for errors of a [class](crate::JobError::class); its own classes mean nothing.
+    /// Another policy for errors of a [class](crate::JobError::class); its own classes mean
+    /// nothing.
     pub fn on_class(mut self, class: impl Into<String>, policy: RetryPolicy) -> Self {
         self.classes.insert(class.into(), Some(RetryPolicy { classes: BTreeMap::new(), ..policy }));
         self
@@ -167,7 +168,8 @@ impl RetryPolicy {
         self.classes.values().flatten().try_for_each(RetryPolicy::check)
     }
 
-    /// After how long the work of this fire, before which there were `attempt` runs, is tried again; none if not.
+    /// After how long the work of this fire, before which there were `attempt` runs, is tried
+    /// again; none if not.
     pub(crate) fn delay(&self, attempt: i64, hint: &RetryHint, fire_id: &str) -> Option<Duration> {
         let policy = match hint.class.as_ref().and_then(|class| self.classes.get(class)) {
             Some(None) => return None,
@@ -182,12 +184,10 @@ impl RetryPolicy {
     }
 
     fn shortened(&self, delay: Duration, fire_id: &str) -> Duration {
-        // The hash of the fire's id, mixed, since ids differ in their last digits; then a number from 0 to 1.
-        let hash = fnv1a(fire_id.bytes());
-        let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        let hash = hash ^ (hash >> 33);
-        let drawn = f64::from(u32::try_from(hash >> 32).unwrap_or(0)) / f64::from(u32::MAX);
-        delay.mul_f64((1.0 - self.jitter * drawn).clamp(0.0, 1.0))
+        // The hash of the fire's id, mixed, since ids differ in their last digits; then a number
+        // from 0 to 1.
+        let share = f64::from(u32::try_from(drawn(fire_id) >> 32).unwrap_or(0)) / f64::from(u32::MAX);
+        delay.mul_f64((1.0 - self.jitter * share).clamp(0.0, 1.0))
     }
 }
 
@@ -208,7 +208,7 @@ impl Backoff {
     }
 }
 
-/// What a job without a policy gets that asks for another try.
+/// The policy of a job without one that asks for another try.
 impl Default for RetryPolicy {
     fn default() -> Self {
         Self::fixed(Duration::from_secs(60))

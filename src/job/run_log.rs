@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The longest message of a line, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4_000;
 
-/// What a line counts beside its texts.
+/// The size of a line beside its texts.
 const LINE_BYTES: usize = 32;
 
 /// The target of the line that says how many are missing.
@@ -18,32 +18,33 @@ const MARK: &str = "carnelian";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LogLine {
-    /// When, epoch milliseconds, by the clock of the store.
+    /// The time of the line, epoch milliseconds, by the clock of the store.
     #[serde(rename = "ms")]
     pub at_ms: i64,
-    /// How important it is.
+    /// The level of the line.
     #[serde(with = "level")]
     pub level: Level,
-    /// What part of the program said it.
+    /// The part of the program that wrote the line.
     pub target: String,
-    /// What it says.
+    /// The message.
     pub message: String,
 }
 
 /// A line as its node has it: with the time in ticks of its clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedLine {
-    /// When.
+    /// The time of the line.
     pub at: Duration,
-    /// How important it is.
+    /// The level of the line.
     pub level: Level,
-    /// What part of the program said it.
+    /// The part of the program that wrote the line.
     pub target: String,
-    /// What it says.
+    /// The message.
     pub message: String,
 }
 
-/// The lines of one run. Beyond the bound those in the middle go: how it began stays, and how it ended.
+/// The lines of one run. Beyond the bound those in the middle go: how it began stays, and how it
+/// ended.
 #[derive(Debug)]
 pub(crate) struct RunLog {
     level: LevelFilter,

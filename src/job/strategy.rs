@@ -1,7 +1,5 @@
 //! `Strategy`: which execution strategy a job has chosen, by its name.
 
-use super::actions::OnDead;
-use super::policy::JobPolicy;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -10,7 +8,7 @@ use std::str::FromStr;
 /// The longest name of a strategy, in characters.
 const MAX_NAME_CHARS: usize = 60;
 
-/// Which nodes run each time at which a trigger of a job fires: its ticks.
+/// The choice of nodes for each time at which a trigger of a job fires: its ticks.
 ///
 /// ```
 /// use carnelian::{JobDetail, JobKey, JobPolicy, Strategy};
@@ -25,23 +23,25 @@ const MAX_NAME_CHARS: usize = 60;
 #[serde(from = "String", into = "String")]
 #[non_exhaustive]
 pub enum Strategy {
-    /// One node, whichever takes it first: what Quartz does.
+    /// One node, whichever takes the tick first: the behaviour of Quartz.
     #[default]
     Preempt,
-    /// Every node that may run the job, each once. A run belongs to its node: if that dies, it is lost.
+    /// Every node that may run the job, each once. A run belongs to its node: if that dies, it is
+    /// lost.
     Broadcast,
     /// Every node that may run the job, each a share of the work
-    /// ([`JobContext::shard`](crate::JobContext::shard)). The share of a node that dies is given to another if the job
-    /// requests recovery.
+    /// ([`JobContext::shard`](crate::JobContext::shard)). The share of a node that dies is given to
+    /// another if the job requests recovery.
     Sharded,
-    /// The nodes that a strategy of the user's chooses
-    /// ([`SchedulerBuilder::execution_strategy`](crate::SchedulerBuilder::execution_strategy)). What a node that dies had
-    /// not done is given to another if the job requests recovery. Ticks are left alone by nodes that do not have it.
+    /// The nodes that an execution strategy of the user chooses
+    /// ([`SchedulerBuilder::execution_strategy`](crate::SchedulerBuilder::execution_strategy)). The
+    /// part of a node that dies is given to another if the job requests recovery. Nodes without the
+    /// strategy leave its ticks alone.
     Named(String),
 }
 
 impl Strategy {
-    /// Those that every node has.
+    /// The strategies that every node has.
     pub const BUILT_IN: [Self; 3] = [Strategy::Preempt, Strategy::Broadcast, Strategy::Sharded];
 
     /// The word of the command line, and the name under which it is registered.
@@ -54,12 +54,13 @@ impl Strategy {
         }
     }
 
-    /// Whether parts that their node cannot do any more are another's, or lost; they are dropped otherwise.
+    /// True if parts that their node cannot do any more are another's, or lost; they are dropped
+    /// otherwise.
     pub(crate) fn has_shares(&self) -> bool {
         matches!(self, Strategy::Sharded | Strategy::Named(_))
     }
 
-    /// Whether it is one of the user's.
+    /// True if the strategy is one of the user's.
     pub(crate) fn is_named(&self) -> bool {
         matches!(self, Strategy::Named(_))
     }
@@ -79,37 +80,6 @@ impl Strategy {
             false => {
                 refuse("expected a letter of A to Z, then such letters, digits, `-`, `_` or `.`; at most 60 in all")
             }
-        }
-    }
-
-    /// Checks that a job with this policy, that requests recovery and is not concurrent or otherwise, can be run so.
-    pub(super) fn check(&self, policy: &JobPolicy, requests_recovery: bool, nonconcurrent: bool) -> Result<()> {
-        let refuse = |expected: &str| Err(Error::invalid("strategy", self.name(), expected));
-        if *self == Strategy::Preempt {
-            return Ok(());
-        }
-        if let Strategy::Named(name) = self {
-            Self::check_name(name)?;
-        } else if nonconcurrent {
-            return refuse("expected a job that may run concurrently: each tick runs on several nodes at once");
-        }
-        if policy.placed().is_some_and(|placement| placement.preferred().is_some()) {
-            return refuse("expected no preferred node: the strategy says on which nodes each tick runs");
-        }
-        if self.has_shares() {
-            return match policy.on_dead_policy() {
-                Some(OnDead::Revive) => {
-                    refuse("expected another `on dead` than revive: a share is given to another node")
-                }
-                _ => Ok(()),
-            };
-        }
-        if requests_recovery {
-            return refuse("expected a job that does not request recovery: a run belongs to its node; see sharded");
-        }
-        match policy.retry_policy() {
-            Some(_) => refuse("expected no retry policy: another node might run it again"),
-            None => Ok(()),
         }
     }
 }
@@ -159,6 +129,7 @@ impl fmt::Display for Strategy {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use crate::job::JobPolicy;
 
     /// LT-13.
     #[test]
@@ -187,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Its parts may be one alone, or run one after the other.
+    /// Parts of a tick may run alone, or one after the other.
     #[test]
     fn a_job_that_runs_alone_may_have_a_strategy_of_the_users() {
         let check = |strategy: Strategy| strategy.check(&JobPolicy::new(), true, true);

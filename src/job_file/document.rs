@@ -145,7 +145,7 @@ impl Parser<'_> {
     }
 }
 
-/// What a reference stands for: one of the five that XML knows, or a character by its number.
+/// Character that a reference stands for: one of the five that XML knows, or a character by its number.
 fn character(reference: &BytesRef<'_>) -> Option<char> {
     let named: &str = reference;
     match named {

@@ -2,9 +2,12 @@
 //!
 //! A file is read whole before anything is stored: [`JobFile::read`] gives its values, or every problem at once with
 //! file, line and element. [`Scheduler::import`](crate::Scheduler::import) and
-//! [`JobStore::import`](crate::store::JobStore::import) store them, in one transaction.
+//! [`Catalogue::import`](crate::store::Catalogue::import) store them, in one transaction.
 
+mod contents;
 mod document;
+mod loading;
+pub(crate) mod plan;
 mod problem;
 mod reader;
 mod reader_trigger;
@@ -14,12 +17,7 @@ mod time;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::Trigger;
-use crate::zone;
-use chrono_tz::Tz;
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
 
 pub use problem::{JobFileError, JobFileErrors};
 
@@ -104,11 +102,11 @@ pub(crate) struct FileJob {
     pub line: usize,
     /// Without the two flags that Java takes from annotations of the class.
     pub detail: JobDetail,
-    /// Those flags, if somebody knows them.
+    /// Flags of the class, if somebody knows them.
     pub flags: Option<JobFlags>,
 }
 
-/// What a Java job class says by annotations, and no job file says.
+/// Flags that a Java job class has by annotations, and no job file has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobFlags {
     /// `@DisallowConcurrentExecution`.
@@ -130,60 +128,13 @@ pub(crate) struct FileTrigger {
 pub(crate) enum Start {
     /// When it is stored.
     Now,
-    /// So many milliseconds after it is stored.
+    /// Milliseconds after it is stored.
     After(i64),
     /// Epoch milliseconds.
     At(i64),
 }
 
 impl JobFile {
-    /// Reads a file of at most 16 MiB, with the time zone of this machine.
-    ///
-    /// # Errors
-    /// All problems of the file at once, or that it cannot be read.
-    pub fn read(path: impl AsRef<Path>) -> Result<Self, JobFileErrors> {
-        Self::read_in_zone(path, zone::of_machine())
-    }
-
-    /// Reads a file of at most 16 MiB; times without an offset are those of `zone`.
-    ///
-    /// # Errors
-    /// As [`JobFile::read`].
-    pub fn read_in_zone(path: impl AsRef<Path>, zone: Tz) -> Result<Self, JobFileErrors> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        let mut bytes = Vec::new();
-        let limit = u64::try_from(document::FILE_LIMIT).unwrap_or(u64::MAX).saturating_add(1);
-        match File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)) {
-            Ok(_) => Self::parse(&name, &bytes, zone),
-            Err(error) => Err(JobFileError::of_file(&name, format!("cannot be read: {error}")).into()),
-        }
-    }
-
-    /// Reads the contents of a file; `name` stands for it in messages, `zone` for the machine's time zone.
-    ///
-    /// # Errors
-    /// All problems of the file at once.
-    pub fn parse(name: &str, bytes: &[u8], zone: Tz) -> Result<Self, JobFileErrors> {
-        let root = document::read(name, bytes)?;
-        let mut reader = reader::Reader { file: name, zone, problems: Vec::new() };
-        let contents = reader.contents(&root);
-        if !reader.problems.is_empty() {
-            return Err(JobFileErrors::new(reader.problems));
-        }
-        let protected = BTreeSet::from([LOADER_GROUP.to_owned()]);
-        Ok(Self {
-            name: name.to_owned(),
-            commands: contents.commands,
-            directives: contents.directives,
-            jobs: contents.jobs,
-            triggers: contents.triggers,
-            protected_job_groups: protected.clone(),
-            protected_trigger_groups: protected,
-            keeps_unchanged: false,
-        })
-    }
-
     /// The name of the file, as it was given.
     pub fn name(&self) -> &str {
         &self.name

@@ -1,4 +1,4 @@
-//! What is wrong with a job file, and where.
+//! `JobFileErrors`: the problems of a job file, each with its place.
 
 use crate::error::shorten;
 use std::fmt;
@@ -60,7 +60,7 @@ impl JobFileError {
         self.value.as_deref()
     }
 
-    /// What was expected.
+    /// Expectation that was not met.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -104,7 +104,7 @@ impl JobFileErrors {
         &self.errors
     }
 
-    /// How many problems beyond the first thousand are not listed.
+    /// Count of the problems beyond the first thousand, which are not listed.
     pub fn left_out(&self) -> usize {
         self.left_out
     }

@@ -4,7 +4,7 @@ use super::document::Element;
 use super::problem::JobFileError;
 use Need::{Always, Optional, With};
 
-/// What an element may hold: children in this order.
+/// Contents of an element: children in this order.
 #[derive(Debug)]
 pub(super) struct Shape(pub(super) &'static [Field]);
 
@@ -49,7 +49,7 @@ pub(super) const JOB: Shape = Shape(&[
 
 pub(super) const ENTRY: Shape = Shape(&[field("key", 0, Always), field("value", 1, Always)]);
 
-/// What all triggers have, followed by what the kind has.
+/// Elements that all triggers have, followed by those of the kind.
 macro_rules! trigger {
     ($($kind:expr),* $(,)?) => {
         Shape(&[

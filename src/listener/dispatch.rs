@@ -1,9 +1,10 @@
-//! Who hears what, and on which thread; a listener that panics is reported and has no other effect.
+//! Dispatch: which listener hears what, and on which thread; a listener that panics is reported and
+//! has no other effect.
 //!
-//! Workers and the application's own threads tell at once. What a service has to tell is queued for
-//! a thread of its own: a listener that takes its time delays no check-in, heartbeat or recovery.
+//! Workers and the application's own threads tell at once. An event of a service is queued for a
+//! thread of its own: a listener that takes its time delays no check-in, heartbeat or recovery.
 
-use super::log;
+use super::lifecycle_log;
 use super::queue::Queue;
 use super::roll::Roll;
 use super::{FireEnd, FireEvent, JobListener, SchedulerListener, TriggerListener};
@@ -18,7 +19,7 @@ pub(crate) struct Listeners {
     pub(crate) job: Roll<dyn JobListener>,
     pub(crate) trigger: Roll<dyn TriggerListener>,
     pub(crate) scheduler: Roll<dyn SchedulerListener>,
-    pub(crate) queue: Queue,
+    pub(crate) queue: Queue<Listeners>,
 }
 
 impl Listeners {
@@ -83,7 +84,7 @@ impl Listeners {
     pub(crate) fn close(&self) {
         let left = self.queue.close();
         if left > 0 {
-            log::listeners_not_told(left as u64);
+            lifecycle_log::listeners_not_told(left as u64);
         }
     }
 
@@ -94,7 +95,7 @@ impl Listeners {
         }
         let dropped = self.queue.take_dropped();
         if dropped > 0 {
-            log::listeners_not_told(dropped);
+            lifecycle_log::listeners_not_told(dropped);
             let message = format!("listeners were too slow: {dropped} events were not told");
             self.scheduler("scheduler_error", |listener| listener.scheduler_error(&message));
         }
@@ -122,16 +123,17 @@ impl Listeners {
         }
         for entry in self.scheduler.now().iter() {
             let outcome = guarded(|| tell(&*entry.listener));
-            // The one listener that cannot be told through `scheduler_error` is the one that just failed there.
+            // The one listener that cannot be told through `scheduler_error` is the one that just
+            // failed there.
             if let Err(panic) = outcome {
-                log::listener_failed("scheduler", &entry.name, event, &panic);
+                lifecycle_log::listener_failed("scheduler", &entry.name, event, &panic);
             }
         }
     }
 
     /// Reports what no caller can be told of: to the log and to the scheduler listeners.
     pub(crate) fn error(&self, message: &str) {
-        log::error(message);
+        lifecycle_log::error(message);
         let message = message.to_owned();
         self.announce("scheduler_error", move |listener| listener.scheduler_error(&message));
     }
@@ -160,7 +162,7 @@ impl Listeners {
     }
 
     fn failed(&self, kind: &str, name: &str, event: &str, panic: &str) {
-        log::listener_failed(kind, name, event, panic);
+        lifecycle_log::listener_failed(kind, name, event, panic);
         let message = format!("{kind} listener `{name}` panicked in {event}: {panic}");
         self.announce("scheduler_error", move |listener| listener.scheduler_error(&message));
     }
@@ -215,8 +217,8 @@ mod tests {
         assert_eq!(*ear.0.lock(), ["trigger listener `loud` panicked in trigger_misfired: boo"]);
     }
 
-    /// What waits is told in its order by whoever tells it; what has no room is counted, and said
-    /// once there is room again.
+    /// Waiting events are told in their order; events without room are counted, and said once there
+    /// is room again.
     #[test]
     fn what_services_tell_waits_in_its_order_and_has_a_bound() {
         let ear = Arc::new(Ear::default());

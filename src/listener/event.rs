@@ -1,4 +1,4 @@
-//! What listeners are told: a fire, and how it ended.
+//! The events of listeners: a fire, and how it ended.
 
 use super::FireValues;
 use crate::calendar::Calendar;
@@ -49,7 +49,7 @@ impl<'a> FireEvent<'a> {
         moment(self.bundle.scheduled_ms)
     }
 
-    /// When it was fired.
+    /// The time at which it was fired.
     pub fn fire_time(&self) -> DateTime<Utc> {
         moment(self.bundle.fired_ms)
     }
@@ -85,26 +85,26 @@ impl<'a> FireEvent<'a> {
         self.instance
     }
 
-    /// How often the job asked to be run again at once, so far.
+    /// The number of times that the job asked to be run again at once, so far.
     pub fn refire_count(&self) -> u32 {
         self.refire_count
     }
 
-    /// What the job and its listeners leave for each other.
+    /// The values that the job and its listeners leave for each other.
     pub fn values(&self) -> &'a FireValues {
         self.values
     }
 }
 
-/// How a run of a job ended.
+/// The end of a run of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FireEnd {
     /// Well, badly or told to stop.
     pub outcome: FireOutcome,
-    /// What the job said when it failed, or its panic.
+    /// The message of the job when it failed, or its panic.
     pub error: Option<String>,
-    /// How long it ran.
+    /// The time for which it ran.
     pub run_time: Duration,
-    /// What the job left with [`JobContext::set_result`](crate::JobContext::set_result).
+    /// The text that the job left with [`JobContext::set_result`](crate::JobContext::set_result).
     pub result: Option<String>,
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 /// The listeners of a scheduler, from [`Scheduler::listeners`](crate::Scheduler::listeners).
 ///
-/// Listeners are told in the order in which they were added. One that is added under the name of another of its kind
-/// takes its place, as in Quartz. What is told at the moment goes to those who were there when it began.
+/// Listeners are told in the order in which they were added. A listener that is added under the
+/// name of another of its kind takes its place, as in Quartz. An event that is told at the moment
+/// goes to those who were there when it began.
 ///
 /// ```
 /// use carnelian::{FireEnd, FireEvent, GroupMatcher, JobListener, KeyMatcher, Scheduler};
@@ -59,7 +60,7 @@ impl<'a> ListenerManager<'a> {
         self.listeners.job.names()
     }
 
-    /// Whose runs the job listener of this name hears.
+    /// The jobs whose runs the job listener of this name hears.
     #[doc(alias = "getJobListenerMatchers")]
     pub fn job_listener_matcher(&self, name: &str) -> Option<KeyMatcher> {
         self.listeners.job.matcher(name)
@@ -87,7 +88,7 @@ impl<'a> ListenerManager<'a> {
         self.listeners.trigger.names()
     }
 
-    /// Whose fires the trigger listener of this name hears.
+    /// The triggers whose fires the trigger listener of this name hears.
     #[doc(alias = "getTriggerListenerMatchers")]
     pub fn trigger_listener_matcher(&self, name: &str) -> Option<KeyMatcher> {
         self.listeners.trigger.matcher(name)

@@ -1,17 +1,17 @@
-//! Listeners: code of the application that hears what becomes of fires, triggers and the scheduler itself.
+//! Listeners: code of the application that hears what becomes of fires, triggers and the scheduler
+//! itself.
 //!
 //! Listeners belong to this process and are not stored; what happens on other nodes is not heard
-//! here. What belongs to a run they hear on its worker, and what the application does on its own
-//! thread: there they should be quick. What the node finds in the background they hear on a thread
-//! of its own, one after the other and in its order: one that takes long delays the others, but no
-//! check-in, heartbeat or recovery. Of that 10,000 events may wait; what comes beyond that is not
-//! told, which is logged, counted (`health().untold_events`) and told by `scheduler_error`. One
-//! that panics is reported and has no other effect.
+//! here. Events of a run are told on its worker, and those of the application on its own thread:
+//! listeners should be quick there. Events that the node finds in the background are told on a
+//! thread of its own, one after the other and in its order: one that takes long delays the others,
+//! but no check-in, heartbeat or recovery. Of that 10,000 events may wait; what comes beyond that
+//! is not told, which is logged, counted (`health().untold_events`) and told by `scheduler_error`.
+//! A listener that panics is reported and has no other effect.
 
 mod dispatch;
 mod event;
-mod history;
-pub(crate) mod log;
+pub(crate) mod lifecycle_log;
 mod manager;
 mod queue;
 mod roll;
@@ -23,7 +23,6 @@ pub use values::FireValues;
 
 pub(crate) use crate::guarded::guarded;
 pub(crate) use dispatch::Listeners;
-pub(crate) use history::{HistoryClock, JobHistory, TriggerHistory};
 
 use crate::alarm::Alarm;
 use crate::job::JobDetail;
@@ -55,7 +54,7 @@ use std::time::Duration;
 /// ```
 #[doc(alias = "org.quartz.JobListener")]
 pub trait JobListener: Send + Sync + 'static {
-    /// Its name, for messages and for [`ListenerManager`]; asked once, when it is added.
+    /// The listener's name, for messages and for [`ListenerManager`]; asked once, when it is added.
     fn name(&self) -> &str;
 
     /// The job is about to run.
@@ -77,7 +76,7 @@ pub trait JobListener: Send + Sync + 'static {
 /// Hears of the fires of triggers, and may say no to one.
 #[doc(alias = "org.quartz.TriggerListener")]
 pub trait TriggerListener: Send + Sync + 'static {
-    /// Its name, for messages and for [`ListenerManager`]; asked once, when it is added.
+    /// The listener's name, for messages and for [`ListenerManager`]; asked once, when it is added.
     fn name(&self) -> &str;
 
     /// The trigger has fired and its job is about to run.
@@ -85,15 +84,15 @@ pub trait TriggerListener: Send + Sync + 'static {
         let _ = fire;
     }
 
-    /// Whether the job must not run this time. A listener that panics here says nothing.
+    /// True if the job must not run this time. A listener that panics here says nothing.
     #[doc(alias = "vetoJobExecution")]
     fn veto_job_execution(&self, fire: &FireEvent<'_>) -> bool {
         let _ = fire;
         false
     }
 
-    /// This node found that the trigger could not fire in time and applied its misfire instruction. It is shown as it
-    /// was before: its next fire time is the one that was missed.
+    /// This node found that the trigger could not fire in time and applied its misfire instruction.
+    /// The trigger is shown as it was before: its next fire time is the one that was missed.
     fn trigger_misfired(&self, trigger: &Trigger) {
         let _ = trigger;
     }
@@ -114,7 +113,7 @@ pub trait TriggerListener: Send + Sync + 'static {
 #[doc(alias = "org.quartz.SchedulerListener")]
 #[expect(unused_variables, reason = "the names of the arguments are documentation")]
 pub trait SchedulerListener: Send + Sync + 'static {
-    /// Its name, for messages and for [`ListenerManager`]; asked once, when it is added.
+    /// The listener's name, for messages and for [`ListenerManager`]; asked once, when it is added.
     fn name(&self) -> &str;
 
     /// A trigger was stored.
@@ -172,11 +171,13 @@ pub trait SchedulerListener: Send + Sync + 'static {
     fn outage_ended(&self, outage: &Outage) {}
     /// This node drains a backlog from now on: the cluster is in recovery mode.
     fn recovery_started(&self) {}
-    /// The backlog is drained, or somebody has ended the recovery mode: everything is as before on this node.
+    /// The backlog is drained, or somebody has ended the recovery mode: everything is as before on
+    /// this node.
     fn recovery_ended(&self) {}
     /// An alarm was raised or cleared, by the thresholds `carnelian.alarm.*`; once each.
     fn alarm(&self, alarm: &Alarm) {}
-    /// No living node can run these jobs. Told by the longest-serving node only: of a job that is due within the hour, once,
-    /// and of all with each audit (`carnelian.jobStore.orphanAuditInterval`).
+    /// No living node can run these jobs. Told by the longest-serving node only: of a job that is
+    /// due within the hour, once, and of all with each audit
+    /// (`carnelian.jobStore.orphanAuditInterval`).
     fn orphaned_jobs(&self, orphans: &[Orphan]) {}
 }

@@ -1,7 +1,7 @@
 //! `Queue`: what the services have to tell the listeners, until the thread that tells it comes to
 //! it.
 
-use super::{Listeners, log};
+use super::lifecycle_log;
 use crate::signal::Signal;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -11,33 +11,38 @@ use std::sync::Arc;
 const MOST_WAITING: usize = 10_000;
 
 /// Something to be told.
-pub(super) type News = Box<dyn FnOnce(&Listeners) + Send>;
+pub(super) type News<L> = Box<dyn FnOnce(&L) + Send>;
 
 /// News in the order in which they came.
-#[derive(Default)]
-pub(crate) struct Queue {
-    state: Mutex<State>,
+pub(crate) struct Queue<L> {
+    state: Mutex<State<L>>,
     /// Raised when there is something to tell.
     pub(crate) signal: Arc<Signal>,
 }
 
-#[derive(Default)]
-struct State {
+struct State<L> {
     /// Somebody tells what is put here.
     is_open: bool,
-    waiting: VecDeque<News>,
+    waiting: VecDeque<News<L>>,
     /// News for which there was no room, since that was last told, and in all.
     dropped: u64,
     untold: u64,
 }
 
-impl Queue {
+impl<L> Default for Queue<L> {
+    fn default() -> Self {
+        let state = State { is_open: false, waiting: VecDeque::new(), dropped: 0, untold: 0 };
+        Self { state: Mutex::new(state), signal: Arc::default() }
+    }
+}
+
+impl<L> Queue<L> {
     /// From now on there is a thread that tells what is put here.
     pub(super) fn open(&self) {
         self.state.lock().is_open = true;
     }
 
-    /// From now on there is none. What waits is not told any more; returns how much that is.
+    /// From now on there is none. Waiting events are not told any more; returns how many those are.
     pub(super) fn close(&self) -> usize {
         let mut state = self.state.lock();
         state.is_open = false;
@@ -47,7 +52,7 @@ impl Queue {
     }
 
     /// Puts news at the end; gives them back if nobody would tell them.
-    pub(super) fn put(&self, news: News) -> Result<(), News> {
+    pub(super) fn put(&self, news: News<L>) -> Result<(), News<L>> {
         let mut state = self.state.lock();
         if !state.is_open {
             return Err(news);
@@ -63,22 +68,22 @@ impl Queue {
         let is_first = state.dropped == 1;
         drop(state);
         if is_first {
-            log::listeners_are_behind(MOST_WAITING);
+            lifecycle_log::listeners_are_behind(MOST_WAITING);
         }
         Ok(())
     }
 
-    /// What is to be told next; none if nothing waits.
-    pub(super) fn next(&self) -> Option<News> {
+    /// The next event to be told; none if nothing waits.
+    pub(super) fn next(&self) -> Option<News<L>> {
         self.state.lock().waiting.pop_front()
     }
 
-    /// How much had no room since this was last asked.
+    /// The number of events that had no room since the last call.
     pub(super) fn take_dropped(&self) -> u64 {
         std::mem::take(&mut self.state.lock().dropped)
     }
 
-    /// How much was never told.
+    /// The number of events that were never told.
     pub(crate) fn untold(&self) -> u64 {
         self.state.lock().untold
     }

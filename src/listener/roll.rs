@@ -18,7 +18,7 @@ pub(crate) struct Entry<L: ?Sized> {
 /// Who is told sees the list as it was: a listener may add and remove listeners.
 pub(crate) struct Roll<L: ?Sized> {
     entries: RwLock<Arc<Vec<Entry<L>>>>,
-    /// How many there are: most schedulers have none, and look no further.
+    /// The number of listeners: most schedulers have none, and look no further.
     count: AtomicUsize,
 }
 
@@ -35,12 +35,12 @@ impl<L: ?Sized> Clone for Entry<L> {
 }
 
 impl<L: ?Sized> Roll<L> {
-    /// Whether nobody listens.
+    /// True if nobody listens.
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::SeqCst) == 0
     }
 
-    /// Who is there now.
+    /// The present listeners.
     pub(crate) fn now(&self) -> Arc<Vec<Entry<L>>> {
         Arc::clone(&self.entries.read())
     }
@@ -75,7 +75,7 @@ impl<L: ?Sized> Roll<L> {
         })
     }
 
-    /// Whose events the listener of this name hears.
+    /// The events that the listener of this name hears.
     pub(crate) fn matcher(&self, name: &str) -> Option<KeyMatcher> {
         self.now().iter().find(|entry| &*entry.name == name).map(|entry| entry.matcher.clone())
     }

@@ -1,4 +1,5 @@
-//! `MachineFiles`: the machine as Linux shows it in `/proc` and `/sys/fs/cgroup`; elsewhere most of it is unknown.
+//! `MachineFiles`: the machine as Linux shows it in `/proc` and `/sys/fs/cgroup`; elsewhere most of
+//! it is unknown.
 
 use super::{Machine, MachineReading, own_address};
 use std::io::Read;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The most that is read of a file; `/proc/stat` of a large machine has its sums in the first line.
 const MOST_BYTES: u64 = 16 * 1024;
 
-/// How many groups above one's own are asked for a limit of memory.
+/// The number of groups above the process's own that are asked for a limit of memory.
 const MOST_GROUPS: usize = 32;
 
 /// The machine as its files show it.
@@ -35,8 +36,8 @@ impl MachineFiles {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The least limit of the group of this process and of those above it: version 2 has one tree, version 1 one for
-    /// memory alone.
+    /// The least limit of the group of this process and of those above it: version 2 has one tree,
+    /// version 1 one for memory alone.
     fn memory_limit(&self) -> Option<u64> {
         let groups = self.text("proc/self/cgroup")?;
         let limits = groups.lines().filter_map(|line| {
@@ -50,7 +51,8 @@ impl MachineFiles {
                 return None;
             };
             let group = Path::new(group.trim_start_matches('/'));
-            // In a container the own group may be shown by its name outside; its files are then at the top.
+            // In a container the own group may be shown by its name outside; its files are then at
+            // the top.
             let groups = group.ancestors().take(MOST_GROUPS);
             let limit = |group: &Path| {
                 let file = Path::new(tree).join(group).join(file);
@@ -94,8 +96,8 @@ impl Machine for MachineFiles {
     }
 }
 
-/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`: busy is what is neither idle nor waiting for a
-/// disk; the time of guests is in that of users already.
+/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`: busy is what is neither
+/// idle nor waiting for a disk; the time of guests is in that of users already.
 fn host_ticks(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line.split_whitespace().take(8).filter_map(|ticks| ticks.parse().ok()).collect();
@@ -104,7 +106,8 @@ fn host_ticks(stat: &str) -> Option<(u64, u64)> {
     (ticks.len() >= 4).then(|| (all.saturating_sub(idle), all))
 }
 
-/// `pid (name) state …`: the 14th and 15th fields are the time in the program and in the system. The name may hold anything.
+/// `pid (name) state …`: the 14th and 15th fields are the time in the program and in the system.
+/// The name may hold anything.
 fn process_ticks(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11);

@@ -11,31 +11,31 @@ use crate::node::MachineLoad;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-/// What a machine shows of itself at one moment. What cannot be learned is none.
+/// A reading of a machine at one moment. Values that cannot be learned are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MachineReading {
     /// The processors that this process may use at the same time.
     pub cores: Option<u32>,
-    /// How long all processors together have been busy, in ticks of the system.
+    /// The busy time of all processors together, in ticks of the system.
     pub host_busy_ticks: Option<u64>,
-    /// How long they have been there, busy or not.
+    /// The whole time of all processors, busy or not.
     pub host_all_ticks: Option<u64>,
-    /// How long this process has used processors, in the same ticks.
+    /// The processor time of this process, in the same ticks.
     pub process_ticks: Option<u64>,
     /// The machine's memory, in bytes.
     pub memory_total: Option<u64>,
-    /// How much of it could be had at once, in bytes.
+    /// The memory that could be had at once, in bytes.
     pub memory_available: Option<u64>,
-    /// What the process has in memory, in bytes.
+    /// The memory that the process has, in bytes.
     pub process_memory: Option<u64>,
-    /// How much the process may have, in bytes.
+    /// The memory that the process may have, in bytes.
     pub memory_limit: Option<u64>,
     /// The threads of the process.
     pub threads: Option<u32>,
 }
 
 impl MachineReading {
-    /// How the machine is doing, and how busy it was since the reading before.
+    /// The load of the machine, its processors' since the reading before.
     pub fn load_since(&self, before: &MachineReading) -> MachineLoad {
         let past = |now: Option<u64>, before: Option<u64>| now?.checked_sub(before?);
         let all = past(self.host_all_ticks, before.host_all_ticks).filter(|all| *all > 0);
@@ -51,7 +51,7 @@ impl MachineReading {
             memory_total: total,
             memory_used: past(total, self.memory_available),
             process_memory: self.process_memory,
-            // Where there is no limit, some systems show one that is larger than any machine.
+            // Some systems without a limit show one that is larger than any machine.
             memory_limit: self.memory_limit.filter(|limit| total.is_none_or(|total| *limit < total)),
             threads: self.threads,
         }
@@ -87,17 +87,19 @@ impl MachineReading {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Machine: Send + Sync + fmt::Debug {
-    /// How it is doing now. It is asked before each check-in, and must not wait for anything.
+    /// Reads the machine. Each check-in asks before it begins, so that the answer must not wait for
+    /// anything.
     fn read(&self) -> MachineReading;
 
-    /// Its host name.
+    /// The host name of the machine.
     fn host(&self) -> Option<String>;
 
-    /// Its address, as others would see it.
+    /// The address of the machine, as others see it.
     fn address(&self) -> Option<IpAddr>;
 }
 
-/// The address from which a packet would leave the machine. None is sent: the system only chooses the way.
+/// The address from which a packet would leave the machine. None is sent: the system only chooses
+/// the way.
 pub(crate) fn own_address() -> Option<IpAddr> {
     // Addresses for documentation: nobody has them, so the way is the default one.
     let ways: [(SocketAddr, SocketAddr); 2] = [

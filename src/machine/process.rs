@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pid: u32,
-    /// When it was started, in ticks of the system since the boot.
+    /// The start of the process, in ticks of the system since the boot.
     start: u64,
     /// The namespace that its pid is of.
     namespace: u64,
@@ -24,7 +24,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// This process; none where the system does not tell: only Linux does.
+    /// The running process; none where the system does not tell: only Linux does.
     pub fn own() -> Option<Self> {
         let pid = std::process::id();
         let text = |path: &str| Some(std::fs::read_to_string(path).ok()?.trim().to_owned()).filter(|t| !t.is_empty());
@@ -37,7 +37,7 @@ impl Process {
         })
     }
 
-    /// Its pid, in its own namespace.
+    /// The pid in the process's own namespace.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -47,7 +47,8 @@ impl Process {
         &self.host
     }
 
-    /// Whether it is gone, as `own` can tell; none if it cannot, since it runs elsewhere.
+    /// True if the process is gone, as `own` can tell; none if the process runs elsewhere, which
+    /// `own` cannot see.
     pub(crate) fn is_gone(&self, own: &Self) -> Option<bool> {
         // Machines that are copies of one running machine have one boot, not one host name.
         if (self.namespace, &self.boot, &self.host) != (own.namespace, &own.boot, &own.host) {
@@ -86,7 +87,7 @@ impl FromStr for Process {
     }
 }
 
-/// What `/proc/PID/stat` says of a process.
+/// The contents of `/proc/PID/stat` for a process.
 struct Stat {
     start: u64,
     is_dead: bool,
@@ -119,7 +120,7 @@ fn own_namespace() -> Option<u64> {
     None
 }
 
-/// Whether there is a process of this pid, whoever's it is; none if that cannot be told.
+/// True if there is a process of this pid, whoever's it is; none if that cannot be told.
 #[cfg(target_os = "linux")]
 fn exists(pid: u32) -> Option<bool> {
     use rustix::io::Errno;
@@ -139,7 +140,7 @@ fn exists(_: u32) -> Option<bool> {
 /// The incarnations of nodes that live in this process.
 static LIVING: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Whether the node of this incarnation lives in this process.
+/// True if the node of this incarnation lives in this process.
 pub(crate) fn lives_here(incarnation: &str) -> bool {
     LIVING.lock().contains(incarnation)
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// What sets a node apart from others: at most 32 names with a value each, in order of the names.
+/// Labels that set a node apart from others: at most 32 names with a value each, in order of the
+/// names.
 ///
-/// Written as `zone=eu, gpu=yes`. A name has 1 to 63 letters, digits, `.`, `_`, `-` and `/`, beginning with a letter or a
-/// digit; a value at most 63 characters without commas and control characters, and it may be empty.
+/// Written as `zone=eu, gpu=yes`. A name has 1 to 63 letters, digits, `.`, `_`, `-` and `/`,
+/// beginning with a letter or a digit; a value at most 63 characters without commas and control
+/// characters, and it may be empty.
 ///
 /// ```
 /// use carnelian::Labels;
@@ -27,7 +29,7 @@ const MOST_LABELS: usize = 32;
 const MOST_CHARS: usize = 63;
 
 impl Labels {
-    /// These labels, checked; of two of one name the second would be a mistake.
+    /// Labels from pairs, checked; a second label of one name would be a mistake.
     ///
     /// # Errors
     /// [`LabelsError`] says which label is not one.
@@ -60,12 +62,12 @@ impl Labels {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// How many there are.
+    /// The number of labels.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// True if there are no labels.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

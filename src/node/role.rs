@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// What a node is there for.
+/// The role of a node in the cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeRole {
-    /// It runs jobs (`worker`).
+    /// The node runs jobs (`worker`).
     #[default]
     Worker,
-    /// It checks in and looks after the others, but runs no jobs (`observer`).
+    /// The node checks in and looks after the others, but runs no jobs (`observer`).
     Observer,
 }
 
@@ -34,22 +34,22 @@ impl fmt::Display for NodeRole {
     }
 }
 
-/// What a node said that it was doing, with its last check-in.
+/// The activity of a node at its last check-in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeActivity {
-    /// It has registered, and is about to begin (`starting`).
+    /// The node has registered, and is about to begin (`starting`).
     #[default]
     Starting,
-    /// It takes work (`firing`).
+    /// The node takes work (`firing`).
     Firing,
-    /// It was told to stand by (`standby`).
+    /// The node was told to stand by (`standby`).
     Standby,
     /// Another node fires, in active-passive mode (`passive`).
     Passive,
-    /// It is an observer (`observing`).
+    /// The node is an observer (`observing`).
     Observing,
-    /// It is ending (`stopping`).
+    /// The node is ending (`stopping`).
     Stopping,
 }
 
@@ -69,7 +69,8 @@ impl NodeActivity {
         }
     }
 
-    /// Whether it takes work, or will as soon as it can. A passive node counts: it stands ready.
+    /// True if the node takes work, or will as soon as it can. A passive node counts: it stands
+    /// ready.
     pub fn takes_work(self) -> bool {
         matches!(self, Self::Starting | Self::Firing | Self::Passive)
     }

@@ -1,13 +1,14 @@
 //! Acquisition: which of the due triggers form this batch.
 
 use crate::key::{JobKey, TriggerKey};
-use crate::rules::ahead::{Place, Room};
+use crate::rules::prefetch::{Place, Room};
 use crate::store::row::{Candidate, TriggerRow};
 use crate::trigger::TriggerOrder;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
-/// Which of two due triggers comes first; among equals by group and name, so that every node and database agrees.
+/// The order of two due triggers; among equals by group and name, so that every node and
+/// database agrees.
 pub(crate) fn order(order: TriggerOrder, now_ms: i64, a: &TriggerRow, b: &TriggerRow) -> Ordering {
     let by_rule = match order {
         TriggerOrder::TimeThenPriority => (a.next_ms, Reverse(a.priority)).cmp(&(b.next_ms, Reverse(b.priority))),
@@ -32,7 +33,7 @@ impl<'a> Batch<'a> {
         Self { room, quarantined, one_at_a_time: BTreeSet::new() }
     }
 
-    /// Whether nothing more fits.
+    /// True if nothing more fits.
     pub(crate) fn is_full(&self) -> bool {
         self.room.size() == 0
     }
@@ -40,8 +41,9 @@ impl<'a> Batch<'a> {
     /// For whom `candidate` joins the batch, if it may; else whether it is only that there is no
     /// room for a job that may be long.
     ///
-    /// A job that disallows concurrent execution is left alone while a fire of it executes anywhere, also if its
-    /// trigger claims to be waiting: a Java peer may have released it too early (H4).
+    /// A job that disallows concurrent execution is left alone while a fire of it executes
+    /// anywhere, also if its trigger claims to be waiting: a Java peer may have released it too
+    /// early (H4).
     pub(crate) fn takes(&mut self, candidate: &Candidate, is_short: bool) -> Result<Place, Left> {
         if candidate.trigger.next_ms.is_none() || self.quarantined.contains(&candidate.trigger.key) {
             return Err(Left::ForGood);
@@ -67,6 +69,6 @@ impl<'a> Batch<'a> {
 pub(crate) enum Left {
     /// Nobody's free worker would change that.
     ForGood,
-    /// It is taken for a free worker only.
+    /// The trigger is taken for a free worker only.
     ForAWorker,
 }

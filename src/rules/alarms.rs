@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// From where on a value is bad, and from where on it is good again. Between the two nothing changes.
+/// From where on a value is bad, and from where on it is good again. Between the two nothing
+/// changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bound {
     /// Bad from `bad` upwards, good from `good` downwards.
@@ -40,19 +41,19 @@ impl Bound {
     }
 }
 
-/// When an alarm is raised and cleared.
+/// The limit at which an alarm is raised and cleared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Threshold {
     pub(crate) bound: Bound,
-    /// How long a value must be bad before the alarm is raised.
+    /// The time for which a value must be bad before the alarm is raised.
     pub(crate) bad_for: Duration,
-    /// How long it must be good before the alarm is cleared.
+    /// The time for which a value must be good before the alarm is cleared.
     pub(crate) good_for: Duration,
 }
 
-/// Where an alarm stands. Times are of the monotonic clock.
+/// The state of an alarm. Times are of the monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum AlarmState {
     /// Nothing is wrong.
     #[default]
     Calm,
@@ -62,52 +63,54 @@ pub(crate) enum Standing {
     Raised(Option<Duration>),
 }
 
-/// What became of an alarm.
+/// The change of an alarm by a new value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Nothing.
     None,
-    /// It is raised now.
+    /// The alarm is raised now.
     Raised,
-    /// It is cleared now.
+    /// The alarm is cleared now.
     Cleared,
 }
 
-/// Where an alarm stands after a look. Without a threshold it does not stand; without a value nothing is known, and
-/// nothing changes.
+/// The state of an alarm after a new value. An alarm without a threshold is not raised; a missing
+/// value changes nothing.
 pub(crate) fn judge(
-    standing: Standing,
+    state: AlarmState,
     threshold: Option<&Threshold>,
     value: Option<f64>,
     now: Duration,
-) -> (Standing, Change) {
+) -> (AlarmState, Change) {
     let Some(threshold) = threshold else {
-        let change = if matches!(standing, Standing::Raised(_)) { Change::Cleared } else { Change::None };
-        return (Standing::Calm, change);
+        let change = if matches!(state, AlarmState::Raised(_)) { Change::Cleared } else { Change::None };
+        return (AlarmState::Calm, change);
     };
-    let Some(value) = value else { return (standing, Change::None) };
+    let Some(value) = value else { return (state, Change::None) };
     let is_over = |since: Duration, term: Duration| now.saturating_sub(since) >= term;
-    match standing {
-        Standing::Calm | Standing::Suspicious(_) if !threshold.bound.is_bad(value) => (Standing::Calm, Change::None),
-        Standing::Calm | Standing::Suspicious(_) => {
-            let since = if let Standing::Suspicious(since) = standing { since } else { now };
+    match state {
+        AlarmState::Calm | AlarmState::Suspicious(_) if !threshold.bound.is_bad(value) => {
+            (AlarmState::Calm, Change::None)
+        }
+        AlarmState::Calm | AlarmState::Suspicious(_) => {
+            let since = if let AlarmState::Suspicious(since) = state { since } else { now };
             match is_over(since, threshold.bad_for) {
-                true => (Standing::Raised(None), Change::Raised),
-                false => (Standing::Suspicious(since), Change::None),
+                true => (AlarmState::Raised(None), Change::Raised),
+                false => (AlarmState::Suspicious(since), Change::None),
             }
         }
-        Standing::Raised(_) if !threshold.bound.is_good(value) => (Standing::Raised(None), Change::None),
-        Standing::Raised(good_since) => {
+        AlarmState::Raised(_) if !threshold.bound.is_good(value) => (AlarmState::Raised(None), Change::None),
+        AlarmState::Raised(good_since) => {
             let since = good_since.unwrap_or(now);
             match is_over(since, threshold.good_for) {
-                true => (Standing::Calm, Change::Cleared),
-                false => (Standing::Raised(Some(since)), Change::None),
+                true => (AlarmState::Calm, Change::Cleared),
+                false => (AlarmState::Raised(Some(since)), Change::None),
             }
         }
     }
 }
 
-/// How much a counter has grown until it stood still for a while.
+/// The growth of a counter until it stood still for a while.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Growth {
     from: u64,
@@ -136,19 +139,19 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// A line per look: time, value, standing and change afterwards (DS-23, DS-74).
-    fn story(threshold: Threshold, looks: &[(u64, Option<f64>, Standing, Change)]) {
-        let mut standing = Standing::default();
+    /// Each row is a reading: time, value, state and change afterwards (DS-23, DS-74).
+    fn story(threshold: Threshold, looks: &[(u64, Option<f64>, AlarmState, Change)]) {
+        let mut state = AlarmState::default();
         for (i, (seconds, value, expected, change)) in looks.iter().enumerate() {
-            let after = judge(standing, Some(&threshold), *value, at(*seconds));
+            let after = judge(state, Some(&threshold), *value, at(*seconds));
             assert_eq!(after, (*expected, *change), "look {i}");
-            standing = after.0;
+            state = after.0;
         }
     }
 
     #[test]
     fn an_alarm_is_raised_once_after_its_time_and_cleared_once_with_hysteresis() {
-        use Standing::{Calm, Raised, Suspicious};
+        use AlarmState::{Calm, Raised, Suspicious};
         let threshold = Threshold { bound: Bound::at_least(10.0), bad_for: at(60), good_for: at(30) };
         story(
             threshold,
@@ -174,7 +177,7 @@ mod tests {
 
     #[test]
     fn without_terms_it_follows_the_value_and_a_lower_bound_is_turned_round() {
-        use Standing::{Calm, Raised};
+        use AlarmState::{Calm, Raised};
         let threshold = Threshold { bound: Bound::Below(3.0), bad_for: at(0), good_for: at(0) };
         story(
             threshold,
@@ -198,9 +201,9 @@ mod tests {
 
     #[test]
     fn an_alarm_without_a_threshold_does_not_stand() {
-        assert_eq!(judge(Standing::Raised(None), None, Some(5.0), at(1)), (Standing::Calm, Change::Cleared));
-        assert_eq!(judge(Standing::Suspicious(at(0)), None, Some(5.0), at(1)), (Standing::Calm, Change::None));
-        assert_eq!(judge(Standing::Calm, None, None, at(1)), (Standing::Calm, Change::None));
+        assert_eq!(judge(AlarmState::Raised(None), None, Some(5.0), at(1)), (AlarmState::Calm, Change::Cleared));
+        assert_eq!(judge(AlarmState::Suspicious(at(0)), None, Some(5.0), at(1)), (AlarmState::Calm, Change::None));
+        assert_eq!(judge(AlarmState::Calm, None, None, at(1)), (AlarmState::Calm, Change::None));
     }
 
     #[test]

@@ -3,10 +3,12 @@
 use crate::calendar::Calendar;
 use crate::trigger::{FOREVER, Schedule, Trigger};
 
-/// The times from `from_ms` to `to_ms`, both included, by the trigger's schedule and calendar, at most `most` and one more.
+/// The times from `from_ms` to `to_ms`, both included, by the trigger's schedule and calendar, at
+/// most `most` and one more.
 ///
-/// Those that the trigger is still going to fire itself are left out. A schedule that goes by the clock has times before
-/// the trigger's start too, as if it had been stored earlier; one that counts from its start has none.
+/// Times that the trigger is still going to fire itself are left out. A schedule that goes by the
+/// clock has times before the trigger's start too, as if it had been stored earlier; one that
+/// counts from its start has none.
 pub(crate) fn times(
     trigger: &Trigger,
     calendar: Option<&Calendar>,

@@ -1,8 +1,8 @@
-//! Begun: which of the fires that a node has taken ahead have begun, as the store is told of it.
+//! Begun: the prefetched fires of a node that have begun, in the form that the store keeps.
 
 use std::collections::BTreeSet;
 
-/// The fires that this node has taken ahead and that have not begun, by their fences.
+/// The fires that this node has prefetched and that have not begun, by their fences.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
     waiting: BTreeSet<i64>,
@@ -12,19 +12,20 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// These wait from now on.
+    /// Adds fences that wait from now on.
     pub(crate) fn enter(&mut self, fences: impl IntoIterator<Item = i64>) {
         self.waiting.extend(fences);
     }
 
-    /// These wait no longer: they were given back, or belong to another node.
+    /// Removes fences that wait no longer: their fires were given back, or belong to another node.
     pub(crate) fn leave(&mut self, fences: impl IntoIterator<Item = i64>) {
         for fence in fences {
             self.waiting.remove(&fence);
         }
     }
 
-    /// These are about to begin; what the store is to be told before they may.
+    /// Marks fences that are about to begin, and returns the mark that the store must have before
+    /// they may.
     pub(crate) fn begin(&mut self, fences: impl IntoIterator<Item = i64>) -> BeginMark {
         for fence in fences {
             self.waiting.remove(&fence);
@@ -41,7 +42,7 @@ impl Ahead {
     }
 }
 
-/// What a node has begun of the fires that it has taken ahead: all up to a fence, but for some.
+/// The prefetched fires that a node has begun: all up to a fence, but for some ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BeginMark {
     /// Each mark of a node has a larger number than those before.
@@ -53,7 +54,7 @@ pub struct BeginMark {
 }
 
 impl BeginMark {
-    /// Whether the fire with this fence, which was taken ahead, may have begun.
+    /// True if the prefetched fire with this fence may have begun.
     pub fn has_begun(&self, fence: i64) -> bool {
         fence <= self.last && !self.waiting.iter().any(|(first, last)| (*first..=*last).contains(&fence))
     }
@@ -111,7 +112,7 @@ mod tests {
         assert_eq!(BeginMark::waiting_of(&second.waiting_text()), second.waiting);
         assert_eq!(second.waiting_text(), "12-14 16");
 
-        // What could not be told is told with the next mark.
+        // A mark that was not stored is replaced by the next one.
         ahead.enter([15, 17]);
         ahead.leave([12, 13, 14, 16]);
         assert_eq!(ahead.begin([17]), BeginMark { number: 3, last: 17, waiting: vec![(15, 15)] });

@@ -2,9 +2,10 @@
 
 use crate::job::{FireOutcome, On};
 
-/// Whether a child that follows `on` this runs after a run whose work is over, with this outcome.
+/// True if a child that follows `on` this runs after a run whose work is over, with this outcome.
 ///
-/// What never ran is not followed. A run that somebody cancelled has neither done its work nor failed at it.
+/// A fire that never ran is not followed. A run that somebody cancelled has neither done its work
+/// nor failed at it.
 pub(crate) fn follows(on: On, outcome: FireOutcome) -> bool {
     match outcome {
         FireOutcome::Succeeded => on != On::Failure,
@@ -14,8 +15,9 @@ pub(crate) fn follows(on: On, outcome: FireOutcome) -> bool {
     }
 }
 
-/// Whether a run is one of those that a continuation is for: it began after that was stored. Fences grow with each fire,
-/// and one is drawn for each continuation; a fire of a node of Quartz has none.
+/// True if a run is one of those that a continuation is for: it began after that was stored. Fences
+/// grow with each fire, and one is drawn for each continuation; a fire of a node of Quartz has
+/// none.
 pub(crate) fn is_for(since_fence: i64, fence: Option<i64>) -> bool {
     fence.is_none_or(|fence| fence > since_fence)
 }

@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How much more or less time than for the observer itself may have passed for the store between
-/// two readings before the store's clock is taken to have jumped.
+/// The largest difference between the observer's time and the store's time between two readings. A
+/// larger difference means that the store's clock has jumped.
 const CLOCK_JUMP_MS: i64 = 1000;
 
-/// How much later than its interval a node that lives may check in; with a small tolerance half of
-/// that is enough.
+/// The largest lateness of a check-in of a node that lives, beyond its interval; with a small
+/// tolerance half of that is enough.
 const LARGEST_LATENESS_MS: i64 = 2000;
 
-/// How much later than its interval a node that lives may check in.
+/// The largest lateness of a check-in of a node that lives, beyond its interval.
 pub(super) fn lateness_ms(tolerance_ms: i64) -> i64 {
     LARGEST_LATENESS_MS.min(tolerance_ms / 2)
 }
 
-/// The rule of Quartz (QZ-45): dead is who has been silent for longer than its interval (or than the observer itself
-/// was out of touch, if that is longer) plus a tolerance.
+/// The rule of Quartz (QZ-45): dead is who has been silent for longer than its interval (or than
+/// the observer itself was out of touch, if that is longer) plus a tolerance.
 pub(crate) fn is_dead(
     last_checkin_ms: i64,
     interval_ms: i64,
@@ -33,38 +33,38 @@ pub(crate) fn window_end(last_checkin_ms: i64, interval_ms: i64, observer_gap_ms
     last_checkin_ms.saturating_add(interval_ms.max(observer_gap_ms)).saturating_add(tolerance_ms)
 }
 
-/// What an observer has seen of its peers' check-ins, on its own monotonic clock.
+/// An observer's record of its peers' check-ins, on its own monotonic clock.
 ///
-/// It decides where the store's clock cannot be trusted: a check-in from the future (H20), and one
-/// that may be older than the last jump of the clock. Then a peer is dead if its row has not
-/// changed for a whole window *in front of the observer*.
+/// The record decides when the store's clock cannot be trusted: for a check-in from the future
+/// (H20), and for one that may be older than the last jump of the clock. Then a peer is dead if its
+/// row has not changed for a whole window *in front of the observer*.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observations {
     seen: BTreeMap<String, Seen>,
     /// Between which two numbers the store's clock is ahead of the ticks, in milliseconds, as all
     /// readings since the last jump tell together.
     lead_ms: Option<(i64, i64)>,
-    /// When the store's clock was seen to have jumped, in ticks.
+    /// The time at which the store's clock was seen to have jumped, in ticks.
     jumped: Option<Duration>,
-    /// When the store answered the observer again after an outage, in ticks.
+    /// The time at which the store answered the observer again after an outage, in ticks.
     returned: Option<Duration>,
 }
 
-/// What was seen of one peer.
+/// The record of one peer.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     checkin_ms: i64,
     /// Since when the row has not changed.
     since: Duration,
-    /// It has changed in front of the observer.
+    /// True if the peer's row has changed in front of the observer.
     changed: bool,
-    /// The store's time at the last look.
+    /// The store's time at the last reading.
     looked_ms: i64,
-    /// How far the peer's clock is from the store's, at least.
+    /// The distance of the peer's clock from the store's, at least.
     skew_ms: i64,
 }
 
-/// One peer's row and what the observer knows of its own state.
+/// A peer's row and what the observer knows of its own state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspect<'a> {
     pub instance: &'a str,
@@ -74,7 +74,8 @@ pub(crate) struct Suspect<'a> {
     pub foreign: bool,
 }
 
-/// A clock that is off by more has not merely the wrong time: whoever checked in longer ago is gone.
+/// A clock that is off by more has not merely the wrong time: whoever checked in longer ago is
+/// gone.
 const LARGEST_SKEW_MS: i64 = 24 * 3_600_000;
 
 /// The observer at one check-in.
@@ -85,17 +86,17 @@ pub(crate) struct Observer {
     /// The observer's monotonic clock before the statement that brought the store's time and the
     /// rows.
     pub ticks: Duration,
-    /// The same clock when the answer was there. The store's time is from between the two, however
-    /// long that took.
+    /// The observer's clock when the answer was there. The store's time is from between the two
+    /// readings, however long the answer took.
     pub answered: Duration,
-    /// How long it had no answer of the store before this check-in.
+    /// The time for which the observer had no answer of the store before this check-in.
     pub gap_ms: i64,
     /// The tolerance of the rule.
     pub tolerance_ms: i64,
 }
 
 impl Observer {
-    /// Whether the observer itself had no answer of the store for so long that its peers may have
+    /// True if the observer itself had no answer of the store for so long that its peers may have
     /// had none either: since the `last` one before it was stopped, or this check-in, begun at
     /// `begun`, was.
     pub(crate) fn was_away(&self, last: Duration, begun: Duration, own_interval_ms: i64) -> bool {
@@ -105,14 +106,14 @@ impl Observer {
     }
 }
 
-/// What is known of whoever is registered under the name of a node that starts.
+/// The verdict on the node that is registered under the name of a node that starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Namesake {
-    /// It is dead, or was silent for longer than its interval: the name is free.
+    /// The other node is dead, or was silent for longer than its interval: the name is free.
     Gone,
-    /// It lives.
+    /// The other node lives.
     Lives,
-    /// It counts as gone if it is silent for so long from now on.
+    /// The other node counts as gone if it is silent for this long from now on.
     Doubtful(Duration),
 }
 
@@ -148,13 +149,13 @@ impl Observations {
         }
     }
 
-    /// How long peers still have to come back after an outage of the store.
+    /// The time that peers still have to come back after an outage of the store.
     pub(crate) fn grace(&self, observer: &Observer) -> Duration {
         let end = self.returned.map(|returned| returned.saturating_add(duration(observer.tolerance_ms)));
         end.map_or(Duration::ZERO, |end| end.saturating_sub(observer.answered))
     }
 
-    /// Whether the peer is dead.
+    /// True if the peer is dead.
     pub(crate) fn convicts(&mut self, suspect: Suspect<'_>, observer: &Observer) -> bool {
         let silent_ms = millis(self.silent_for(suspect, observer));
         if !self.grace(observer).is_zero() {
@@ -162,7 +163,7 @@ impl Observations {
         }
         let window_ms = suspect.interval_ms.max(observer.gap_ms).saturating_add(observer.tolerance_ms);
         let from_the_future = suspect.last_checkin_ms > observer.now_ms.saturating_add(observer.tolerance_ms);
-        // What may have been written before the jump cannot be compared with a time after it.
+        // A time from before the jump cannot be compared with a time after it.
         let older_than_jump = self.jumped.is_some_and(|jumped| {
             let window = duration(window_ms);
             let seen = self.seen.get(suspect.instance);
@@ -171,7 +172,8 @@ impl Observations {
         if from_the_future || older_than_jump {
             return silent_ms > window_ms;
         }
-        // By a clock that is behind it is dead from its first check-in on; only silence that was seen convicts it.
+        // By a clock that is behind it is dead from its first check-in on; only silence that was
+        // seen convicts it.
         let recent = suspect.last_checkin_ms > observer.now_ms.saturating_sub(LARGEST_SKEW_MS);
         if suspect.foreign && recent && silent_ms <= window_ms {
             return false;
@@ -179,7 +181,7 @@ impl Observations {
         is_dead(suspect.last_checkin_ms, suspect.interval_ms, observer.gap_ms, observer.tolerance_ms, observer.now_ms)
     }
 
-    /// How long the observer has seen no change in a peer's check-in time.
+    /// The time for which the observer has seen no change in a peer's check-in time.
     fn silent_for(&mut self, suspect: Suspect<'_>, observer: &Observer) -> Duration {
         let fresh = Seen {
             checkin_ms: suspect.last_checkin_ms,
@@ -194,7 +196,8 @@ impl Observations {
                 observer.ticks.saturating_sub(seen.since)
             }
             Some(seen) => {
-                // It was written after the last look and before this one, both by the store's clock.
+                // The peer wrote its row after the last reading and before this one, both by the
+                // store's clock.
                 let skew_ms = match suspect.last_checkin_ms {
                     ahead if ahead > observer.now_ms => ahead.saturating_sub(observer.now_ms),
                     behind if behind < seen.looked_ms => behind.saturating_sub(seen.looked_ms),
@@ -210,17 +213,18 @@ impl Observations {
         }
     }
 
-    /// When silence alone convicts the peer at the earliest, by the observer's monotonic clock.
+    /// The earliest time at which silence alone convicts the peer, by the observer's monotonic
+    /// clock.
     pub(crate) fn silent_until(&self, suspect: Suspect<'_>, window: Duration) -> Option<Duration> {
         self.seen.get(suspect.instance).map(|seen| seen.since.saturating_add(window))
     }
 
-    /// How far a peer's clock is from the store's, at least; positive if it is ahead.
+    /// The distance of a peer's clock from the store's, at least; positive if the peer's is ahead.
     pub(crate) fn skew_ms(&self, instance: &str) -> i64 {
         self.seen.get(instance).map_or(0, |seen| seen.skew_ms)
     }
 
-    /// Whether whoever has the observer's own name in the store lives; `is_gone` is what the
+    /// True if whoever has the observer's own name in the store lives; `is_gone` is what the
     /// machine knows of its process.
     pub(crate) fn judge_namesake(
         &mut self,
@@ -288,8 +292,8 @@ mod tests {
         assert!(seen.convicts(PEER, &observer(167_501, 0, 60_000)));
     }
 
-    /// The store was away for a minute. Whoever is back first looks again at once, and the others,
-    /// which try again a little later, are not dead for that.
+    /// The store was away for a minute. The first node that is back looks again at once, and the
+    /// others, which try again a little later, are not dead for that.
     #[test]
     fn after_an_outage_each_peer_has_the_tolerance_to_come_back() {
         let mut seen = Observations::default();
@@ -325,7 +329,8 @@ mod tests {
         assert_eq!([away(0, 4_000), away(0, 4_001)], [false, true]);
     }
 
-    /// H20: a restored backup or a bad clock left a check-in in the future; the node would be "alive" for hours.
+    /// H20: a restored backup or a bad clock left a check-in in the future; the node would be
+    /// "alive" for hours.
     #[test]
     fn a_check_in_from_the_future_is_judged_by_whether_it_changes() {
         let mut seen = Observations::default();
@@ -336,7 +341,8 @@ mod tests {
         assert!(!seen.convicts(Suspect { last_checkin_ms: 10_000_001, ..PEER }, &observer(122_700, 22_700, 0)));
     }
 
-    /// A node of Quartz writes its own clock's time. One that is a minute behind looks dead with every check-in.
+    /// A node of Quartz writes its own clock's time. A clock that is a minute behind makes the node
+    /// look dead with every check-in.
     #[test]
     fn a_node_of_quartz_whose_clock_is_behind_is_convicted_by_silence_only() {
         let mut seen = Observations::default();
@@ -346,7 +352,7 @@ mod tests {
         assert_eq!(seen.skew_ms("peer"), -59_000, "it was written after 100 s of the store's time");
         assert!(!seen.convicts(java(41_000), &observer(109_500, 9_500, 0)));
         assert!(seen.convicts(java(41_000), &observer(109_501, 9_501, 0)));
-        // One that is ahead counts as alive no longer than one that is not.
+        // A clock that is ahead does not make its node count as alive for longer.
         assert!(!seen.convicts(java(170_000), &observer(110_000, 10_000, 0)));
         assert_eq!(seen.skew_ms("peer"), 60_000);
         assert!(seen.convicts(java(170_000), &observer(119_000, 18_501, 0)));
@@ -361,7 +367,8 @@ mod tests {
         assert!(!Observations::default().convicts(java, &observer(now_ms - 1, 0, 0)));
     }
 
-    /// The database's clock is set forward by an hour: every row looks an hour old, and nobody is dead.
+    /// The database's clock is set forward by an hour: every row looks an hour old, and nobody is
+    /// dead.
     #[test]
     fn a_jump_of_the_stores_clock_convicts_nobody() {
         let mut seen = Observations::default();
@@ -436,7 +443,7 @@ mod tests {
         let checked_in = Suspect { last_checkin_ms: 116_999, ..PEER };
         assert_eq!(seen.clone().judge_namesake(checked_in, None, &at(17_000)), Namesake::Lives);
         assert_eq!(seen.judge_namesake(PEER, None, &at(17_000)), Namesake::Gone);
-        // One that everybody takes for dead is gone at first sight, also if its process hangs.
+        // A node that everybody takes for dead is gone at first sight, also if its process hangs.
         assert_eq!(Observations::default().judge_namesake(PEER, Some(false), &at(22_501)), Namesake::Gone);
     }
 }

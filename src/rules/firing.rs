@@ -3,19 +3,21 @@
 use crate::calendar::Calendar;
 use crate::job::JobDetail;
 use crate::rules::passing_over::pass_over;
+use crate::store::row::TriggerRow;
 use crate::trigger::{Overlap, Trigger, TriggerState};
 
-/// What becomes of the trigger's row.
+/// The fate of the trigger's row after a fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterFire {
-    /// It moves on to its next fire time, in this state.
+    /// The trigger moves on to its next fire time, in this state.
     Stays(TriggerState),
-    /// It is finished and nobody will need its row: it goes in the same transaction.
+    /// The trigger is finished and nobody will need its row: the row goes in the same transaction.
     Goes,
 }
 
-/// Moves `trigger` on by one fire, past what its calendar excludes, and says what becomes of its row, and which times are
-/// left out, as their first and their number: a fire that may not overlap stands for all that have come due by now.
+/// Moves `trigger` on by one fire, past what its calendar excludes, and says what becomes of its
+/// row, and which times are left out, as their first and their number: a fire that may not overlap
+/// stands for all that have come due by now.
 ///
 /// A trigger that is done keeps its row until its job has ended with `keeps_row`.
 pub(crate) fn fire(
@@ -35,24 +37,46 @@ pub(crate) fn fire(
     (after, left_out)
 }
 
-/// Moves `trigger` on by one fire, past what its calendar excludes, and says which times are left out, as their first and
-/// their number.
+/// Moves `trigger` on by one fire, past what its calendar excludes, and says which times are left
+/// out, as their first and their number.
 pub(crate) fn move_on(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64) -> Option<(i64, u64)> {
     trigger.triggered(calendar, now_ms);
     let overdue = trigger.next_ms.filter(|next_ms| trigger.policies.overlap != Overlap::AllowAll && *next_ms <= now_ms);
     overdue.map(|first_ms| (first_ms, pass_over(trigger, now_ms.saturating_add(1), calendar, now_ms)))
 }
 
-/// How a trigger gets a fire back that has not begun.
+/// True if a trigger is reserved for this time still: nobody has paused, replaced or fired it
+/// since.
+pub(crate) fn is_still_reserved(trigger: &TriggerRow, scheduled_ms: i64) -> bool {
+    trigger.state == TriggerState::Acquired.name() && trigger.next_ms == Some(scheduled_ms)
+}
+
+/// The fate of a reservation that is not fired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missed {
+    /// The trigger is set free.
+    GivenBack,
+    /// The trigger is a node of Quartz's: only the fired row goes.
+    Yielded,
+}
+
+/// The fate of a reservation that is not fired; none if its fired row is gone, which may be
+/// another's by now.
+pub(crate) fn missed(is_held: bool, is_foreign: bool) -> Option<Missed> {
+    is_held.then_some(if is_foreign { Missed::Yielded } else { Missed::GivenBack })
+}
+
+/// The way in which a trigger gets a fire back that has not begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Restored {
     /// From this state into that, or into the one of a trigger that is free.
     InPlace(TriggerState, Option<TriggerState>),
-    /// Its row went with the fire, and is stored again.
+    /// The trigger's row went with the fire, and is stored again.
     Inserted,
-    /// It was deleted or replaced: it has no fire to get back.
+    /// The trigger was deleted or replaced: it has no fire to get back.
     Over,
-    /// It has fired since, or is about to, or may have ended: the fire cannot be taken back.
+    /// The trigger has fired since, or is about to, or may have ended: the fire cannot be taken
+    /// back.
     Never,
 }
 
@@ -61,22 +85,22 @@ pub(crate) enum Restored {
 pub(crate) struct NotBegun {
     /// The next and the previous fire time that the fire has left its trigger.
     pub(crate) after: (Option<i64>, Option<i64>),
-    /// Whether the trigger's row went with the fire.
+    /// True if the trigger's row went with the fire.
     pub(crate) took_row: bool,
-    /// Whether its job is stored.
+    /// True if the trigger's job is stored.
     pub(crate) has_job: bool,
-    /// Whether its job runs once at a time.
+    /// True if the trigger's job runs once at a time.
     pub(crate) is_alone: bool,
 }
 
 impl NotBegun {
-    /// Whether a later fire may have taken the trigger's row with it by now, the last that it had.
+    /// True if a later fire may have taken the trigger's row with it by now, the last that it had.
     fn may_have_ended(&self, now_ms: i64) -> bool {
         self.after.0.is_some_and(|next_ms| next_ms <= now_ms)
     }
 }
 
-/// What is to be done at `now_ms` with a trigger of which the store says `seen`: its state, next
+/// Decides at `now_ms` about a trigger of which the store says `seen`: its state, next
 /// and previous fire time.
 pub(crate) fn restore(
     seen: Option<(Option<TriggerState>, Option<i64>, Option<i64>)>,
@@ -97,7 +121,7 @@ pub(crate) fn restore(
             // A run of its job has ended it since: it was not for want of a further time.
             Complete if after.0.is_some() => Restored::Over,
             Complete => Restored::InPlace(state, None),
-            // Its next fire waits for the end of this one, which tells it to go on.
+            // The next fire waits for the end of this one, which lets it go on.
             Blocked | PausedBlocked if !is_alone => Restored::Never,
             Waiting | Paused | Blocked | PausedBlocked => Restored::InPlace(state, Some(state)),
             _ => Restored::Never,
@@ -110,6 +134,12 @@ pub(crate) fn restore(
 mod tests {
     use super::*;
     use TriggerState::*;
+
+    #[test]
+    fn a_reservation_that_is_not_fired_is_given_back_unless_it_is_anothers() {
+        let all = [(true, false), (true, true), (false, false), (false, true)].map(|(held, by)| missed(held, by));
+        assert_eq!(all, [Some(Missed::GivenBack), Some(Missed::Yielded), None, None]);
+    }
 
     #[test]
     fn a_trigger_gets_its_fire_back_unless_it_went_on() {

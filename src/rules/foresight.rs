@@ -1,22 +1,24 @@
-//! Foresight: how long before the end of a silent peer's window a look is made, on a slow way to the store.
+//! Foresight: the time before the end of a silent peer's window at which the members are read, on a
+//! slow way to the store.
 
 use super::failover::lateness_ms;
 use std::time::Duration;
 
-/// A look that takes longer says nothing about the next: the store was away.
-const LONGEST_LOOK: Duration = Duration::from_secs(3);
+/// A reading that takes longer says nothing about the next: the store was away.
+const LONGEST_READ: Duration = Duration::from_secs(3);
 
-/// How long before the end of a peer's window the look begins that foresees this end, so that the
-/// recovery can begin at the end: as long as a look and the recovery take, by the slowest of the
-/// last looks. It is no longer than the peer is later by then than a node that lives.
-pub(crate) fn foresight_ms(slowest_look_ms: i64, own_interval_ms: i64, tolerance_ms: i64) -> i64 {
-    slowest_look_ms.saturating_mul(2).min(own_interval_ms).min(tolerance_ms.saturating_sub(lateness_ms(tolerance_ms)))
+/// The time before the end of a peer's window at which the observer reads the members to foresee
+/// that end, so that the recovery can begin at the end. The time is that of a read and a recovery,
+/// by the slowest of the last reads. By then the peer is later already than a node that lives ever
+/// is.
+pub(crate) fn foresight_ms(slowest_read_ms: i64, own_interval_ms: i64, tolerance_ms: i64) -> i64 {
+    slowest_read_ms.saturating_mul(2).min(own_interval_ms).min(tolerance_ms.saturating_sub(lateness_ms(tolerance_ms)))
 }
 
-/// The slowest of the last looks, after one more: an older one counts for less, and none for more
-/// than `LONGEST_LOOK`.
-pub(crate) fn slowest_look(before: Duration, look: Duration) -> Duration {
-    look.min(LONGEST_LOOK).max(before * 15 / 16)
+/// The slowest of the last readings, after one more: an older one counts for less, and none for
+/// more than `LONGEST_READ`.
+pub(crate) fn slowest_read(before: Duration, read: Duration) -> Duration {
+    read.min(LONGEST_READ).max(before * 15 / 16)
 }
 
 #[cfg(test)]
@@ -26,13 +28,13 @@ mod tests {
 
     #[test]
     fn a_slow_way_to_the_store_is_foreseen() {
-        let looks = [10, 900, 20, 20].map(Duration::from_millis);
-        let slowest = looks.into_iter().fold(Duration::ZERO, slowest_look);
+        let reads = [10, 900, 20, 20].map(Duration::from_millis);
+        let slowest = reads.into_iter().fold(Duration::ZERO, slowest_read);
         assert_eq!(millis(slowest), 791, "two sixteenths less than the slow one");
         assert_eq!(foresight_ms(791, 15_000, 7_500), 1_582);
         assert_eq!(foresight_ms(791, 1_000, 7_500), 1_000, "the next look comes before");
         // A minute without an answer is an outage, and a peer that may live is not suspected.
-        let away = slowest_look(slowest, Duration::from_secs(60));
+        let away = slowest_read(slowest, Duration::from_secs(60));
         assert_eq!((millis(away), foresight_ms(millis(away), 15_000, 7_500)), (3_000, 5_500));
         assert_eq!(foresight_ms(0, 15_000, 7_500), 0);
     }

@@ -13,7 +13,7 @@ pub struct Violation {
     pub invariant: &'static str,
     /// The row, by its key.
     pub subject: String,
-    /// What is wrong with it.
+    /// The violation in words.
     pub detail: String,
 }
 
@@ -127,7 +127,8 @@ impl<'a> Check<'a> {
             let subject = format!("fire {}", fire.fire_id);
             let trigger = self.triggers.get(&fire.trigger).and_then(|t| TriggerState::from_name(&t.state));
             let reserved = fire.state == FiredState::Acquired;
-            // A node of Quartz keeps the row of a reservation it has lost until it would have fired it.
+            // A node of Quartz keeps the row of a reservation it has lost until it would have fired
+            // it.
             let excused = |state| {
                 use TriggerState::*;
                 matches!(state, Acquired | Paused | Blocked | PausedBlocked)

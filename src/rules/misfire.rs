@@ -4,12 +4,14 @@ use crate::calendar::Calendar;
 use crate::trigger::{FOREVER, MisfireInstruction, Schedule, Trigger};
 
 impl Trigger {
-    /// Whether it is later than the threshold allows, so that its misfire instruction is to be applied.
+    /// True if the trigger is later than the threshold allows, so that its misfire instruction
+    /// applies.
     pub fn is_misfired(&self, now_ms: i64, threshold_ms: i64) -> bool {
         is_misfired(self, now_ms, threshold_ms)
     }
 
-    /// Does what its misfire instruction wants: usually a new next time, for simple schedules also a new start and count.
+    /// Does what its misfire instruction wants: usually a new next time, for simple schedules also
+    /// a new start and count.
     ///
     /// ```
     /// use carnelian::{JobKey, SimpleSchedule, Trigger, TriggerKey};
@@ -31,13 +33,14 @@ impl Trigger {
     }
 }
 
-/// Whether a trigger is later than the threshold allows, and not told to ignore that.
+/// True if a trigger is later than the threshold allows, and not told to ignore that.
 pub(crate) fn is_misfired(trigger: &Trigger, now_ms: i64, threshold_ms: i64) -> bool {
     let latest = now_ms.saturating_sub(threshold_ms).max(0);
     trigger.misfire != MisfireInstruction::Ignore && trigger.next_ms.is_some_and(|next| next < latest)
 }
 
-/// Quartz's `updateAfterMisfire`: gives the trigger the state that its misfire instruction asks for.
+/// Quartz's `updateAfterMisfire`: gives the trigger the state that its misfire instruction asks
+/// for.
 pub(crate) fn apply(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64) {
     use MisfireInstruction::*;
     match instruction_in_effect(trigger) {
@@ -61,7 +64,8 @@ pub(crate) fn apply(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: 
     }
 }
 
-/// Whether a trigger that respects its end may no longer fire; others do so late whatever their end.
+/// True if a trigger that respects its end may no longer fire; others do so late whatever their
+/// end.
 fn is_over(trigger: &Trigger, now_ms: i64) -> bool {
     match &trigger.schedule {
         Schedule::DailyTimeInterval(daily) => daily.is_over(trigger.end_ms, now_ms),
@@ -69,7 +73,8 @@ fn is_over(trigger: &Trigger, now_ms: i64) -> bool {
     }
 }
 
-/// The instruction with the smart policy resolved, and without those that the schedule turns into others.
+/// The instruction with the smart policy resolved, and without those that the schedule turns into
+/// others.
 fn instruction_in_effect(trigger: &Trigger) -> MisfireInstruction {
     use MisfireInstruction::*;
     match (&trigger.schedule, trigger.misfire) {
@@ -88,7 +93,8 @@ fn wait_for_next(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64
     trigger.next_ms = trigger.included_time_after(now_ms, calendar, now_ms);
 }
 
-/// Starts again now, with a count that lacks the fires so far and the missed ones; ends if the end has passed.
+/// Starts again now, with a count that lacks the fires so far and the missed ones; ends if the end
+/// has passed.
 fn start_again(trigger: &mut Trigger, missed: i64, now_ms: i64) {
     if let Schedule::Simple(simple) = &mut trigger.schedule
         && !matches!(simple.repeat_count, 0 | FOREVER)
@@ -106,7 +112,7 @@ fn start_again(trigger: &mut Trigger, missed: i64, now_ms: i64) {
     }
 }
 
-/// How many intervals lie between two times.
+/// The number of intervals between two times.
 fn missed_between(trigger: &Trigger, from: Option<i64>, to: Option<i64>) -> i64 {
     match (&trigger.schedule, from, to) {
         (Schedule::Simple(simple), Some(from), Some(to)) if simple.interval_ms > 0 => {

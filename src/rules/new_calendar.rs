@@ -1,16 +1,16 @@
-//! What a new calendar makes of the triggers that name it.
+//! The effect of a new calendar on the triggers that name it.
 
 use crate::calendar::Calendar;
 use crate::trigger::Trigger;
 
-/// How many excluded times that are long past are gone through one by one.
+/// The largest number of excluded past times that are gone through one by one.
 const MAX_STEPS: usize = 100_000;
 
-/// Quartz's `updateWithNewCalendar`: the next fire time becomes the first after the last fire, or after now if there was
-/// none, that the calendar includes.
+/// Quartz's `updateWithNewCalendar`: the next fire time becomes the first after the last fire, or
+/// after now if there was none, that the calendar includes.
 ///
-/// Of excluded times that are long past Quartz leaves out every second one without asking the calendar; so it is here,
-/// since nodes of both kinds must agree.
+/// Of excluded times that are long past Quartz leaves out every second one without asking the
+/// calendar; so it is here, since nodes of both kinds must agree.
 pub(crate) fn update(trigger: &mut Trigger, calendar: &Calendar, now_ms: i64, threshold_ms: i64) {
     let mut next = trigger.fire_time_after(trigger.previous_ms.unwrap_or(now_ms), now_ms);
     for _ in 0..MAX_STEPS {

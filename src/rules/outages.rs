@@ -1,14 +1,15 @@
-//! Outages: whether there was one, what its missed fires come to, and when the recovery mode begins and ends.
+//! Outages: whether there was one, what its missed fires come to, and when the recovery mode begins
+//! and ends.
 
 use crate::calendar::Calendar;
 use crate::rules::misfire;
 use crate::rules::passing_over::leave_out_old;
 use crate::trigger::{MisfireInstruction, Trigger};
 
-/// What becomes of the missed times of an overdue trigger.
+/// The fate of the missed times of an overdue trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// One fire now.
+    /// The trigger fires once, now.
     FireNow,
     /// A fire for each.
     FireEach,
@@ -16,7 +17,7 @@ pub(crate) enum Fate {
     Skip,
 }
 
-/// What the misfire instruction and the policies of a trigger decide about its missed times.
+/// The fate of a trigger's missed times by its misfire instruction and policies.
 pub(crate) fn fate(mut trigger: Trigger, calendar: Option<&Calendar>, now_ms: i64, threshold_ms: i64) -> Fate {
     leave_out_old(&mut trigger, calendar, now_ms);
     if misfire::is_misfired(&trigger, now_ms, threshold_ms) {
@@ -29,26 +30,28 @@ pub(crate) fn fate(mut trigger: Trigger, calendar: Option<&Calendar>, now_ms: i6
     trigger.triggered(calendar, now_ms);
     match trigger.next_ms.is_some_and(|next_ms| next_ms <= now_ms) {
         true => Fate::FireEach,
-        // Its only time, of which it leaves out none.
+        // A trigger with one time has no other to leave out.
         false if ignores => Fate::FireEach,
         false => Fate::FireNow,
     }
 }
 
-/// Since when nobody ran, if that is an outage: longer than the silence by which a node counts as dead.
+/// Since when nobody ran, if that is an outage: longer than the silence by which a node counts as
+/// dead.
 pub(crate) fn began(last_seen_ms: Option<i64>, now_ms: i64, window_ms: i64) -> Option<i64> {
     last_seen_ms.filter(|seen_ms| *seen_ms > 0 && now_ms.saturating_sub(*seen_ms) > window_ms)
 }
 
-/// Looks without progress after which what is left of a backlog below the threshold is left to the normal mode: nobody can run it.
+/// Looks without progress after which what is left of a backlog below the threshold is left to the
+/// normal mode: nobody can run it.
 const LOOKS_WITHOUT_PROGRESS: u32 = 4;
 
-/// Whether a backlog asks for the recovery mode.
+/// True if a backlog asks for the recovery mode.
 pub(crate) fn asks_for_recovery(overdue: usize, threshold: u32) -> bool {
     threshold > 0 && overdue >= usize::try_from(threshold).unwrap_or(usize::MAX)
 }
 
-/// What a node saw of the backlog while it is drained.
+/// A node's view of the backlog while it is drained.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draining {
     least: Option<usize>,
@@ -56,7 +59,7 @@ pub(crate) struct Draining {
 }
 
 impl Draining {
-    /// Takes note of a look; whether the backlog is drained.
+    /// Records a reading; true if the backlog is drained.
     pub(crate) fn is_over(&mut self, overdue: usize, threshold: u32) -> bool {
         if self.least.is_none_or(|least| overdue < least) {
             self.least = Some(overdue);
@@ -68,7 +71,7 @@ impl Draining {
     }
 }
 
-/// How many fires may begin, of so many in a second: a second's worth at most at a time.
+/// A limit of the fires that may begin in a second: a second's worth at most at a time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pace {
     /// Thousandths of a fire that may begin.
@@ -77,7 +80,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// How many may begin at this time.
+    /// The number of fires that may begin at this time.
     pub(crate) fn allows(&mut self, at_ms: u64, per_second: u32) -> usize {
         let rate = u64::from(per_second.max(1));
         let passed = at_ms.saturating_sub(self.at_ms).min(1_000);
@@ -86,13 +89,13 @@ impl Pace {
         usize::try_from(self.credit / 1_000).unwrap_or(usize::MAX)
     }
 
-    /// So many have begun.
+    /// Counts fires that have begun.
     pub(crate) fn spend(&mut self, fires: usize) {
         let fires = u64::try_from(fires).unwrap_or(u64::MAX);
         self.credit = self.credit.saturating_sub(fires.saturating_mul(1_000));
     }
 
-    /// How long until one more may begin, in milliseconds.
+    /// The time until another fire may begin, in milliseconds.
     pub(crate) fn wait_ms(&self, per_second: u32) -> u64 {
         1_000u64.saturating_sub(self.credit).div_ceil(u64::from(per_second.max(1))).max(1)
     }
@@ -116,7 +119,8 @@ mod tests {
         assert_eq!(pace.allows(60_000, 10), 0);
     }
 
-    /// DS-84: it ends when nothing is left, or when what is left of a small backlog does not get less.
+    /// DS-84: it ends when nothing is left, or when what is left of a small backlog does not get
+    /// less.
     #[test]
     fn a_backlog_is_drained_or_stays() {
         let looks = |overdue: &[usize]| {

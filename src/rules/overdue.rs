@@ -1,38 +1,37 @@
 //! Overdue: when a node takes a reservation back whose owner has not fired it. Nodes do not act in
 //! step: the first is enough.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use crate::hash::drawn;
 use std::time::Duration;
 
-/// How long after its time a reservation is its owner's alone. A living owner fires it a few
-/// milliseconds before its time.
+/// The time after its due time for which a reservation is its owner's alone. A living owner fires a
+/// few milliseconds before the due time.
 pub(crate) const GRACE: Duration = Duration::from_millis(200);
 
-/// How much longer nodes wait, each another part of it: the first takes back what is overdue, and
-/// the others find it taken.
+/// The longest extra wait of a node, each node another part of it: the first takes back an overdue
+/// reservation, and the others find it taken.
 const SPREAD_MS: u64 = 50;
 
-/// After a look that took nothing back, what stays overdue is tried again so much later.
+/// The time until the next try after a poll that took nothing back.
 pub(crate) const RETRY: Duration = Duration::from_millis(250);
 
-/// When this node takes back what is reserved for that time, in the time of the store.
+/// The time at which this node takes back a reservation for `reserved_ms`, in the time of the
+/// store.
 pub(crate) fn overdue_at(instance: &str, reserved_ms: i64) -> i64 {
     let wait = GRACE + Duration::from_millis(1 + throw(instance, reserved_ms) % SPREAD_MS);
     reserved_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(0))
 }
 
-/// How much later than the first this node looks for what is due at that time, of what it may be
-/// reserved ahead: one takes it, and the others see that.
+/// The time by which this node polls later than the first for triggers due at `due_ms`, if they may
+/// be reserved ahead: one node takes them, and the others see that.
 pub(crate) fn stagger_ms(instance: &str, due_ms: Option<i64>, ahead_ms: i64) -> i64 {
     let most = u64::try_from(ahead_ms / 4).unwrap_or(0).max(1);
     due_ms.map_or(0, |due_ms| i64::try_from(throw(instance, due_ms) % most).unwrap_or(0))
 }
 
-/// The same for the same node and time.
+/// A number from a node and a time, always equal for equal arguments.
 fn throw(instance: &str, at_ms: i64) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (instance, at_ms).hash(&mut hasher);
-    hasher.finish()
+    drawn(format_args!("{instance} {at_ms}"))
 }
 
 #[cfg(test)]

@@ -2,34 +2,34 @@
 
 use crate::trigger::Overlap;
 
-/// What becomes of a fire that is due.
+/// The decision about a fire that is due while another runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// It begins.
+pub(crate) enum OverlapDecision {
+    /// The fire begins.
     Fires,
-    /// It is left out.
+    /// The fire is left out.
     IsSkipped,
-    /// It waits for the end of the runs before it, which may be asked to stop.
+    /// The fire waits for the end of the runs before it, which may be asked to stop.
     Waits {
-        /// Whether they are.
+        /// True if the runs before it are asked to stop.
         cancels: bool,
     },
 }
 
-/// The turn of a due trigger of which a fire runs, or none.
-pub(crate) fn turn(overlap: Overlap, runs: bool) -> Turn {
+/// The decision for a due trigger of which a fire runs, or none.
+pub(crate) fn decide(overlap: Overlap, runs: bool) -> OverlapDecision {
     match overlap {
-        _ if !runs => Turn::Fires,
-        Overlap::AllowAll => Turn::Fires,
-        Overlap::Skip => Turn::IsSkipped,
-        Overlap::BufferOne => Turn::Waits { cancels: false },
-        Overlap::CancelPrevious => Turn::Waits { cancels: true },
+        _ if !runs => OverlapDecision::Fires,
+        Overlap::AllowAll => OverlapDecision::Fires,
+        Overlap::Skip => OverlapDecision::IsSkipped,
+        Overlap::BufferOne => OverlapDecision::Waits { cancels: false },
+        Overlap::CancelPrevious => OverlapDecision::Waits { cancels: true },
     }
 }
 
-/// Whether a fire of it may wait for the runs before it.
+/// True if a fire of it may wait for the runs before it.
 pub(crate) fn may_wait(overlap: Overlap) -> bool {
-    matches!(turn(overlap, true), Turn::Waits { .. })
+    matches!(decide(overlap, true), OverlapDecision::Waits { .. })
 }
 
 #[cfg(test)]
@@ -38,14 +38,14 @@ mod tests {
 
     #[test]
     fn without_a_run_everything_fires() {
-        assert!(Overlap::ALL.into_iter().all(|overlap| turn(overlap, false) == Turn::Fires));
+        assert!(Overlap::ALL.into_iter().all(|overlap| decide(overlap, false) == OverlapDecision::Fires));
     }
 
     #[test]
     fn beside_a_run_the_policy_decides() {
-        let turns = Overlap::ALL.map(|overlap| turn(overlap, true));
-        let waits = |cancels| Turn::Waits { cancels };
-        assert_eq!(turns, [Turn::Fires, Turn::IsSkipped, waits(false), waits(true)]);
+        let decisions = Overlap::ALL.map(|overlap| decide(overlap, true));
+        let waits = |cancels| OverlapDecision::Waits { cancels };
+        assert_eq!(decisions, [OverlapDecision::Fires, OverlapDecision::IsSkipped, waits(false), waits(true)]);
         assert_eq!(Overlap::ALL.map(may_wait), [false, false, true, true]);
     }
 }

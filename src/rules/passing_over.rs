@@ -3,14 +3,15 @@
 use crate::calendar::Calendar;
 use crate::trigger::{Schedule, Trigger};
 
-/// So many times are left out one by one, each with its own count; what is beyond is left behind at once, so that the
-/// store's lock is not held for long.
+/// The largest number of times that are left out one by one, each with its own count. Further times
+/// are left out at once, so that the store's lock is not held for long.
 const MOST_SINGLY: u64 = 1_000;
 
-/// Moves `trigger` on to its first time at or after `before_ms`; returns how many times are left out, which is a lower
-/// bound beyond a thousand unless the schedule is simple.
+/// Moves `trigger` on to its first time at or after `before_ms`; returns how many times are left
+/// out, which is a lower bound beyond a thousand unless the schedule is simple.
 ///
-/// They count as fired where the schedule counts; the previous fire time stays what it was.
+/// Times that are left out count as fired if the schedule counts its fires; the previous fire time
+/// stays what it was.
 pub(crate) fn pass_over(trigger: &mut Trigger, before_ms: i64, calendar: Option<&Calendar>, now_ms: i64) -> u64 {
     let previous_ms = trigger.previous_ms;
     let mut times = 0;
@@ -35,7 +36,8 @@ pub(crate) fn leave_out_old(trigger: &mut Trigger, calendar: Option<&Calendar>, 
     }
 }
 
-/// The times from `from_ms` up to `before_ms` of a simple schedule, of which no calendar is asked; they count as fired.
+/// The times from `from_ms` up to `before_ms` of a simple schedule, of which no calendar is asked;
+/// they count as fired.
 fn count_rest(trigger: &mut Trigger, from_ms: i64, before_ms: i64) -> u64 {
     let Schedule::Simple(simple) = &mut trigger.schedule else { return 1 };
     let interval_ms = simple.interval_ms.max(1);

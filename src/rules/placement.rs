@@ -2,19 +2,19 @@
 
 use crate::job::{LabelRule, Placement};
 use crate::node::{Labels, NodeInfo, NodeRole};
-use crate::store::row::{BarKind, BarRow, GroupRuns, LimitRow};
+use crate::store::row::{BlacklistKind, BlacklistRow, GroupRuns, LimitRow};
 use std::fmt;
 
-/// What a node says of itself, as far as placement asks.
+/// The node's account of itself, as far as placement needs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeIdentity {
-    /// Its instance id.
+    /// The instance id of the node.
     pub instance: String,
     /// The name of its machine or place (`carnelian.scheduler.nodeName`), if it is known.
     pub node_name: Option<String>,
-    /// What sets it apart from others; none if that is not known.
+    /// The labels of the node; none if they are not known.
     pub labels: Option<Labels>,
-    /// Whether it runs jobs at all.
+    /// The role of the node: an observer runs no jobs.
     pub role: NodeRole,
 }
 
@@ -34,33 +34,34 @@ impl NodeIdentity {
         }
     }
 
-    /// Whether it is meant by this name: its instance id or its node name.
+    /// True if `name` is the node's instance id or its node name.
     pub fn is_named(&self, name: &str) -> bool {
         self.instance == name || self.node_name.as_deref() == Some(name)
     }
 }
 
-/// What the cluster was like when it was last looked at.
+/// The state of the cluster when it was last read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterView {
     /// Nodes that take no work.
-    pub bars: Vec<BarRow>,
-    /// How many runs of groups of jobs there may be.
+    pub blacklist: Vec<BlacklistRow>,
+    /// The limits of running fires of groups of jobs.
     pub limits: Vec<LimitRow>,
     /// The living nodes.
     pub alive: Vec<NodeIdentity>,
-    /// How long a fire waits for the node that its job prefers, unless the job says otherwise; milliseconds.
+    /// The time for which a fire waits for the node that its job prefers, unless the job names
+    /// another; milliseconds.
     pub grace_ms: i64,
 }
 
 /// A fire that is to be taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
-    /// Where its job may run.
+    /// The placement of the job.
     pub placement: Option<&'a Placement>,
     /// The group of its job.
     pub group: &'a str,
-    /// When it is due, epoch milliseconds.
+    /// The due time, epoch milliseconds.
     pub due_ms: i64,
 }
 
@@ -68,22 +69,22 @@ pub struct Work<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// It is an observer.
+    /// The node is an observer.
     Observer,
-    /// It is drained.
+    /// The node is drained.
     Drained {
         /// The name it is drained under.
         node: String,
-        /// Who did it.
+        /// The person who drained it.
         who: String,
-        /// Whether its runs are stopped too.
+        /// True if the drain stops the node's runs too.
         stops: bool,
     },
-    /// It is on the blacklist.
+    /// The node is on the blacklist.
     Blacklisted {
         /// The name it is there under.
         node: String,
-        /// Who did it.
+        /// The person who blacklisted it.
         who: String,
         /// Why.
         reason: Option<String>,
@@ -92,45 +93,45 @@ pub enum Refusal {
     },
     /// The job allows others only.
     NotAllowed {
-        /// Those.
+        /// The nodes that the job allows.
         allowed: Vec<String>,
     },
     /// Something that the job asks of labels is not so, or is not known to be.
     Label {
-        /// What.
+        /// The rule that the labels do not satisfy.
         rule: LabelRule,
     },
     /// The job prefers another, which is alive and may run it.
     Prefers {
-        /// That.
+        /// The preferred node.
         node: String,
         /// Until when this one waits, epoch milliseconds.
         until_ms: i64,
-        /// How long a fire waits in all, milliseconds.
+        /// The time for which a fire waits in all, milliseconds.
         grace_ms: i64,
     },
-    /// So many runs of the job's group as there may be on a node are there.
+    /// The node already runs as many fires of the job's group as its limit allows.
     NodeFull {
         /// The group.
         group: String,
-        /// How many there may be.
+        /// The limit.
         limit: u32,
     },
-    /// So many runs of the job's group as there may be in the cluster are there.
+    /// The cluster already runs as many fires of the job's group as its limit allows.
     ClusterFull {
         /// The group.
         group: String,
-        /// How many there may be.
+        /// The limit.
         limit: u32,
     },
 }
 
-/// Whether a node may take a fire.
+/// True if a node may take a fire.
 pub type Verdict = Result<(), Refusal>;
 
-/// Whether `node` may take `work` now, while `runs` are running of limited groups (LT-80).
+/// True if `node` may take `work` now, while `runs` are running of limited groups (LT-80).
 pub fn decide(work: Work<'_>, node: &NodeIdentity, view: &ClusterView, runs: &[GroupRuns], now_ms: i64) -> Verdict {
-    takes_any(node, &view.bars, now_ms)?;
+    takes_any(node, &view.blacklist, now_ms)?;
     if let Some(placement) = work.placement {
         may_run(placement, node)?;
         prefers(placement, work.due_ms, node, view, now_ms)?;
@@ -138,32 +139,33 @@ pub fn decide(work: Work<'_>, node: &NodeIdentity, view: &ClusterView, runs: &[G
     has_room(work.group, &node.instance, &view.limits, runs)
 }
 
-/// Whether `node` takes any work at all.
-pub fn takes_any(node: &NodeIdentity, bars: &[BarRow], now_ms: i64) -> Verdict {
+/// True if `node` takes any work at all.
+pub fn takes_any(node: &NodeIdentity, blacklist: &[BlacklistRow], now_ms: i64) -> Verdict {
     if node.role == NodeRole::Observer {
         return Err(Refusal::Observer);
     }
-    let in_force = |bar: &&BarRow| node.is_named(&bar.node) && bar.until_ms.is_none_or(|until_ms| now_ms < until_ms);
-    let bars: Vec<&BarRow> = bars.iter().filter(in_force).collect();
-    // What does most comes first: a drain may stop what runs.
-    let order = [BarKind::DrainAndStop, BarKind::Drain, BarKind::Blacklist];
-    match order.iter().find_map(|kind| bars.iter().find(|bar| bar.kind == *kind)) {
+    let in_force =
+        |entry: &&BlacklistRow| node.is_named(&entry.node) && entry.until_ms.is_none_or(|until_ms| now_ms < until_ms);
+    let blacklist: Vec<&BlacklistRow> = blacklist.iter().filter(in_force).collect();
+    // The strongest restriction comes first: a drain may stop what runs.
+    let order = [BlacklistKind::DrainAndStop, BlacklistKind::Drain, BlacklistKind::Blacklist];
+    match order.iter().find_map(|kind| blacklist.iter().find(|entry| entry.kind == *kind)) {
         None => Ok(()),
-        Some(bar) if bar.kind == BarKind::Blacklist => Err(Refusal::Blacklisted {
-            node: bar.node.clone(),
-            who: bar.who.clone(),
-            reason: bar.reason.clone(),
-            until_ms: bar.until_ms,
+        Some(entry) if entry.kind == BlacklistKind::Blacklist => Err(Refusal::Blacklisted {
+            node: entry.node.clone(),
+            who: entry.who.clone(),
+            reason: entry.reason.clone(),
+            until_ms: entry.until_ms,
         }),
-        Some(bar) => Err(Refusal::Drained {
-            node: bar.node.clone(),
-            who: bar.who.clone(),
-            stops: bar.kind == BarKind::DrainAndStop,
+        Some(entry) => Err(Refusal::Drained {
+            node: entry.node.clone(),
+            who: entry.who.clone(),
+            stops: entry.kind == BlacklistKind::DrainAndStop,
         }),
     }
 }
 
-/// Whether the job may run on `node` whatever the time.
+/// True if the job may run on `node` whatever the time.
 pub(crate) fn may_run(placement: &Placement, node: &NodeIdentity) -> Verdict {
     if placement.allowed().next().is_some() && !placement.allowed().any(|name| node.is_named(name)) {
         return Err(Refusal::NotAllowed { allowed: placement.allowed().map(str::to_owned).collect() });
@@ -175,11 +177,13 @@ pub(crate) fn may_run(placement: &Placement, node: &NodeIdentity) -> Verdict {
     }
 }
 
-/// Whether another node goes before `node`.
+/// True if another node goes before `node`.
 fn prefers(placement: &Placement, due_ms: i64, node: &NodeIdentity, view: &ClusterView, now_ms: i64) -> Verdict {
     let Some(preferred) = placement.preferred().filter(|name| !node.is_named(name)) else { return Ok(()) };
     let goes_before = |other: &NodeIdentity| {
-        other.is_named(preferred) && takes_any(other, &view.bars, now_ms).is_ok() && may_run(placement, other).is_ok()
+        other.is_named(preferred)
+            && takes_any(other, &view.blacklist, now_ms).is_ok()
+            && may_run(placement, other).is_ok()
     };
     let grace_ms =
         placement.grace().map_or(view.grace_ms, |grace| i64::try_from(grace.as_millis()).unwrap_or(i64::MAX));
@@ -190,7 +194,7 @@ fn prefers(placement: &Placement, due_ms: i64, node: &NodeIdentity, view: &Clust
     Ok(())
 }
 
-/// Whether another run of the group may begin on the node.
+/// True if another run of the group may begin on the node.
 fn has_room(group: &str, instance: &str, limits: &[LimitRow], runs: &[GroupRuns]) -> Verdict {
     let Some(limits) = limits.iter().find(|limit| limit.group == group) else { return Ok(()) };
     let running = |takes: &dyn Fn(&GroupRuns) -> bool| {
@@ -207,7 +211,7 @@ fn has_room(group: &str, instance: &str, limits: &[LimitRow], runs: &[GroupRuns]
 }
 
 impl Refusal {
-    /// Whether it passes by itself, without somebody changing something.
+    /// True if the reason passes by itself, without a change by anybody.
     pub fn is_for_now(&self) -> bool {
         matches!(self, Refusal::Prefers { .. } | Refusal::NodeFull { .. } | Refusal::ClusterFull { .. })
     }
@@ -260,12 +264,12 @@ mod tests {
         NodeIdentity { instance: instance.to_owned(), node_name: Some(name.to_owned()), labels, role: NodeRole::Worker }
     }
 
-    fn bar(node: &str, kind: BarKind, until_ms: Option<i64>) -> BarRow {
+    fn entry(node: &str, kind: BlacklistKind, until_ms: Option<i64>) -> BlacklistRow {
         let (reason, who) = (Some("disk".to_owned()), "ann".to_owned());
-        BarRow { node: node.to_owned(), kind, reason, who, until_ms, made_ms: NOW }
+        BlacklistRow { node: node.to_owned(), kind, reason, who, until_ms, made_ms: NOW }
     }
 
-    fn view(bars: &[BarRow]) -> ClusterView {
+    fn view(blacklist: &[BlacklistRow]) -> ClusterView {
         let alive = vec![node("i1", "a", "zone=eu,gpu=1"), node("i2", "b", "zone=us")];
         let limit = |group: &str, per_node, per_cluster| LimitRow {
             group: group.to_owned(),
@@ -276,7 +280,7 @@ mod tests {
         };
         let limits =
             vec![limit("per-node", Some(2), None), limit("per-cluster", None, Some(3)), limit("shut", None, Some(0))];
-        ClusterView { bars: bars.to_vec(), limits, alive, grace_ms: 15_000 }
+        ClusterView { blacklist: blacklist.to_vec(), limits, alive, grace_ms: 15_000 }
     }
 
     fn why(
@@ -284,11 +288,11 @@ mod tests {
         group: &str,
         due_ms: i64,
         of: &NodeIdentity,
-        bars: &[BarRow],
+        blacklist: &[BlacklistRow],
         runs: &[GroupRuns],
     ) -> String {
         let work = Work { placement: Some(placement), group, due_ms };
-        decide(work, of, &view(bars), runs, NOW).map_or_else(|why| why.to_string(), |()| "takes".to_owned())
+        decide(work, of, &view(blacklist), runs, NOW).map_or_else(|why| why.to_string(), |()| "takes".to_owned())
     }
 
     /// LT-17, LT-60, LT-80: one function decides, and says why.
@@ -301,33 +305,33 @@ mod tests {
         let label = |rule: &str| Placement::new().require_label(rule.parse().unwrap());
         let prefer = |name: &str| Placement::new().prefer_node(name);
         let observer = NodeIdentity { role: NodeRole::Observer, ..a.clone() };
-        for (placement, due_ms, of, bars, expected) in [
+        for (placement, due_ms, of, blacklist, expected) in [
             (anywhere.clone(), NOW, &a, vec![], "takes"),
             (anywhere.clone(), NOW, &observer, vec![], "observer"),
-            (anywhere.clone(), NOW, &a, vec![bar("a", BarKind::Drain, None)], "`a` is drained by ann: "),
+            (anywhere.clone(), NOW, &a, vec![entry("a", BlacklistKind::Drain, None)], "`a` is drained by ann: "),
             (
                 anywhere.clone(),
                 NOW,
                 &a,
-                vec![bar("i1", BarKind::DrainAndStop, None)],
+                vec![entry("i1", BlacklistKind::DrainAndStop, None)],
                 "`i1` is drained by ann; what runs",
             ),
-            (anywhere.clone(), NOW, &a, vec![bar("b", BarKind::Drain, None)], "takes"),
+            (anywhere.clone(), NOW, &a, vec![entry("b", BlacklistKind::Drain, None)], "takes"),
             (
                 anywhere.clone(),
                 NOW,
                 &a,
-                vec![bar("a", BarKind::Blacklist, None)],
+                vec![entry("a", BlacklistKind::Blacklist, None)],
                 "`a` is on the blacklist by ann (disk)",
             ),
             (
                 anywhere.clone(),
                 NOW,
                 &a,
-                vec![bar("a", BarKind::Blacklist, Some(NOW + 1))],
+                vec![entry("a", BlacklistKind::Blacklist, Some(NOW + 1))],
                 "until 2027-01-15T08:00:00.001Z",
             ),
-            (anywhere.clone(), NOW, &a, vec![bar("a", BarKind::Blacklist, Some(NOW))], "takes"),
+            (anywhere.clone(), NOW, &a, vec![entry("a", BlacklistKind::Blacklist, Some(NOW))], "takes"),
             (allow("a"), NOW, &a, vec![], "takes"),
             (allow("i1"), NOW, &a, vec![], "takes"),
             (allow("a"), NOW, &b, vec![], "the job allows a only"),
@@ -352,10 +356,10 @@ mod tests {
             (prefer("a"), NOW - 15_000, &b, vec![], "takes"),
             (prefer("a").prefer_grace(Duration::from_secs(1)), NOW - 1_000, &b, vec![], "takes"),
             (prefer("gone"), NOW, &b, vec![], "takes"),
-            (prefer("a"), NOW, &b, vec![bar("a", BarKind::Drain, None)], "takes"),
+            (prefer("a"), NOW, &b, vec![entry("a", BlacklistKind::Drain, None)], "takes"),
             (prefer("a").require_label("zone=us".parse().unwrap()), NOW, &b, vec![], "takes"),
         ] {
-            let said = why(&placement, "g", due_ms, of, &bars, &[]);
+            let said = why(&placement, "g", due_ms, of, &blacklist, &[]);
             assert!(said.contains(expected), "{placement}: expected {expected}, got {said}");
         }
     }

@@ -1,26 +1,27 @@
-//! What the times of many runs come to.
+//! A summary of the times of many runs.
 
 use crate::job::FireOutcome;
 use crate::key::JobKey;
 use std::collections::BTreeMap;
 
-/// How many fires of a job ended so, and how long they ran. Times are milliseconds; none if no run of them is known.
+/// The number of fires of a job with one outcome, and their run times. Times are milliseconds; none
+/// if no run of them is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SummaryRow {
     /// The job.
     pub job: Option<JobKey>,
-    /// What became of the fires.
+    /// The outcome of the fires.
     pub outcome: FireOutcome,
-    /// How many there are.
+    /// The number of fires.
     pub fires: usize,
     /// The shortest run.
     pub min_ms: Option<i64>,
-    /// What half of the runs took at most.
+    /// The longest run time of the faster half of the runs.
     pub p50_ms: Option<i64>,
-    /// What nine of ten runs took at most.
+    /// The longest run time of the fastest nine of ten runs.
     pub p90_ms: Option<i64>,
-    /// What 99 of a hundred runs took at most.
+    /// The longest run time of the fastest 99 of a hundred runs.
     pub p99_ms: Option<i64>,
     /// The longest run.
     pub max_ms: Option<i64>,

@@ -5,11 +5,11 @@ use std::time::Duration;
 /// For so long a reading counts; then the clocks may have drifted, or been set.
 const BUCKET: Duration = Duration::from_secs(2);
 
-/// What readings of both clocks say of how far they are apart.
+/// The distance between the store's clock and this one, from readings of both.
 ///
-/// A reading of the store's clock is as old as its way here took, and in whole milliseconds: it makes this clock look too far
-/// ahead, by as much, and never too little. So the least of the last readings is nearest, and a moment of the store never
-/// comes here too early.
+/// A reading of the store's clock is as old as its way here took, and in whole milliseconds. The
+/// age makes this clock look too far ahead, never too little. The least of the last readings is
+/// therefore nearest, and a moment of the store never comes here too early.
 #[derive(Debug, Default)]
 pub(crate) struct StoreTime {
     /// The least distance of the readings since this time, in microseconds.
@@ -31,7 +31,8 @@ impl StoreTime {
         }
     }
 
-    /// When it is `store_ms` there, in ticks; at once if nothing was ever read.
+    /// The moment at which the store's clock shows `store_ms`, in ticks; at once if nothing was
+    /// ever read.
     pub(crate) fn ticks_at(&self, store_ms: i64) -> Duration {
         let apart = self.current.map(|(_, least)| least).into_iter().chain(self.before).min();
         let at = apart.map_or(0, |apart| store_ms.saturating_mul(1000).saturating_add(apart));

@@ -1,4 +1,5 @@
-//! Strategies: which nodes take part in a tick of a job, what part each has, and how that is told by a trigger.
+//! Strategies: the nodes that take part in a tick of a job, the part of each, and its form in the
+//! data of a trigger.
 
 use crate::data_map::JobDataMap;
 use crate::error::shorten;
@@ -18,23 +19,24 @@ pub(crate) mod part_keys {
     pub const PARAMETER: &str = "CN_PART_PARAMETER";
 }
 
-/// How the names of parts begin that any node may take.
+/// The beginning of the names of parts that any node may take.
 pub(crate) const FOR_ANY: &str = "any-";
 
-/// What one node does of a tick.
+/// The part of a tick that one node does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Its instance id.
+    /// The instance id of the node.
     pub node: String,
-    /// Which part it is, from 0.
+    /// The index of the part, from 0.
     pub index: usize,
-    /// How many there are.
+    /// The number of parts.
     pub count: usize,
-    /// What its run is told besides.
+    /// The parameter for the run.
     pub parameter: Option<String>,
 }
 
-/// Whether a fire of the trigger is a tick, which is spread, and not work of one node: a part, or work that runs again.
+/// True if a fire of the trigger is a tick, which is fanned out, and not work of one node: a part,
+/// or work that runs again.
 pub(crate) fn is_tick(job: &JobDetail, trigger: &TriggerKey) -> bool {
     *job.policy().execution_strategy() != Strategy::Preempt && may_be_tick(trigger)
 }
@@ -44,13 +46,13 @@ pub(crate) fn groups_of_one() -> impl Iterator<Item = &'static str> {
     RERUN_GROUPS.into_iter().chain([BROADCAST_GROUP])
 }
 
-/// Whether a fire of the trigger would be a tick if its job had a strategy.
+/// True if a fire of the trigger would be a tick if its job had a strategy.
 pub(crate) fn may_be_tick(trigger: &TriggerKey) -> bool {
     groups_of_one().all(|group| group != trigger.group())
 }
 
-/// The living nodes that may run the job now, in order of their instance ids. A node that does not say what types it has
-/// counts as one that has any.
+/// The living nodes that may run the job now, in order of their instance ids. A node that does not
+/// say what types it has counts as one that has any.
 pub(crate) fn eligible(
     job: &JobDetail,
     view: &ClusterView,
@@ -58,7 +60,7 @@ pub(crate) fn eligible(
     now_ms: i64,
 ) -> Vec<String> {
     let takes = |node: &&crate::rules::placement::NodeIdentity| {
-        takes_any(node, &view.bars, now_ms).is_ok()
+        takes_any(node, &view.blacklist, now_ms).is_ok()
             && job.policy().placed().is_none_or(|placement| may_run(placement, node).is_ok())
             && types.get(&node.instance).is_none_or(|types| types.contains(job.job_type()))
     };
@@ -103,7 +105,7 @@ pub(crate) fn ask(
     Ok(said.into_iter().enumerate().map(part).collect())
 }
 
-/// How the names of the parts of a node begin.
+/// The beginning of the names of the parts of a node.
 pub(crate) fn prefix(instance: &str) -> String {
     format!("{:016x}-", hash(&[instance]))
 }
@@ -113,22 +115,23 @@ pub(crate) fn part_key(node: &str, tick: &TriggerKey, scheduled_ms: i64) -> Trig
     TriggerKey::new(BROADCAST_GROUP, format!("{}{}{scheduled_ms}", prefix(node), middle(tick)))
 }
 
-/// The same part, for any node to take.
+/// The key of the part when any node may take it.
 pub(crate) fn for_any(part: &TriggerKey) -> TriggerKey {
     TriggerKey::new(BROADCAST_GROUP, format!("{FOR_ANY}{}", part.name()))
 }
 
-/// Whether a node may take the trigger, as far as that is a part.
+/// True if a node may take the trigger, as far as that is a part.
 pub(crate) fn is_for(trigger: &TriggerKey, prefix: &str) -> bool {
     trigger.group() != BROADCAST_GROUP || trigger.name().starts_with(prefix) || trigger.name().starts_with(FOR_ANY)
 }
 
-/// Whether the trigger is a part that the node has of some tick of `tick`.
+/// True if the trigger is a part that the node has of some tick of `tick`.
 pub(crate) fn is_part_of(trigger: &TriggerKey, node: &str, tick: &TriggerKey) -> bool {
     trigger.group() == BROADCAST_GROUP && trigger.name().starts_with(&format!("{}{}", prefix(node), middle(tick)))
 }
 
-/// What the trigger of a part tells its job besides the data of the tick's trigger.
+/// Writes into the data of a part's trigger what its job must know besides the data of the tick's
+/// trigger.
 pub(crate) fn tell(data: &mut JobDataMap, part: &Part, tick: &TriggerKey) {
     data.put(part_keys::NODE, part.node.as_str());
     data.put(part_keys::INDEX, part.index.to_string());
@@ -140,7 +143,8 @@ pub(crate) fn tell(data: &mut JobDataMap, part: &Part, tick: &TriggerKey) {
     }
 }
 
-/// Which part of how many the data of a trigger tell of; the whole if of none.
+/// The index of the part and the number of parts in the data of a trigger; the whole if the data
+/// has none.
 pub(crate) fn told(data: &JobDataMap) -> (usize, usize) {
     let number = |key| data.text(key).and_then(|text| text.parse::<usize>().ok());
     match (number(part_keys::INDEX), number(part_keys::COUNT)) {
@@ -165,7 +169,7 @@ mod tests {
     use crate::key::JobKey;
     use crate::node::{NodeInfo, NodeRole};
     use crate::rules::placement::NodeIdentity;
-    use crate::store::row::{BarKind, BarRow};
+    use crate::store::row::{BlacklistKind, BlacklistRow};
     use chrono::DateTime;
 
     fn node(instance: &str, role: NodeRole) -> NodeIdentity {
@@ -180,7 +184,7 @@ mod tests {
     /// LT-13, LT-71: who takes part, by every reason not to.
     #[test]
     fn those_take_part_that_live_work_and_may() {
-        let bar = |node: &str, kind, until_ms| BarRow {
+        let entry = |node: &str, kind, until_ms| BlacklistRow {
             node: node.to_owned(),
             kind,
             reason: None,
@@ -197,16 +201,16 @@ mod tests {
         let any = BTreeMap::new();
         let other = BTreeMap::from([("b".to_owned(), BTreeSet::from(["other".to_owned()]))]);
         let only = Placement::new().allow_node("a").allow_node("gone");
-        for (bars, placement, types, expected) in [
+        for (blacklist, placement, types, expected) in [
             (vec![], Placement::new(), &any, vec!["a", "b", "c"]),
-            (vec![bar("b", BarKind::Blacklist, None)], Placement::new(), &any, vec!["a", "c"]),
-            (vec![bar("b", BarKind::Blacklist, Some(9))], Placement::new(), &any, vec!["a", "b", "c"]),
-            (vec![bar("c", BarKind::Drain, None)], Placement::new(), &any, vec!["a", "b"]),
+            (vec![entry("b", BlacklistKind::Blacklist, None)], Placement::new(), &any, vec!["a", "c"]),
+            (vec![entry("b", BlacklistKind::Blacklist, Some(9))], Placement::new(), &any, vec!["a", "b", "c"]),
+            (vec![entry("c", BlacklistKind::Drain, None)], Placement::new(), &any, vec!["a", "b"]),
             (vec![], only.clone(), &any, vec!["a"]),
-            (vec![bar("a", BarKind::Drain, None)], only, &any, vec![]),
+            (vec![entry("a", BlacklistKind::Drain, None)], only, &any, vec![]),
             (vec![], Placement::new(), &other, vec!["a", "c"]),
         ] {
-            let view = ClusterView { alive: alive.clone(), bars, ..ClusterView::default() };
+            let view = ClusterView { alive: alive.clone(), blacklist, ..ClusterView::default() };
             assert_eq!(eligible(&job(placement), &view, types, 10), expected);
         }
     }
@@ -237,7 +241,7 @@ mod tests {
         data.put(part_keys::INDEX, "2");
         assert_eq!(told(&data), (0, 1), "what cannot be is not believed");
     }
-    /// What a strategy says is its answer if it makes sense, whatever it does otherwise.
+    /// An answer of a strategy counts if it makes sense, whatever else the strategy does.
     #[test]
     fn an_answer_that_makes_no_sense_is_none() {
         type Rule = fn(&Tick<'_>, &[EligibleNode]) -> Result<Vec<NodePart>, StrategyError>;

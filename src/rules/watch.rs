@@ -3,55 +3,56 @@
 use crate::job::StuckAction;
 use std::time::Duration;
 
-/// What may be wrong with a run. Times are of the monotonic clock.
+/// The limits of a run. Times are of the monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// How long it may take.
+    /// The longest run time.
     pub timeout: Option<Duration>,
-    /// How long it may go without progress.
+    /// The longest time without progress, and the action after it.
     pub stuck: Option<(Duration, StuckAction)>,
-    /// How long it may go without progress before its heartbeat ends.
+    /// The longest time without progress before the heartbeat ends.
     pub silence: Option<Duration>,
-    /// How long it has after it was asked to stop.
+    /// The time from the first request to stop until the worker is abandoned.
     pub grace: Duration,
-    /// How often it is asked within that time.
+    /// The number of requests to stop within that time.
     pub attempts: u32,
 }
 
-/// How a run is doing.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// When it began.
+    /// The time at which the run began.
     pub begun: Duration,
-    /// When it last made progress; when it began, if it has made none. Progress is what the job
-    /// says is progress: that it has come as far as before is progress too.
+    /// The time of the last progress; the beginning if there was none. The job says what progress
+    /// is: a report of an unchanged position is progress too.
     pub progress: Duration,
-    /// When it was first asked to stop for taking too long or being stuck, and how often by now.
+    /// The time of the first request to stop, for a time-out or for being stuck, and the number of
+    /// requests so far.
     pub asked: Option<(Duration, u32)>,
-    /// Whether something was done about its being stuck since its last progress.
+    /// True if something was done about its being stuck since its last progress.
     pub known_stuck: bool,
-    /// Whether its silence was warned of since its last progress.
+    /// True if the run's silence was warned of since its last progress.
     pub known_silent: bool,
 }
 
-/// What is due.
+/// The next action on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     /// Nothing before this time; never, if there is none.
     Nothing(Option<Duration>),
-    /// It is to be asked to stop, since it takes too long.
+    /// Ask the run to stop, since it takes too long.
     TimedOut,
-    /// It is stuck.
+    /// The run is stuck.
     Stuck(StuckAction),
     /// Half the time is over after which its heartbeat ends.
     Silent,
-    /// It is to be asked again.
+    /// Ask the run again.
     AskAgain,
-    /// It was asked often enough: its worker is given up.
+    /// The run was asked often enough: abandon its worker.
     GiveUp,
 }
 
-/// What is due about a run at `now`.
+/// The action that is due for a run at `now`.
 pub(crate) fn look(run: &Run, limits: &Limits, now: Duration) -> Due {
     if let Some((asked, times)) = run.asked {
         let end = asked.saturating_add(limits.grace);
@@ -82,7 +83,7 @@ pub(crate) fn look(run: &Run, limits: &Limits, now: Duration) -> Due {
     }
 }
 
-/// Whether the heartbeat of a run goes on: it is bound to the job's progress if `max_silence` says
+/// True if the heartbeat of a run goes on: it is bound to the job's progress if `max_silence` says
 /// so.
 pub(crate) fn beats(progress: Duration, max_silence: Option<Duration>, now: Duration) -> bool {
     max_silence.is_none_or(|most| now <= progress.saturating_add(most))
@@ -112,7 +113,7 @@ mod tests {
         assert_eq!(look(&run, &limits, s(105)), Due::Silent);
         run.known_silent = true;
         assert_eq!(look(&run, &limits, s(1_000)), Due::Nothing(None));
-        // It said something, and falls silent once more.
+        // The run reported progress, and falls silent once more.
         (run.progress, run.known_silent) = (s(200), false);
         assert_eq!(look(&run, &limits, s(205)), Due::Silent);
         assert!(beats(s(200), Some(s(10)), s(210)) && !beats(s(200), Some(s(10)), s(211)) && beats(s(0), None, s(999)));

@@ -1,178 +1,77 @@
 //! `Node`: what the services of one scheduler share.
 
-use super::WeakScheduler;
-use super::health::{Counters, ServiceRecord};
+mod firing_state;
+mod notices;
+mod notifications;
+mod pending_completions;
+mod prefetch_state;
+mod service_post;
+
+pub(crate) use service_post::ServicePost;
+
+use self::firing_state::FiringState;
+use self::notifications::Notifications;
+use self::pending_completions::PendingCompletions;
+use self::prefetch_state::PrefetchState;
+use self::service_post::ServicePosts;
+use super::counters::Counters;
+use super::lease::Lease;
 use super::metrics::Metrics;
-use super::registry::Registry;
-use super::running::FireTask;
-use super::standing::Standing;
-use super::stop_step::StopStep;
-use super::worker_pool::WorkerPool;
+use super::quarantine::Quarantine;
+use super::run::run_handle::FireTask;
+use super::run::worker_pool::WorkerPool;
 use crate::clock::Clock;
-use crate::error::Result;
-use crate::job_file::JobFile;
-use crate::key::TriggerKey;
-use crate::listener::{Listeners, log};
+use crate::listener::Listeners;
 use crate::machine::Machine;
 use crate::node::NodeRole;
-use crate::rules::ahead::RunTimes;
-use crate::rules::begun::Ahead;
-use crate::rules::placement::Refusal;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
-use crate::signal::Signal;
-use crate::store::{Imported, JobStore, SkippedFires};
-use foldhash::HashMap;
+use crate::store::JobStore;
 use parking_lot::Mutex;
+use std::any::Any;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// How far ahead of its time a trigger is reserved.
-pub(crate) const LOOK_AHEAD: Duration = Duration::from_secs(1);
+/// The time before its own time at which a trigger is reserved.
+pub(crate) const RESERVATION_LEAD: Duration = Duration::from_secs(1);
 
-/// How often a node looks for news from other nodes that it does not hear of: so that they are seen within a quarter of a
-/// second, and an idle node sends no more than five statements a second.
+/// The time between two polls of a node that is not notified: other nodes' changes are seen within
+/// a quarter of a second, and an idle node sends no more than five statements a second.
 const POLL: Duration = Duration::from_millis(240);
 
-/// The same while it hears of them.
-const POLL_WHILE_HEARING: Duration = Duration::from_secs(1);
+/// The time between two polls while notifications arrive.
+const POLL_WHILE_LISTENING: Duration = Duration::from_secs(1);
 
-/// What the services of one scheduler share.
+/// The state that the services of one scheduler share.
 pub(crate) struct Node {
-    pub(crate) scheduler: WeakScheduler,
+    /// The handle that applications hold. Jobs reach it without keeping it alive. The type is not
+    /// named here: the handle owns the node, so the node cannot know the handle.
+    pub(crate) handle: Weak<dyn Any + Send + Sync>,
     pub(crate) name: Arc<str>,
     pub(crate) instance: Arc<str>,
+    pub(crate) settings: Settings,
     pub(crate) store: JobStore,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) settings: Settings,
-    pub(crate) standing: Arc<Standing>,
-    pub(crate) registry: Registry,
+    pub(crate) machine: Arc<dyn Machine>,
     pub(crate) listeners: Listeners,
+    pub(crate) services: ServicePosts,
+    pub(crate) lease: Arc<Lease>,
+    pub(crate) firing: FiringState,
+    pub(crate) notifications: Notifications,
+    pub(crate) completions: PendingCompletions,
+    pub(crate) prefetch: PrefetchState,
+    pub(crate) quarantine: Quarantine,
     pub(crate) counters: Counters,
     pub(crate) metrics: Metrics,
-    #[cfg(feature = "metrics")]
-    pub(crate) publisher: Mutex<super::metrics::Publisher>,
-    pub(crate) acquirer: Post,
-    pub(crate) misfire: Post,
-    pub(crate) cluster: Post,
-    pub(crate) completer: Post,
-    pub(crate) heartbeat: Post,
-    pub(crate) monitor: Post,
-    pub(crate) clean_up: Post,
-    pub(crate) job_files: Post,
-    pub(crate) ear: Post,
-    pub(crate) starter: Post,
-    pub(crate) audit: Post,
-    pub(crate) teller: Post,
-    /// How many check-ins have succeeded.
-    pub(crate) checkins: AtomicU64,
-    /// The node does not fire for now.
-    pub(crate) standby: AtomicBool,
-    /// The node is one that fires; in active-passive mode only the longest-serving one is.
-    pub(crate) active: AtomicBool,
-    /// What other nodes announce is heard at once.
-    pub(crate) hears: AtomicBool,
-    /// Somebody wants a run to stop, perhaps one of this node.
-    pub(crate) cancels: AtomicBool,
-    /// The counter of changes at the last look.
-    pub(crate) changes: AtomicI64,
-    /// Why the node takes no work, by its last check-in.
-    pub(crate) barred: Mutex<Option<Refusal>>,
-    /// Of all nodes of ours this is the one that has served longest.
-    pub(crate) longest_serving: AtomicBool,
-    /// The machine that it runs on.
-    pub(crate) machine: Arc<dyn Machine>,
     /// The workers, while there are some.
-    pub(crate) pool: Mutex<Weak<WorkerPool<FireTask>>>,
-    /// How far it has come that is ending.
-    stop_step: Mutex<Option<StopStep>>,
-    /// Triggers reserved in memory, for health.
-    pub(crate) reserved: AtomicUsize,
-    /// Ended fires not recorded yet.
-    pub(crate) unrecorded: Unrecorded,
-    /// The acquirer takes along what has ended.
-    pub(crate) takes_turns: AtomicBool,
-    /// A trigger that was stored here is due: the acquirer need not look whether there is one.
-    pub(crate) has_due: AtomicBool,
-    /// How long that fire waited for its worker that waited longest of those that began since the
-    /// acquirer last asked, in microseconds and one more; nothing if none has begun.
-    longest_wait: AtomicU64,
-    /// How long jobs of each type took lately.
-    pub(crate) run_times: Mutex<RunTimes>,
-    /// Fires that were taken ahead and have not begun.
-    pub(crate) ahead: Mutex<Ahead>,
-    /// How many ended fires on their way to the completer are worth telling it of.
-    pub(crate) awaited_ends: AtomicUsize,
-    /// There may be rows of this incarnation that nothing in memory stands for: an answer of the store was lost, or a
-    /// worker ended without a completion.
-    pub(crate) uncertain: AtomicBool,
-    /// Raised when completions were recorded, for whoever waits for the last.
-    pub(crate) recorded: Signal,
-    pub(crate) quarantine: super::quarantine::Quarantine,
-    /// Jobs that no living node can run, if this node is the one that looks for them; for health.
-    pub(crate) orphans: AtomicUsize,
-}
-
-/// The ids of fires that have ended and are not recorded yet, each with whether heartbeats of it are stored: those must go
-/// on until its end is recorded.
-#[derive(Default)]
-pub(crate) struct Unrecorded {
-    ids: Mutex<HashMap<String, bool>>,
-}
-
-impl Unrecorded {
-    pub(crate) fn add(&self, fire_id: &str, is_beaten: bool) {
-        self.ids.lock().insert(fire_id.to_owned(), is_beaten);
-    }
-
-    /// Those of which heartbeats are stored.
-    pub(crate) fn beaten(&self) -> Vec<String> {
-        self.ids.lock().iter().filter(|(_, is_beaten)| **is_beaten).map(|(id, _)| id.clone()).collect()
-    }
-
-    pub(crate) fn remove<'a>(&self, fire_ids: impl Iterator<Item = &'a str>) {
-        let mut ids = self.ids.lock();
-        for id in fire_ids {
-            ids.remove(id);
-        }
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.ids.lock().len()
-    }
-}
-
-/// How one service is reached and how it is doing.
-pub(crate) struct Post {
-    pub(crate) signal: Arc<Signal>,
-    pub(crate) record: Arc<ServiceRecord>,
-}
-
-impl Post {
-    pub(crate) fn new(name: &'static str) -> Self {
-        Self { signal: Arc::default(), record: Arc::new(ServiceRecord::new(name)) }
-    }
+    pool: Mutex<Weak<WorkerPool<FireTask>>>,
+    /// There may be rows of this incarnation that nothing in memory stands for: an answer of the
+    /// store was lost, or a worker ended without a completion.
+    uncertain: AtomicBool,
 }
 
 impl Node {
-    /// Counts and tells what was left out.
-    pub(crate) fn note_skipped(&self, skipped: &[SkippedFires]) {
-        for skipped in skipped {
-            self.counters.skipped.add(usize::try_from(skipped.times).unwrap_or(usize::MAX));
-            log::skipped(skipped);
-            self.listeners.fires_skipped(skipped);
-        }
-    }
-
-    /// Tells that triggers will not fire again.
-    pub(crate) fn note_finalized(&self, triggers: &[TriggerKey]) {
-        for key in triggers {
-            let key = key.clone();
-            self.listeners.announce("trigger_finalized", move |listener| listener.trigger_finalized(&key));
-        }
-    }
-
     pub(crate) fn new(
         instance: String,
         store: JobStore,
@@ -180,116 +79,39 @@ impl Node {
         machine: Arc<dyn Machine>,
         settings: Settings,
         listeners: Listeners,
-        scheduler: WeakScheduler,
+        handle: Weak<dyn Any + Send + Sync>,
     ) -> Self {
-        let jobs = &settings.job_store;
-        let cluster = Post::new("cluster");
-        let standing = Standing::new(Arc::clone(&clock), jobs.checkin_interval, jobs.checkin_misfire_threshold)
-            .asking(Arc::clone(&cluster.signal));
-        let teller = Post { signal: Arc::clone(&listeners.queue.signal), ..Post::new("listeners") };
+        let services = ServicePosts::new(&listeners.queue.signal, !settings.plugins.job_files.is_empty());
+        let jobs = &store.settings().job_store;
+        let lease = Lease::new(Arc::clone(&clock), jobs.checkin_interval, jobs.checkin_misfire_threshold)
+            .asking(Arc::clone(&services.cluster.signal));
         Self {
-            scheduler,
-            name: settings.scheduler.instance_name.as_str().into(),
+            handle,
+            name: store.settings().scheduler.instance_name.as_str().into(),
             instance: instance.into(),
-            store: store.of_node(),
+            store: store.clone().seen_by(store.view().of_new_node()),
             clock,
-            standing: Arc::new(standing),
-            registry: Registry::default(),
+            machine,
             listeners,
+            services,
+            lease: Arc::new(lease),
+            firing: FiringState::new(settings.cluster.mode == ClusterMode::ActiveActive),
+            notifications: Notifications::default(),
+            completions: PendingCompletions::default(),
+            prefetch: PrefetchState::default(),
+            quarantine: Quarantine::default(),
             counters: Counters::default(),
             metrics: Metrics::new(&settings.monitor),
-            #[cfg(feature = "metrics")]
-            publisher: Mutex::default(),
-            acquirer: Post::new("acquirer"),
-            misfire: Post::new("misfire"),
-            cluster,
-            completer: Post::new("completer"),
-            heartbeat: Post::new("heartbeat"),
-            monitor: Post::new("monitor"),
-            clean_up: Post::new("clean-up"),
-            job_files: Post::new("job-files"),
-            ear: Post::new("ear"),
-            starter: Post::new("starter"),
-            audit: Post::new("audit"),
-            teller,
-            checkins: AtomicU64::new(0),
-            standby: AtomicBool::new(true),
-            active: AtomicBool::new(settings.cluster.mode == ClusterMode::ActiveActive),
-            hears: AtomicBool::new(false),
-            cancels: AtomicBool::new(false),
-            changes: AtomicI64::new(0),
-            barred: Mutex::default(),
-            longest_serving: AtomicBool::new(false),
-            machine,
             pool: Mutex::default(),
-            stop_step: Mutex::default(),
-            reserved: AtomicUsize::new(0),
-            unrecorded: Unrecorded::default(),
-            takes_turns: AtomicBool::new(false),
-            has_due: AtomicBool::new(false),
-            longest_wait: AtomicU64::new(0),
-            run_times: Mutex::default(),
-            ahead: Mutex::default(),
-            awaited_ends: AtomicUsize::new(1),
             uncertain: AtomicBool::new(false),
-            recorded: Signal::default(),
-            quarantine: super::quarantine::Quarantine::default(),
-            orphans: AtomicUsize::new(0),
             settings,
         }
     }
 
-    /// Stores what a job file says, wakes the acquirer and tells the listeners.
-    pub(crate) fn import(&self, file: &JobFile) -> Result<Imported> {
-        let with_flags = file.clone().with_flags(|job_type| self.registry.job(job_type)?.flags());
-        let imported = self.store.import(&with_flags)?;
-        self.acquirer.signal.raise();
-        for key in &imported.deleted_jobs {
-            self.listeners.scheduler("job_deleted", |listener| listener.job_deleted(key));
-        }
-        for key in &imported.deleted_triggers {
-            self.listeners.scheduler("job_unscheduled", |listener| listener.job_unscheduled(key));
-        }
-        for job in &imported.jobs {
-            self.listeners.scheduler("job_added", |listener| listener.job_added(job));
-        }
-        for trigger in &imported.triggers {
-            self.listeners.scheduler("job_scheduled", |listener| listener.job_scheduled(trigger));
-        }
-        Ok(imported)
-    }
-
-    /// Tells the store, and with the next check-in the other nodes, what this one can run.
-    pub(crate) fn types_changed(&self) {
-        self.store.set_job_types(self.registry.infos());
-    }
-
-    /// The services that this node has.
-    pub(crate) fn services(&self) -> impl Iterator<Item = &Post> {
-        let always = [
-            &self.acquirer,
-            &self.starter,
-            &self.misfire,
-            &self.cluster,
-            &self.completer,
-            &self.heartbeat,
-            &self.monitor,
-            &self.clean_up,
-            &self.audit,
-            &self.teller,
-        ];
-        let ear = Some(&self.ear).filter(|ear| ear.record.is_started());
-        let job_files = Some(&self.job_files).filter(|_| !self.settings.plugins.job_files.is_empty());
-        always.into_iter().chain(ear).chain(job_files)
-    }
-
-    /// Whether this node takes work at all: a worker, started, not standing by, not the passive one, and not kept from it.
+    /// True if this node takes work: a worker, started, neither standing by nor passive nor ending,
+    /// and not refused by placement.
     pub(crate) fn is_firing(&self) -> bool {
-        self.settings.node.role == NodeRole::Worker
-            && !self.standby.load(Ordering::SeqCst)
-            && self.active.load(Ordering::SeqCst)
-            && !self.standing.is_stopping()
-            && self.takes_work()
+        self.settings.node.role == NodeRole::Worker && self.firing.is_on() && !self.lease.is_stopping()
     }
 
     /// The workers, while there are some.
@@ -297,62 +119,56 @@ impl Node {
         self.pool.lock().upgrade()
     }
 
-    /// What the node is doing while it is ending.
-    pub(crate) fn stopping(&self) -> Option<StopStep> {
-        *self.stop_step.lock()
+    pub(crate) fn set_pool(&self, pool: &Arc<WorkerPool<FireTask>>) {
+        *self.pool.lock() = Arc::downgrade(pool);
     }
 
-    /// Notes, and says once, what the node is doing while it is ending; none when that is over. A thread that comes late
-    /// to its step does not bring it back.
-    pub(crate) fn enter_stop_step(&self, step: Option<StopStep>) {
-        let mut present = self.stop_step.lock();
-        if step.is_none() || step > *present {
-            *present = step;
-            if let Some(step) = step {
-                log::stopping(&self.instance, step.name());
-            }
-        }
-    }
-
-    /// How often a node looks for work it was not told of.
+    /// The time between two polls for work that no notification tells of.
     pub(crate) fn poll_interval(&self) -> Duration {
         let settings = &self.settings.scheduler;
-        let default = if self.hears.load(Ordering::SeqCst) { POLL_WHILE_HEARING } else { POLL };
+        let default = if self.notifications.is_listening() { POLL_WHILE_LISTENING } else { POLL };
         settings.idle_wait_time.min(settings.poll_interval.unwrap_or(default))
     }
 
-    /// Has the heartbeat look whether a run of this node is to stop.
-    pub(crate) fn look_for_cancels(&self) {
-        self.cancels.store(true, Ordering::SeqCst);
-        self.heartbeat.signal.raise();
+    /// Has the heartbeat read the orders to stop.
+    pub(crate) fn check_cancels(&self) {
+        self.notifications.note_cancel();
+        self.services.heartbeat.wake();
     }
 
-    /// How far ahead of its time a trigger is reserved.
-    pub(crate) fn look_ahead(&self) -> Duration {
-        self.settings.scheduler.idle_wait_time.min(LOOK_AHEAD)
+    /// Decides whether the acquirer records completions; if it no longer does, the completer
+    /// begins.
+    pub(crate) fn let_acquirer_record(&self, acquirer_records: bool) {
+        if self.completions.set_acquirer_records(acquirer_records) {
+            self.services.completer.wake();
+        }
     }
 
-    /// The fires of this node that something in memory stands for, without the acquirer's reservations.
+    /// The time before its own time at which a trigger is reserved.
+    pub(crate) fn reservation_lead(&self) -> Duration {
+        self.settings.scheduler.idle_wait_time.min(RESERVATION_LEAD)
+    }
+
+    /// The fires of this node that something in memory stands for, without the reservations of the
+    /// acquirer.
     pub(crate) fn known_fires(&self) -> BTreeSet<String> {
-        // In this order: a fire is noted as unrecorded before it leaves the table.
-        let mut known: BTreeSet<String> = self.standing.fires().iter().map(|fire| fire.fire_id().to_owned()).collect();
-        known.extend(self.unrecorded.ids.lock().keys().cloned());
+        // In this order: a completion is noted as pending before its fire leaves the lease.
+        let mut known: BTreeSet<String> = self.lease.fires().iter().map(|fire| fire.fire_id().to_owned()).collect();
+        known.extend(self.completions.ids());
         known
     }
 
-    /// A fire has begun, so long after it was handed to the workers.
-    pub(crate) fn note_wait(&self, time: Duration) {
-        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        self.longest_wait.fetch_max(micros.saturating_add(1), Ordering::Relaxed);
+    /// Notes that there may be rows that nothing in memory stands for; the acquirer looks for them.
+    pub(crate) fn note_uncertain(&self) {
+        self.uncertain.store(true, Ordering::SeqCst);
     }
 
-    /// How long the one that waited longest did, of those that have begun since this was last
-    /// asked.
-    pub(crate) fn longest_wait(&self) -> Option<Duration> {
-        self.longest_wait.swap(0, Ordering::Relaxed).checked_sub(1).map(Duration::from_micros)
+    /// True if there may be rows that nothing in memory stands for, since the last call.
+    pub(crate) fn take_uncertain(&self) -> bool {
+        self.uncertain.swap(false, Ordering::SeqCst)
     }
 
-    /// Whether the process is to end when ownership is lost.
+    /// True if the process is to end when ownership is lost.
     pub(crate) fn aborts_on_loss(&self) -> bool {
         self.settings.cluster.on_ownership_lost == OnOwnershipLost::Abort
     }

@@ -1,12 +1,13 @@
-//! `Quarantine`: triggers that cannot be read, or whose strategy has no answer, named once each and left alone for a while.
+//! `Quarantine`: triggers that cannot be read, or whose strategy has no answer, named once each and
+//! left alone for a while.
 
 use crate::key::TriggerKey;
-use crate::listener::log;
+use crate::listener::lifecycle_log;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How long a trigger is left alone before it is tried again.
+/// The time for which a trigger is left alone before it is tried again.
 const TERM: Duration = Duration::from_secs(60);
 
 /// Beyond so many, further ones are not remembered; the store leaves them alone all the same.
@@ -31,7 +32,7 @@ impl Quarantine {
         for (key, reason) in unreadable {
             let known = entries.get(&key).is_some_and(|entry| entry.reason == reason);
             if !known {
-                log::unreadable(&key, &reason);
+                lifecycle_log::unreadable(&key, &reason);
             }
             if known || entries.len() < LIMIT {
                 entries.insert(key, Entry { reason, since: now });
@@ -47,12 +48,12 @@ impl Quarantine {
         entries.iter().filter(|(_, e)| now.saturating_sub(e.since) < TERM).map(|(key, _)| key.clone()).collect()
     }
 
-    /// How many there are.
+    /// The number of triggers in quarantine.
     pub(crate) fn count(&self) -> usize {
         self.entries.lock().len()
     }
 
-    /// What is in it, for health.
+    /// The triggers in quarantine, for health.
     pub(crate) fn list(&self) -> Vec<(TriggerKey, String)> {
         self.entries.lock().iter().map(|(key, entry)| (key.clone(), entry.reason.clone())).collect()
     }

@@ -1,27 +1,27 @@
 //! Shutdown: in which order a node ends, what each step may cost, and what is left behind.
 
 use super::node::Node;
-use super::running::{FireTask, RunningJob};
-use super::service::ServiceThread;
-use super::stop::StopReason;
+use super::run::run_handle::{FireTask, RunningJob};
+use super::run::stop_reason::StopReason;
+use super::run::worker_pool::WorkerPool;
+use super::services::service::ServiceThread;
 use super::stop_step::StopStep;
-use super::worker_pool::WorkerPool;
-use crate::listener::{guarded, log};
+use crate::listener::{guarded, lifecycle_log};
 use crate::signal::Woken;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// What is kept of the time to leave the cluster after jobs that do not end.
+/// The time that is kept to leave the cluster after jobs that do not end.
 const FOR_LEAVING: Duration = Duration::from_secs(3);
 
 /// The longest that a shutdown waits for listeners to be told what is still to be told.
 const FOR_LISTENERS: Duration = Duration::from_secs(3);
-/// How long jobs that are told of the end, and not waited for, have to stop: as long as it takes to
-/// look, and to record it.
+/// The time for which jobs that are told of the end, and not waited for, have to stop: as long as
+/// it takes to look, and to record it.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What a shutdown left behind. All of it is taken over by other nodes, or by this one when it starts again.
+/// The report of a shutdown: what it left behind. All of it is taken over by other nodes, or by
+/// this one when it starts again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownReport {
@@ -38,7 +38,7 @@ pub struct ShutdownReport {
 }
 
 impl ShutdownReport {
-    /// Whether nothing was left behind.
+    /// True if nothing was left behind.
     pub fn is_clean(&self) -> bool {
         *self == Self::default()
     }
@@ -47,7 +47,7 @@ impl ShutdownReport {
 /// The threads of a started node.
 pub(crate) struct Threads {
     pub(crate) pool: Arc<WorkerPool<FireTask>>,
-    /// One of each that this node has.
+    /// The threads of the services, one of each that this node has.
     pub(crate) services: Vec<ServiceThread>,
 }
 
@@ -59,9 +59,9 @@ pub(crate) fn shut_down(
     limit: Duration,
 ) -> ShutdownReport {
     let deadline = node.clock.ticks().saturating_add(limit);
-    log::shutting_down(&node.name, &node.instance, wait_for_jobs, node.standing.running());
+    lifecycle_log::shutting_down(&node.name, &node.instance, wait_for_jobs, node.lease.running());
     node.listeners.scheduler("scheduler_shutting_down", |listener| listener.scheduler_shutting_down());
-    node.standby.store(true, Ordering::SeqCst);
+    node.firing.enter_standby();
     let mut report = ShutdownReport::default();
     if let Some(threads) = threads {
         let Threads { pool, services } = threads;
@@ -69,7 +69,7 @@ pub(crate) fn shut_down(
         steps.run(&pool, wait_for_jobs);
     }
     node.enter_stop_step(None);
-    log::shut_down(&node.name, &node.instance, report.abandoned_jobs.len() + report.unrecorded);
+    lifecycle_log::shut_down(&node.name, &node.instance, report.abandoned_jobs.len() + report.unrecorded);
     node.listeners.scheduler("scheduler_shutdown", |listener| listener.scheduler_shutdown());
     report
 }
@@ -97,30 +97,30 @@ impl Steps<'_> {
         };
         if interrupts {
             let now = node.clock.ticks();
-            for fire in node.standing.fires() {
+            for fire in node.lease.fires() {
                 fire.stop(StopReason::Shutdown, now);
             }
-            // It asks again, and ends in their place what does not end.
-            node.heartbeat.signal.raise();
+            // The heartbeat asks again, and ends in their place the runs that do not end.
+            node.services.heartbeat.wake();
         }
-        node.standing.begin_stopping();
+        node.lease.begin_stopping();
         // A job that is waited for goes on to its end, as in Quartz.
         if interrupts || !wait_for_jobs {
-            node.standing.tell_jobs();
+            node.lease.tell_jobs();
         }
         pool.close();
         let all_ended =
             self.await_jobs(pool, wait_for_jobs, interrupts) && pool.wait_ended(&*node.clock, self.deadline);
 
         node.enter_stop_step(Some(StopStep::Records));
-        // It goes on as long as jobs may end, and holds a way to the completer.
+        // The heartbeat goes on as long as jobs may end, and holds a way to the completer.
         self.end("heartbeat");
         self.await_records();
         self.end("completer");
         node.enter_stop_step(Some(StopStep::Services));
         ["clean-up", "misfire", "cluster", "monitor", "audit"].into_iter().for_each(|name| self.end(name));
-        self.report.unrecorded = node.unrecorded.count();
-        self.report.abandoned_jobs = node.standing.shown();
+        self.report.unrecorded = node.completions.count();
+        self.report.abandoned_jobs = node.lease.shown();
         if all_ended || self.deadline > node.clock.ticks() {
             self.leave();
         } else {
@@ -145,7 +145,7 @@ impl Steps<'_> {
         let in_time = |time: Duration| clock.ticks().saturating_add(time).min(for_jobs);
         let until = match (wait_for_jobs, interrupts) {
             (true, _) => for_jobs,
-            // Those that do not stop are given up when the last attempt was in vain.
+            // Runs that do not stop are abandoned when the last attempt was in vain.
             (false, true) => in_time(node.settings.shutdown.grace().saturating_add(LAST_WORDS)),
             (false, false) => in_time(LAST_WORDS),
         };
@@ -153,7 +153,7 @@ impl Steps<'_> {
             return true;
         }
         // The time is over: what still runs and looks may at least record how far it came.
-        node.standing.tell_jobs();
+        node.lease.tell_jobs();
         // A short deadline leaves no time for it.
         let words = if kept >= LAST_WORDS { kept / 3 } else { Duration::ZERO };
         wait_for_jobs && pool.wait_idle(clock, clock.ticks().saturating_add(words))
@@ -165,7 +165,7 @@ impl Steps<'_> {
         let thread = self.services.swap_remove(at);
         thread.stop();
         if !thread.wait(&*self.node.clock, self.deadline) {
-            log::step_overran(name);
+            lifecycle_log::step_overran(name);
             self.report.overran.push(name);
         }
     }
@@ -173,21 +173,21 @@ impl Steps<'_> {
     /// Waits until all ends of fires are recorded, or the deadline.
     fn await_records(&self) {
         let node = self.node;
-        while node.unrecorded.count() > 0 {
-            node.completer.signal.raise();
-            if node.clock.wait(&node.recorded, Some(self.deadline)) == Woken::TimedOut {
+        while node.completions.count() > 0 {
+            node.services.completer.wake();
+            if node.clock.wait(&node.completions.recorded, Some(self.deadline)) == Woken::TimedOut {
                 return;
             }
         }
     }
 
-    /// Takes the node's rows back. What is still executing becomes other nodes' work.
+    /// Takes the node's rows back. Fires that still execute become other nodes' work.
     fn leave(&mut self) {
         let node = self.node;
-        let Some(owner) = node.standing.owner() else { return };
+        let Some(owner) = node.lease.owner() else { return };
         node.enter_stop_step(Some(StopStep::Deregistration));
         // From here on jobs that still run do not hold their fires.
-        node.standing.lose();
+        node.lease.revoke();
         let why = match guarded(|| node.store.leave(&owner)) {
             Ok(Ok(left)) => {
                 self.report.left_executing = left;
@@ -196,7 +196,7 @@ impl Steps<'_> {
             Ok(Err(error)) => error.to_string(),
             Err(panic) => format!("panic: {panic}"),
         };
-        log::leave_failed(&node.instance, &why);
+        lifecycle_log::leave_failed(&node.instance, &why);
         self.report.leave_error = Some(why);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a node that is ending is doing; the steps follow each other in this order (LT-87…90).
+/// The steps of a shutdown; they follow each other in this order (LT-87…90).
 ///
 /// ```
 /// use carnelian::StopStep;
@@ -13,17 +13,18 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum StopStep {
-    /// It stops looking for work (`acquisition`).
+    /// The node stops looking for work (`acquisition`).
     Acquisition,
-    /// It gives back the triggers that it has reserved and not fired (`release`).
+    /// The node gives back the triggers that it has reserved and not fired (`release`).
     Release,
-    /// It waits for its running jobs, or tells them to stop, as it was asked to (`jobs`).
+    /// The node waits for its running jobs, or tells them to stop, as it was asked to (`jobs`).
     Jobs,
-    /// It records the last ends of its fires (`records`).
+    /// The node records the last ends of its fires (`records`).
     Records,
-    /// It ends its other services: misfires, clean-up, and the check-in as the last (`services`).
+    /// The node ends its other services: misfires, clean-up, and the check-in as the last
+    /// (`services`).
     Services,
-    /// It deletes its rows, so that nobody waits for it (`deregistration`).
+    /// The node deletes its rows, so that nobody waits for it (`deregistration`).
     Deregistration,
 }
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::reader::Reader;
 
-/// What nodes do about each other beyond what Quartz knows (`carnelian.cluster.*`).
+/// Behaviour of nodes towards each other beyond what Quartz knows (`carnelian.cluster.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClusterSettings {
-    /// What a node does that was declared dead while it lived; tell its jobs.
+    /// Reaction of a node that was declared dead while it lived; its jobs are told.
     /// Property `carnelian.cluster.onOwnershipLost`.
     pub on_ownership_lost: OnOwnershipLost,
     /// Extra time between the verdict that a node is dead and the take-over of its work; 0.
@@ -22,7 +22,7 @@ pub struct ClusterSettings {
     pub mode: ClusterMode,
 }
 
-/// What a node does that was declared dead while it lived.
+/// Reaction of a node that was declared dead while it lived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnOwnershipLost {
     /// Tells its running jobs, which can ask whether they still hold their fire (`notify`).
@@ -56,17 +56,17 @@ impl ClusterSettings {
     }
 }
 
-/// How a node ends (`carnelian.shutdown.*`).
+/// Shutdown of a node (`carnelian.shutdown.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownSettings {
     /// Longest time that a shutdown takes, whatever the jobs do; 30 s.
     /// Property `carnelian.shutdown.deadline` (ms, or a text such as `30s`).
     pub deadline: Duration,
-    /// How often a shutdown that interrupts running jobs asks each to stop, before it gives its worker up; 3.
+    /// Requests to stop that each running job gets of a shutdown before its worker is given up; 3.
     /// Property `carnelian.shutdown.stopAttempts`.
     pub stop_attempts: u32,
-    /// How long it waits for them each time; 3 s.
+    /// Wait after each request; 3 s.
     /// Property `carnelian.shutdown.stopWait` (ms, or a text such as `3s`).
     pub stop_wait: Duration,
 }
@@ -80,7 +80,7 @@ impl ShutdownSettings {
         }
     }
 
-    /// How long a running job that was asked to stop has until its worker is given up.
+    /// Time that a running job that was asked to stop has until its worker is given up.
     pub fn grace(&self) -> Duration {
         self.stop_wait.saturating_mul(self.stop_attempts.max(1))
     }

@@ -44,10 +44,10 @@ pub struct DataSourceSettings {
     /// After what time an unused connection is closed; 10 minutes.
     /// Properties `dataSource.NAME.maxIdleTime` or `.discardIdleConnectionsSeconds` (seconds, 0 is never).
     pub idle_timeout: Option<Duration>,
-    /// How long a thread waits for a connection; 30 s.
+    /// Time for which a thread waits for a connection; 30 s.
     /// Property `carnelian.dataSource.connectionTimeout` (ms, or a text such as `30s`).
     pub connection_timeout: Duration,
-    /// What a commit waits for on SQLite; the disk.
+    /// Level to which SQLite writes a commit before its end; the disk.
     /// Property `carnelian.dataSource.synchronous`.
     pub synchronous: Synchronous,
 }

@@ -2,7 +2,7 @@
 
 use super::reader::Reader;
 
-/// What is done with jobs that programs define in code (`carnelian.definitions.*`).
+/// Treatment of jobs that programs define in code (`carnelian.definitions.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefinitionSettings {

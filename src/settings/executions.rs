@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use super::reader::Reader;
 
-/// How running fires are watched (`carnelian.scheduler.*Heartbeat*`, `carnelian.job.*`).
+/// Supervision of running fires (`carnelian.scheduler.*Heartbeat*`, `carnelian.job.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExecutionSettings {
-    /// How often running fires say that they are alive; 5 s.
+    /// Interval of the heartbeats of running fires; 5 s.
     /// Property `carnelian.scheduler.heartbeatInterval` (ms, or a text such as `5s`).
     pub heartbeat_interval: Duration,
-    /// How many heartbeats a fire may miss before it counts as dead; 3.
+    /// Heartbeats that a fire may miss before the fire counts as dead; 3.
     /// Property `carnelian.scheduler.missedHeartbeatLimit`.
     pub missed_heartbeat_limit: u32,
     /// After how long without progress a job that reports its progress counts as stuck; 5 min.
     /// Property `carnelian.job.stuckAfter` (ms, or a text such as `5m`).
     pub stuck_after: Duration,
-    /// How often a job that takes too long is asked to stop before its worker is given up; 3.
+    /// Requests to stop that a job gets before its worker is given up; 3.
     /// Property `carnelian.job.stopAttempts`.
     pub stop_attempts: u32,
-    /// How long it is waited for each time; 3 s.
+    /// Wait after each request; 3 s.
     /// Property `carnelian.job.stopWait` (ms, or a text such as `3s`).
     pub stop_wait: Duration,
 }
@@ -36,7 +36,7 @@ impl ExecutionSettings {
         }
     }
 
-    /// How long a job that was asked to stop has until its worker is given up.
+    /// Time that a job that was asked to stop has until its worker is given up.
     pub fn grace(&self) -> Duration {
         self.stop_wait.saturating_mul(self.stop_attempts.max(1))
     }

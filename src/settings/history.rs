@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use super::reader::Reader;
 
-/// What is written down of the fires that have ended, and how long it is kept (`carnelian.history.*`).
+/// History of the fires that have ended: what is recorded, and for how long (`carnelian.history.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistorySettings {
     /// Which fires are written down; all.
     /// Property `carnelian.history.record`.
     pub record: HistoryRecord,
-    /// How long they are kept; seven days.
+    /// Age at which rows are deleted; seven days.
     /// Property `carnelian.history.retention` (ms, or a text such as `30d`).
     pub retention: Duration,
-    /// How many are kept at most, the newest; 100000.
+    /// Most rows that are kept, the newest; 100000.
     /// Property `carnelian.history.maxRows`.
     pub max_rows: u32,
     /// How often what is too old, or too much, is forgotten, by the node that serves longest; ten
     /// minutes.
     /// Property `carnelian.history.cleanUpInterval` (ms, or a text such as `1h`).
     pub clean_up_interval: Duration,
-    /// How many are kept of one job at most, the newest; 0, the default, for as many as there are.
+    /// Most rows that are kept of one job, the newest; 0, the default, for no limit.
     /// Property `carnelian.history.maxRowsPerJob`; for one job
     /// [`JobPolicy::keep_history`](crate::JobPolicy::keep_history).
     pub max_rows_per_job: u32,
@@ -32,7 +32,7 @@ pub struct HistorySettings {
     /// Down to which level the lines that runs log are kept; none, the default, are ([`LevelFilter::Off`]).
     /// Property `carnelian.history.log`; for one job [`JobPolicy::capture_log`](crate::JobPolicy::capture_log).
     pub log: LevelFilter,
-    /// How many bytes of such lines are kept of a run; 16384.
+    /// Bytes of such lines that are kept of a run; 16384.
     /// Property `carnelian.history.logMaxBytes`.
     pub log_max_bytes: u32,
 }
@@ -43,7 +43,7 @@ pub enum HistoryRecord {
     /// Every fire that has ended, and every misfire (`all`).
     #[default]
     All,
-    /// Those that did not end well (`problems`).
+    /// Fires that did not end well (`problems`).
     Problems,
     /// None (`none`).
     None,

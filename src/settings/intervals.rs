@@ -16,7 +16,7 @@ type Rule<'a> = (bool, &'a [(&'static str, Duration)], &'static str);
 pub struct UnsafeInterval {
     /// The keys that do not go together, with their values in milliseconds.
     pub keys: Vec<(&'static str, u128)>,
-    /// What comes of it, and what to do.
+    /// Consequence, and advice.
     pub meaning: &'static str,
 }
 

@@ -25,10 +25,10 @@ pub struct JobStoreSettings {
     /// Time between two check-ins; 15 s.
     /// Property `jobStore.clusterCheckinInterval` (ms, at least 100).
     pub checkin_interval: Duration,
-    /// How late a check-in may be before other nodes take this one for dead; 7.5 s.
+    /// Delay of a check-in from which other nodes take this node for dead; 7.5 s.
     /// Property `jobStore.clusterCheckinMisfireThreshold` (ms).
     pub checkin_misfire_threshold: Duration,
-    /// How late a trigger may fire before it counts as misfired; 60 s.
+    /// Delay from which a trigger counts as misfired; 60 s.
     /// Property `jobStore.misfireThreshold` (ms).
     pub misfire_threshold: Duration,
     /// Most misfired triggers dealt with in one transaction; 20.
@@ -39,7 +39,7 @@ pub struct JobStoreSettings {
     /// Property `jobStore.dbRetryInterval` (ms). As in Quartz, `scheduler.dbFailureRetryInterval` replaces it where
     /// that is given; unlike Quartz, its default does not.
     pub db_retry_interval: Duration,
-    /// How all table names begin, with a schema before it if there is one; `QRTZ_`.
+    /// Beginning of all table names, with a schema before it if there is one; `QRTZ_`.
     /// Property `jobStore.tablePrefix`; see [`is_table_prefix`](Self::is_table_prefix).
     pub table_prefix: String,
     /// Whether job data is stored as text instead of Java's serialised form; no.
@@ -60,7 +60,7 @@ pub struct JobStoreSettings {
     /// Whether the earliest of the due triggers fires first, or the most important; the earliest, as in Quartz.
     /// Property `carnelian.jobStore.triggerOrder`.
     pub trigger_order: TriggerOrder,
-    /// How due triggers are taken beside other nodes; under the lock.
+    /// Way in which due triggers are taken beside other nodes; under the lock.
     /// Property `carnelian.jobStore.pollingStrategy`.
     pub polling_strategy: PollingStrategy,
     /// Time between two audits for jobs that no live node can run; 24 h.

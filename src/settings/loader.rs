@@ -30,6 +30,57 @@ pub struct SettingsLoader<'a> {
     environment: Environment<'a>,
 }
 
+impl Settings {
+    /// Reads a properties file; `${env:NAME}` looks into the environment of the process.
+    ///
+    /// # Errors
+    /// All problems of the file at once, or that it cannot be read.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, SettingsErrors> {
+        SettingsLoader::new().file(path)
+    }
+
+    /// Reads a text in the format of `java.util.Properties`; `name` stands for the file in messages, and
+    /// `environment` answers `${env:NAME}`.
+    ///
+    /// ```
+    /// use carnelian::settings::{InstanceIdSetting, Settings};
+    ///
+    /// let text = "
+    ///     org.quartz.scheduler.instanceName = billing
+    ///     org.quartz.scheduler.instanceId = ${env:POD_NAME:AUTO}
+    ///     org.quartz.threadPool.threadCount = 5
+    ///     org.quartz.jobStore.class = org.quartz.impl.jdbcjobstore.JobStoreTX
+    ///     org.quartz.jobStore.isClustered = true
+    ///     org.quartz.jobStore.dataSource = db
+    ///     org.quartz.dataSource.db.URL = jdbc:postgresql://db.example.org/jobs
+    ///     org.quartz.dataSource.db.user = me
+    ///     org.quartz.dataSource.db.password = ${env:DB_PASSWORD}
+    /// ";
+    /// let environment = |name: &str| (name == "DB_PASSWORD").then(|| "open sesame".to_owned());
+    /// let settings = Settings::from_text("quartz.properties", text, environment)?;
+    /// assert_eq!(settings.scheduler.instance_id, InstanceIdSetting::Auto);
+    /// assert_eq!(settings.thread_pool.thread_count, 5);
+    /// assert!(!format!("{settings:?}").contains("sesame"));
+    ///
+    /// let errors = Settings::from_text("x.properties", "threadPool.threadCount = ten", |_| None).unwrap_err();
+    /// assert_eq!(
+    ///     errors.to_string(),
+    ///     r#"x.properties:1: threadPool.threadCount = "ten": expected a whole number from 1 to 1000"#
+    /// );
+    /// # Ok::<(), carnelian::settings::SettingsErrors>(())
+    /// ```
+    ///
+    /// # Errors
+    /// All problems of the text at once.
+    pub fn from_text(
+        name: &str,
+        text: &str,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, SettingsErrors> {
+        SettingsLoader::new().environment(environment).text(name, text)
+    }
+}
+
 impl<'a> SettingsLoader<'a> {
     /// Reads the environment of the process, and leaves `demo.` to applications.
     pub fn new() -> Self {

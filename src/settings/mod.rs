@@ -37,7 +37,6 @@ mod url;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 
 pub use crate::node::{Labels, LabelsError, NodeRole};
 pub use crate::trigger::TriggerOrder;
@@ -76,29 +75,29 @@ pub struct Settings {
     /// Whose defaults hold where a key is not given; Quartz's.
     /// Property `carnelian.profile`.
     pub profile: Profile,
-    /// Who this node is, and how it looks for work.
+    /// Identity of this node, and its polling.
     pub scheduler: SchedulerSettings,
-    /// How many jobs run at the same time.
+    /// Worker threads.
     pub thread_pool: ThreadPoolSettings,
     /// Where jobs live.
     pub job_store: JobStoreSettings,
     /// The database, unless jobs live in memory: the one that `jobStore.dataSource` names.
     pub data_source: Option<DataSourceSettings>,
-    /// What this node tells the others of itself.
+    /// Description of this node for the others.
     pub node: NodeSettings,
-    /// What nodes do about each other.
+    /// Behaviour of nodes towards each other.
     pub cluster: ClusterSettings,
-    /// What is written down of the fires that have ended.
+    /// Record of the fires that have ended.
     pub history: HistorySettings,
-    /// What is done with jobs that are defined in code.
+    /// Treatment of jobs that are defined in code.
     pub definitions: DefinitionSettings,
-    /// How running fires are watched.
+    /// Supervision of running fires.
     pub executions: ExecutionSettings,
-    /// How the load is looked at, what metrics say, and when alarms are raised.
+    /// Monitoring of the load, metrics and alarms.
     pub monitor: MonitorSettings,
-    /// How a backlog is drained.
+    /// Draining of a backlog.
     pub recovery: RecoverySettings,
-    /// How a node ends.
+    /// Shutdown of a node.
     pub shutdown: ShutdownSettings,
     /// Quartz's own plugins.
     pub plugins: PluginSettings,
@@ -108,53 +107,28 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads a properties file; `${env:NAME}` looks into the environment of the process.
-    ///
-    /// # Errors
-    /// All problems of the file at once, or that it cannot be read.
-    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, SettingsErrors> {
-        SettingsLoader::new().file(path)
+    /// Settings of an empty file, for a scheduler of this name.
+    pub fn named(scheduler: impl Into<String>) -> Self {
+        let mut settings = Self::default();
+        settings.scheduler.instance_name = scheduler.into();
+        settings
     }
 
-    /// Reads a text in the format of `java.util.Properties`; `name` stands for the file in messages, and
-    /// `environment` answers `${env:NAME}`.
+    /// Settings of an empty file, for a scheduler of this name in the database that the URL leads to.
     ///
     /// ```
-    /// use carnelian::settings::{InstanceIdSetting, Settings};
+    /// use carnelian::settings::{Settings, StoreKind};
     ///
-    /// let text = "
-    ///     org.quartz.scheduler.instanceName = billing
-    ///     org.quartz.scheduler.instanceId = ${env:POD_NAME:AUTO}
-    ///     org.quartz.threadPool.threadCount = 5
-    ///     org.quartz.jobStore.class = org.quartz.impl.jdbcjobstore.JobStoreTX
-    ///     org.quartz.jobStore.isClustered = true
-    ///     org.quartz.jobStore.dataSource = db
-    ///     org.quartz.dataSource.db.URL = jdbc:postgresql://db.example.org/jobs
-    ///     org.quartz.dataSource.db.user = me
-    ///     org.quartz.dataSource.db.password = ${env:DB_PASSWORD}
-    /// ";
-    /// let environment = |name: &str| (name == "DB_PASSWORD").then(|| "open sesame".to_owned());
-    /// let settings = Settings::from_text("quartz.properties", text, environment)?;
-    /// assert_eq!(settings.scheduler.instance_id, InstanceIdSetting::Auto);
-    /// assert_eq!(settings.thread_pool.thread_count, 5);
-    /// assert!(!format!("{settings:?}").contains("sesame"));
-    ///
-    /// let errors = Settings::from_text("x.properties", "threadPool.threadCount = ten", |_| None).unwrap_err();
-    /// assert_eq!(
-    ///     errors.to_string(),
-    ///     r#"x.properties:1: threadPool.threadCount = "ten": expected a whole number from 1 to 1000"#
-    /// );
-    /// # Ok::<(), carnelian::settings::SettingsErrors>(())
+    /// let settings = Settings::in_database("billing", "sqlite:jobs.db".parse()?);
+    /// assert_eq!(settings.job_store.kind, StoreKind::Sql);
+    /// # Ok::<(), carnelian::settings::DataSourceUrlError>(())
     /// ```
-    ///
-    /// # Errors
-    /// All problems of the text at once.
-    pub fn from_text(
-        name: &str,
-        text: &str,
-        environment: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, SettingsErrors> {
-        SettingsLoader::new().environment(environment).text(name, text)
+    pub fn in_database(scheduler: impl Into<String>, url: DataSourceUrl) -> Self {
+        let mut settings = Self::named(scheduler);
+        let source = DataSourceSettings::new("database", url);
+        (settings.job_store.kind, settings.job_store.data_source) = (StoreKind::Sql, Some(source.name.clone()));
+        settings.data_source = Some(source);
+        settings
     }
 
     /// What the file says that has no effect here, or another one than its author may expect.
@@ -163,14 +137,15 @@ impl Settings {
     }
 
     /// Reads everything; where something is wrong the reader knows it and the default stands in.
-    fn read(reader: &mut Reader) -> Self {
+    pub(super) fn read(reader: &mut Reader) -> Self {
         let profile = Profile::read(reader);
         let thread_pool = ThreadPoolSettings::read(reader);
         let mut job_store = JobStoreSettings::read(reader);
         let clustered = job_store.clustered;
         let data_source = DataSourceSettings::read(reader, &mut job_store);
-        job_store.polling_strategy.warn_of_no_effect(reader, job_store.kind, data_source.as_ref());
-        Synchronous::warn_of_no_effect(reader, data_source.as_ref());
+        let url = data_source.as_ref().map(|source| &source.url);
+        job_store.polling_strategy.warn_of_no_effect(reader, job_store.kind == StoreKind::Memory, url);
+        Synchronous::warn_of_no_effect(reader, url);
         Self {
             profile,
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),
@@ -193,7 +168,7 @@ impl Settings {
 }
 
 impl Default for Settings {
-    /// What an empty file says.
+    /// Settings of an empty file.
     fn default() -> Self {
         Self::read(&mut Reader::default())
     }

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use super::reader::Reader;
 
-/// How the load is looked at, and what metrics and health say (`carnelian.monitor.*`, `carnelian.metrics.*`,
+/// Monitoring of the load, metrics and health (`carnelian.monitor.*`, `carnelian.metrics.*`,
 /// `carnelian.health.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MonitorSettings {
-    /// How often a node asks the store how the cluster is doing; 15 s. 0 is never: metrics, health and alarms then speak
+    /// Interval at which a node asks the store for the load of the cluster; 15 s. 0 is never: metrics, health and alarms then speak
     /// of this node only. Property `carnelian.monitor.interval` (ms, or a text such as `15s`).
     pub interval: Duration,
-    /// How late a waiting trigger must be to count as overdue; 5 s.
+    /// Delay from which a waiting trigger counts as overdue; 5 s.
     /// Property `carnelian.monitor.overdueAfter` (ms, or a text such as `5s`).
     pub overdue_after: Duration,
     /// Whether metrics of fires have the label `group`, the job's group; false.
     /// Property `carnelian.metrics.groupLabel`.
     pub group_label: bool,
-    /// How many groups are told apart; further ones are `other`. 100.
+    /// Groups that are told apart; further groups are `other`. 100.
     /// Property `carnelian.metrics.maxGroups`.
     pub max_groups: u32,
     /// Whether every metric has the labels `scheduler` and `node`, for several schedulers in one process; false.
@@ -35,31 +35,31 @@ pub struct MonitorSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlarmSettings {
-    /// How many triggers are overdue; 1000. Property `carnelian.alarm.overdueTriggers`.
+    /// Overdue triggers; 1000. Property `carnelian.alarm.overdueTriggers`.
     pub overdue_triggers: u32,
     /// For how long; 5 min. Property `carnelian.alarm.overdueFor` (ms, or a text such as `5m`).
     pub overdue_for: Duration,
-    /// How many runs have died; 1. Property `carnelian.alarm.deadExecutions`.
+    /// Runs that have died; 1. Property `carnelian.alarm.deadExecutions`.
     pub dead_executions: u32,
-    /// How long no further run must have died before the count begins anew; 10 min.
+    /// Time without a further dead run after which the count begins anew; 10 min.
     /// Property `carnelian.alarm.deadExecutionsWithin` (ms, or a text such as `10m`).
     pub dead_executions_within: Duration,
-    /// How many check-ins in a row have failed; 3. Property `carnelian.alarm.checkinFailures`.
+    /// Check-ins in a row that have failed; 3. Property `carnelian.alarm.checkinFailures`.
     pub checkin_failures: u32,
-    /// How many heartbeats in a row have failed; 3. Property `carnelian.alarm.heartbeatFailures`.
+    /// Heartbeats in a row that have failed; 3. Property `carnelian.alarm.heartbeatFailures`.
     pub heartbeat_failures: u32,
-    /// How many runs of this node make no progress; 1. Property `carnelian.alarm.stuckFires`.
+    /// Runs of this node without progress; 1. Property `carnelian.alarm.stuckFires`.
     pub stuck_fires: u32,
-    /// How many jobs no living node can run; 1. Property `carnelian.alarm.orphanedJobs`.
+    /// Jobs that no living node can run; 1. Property `carnelian.alarm.orphanedJobs`.
     pub orphaned_jobs: u32,
-    /// How much work is parked; 1. Property `carnelian.alarm.parkedWork`.
+    /// Parked work; 1. Property `carnelian.alarm.parkedWork`.
     pub parked_work: u32,
-    /// How many nodes must be alive and take work; 0. Property `carnelian.alarm.minNodes`.
+    /// Nodes that must be alive and take work; 0. Property `carnelian.alarm.minNodes`.
     pub min_nodes: u32,
-    /// How far this node's clock may be from the database's; 1 s.
+    /// Distance that this node's clock may have from the database's; 1 s.
     /// Property `carnelian.alarm.clockSkew` (ms, or a text such as `1s`).
     pub clock_skew: Duration,
-    /// How long a value must be good before its alarm is cleared; 30 s.
+    /// Time for which a value must be good before its alarm is cleared; 30 s.
     /// Property `carnelian.alarm.clearAfter` (ms, or a text such as `30s`).
     pub clear_after: Duration,
 }

@@ -3,7 +3,7 @@
 use super::reader::Reader;
 use crate::node::{Labels, NodeRole};
 
-/// What a node tells the others of itself (`carnelian.node.*`, `carnelian.scheduler.nodeName`,
+/// Description of a node for the others (`carnelian.node.*`, `carnelian.scheduler.nodeName`,
 /// `carnelian.scheduler.role`, `carnelian.application.*`).
 ///
 /// ```
@@ -28,10 +28,10 @@ pub struct NodeSettings {
     /// when the scheduler starts if there is none, as `10.1.2.3_web7`.
     /// Property `carnelian.scheduler.nodeName`.
     pub name: Option<String>,
-    /// What people call the node; its name in the cluster if there is none.
+    /// Name of the node for people; its name in the cluster if there is none.
     /// Property `carnelian.node.displayName`.
     pub display_name: Option<String>,
-    /// What sets the node apart from others.
+    /// Labels that set the node apart from others.
     /// Property `carnelian.node.labels`.
     pub labels: Labels,
     /// Whether the node runs jobs; it does.

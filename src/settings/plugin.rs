@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::keys::{self, Status};
 use super::reader::{Reader, is_class};
-use crate::message_format::MessageFormat;
+#[cfg(feature = "quartz-plugins")]
+use crate::quartz_plugins::message_format::MessageFormat;
 
 const JOB_FILES: &str = "org.quartz.plugins.xml.XMLSchedulingDataProcessorPlugin";
 const JOB_HISTORY: &str = "org.quartz.plugins.history.LoggingJobHistoryPlugin";
@@ -23,7 +24,7 @@ pub struct PluginSettings {
     pub job_history: Vec<JobHistoryPlugin>,
     /// Logs of the fires of triggers.
     pub trigger_history: Vec<TriggerHistoryPlugin>,
-    /// How a program that ends on a signal shuts the scheduler down; `carnelian node` asks, a library catches no
+    /// Way in which a program that ends on a signal shuts the scheduler down; `carnelian node` asks, a library catches no
     /// signals.
     pub shutdown_hook: Option<ShutdownHookPlugin>,
     /// Asks runs that take too long to stop.
@@ -45,7 +46,7 @@ pub struct JobFilesPlugin {
     /// Whether a file that does not exist keeps the scheduler from being built; yes.
     /// Property `plugin.NAME.failOnFileNotFound`.
     pub fail_on_file_not_found: bool,
-    /// How often the files are looked at for changes, if at all; not.
+    /// Time between two looks for changes of the files; none, for no looks.
     /// Property `plugin.NAME.scanInterval` (s).
     pub scan_interval: Option<Duration>,
     /// The folder of the properties file, where files are looked for that are not in the working directory.
@@ -98,7 +99,7 @@ pub struct ShutdownHookPlugin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InterruptMonitorPlugin {
-    /// How long a run may take whose job does not say it; 5 min.
+    /// Time limit of a run whose job gives none; 5 min.
     /// Property `plugin.NAME.defaultMaxRunTime` (ms).
     pub default_max_run_time: Duration,
 }
@@ -131,7 +132,10 @@ impl PluginSettings {
             return;
         };
         let is = |known| is_class(&class, known);
-        if is(JOB_FILES) {
+        if let Some(feature) = missing_feature(&class) {
+            let message = format!("this plugin needs the feature `{feature}`, which this program was built without");
+            reader.refuse(&class_key, message, None);
+        } else if is(JOB_FILES) {
             keys.warn_of_others(reader, &["fileNames", "failOnFileNotFound", "scanInterval", "wrapInUserTransaction"]);
             self.job_files.push(keys.job_files(reader));
         } else if is(JOB_HISTORY) {
@@ -167,6 +171,17 @@ impl PluginSettings {
     }
 }
 
+/// The feature of this crate that a plugin needs and that is not there.
+fn missing_feature(class: &str) -> Option<&'static str> {
+    let optional = [
+        (JOB_FILES, "job-files", cfg!(feature = "job-files")),
+        (JOB_HISTORY, "quartz-plugins", cfg!(feature = "quartz-plugins")),
+        (TRIGGER_HISTORY, "quartz-plugins", cfg!(feature = "quartz-plugins")),
+    ];
+    let needed = optional.into_iter().find(|(known, _, is_there)| !is_there && is_class(class, known));
+    needed.map(|(_, feature, _)| feature)
+}
+
 /// The keys of one plugin.
 struct Keys {
     name: String,
@@ -182,7 +197,7 @@ impl Keys {
         for key in reader.below(&self.full("")).into_keys().filter(|key| key != "class" && !own.contains(&key.as_str()))
         {
             let full = self.full(&key);
-            // Those without an effect anywhere have their warning.
+            // Keys without an effect anywhere have their warning.
             if keys::find(&full).is_some_and(|row| !matches!(row.status, Status::Ignored(_))) {
                 reader.warn(&full, format!("no effect: a plugin of this class has {}", own.join(", ")));
             }
@@ -210,6 +225,7 @@ impl Keys {
     fn pattern(&self, reader: &mut Reader, key: &str) -> String {
         let key = self.full(key);
         let pattern = reader.text(&key).unwrap_or_default();
+        #[cfg(feature = "quartz-plugins")]
         if let Err(why) = MessageFormat::parse(&pattern) {
             reader.refuse(&key, format!("expected a text in the format of java.text.MessageFormat: {why}"), None);
         }

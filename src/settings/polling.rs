@@ -1,13 +1,11 @@
 //! Polling settings: how a node takes due triggers beside other nodes.
 
-use super::data_source::DataSourceSettings;
-use super::job_store::StoreKind;
 use super::reader::Reader;
 use super::url::DataSourceUrl;
 
 const KEY: &str = "carnelian.jobStore.pollingStrategy";
 
-/// How a node takes due triggers beside other nodes.
+/// Way in which a node takes due triggers beside other nodes.
 ///
 /// In every way a trigger is taken by one node, and the invariants hold; they differ in how long nodes wait for each other.
 /// On SQLite and in memory there is one writer at a time, and every strategy means [`PollingStrategy::Lock`].
@@ -18,18 +16,16 @@ pub enum PollingStrategy {
     /// `acquireTriggersWithinLock`. The fewest statements.
     #[default]
     Lock,
-    /// What is due is looked for without the lock, and taken under it after another look at just these triggers (`fetch`).
-    /// The lock is held for a shorter time; what another node has taken meanwhile is lost to it.
-    Fetch,
     /// What is due is looked for without the lock, and taken by locking the triggers' rows, passing over those that another
     /// node has locked (`lock-and-fetch`). Nodes take plain triggers side by side. Triggers whose jobs run once at a time,
-    /// persist their data or have versions, those with options, and reruns are taken as by [`PollingStrategy::Fetch`].
+    /// persist their data or have versions, those with options, and reruns are taken under the lock, after another look at
+    /// just these.
     LockAndFetch,
 }
 
 impl PollingStrategy {
     /// Every strategy.
-    pub const ALL: [Self; 3] = [PollingStrategy::Lock, PollingStrategy::Fetch, PollingStrategy::LockAndFetch];
+    pub const ALL: [Self; 2] = [PollingStrategy::Lock, PollingStrategy::LockAndFetch];
 
     /// The word of the property `carnelian.jobStore.pollingStrategy`.
     ///
@@ -41,7 +37,6 @@ impl PollingStrategy {
     pub fn name(self) -> &'static str {
         match self {
             PollingStrategy::Lock => "lock",
-            PollingStrategy::Fetch => "fetch",
             PollingStrategy::LockAndFetch => "lock-and-fetch",
         }
     }
@@ -51,9 +46,9 @@ impl PollingStrategy {
     }
 
     /// Warns of a strategy that is asked for where there is one writer at a time.
-    pub(crate) fn warn_of_no_effect(self, reader: &mut Reader, kind: StoreKind, source: Option<&DataSourceSettings>) {
-        let one_writer = match (kind, source.map(|source| &source.url)) {
-            (StoreKind::Memory, _) => "a store in memory",
+    pub(crate) fn warn_of_no_effect(self, reader: &mut Reader, in_memory: bool, url: Option<&DataSourceUrl>) {
+        let one_writer = match (in_memory, url) {
+            (true, _) => "a store in memory",
             (_, Some(DataSourceUrl::Sqlite { .. })) => "SQLite",
             _ => return,
         };

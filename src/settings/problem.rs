@@ -14,7 +14,7 @@ pub(crate) struct Place {
     pub line: Option<usize>,
     pub key: Option<String>,
     pub value: Option<String>,
-    /// What the value became, if something was filled in.
+    /// Value after something was filled in.
     pub became: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What sort of problem a [`SettingsError`] is.
+/// Kind of a [`SettingsError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SettingsErrorKind {
@@ -98,7 +98,7 @@ impl SettingsError {
         self.place.value.as_deref()
     }
 
-    /// What is accepted.
+    /// Values that are accepted.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -137,7 +137,7 @@ impl SettingsWarning {
         self.place.value.as_deref()
     }
 
-    /// What happens instead.
+    /// Effect that the value has instead.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -178,12 +178,12 @@ impl SettingsErrors {
         &self.errors
     }
 
-    /// What is only worth saying, for a report of everything.
+    /// Remarks for a report of everything.
     pub fn warnings(&self) -> &[SettingsWarning] {
         &self.warnings
     }
 
-    /// How many problems beyond the first thousand are not listed.
+    /// Count of the problems beyond the first thousand, which are not listed.
     pub fn left_out(&self) -> usize {
         self.left_out
     }

@@ -20,13 +20,13 @@ use super::reader::Reader;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Profile {
-    /// Those of this crate, which are Quartz's where nothing speaks against them (`quartz`).
+    /// Defaults of this crate, which are Quartz's where nothing speaks against them (`quartz`).
     #[default]
     Quartz,
-    /// Those of db-scheduler (`db-scheduler`): a heartbeat every five minutes of which six may be missed, a look for work
+    /// Defaults of db-scheduler (`db-scheduler`): a heartbeat every five minutes of which six may be missed, a look for work
     /// every ten seconds and without the lock, the most important first.
     DbScheduler,
-    /// Those of LogiCommon's scheduler (`logi`): a check-in every ten seconds, dead after thirty.
+    /// Defaults of LogiCommon's scheduler (`logi`): a check-in every ten seconds, dead after thirty.
     Logi,
 }
 
@@ -54,7 +54,6 @@ impl Profile {
                 ("carnelian.scheduler.heartbeatInterval", "5m"),
                 ("carnelian.scheduler.missedHeartbeatLimit", "6"),
                 ("carnelian.jobStore.triggerOrder", "priority-then-time"),
-                ("carnelian.jobStore.pollingStrategy", "fetch"),
             ],
             Profile::Logi => &[
                 ("jobStore.clusterCheckinInterval", "10000"),

@@ -117,7 +117,7 @@ fn skip_blanks(chars: &mut Peekable<Chars<'_>>) {
     while chars.next_if(|&c| is_blank(c)).is_some() {}
 }
 
-/// What stands behind a backslash.
+/// Character that stands behind a backslash.
 fn escaped(chars: &mut Peekable<Chars<'_>>) -> Result<char, FormatFault> {
     Ok(match chars.next() {
         Some('t') => '\t',

@@ -222,7 +222,7 @@ impl Reader {
         self.value(key).and_then(duration::parse).unwrap_or_default()
     }
 
-    /// The same for a key that may be left out everywhere.
+    /// Value of a key that may be left out everywhere.
     pub fn duration_if_any(&self, key: &str) -> Option<Duration> {
         self.value(key).and_then(duration::parse)
     }

@@ -2,7 +2,7 @@
 
 use super::reader::Reader;
 
-/// How a backlog is drained, after an outage above all (`carnelian.recovery.*`).
+/// Draining of a backlog, after an outage above all (`carnelian.recovery.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecoverySettings {
@@ -14,10 +14,10 @@ pub struct RecoverySettings {
     /// what their misfire instruction says in one, if `jobStore.maxMisfiresToHandleAtATime` is not more. 100.
     /// Property `carnelian.recovery.batch`.
     pub batch: u32,
-    /// How many fires this node begins in a second at most while it lasts; 0 for as many as it can. 0.
+    /// Most fires that this node begins in a second of the recovery mode; 0 for no limit. 0.
     /// Property `carnelian.recovery.rate`.
     pub rate: u32,
-    /// How often in a row the work of runs that died is taken over before it is parked, where its
+    /// Times in a row that the work of runs that died is taken over before it is parked, where its
     /// job does not say; 0 for as often as it dies. 10. Property `carnelian.recovery.maxTakeovers`.
     pub max_takeovers: u32,
 }

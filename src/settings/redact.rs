@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What stands in place of a password.
+/// Text in place of a password.
 pub(crate) const MASK: &str = "***";
 
 /// Longest piece of an outside text that a message repeats, in characters.

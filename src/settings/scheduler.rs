@@ -10,7 +10,7 @@ use super::reader::Reader;
 use super::redact::RedactedMap;
 use crate::zone;
 
-/// Who this node is, and how it looks for work (`org.quartz.scheduler.*`).
+/// Identity of this node, and its polling (`org.quartz.scheduler.*`).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchedulerSettings {
@@ -27,7 +27,7 @@ pub struct SchedulerSettings {
     /// does not register and runs no job, while what the program stores is stored.
     /// Property `carnelian.scheduler.enabled`.
     pub enabled: bool,
-    /// How often a node looks for work that other nodes have stored, one reading statement each time; at most
+    /// Interval at which a node looks for work that other nodes have stored, one reading statement each time; at most
     /// `scheduler.idleWaitTime`. None for 240 ms, and for 1 s as long as the node hears at once of what others store
     /// ([`SchedulerSettings::listen`]).
     ///
@@ -48,7 +48,7 @@ pub struct SchedulerSettings {
     /// Most triggers acquired in one transaction; 500, or the number of threads if that is more. Quartz has 1.
     /// Property `scheduler.batchTriggerAcquisitionMaxCount`.
     pub batch_max_count: u32,
-    /// How soon a fire of a backlog is to begin on the node that took it; 10 ms, and at most ten
+    /// Time within which a fire of a backlog is to begin on the node that took it; 10 ms, and at most ten
     /// seconds.
     ///
     /// Of job types whose recent runs were shorter than this a node takes more of a backlog at once
@@ -59,7 +59,7 @@ pub struct SchedulerSettings {
     /// node takes no more than it has free workers, as Quartz. Property
     /// `carnelian.scheduler.takeAhead`.
     pub take_ahead: Duration,
-    /// How much earlier than its time a trigger of a batch may fire; 0.
+    /// Time by which a trigger of a batch may fire early; 0.
     /// Property `scheduler.batchTriggerAcquisitionFireAheadTimeWindow` (ms).
     pub batch_time_window: Duration,
     /// Whether a shutdown that does not wait tells running jobs to stop; no.
@@ -83,7 +83,7 @@ pub struct SchedulerSettings {
 /// Most triggers of a transaction by default: beyond that batches make nothing faster.
 const BATCH: u32 = 500;
 
-/// How a node comes to its name.
+/// Origin of the name of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceIdSetting {
     /// Made when the scheduler starts, different each time.
@@ -144,7 +144,7 @@ impl fmt::Debug for SchedulerSettings {
 }
 
 impl InstanceIdSetting {
-    /// What a node is called that shares its tables with nobody.
+    /// Name of a node that shares its tables with nobody.
     pub const NON_CLUSTERED: &'static str = "NON_CLUSTERED";
 
     fn read(reader: &mut Reader, clustered: bool) -> Self {

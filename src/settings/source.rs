@@ -8,7 +8,7 @@ use super::properties::Entry;
 use super::redact::{MASK, looks_secret, shown};
 use super::substitute::{Environment, Expanded, SubstitutionFault, expand};
 
-/// What a key of the file is to us.
+/// Role of a key of the file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Role {
     Known(&'static Key),
@@ -17,7 +17,7 @@ pub(crate) enum Role {
     Unknown,
 }
 
-/// How many unknown keys are compared with all known ones; a file with more is not a settings file.
+/// Most unknown keys that are compared with all known keys; a file with more is not a settings file.
 const MOST_COMPARED: usize = 100;
 
 /// Most secrets that are looked for in messages.
@@ -104,7 +104,7 @@ impl Source {
                     suggestion = keys::nearest_key(&entry.key);
                     let hides = match suggestion.as_deref().and_then(keys::find) {
                         Some(row) => row.kind == Kind::Secret,
-                        // What nobody recognises beside a password may be one.
+                        // Text that nobody recognises beside a password may be a password.
                         None => keys::short_name(&entry.key).starts_with("dataSource."),
                     };
                     hides || looks_secret(&entry.key)

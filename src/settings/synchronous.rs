@@ -1,15 +1,14 @@
 //! `Synchronous`: how far SQLite has written a commit when it says that it is done.
 
-use super::data_source::DataSourceSettings;
 use super::reader::Reader;
 use super::url::DataSourceUrl;
 
 const KEY: &str = "carnelian.dataSource.synchronous";
 
-/// How far SQLite has written a commit when it says that it is done (`PRAGMA synchronous`, in WAL mode).
+/// Level to which SQLite has written a commit when it says that it is done (`PRAGMA synchronous`, in WAL mode).
 ///
 /// With either the file is sound after any crash, commits are whole or gone, and the death of a *process* loses nothing.
-/// They differ in what the crash of the *machine* (its system or its power) may take.
+/// The levels differ in what the crash of the *machine* (its system or its power) may take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Synchronous {
@@ -46,8 +45,8 @@ impl Synchronous {
     }
 
     /// Warns if it is given for a database that decides about this by itself.
-    pub(crate) fn warn_of_no_effect(reader: &mut Reader, source: Option<&DataSourceSettings>) {
-        let is_sqlite = matches!(source.map(|source| &source.url), Some(DataSourceUrl::Sqlite { .. }));
+    pub(crate) fn warn_of_no_effect(reader: &mut Reader, url: Option<&DataSourceUrl>) {
+        let is_sqlite = matches!(url, Some(DataSourceUrl::Sqlite { .. }));
         if reader.given(KEY).is_some() && !is_sqlite {
             reader
                 .warn(KEY, "no effect: it is for SQLite; a server has settings of its own for what a commit waits for");

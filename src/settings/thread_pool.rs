@@ -7,15 +7,15 @@ use super::reader::{Reader, is_class};
 const SIMPLE: &str = "org.quartz.simpl.SimpleThreadPool";
 const ZERO_SIZE: &str = "org.quartz.simpl.ZeroSizeThreadPool";
 
-/// How many jobs run at the same time (`org.quartz.threadPool.*`).
+/// Worker threads (`org.quartz.threadPool.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadPoolSettings {
-    /// How many jobs run at the same time on this node, 1 to 1000; 10.
+    /// Number of jobs that run at the same time on this node, 1 to 1000; 10.
     /// 0 for a node that runs no jobs, which `threadPool.class = org.quartz.simpl.ZeroSizeThreadPool` asks for.
     /// Property `threadPool.threadCount`.
     pub thread_count: u32,
-    /// How the names of worker threads begin, if not with the scheduler's name.
+    /// Beginning of the names of worker threads, if not the scheduler's name.
     /// Property `threadPool.threadNamePrefix`.
     pub thread_name_prefix: Option<String>,
 }

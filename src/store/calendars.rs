@@ -22,8 +22,8 @@ pub(super) struct Calendars {
 /// A calendar, or why it cannot be read.
 type Decoded = Result<Arc<Calendar>, String>;
 
-/// What was decoded before, so that the same bytes are decoded once. The bytes are read in every transaction: what is
-/// kept is never older than what is stored.
+/// What was decoded before, so that the same bytes are decoded once. The bytes are read in every
+/// transaction: what is kept is never older than what is stored.
 #[derive(Default)]
 pub(super) struct DecodedCalendars {
     kept: Mutex<BTreeMap<String, (Vec<u8>, Decoded)>>,
@@ -47,7 +47,8 @@ impl DecodedCalendars {
 }
 
 impl JobStore {
-    /// Reads those of these calendars that have not been read yet: one statement, none if there are none.
+    /// Reads those of these calendars that have not been read yet: one statement, none if there are
+    /// none.
     pub(super) fn read_calendars<'n>(
         &self,
         s: &mut dyn Session,
@@ -59,12 +60,12 @@ impl JobStore {
             return Ok(());
         }
         let names: Vec<String> = new.into_iter().map(str::to_owned).collect();
-        let rows = s.calendars(&names)?;
+        let rows: Vec<CalendarRow> = s.rows().any_of(&["name"], &names).list()?;
         calendars.read.extend(names.into_iter().map(|name| (name, None)));
         for row in rows {
             calendars
                 .read
-                .insert(row.name.clone(), Some(self.decoded_calendars.decode(row, self.settings.default_zone)));
+                .insert(row.name.clone(), Some(self.decoded_calendars.decode(row, self.settings.scheduler.time_zone)));
         }
         Ok(())
     }
@@ -105,8 +106,8 @@ impl Calendars {
         }
     }
 
-    /// The calendar of a trigger that gets a new fire time without being fired. As in Quartz, one that is not stored
-    /// excludes nothing.
+    /// The calendar of a trigger that gets a new fire time without being fired. As in Quartz, one
+    /// that is not stored excludes nothing.
     ///
     /// # Errors
     /// [`Error::Unreadable`] if it cannot be read.

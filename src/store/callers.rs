@@ -3,12 +3,12 @@
 
 /// A diesel connection of the caller's, on which the caller has a transaction open.
 ///
-/// What is done through it belongs to that transaction: it is committed with it, or gone with it. It must lead to the
-/// scheduler's own database, and see its tables under the same names.
+/// Work through this connection belongs to that transaction: both are committed, or neither is. The
+/// connection must lead to the scheduler's own database, and see its tables under the same names.
 ///
-/// Take it as the last step before the commit: until the end of the transaction the rows that were
-/// written are held, and who wants the same fire, job or trigger waits. Anything but READ COMMITTED
-/// is refused.
+/// The work should be the last step before the commit: until the end of the transaction the written
+/// rows are held, and others that want the same fire, job or trigger wait. Isolation levels other
+/// than READ COMMITTED are refused.
 #[non_exhaustive]
 pub enum CallersConnection<'c> {
     /// A connection to SQLite; begin the transaction as `immediate`.
@@ -36,15 +36,17 @@ from_connection!("sqlite", Sqlite, diesel::SqliteConnection);
 from_connection!("postgres", Postgres, diesel::PgConnection);
 from_connection!("mysql", Mysql, diesel::MysqlConnection);
 
-/// What is done in a transaction of a caller's.
+/// The kind of work in a transaction of a caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
-    /// It is made to depend on a fire, and goes on.
+    /// The transaction is made to depend on a fire, and goes on.
     Guard,
-    /// Rows are changed. It is to be committed soon.
+    /// Rows are changed. The transaction is to be committed soon.
     Change,
-    /// The same by a store that no node checks in with: whether there are nodes of Quartz is asked.
+    /// Rows are changed by a store that no node checks in with: the members are asked whether one
+    /// is a node of Quartz.
     ChangeOfStranger,
-    /// The same beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone: it is taken.
+    /// Rows are changed beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone: the lock is
+    /// taken.
     ChangeBesideQuartz,
 }

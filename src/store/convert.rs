@@ -10,7 +10,7 @@ use crate::trigger::{MisfireInstruction, Trigger, TriggerState};
 
 impl JobStore {
     fn format(&self) -> DataFormat {
-        if self.settings.use_properties { DataFormat::Properties } else { DataFormat::Java }
+        if self.settings.job_store.use_properties { DataFormat::Properties } else { DataFormat::Java }
     }
 
     pub(super) fn job_row(&self, job: &JobDetail) -> Result<JobRow> {
@@ -69,7 +69,7 @@ impl JobStore {
     }
 
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the data cannot be read.
     pub(super) fn decode_data(&self, bytes: Option<&[u8]>) -> std::result::Result<crate::JobDataMap, String> {
         self.format().decode(bytes)
     }
@@ -113,7 +113,7 @@ impl JobStore {
             end_ms: row.end_ms,
             next_ms: row.next_ms,
             previous_ms: row.previous_ms,
-            schedule: schedule(row, self.settings.default_zone)?,
+            schedule: schedule(row, self.settings.scheduler.time_zone)?,
             policies: policies(row)?,
         })
     }

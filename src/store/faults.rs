@@ -1,10 +1,11 @@
-//! Faults that tests plan: fail the n-th statement, lose a commit's answer, let something happen between two statements.
+//! Faults that tests plan: fail the n-th statement, lose a commit's answer, let something happen
+//! between two statements.
 
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use parking_lot::Mutex;
 use std::fmt;
 
-/// What goes wrong.
+/// The fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The n-th statement fails in this way, before it does anything.
@@ -21,14 +22,14 @@ pub enum Fault {
 #[derive(Debug, Default)]
 pub struct FaultPlan {
     plan: Mutex<Option<Planned>>,
-    /// So many statements are still to find no database.
+    /// The number of statements that are still to find no database.
     away: Mutex<u64>,
     meanwhile: Mutex<Option<Meanwhile>>,
     /// Of which purposes the next transaction is answered and not kept.
     forgotten: Mutex<Vec<&'static str>>,
 }
 
-/// What happens while a transaction is between two of its statements.
+/// The event while a transaction is between two of its statements.
 struct Meanwhile {
     purpose: &'static str,
     countdown: u64,
@@ -48,7 +49,8 @@ struct Planned {
 }
 
 impl FaultPlan {
-    /// Plans `fault` for the n-th statement (or, for a commit, the n-th commit) from now, counted from 1.
+    /// Plans `fault` for the n-th statement (or, for a commit, the n-th commit) from now, counted
+    /// from 1.
     pub fn plan(&self, n: u64, fault: Fault) {
         *self.plan.lock() = Some(Planned { countdown: n, fault });
     }
@@ -61,7 +63,8 @@ impl FaultPlan {
         plan.is_some() || meanwhile.is_some()
     }
 
-    /// Lets something happen right before the n-th statement of this purpose from now, counted from 1.
+    /// Lets something happen right before the n-th statement of this purpose from now, counted from
+    /// 1.
     pub fn meanwhile(&self, purpose: &'static str, n: u64, happens: impl FnOnce() + Send + 'static) {
         *self.meanwhile.lock() = Some(Meanwhile { purpose, countdown: n, happens: Box::new(happens) });
     }
@@ -94,7 +97,8 @@ impl FaultPlan {
         }
     }
 
-    /// Called before each commit of a transaction that may have written. `finish` commits (true) or rolls back.
+    /// Called before each commit of a transaction that may have written. `finish` commits (true) or
+    /// rolls back.
     pub(crate) fn at_commit(&self, purpose: &str, finish: &mut dyn FnMut(bool) -> Result<()>) -> Option<Result<()>> {
         let mut forgotten = self.forgotten.lock();
         if let Some(at) = forgotten.iter().position(|forgotten| *forgotten == purpose) {

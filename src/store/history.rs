@@ -1,4 +1,4 @@
-//! The history: what became of fires, and what is becoming of those that run, asked for.
+//! `History`: the fires that have ended, and the fires that run.
 
 mod pruning;
 mod run_record;
@@ -13,14 +13,14 @@ use super::{JobStore, Session};
 use crate::error::Result;
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::settings::HistoryRecord;
+use crate::settings::{HistoryRecord, HistorySettings};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 
 /// The most rows that one query returns.
 const MAX_LIMIT: usize = 10_000;
 
-/// Which fires of the history are asked for. The newest 100 of all, by default.
+/// A query for fires of the history. By default the newest 100 of all.
 ///
 /// ```
 /// use carnelian::{FireOutcome, HistoryQuery, JobKey, Scheduler};
@@ -68,7 +68,8 @@ impl HistoryQuery {
         self
     }
 
-    /// Only fires of this trigger. Runs again after a failure or a failover have triggers of their own.
+    /// Only fires of this trigger. Runs again after a failure or a failover have triggers of their
+    /// own.
     pub fn trigger(mut self, key: TriggerKey) -> Self {
         self.trigger = Some(key);
         self
@@ -98,8 +99,8 @@ impl HistoryQuery {
         self
     }
 
-    /// Also fires that run now, before all others, with the outcome [`FireOutcome::Running`]. Asking for that outcome does
-    /// the same. Default: only fires that have ended.
+    /// Also fires that run now, before all others, with the outcome [`FireOutcome::Running`].
+    /// Asking for that outcome does the same. Default: only fires that have ended.
     pub fn running(mut self, also: bool) -> Self {
         self.running = also;
         self
@@ -123,7 +124,8 @@ impl HistoryQuery {
         self
     }
 
-    /// Only what comes after this row: the last of a page asks for the next. What ends meanwhile moves nothing.
+    /// Only fires after this row: the last row of a page asks for the next page. Fires that end
+    /// meanwhile move nothing.
     pub fn after(mut self, row: &HistoryRow) -> Self {
         self.after = Some((row.ended_ms, row.fire_id.clone()));
         self
@@ -154,7 +156,7 @@ impl HistoryQuery {
         }
     }
 
-    /// Whether fires that run are among what is asked for. They are on the first page only.
+    /// Whether the query asks for fires that run. Those are on the first page only.
     fn wants_running(&self) -> bool {
         let by_outcome = self.outcomes.contains(&FireOutcome::Running);
         (by_outcome || self.running && self.outcomes.is_empty()) && self.after.is_none()
@@ -165,20 +167,35 @@ impl HistoryQuery {
     }
 }
 
+/// The operations on the history; see [`JobStore::history`].
+#[derive(Clone, Copy)]
+pub struct History<'a> {
+    store: &'a JobStore,
+}
+
 impl JobStore {
-    /// The fires of the history that are asked for, the newest first.
+    /// The history: the fires that have ended, and the fires that run.
+    pub fn history(&self) -> History<'_> {
+        History { store: self }
+    }
+}
+
+impl History<'_> {
+    /// The fires of the history that the query asks for, the newest first.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
-    pub fn history(&self, query: &HistoryQuery) -> Result<Vec<HistoryRow>> {
-        self.read("read the history", |s| {
+    /// Failures of the database after the bounded retries.
+    pub fn find(&self, query: &HistoryQuery) -> Result<Vec<HistoryRow>> {
+        self.store.read("read the history", |s| {
             let mut filter = query.filter();
-            // Before the others: a fire that ends in between is found in both places, not in none.
+            // Running fires are read first: a fire that ends in between is found in both places,
+            // not in none.
             let running = if query.wants_running() { running(s, &filter)? } else { Vec::new() };
             if !query.wants_ended() {
                 return Ok(running);
             }
-            // Fires are found by their jobs; that of a trigger is known while the trigger is there.
+            // Fires are found by their jobs; the job of a trigger is known while the trigger is
+            // there.
             let job = match (&query.job, &query.trigger) {
                 (None, Some(trigger)) => s.triggers(std::slice::from_ref(trigger))?.into_iter().next().map(|t| t.job),
                 (job, _) => job.clone(),
@@ -192,13 +209,15 @@ impl JobStore {
             Ok(rows)
         })
     }
+}
 
-    /// Whether a fire of this outcome is written down.
+impl HistorySettings {
+    /// Whether the history keeps fires of this outcome.
     pub(in crate::store) fn records(&self, outcome: FireOutcome) -> bool {
-        if outcome == FireOutcome::Misfired && !self.settings.history_misfires {
+        if outcome == FireOutcome::Misfired && !self.misfires {
             return false;
         }
-        match self.settings.history_record {
+        match self.record {
             HistoryRecord::All => true,
             HistoryRecord::Problems => outcome != FireOutcome::Succeeded,
             HistoryRecord::None => false,
@@ -206,7 +225,7 @@ impl JobStore {
     }
 }
 
-/// What there is to say of fires that run: their fired rows, as rows of the history. The newest come first.
+/// The fired rows of fires that run, as rows of the history. The newest come first.
 fn running(s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
     let now_ms = s.now_ms()?;
     let mut fires = s.all_fired()?;

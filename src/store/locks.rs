@@ -1,8 +1,9 @@
-//! Locks of the application: taken, renewed, released, and taken over when their time is over.
+//! `Locks`: the locks of applications, which are taken, renewed, released, and taken over when
+//! their time is over.
 
 use super::row::LockRow;
 use super::transaction::random_hex;
-use super::{Begin, JobStore};
+use super::{JobStore, Session, TxMode};
 use crate::error::{Error, FailureClass, Result};
 use crate::key::check_name;
 use crate::rules::failover::millis;
@@ -14,36 +15,54 @@ pub(crate) const SHORTEST_TTL: Duration = Duration::from_millis(100);
 /// The longest.
 const LONGEST_TTL: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// How long a lock that nobody has released or taken over is remembered after its time, for people.
+/// The time for which an expired lock that nobody has released or taken over is remembered, for
+/// people.
 pub(in crate::store) const REMEMBERED_MS: i64 = 24 * 3_600_000;
 
+/// The operations on locks of applications; see [`JobStore::locks`].
+#[derive(Clone, Copy)]
+pub struct Locks<'a> {
+    store: &'a JobStore,
+}
+
 impl JobStore {
-    /// Takes the lock of this name for `ttl`, unless another holds it; its row tells by which holder and fence.
+    /// The locks of applications.
+    pub fn locks(&self) -> Locks<'_> {
+        Locks { store: self }
+    }
+}
+
+impl Locks<'_> {
+    /// Takes the lock of this name for `ttl`, unless another holds it; its row tells by which
+    /// holder and fence.
     ///
-    /// The primary key decides, in the transaction that takes it (LT-41): of several that try at once one succeeds. One whose
-    /// time is over by the store's clock is taken over. The fence is larger than that of every earlier taking.
+    /// The primary key decides, in the transaction that takes it (LT-41): of several that try at
+    /// once one succeeds. One whose time is over by the store's clock is taken over. The fence is
+    /// larger than that of every earlier taking.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name or a time that cannot be stored; what the database reports after the bounded retries.
+    /// [`Error::Invalid`] for a name or a time that cannot be stored; what the database reports
+    /// after the bounded retries.
     pub fn try_lock(&self, name: &str, instance: &str, ttl: Duration) -> Result<Option<LockRow>> {
         check_name("lock name", name)?;
         if !(SHORTEST_TTL..=LONGEST_TTL).contains(&ttl) {
             return Err(Error::invalid("time to live of a lock", format!("{ttl:?}"), "expected 100 ms to 366 days"));
         }
-        // Saves the transaction where it would be for nothing; what it says decides nothing else.
-        let is_held = |s: &mut dyn super::Session| match s.lock_row(name)? {
+        // This look saves a transaction that would be for nothing; it decides nothing else.
+        let is_held = |s: &mut dyn Session| match s.row::<LockRow>(name)? {
             Some(row) => Ok(row.expires_ms > s.now_ms()?),
             None => Ok(false),
         };
-        if self.glance("look for a lock", is_held)? {
+        if self.store.glance("look for a lock", is_held)? {
             return Ok(None);
         }
         let holder = random_hex()?;
-        let taken = self.retrying(
+        let taken = self.store.retrying(
             "take a lock",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
-                // The fence first: whoever waits for a lock's row holds it, and who holds the row waits for nothing.
+                // The fence comes first: a session that waits for a lock's row holds the fence, and
+                // the holder of the row waits for nothing.
                 let fence = s.draw_fences(None, 1)?.unwrap_or_default();
                 let taken_ms = s.now_ms()?;
                 let row = LockRow {
@@ -55,35 +74,39 @@ impl JobStore {
                     ttl_ms: millis(ttl),
                     expires_ms: taken_ms.saturating_add(millis(ttl)),
                 };
-                s.take_lock(&row)?;
+                // Over a lock whose time is over; else the primary key says whether the lock is held.
+                if s.rows::<LockRow>().with("name", name).at_most("expires_ms", taken_ms).write(&row)? == 0 {
+                    s.insert(&row)?;
+                }
                 Ok(row)
             },
-            &mut |s, row: &LockRow| Ok(s.lock_row(name)?.is_some_and(|stored| stored.holder == row.holder)),
+            &mut |s, row: &LockRow| Ok(s.row::<LockRow>(name)?.is_some_and(|stored| stored.holder == row.holder)),
         );
         match taken {
             Ok(row) => Ok(Some(row)),
-            // Perhaps by our own first try, whose answer was lost and whose session was still at it when it was looked up.
+            // The first try may have taken the lock: its answer was lost, and its session still
+            // worked at the look-up.
             Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => {
-                Ok(self.glance("look for a lock", |s| s.lock_row(name))?.filter(|row| row.holder == holder))
+                Ok(self.store.glance("look for a lock", |s| s.row::<LockRow>(name))?.filter(|row| row.holder == holder))
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Renews locks, each by its name and its holder, in one statement; returns those that are held no longer: their time was
-    /// over, or they were released.
+    /// Renews locks, each by its name and its holder, in one statement; returns the locks that are
+    /// held no longer: their time was over, or they were released.
     ///
     /// No retries: the next renewal is soon.
     ///
     /// # Errors
-    /// What the database reports.
-    pub fn renew_locks(&self, locks: &[(String, String)]) -> Result<Vec<(String, String)>> {
+    /// Failures of the database.
+    pub fn renew(&self, locks: &[(String, String)]) -> Result<Vec<(String, String)>> {
         let mut lost = Vec::new();
-        self.once("renew locks", Begin::Writing, &mut |s| {
+        self.store.once("renew locks", TxMode::OwnRows, &mut |s| {
             let now_ms = s.now_ms()?;
             lost.clear();
             if s.renew_locks(locks, now_ms)? < locks.len() {
-                let held = s.locks()?;
+                let held: Vec<LockRow> = s.rows().by(&["name"]).list()?;
                 let is_held = |(name, holder): &&(String, String)| {
                     held.iter().any(|row| row.name == *name && row.holder == *holder && row.expires_ms > now_ms)
                 };
@@ -97,40 +120,41 @@ impl JobStore {
     /// Releases a lock; false if this holder holds it no longer.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries; the lock is then free when its time is over.
-    pub fn release_lock(&self, name: &str, holder: &str) -> Result<bool> {
-        let lock = [(name.to_owned(), holder.to_owned())];
-        let released = self.retrying(
+    /// Failures of the database after the bounded retries; the lock is then free when its time is
+    /// over.
+    pub fn release(&self, name: &str, holder: &str) -> Result<bool> {
+        let released = self.store.retrying(
             "release a lock",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let now_ms = s.now_ms()?;
-                let held = s.lock_row(name)?.filter(|row| row.holder == holder);
+                let held = s.row::<LockRow>(name)?.filter(|row| row.holder == holder);
                 let in_time = held.is_some_and(|row| row.expires_ms > now_ms);
-                Ok(s.release_locks(&lock)? > 0 && in_time)
+                Ok(release(s, name, holder)? && in_time)
             },
-            // Nobody else deletes the row of a lock whose time is not over.
-            &mut |s, _| Ok(s.lock_row(name)?.is_none_or(|row| row.holder != holder)),
+            // No other session deletes the row of a lock whose time is not over.
+            &mut |s, _| Ok(s.row::<LockRow>(name)?.is_none_or(|row| row.holder != holder)),
         )?;
         Ok(released)
     }
 
-    /// Takes a lock from whoever holds it, for an operator who knows that the holder is gone; the row that was there, if any.
-    /// A holder that lives learns it with its next renewal, and its fence is smaller than the next one's.
+    /// Takes a lock from its holder, for an operator who knows that the holder is gone; returns the
+    /// row that was there, if any. A living holder learns it with its next renewal, and its fence
+    /// is smaller than that of the next holder.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// Failures of the database after the bounded retries.
     pub fn break_lock(&self, name: &str) -> Result<Option<LockRow>> {
-        self.retrying(
+        self.store.retrying(
             "break a lock",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
-                let Some(row) = s.lock_row(name)? else { return Ok(None) };
-                let gone = s.release_locks(&[(row.name.clone(), row.holder.clone())])?;
-                Ok(Some(row).filter(|_| gone > 0))
+                let Some(row) = s.row::<LockRow>(name)? else { return Ok(None) };
+                let gone = release(s, name, &row.holder)?;
+                Ok(Some(row).filter(|_| gone))
             },
             &mut |s, row: &Option<LockRow>| match row {
-                Some(row) => Ok(s.lock_row(name)?.is_none_or(|stored| stored.holder != row.holder)),
+                Some(row) => Ok(s.row::<LockRow>(name)?.is_none_or(|stored| stored.holder != row.holder)),
                 None => Ok(true),
             },
         )
@@ -139,13 +163,18 @@ impl JobStore {
     /// The store's time and the locks that are held, in order of name.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
-    pub fn locks(&self) -> Result<(i64, Vec<LockRow>)> {
-        self.glance("list the locks", |s| {
+    /// Failures of the database after the bounded retries.
+    pub fn held(&self) -> Result<(i64, Vec<LockRow>)> {
+        self.store.glance("list the locks", |s| {
             let now_ms = s.now_ms()?;
-            let mut held = s.locks()?;
+            let mut held: Vec<LockRow> = s.rows().by(&["name"]).list()?;
             held.retain(|row| row.expires_ms > now_ms);
             Ok((now_ms, held))
         })
     }
+}
+
+/// Deletes a lock of this holder; returns whether there was one.
+fn release(s: &mut dyn super::Session, name: &str, holder: &str) -> Result<bool> {
+    Ok(s.rows::<LockRow>().with("name", name).with("holder", holder).delete()? > 0)
 }

@@ -24,7 +24,8 @@ pub(crate) struct StoreMeters {
 }
 
 impl StoreMeters {
-    /// How long transactions waited until they had a connection and this lock, which was their first.
+    /// How long transactions waited until they had a connection and this lock, which was their
+    /// first.
     pub(crate) fn lock_wait(&self, lock: Lock) -> &Histogram {
         match lock {
             Lock::StateAccess => &self.state_access,

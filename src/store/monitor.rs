@@ -1,7 +1,7 @@
-//! What a monitor wants to know of a cluster, in one statement whose cost has a bound.
+//! The load of a cluster, in one statement whose cost has a bound.
 
 use super::upkeep::takes_work;
-use super::{Begin, InstanceStatus, JobStore};
+use super::{InstanceStatus, JobStore, TxMode};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use std::collections::BTreeMap;
@@ -13,14 +13,16 @@ use std::time::Duration;
 pub struct ClusterLoad {
     /// The store's time, epoch milliseconds.
     pub now_ms: i64,
-    /// Triggers that should have fired by now: they wait although their time has come, or are reserved by a node that does
-    /// not fire them. Paused and blocked ones do not count. No more are counted than was asked for.
+    /// Triggers that should have fired by now: they wait although their time has come, or are
+    /// reserved by a node that does not fire them. Paused and blocked ones do not count. No more
+    /// are counted than was asked for.
     pub overdue: usize,
     /// The time of the oldest of those that wait, epoch milliseconds.
     pub oldest_overdue_ms: Option<i64>,
-    /// How much work is parked: see `retries.md`. No more is counted than was asked for.
+    /// The amount of work that is parked: see `retries.md`. No more is counted than was asked for.
     pub parked: usize,
-    /// Since when the cluster drains a backlog in recovery mode, epoch milliseconds; none if it does not.
+    /// Since when the cluster drains a backlog in recovery mode, epoch milliseconds; none if it
+    /// does not.
     pub recovery_since_ms: Option<i64>,
     /// The nodes, in order of their names.
     pub instances: Vec<InstanceStatus>,
@@ -44,7 +46,7 @@ impl JobStore {
     /// ```
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn cluster_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
         self.glance("look at the load", |s| self.load_in(s, after, most))
     }
@@ -52,7 +54,7 @@ impl JobStore {
     /// The same, tried once: the caller decides when to try again.
     pub(crate) fn look_at_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
         let mut load = None;
-        self.once("look at the load", Begin::Glancing, &mut |s| {
+        self.once("look at the load", TxMode::Autocommit, &mut |s| {
             load = Some(self.load_in(s, after, most)?);
             Ok(())
         })?;
@@ -72,7 +74,7 @@ impl JobStore {
             }
             instances.push(InstanceStatus {
                 alive,
-                takes_work: takes_work(&instance, row.infos.get(&instance.name), &row.bars, now_ms),
+                takes_work: takes_work(&instance, row.infos.get(&instance.name), &row.blacklist, now_ms),
                 running,
                 foreign: instance.incarnation.is_none(),
                 instance: instance.name,
@@ -94,13 +96,13 @@ impl JobStore {
         })
     }
 
-    /// How many triggers are in which state. Reads all triggers: not for often.
+    /// The number of triggers in each state. Reads all triggers: not for often.
     ///
     /// # Errors
-    /// What the database reports.
+    /// The error of the database.
     pub fn trigger_states(&self) -> Result<BTreeMap<String, usize>> {
         let mut states = BTreeMap::new();
-        self.once("count triggers", Begin::Glancing, &mut |s| {
+        self.once("count triggers", TxMode::Autocommit, &mut |s| {
             states = s.count_states()?.into_iter().collect();
             Ok(())
         })?;

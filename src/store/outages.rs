@@ -1,36 +1,61 @@
-//! Total outages and the recovery mode: what was missed while nobody ran, and how the backlog is drained.
+//! `Outages`: times in which no node ran, and the recovery mode, in which the cluster drains a
+//! backlog.
 
 use super::calendars::Calendars;
 use super::row::{FiredState, InstanceRow, Outage, RecoveryModeRow, TriggerRow};
 use super::upkeep::Said;
-use super::{Begin, JobStore, Lock, Recovered, Session};
+use super::{JobStore, Lock, Recovered, Session, TxMode};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::rules::failover::{is_dead, millis};
 use crate::rules::outages::{self, Fate};
 use crate::trigger::TriggerOrder;
-use std::sync::atomic::Ordering;
 
-/// Overdue triggers beyond so many are not counted.
+/// The most overdue triggers that are counted.
 const MOST_COUNTED: usize = 10_000;
 
-/// How many are read at a time.
+/// The most triggers that are read at a time.
 const PAGE: usize = 1_000;
 
-/// So many outages are remembered.
+/// The most outages that are remembered.
 const MOST_OUTAGES: usize = 100;
 
+/// The operations on outages and on the recovery mode; see [`JobStore::outages`].
+#[derive(Clone, Copy)]
+pub struct Outages<'a> {
+    store: &'a JobStore,
+}
+
 impl JobStore {
-    /// Has the cluster drain its backlog: the most important first, then the longest delayed, in larger batches. Nodes learn it
-    /// with their next look; it ends by itself when nothing is overdue. If it is on already, it stays as it was begun.
+    /// The total outages, and the recovery mode.
+    pub fn outages(&self) -> Outages<'_> {
+        Outages { store: self }
+    }
+
+    /// Whether this node takes due triggers in the order of the recovery mode.
+    pub fn is_in_recovery(&self) -> bool {
+        self.view.is_in_recovery()
+    }
+
+    /// The present order of due triggers.
+    pub(in crate::store) fn trigger_order(&self) -> TriggerOrder {
+        if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { self.settings.job_store.trigger_order }
+    }
+}
+
+impl Outages<'_> {
+    /// Starts the recovery mode: the cluster drains its backlog, the most important triggers first,
+    /// then the longest delayed, in larger batches. Nodes learn the mode with their next poll. The
+    /// mode ends by itself when nothing is overdue. A mode that is on already stays as it was
+    /// begun.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// Failures of the database after the bounded retries.
     pub fn start_recovery(&self, begun_by: &str) -> Result<RecoveryModeRow> {
         crate::key::check_name("who begins the recovery mode", begun_by)?;
-        let row = self.retrying(
+        let row = self.store.retrying(
             "start the recovery mode",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 let before = s.recovery_mode()?.unwrap_or_default();
                 match before.since_ms {
@@ -40,7 +65,7 @@ impl JobStore {
             },
             &mut |s, row: &RecoveryModeRow| Ok(s.recovery_mode()?.is_some_and(|now| now.since_ms == row.since_ms)),
         )?;
-        self.note_recovery(row.since_ms);
+        self.store.view.note_recovery(row.since_ms);
         Ok(row)
     }
 
@@ -48,31 +73,31 @@ impl JobStore {
         let now_ms = s.now_ms()?;
         let backlog = i64::try_from(s.load(now_ms, MOST_COUNTED)?.overdue).unwrap_or(i64::MAX);
         let row = RecoveryModeRow { last_seen_ms, since_ms: Some(now_ms), begun_by: by.to_owned(), backlog };
-        s.put_recovery_mode(&row)?;
+        s.put(&row)?;
         Ok(row)
     }
 
     /// Ends the recovery mode, or only the one that began at `since_ms`; false if it was not on.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// Failures of the database after the bounded retries.
     pub fn stop_recovery(&self, since_ms: Option<i64>) -> Result<bool> {
-        let stopped = self.retrying(
+        let stopped = self.store.retrying(
             "stop the recovery mode",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 let Some(row) = s.recovery_mode()? else { return Ok(false) };
                 if row.since_ms.is_none() || since_ms.is_some_and(|since_ms| row.since_ms != Some(since_ms)) {
                     return Ok(false);
                 }
                 let last_seen_ms = row.last_seen_ms;
-                s.put_recovery_mode(&RecoveryModeRow { last_seen_ms, ..RecoveryModeRow::default() })?;
+                s.put(&RecoveryModeRow { last_seen_ms, ..RecoveryModeRow::default() })?;
                 Ok(true)
             },
             &mut |s, _| Ok(s.recovery_mode()?.is_none_or(|row| row.since_ms.is_none())),
         )?;
         if stopped {
-            self.note_recovery(None);
+            self.store.view.note_recovery(None);
         }
         Ok(stopped)
     }
@@ -80,38 +105,23 @@ impl JobStore {
     /// The recovery mode, if it is on.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// Failures of the database after the bounded retries.
     pub fn recovery_mode(&self) -> Result<Option<RecoveryModeRow>> {
-        let row = self.glance("look at the recovery mode", |s| s.recovery_mode())?;
+        let row = self.store.glance("look at the recovery mode", |s| s.recovery_mode())?;
         Ok(row.filter(|row| row.since_ms.is_some()))
     }
 
     /// The last total outages, the latest first; the last hundred are remembered.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
-    pub fn outages(&self) -> Result<Vec<Outage>> {
-        self.glance("list the outages", |s| s.outages(MOST_OUTAGES))
+    /// Failures of the database after the bounded retries.
+    pub fn list(&self) -> Result<Vec<Outage>> {
+        self.store.glance("list the outages", |s| s.rows().latest_by(&["ended_ms"]).limit(MOST_OUTAGES).list())
     }
 
-    /// Whether this store takes due triggers as the recovery mode wants it.
-    pub fn is_in_recovery(&self) -> bool {
-        self.recovering.load(Ordering::Relaxed) > 0
-    }
-
-    /// What was seen of the recovery mode.
-    pub(crate) fn note_recovery(&self, since_ms: Option<i64>) {
-        self.recovering.store(since_ms.unwrap_or(0), Ordering::Relaxed);
-    }
-
-    /// Which of the due triggers come first at present.
-    pub(in crate::store) fn trigger_order(&self) -> TriggerOrder {
-        if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { self.settings.trigger_order }
-    }
-
-    /// In the transaction of a registration, before its row is written: was there nobody who takes
-    /// work, since when, and what was missed? Gives the outage that has ended, if any, and since
-    /// when the recovery mode is on.
+    /// Looks for an outage in the transaction of a registration, before its row is written: no node
+    /// took work since when, and which fires were missed. Returns the outage that has ended, if
+    /// any, and since when the recovery mode is on.
     pub(in crate::store) fn look_for_outage(
         &self,
         s: &mut dyn Session,
@@ -122,7 +132,7 @@ impl JobStore {
         let now_ms = s.now_ms()?;
         let before = s.recovery_mode()?;
         let mode = before.clone().unwrap_or_default();
-        let tolerance_ms = millis(self.tolerance());
+        let tolerance_ms = millis(self.store.tolerance());
         let said = Said::read(s)?;
         let works = |row: &&InstanceRow| said.takes_work(row, now_ms);
         let lives = |row: &InstanceRow| {
@@ -130,13 +140,14 @@ impl JobStore {
         };
         let seen = instances.iter().filter(works).map(|row| row.last_checkin_ms.min(now_ms));
         let last_seen_ms = seen.chain(before.iter().map(|row| row.last_seen_ms)).max();
-        let window_ms = millis(self.settings.checkin_interval).saturating_add(tolerance_ms);
+        let window_ms = millis(self.store.settings.job_store.checkin_interval).saturating_add(tolerance_ms);
         let began = outages::began(last_seen_ms, now_ms, window_ms);
-        // Whoever takes no work ends no outage either.
-        let ends = said.is_free(&self.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);
+        // A node that takes no work ends no outage either.
+        let ends =
+            said.is_free(&self.store.view.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);
         let Some(began_ms) = began.filter(|_| ends) else {
             if before.is_none() {
-                s.put_recovery_mode(&mode)?;
+                s.put(&mode)?;
             }
             return Ok((None, mode.since_ms));
         };
@@ -144,17 +155,18 @@ impl JobStore {
         let died = |r: &Recovered| r.recovery_triggers.len() + r.revived.len() + r.lost.len() + r.other;
         outage.interrupted = own.iter().map(died).sum::<usize>() as i64;
         self.count_missed(s, &mut outage)?;
-        s.insert_outage(&outage)?;
-        if let Some(oldest) = s.outages(MOST_OUTAGES)?.get(MOST_OUTAGES - 1) {
-            s.forget_outages(oldest.ended_ms)?;
+        s.insert(&outage)?;
+        let last: Vec<Outage> = s.rows().latest_by(&["ended_ms"]).limit(MOST_OUTAGES).list()?;
+        if let Some(oldest) = last.get(MOST_OUTAGES - 1) {
+            s.rows::<Outage>().below("ended_ms", oldest.ended_ms).delete()?;
         }
         let overdue = usize::try_from(outage.overdue).unwrap_or(0);
         let mode = match mode.since_ms {
-            None if outages::asks_for_recovery(overdue, self.settings.recovery_threshold) => {
+            None if outages::asks_for_recovery(overdue, self.store.settings.recovery.threshold) => {
                 self.begin_recovery_in(s, mode.last_seen_ms, instance)?
             }
             _ if before.is_none() => {
-                s.put_recovery_mode(&mode)?;
+                s.put(&mode)?;
                 mode
             }
             _ => mode,
@@ -162,7 +174,8 @@ impl JobStore {
         Ok((Some(outage), mode.since_ms))
     }
 
-    /// Counts what is overdue by what its policies decide about it. Rows that a dead node holds count as what they were.
+    /// Counts overdue triggers by the decisions of their policies. Rows of a dead node count as the
+    /// states before.
     fn count_missed(&self, s: &mut dyn Session, outage: &mut Outage) -> Result<()> {
         let now_ms = outage.ended_ms;
         let fired = s.all_fired()?;
@@ -177,7 +190,7 @@ impl JobStore {
         let mut rows = if held.is_empty() { Vec::new() } else { s.triggers(&held)? };
         let mut offset = 0;
         loop {
-            // The last of them, held or not, are as many as there are overdue triggers in all.
+            // The number of rows, held or not, is the number of overdue triggers in all.
             let room = MOST_COUNTED.saturating_sub(offset + held.len()).min(PAGE);
             self.judge_missed(s, &rows, outage)?;
             rows = match room {
@@ -189,7 +202,7 @@ impl JobStore {
             }
             offset += rows.len();
         }
-        // Those that heed no misfire instruction.
+        // The rest heeds no misfire instruction.
         let told = outage.fire_now + outage.fire_each + outage.skipped + outage.unreadable;
         outage.fire_each += outage.overdue.saturating_sub(told).max(0);
         Ok(())
@@ -197,12 +210,12 @@ impl JobStore {
 
     fn judge_missed(&self, s: &mut dyn Session, rows: &[TriggerRow], outage: &mut Outage) -> Result<()> {
         let now_ms = outage.ended_ms;
-        let threshold_ms = now_ms - self.misfired_before(now_ms);
+        let threshold_ms = now_ms - self.store.misfired_before(now_ms);
         let mut calendars = Calendars::default();
-        self.read_calendars(s, &mut calendars, rows.iter().filter_map(|row| row.calendar.as_deref()))?;
+        self.store.read_calendars(s, &mut calendars, rows.iter().filter_map(|row| row.calendar.as_deref()))?;
         for row in rows {
             let fate = calendars.of(row).and_then(|calendar| {
-                Ok(outages::fate(self.trigger_value(row)?, calendar.as_deref(), now_ms, threshold_ms))
+                Ok(outages::fate(self.store.trigger_value(row)?, calendar.as_deref(), now_ms, threshold_ms))
             });
             match fate {
                 Ok(Fate::FireNow) => outage.fire_now += 1,

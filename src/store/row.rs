@@ -1,45 +1,82 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
 mod ahead;
+mod calendar;
 mod changes;
+mod commit;
 mod continuation;
 mod counts;
 mod definition;
 mod executions;
+mod fast_path;
 mod history;
 mod locks;
 mod monitor;
 mod node;
 mod outages;
 mod parked;
+mod paused;
 mod placement;
-mod plain;
 mod snapshot;
+mod table;
 mod types;
 mod work;
 
-pub use ahead::{AheadFire, GoneTrigger};
+pub use ahead::{AheadFire, AheadRow, BegunRow, GoneTrigger};
+pub use calendar::{CalendarName, CalendarRow};
 pub(in crate::store) use changes::LAST_COUNT;
-pub use changes::{ClusterLook, Heard, Look, News};
+pub use changes::{ClusterMembers, Notification, Notifications, PollResult};
+pub use commit::CommitRow;
 pub use continuation::ContinuationRow;
 pub use counts::Counts;
-pub use definition::DefinitionRow;
-pub use executions::{BeatRow, CancelRow, Progress};
-pub use history::{EndRow, HistoryFilter, HistoryRow, LogRow, RunSample};
+pub use definition::{DefinedTriggerRow, DefinitionRow};
+pub use executions::{CancelRow, HeartbeatRow, Progress};
+pub use fast_path::FastPathWork;
+pub use history::{EndRow, EndedFire, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use locks::LockRow;
 pub use monitor::LoadRow;
-pub use node::NodeRow;
+pub use node::{InstanceProcessRow, NodeRow};
 pub use outages::{Outage, RecoveryModeRow};
-pub use parked::Parked;
-pub use placement::{BarKind, BarRow, GroupRuns, LeftAlone, LimitRow, NodePlace, Whereabouts};
-pub use plain::PlainWork;
+pub use parked::{Parked, ParkedRow};
+pub use paused::PausedGroupRow;
+pub use placement::{BlacklistKind, BlacklistRow, Exclusions, GroupRuns, LimitRow, NodePlace, PlacementView};
 pub use snapshot::{Snapshot, SnapshotPlace};
+pub(in crate::store) use table::cells_of;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub(in crate::store) use table::unreadable;
+pub use table::{Cell, Codec, Column, Field, Kind, Table, TableDef, ToCells};
 pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};
 pub use work::{CheckpointRow, RequestRow};
 
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::TriggerOrder;
 use crate::trigger::TriggerState;
+
+/// Our side tables that are declared.
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub(in crate::store) const DECLARED: &[&TableDef] = &[
+    AheadRow::DEF,
+    HeartbeatRow::DEF,
+    BegunRow::DEF,
+    BlacklistRow::DEF,
+    CheckpointRow::DEF,
+    CommitRow::DEF,
+    ContinuationRow::DEF,
+    DefinedTriggerRow::DEF,
+    DefinitionRow::DEF,
+    InstanceProcessRow::DEF,
+    JobTypeRow::DEF,
+    JobVersionRow::DEF,
+    LimitRow::DEF,
+    LockRow::DEF,
+    LogRow::DEF,
+    NodeRow::DEF,
+    OrphanRow::DEF,
+    Outage::DEF,
+    ParkedRow::DEF,
+    RecoveryModeRow::DEF,
+    RequestRow::DEF,
+];
 
 /// A row of `JOB_DETAILS`.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,15 +209,6 @@ pub enum ScheduleRow {
     Missing,
 }
 
-/// A row of `CALENDARS`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CalendarRow {
-    /// `CALENDAR_NAME`.
-    pub name: String,
-    /// `CALENDAR`, a Java object stream whatever `useProperties` says.
-    pub bytes: Vec<u8>,
-}
-
 /// A trigger that may fire, with all that decides whether it does and all that its job will see.
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -190,7 +218,8 @@ pub struct Candidate {
     pub job: JobRow,
     /// Whether a fire of the job is executing anywhere.
     pub job_is_executing: bool,
-    /// Whether a fire of the trigger, for this job, is executing anywhere; asked only of triggers with options.
+    /// Whether a fire of the trigger, for this job, is executing anywhere; asked only of triggers
+    /// with options.
     pub trigger_is_executing: bool,
     /// Whether other jobs follow its runs.
     pub job_is_followed: bool,
@@ -254,7 +283,8 @@ pub struct InstanceRow {
     /// None for a node that is not ours: it has no side row, or the side row is of one of ours
     /// whose name it has taken.
     pub incarnation: Option<String>,
-    /// Grows with each registration; the smallest is the longest-serving node. 0 for a node that is not ours.
+    /// Grows with each registration; the smallest is the longest-serving node. 0 for a node that is
+    /// not ours.
     pub joined: i64,
 }
 
@@ -305,8 +335,8 @@ pub struct Advance {
     pub key: TriggerKey,
     /// The row must be in this state, or nothing is written.
     pub expected_state: TriggerState,
-    /// The row must have this next fire time, or nothing is written: a trigger that somebody took and put back in
-    /// between is not the one that was read.
+    /// The row must have this next fire time, or nothing is written: a trigger that somebody took
+    /// and put back in between is not the one that was read.
     pub expected_next_ms: Option<i64>,
     /// Its state.
     pub state: TriggerState,
@@ -329,15 +359,17 @@ pub struct DueQuery<'a> {
     pub misfired_before_ms: i64,
     /// Only jobs of these types.
     pub job_types: &'a [String],
-    /// Of the types that are not here, only jobs whose data are of the first version; of these, up to the one given.
+    /// Of the types that are not here, only jobs whose data are of the first version; of these, up
+    /// to the one given.
     pub versions: &'a TypeVersions,
     /// What is left to others for now.
-    pub left: &'a LeftAlone,
+    pub excluded: &'a Exclusions,
     /// Only these triggers, if given.
     pub among: Option<&'a [TriggerKey]>,
     /// Which come first.
     pub order: TriggerOrder,
-    /// The store's time: with [`TriggerOrder::PriorityThenTime`] what is not due yet comes after all that is.
+    /// The store's time: with [`TriggerOrder::PriorityThenTime`] what is not due yet comes after
+    /// all that is.
     pub now_ms: i64,
     /// At most so many.
     pub limit: usize,

@@ -11,7 +11,7 @@ use crate::zone;
 use chrono::{NaiveTime, Timelike, Weekday, WeekdaySet};
 use chrono_tz::Tz;
 
-/// What the table of the kind is to hold, as Quartz writes it.
+/// The row in the table of the trigger's kind, as Quartz writes it.
 pub(super) fn schedule_row(schedule: &Schedule) -> ScheduleRow {
     match schedule {
         Schedule::Simple(s) => ScheduleRow::Simple {
@@ -42,7 +42,7 @@ pub(super) fn schedule_row(schedule: &Schedule) -> ScheduleRow {
     }
 }
 
-/// What the side table of options is to hold; nothing for a trigger that does all as Quartz does.
+/// The row in the side table of options; none for a trigger that does everything as Quartz does.
 pub(super) fn options_row(trigger: &Trigger) -> Option<OptionsRow> {
     let options = trigger.schedule.options().into_iter().map(|option| option.name().to_owned());
     let names: Vec<_> = options.chain(trigger.policies.words()).collect();
@@ -65,10 +65,11 @@ pub(super) fn counts(schedule: &Schedule) -> Option<Counts> {
 
 /// The schedule of a row; `default_zone` counts where the row names none.
 ///
-/// Beside a node of Quartz it has no options. Both kinds of node may fire any trigger, and whoever does computes its
-/// next time: were the options in effect, that time would depend on who was faster. To leave such a trigger alone would
-/// not help, since Quartz's nodes take it all the same, nor would it be safe, since there may be a job that only ours
-/// can run. So as long as there is such a node, all compute as it does.
+/// Beside a node of Quartz it has no options. Both kinds of node may fire any trigger, and whoever
+/// does computes its next time: were the options in effect, that time would depend on who was
+/// faster. To leave such a trigger alone would not help, since Quartz's nodes take it all the same,
+/// nor would it be safe, since there may be a job that only ours can run. So as long as there is
+/// such a node, all compute as it does.
 ///
 /// # Errors
 /// [`Error::Unreadable`], naming the column and what is wrong with it.
@@ -219,7 +220,7 @@ fn times_text(from: NaiveTime, to: Option<NaiveTime>) -> String {
 fn times_of(row: &TriggerRow, text: Option<&str>) -> Result<(NaiveTime, NaiveTime)> {
     let text = text.unwrap_or_default();
     let bad = || unreadable(row, format!("STR_PROP_3 = `{text}`: expected two times of day such as `8,0,0,17,30,0`"));
-    // As in Java, what is empty at the end is not there.
+    // Empty parts at the end are dropped, as in Java.
     let numbers: Vec<u32> = match text.trim_end_matches(',') {
         "" => Vec::new(),
         given => given.split(',').map(|number| number.parse().map_err(|_| bad())).collect::<Result<_>>()?,
@@ -273,7 +274,7 @@ mod tests {
         row("DAILY_I", schedule)
     }
 
-    /// As Java reads them: parts that are empty at the end count as missing.
+    /// Empty parts at the end count as missing, as in Java.
     #[test]
     fn times_of_day_are_read_as_java_reads_them() {
         let cases = [

@@ -1,8 +1,9 @@
-//! The execution strategies that the node of a store has, by the names under which jobs choose them.
+//! The execution strategies that the node of a store has, by the names under which jobs choose
+//! them.
 
 use crate::error::{Error, Result};
 use crate::job::{EveryNode, ExecutionStrategy, JobDetail, Strategy};
-use crate::store::JobStore;
+use crate::store::{JobStore, NodeView};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,10 +26,12 @@ impl Strategies {
 }
 
 impl JobStore {
-    /// The store whose node has this strategy too: it spreads the ticks of jobs that have chosen it by this name.
+    /// The store whose node has this strategy too: it spreads the ticks of jobs that have chosen it
+    /// by this name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name that no strategy can have, and [`Error::Refused`] for one that is taken.
+    /// [`Error::Invalid`] for a name that no strategy can have, and [`Error::Refused`] for one that
+    /// is taken.
     pub fn with_execution_strategy(
         mut self,
         name: impl Into<String>,
@@ -36,7 +39,7 @@ impl JobStore {
     ) -> Result<Self> {
         let name = name.into();
         Strategy::check_name(&name)?;
-        let strategies = Arc::make_mut(&mut self.strategies);
+        let strategies = Arc::make_mut(&mut self.view.strategies);
         if strategies.0.contains_key(&name) {
             return Err(Error::Refused(format!(
                 "execution strategy `{name}` is registered already: give each strategy a name of its own"
@@ -45,8 +48,10 @@ impl JobStore {
         strategies.0.insert(name, strategy);
         Ok(self)
     }
+}
 
-    /// Whether this node can spread the ticks of the job.
+impl NodeView {
+    /// Whether this node can fan out the ticks of the job.
     pub(in crate::store) fn has_strategy_of(&self, job: &JobDetail) -> bool {
         self.strategies.get(job.policy().execution_strategy()).is_some()
     }

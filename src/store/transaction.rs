@@ -1,21 +1,21 @@
-//! How the store runs a transaction: what is retried, how often, and what is done when the outcome is not known.
+//! Transactions: what is retried, how often, and what is done when the outcome is not known.
 
-use super::row::News;
-use super::{Begin, JobStore, Lock, Session};
+use super::row::Notification;
+use super::{JobStore, Lock, Session, TxMode};
 use crate::error::{Error, FailureClass, Result};
 use crate::signal::Signal;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often a transaction is tried before its failure is returned.
+/// The number of times that a transaction is tried before its failure is returned.
 const MAX_TRIES: u32 = 6;
 
 /// The wait before the second try; doubled for each further one.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(20);
 
-/// What came of a transaction.
-pub(super) enum Told<T> {
-    /// It was committed.
+/// The outcome of a transaction.
+pub(super) enum TxOutcome<T> {
+    /// The transaction was committed.
     Done(T),
     /// The commit's answer was lost, and the store could not be asked what became of it.
     InDoubt(T, Error),
@@ -24,34 +24,35 @@ pub(super) enum Told<T> {
 impl JobStore {
     /// Reads, without a lock.
     pub(super) fn read<T>(&self, purpose: &'static str, work: impl FnMut(&mut dyn Session) -> Result<T>) -> Result<T> {
-        self.retrying(purpose, Begin::Reading, work, &mut |_, _| Ok(false))
+        self.retrying(purpose, TxMode::ReadOnly, work, &mut |_, _| Ok(false))
     }
 
-    /// Reads without a lock and without a transaction: for looks that are made again and again. Each statement sees a moment of
-    /// its own.
+    /// Reads without a lock and without a transaction: for looks that are made again and again.
+    /// Each statement sees a moment of its own.
     pub(super) fn glance<T>(
         &self,
         purpose: &'static str,
         work: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
-        self.retrying(purpose, Begin::Glancing, work, &mut |_, _| Ok(false))
+        self.retrying(purpose, TxMode::Autocommit, work, &mut |_, _| Ok(false))
     }
 
-    /// Changes definitions under `TRIGGER_ACCESS`, and announces it to the other nodes. If the commit's answer is lost, a token
-    /// written with the change tells whether it happened.
+    /// Changes definitions under `TRIGGER_ACCESS`, and announces it to the other nodes. If the
+    /// commit's answer is lost, a token written with the change tells whether it happened.
     pub(super) fn write<T>(
         &self,
         purpose: &'static str,
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
         let token = random_hex()?;
-        self.retrying(purpose, Begin::Locking(Lock::TriggerAccess), |s| noted(s, &token, &mut work), &mut |s, _| {
+        self.retrying(purpose, TxMode::Exclusive(Lock::TriggerAccess), |s| noted(s, &token, &mut work), &mut |s, _| {
             Ok(s.committed_ms(&token)?.is_some())
         })
     }
 
-    /// Writes, unless a statement that was sent under this token has done so, or does so before this is its turn; `done` is the
-    /// answer of work that was done at that time. The statement does nothing any longer once this has returned.
+    /// Writes, unless a statement that was sent under this token has done so, or does so before
+    /// this is its turn; `done` is the answer of work that was done at that time. The statement
+    /// does nothing any longer once this has returned.
     pub(super) fn write_unless_done<T>(
         &self,
         purpose: &'static str,
@@ -59,10 +60,10 @@ impl JobStore {
         done: impl Fn(i64) -> Result<T>,
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
-        let begin = Begin::Locking(Lock::TriggerAccess);
+        let mode = TxMode::Exclusive(Lock::TriggerAccess);
         let answer = self.retrying(
             purpose,
-            begin,
+            mode,
             |s| match s.committed_ms(token)? {
                 Some(now_ms) => done(now_ms),
                 None => noted(s, token, &mut work),
@@ -81,11 +82,12 @@ impl JobStore {
         }
     }
 
-    /// What became of a statement that was sent under this token: when it was done, if it was; else it does nothing any longer.
+    /// The outcome of a statement that was sent under this token: when it was done, if it was; else
+    /// it does nothing any longer.
     pub(super) fn settle(&self, purpose: &'static str, token: &str) -> Result<Option<i64>> {
         self.retrying(
             purpose,
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| match s.committed_ms(token)? {
                 Some(now_ms) => Ok(Some(now_ms)),
                 None => s.mark_commit(token).map(|()| None),
@@ -94,21 +96,22 @@ impl JobStore {
         )
     }
 
-    /// Runs `work` until it is committed, refused, or has failed too often. When the outcome is unknown, `happened`
-    /// is asked under the same lock, which waits for the lost session's transaction to end one way or the other.
+    /// Runs `work` until it is committed, refused, or has failed too often. When the outcome is
+    /// unknown, `happened` is asked under the same lock, which waits for the lost session's
+    /// transaction to end one way or the other.
     ///
     /// # Errors
     /// `CommitUnknown` where it could not be asked: the work may have been done.
     pub(super) fn retrying<T>(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         work: impl FnMut(&mut dyn Session) -> Result<T>,
         happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
     ) -> Result<T> {
-        match self.retrying_or_doubt(purpose, begin, work, happened)? {
-            Told::Done(answer) => Ok(answer),
-            Told::InDoubt(_, error) => Err(error),
+        match self.retrying_or_doubt(purpose, mode, work, happened)? {
+            TxOutcome::Done(answer) => Ok(answer),
+            TxOutcome::InDoubt(_, error) => Err(error),
         }
     }
 
@@ -116,29 +119,29 @@ impl JobStore {
     pub(super) fn retrying_or_doubt<T>(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
         happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
-    ) -> Result<Told<T>> {
+    ) -> Result<TxOutcome<T>> {
         let mut tries = 0;
         loop {
             tries += 1;
             let mut answer = None;
-            let outcome = self.once(purpose, begin, &mut |s| {
+            let outcome = self.once(purpose, mode, &mut |s| {
                 answer = Some(work(s)?);
                 Ok(())
             });
             let error = match (outcome, answer) {
-                (Ok(()), Some(answer)) => return Ok(Told::Done(answer)),
+                (Ok(()), Some(answer)) => return Ok(TxOutcome::Done(answer)),
                 (Ok(()), None) => return Err(Error::Refused(format!("{purpose}: the transaction did not run"))),
                 (Err(Error::Database(error)), Some(answer))
-                    if error.class == FailureClass::CommitUnknown && begin.may_write() =>
+                    if error.class == FailureClass::CommitUnknown && mode.may_write() =>
                 {
-                    match self.look_up(purpose, begin, &mut |s| happened(s, &answer)) {
-                        Ok(true) => return Ok(Told::Done(answer)),
+                    match self.verify_commit(purpose, mode, &mut |s| happened(s, &answer)) {
+                        Ok(true) => return Ok(TxOutcome::Done(answer)),
                         // Now it is known that nothing has happened.
                         Ok(false) => crate::DatabaseError { class: FailureClass::ConnectionLost, ..error }.into(),
-                        Err(why) => return Ok(Told::InDoubt(answer, unknown(purpose, &why))),
+                        Err(why) => return Ok(TxOutcome::InDoubt(answer, unknown(purpose, &why))),
                     }
                 }
                 (Err(error), _) => error,
@@ -152,18 +155,18 @@ impl JobStore {
         }
     }
 
-    /// One try, no retry.
+    /// A single try, no retry.
     pub(super) fn once(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        let outcome = match begin.lock() {
-            None => self.database.transact(purpose, begin, work),
+        let outcome = match mode.lock() {
+            None => self.database.transact(purpose, mode, work),
             Some(lock) => {
                 let asked = self.clock.ticks();
-                self.database.transact(purpose, begin, &mut |s| {
+                self.database.transact(purpose, mode, &mut |s| {
                     self.meters.lock_wait(lock).observe(self.clock.ticks().saturating_sub(asked));
                     work(s)
                 })
@@ -179,23 +182,23 @@ impl JobStore {
         outcome
     }
 
-    /// How often the way to the database was lost: who answers after that may know less than who
-    /// answered before.
+    /// The number of times that the way to the database was lost: who answers after that may know
+    /// less than who answered before.
     pub(crate) fn losses(&self) -> u64 {
         self.losses.load(Ordering::SeqCst)
     }
 
-    fn look_up(
+    fn verify_commit(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         happened: &mut dyn FnMut(&mut dyn Session) -> Result<bool>,
     ) -> Result<bool> {
         let mut tries = 0;
         loop {
             tries += 1;
             let mut answer = false;
-            match self.once(purpose, begin.to_ask(), &mut |s| {
+            match self.once(purpose, mode.to_ask(), &mut |s| {
                 answer = happened(s)?;
                 Ok(())
             }) {
@@ -218,7 +221,8 @@ impl JobStore {
     }
 }
 
-/// What is said where a statement may have been applied, or may still be, and it could not be found out.
+/// The error where a statement may have been applied, or may still be, and it could not be found
+/// out.
 pub(super) fn unknown(operation: &str, error: &Error) -> Error {
     crate::DatabaseError {
         operation: operation.to_owned(),
@@ -231,13 +235,13 @@ pub(super) fn unknown(operation: &str, error: &Error) -> Error {
 /// Does the work, announces it, and notes the token with it.
 fn noted<T>(s: &mut dyn Session, token: &str, work: &mut dyn FnMut(&mut dyn Session) -> Result<T>) -> Result<T> {
     let answer = work(s)?;
-    s.announce(News::Change)?;
+    s.notify(Notification::Change)?;
     s.mark_commit(token)?;
     Ok(answer)
 }
 
-/// What a write that found fewer rows than it had read means: somebody without the lock was faster. Trying again is
-/// right.
+/// The error of a write that found fewer rows than it had read: somebody without the lock was
+/// faster. Trying again is right.
 pub(super) fn overtaken(operation: &str) -> Error {
     crate::DatabaseError {
         operation: operation.to_owned(),

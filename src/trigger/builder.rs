@@ -1,7 +1,9 @@
 //! `TriggerBuilder`: a trigger that cannot be right does not build.
 
 use super::policy::window_ms;
-use super::{DEFAULT_PRIORITY, MisfireInstruction, Overlap, Policies, Schedule, SimpleSchedule, Trigger};
+use super::{
+    DEFAULT_PRIORITY, MisfireInstruction, Overlap, Policies, START_WHEN_STORED, Schedule, SimpleSchedule, Trigger,
+};
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
@@ -26,8 +28,31 @@ pub struct TriggerBuilder {
     starts_when_stored: bool,
 }
 
-/// The start of a trigger that was given none, until the store gives it the present moment.
-pub(crate) const START_WHEN_STORED: i64 = i64::MIN;
+impl Trigger {
+    /// Begins a trigger of the given key for a job.
+    pub fn builder(key: TriggerKey, job: JobKey) -> TriggerBuilder {
+        TriggerBuilder::new(key, job)
+    }
+
+    /// Begins a trigger like this one that has not fired yet: same key, job, times, schedule, data
+    /// and the rest.
+    ///
+    /// For [`Scheduler::reschedule`](crate::Scheduler::reschedule) with one thing changed. The
+    /// start is kept, as in Quartz: a simple schedule with a start that is long gone begins with a
+    /// misfire.
+    ///
+    /// ```
+    /// # use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
+    /// # let stored = Trigger::builder(TriggerKey::new("billing", "weekdays"), JobKey::new("billing", "nightly")).build()?;
+    /// let later = stored.to_builder().schedule(CronSchedule::new("0 30 5 ? * MON-FRI")?).build()?;
+    /// assert_eq!(later.key(), stored.key());
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "getTriggerBuilder")]
+    pub fn to_builder(&self) -> TriggerBuilder {
+        TriggerBuilder::like(self.clone())
+    }
+}
 
 impl TriggerBuilder {
     pub(crate) fn new(key: TriggerKey, job_key: JobKey) -> Self {
@@ -75,7 +100,7 @@ impl TriggerBuilder {
         self
     }
 
-    /// When it fires, between start and end. Default: once, at the start.
+    /// The schedule of the trigger, between start and end. Default: once, at the start.
     pub fn schedule(mut self, schedule: impl Into<Schedule>) -> Self {
         self.trigger.schedule = schedule.into();
         self
@@ -100,24 +125,25 @@ impl TriggerBuilder {
         self
     }
 
-    /// What is done when it could not fire in time. Default: [`MisfireInstruction::Smart`].
+    /// The misfire instruction: what happens when the trigger could not fire in time. Default:
+    /// [`MisfireInstruction::Smart`].
     pub fn misfire(mut self, instruction: MisfireInstruction) -> Self {
         self.trigger.misfire = instruction;
         self
     }
 
-    /// What becomes of a fire that comes due while an earlier one of this trigger runs. Default: [`Overlap::AllowAll`], as
-    /// in Quartz; the others are refused beside its nodes.
+    /// The policy for a fire that comes due while an earlier one of this trigger runs. Default:
+    /// [`Overlap::AllowAll`], as in Quartz; the others are refused beside its nodes.
     pub fn overlap(mut self, policy: Overlap) -> Self {
         self.trigger.policies.overlap = policy;
         self
     }
 
-    /// How late a fire may be made up for: one that has been due for longer is left out, whatever the misfire instruction
-    /// says; younger ones are the instruction's. At least one second. Default: none, as in Quartz; refused beside its
-    /// nodes.
+    /// The largest lateness at which a fire is made up for. Older fires are left out, whatever the
+    /// misfire instruction says; for younger ones the instruction decides. At least one second.
+    /// Default: none, as in Quartz; refused beside its nodes.
     ///
-    /// What is left out is told as a misfire, and to
+    /// Fires that are left out are told as a misfire, and to
     /// [`TriggerListener::fires_skipped`](crate::TriggerListener::fires_skipped).
     ///
     /// ```
@@ -138,9 +164,9 @@ impl TriggerBuilder {
         self
     }
 
-    /// Whether it is paused when one of its runs fails, in the transaction that records the failure, until somebody resumes
-    /// it. A run that was asked to stop has not failed, nor has one whose node died. Default: no, as in Quartz; refused
-    /// beside its nodes.
+    /// Pauses the trigger when one of its runs fails, in the transaction that records the failure,
+    /// until somebody resumes it. A run that was asked to stop has not failed, nor has one whose
+    /// node died. Default: no, as in Quartz; refused beside its nodes.
     pub fn pause_on_failure(mut self, yes: bool) -> Self {
         self.trigger.policies.pause_on_failure = yes;
         self
@@ -174,8 +200,9 @@ impl TriggerBuilder {
     /// The trigger.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) for a value that no table can hold or that makes no sense for the
-    /// schedule, [`Error::NeverFires`](crate::Error::NeverFires) if it ends before it starts.
+    /// [`Error::Invalid`](crate::Error::Invalid) for a value that no table can hold or that makes
+    /// no sense for the schedule, [`Error::NeverFires`](crate::Error::NeverFires) if it ends before
+    /// it starts.
     pub fn build(self) -> Result<Trigger> {
         let mut trigger = self.trigger;
         if trigger.schedule.starts_with_the_second() && !self.starts_when_stored {

@@ -1,16 +1,19 @@
-//! `CalendarIntervalSchedule`: after a number of seconds, hours, days, months or years, as a calendar counts them.
+//! `CalendarIntervalSchedule`: after a number of seconds, hours, days, months or years, as a
+//! calendar counts them.
 
 use super::IntervalUnit;
-use super::times::YEARS_AHEAD;
+use super::interval_unit::YEARS_AHEAD;
 use crate::error::{Error, Result};
 use crate::local;
 use chrono::Datelike;
 use chrono_tz::Tz;
 
-/// Fires at the start and then every so many units, as the calendar and the clock of its zone count them.
+/// Fires at the start and then every so many units, as the calendar and the clock of its zone count
+/// them.
 ///
-/// The times are those of Quartz, which goes from the start one interval after the other: what starts on the 31st of
-/// January and repeats monthly fires on the 28th of February and from then on always on the 28th.
+/// The times are those of Quartz, which goes from the start one interval after the other: what
+/// starts on the 31st of January and repeats monthly fires on the 28th of February and from then on
+/// always on the 28th.
 ///
 /// ```
 /// use carnelian::{CalendarIntervalSchedule, IntervalUnit, JobKey, Trigger, TriggerKey};
@@ -39,7 +42,7 @@ pub struct CalendarIntervalSchedule {
     pub(crate) times_triggered: i64,
 }
 
-/// How many intervals are stepped over in one search: a thousand years of months.
+/// The largest number of intervals that one search steps over: a thousand years of months.
 const MAX_STEPS: usize = 50_000;
 
 impl CalendarIntervalSchedule {
@@ -64,31 +67,33 @@ impl CalendarIntervalSchedule {
         self
     }
 
-    /// Whether a time that a clock change has moved off the hour of the start returns to it. Default: no.
+    /// True if a time that a clock change has moved off the hour of the start returns to it.
+    /// Default: no.
     ///
-    /// Without it, Quartz goes on from the moved time: daily at 02:30 becomes daily at 01:30 for some days after the
-    /// clock has jumped over 02:30. Only for days and longer units.
+    /// Without it, Quartz goes on from the moved time: daily at 02:30 becomes daily at 01:30 for
+    /// some days after the clock has jumped over 02:30. Only for days and longer units.
     #[doc(alias = "preserveHourOfDayAcrossDaylightSavings")]
     pub fn preserve_hour(mut self, yes: bool) -> Self {
         self.preserve_hour = yes;
         self
     }
 
-    /// Whether a day on which the clock jumps over the hour is left out; otherwise it fires an hour later that day.
-    /// Default: no. Has no effect without [`preserve_hour`](Self::preserve_hour).
+    /// True if a day on which the clock jumps over the hour is left out; otherwise it fires an hour
+    /// later that day. Default: no. Has no effect without [`preserve_hour`](Self::preserve_hour).
     #[doc(alias = "skipDayIfHourDoesNotExist")]
     pub fn skip_day_without_hour(mut self, yes: bool) -> Self {
         self.skip_day = yes;
         self
     }
 
-    /// Whether each time is counted from the start instead of from the time before. Default: no, as in Quartz. Only for
-    /// days and longer units. A [`TriggerOption`](super::TriggerOption).
+    /// True if each time is counted from the start instead of from the time before. Default: no, as
+    /// in Quartz. Only for days and longer units. A [`TriggerOption`](super::TriggerOption).
     ///
-    /// With it, monthly from the 31st of January is the 28th of February, the 31st of March, the 30th of April; and daily
-    /// at 02:30 is at 02:30 on every day that has one, whatever [`preserve_hour`](Self::preserve_hour) says. On a day
-    /// where the clock jumps over it, it fires as much later as the clock jumps, unless such days are
-    /// [left out](Self::skip_day_without_hour).
+    /// With it, monthly from the 31st of January is the 28th of February, the 31st of March, the
+    /// 30th of April; and daily at 02:30 is at 02:30 on every day that has one, whatever
+    /// [`preserve_hour`](Self::preserve_hour) says. On a day where the clock jumps over it, it
+    /// fires as much later as the clock jumps, unless such days are [left
+    /// out](Self::skip_day_without_hour).
     ///
     /// ```
     /// use carnelian::{CalendarIntervalSchedule, IntervalUnit, JobKey, Trigger, TriggerKey};
@@ -108,7 +113,7 @@ impl CalendarIntervalSchedule {
         self
     }
 
-    /// How many units lie between fires.
+    /// The number of units between fires.
     pub fn interval(&self) -> u32 {
         u32::try_from(self.interval).unwrap_or(0)
     }
@@ -138,7 +143,7 @@ impl CalendarIntervalSchedule {
         self.without_drift
     }
 
-    /// How often it has fired.
+    /// The number of fires so far.
     pub fn times_triggered(&self) -> u64 {
         u64::try_from(self.times_triggered).unwrap_or(0)
     }
@@ -159,7 +164,8 @@ impl CalendarIntervalSchedule {
         if end.is_some_and(|end| end <= time) { None } else { Some(time) }
     }
 
-    /// Quartz's guess from the end: the first time at the end or after it, less one interval unless it is the end.
+    /// Quartz's guess from the end: the first time at the end or after it, less one interval unless
+    /// it is the end.
     pub(super) fn final_fire_time(&self, start: i64, end: Option<i64>) -> Option<i64> {
         let end = end?;
         if self.without_drift {
@@ -171,7 +177,7 @@ impl CalendarIntervalSchedule {
         if time == end { Some(time) } else { self.add(time, -1) }
     }
 
-    /// Whether its times are the same from wherever the search for them begins.
+    /// True if the fire times are the same wherever the search for them begins.
     pub(super) fn is_even(&self) -> bool {
         self.without_drift || self.unit.fixed_ms().is_some()
     }
@@ -204,8 +210,9 @@ impl CalendarIntervalSchedule {
         None
     }
 
-    /// How many intervals are left behind at once: of days and weeks most of the way, as in Quartz. It shows where a
-    /// clock change has moved times, since the move is lost with the intervals left behind.
+    /// The number of intervals that the search leaves behind at once: of days and weeks most of the
+    /// way, as in Quartz. The number shows where a clock change has moved times, since the move is
+    /// lost with the intervals left behind.
     fn leap(&self, seconds: i64) -> i64 {
         let days = match self.unit {
             IntervalUnit::Day => 1,
@@ -221,7 +228,7 @@ impl CalendarIntervalSchedule {
         }
     }
 
-    /// So many intervals later, as `GregorianCalendar.add` has it.
+    /// The time `intervals` later, as `GregorianCalendar.add` has it.
     fn add(&self, time: i64, intervals: i64) -> Option<i64> {
         if intervals == 0 {
             return Some(time);
@@ -238,7 +245,8 @@ impl CalendarIntervalSchedule {
         }
     }
 
-    /// A time brought back to the hour of the start if it is to keep that, and whether the search has to go on.
+    /// A time brought back to the hour of the start if it is to keep that, and whether the search
+    /// has to go on.
     fn back_to_hour(&self, time: i64, hour: i64, after: i64) -> Option<(i64, bool)> {
         if !self.preserve_hour || self.hour_at(time)? == hour {
             return Some((time, false));

@@ -64,14 +64,15 @@ impl CronSchedule {
         Self::new(&format!("0 {minute} {hour} {day} * ?"))
     }
 
-    /// The same times in another zone.
+    /// A copy with the same times in another zone.
     pub fn in_zone(mut self, zone: Tz) -> Self {
         self.zone = zone;
         self
     }
 
-    /// Whether times that the clock jumps over fire at the end of the gap: once, however many there are. Default: no, as
-    /// in Quartz, which does not fire them that day. A [`TriggerOption`](super::TriggerOption).
+    /// True if times that the clock jumps over fire at the end of the gap: once, however many there
+    /// are. Default: no, as in Quartz, which does not fire them that day. A
+    /// [`TriggerOption`](super::TriggerOption).
     ///
     /// ```
     /// use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
@@ -95,8 +96,9 @@ impl CronSchedule {
         self
     }
 
-    /// Whether times of an hour that comes twice fire in both of its passes. Default: no, as in Quartz, which fires them
-    /// in the second and pauses in the first, also a schedule of every minute. A [`TriggerOption`](super::TriggerOption).
+    /// True if times of an hour that comes twice fire in both of its passes. Default: no, as in
+    /// Quartz, which fires them in the second and pauses in the first, also a schedule of every
+    /// minute. A [`TriggerOption`](super::TriggerOption).
     pub fn both_passes(mut self, yes: bool) -> Self {
         self.time_change.both_passes = yes;
         self

@@ -8,8 +8,9 @@ use chrono_tz::Tz;
 
 /// Fires on some days of the week: at a time of day, and then every interval until another.
 ///
-/// It has no zone of its own, since Quartz stores none: it is read by the scheduler's default zone
-/// (`carnelian.scheduler.timeZone`), as a virtual machine of Java reads it by its own.
+/// A daily time interval has no zone of its own, since Quartz stores none: it is read by the
+/// scheduler's default zone (`carnelian.scheduler.timeZone`), as a virtual machine of Java reads it
+/// by its own.
 ///
 /// ```
 /// use carnelian::{DailyTimeIntervalSchedule, IntervalUnit, JobKey, Trigger, TriggerKey};
@@ -35,7 +36,7 @@ use chrono_tz::Tz;
 pub struct DailyTimeIntervalSchedule {
     pub(crate) interval: i64,
     pub(crate) unit: IntervalUnit,
-    /// How often after the first time, over its whole life; −1 means for ever.
+    /// The number of fires after the first, over the trigger's whole life; −1 means for ever.
     pub(crate) repeat_count: i64,
     pub(crate) days: WeekdaySet,
     pub(crate) from: NaiveTime,
@@ -47,13 +48,14 @@ pub struct DailyTimeIntervalSchedule {
 }
 
 impl DailyTimeIntervalSchedule {
-    /// Where Quartz's builder ends the day of a trigger that names no other end.
+    /// The end of the day of a trigger that names no other, as in Quartz's builder.
     pub(crate) const LAST_SECOND: NaiveTime = match NaiveTime::from_hms_opt(23, 59, 59) {
         Some(time) => time,
         None => NaiveTime::MIN,
     };
 
-    /// Every `interval` seconds, minutes or hours on all days, from midnight to the last second of the day, for ever.
+    /// Every `interval` seconds, minutes or hours on all days, from midnight to the last second of
+    /// the day, for ever.
     #[doc(alias = "withInterval")]
     pub fn every(interval: u32, unit: IntervalUnit) -> Self {
         Self {
@@ -98,9 +100,11 @@ impl DailyTimeIntervalSchedule {
         self
     }
 
-    /// Ends each day with its `count`th fire; to be called after interval and first time of day are set.
+    /// Ends each day with its `count`th fire; to be called after interval and first time of day are
+    /// set.
     ///
-    /// It only sets the last time of day. (Quartz's builder takes an hour for 24 minutes here.)
+    /// The number only sets the last time of day. (Quartz's builder takes an hour for 24 minutes
+    /// here.)
     ///
     /// # Errors
     /// [`Error::Invalid`] if the day is over before.
@@ -119,26 +123,28 @@ impl DailyTimeIntervalSchedule {
         Ok(self)
     }
 
-    /// No last time of day, as a trigger of Quartz has it that was made without its builder. Stored and read again it
-    /// is 23:59:59; until then it differs in [`final_fire_time`](super::Trigger::final_fire_time) only.
+    /// No last time of day, as a trigger of Quartz has it that was made without its builder. Stored
+    /// and read again it is 23:59:59; until then it differs in
+    /// [`final_fire_time`](super::Trigger::final_fire_time) only.
     pub fn without_end_of_day(mut self) -> Self {
         self.to = None;
         self
     }
 
-    /// Repeats only `count` times after the first fire, over its whole life: `count + 1` fires in all. Default: for
-    /// ever.
+    /// Repeats only `count` times after the first fire, over its whole life: `count + 1` fires in
+    /// all. Default: for ever.
     #[doc(alias = "withRepeatCount")]
     pub fn repeat(mut self, count: u32) -> Self {
         self.repeat_count = i64::from(count);
         self
     }
 
-    /// Whether it never fires after the trigger's end time. Default: no, as in Quartz, which looks at the end only when a
-    /// day begins, and so goes on until the end of the last day. A [`TriggerOption`](super::TriggerOption).
+    /// Keeps the trigger from firing after its end time. Default: no, as in Quartz, which looks at
+    /// the end only when a day begins, and so goes on until the end of the last day. A
+    /// [`TriggerOption`](super::TriggerOption).
     ///
-    /// It then does not fire late either: what was missed before the end and is noticed after it is not made up for,
-    /// whatever the misfire instruction says.
+    /// Fires that were missed before the end and are noticed after it are not made up for, whatever
+    /// the misfire instruction says.
     pub fn respect_end_time(mut self, yes: bool) -> Self {
         self.respect_end = yes;
         self
@@ -146,13 +152,14 @@ impl DailyTimeIntervalSchedule {
 
     /// The zone of its days and times of day. Default: UTC.
     ///
-    /// It is not stored: a scheduler reads the trigger by its own default zone, whatever is set here.
+    /// The zone is not stored: a scheduler reads the trigger by its own default zone, whatever is
+    /// set here.
     pub fn with_default_zone(mut self, zone: Tz) -> Self {
         self.default_zone = zone;
         self
     }
 
-    /// How many units lie between fires.
+    /// The number of units between fires.
     pub fn interval(&self) -> u32 {
         u32::try_from(self.interval).unwrap_or(0)
     }
@@ -162,7 +169,7 @@ impl DailyTimeIntervalSchedule {
         self.unit
     }
 
-    /// How often it fires after the first time; none means for ever.
+    /// The number of fires after the first; none means for ever.
     pub fn repeat_count(&self) -> Option<u64> {
         u64::try_from(self.repeat_count).ok()
     }
@@ -182,7 +189,7 @@ impl DailyTimeIntervalSchedule {
         self.to
     }
 
-    /// How often it has fired.
+    /// The number of fires so far.
     pub fn times_triggered(&self) -> u64 {
         u64::try_from(self.times_triggered).unwrap_or(0)
     }

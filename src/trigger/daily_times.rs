@@ -1,4 +1,4 @@
-//! When a daily time interval fires: the grid of each day, and the way from one day to the next.
+//! Fire times of a daily time interval: the grid of each day, and the way from one day to the next.
 
 use super::daily_time_interval::of_day;
 use super::{DailyTimeIntervalSchedule, FOREVER};
@@ -6,16 +6,18 @@ use crate::local;
 use chrono::{Datelike, NaiveDate, NaiveTime};
 
 impl DailyTimeIntervalSchedule {
-    /// The first step of the grid of an allowed day that is a second or more after `after` and not before the start.
+    /// The first step of the grid of an allowed day that is a second or more after `after` and not
+    /// before the start.
     ///
-    /// As in Quartz, the end is compared with the second after `after` and with the beginning of a later day, but never
-    /// with the step itself: on its last day the trigger goes on until the end of the day. Unless it respects its end.
+    /// As in Quartz, the end is compared with the second after `after` and with the beginning of a
+    /// later day, but never with the step itself: on its last day the trigger goes on until the end
+    /// of the day. Unless it respects its end.
     pub(super) fn fire_time_after(&self, start: i64, end: Option<i64>, after: i64) -> Option<i64> {
         let time = self.step_after(start, end, after)?;
         if self.is_over(end, time) { None } else { Some(time) }
     }
 
-    /// Whether a time is beyond an end that the trigger respects.
+    /// True if a time is beyond an end that the trigger respects.
     pub(crate) fn is_over(&self, end: Option<i64>, time: i64) -> bool {
         self.respect_end && end.is_some_and(|end| time > end)
     }
@@ -44,12 +46,13 @@ impl DailyTimeIntervalSchedule {
         }
         let is_same_day = self.date_at(time)? == self.date_at(last)?;
         let day = self.on_an_allowed_day(time, end, is_same_day)?;
-        // Where a zone has left out the day, Quartz may go back in time, and on for ever.
+        // Quartz may go back in time, and on for ever, in a zone that has left out the day.
         self.at_on(day, self.from).filter(|time| *time > after)
     }
 
-    /// Where the search goes on after an excluded span, so that it finds what single steps from `at` would: further on
-    /// the same day, but one step before the last, and not past the end. From day to day it goes by single steps.
+    /// The time from which the search goes on after an excluded span: the time that single steps
+    /// from `at` would reach. The time is further on the same day, but one step before the last,
+    /// and not past the end. From day to day the search goes by single steps.
     pub(super) fn leave_behind(&self, at: i64, excluded_until: i64, end: Option<i64>) -> i64 {
         let most = || {
             let last_but_one = self.at_on(at, self.to.unwrap_or(Self::LAST_SECOND))?.checked_sub(self.span_ms()?)?;
@@ -59,8 +62,8 @@ impl DailyTimeIntervalSchedule {
         at.max(until.div_euclid(local::SECOND).saturating_mul(local::SECOND))
     }
 
-    /// As in Quartz: the end, or the end of its day if that is later and the end is not respected; none when it has fired
-    /// for the last time.
+    /// As in Quartz: the end, or the end of its day if that is later and the end is not respected;
+    /// none when it has fired for the last time.
     pub(super) fn final_fire_time(&self, end: Option<i64>, is_complete: bool) -> Option<i64> {
         let end = end.filter(|_| !is_complete)?;
         match self.to {
@@ -69,7 +72,8 @@ impl DailyTimeIntervalSchedule {
         }
     }
 
-    /// The instant itself if its day is allowed and need not be left; otherwise the first time of the next day that is.
+    /// The instant itself if its day is allowed and need not be left; otherwise the first time of
+    /// the next day that is.
     fn on_an_allowed_day(&self, time: i64, end: Option<i64>, leave: bool) -> Option<i64> {
         let mut day = self.at_on(time, self.from)?;
         let mut found = time;

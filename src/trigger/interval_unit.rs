@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-/// What an interval counts: spans of fixed length, or steps on the calendar.
+/// The years ahead of the present one in which a time is looked for, as in Quartz.
+pub(crate) const YEARS_AHEAD: i32 = 100;
+
+/// The unit of an interval: a span of fixed length, or a step on the calendar.
 #[doc(alias = "org.quartz.DateBuilder.IntervalUnit")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IntervalUnit {

@@ -3,7 +3,7 @@
 use super::Schedule;
 use crate::error::{Error, Result};
 
-/// What becomes of a trigger that is later than the misfire threshold allows.
+/// The treatment of a trigger that is later than the misfire threshold allows.
 ///
 /// The instructions, their numbers in `MISFIRE_INSTR` and their effects are those of Quartz.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -12,8 +12,8 @@ pub enum MisfireInstruction {
     /// −1: not a misfire at all; every missed time is fired, one after the other.
     #[doc(alias = "MISFIRE_INSTRUCTION_IGNORE_MISFIRE_POLICY")]
     Ignore,
-    /// 0: what suits the schedule best. Simple: fire now if it fires once, next time with remaining count if for
-    /// ever, else now with existing count. All others: fire once now.
+    /// 0: what suits the schedule best. Simple: fire now if it fires once, next time with remaining
+    /// count if for ever, else now with existing count. All others: fire once now.
     #[default]
     Smart,
     /// Simple 1: fire now.

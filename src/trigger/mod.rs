@@ -11,12 +11,12 @@ mod option;
 mod order;
 mod policy;
 mod recurrence;
+mod schedule;
 mod simple;
 mod state;
 mod times;
 mod without_drift;
 
-pub(crate) use builder::START_WHEN_STORED;
 pub use builder::TriggerBuilder;
 pub use calendar_interval::CalendarIntervalSchedule;
 pub use cron::CronSchedule;
@@ -27,6 +27,7 @@ pub use option::TriggerOption;
 pub use order::TriggerOrder;
 pub use policy::Overlap;
 pub use recurrence::RecurrenceSchedule;
+pub use schedule::Schedule;
 pub use simple::SimpleSchedule;
 pub use state::{Transition, TriggerState};
 
@@ -37,12 +38,15 @@ use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey, check_name, check_text};
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
+use std::time::Duration;
 
 /// The priority of a trigger that was given none; higher fires first among triggers of one moment.
 pub const DEFAULT_PRIORITY: i32 = 5;
 
-/// When a job is to run: a schedule between a start and an end, and what has become of it so far.
+/// The start of a trigger that was given none, until the store gives it the present moment.
+pub(crate) const START_WHEN_STORED: i64 = i64::MIN;
+
+/// A trigger: a schedule for a job between a start and an end, and its progress so far.
 ///
 /// Made by [`Trigger::builder`]. Times are kept in whole milliseconds, as the tables keep them.
 #[doc(alias = "org.quartz.Trigger")]
@@ -63,124 +67,8 @@ pub struct Trigger {
     pub(crate) policies: Policies,
 }
 
-/// The kinds of schedule, each with what it needs to compute its times.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Schedule {
-    /// Once, or again and again after a fixed interval.
-    Simple(SimpleSchedule),
-    /// By a cron expression in a time zone.
-    Cron(CronSchedule),
-    /// After a number of units of the calendar.
-    CalendarInterval(CalendarIntervalSchedule),
-    /// Every so often between two times of day.
-    DailyTimeInterval(DailyTimeIntervalSchedule),
-    /// By a recurrence rule of iCalendar; not a kind of Quartz.
-    Recurrence(RecurrenceSchedule),
-}
-
-impl Schedule {
-    /// Every value of `TRIGGER_TYPE` that there is a schedule for.
-    pub const KINDS: [&'static str; 5] = ["SIMPLE", "CRON", "CAL_INT", "DAILY_I", "RRULE"];
-
-    /// The value of `TRIGGER_TYPE`.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Schedule::Simple(_) => "SIMPLE",
-            Schedule::Cron(_) => "CRON",
-            Schedule::CalendarInterval(_) => "CAL_INT",
-            Schedule::DailyTimeInterval(_) => "DAILY_I",
-            Schedule::Recurrence(_) => "RRULE",
-        }
-    }
-
-    /// Reads a schedule that has no zone of its own by this one.
-    pub(crate) fn set_default_zone(&mut self, zone: Tz) {
-        if let Schedule::DailyTimeInterval(daily) = self {
-            daily.default_zone = zone;
-        }
-    }
-
-    /// Whether it begins with whole seconds, as clocks show them: its start is cut.
-    pub(crate) fn starts_with_the_second(&self) -> bool {
-        matches!(self, Schedule::Cron(_) | Schedule::Recurrence(_))
-    }
-
-    /// How often it has fired; cron schedules and recurrences do not count.
-    pub(crate) fn times_triggered(&self) -> Option<i64> {
-        match self {
-            Schedule::Simple(simple) => Some(simple.times_triggered),
-            Schedule::Cron(_) | Schedule::Recurrence(_) => None,
-            Schedule::CalendarInterval(interval) => Some(interval.times_triggered),
-            Schedule::DailyTimeInterval(daily) => Some(daily.times_triggered),
-        }
-    }
-
-    /// The same, to be changed.
-    pub(crate) fn times_triggered_mut(&mut self) -> Option<&mut i64> {
-        match self {
-            Schedule::Simple(simple) => Some(&mut simple.times_triggered),
-            Schedule::Cron(_) | Schedule::Recurrence(_) => None,
-            Schedule::CalendarInterval(interval) => Some(&mut interval.times_triggered),
-            Schedule::DailyTimeInterval(daily) => Some(&mut daily.times_triggered),
-        }
-    }
-}
-
-impl From<SimpleSchedule> for Schedule {
-    fn from(schedule: SimpleSchedule) -> Self {
-        Schedule::Simple(schedule)
-    }
-}
-
-impl From<CronSchedule> for Schedule {
-    fn from(schedule: CronSchedule) -> Self {
-        Schedule::Cron(schedule)
-    }
-}
-
-impl From<CalendarIntervalSchedule> for Schedule {
-    fn from(schedule: CalendarIntervalSchedule) -> Self {
-        Schedule::CalendarInterval(schedule)
-    }
-}
-
-impl From<DailyTimeIntervalSchedule> for Schedule {
-    fn from(schedule: DailyTimeIntervalSchedule) -> Self {
-        Schedule::DailyTimeInterval(schedule)
-    }
-}
-
-impl From<RecurrenceSchedule> for Schedule {
-    fn from(schedule: RecurrenceSchedule) -> Self {
-        Schedule::Recurrence(schedule)
-    }
-}
-
 impl Trigger {
-    /// Begins a trigger of the given key for a job.
-    pub fn builder(key: TriggerKey, job: JobKey) -> TriggerBuilder {
-        TriggerBuilder::new(key, job)
-    }
-
-    /// Begins a trigger like this one that has not fired yet: same key, job, times, schedule, data and the rest.
-    ///
-    /// For [`Scheduler::reschedule`](crate::Scheduler::reschedule) with one thing changed. The start is kept, as in
-    /// Quartz: a simple schedule with a start that is long gone begins with a misfire.
-    ///
-    /// ```
-    /// # use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
-    /// # let stored = Trigger::builder(TriggerKey::new("billing", "weekdays"), JobKey::new("billing", "nightly")).build()?;
-    /// let later = stored.to_builder().schedule(CronSchedule::new("0 30 5 ? * MON-FRI")?).build()?;
-    /// assert_eq!(later.key(), stored.key());
-    /// # Ok::<(), carnelian::Error>(())
-    /// ```
-    #[doc(alias = "getTriggerBuilder")]
-    pub fn to_builder(&self) -> TriggerBuilder {
-        TriggerBuilder::like(self.clone())
-    }
-
-    /// Its key.
+    /// The key of the trigger.
     pub fn key(&self) -> &TriggerKey {
         &self.key
     }
@@ -200,7 +88,7 @@ impl Trigger {
         self.calendar_name.as_deref()
     }
 
-    /// Its own data, laid over the job's when it fires.
+    /// The data of the trigger, laid over the job's when it fires.
     pub fn data(&self) -> &JobDataMap {
         &self.data
     }
@@ -210,7 +98,7 @@ impl Trigger {
         self.priority
     }
 
-    /// What is done when it could not fire in time. Default: the smart policy.
+    /// The treatment of fires that could not happen in time. Default: the smart policy.
     pub fn misfire_instruction(&self) -> MisfireInstruction {
         self.misfire
     }
@@ -225,22 +113,45 @@ impl Trigger {
         self.end_ms.map(moment)
     }
 
-    /// When it fires next; none if it is finished or was never stored.
+    /// The next fire time; none if the trigger is finished or was never stored.
     pub fn next_fire_time(&self) -> Option<DateTime<Utc>> {
         self.next_ms.map(moment)
     }
 
-    /// When it fired last.
+    /// The last fire time.
     pub fn previous_fire_time(&self) -> Option<DateTime<Utc>> {
         self.previous_ms.map(moment)
     }
 
-    /// Its schedule.
+    /// The schedule of the trigger.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// Whether it has a fire time left.
+    /// The policy for a fire that comes due while an earlier one runs. Default:
+    /// [`Overlap::AllowAll`].
+    pub fn overlap(&self) -> Overlap {
+        self.policies.overlap
+    }
+
+    /// The largest lateness at which a fire is made up for; none if the misfire instruction alone
+    /// decides.
+    pub fn catch_up_window(&self) -> Option<Duration> {
+        self.policies.catch_up_ms.map(|ms| Duration::from_millis(ms.unsigned_abs()))
+    }
+
+    /// True if the trigger is paused when one of its runs fails.
+    pub fn pauses_on_failure(&self) -> bool {
+        self.policies.pause_on_failure
+    }
+
+    /// The policies as the side table has them, such as `overlap-skip`, `catch-up=60000`,
+    /// `pause-on-failure`; none for a trigger that does as Quartz does.
+    pub fn policies(&self) -> Vec<String> {
+        self.policies.words()
+    }
+
+    /// True if the trigger has a fire time left.
     #[doc(alias = "mayFireAgain")]
     pub fn may_fire_again(&self) -> bool {
         self.next_ms.is_some()
@@ -262,19 +173,14 @@ impl Trigger {
                 reason: format!("it ends {} but starts {}", show(self.end_ms), show(Some(self.start_ms))),
             });
         }
-        match &self.schedule {
-            Schedule::Simple(simple) => simple.check()?,
-            Schedule::Cron(cron) => cron.check()?,
-            Schedule::CalendarInterval(interval) => interval.check()?,
-            Schedule::DailyTimeInterval(daily) => daily.check()?,
-            Schedule::Recurrence(recurrence) => recurrence.check()?,
-        }
+        self.schedule.check()?;
         self.policies.check()?;
         self.misfire.check_for(&self.schedule)
     }
 }
 
-/// The moment of an epoch millisecond; the far ends of time for values beyond what a calendar can show.
+/// The moment of an epoch millisecond; the far ends of time for values beyond what a calendar can
+/// show.
 pub(crate) fn moment(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms).unwrap_or(if ms < 0 {
         DateTime::<Utc>::MIN_UTC

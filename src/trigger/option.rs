@@ -3,11 +3,12 @@
 use super::Schedule;
 use crate::error::{Error, Result};
 
-/// What a trigger does otherwise than Quartz does. All are off by default.
+/// A behaviour of a trigger that differs from Quartz. All options are off by default.
 ///
-/// The fire times of Quartz are the default even where one might wish for others, since both kinds of node must agree on
-/// the next one. So a trigger with an option is refused while a node of Quartz is a member of the cluster. If one joins
-/// later, the option is suspended until it has left: every node then computes the times that Quartz does.
+/// The fire times of Quartz are the default even where one might wish for others, since both kinds
+/// of node must agree on the next one. A trigger with an option is therefore refused while a node
+/// of Quartz is a member of the cluster. If a node of Quartz joins later, the option is suspended
+/// until that node has left: every node then computes the times that Quartz does.
 ///
 /// ```
 /// use carnelian::{CronSchedule, Schedule, TriggerOption};
@@ -27,7 +28,7 @@ pub enum TriggerOption {
     BothPasses,
     /// [`CalendarIntervalSchedule::without_drift`](super::CalendarIntervalSchedule::without_drift).
     WithoutDrift,
-    /// [`DailyTimeIntervalSchedule::respect_end_time`](super::DailyTimeIntervalSchedule::respect_end_time).
+    /// [`respect_end_time`](super::DailyTimeIntervalSchedule::respect_end_time).
     RespectEndTime,
 }
 
@@ -63,7 +64,7 @@ impl TriggerOption {
 }
 
 impl Schedule {
-    /// What it does otherwise than Quartz.
+    /// The options of the trigger.
     pub fn options(&self) -> Vec<TriggerOption> {
         TriggerOption::ALL.into_iter().filter(|option| self.has(*option)).collect()
     }

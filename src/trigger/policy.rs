@@ -1,20 +1,21 @@
-//! `Overlap` and the other policies of a trigger: what becomes of fires that come while another runs, late, or after a
-//! failure.
+//! `Overlap` and the other policies of a trigger: what becomes of fires that come while another
+//! runs, late, or after a failure.
 
-use super::Trigger;
 use crate::error::{Error, Result};
 use std::time::Duration;
 
-/// What becomes of a fire that comes due while an earlier fire of the same trigger still runs, on whichever node.
+/// The policy for a fire that comes due while an earlier fire of the same trigger still runs, on
+/// whichever node.
 ///
-/// "The same trigger" is its key, and the job it is for: the runs of other triggers of the job do not count, nor do
-/// those that have triggers of their own, as a run by [`Scheduler::trigger_job`](crate::Scheduler::trigger_job), a
-/// recovery or a backfill has. A job whose runs must never meet, whoever asks for them, is one that
-/// [disallows concurrent execution](crate::JobDetailBuilder::disallow_concurrent_execution).
+/// A trigger is its key and its job: the runs of other triggers of the job do not count, nor do
+/// runs that have triggers of their own, as a run by
+/// [`Scheduler::trigger_job`](crate::Scheduler::trigger_job), a recovery or a backfill has. A job
+/// whose runs must never meet, whoever asks for them, is one that [disallows concurrent
+/// execution](crate::JobDetailBuilder::disallow_concurrent_execution).
 ///
-/// It is decided in the transaction that would begin the fire, or that ends the earlier one. The names are those of
-/// Temporal's schedules. Anything but [`Overlap::AllowAll`] is refused while a node of Quartz is a member of the
-/// cluster, and suspended if one joins later.
+/// The policy is applied in the transaction that would begin the fire, or that ends the earlier
+/// one. The names are those of Temporal's schedules. Anything but [`Overlap::AllowAll`] is refused
+/// while a node of Quartz is a member of the cluster, and suspended if one joins later.
 ///
 /// ```
 /// use carnelian::{JobKey, Overlap, SimpleSchedule, Trigger, TriggerKey};
@@ -30,18 +31,19 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Overlap {
-    /// It fires, as in Quartz. The default.
+    /// The fire runs beside the earlier one, as in Quartz. The default.
     #[default]
     AllowAll,
-    /// It is left out: the trigger moves on to its next time. The time is counted and told to
+    /// The fire is left out: the trigger moves on to its next time. The time is counted and told to
     /// [`TriggerListener::fires_skipped`](crate::TriggerListener::fires_skipped).
     Skip,
-    /// It waits until the earlier one has ended, and fires then at once. One fire waits at most: those that come due
-    /// meanwhile are left out like those of [`Overlap::Skip`].
+    /// The fire waits until the earlier one has ended, and then runs at once. At most one fire
+    /// waits: others that come due meanwhile are left out as with [`Overlap::Skip`].
     BufferOne,
     /// As [`Overlap::BufferOne`], and the earlier ones are asked to stop, as
-    /// [`Scheduler::interrupt_fire`](crate::Scheduler::interrupt_fire) asks. Refused for a job that disallows concurrent
-    /// execution: its triggers are blocked while it runs, so that nobody sees them come due.
+    /// [`Scheduler::interrupt_fire`](crate::Scheduler::interrupt_fire) asks. Refused for a job that
+    /// disallows concurrent execution: its triggers are blocked while it runs, so that nobody sees
+    /// them come due.
     CancelPrevious,
 }
 
@@ -70,7 +72,7 @@ impl Overlap {
 /// The shortest catch-up window: below that, an ordinary delay would be taken for an outage.
 const SHORTEST_WINDOW_MS: i64 = 1_000;
 
-/// What a trigger has of policies; none of them is known to Quartz.
+/// The policies of a trigger; Quartz knows none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Policies {
     pub(crate) overlap: Overlap,
@@ -120,29 +122,6 @@ impl Policies {
 /// A window in milliseconds, as the tables keep it.
 pub(crate) fn window_ms(window: Duration) -> i64 {
     i64::try_from(window.as_millis()).unwrap_or(i64::MAX)
-}
-
-impl Trigger {
-    /// What becomes of a fire that comes due while an earlier one runs. Default: [`Overlap::AllowAll`].
-    pub fn overlap(&self) -> Overlap {
-        self.policies.overlap
-    }
-
-    /// How late a fire may be made up for; none if its misfire instruction alone decides.
-    pub fn catch_up_window(&self) -> Option<Duration> {
-        self.policies.catch_up_ms.map(|ms| Duration::from_millis(ms.unsigned_abs()))
-    }
-
-    /// Whether it is paused when one of its runs fails.
-    pub fn pauses_on_failure(&self) -> bool {
-        self.policies.pause_on_failure
-    }
-
-    /// Its policies as the side table has them, such as `overlap-skip`, `catch-up=60000`, `pause-on-failure`; none for a
-    /// trigger that does as Quartz does.
-    pub fn policies(&self) -> Vec<String> {
-        self.policies.words()
-    }
 }
 
 #[cfg(test)]

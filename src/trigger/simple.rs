@@ -7,7 +7,7 @@ use std::time::Duration;
 #[doc(alias = "org.quartz.SimpleTrigger")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimpleSchedule {
-    /// How often after the first time; −1 means for ever.
+    /// The number of fires after the first; −1 means for ever.
     pub(crate) repeat_count: i64,
     pub(crate) interval_ms: i64,
     pub(crate) times_triggered: i64,
@@ -35,7 +35,7 @@ impl SimpleSchedule {
         self
     }
 
-    /// How often it fires after the first time; none means for ever.
+    /// The number of fires after the first; none means for ever.
     pub fn repeat_count(&self) -> Option<u64> {
         u64::try_from(self.repeat_count).ok()
     }
@@ -45,7 +45,7 @@ impl SimpleSchedule {
         Duration::from_millis(u64::try_from(self.interval_ms).unwrap_or(0))
     }
 
-    /// How often it has fired.
+    /// The number of fires so far.
     pub fn times_triggered(&self) -> u64 {
         u64::try_from(self.times_triggered).unwrap_or(0)
     }

@@ -1,27 +1,27 @@
-//! `TriggerState`: every state a trigger can be in, and every legal transition, in one table.
+//! `TriggerState`: every state a trigger can be in, and the transitions by events.
 
 use std::fmt;
 
 /// The state of a trigger, spelled in `TRIGGER_STATE` as Quartz spells it.
 ///
-/// `EXECUTING` is the state of a fire, not of a trigger: while its job runs, a trigger is already waiting for its next
-/// time (or blocked, or complete).
+/// `EXECUTING` is the state of a fire, not of a trigger: while its job runs, a trigger is already
+/// waiting for its next time (or blocked, or complete).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TriggerState {
     /// May be acquired when due.
     Waiting,
     /// Reserved by one node, which will fire it at its time.
     Acquired,
-    /// Its job disallows concurrent execution and is running somewhere; or it is due and waits for a run of its own to end,
-    /// by its [`Overlap`](crate::Overlap).
+    /// The job disallows concurrent execution and is running somewhere; or the trigger is due and
+    /// waits for a run of its own to end, by its [`Overlap`](crate::Overlap).
     Blocked,
     /// Paused.
     Paused,
     /// Paused while blocked.
     PausedBlocked,
-    /// No fire time is left; it stays until its last fire has ended.
+    /// No fire time is left; the row stays until the last fire has ended.
     Complete,
-    /// A completion instruction set it aside; it waits for a person.
+    /// A completion instruction set the trigger aside, and a person must reset it.
     Error,
 }
 
@@ -34,19 +34,20 @@ pub enum Transition {
     Acquire,
     /// The reservation is given back, by its owner or by the recovery of its owner.
     Release,
-    /// A fire of the job begins and the job disallows concurrent execution: its triggers are held back.
+    /// A fire of the job begins and the job disallows concurrent execution: its triggers are held
+    /// back.
     Block,
-    /// That fire has ended, or its node was failed: they are let go.
+    /// The blocking fire has ended, or its node was failed: its triggers are let go.
     Unblock,
     /// Somebody pauses the trigger, its group, its job or all.
     Pause,
-    /// Somebody resumes it; a blocked one goes on being blocked.
+    /// Somebody resumes the trigger; a blocked trigger goes on being blocked.
     Resume,
-    /// A completion instruction declares it complete.
+    /// A completion instruction declares the trigger complete.
     Complete,
-    /// A completion instruction puts it in error.
+    /// A completion instruction puts the trigger in error.
     Fail,
-    /// A person resets it from the error state.
+    /// A person resets the trigger from the error state.
     Reset,
 }
 
@@ -72,7 +73,7 @@ impl TriggerState {
         Self::ALL.into_iter().find(|s| s.name() == name)
     }
 
-    /// The state after `transition`, or none if it does not apply: the one table of legal transitions.
+    /// The state after `transition`, or none if the transition does not start from this state.
     pub fn after(self, transition: Transition) -> Option<TriggerState> {
         transition.moves().iter().find(|(from, _)| *from == self).map(|(_, to)| *to)
     }
@@ -92,7 +93,8 @@ impl Transition {
         Transition::Reset,
     ];
 
-    /// From which states to which it leads. Every update of `TRIGGER_STATE` names the states it leaves from here.
+    /// The states from which the event leads, each with the state after it. Fires, and triggers
+    /// that are stored or replaced, get a new state by other rules.
     pub fn moves(self) -> &'static [(TriggerState, TriggerState)] {
         match self {
             Transition::Acquire => &[(Waiting, Acquired)],

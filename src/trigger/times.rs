@@ -1,25 +1,25 @@
-//! When a trigger fires: its first time, the time after another, its last, each stepped over what a calendar excludes.
+//! Fire times of a trigger: its first, the time after another, its last, each stepped over what a
+//! calendar excludes.
 
-use super::builder::START_WHEN_STORED;
-use super::{Schedule, Trigger, moment};
+use super::interval_unit::YEARS_AHEAD;
+use super::{START_WHEN_STORED, Schedule, Trigger, moment};
 use crate::calendar::Calendar;
 use crate::local;
 use chrono::{DateTime, Datelike, Utc};
 
-/// How far ahead of the present year a time is looked for, as in Quartz.
-pub(super) const YEARS_AHEAD: i32 = 100;
-
-/// How many excluded spans a trigger is stepped over before it is taken to have no time left: decades of days.
+/// The excluded spans that a trigger is stepped over before it counts as without a time left:
+/// decades of days.
 const MAX_STEPS: usize = 20_000;
 
-/// As many of the times that only single steps find, each of which costs a search from the start: a decade of days.
+/// As many of the times that only single steps find, each of which costs a search from the start: a
+/// decade of days.
 const MAX_SINGLE_STEPS: usize = 4_000;
 
-/// The times of a trigger, in epoch milliseconds as the tables keep them. All are pure: the present moment is an
-/// argument, and so is the calendar, of which a trigger knows only the name.
+/// The times of a trigger, in epoch milliseconds as the tables keep them. All are pure: the present
+/// moment is an argument, and so is the calendar, of which a trigger knows only the name.
 impl Trigger {
-    /// The times at which it is going to fire, as seen from `now`: from its next time on, or from its first if it was
-    /// never stored.
+    /// The times at which it is going to fire, as seen from `now`: from its next time on, or from
+    /// its first if it was never stored.
     ///
     /// ```
     /// use carnelian::calendar::{Calendar, Weekdays};
@@ -53,9 +53,11 @@ impl Trigger {
         })
     }
 
-    /// The first time strictly after an instant that the schedule, start and end allow; no calendar is asked.
+    /// The first time strictly after an instant that the schedule, start and end allow; no calendar
+    /// is asked.
     ///
-    /// `now_ms` decides only how far ahead is looked (a hundred years), and where a trigger begins that has no start.
+    /// `now_ms` decides only how far ahead is looked (a hundred years), and where a trigger begins
+    /// that has no start.
     ///
     /// ```
     /// use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
@@ -83,7 +85,8 @@ impl Trigger {
         }
     }
 
-    /// Sets and returns the next time of a trigger that is about to be stored: its first that the calendar includes.
+    /// Sets and returns the next time of a trigger that is about to be stored: its first that the
+    /// calendar includes.
     ///
     /// A trigger without a start is given the present moment. None means that it will never fire.
     ///
@@ -115,7 +118,7 @@ impl Trigger {
         self.next_ms
     }
 
-    /// Whether it is due as soon as it is stored.
+    /// True if the trigger is due as soon as it is stored.
     pub(crate) fn fires_when_stored(&self) -> bool {
         let at_its_start = matches!(self.schedule, Schedule::Simple(_) | Schedule::CalendarInterval(_));
         at_its_start && self.start_ms == START_WHEN_STORED && self.calendar_name.is_none()
@@ -138,11 +141,11 @@ impl Trigger {
         (self.next_ms, self.previous_ms) = (Some(scheduled_ms), previous_ms);
     }
 
-    /// The last time it can fire, as far as that is known without trying: never for cron schedules, as in Quartz, and for
-    /// recurrences.
+    /// The last time it can fire, as far as that is known without trying: never for cron schedules,
+    /// as in Quartz, and for recurrences.
     ///
-    /// No calendar is asked, and a time equal to the end is reported although it is not fired. For a daily interval it is
-    /// the end itself, or the end of its day.
+    /// No calendar is asked, and a time equal to the end is reported although it is not fired. For
+    /// a daily interval it is the end itself, or the end of its day.
     #[doc(alias = "getFinalFireTime")]
     pub fn final_fire_time(&self) -> Option<i64> {
         match &self.schedule {
@@ -155,9 +158,11 @@ impl Trigger {
         }
     }
 
-    /// Gives it a past: as if it had fired so often, last at `previous_ms`, and were next due at `next_ms`.
+    /// Gives it a past: as if it had fired so often, last at `previous_ms`, and were next due at
+    /// `next_ms`.
     ///
-    /// For previews of [`Trigger::upcoming`] and [`Trigger::apply_misfire`]; storing a trigger computes its next time.
+    /// For previews of [`Trigger::upcoming`] and [`Trigger::apply_misfire`]; storing a trigger
+    /// computes its next time.
     pub fn set_history(&mut self, next_ms: Option<i64>, previous_ms: Option<i64>, times_triggered: u64) {
         self.next_ms = next_ms;
         self.previous_ms = previous_ms;
@@ -173,8 +178,9 @@ impl Trigger {
 
     /// The candidate, or the first of its own times after it that the calendar includes.
     ///
-    /// Quartz goes from each excluded time to the next one, for as long as that takes. Here whole excluded spans are
-    /// left behind at once, with the same result, and a bound keeps the store's lock from being held for ever.
+    /// Quartz goes from each excluded time to the next one, for as long as that takes. Here whole
+    /// excluded spans are left behind at once, with the same result, and a bound keeps the store's
+    /// lock from being held for ever.
     fn step_over_excluded(&self, candidate: Option<i64>, calendar: Option<&Calendar>, now_ms: i64) -> Option<i64> {
         let Some(calendar) = calendar else {
             return candidate;
@@ -198,13 +204,14 @@ impl Trigger {
         None
     }
 
-    /// Where to look for the first time after an excluded span, so that it is the one that single steps from `at`, a
-    /// time within the span, would find.
+    /// The time from which the search goes on after an excluded span, so that it finds the first
+    /// time that single steps from `at`, a time within the span, would find.
     fn leave_behind(&self, at: i64, excluded_until: i64) -> i64 {
         match &self.schedule {
-            // From there the search would go on within the second pass, and leave out its beginning.
+            // From there the search would go on within the second pass, and leave out its
+            // beginning.
             Schedule::Cron(cron) if local::is_first_pass(excluded_until, cron.zone) => at,
-            // Where a clock change moves such times depends on how far the search goes.
+            // The moves of such times by a clock change depend on how far the search goes.
             Schedule::CalendarInterval(interval) if !interval.is_even() => at,
             Schedule::DailyTimeInterval(daily) => daily.leave_behind(at, excluded_until, self.end_ms),
             _ => excluded_until.max(at),

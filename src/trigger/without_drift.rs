@@ -35,7 +35,7 @@ impl CalendarIntervalSchedule {
         Some(start)
     }
 
-    /// How many intervals lie between the dates of two instants, at most one more or less.
+    /// The number of intervals between the dates of two instants, at most one more or less.
     fn about_how_many(&self, start: i64, until: i64) -> Option<i64> {
         let (start, until) = (local::date_at(start, self.zone)?, local::date_at(until, self.zone)?);
         let months = |date: NaiveDate| i64::from(date.year()) * 12 + i64::from(date.month0());
@@ -56,7 +56,8 @@ impl CalendarIntervalSchedule {
         }
     }
 
-    /// The time of day of the start on a date; none if that day is left out because its clock jumps over the hour.
+    /// The time of day of the start on a date; none if that day is left out because its clock jumps
+    /// over the hour.
     fn time_on(&self, start: i64, date: NaiveDate) -> Option<Option<i64>> {
         let of_day = local::time_of_day(start, self.zone)?;
         let time = local::instant(date, of_day, self.zone)?;
@@ -130,7 +131,8 @@ mod tests {
             (Havana, "2026-03-07T00:00:00-05:00", ["26-03-08 01:00-04:00", "26-03-09 00:00-04:00"]),
             (Sao_Paulo, "2018-11-03T00:00:00-03:00", ["18-11-04 01:00-02:00", "18-11-05 00:00-02:00"]),
             (Kathmandu, "2026-03-28T02:30:00+05:45", ["26-03-29 02:30+05:45", "26-03-30 02:30+05:45"]),
-            // Samoa had no 30th of December: what it would have had falls on the same time of the 31st.
+            // Samoa had no 30th of December: what it would have had falls on the same time of the
+            // 31st.
             (Apia, "2011-12-29T12:00:00-10:00", ["11-12-31 12:00+14:00", "12-01-01 12:00+14:00"]),
         ] {
             assert_eq!(times(&every(1, Day, zone), start, 2), expected, "{zone}");
@@ -156,7 +158,8 @@ mod tests {
         assert_eq!(times(&skips, "2026-10-03T02:15:00+10:30", 1), ["26-10-04 02:45+11:00"]);
     }
 
-    /// From the start alone, whatever lies between: as one finds who goes from each time to the next.
+    /// From the start alone, whatever lies between: as one finds who goes from each time to the
+    /// next.
     #[test]
     fn it_does_not_matter_where_a_search_begins() {
         let start = ms("2023-12-31T02:30:00+01:00");

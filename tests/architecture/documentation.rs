@@ -1,6 +1,6 @@
-//! What the pages name exists: tests, pages, and a line for each thing that was asked for.
+//! The pages tell the truth: named tests and pages exist, and the tables agree with the source.
 
-use super::{none, read};
+use super::{FLOORS, none, read};
 use std::collections::BTreeSet;
 
 /// Texts between backticks that look like the names of tests.
@@ -79,6 +79,43 @@ fn pages_that_are_linked_exist() {
         }
     }
     none("links to pages that do not exist", &missing);
+}
+
+#[test]
+fn the_floors_are_those_that_the_tests_hold() {
+    let text = page(&read(""), "docs/architecture.md");
+    let modules = |row: &[&str]| row[1].split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let told: Vec<(String, Vec<String>)> =
+        rows_below(&text, "## Floors").iter().map(|row| (row[0].to_owned(), modules(row))).collect();
+    let held = FLOORS.iter().rev().map(|(floor, modules)| {
+        ((*floor).to_owned(), modules.iter().map(|module| module.trim_end_matches('=').to_owned()).collect::<Vec<_>>())
+    });
+    let held: Vec<_> = held.collect();
+    let row = |(floor, modules): &(String, Vec<String>)| format!("| {floor} | `{}` |", modules.join("`, `"));
+    let rows: Vec<String> = held.iter().map(row).collect();
+    assert!(told == held, "the rows of `Floors` in docs/architecture.md begin so:\n{}", rows.join("\n"));
+}
+
+#[test]
+fn the_glossary_has_each_word_once_and_in_order() {
+    let text = page(&read(""), "docs/architecture.md");
+    let rows = rows_below(&text, "## Glossary");
+    assert!(rows.len() >= 60, "{} words", rows.len());
+    let incomplete = rows.iter().filter(|row| row.len() != 4 || row[1].is_empty());
+    none(
+        "words without a meaning, or without both columns",
+        &incomplete.map(|row| row.join(" | ")).collect::<Vec<_>>(),
+    );
+    let words: Vec<String> = rows.iter().map(|row| row[0].to_lowercase()).collect();
+    let misplaced = words.windows(2).filter(|pair| pair[0] >= pair[1]).map(|pair| pair.join(" before "));
+    none("words that are not in order, or twice in the glossary", &misplaced.collect::<Vec<_>>());
+}
+
+/// The rows of the first table below a heading, without its head.
+fn rows_below<'a>(text: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
+    let (_, below) = text.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no heading {heading}"));
+    let table = below.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    table.skip(2).map(cells).collect()
 }
 
 /// The cells of a row, where `\|` is no border.

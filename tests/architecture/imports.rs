@@ -9,7 +9,7 @@ pub type Module = Vec<String>;
 /// One name taken from another module of the crate.
 pub struct Import {
     pub line: usize,
-    /// As written, with the root spelled out: `crate::store::Begin`.
+    /// As written, with the root spelled out: `crate::store::TxMode`.
     pub path: String,
     /// The module that it comes from in the end.
     pub module: Module,
@@ -67,6 +67,46 @@ impl Crate {
             .collect()
     }
 
+    /// What a file needs of other files to be compiled: a name that the file only passes on (`pub use`)
+    /// is not needed, nor is a child that the file only declares (`mod`), nor what its tests import. Of
+    /// a module that is imported as a whole the names count that are taken through it.
+    pub fn needs(&self, file: &str, text: &str) -> Vec<Import> {
+        let own = module_of(file);
+        let all = tokens(text);
+        let tokens = without_tests(&all);
+        let found = paths_of(&tokens, own.clone());
+        let named = named_outside_of_imports(&tokens);
+        let aliases: HashMap<(Module, String), Module> = found
+            .iter()
+            .filter(|found| found.is_use)
+            .filter_map(|found| {
+                let name = found.alias.clone().or_else(|| found.path.last().cloned())?;
+                let path = absolute(&self.modules, &found.module, &found.path)?;
+                let is_alias = self.modules.contains(&path) && !matches!(name.as_str(), "super" | "self" | "crate");
+                is_alias.then(|| ((found.module.clone(), name), path))
+            })
+            .collect();
+        let through = |found: &Found| {
+            let (first, rest) = found.path.split_first().filter(|(_, rest)| !found.is_use && !rest.is_empty())?;
+            let module = aliases.get(&(found.module.clone(), first.clone()))?;
+            Some(module.iter().chain(rest).cloned().collect::<Module>())
+        };
+        let used: HashSet<&str> =
+            found.iter().filter(|one| through(one).is_some()).map(|one| one.path[0].as_str()).collect();
+        let needed = found.iter().filter(|found| {
+            let name = found.alias.as_ref().or(found.path.last()).map_or("", String::as_str);
+            let is_passed_on = found.is_reexport && !named.contains(name);
+            let is_module = aliases.contains_key(&(found.module.clone(), name.to_owned()));
+            !(found.is_use && (is_passed_on || is_module && used.contains(name)))
+        });
+        let imports = needed.filter_map(|found| {
+            let path = through(found).or_else(|| absolute(&self.modules, &found.module, &found.path))?;
+            let module = self.home(&path);
+            (module != own).then(|| Import { line: found.line, path: format!("crate::{}", path.join("::")), module })
+        });
+        imports.collect()
+    }
+
     /// The module that defines what an absolute path names.
     fn home(&self, path: &[String]) -> Module {
         let mut path = path.to_vec();
@@ -92,6 +132,8 @@ struct Found {
     path: Vec<String>,
     alias: Option<String>,
     is_use: bool,
+    /// `pub use`, with whatever visibility.
+    is_reexport: bool,
 }
 
 /// The path from the crate's root, or none if it leads out of the crate.
@@ -119,7 +161,10 @@ fn absolute(modules: &HashSet<Module>, module: &[String], path: &[String]) -> Op
 }
 
 fn paths(text: &str, file_module: Module) -> Vec<Found> {
-    let tokens = tokens(text);
+    paths_of(&tokens(text), file_module)
+}
+
+fn paths_of(tokens: &[(usize, &str)], file_module: Module) -> Vec<Found> {
     let token = |at: usize| tokens.get(at).map_or("", |&(_, token)| token);
     let (mut found, mut inline, mut depth, mut at) = (Vec::new(), Vec::new(), 0, 0);
     let mut module = file_module;
@@ -139,15 +184,17 @@ fn paths(text: &str, file_module: Module) -> Vec<Found> {
                 module.push(token(at + 1).to_owned());
             }
             "use" if before != "<" && token(at + 1) != "<" => {
-                at = tree(&tokens, at + 1, &[], &mut |line, path, alias| {
-                    found.push(Found { line, module: module.clone(), path, alias, is_use: true });
+                let is_reexport = is_public(&tokens[..at]);
+                at = tree(tokens, at + 1, &[], &mut |line, path, alias| {
+                    found.push(Found { line, module: module.clone(), path, alias, is_use: true, is_reexport });
                 });
                 continue;
             }
             "in" if before == "(" => at += 1, // pub(in crate::store): says who may import, imports nothing
             name if is_name(name) && token(at + 1) == "::" && before != "::" => {
-                at = tree(&tokens, at, &[], &mut |line, path, _| {
-                    found.push(Found { line, module: module.clone(), path, alias: None, is_use: false });
+                at = tree(tokens, at, &[], &mut |line, path, _| {
+                    let module = module.clone();
+                    found.push(Found { line, module, path, alias: None, is_use: false, is_reexport: false });
                 });
                 continue;
             }
@@ -156,6 +203,69 @@ fn paths(text: &str, file_module: Module) -> Vec<Found> {
         at += 1;
     }
     found
+}
+
+/// Whether the tokens before an item end with `pub` or `pub(…)`.
+fn is_public(before: &[(usize, &str)]) -> bool {
+    let mut rest = before;
+    if let Some((_, ")")) = rest.last() {
+        let open = rest.iter().rposition(|(_, token)| *token == "(").unwrap_or(0);
+        rest = &rest[..open];
+    }
+    matches!(rest.last(), Some((_, "pub")))
+}
+
+/// The tokens without the modules that are compiled for tests only.
+fn without_tests<'t>(tokens: &[(usize, &'t str)]) -> Vec<(usize, &'t str)> {
+    let token = |at: usize| tokens.get(at).map_or("", |&(_, token)| token);
+    let close = |mut at: usize, open: &str, close: &str| {
+        let mut depth = 0;
+        while at < tokens.len() {
+            depth += i32::from(token(at) == open) - i32::from(token(at) == close);
+            at += 1;
+            if depth == 0 {
+                break;
+            }
+        }
+        at
+    };
+    let (mut kept, mut at) = (Vec::new(), 0);
+    while at < tokens.len() {
+        let mut end = at;
+        let mut is_test = false;
+        while token(end) == "#" && token(end + 1) == "[" {
+            let next = close(end + 1, "[", "]");
+            let attribute: Vec<&str> = (end..next).map(token).collect();
+            is_test |= attribute.contains(&"cfg") && attribute.contains(&"test") && !attribute.contains(&"not");
+            end = next;
+        }
+        if is_test && token(end) == "mod" && token(end + 2) == "{" {
+            at = close(end + 2, "{", "}");
+            continue;
+        }
+        let end = end.max(at + 1);
+        kept.extend_from_slice(&tokens[at..end.min(tokens.len())]);
+        at = end;
+    }
+    kept
+}
+
+/// The names in the tokens, without those of `use …;` and `mod …;`.
+fn named_outside_of_imports<'t>(tokens: &[(usize, &'t str)]) -> HashSet<&'t str> {
+    let token = |at: usize| tokens.get(at).map_or("", |&(_, token)| token);
+    let (mut named, mut at) = (HashSet::new(), 0);
+    while at < tokens.len() {
+        let is_import = token(at) == "use" && !matches!(token(at + 1), "<") && (at == 0 || token(at - 1) != "<");
+        if is_import || token(at) == "mod" && token(at + 2) == ";" {
+            while at < tokens.len() && token(at) != ";" {
+                at += 1;
+            }
+        } else {
+            named.insert(token(at));
+        }
+        at += 1;
+    }
+    named
 }
 
 /// Reads `a::b::{c, d as e}` and gives each leaf; returns the place behind it.

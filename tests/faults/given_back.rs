@@ -24,14 +24,14 @@ fn unfire(w: &mut World, expected: &[Unfired]) -> Result<()> {
 fn moved_on(c: &Cluster, w: &mut World) {
     w.owed.extend(due_of(&w.running).filter(|(trigger, _)| ["p1", "p3", "l1"].contains(&trigger.name())));
     let often = a_trigger("often", &job("plain"), 0).schedule(every(5)).build().unwrap();
-    c.add_trigger(often, false).unwrap();
+    c.catalogue().add_trigger(often, false).unwrap();
     w.running.extend(w.a.run_due(1));
     c.clock.advance(5 * SECOND);
     let again = w.b.run_due(1);
     assert_eq!(names(&again), ["often"]);
     assert_eq!(w.b.complete(&again[0]), CompletionOutcome::Recorded);
-    c.delete_jobs(&[JobKey::named("dear")]).unwrap();
-    c.pause_jobs(&[JobKey::named("lone")]).unwrap();
+    c.catalogue().delete_jobs(&[JobKey::named("dear")]).unwrap();
+    c.catalogue().pause_jobs(&[JobKey::named("lone")]).unwrap();
 }
 
 /// The time of all that A has reserved comes, and A does nothing.
@@ -52,7 +52,10 @@ fn taken_in_doubt(c: &Cluster, w: &mut World) {
     c.database.faults().plan(1, Fault::CommitLostThenAway(LONG_AWAY));
     w.doubt = w.a.try_acquire(20).unwrap().doubt;
     c.database.faults().cancel();
-    assert_eq!(w.doubt.as_ref().map(|doubt| (doubt.brought.fired.len(), doubt.brought.reserved.len())), Some((4, 3)));
+    assert_eq!(
+        w.doubt.as_ref().map(|doubt| (doubt.acquisition.fired.len(), doubt.acquisition.reserved.len())),
+        Some((4, 3))
+    );
 }
 
 /// The same where nothing was committed: the answer of the acquisition is all there is.
@@ -67,7 +70,7 @@ fn not_taken_in_doubt(c: &Cluster, w: &mut World) {
 
 fn in_doubt(brought: Acquisition, ended: Vec<carnelian::store::Completion>) -> Doubt {
     let error = carnelian::Error::Refused("nobody could say".to_owned());
-    Doubt { brought, ended, recorded: Default::default(), leads: false, error }
+    Doubt { acquisition: brought, ended, recorded: Default::default(), precommits: false, error }
 }
 
 /// A records two ends and takes what comes next, and cannot ask whether it has.
@@ -97,8 +100,8 @@ fn settle(w: &mut World, expected: bool) -> Result<()> {
     let doubt = w.doubt.as_mut().unwrap();
     assert_eq!(w.a.store.settle_doubt(&w.a.owner(), doubt)?, expected);
     let doubt = *w.doubt.take().unwrap();
-    w.running.extend(doubt.brought.fired);
-    w.reserved.extend(doubt.brought.reserved);
+    w.running.extend(doubt.acquisition.fired);
+    w.reserved.extend(doubt.acquisition.reserved);
     Ok(())
 }
 
@@ -129,7 +132,7 @@ fn settle_ends(w: &mut World, expected: bool) -> Result<()> {
 
 /// The recoverable work of A kills the next node as well: more than it may.
 fn parked(c: &Cluster, w: &mut World) {
-    w.b.store = c.store_with(|settings| settings.max_takeovers = 1);
+    w.b.store = c.store_with(|settings| settings.recovery.max_takeovers = 1);
     let convict = |w: &mut World| {
         c.clock.advance(10 * SECOND);
         w.b.check_in();
@@ -169,7 +172,7 @@ pub fn operations() -> Vec<Operation> {
             "settle what was taken, and taken back since",
             |c, w| {
                 taken_in_doubt(c, w);
-                w.reserved.clone_from(&w.doubt.as_ref().unwrap().brought.reserved);
+                w.reserved.clone_from(&w.doubt.as_ref().unwrap().acquisition.reserved);
                 overdue(c, w);
                 take_back(w).unwrap();
             },

@@ -3,15 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use carnelian::clock::Clock;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+use carnelian::settings::ClockSource;
+use carnelian::settings::Settings;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+use carnelian::store::SqlDatabase;
 use carnelian::store::faults::FaultPlan;
 use carnelian::store::row::{FiredRow, FiredState, Snapshot, TriggerRow};
 use carnelian::store::{
-    AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
-    FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, Recorded, Reservation, Session, StoreSettings,
-    violations,
+    AcquireRequest, Acquisition, Checkin, Completion, CompletionInstruction, CompletionOutcome, CompletionReport,
+    Database, FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, Reservation, Session, TxMode, violations,
 };
-#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-use carnelian::store::{SqlDatabase, SqlOptions};
 use carnelian::{JobDetail, JobDetailBuilder, JobKey, NodeReport, Schedule, Signal, SimpleSchedule, Woken};
 use carnelian::{Result, Trigger, TriggerBuilder, TriggerKey};
 use chrono::{DateTime, Utc};
@@ -155,11 +157,9 @@ impl Place {
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 fn sql(url: &str, name: &str, clock: Arc<dyn Clock>) -> Arc<dyn TestDatabase> {
-    let mut options = SqlOptions::new(name);
-    options.node_clock = true;
-    options.connection_timeout = Duration::from_secs(30);
-    let url = url.parse().expect("a URL of a database");
-    Arc::new(SqlDatabase::open(&url, clock, options).expect("the database opens"))
+    let mut settings = Settings::in_database(name, url.parse().expect("a URL of a database"));
+    settings.job_store.clock = ClockSource::Node;
+    Arc::new(SqlDatabase::open(&settings, clock).expect("the database opens"))
 }
 
 fn server_url(variable: &str) -> String {
@@ -203,8 +203,8 @@ impl std::ops::Deref for Cluster<'_> {
 
 impl Cluster<'_> {
     /// A store of this scheduler with other settings.
-    pub fn store_with(&self, change: impl FnOnce(&mut StoreSettings)) -> JobStore {
-        let mut settings = StoreSettings { scheduler_name: self.name.clone(), ..StoreSettings::default() };
+    pub fn store_with(&self, change: impl FnOnce(&mut Settings)) -> JobStore {
+        let mut settings = Settings::named(&self.name);
         change(&mut settings);
         let database: Arc<dyn Database> = Arc::clone(&self.database) as Arc<dyn Database>;
         JobStore::new(database, Arc::<TestClock>::clone(&self.clock), settings)
@@ -227,7 +227,7 @@ impl Cluster<'_> {
 
     /// Stores a job with its triggers.
     pub fn put(&self, job: &JobDetail, triggers: Vec<Trigger>) -> Vec<Trigger> {
-        self.schedule(vec![(job.clone(), triggers)], false).expect("the job is stored")
+        self.catalogue().schedule(vec![(job.clone(), triggers)], false).expect("the job is stored")
     }
 
     /// The time, counted from [`START`].
@@ -251,7 +251,10 @@ impl Cluster<'_> {
     }
 
     pub fn state_of(&self, key: &TriggerKey) -> String {
-        self.trigger_state(key).expect("its state can be read").map_or("-".to_owned(), |state| state.to_string())
+        self.catalogue()
+            .trigger_state(key)
+            .expect("its state can be read")
+            .map_or("-".to_owned(), |state| state.to_string())
     }
 
     /// The row of a trigger.
@@ -266,7 +269,7 @@ impl Cluster<'_> {
     }
 
     pub fn has_job(&self, name: &str) -> bool {
-        self.job(&JobKey::named(name)).expect("it can be read").is_some()
+        self.catalogue().job(&JobKey::named(name)).expect("it can be read").is_some()
     }
 
     /// Fired rows in a state.
@@ -277,7 +280,7 @@ impl Cluster<'_> {
     /// Changes rows as somebody might by hand, past every story.
     pub fn by_hand(&self, mut work: impl FnMut(&mut dyn Session) -> Result<()>) {
         self.database
-            .transact("edit by hand", Begin::Locking(Lock::TriggerAccess), &mut |s| work(s))
+            .transact("edit by hand", TxMode::Exclusive(Lock::TriggerAccess), &mut |s| work(s))
             .expect("the edit is written");
     }
 
@@ -347,22 +350,29 @@ impl Node {
         quarantined: &BTreeSet<TriggerKey>,
     ) -> Result<Acquisition> {
         let request =
-            AcquireRequest { max, ahead: None, look_ahead_ms: 30_000, fire_ahead_ms: 0, job_types, quarantined };
+            AcquireRequest { max, prefetch: None, look_ahead_ms: 30_000, fire_ahead_ms: 0, job_types, quarantined };
         self.store.acquire(&self.owner(), &request)
     }
 
     /// Takes what is due now and reserves nothing.
     pub fn try_acquire_due(&self, max: usize) -> Result<Acquisition> {
         let (job_types, quarantined) = (&[TYPE.to_owned()][..], &BTreeSet::new());
-        let request = AcquireRequest { max, ahead: None, look_ahead_ms: 0, fire_ahead_ms: 0, job_types, quarantined };
+        let request =
+            AcquireRequest { max, prefetch: None, look_ahead_ms: 0, fire_ahead_ms: 0, job_types, quarantined };
         self.store.acquire(&self.owner(), &request)
     }
 
-    pub fn try_turn(&self, ended: &[Completion], max: usize) -> Result<(Recorded, Acquisition)> {
+    pub fn try_turn(&self, ended: &[Completion], max: usize) -> Result<(CompletionReport, Acquisition)> {
         let (job_types, quarantined) = (&[TYPE.to_owned()], &BTreeSet::new());
-        let request =
-            AcquireRequest { max, ahead: None, look_ahead_ms: 30 * SECOND, fire_ahead_ms: 0, job_types, quarantined };
-        self.store.turn(&self.owner(), ended, &request)
+        let request = AcquireRequest {
+            max,
+            prefetch: None,
+            look_ahead_ms: 30 * SECOND,
+            fire_ahead_ms: 0,
+            job_types,
+            quarantined,
+        };
+        self.store.complete_and_acquire(&self.owner(), ended, &request)
     }
 
     pub fn fire(&self, reservations: &[Reservation]) -> Vec<FireBundle> {

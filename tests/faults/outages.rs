@@ -12,15 +12,15 @@ pub fn operations() -> Vec<Operation> {
     let usual = |name, act| Operation { name, holding: true, retried: true, whole: true, prepare: nothing, act };
     vec![
         usual("start_recovery", |c, _| {
-            let mode = c.start_recovery("ann")?;
-            assert_eq!(c.recovery_mode()?, Some(mode));
+            let mode = c.outages().start_recovery("ann")?;
+            assert_eq!(c.outages().recovery_mode()?, Some(mode));
             Ok(())
         }),
         Operation {
-            prepare: |c, _| drop(c.start_recovery("ann").unwrap()),
+            prepare: |c, _| drop(c.outages().start_recovery("ann").unwrap()),
             ..usual("stop_recovery", |c, _| {
-                assert!(c.stop_recovery(None)?);
-                assert_eq!(c.recovery_mode()?, None);
+                assert!(c.outages().stop_recovery(None)?);
+                assert_eq!(c.outages().recovery_mode()?, None);
                 Ok(())
             })
         },
@@ -31,7 +31,7 @@ pub fn operations() -> Vec<Operation> {
             prepare: silent,
             ..usual("register after a total outage", |c, w| {
                 w.a.try_check_in()?;
-                assert_eq!(c.outages()?.len(), 1);
+                assert_eq!(c.outages().list()?.len(), 1);
                 Ok(())
             })
         },

@@ -9,7 +9,8 @@ fn limited(c: &Cluster, w: &mut World) {
     c.set_group_limit("DEFAULT", Some(2), None, "ann").unwrap();
     let policy = JobPolicy::new().placement(Placement::new().prefer_node("B"));
     let elsewhere = a_job("elsewhere").policy(policy).durable(true).build().unwrap();
-    c.schedule(vec![(elsewhere.clone(), vec![once("e1", &elsewhere, 0), once("e2", &elsewhere, SECOND)])], false)
+    c.catalogue()
+        .schedule(vec![(elsewhere.clone(), vec![once("e1", &elsewhere, 0), once("e2", &elsewhere, SECOND)])], false)
         .unwrap();
     w.a.check_in();
     w.b.check_in();

@@ -1,7 +1,7 @@
 //! Fires that are taken ahead: what begins is noted, and what has not begun is given back, once.
 
 use super::*;
-use carnelian::store::{TakeAhead, Unfired};
+use carnelian::store::{Prefetch, Unfired};
 use std::sync::LazyLock;
 
 /// So many statements fail that no mark gets through.
@@ -13,14 +13,14 @@ static SHORT: LazyLock<BTreeSet<String>> = LazyLock::new(|| BTreeSet::from([TYPE
 fn take(w: &mut World) -> Result<()> {
     let request = AcquireRequest {
         max: 20,
-        ahead: Some(TakeAhead { free: 1, quick: 2, short: &SHORT }),
+        prefetch: Some(Prefetch { free: 1, quick: 2, short: &SHORT }),
         look_ahead_ms: 0,
         fire_ahead_ms: 0,
         job_types: &[TYPE.to_owned()],
         quarantined: &BTreeSet::new(),
     };
     let fired = w.a.store.acquire(&w.a.owner(), &request)?.fired;
-    assert!(fired.iter().all(|fire| fire.ahead));
+    assert!(fired.iter().all(|fire| fire.prefetched));
     w.owed.extend(fired.iter().map(|fire| (fire.trigger.key().clone(), fire.scheduled_ms)));
     w.waiting.extend(fired);
     Ok(())
@@ -94,7 +94,7 @@ fn first_batch_has_ended(c: &Cluster, w: &mut World) {
 /// A trigger has gone on since its fire was taken ahead.
 fn went_on(c: &Cluster, w: &mut World) {
     let often = a_trigger("often", &job("plain"), 0).schedule(every(5)).build().unwrap();
-    c.add_trigger(often, false).unwrap();
+    c.catalogue().add_trigger(often, false).unwrap();
     take(w).unwrap();
     begin(w, 1, &["d1", "p3"]).unwrap();
     c.clock.advance(5 * SECOND);
@@ -119,7 +119,7 @@ pub fn operations() -> Vec<Operation> {
         }),
         after("forget what has ended", first_batch_has_ended, |_, w| {
             let first = w.waiting.iter().chain(&w.running).map(|fire| fire.fence).min().unwrap();
-            w.a.store.forget_ahead(&w.a.owner(), first)
+            w.a.store.forget_prefetched(&w.a.owner(), first)
         }),
         after("unfire what was taken ahead", some_began, |_, w| {
             let fires: Vec<&FireBundle> = w.waiting.iter().collect();

@@ -5,10 +5,8 @@ use crate::jobdata::{base64, data_value};
 use crate::report::{Mismatch, Outcome, Tally, Verdict, mismatch, read_file, same};
 use crate::tables::{Tables, flag, key, text};
 use carnelian::clock::Clock;
-use carnelian::settings::DataSourceUrl;
-use carnelian::store::{
-    AcquireRequest, CompletionInstruction, Database, JobStore, Membership, SqlDatabase, SqlOptions, StoreSettings,
-};
+use carnelian::settings::Settings;
+use carnelian::store::{AcquireRequest, CompletionInstruction, Database, JobStore, Membership, SqlDatabase};
 use carnelian::{DataValue, JobDataMap, JobKey, TriggerKey};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,21 +68,17 @@ impl Loaded {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("jobs.db");
         let clock = Arc::new(FrozenClock::at(now_ms));
-        let (url, _) = DataSourceUrl::parse(&format!("sqlite:{}", file.display()), None, None).expect("a URL");
-        let options = SqlOptions::new("GoldenSched");
-        let database = SqlDatabase::open(&url, Arc::clone(&clock) as Arc<dyn Clock>, options).expect("a database");
+        let url = format!("sqlite:{}", file.display()).parse().expect("a URL");
+        let mut settings = Settings::in_database("GoldenSched", url);
+        settings.job_store.use_properties = form == "props";
+        settings.job_store.checkin_interval = Duration::from_millis(1000);
+        let database = SqlDatabase::open(&settings, Arc::clone(&clock) as Arc<dyn Clock>).expect("a database");
         database.migrate().expect("tables");
         let mut tables = Tables::open(&file);
         tables.run("DELETE FROM QRTZ_LOCKS");
         tables.run(&in_sqlite(&read_file(dump)));
         // A node adopts the tables it finds.
         database.migrate().expect("tables");
-        let settings = StoreSettings {
-            scheduler_name: "GoldenSched".to_owned(),
-            use_properties: form == "props",
-            checkin_interval: Duration::from_millis(1000),
-            ..StoreSettings::default()
-        };
         let store = JobStore::new(Arc::new(database), Arc::clone(&clock) as Arc<dyn Clock>, settings);
         Self { tables, store, clock, _folder: folder }
     }
@@ -103,14 +97,14 @@ impl Loaded {
         for expected in record["triggers"].as_array().expect("triggers") {
             tally.judge(format!("trigger {}", expected["name"]), self.trigger(expected, &states));
         }
-        let mut names = self.store.calendar_names().expect("names");
+        let mut names = self.store.catalogue().calendar_names().expect("names");
         names.sort();
         let expected: Vec<String> = record["calendars"].as_object().expect("calendars").keys().cloned().collect();
         tally.judge("calendars", same("names", expected, names).map(|()| Verdict::Equal));
         for (name, definition) in record["calendars"].as_object().expect("calendars") {
             let zone = record["default_tz"].as_str().expect("zone").parse().expect("a zone");
             let expected = crate::definitions::calendar_of_definition(definition, zone);
-            let read = self.store.calendar(name).map_err(|error| mismatch("read", "a calendar", error));
+            let read = self.store.catalogue().calendar(name).map_err(|error| mismatch("read", "a calendar", error));
             let outcome = read.and_then(|read| {
                 let read = read.ok_or_else(|| mismatch("read", "a calendar", "none"))?;
                 for day in 0..400 {
@@ -126,7 +120,7 @@ impl Loaded {
 
     fn job(&self, expected: &Value) -> Outcome {
         let job_key = JobKey::new(member(expected, "group"), member(expected, "name"));
-        let job = self.store.job(&job_key).map_err(|error| mismatch("read", "a job", error))?;
+        let job = self.store.catalogue().job(&job_key).map_err(|error| mismatch("read", "a job", error))?;
         let job = job.ok_or_else(|| mismatch("read", "a job", "none"))?;
         same("class", member(expected, "class"), job.job_type())?;
         same("description", expected["description"].as_str(), job.description())?;
@@ -148,7 +142,7 @@ impl Loaded {
         let state = states.get(&trigger_key.to_string()).cloned().unwrap_or_default();
         let quartz = if state == "WAITING" { "NORMAL" } else { state.as_str() };
         same("state", member(expected, "state"), quartz)?;
-        let read = self.store.trigger(&trigger_key);
+        let read = self.store.catalogue().trigger(&trigger_key);
         if expected["detail"]["type"] == "BLOB" || expected["class"].as_str().is_some_and(|c| c.starts_with("golden."))
         {
             // A class of somebody's own: named, and left alone.
@@ -181,8 +175,9 @@ impl Loaded {
             let job_key = JobKey::new(text(&row, "job_group"), text(&row, "job_name"));
             let stored = self
                 .store
+                .catalogue()
                 .job(&job_key)
-                .and_then(|job| self.store.add_job_awaiting_trigger(&job.expect("a job"), true));
+                .and_then(|job| self.store.catalogue().add_job_awaiting_trigger(&job.expect("a job"), true));
             tally.judge(&job_key, stored.map(|()| Verdict::Equal).map_err(|error| mismatch("write", "stored", error)));
         }
         let after = self.all_rows();
@@ -215,7 +210,7 @@ impl Loaded {
             let none = BTreeSet::new();
             let request = AcquireRequest {
                 max: 10,
-                ahead: None,
+                prefetch: None,
                 look_ahead_ms: 0,
                 fire_ahead_ms: 0,
                 job_types: &types,
@@ -255,7 +250,8 @@ impl Loaded {
 
     fn recovery_data(&self, expected: &Value) -> Outcome {
         let job = member(expected, "job").split_once('.').expect("a key");
-        let triggers = self.store.triggers_of_job(&JobKey::from(job)).map_err(|e| mismatch("read", "triggers", e))?;
+        let triggers =
+            self.store.catalogue().triggers_of_job(&JobKey::from(job)).map_err(|e| mismatch("read", "triggers", e))?;
         let recovery = triggers.iter().find(|trigger| trigger.key().group() == "RECOVERING_JOBS");
         let recovery =
             recovery.ok_or_else(|| mismatch("recovery trigger", member(expected, "trigger_name"), "none"))?;

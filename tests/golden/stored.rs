@@ -19,7 +19,7 @@ fn daily(record: &Value) -> Outcome {
     let job = JobDetail::builder(JobKey::new("J", "j"), "golden.jobs.PlainJob").build().expect("a job");
     let trigger =
         named_trigger(record, key.clone(), job.key().clone()).map_err(|e| mismatch("build", "a trigger", e))?;
-    let stored = script.store.schedule(vec![(job, vec![trigger])], false);
+    let stored = script.store.catalogue().schedule(vec![(job, vec![trigger])], false);
     if ms(record, "first").is_none() {
         same("refused", true, stored.is_err())?;
         return Ok(Verdict::Equal);
@@ -28,7 +28,7 @@ fn daily(record: &Value) -> Outcome {
     same("first", ms(record, "first"), first.map(|time| time.timestamp_millis()))?;
     same("row", &record["row"], &script.sections()["triggers"][0])?;
 
-    let read = script.store.trigger(&key).map_err(|error| mismatch("read", "a trigger", error))?;
+    let read = script.store.catalogue().trigger(&key).map_err(|error| mismatch("read", "a trigger", error))?;
     let mut read = read.ok_or_else(|| mismatch("read", "a trigger", "none"))?;
     let Schedule::DailyTimeInterval(schedule) = read.schedule() else {
         return Err(mismatch("kind", "a daily trigger", read.schedule()));

@@ -8,10 +8,10 @@ use crate::frozen::FrozenClock;
 use crate::report::{Mismatch, Outcome, Verdict, check_file, mismatch, same};
 use crate::tables::{Tables, flag, key, text};
 use carnelian::clock::Clock;
-use carnelian::settings::DataSourceUrl;
+use carnelian::settings::Settings;
 use carnelian::store::{
     AcquireRequest, Completion, CompletionInstruction, Database, FireBundle, JobStore, Membership, Owner, Reservation,
-    SqlDatabase, SqlOptions, StoreSettings,
+    SqlDatabase,
 };
 use carnelian::{Error, GroupMatcher, JobDataMap, JobDetail, JobKey, TriggerKey};
 use serde_json::{Map, Value, json};
@@ -94,18 +94,14 @@ impl Script {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("jobs.db");
         let clock: Arc<dyn Clock> = Arc::new(FrozenClock::at(ms(record, "now").expect("now")));
-        let (url, _) = DataSourceUrl::parse(&format!("sqlite:{}", file.display()), None, None).expect("a URL");
-        let database = SqlDatabase::open(&url, Arc::clone(&clock), SqlOptions::new("GoldenSched")).expect("a database");
+        let url = format!("sqlite:{}", file.display()).parse().expect("a URL");
+        let mut settings = Settings::in_database("GoldenSched", url);
+        settings.job_store.misfire_threshold =
+            Duration::from_millis(ms(record, "misfire_threshold").expect("threshold").unsigned_abs());
+        settings.job_store.use_properties = is_true(record, "use_properties");
+        settings.scheduler.time_zone = zone(record, "default_tz").expect("a default zone");
+        let database = SqlDatabase::open(&settings, Arc::clone(&clock)).expect("a database");
         database.migrate().expect("tables");
-        let settings = StoreSettings {
-            scheduler_name: "GoldenSched".to_owned(),
-            misfire_threshold: Duration::from_millis(
-                ms(record, "misfire_threshold").expect("threshold").unsigned_abs(),
-            ),
-            use_properties: is_true(record, "use_properties"),
-            default_zone: zone(record, "default_tz").expect("a default zone"),
-            ..StoreSettings::default()
-        };
         let store = JobStore::new(Arc::new(database), clock, settings);
         let mut me = Membership::new("GOLDEN");
         store.check_in(&mut me).expect("a check-in");
@@ -178,19 +174,19 @@ impl Script {
         match op {
             "schedule_job" => self.first_time(self.trigger(args).and_then(|trigger| {
                 let job = job_detail(&args["job"]);
-                store.schedule(vec![(job, vec![trigger])], false)
+                store.catalogue().schedule(vec![(job, vec![trigger])], false)
             })),
             "schedule_trigger" => {
-                self.first_time(self.trigger(args).and_then(|t| Ok(vec![store.add_trigger(t, false)?])))
+                self.first_time(self.trigger(args).and_then(|t| Ok(vec![store.catalogue().add_trigger(t, false)?])))
             }
-            "reschedule_job" => match self.trigger(args).and_then(|t| store.reschedule(&trigger(), t)) {
+            "reschedule_job" => match self.trigger(args).and_then(|t| store.catalogue().reschedule(&trigger(), t)) {
                 Ok(stored) => Answer::Is(json!(stored.and_then(|t| t.next_fire_time()).map(|t| t.timestamp_millis()))),
                 Err(error) => Answer::Failed(error),
             },
-            "unschedule_job" => is(store.unschedule(&[trigger()]).map(|count| count > 0)),
-            "add_job" => nothing(store.add_job(&job_detail(&args["job"]), is_true(args, "replace"))),
-            "delete_job" => is(store.delete_jobs(&[job()]).map(|count| count > 0)),
-            "trigger_job" => match store.trigger_job(&job(), JobDataMap::new()) {
+            "unschedule_job" => is(store.catalogue().unschedule(&[trigger()]).map(|count| count > 0)),
+            "add_job" => nothing(store.catalogue().add_job(&job_detail(&args["job"]), is_true(args, "replace"))),
+            "delete_job" => is(store.catalogue().delete_jobs(&[job()]).map(|count| count > 0)),
+            "trigger_job" => match store.catalogue().trigger_job(&job(), JobDataMap::new()) {
                 Ok(key) => {
                     let known: Vec<String> =
                         self.expected["triggers"].iter().map(|row| row["name"].to_string()).collect();
@@ -202,29 +198,34 @@ impl Script {
                 }
                 Err(error) => Answer::Failed(error),
             },
-            "pause_trigger" => nothing(store.pause_triggers(&[trigger()])),
-            "resume_trigger" => nothing(store.resume_triggers(&[trigger()], self.running)),
-            "pause_job" => nothing(store.pause_jobs(&[job()])),
-            "resume_job" => nothing(store.resume_jobs(&[job()], self.running)),
-            "pause_triggers" => nothing(store.pause_trigger_groups(&matcher(args))),
-            "resume_triggers" => nothing(store.resume_trigger_groups(&matcher(args), self.running)),
-            "pause_jobs" => nothing(store.pause_job_groups(&matcher(args))),
-            "resume_jobs" => nothing(store.resume_job_groups(&matcher(args), self.running)),
-            "pause_all" => nothing(store.pause_all()),
-            "resume_all" => nothing(store.resume_all(self.running)),
+            "pause_trigger" => nothing(store.catalogue().pause_triggers(&[trigger()])),
+            "resume_trigger" => nothing(store.catalogue().resume_triggers(&[trigger()], self.running)),
+            "pause_job" => nothing(store.catalogue().pause_jobs(&[job()])),
+            "resume_job" => nothing(store.catalogue().resume_jobs(&[job()], self.running)),
+            "pause_triggers" => nothing(store.catalogue().pause_trigger_groups(&matcher(args))),
+            "resume_triggers" => nothing(store.catalogue().resume_trigger_groups(&matcher(args), self.running)),
+            "pause_jobs" => nothing(store.catalogue().pause_job_groups(&matcher(args))),
+            "resume_jobs" => nothing(store.catalogue().resume_job_groups(&matcher(args), self.running)),
+            "pause_all" => nothing(store.catalogue().pause_all()),
+            "resume_all" => nothing(store.catalogue().resume_all(self.running)),
             "add_calendar" => {
                 let calendar = calendar_of_definition(&args["calendar"], self.default_zone);
                 let name = args["name"].as_str().expect("a name");
-                nothing(store.add_calendar(name, &calendar, is_true(args, "replace"), is_true(args, "update_triggers")))
+                nothing(store.catalogue().add_calendar(
+                    name,
+                    &calendar,
+                    is_true(args, "replace"),
+                    is_true(args, "update_triggers"),
+                ))
             }
-            "delete_calendar" => nothing(store.delete_calendar(args["name"].as_str().expect("a name"))),
+            "delete_calendar" => nothing(store.catalogue().delete_calendar(args["name"].as_str().expect("a name"))),
             "sql_set_error" => {
                 let (group, name) = key("key");
                 let condition = format!("trigger_group = '{group}' AND trigger_name = '{name}'");
                 self.tables.run(&format!("UPDATE QRTZ_TRIGGERS SET trigger_state = 'ERROR' WHERE {condition}"));
                 Answer::Nothing
             }
-            "reset_error" => nothing(store.reset_from_error(&trigger())),
+            "reset_error" => nothing(store.catalogue().reset_from_error(&trigger())),
             "store_acquire" => self.acquire(args, &step["result"]),
             "store_fired" => self.fire(args["key"].as_str().expect("a key")),
             "store_complete" => self.complete(args),
@@ -267,7 +268,7 @@ impl Script {
         let types: Vec<String> = CLASSES.iter().map(|(name, ..)| (*name).to_owned()).collect();
         let request = AcquireRequest {
             max: usize::try_from(args["max_count"].as_u64().expect("max_count")).expect("a count"),
-            ahead: None,
+            prefetch: None,
             look_ahead_ms: no_later_than + window - now,
             fire_ahead_ms: i64::from(i32::MIN) * 1000,
             job_types: &types,
@@ -404,11 +405,14 @@ impl Script {
     /// Takes back what we stored and Quartz refused.
     fn undo(&mut self, step: &Value) {
         let trigger = &step["args"]["trigger"];
-        self.store.unschedule(&[TriggerKey::from(name_of(trigger).split_once('.').expect("a key"))]).expect("undone");
+        self.store
+            .catalogue()
+            .unschedule(&[TriggerKey::from(name_of(trigger).split_once('.').expect("a key"))])
+            .expect("undone");
         let job = &step["args"]["job"];
         if job.is_object() && !keyed("jobs", &self.expected["jobs"]).contains_key(&name_of(job)) {
             let key = name_of(job);
-            self.store.delete_jobs(&[JobKey::from(key.split_once('.').expect("a key"))]).expect("undone");
+            self.store.catalogue().delete_jobs(&[JobKey::from(key.split_once('.').expect("a key"))]).expect("undone");
         }
     }
 

@@ -96,7 +96,7 @@ fn form(
     cluster.stop(Kind::Rust);
     raise(&cluster, Kind::Java);
     let keys: Vec<JobKey> = expected.iter().map(|(name, _)| JobKey::new("data", *name)).collect();
-    cluster.store.pause_jobs(&keys).unwrap();
+    cluster.store.catalogue().pause_jobs(&keys).unwrap();
     cluster.wait_until_quiet(2, SOON);
 
     let mut verdict = Verdict::of(&cluster, &[], &[]);
@@ -113,7 +113,7 @@ fn form(
         let expected = expected.replace(":N", &format!(":{runs}"));
         let by_java = cluster.java(&format!("data {key}"));
         verdict.expect(by_java == expected, || format!("{key}: Java reads {by_java:?}, expected {expected:?}"));
-        let ours = cluster.store.job(&JobKey::new("data", name)).unwrap().unwrap();
+        let ours = cluster.store.catalogue().job(&JobKey::new("data", name)).unwrap().unwrap();
         let n = ours.data().integer("n");
         verdict.expect(n == i64::try_from(runs).ok(), || format!("{key}: n is {n:?} after {runs} runs"));
         let shares = cluster.shares(&starts);

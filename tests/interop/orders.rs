@@ -45,7 +45,7 @@ pub fn run(server: Server) {
 
     let starts = cluster.starts("trigger", "obeys.it");
     let shares = cluster.shares(&starts);
-    cluster.store.unschedule(&[TriggerKey::new("metronome", "tick")]).unwrap();
+    cluster.store.catalogue().unschedule(&[TriggerKey::new("metronome", "tick")]).unwrap();
     cluster.wait_until_quiet(0, SOON);
     // The metronome, and what was paused and resumed, each due time once: all without a misfire.
     let mut verdict = Verdict::of(&cluster, &[], &[]);
@@ -87,10 +87,12 @@ fn pause(cluster: &mut Cluster, kind: Kind, target: Target) {
         (Kind::Java, Target::Job) => drop(cluster.java("pause-job obeys.it")),
         (Kind::Java, Target::Group) => drop(cluster.java("pause-group obeys")),
         (Kind::Java, Target::All) => drop(cluster.java("pause-all")),
-        (Kind::Rust, Target::Trigger) => drop(store.pause_triggers(&[trigger]).unwrap()),
-        (Kind::Rust, Target::Job) => drop(store.pause_jobs(&[job]).unwrap()),
-        (Kind::Rust, Target::Group) => drop(store.pause_trigger_groups(&GroupMatcher::equals("obeys")).unwrap()),
-        (Kind::Rust, Target::All) => store.pause_all().unwrap(),
+        (Kind::Rust, Target::Trigger) => drop(store.catalogue().pause_triggers(&[trigger]).unwrap()),
+        (Kind::Rust, Target::Job) => drop(store.catalogue().pause_jobs(&[job]).unwrap()),
+        (Kind::Rust, Target::Group) => {
+            drop(store.catalogue().pause_trigger_groups(&GroupMatcher::equals("obeys")).unwrap())
+        }
+        (Kind::Rust, Target::All) => store.catalogue().pause_all().unwrap(),
     }
 }
 
@@ -102,10 +104,12 @@ fn resume(cluster: &mut Cluster, kind: Kind, target: Target) {
         (Kind::Java, Target::Job) => drop(cluster.java("resume-job obeys.it")),
         (Kind::Java, Target::Group) => drop(cluster.java("resume-group obeys")),
         (Kind::Java, Target::All) => drop(cluster.java("resume-all")),
-        (Kind::Rust, Target::Trigger) => drop(store.resume_triggers(&[trigger], true).unwrap()),
-        (Kind::Rust, Target::Job) => drop(store.resume_jobs(&[job], true).unwrap()),
-        (Kind::Rust, Target::Group) => drop(store.resume_trigger_groups(&GroupMatcher::equals("obeys"), true).unwrap()),
-        (Kind::Rust, Target::All) => store.resume_all(true).unwrap(),
+        (Kind::Rust, Target::Trigger) => drop(store.catalogue().resume_triggers(&[trigger], true).unwrap()),
+        (Kind::Rust, Target::Job) => drop(store.catalogue().resume_jobs(&[job], true).unwrap()),
+        (Kind::Rust, Target::Group) => {
+            drop(store.catalogue().resume_trigger_groups(&GroupMatcher::equals("obeys"), true).unwrap())
+        }
+        (Kind::Rust, Target::All) => store.catalogue().resume_all(true).unwrap(),
     }
 }
 
@@ -113,14 +117,14 @@ fn resume(cluster: &mut Cluster, kind: Kind, target: Target) {
 /// from the start.
 fn stands_still(cluster: &mut Cluster, other: Kind, target: Target) {
     let key = TriggerKey::new("obeys", "it");
-    assert_eq!(cluster.store.trigger_state(&key).unwrap(), Some(TriggerState::Paused), "{target:?}");
+    assert_eq!(cluster.store.catalogue().trigger_state(&key).unwrap(), Some(TriggerState::Paused), "{target:?}");
     assert_eq!(cluster.java("state obeys.it"), "PAUSED", "{target:?}");
     // A fire that had begun before the order may still be on its way to its START.
     wait_until("the last fire has ended", SOON, || {
         let fires = cluster.store.fired_triggers().unwrap();
         fires.iter().all(|fire| fire.trigger != key || fire.state != FiredState::Executing)
     });
-    let next = cluster.store.trigger(&key).unwrap().unwrap().next_fire_time();
+    let next = cluster.store.catalogue().trigger(&key).unwrap().unwrap().next_fire_time();
     let before = cluster.starts("trigger", "obeys.it").len();
     match target {
         Target::Trigger | Target::Job => runs_on(cluster, "metronome.tick"),
@@ -135,15 +139,19 @@ fn stands_still(cluster: &mut Cluster, other: Kind, target: Target) {
                     work.store(&cluster.store);
                 }
             }
-            assert_eq!(cluster.store.trigger_state(&late).unwrap(), Some(TriggerState::Paused), "{target:?} {other:?}");
+            assert_eq!(
+                cluster.store.catalogue().trigger_state(&late).unwrap(),
+                Some(TriggerState::Paused),
+                "{target:?} {other:?}"
+            );
             if matches!(target, Target::Group) {
                 runs_on(cluster, "metronome.tick");
             }
-            cluster.store.delete_jobs(&[JobKey::new("obeys", "late")]).unwrap();
+            cluster.store.catalogue().delete_jobs(&[JobKey::new("obeys", "late")]).unwrap();
         }
     }
     assert_eq!(cluster.starts("trigger", "obeys.it").len(), before, "it fired while paused ({target:?})");
-    assert_eq!(cluster.store.trigger(&key).unwrap().unwrap().next_fire_time(), next, "{target:?}");
+    assert_eq!(cluster.store.catalogue().trigger(&key).unwrap().unwrap().next_fire_time(), next, "{target:?}");
 }
 
 /// One side gives the trigger another schedule, which both sides keep to; returns when it begins, and its interval.
@@ -159,15 +167,15 @@ fn reschedule(cluster: &mut Cluster, kind: Kind) -> (i64, Duration) {
                 .misfire(MisfireInstruction::Ignore)
                 .build()
                 .unwrap();
-            assert!(cluster.store.reschedule(&key, trigger).unwrap().is_some());
+            assert!(cluster.store.catalogue().reschedule(&key, trigger).unwrap().is_some());
         }
     }
-    let from = cluster.store.trigger(&key).unwrap().unwrap().start_time().timestamp_millis();
+    let from = cluster.store.catalogue().trigger(&key).unwrap().unwrap().start_time().timestamp_millis();
     match kind {
         Kind::Java => runs_on(cluster, "obeys.it"),
-        Kind::Rust => {
-            wait_until("the last of its fires is over", SOON, || cluster.store.trigger(&key).unwrap().is_none())
-        }
+        Kind::Rust => wait_until("the last of its fires is over", SOON, || {
+            cluster.store.catalogue().trigger(&key).unwrap().is_none()
+        }),
     }
     let of_new = cluster.starts("trigger", "obeys.it");
     let of_new = of_new.iter().filter(|start| start["scheduled_ms"].as_i64() >= Some(from)).count();

@@ -36,7 +36,7 @@ pub fn run(server: Server) {
     cluster.start(&[Kind::Rust]);
     let before = recurring(&cluster).len();
     wait_until("what was missed is fired", SOON, || recurring(&cluster).len() > before);
-    cluster.store.unschedule(&keys).unwrap();
+    cluster.store.catalogue().unschedule(&keys).unwrap();
     cluster.wait_until_quiet(0, SOON);
 
     let mut verdict = Verdict::of(&cluster, &work.expected, &[]);
@@ -63,7 +63,7 @@ fn store(cluster: &Cluster) -> [TriggerKey; 2] {
         let job = JobDetail::builder(JobKey::new("recurs", name), "demo.append").build().unwrap();
         let builder = Trigger::builder(TriggerKey::new("recurs", name), job.key().clone());
         let trigger = builder.schedule(schedule.clone()).start_at(now).misfire(misfire).build().unwrap();
-        cluster.store.schedule(vec![(job, vec![trigger])], false).unwrap();
+        cluster.store.catalogue().schedule(vec![(job, vec![trigger])], false).unwrap();
         TriggerKey::new("recurs", name)
     };
     [store("each", MisfireInstruction::Ignore), store("once", MisfireInstruction::FireOnceNow)]

@@ -34,34 +34,21 @@ pub fn mysql(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 fn sql(url: &str, scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     use super::kit::TestDatabase;
-    use carnelian::settings::DataSourceUrl;
-    use carnelian::store::{Database as _, SqlDatabase, SqlOptions};
-    let (url, _) = DataSourceUrl::parse(url, None, None).unwrap();
-    let mut options = SqlOptions::new(scheduler);
-    options.node_clock = true; // the test's clock
-    options.max_connections = 4;
-    let database = SqlDatabase::open(&url, clock, options).unwrap();
+    use carnelian::settings::{ClockSource, Settings};
+    use carnelian::store::{Database as _, SqlDatabase};
+    let mut settings = Settings::in_database(scheduler, url.parse().unwrap());
+    settings.job_store.clock = ClockSource::Node; // the test's clock
+    settings.data_source.as_mut().unwrap().max_connections = 4;
+    let database = SqlDatabase::open(&settings, clock).unwrap();
     database.migrate().unwrap();
     let database: Arc<dyn TestDatabase> = Arc::new(database);
     Opened { database, strategy: PollingStrategy::Lock, folder: None }
-}
-
-/// The same, where due triggers are looked for without the lock.
-#[cfg(feature = "postgres")]
-pub fn postgres_fetching(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
-    Opened { strategy: PollingStrategy::Fetch, ..postgres(scheduler, clock) }
 }
 
 /// The same, where due triggers are taken by locking their rows.
 #[cfg(feature = "postgres")]
 pub fn postgres_claiming(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     Opened { strategy: PollingStrategy::LockAndFetch, ..postgres(scheduler, clock) }
-}
-
-/// The same, where due triggers are looked for without the lock.
-#[cfg(feature = "mysql")]
-pub fn mysql_fetching(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
-    Opened { strategy: PollingStrategy::Fetch, ..mysql(scheduler, clock) }
 }
 
 /// The same, where due triggers are taken by locking their rows.

@@ -2,12 +2,11 @@
 //! and triggers.
 
 use carnelian::clock::Clock;
-use carnelian::settings::PollingStrategy;
+use carnelian::settings::{PollingStrategy, Settings};
 use carnelian::store::row::{FiredState, Snapshot};
 use carnelian::store::{
-    AcquireRequest, Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database,
-    FireBundle, JobStore, Lock, Membership, Owner, Recovered, Reservation, Session, StatementCounts, StoreSettings,
-    violations,
+    AcquireRequest, Acquisition, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database, FireBundle,
+    JobStore, Lock, Membership, Owner, Recovered, Reservation, Session, StatementCounts, TxMode, violations,
 };
 use carnelian::{
     JobDetail, JobDetailBuilder, JobKey, Result, Signal, SimpleSchedule, Trigger, TriggerBuilder, TriggerKey, Woken,
@@ -101,7 +100,7 @@ pub struct Cluster {
     pub opened: Opened,
     pub clock: Arc<TestClock>,
     pub store: JobStore,
-    settings: StoreSettings,
+    settings: Settings,
     damaged: AtomicBool,
 }
 
@@ -110,13 +109,13 @@ impl Cluster {
         Self::with(open, |_| {})
     }
 
-    pub fn with(open: fn(&str, Arc<dyn Clock>) -> Opened, change: impl FnOnce(&mut StoreSettings)) -> Self {
+    pub fn with(open: fn(&str, Arc<dyn Clock>) -> Opened, change: impl FnOnce(&mut Settings)) -> Self {
         let scheduler = crate::support::fresh_name("store");
         let clock =
             Arc::new(TestClock { wall: AtomicI64::new(NOW), ticks: AtomicI64::new(0), moves: AtomicBool::new(false) });
-        let mut settings = StoreSettings { scheduler_name: scheduler.clone(), ..StoreSettings::default() };
+        let mut settings = Settings::named(&scheduler);
         let opened = open(&scheduler, Arc::clone(&clock) as _);
-        settings.polling_strategy = opened.strategy;
+        settings.job_store.polling_strategy = opened.strategy;
         change(&mut settings);
         let database: Arc<dyn Database> = Arc::clone(&opened.database) as _;
         let store = JobStore::new(database, Arc::clone(&clock) as _, settings.clone());
@@ -140,7 +139,8 @@ impl Cluster {
     /// A node that takes due triggers in another way than the others.
     pub fn node_polling(&self, name: &str, strategy: PollingStrategy) -> Node {
         let mut node = self.stranger(name);
-        let settings = StoreSettings { polling_strategy: strategy, ..self.settings.clone() };
+        let mut settings = self.settings.clone();
+        settings.job_store.polling_strategy = strategy;
         let database: Arc<dyn Database> = Arc::clone(&self.opened.database) as _;
         node.store = JobStore::new(database, Arc::clone(&self.clock) as _, settings);
         assert!(node.check_in().registered, "{name}");
@@ -185,7 +185,7 @@ impl Cluster {
         triggers: [TriggerBuilder; N],
     ) -> Result<Vec<Trigger>> {
         let triggers = triggers.into_iter().map(|t| t.build().unwrap()).collect();
-        self.store.schedule(vec![(job.build()?, triggers)], false)
+        self.store.catalogue().schedule(vec![(job.build()?, triggers)], false)
     }
 
     /// The state of a trigger, `-` if there is none.
@@ -194,15 +194,15 @@ impl Cluster {
     }
 
     pub fn state_of(&self, key: &TriggerKey) -> String {
-        self.store.trigger_state(key).unwrap().map_or("-", |state| state.name()).to_owned()
+        self.store.catalogue().trigger_state(key).unwrap().map_or("-", |state| state.name()).to_owned()
     }
 
     pub fn next(&self, trigger: &str) -> Option<i64> {
-        self.store.trigger(&trigger_key(trigger)).unwrap()?.next_fire_time().map(|t| t.timestamp_millis())
+        self.store.catalogue().trigger(&trigger_key(trigger)).unwrap()?.next_fire_time().map(|t| t.timestamp_millis())
     }
 
     pub fn has_job(&self, name: &str) -> bool {
-        self.store.job(&job_key(name)).unwrap().is_some()
+        self.store.catalogue().job(&job_key(name)).unwrap().is_some()
     }
 
     /// Fired rows as `trigger/STATE@instance`, sorted.
@@ -220,7 +220,7 @@ impl Cluster {
     pub fn recovery_trigger(&self) -> Trigger {
         let keys = self.recovery_triggers();
         assert_eq!(keys.len(), 1, "{keys:?}");
-        self.store.trigger(&keys[0]).unwrap().unwrap()
+        self.store.catalogue().trigger(&keys[0]).unwrap().unwrap()
     }
 
     pub fn recovery_triggers(&self) -> Vec<TriggerKey> {
@@ -239,7 +239,7 @@ impl Cluster {
 
     /// Does to the rows what none of the store's stories would do.
     pub fn tamper(&self, mut work: impl FnMut(&mut dyn Session) -> Result<()>) {
-        self.opened.database.transact("tamper", Begin::Locking(Lock::TriggerAccess), &mut work).unwrap();
+        self.opened.database.transact("tamper", TxMode::Exclusive(Lock::TriggerAccess), &mut work).unwrap();
     }
 
     /// As [`Cluster::tamper`]; the invariants need not hold at the end.
@@ -273,7 +273,7 @@ impl Database for HeldUp {
     fn transact(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        begin: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         (self.meanwhile)(purpose);
@@ -338,7 +338,7 @@ impl Node {
         static NONE: BTreeSet<TriggerKey> = BTreeSet::new();
         let mut request = AcquireRequest {
             max,
-            ahead: None,
+            prefetch: None,
             look_ahead_ms: 30 * SECOND,
             fire_ahead_ms: 0,
             job_types: &TYPES,

@@ -6,7 +6,7 @@ use super::{INTERVAL, history};
 use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
 use carnelian::store::row::FiredState;
-use carnelian::store::{Begin, JobStore};
+use carnelian::store::{JobStore, TxMode};
 use rustix::process::Signal;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -142,7 +142,7 @@ impl Cluster {
         let instance = self.nodes[at].ready();
         for _ in 0..200 {
             self.nodes[at].signal(Signal::STOP);
-            match self.store.database().transact("look for the lock", Begin::Writing, &mut |_| Ok(())) {
+            match self.store.database().transact("look for the lock", TxMode::OwnRows, &mut |_| Ok(())) {
                 Ok(()) if self.runs_recoverable(&instance) => return (at, instance),
                 Ok(()) => println!("storm: stopped with nothing to recover, again"),
                 Err(error) => println!("storm: stopped with the lock, again: {error}"),
@@ -200,7 +200,7 @@ impl Cluster {
 
     /// The folder is no longer needed.
     pub fn succeeded(mut self) {
-        self.store.clear().unwrap();
+        self.store.catalogue().clear().unwrap();
         self.keep = false;
     }
 }

@@ -30,7 +30,7 @@ fn grids(database: &str) {
     let mut expected = Vec::new();
     for (job, triggers) in work {
         expected.extend(triggers.iter().map(|one| (one.key().to_string(), one.schedule().clone())));
-        cluster.store.schedule(vec![(job, triggers)], false).unwrap();
+        cluster.store.catalogue().schedule(vec![(job, triggers)], false).unwrap();
         // Each at another moment of the second.
         std::thread::sleep(Duration::from_millis(u64::from(cluster.random(150))));
     }

@@ -6,6 +6,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests wait for other processes in real time")]
 
 pub mod cutting_proxy;
+pub mod history;
+pub mod node;
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -56,6 +58,24 @@ pub fn wait_until(what: &str, limit: Duration, mut fact: impl FnMut() -> bool) {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(50));
     }
+}
+
+/// Whether the calling test has its process for itself, as a test needs that replaces the process's logger. If it has not,
+/// it has just been run in a process of its own, and has nothing more to do: `is_alone(module_path!(), "name_of_the_test")`.
+pub fn is_alone(module: &str, test: &str) -> bool {
+    const MARK: &str = "CARNELIAN_TEST_ALONE";
+    // nextest gives each test a process.
+    if ["NEXTEST", MARK].iter().any(|variable| std::env::var_os(variable).is_some()) {
+        return true;
+    }
+    let (_, module) = module.split_once("::").expect("the test is in a module");
+    let mut command = std::process::Command::new(std::env::current_exe().expect("the test is a program"));
+    let output = command.arg("--exact").arg(format!("{module}::{test}")).arg("--nocapture").env(MARK, "1").output();
+    let output = output.expect("the test can be started");
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    print!("{said}");
+    false
 }
 
 /// Ends the calling thread, and only it, in a way that nothing in the process notices: the kernel takes it away.

@@ -19,13 +19,21 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Commands that are not for every day have a heading of their own, below the commands that are.
+const AFTER_HELP: &str = "\
+Before production:
+  bench  Measures this database with no-op jobs in a scratch scheduler name; cleans up
+  drill  Kills a whole cluster of scratch nodes, and checks what becomes of its work; cleans up
+
+Exit codes: 0 fine, 1 the answer is \"no\", 2 usage or configuration, 3 database unusable.";
+
 /// Operates a Carnelian scheduler through its database, and runs stand-alone nodes.
 #[derive(Parser)]
 #[command(name = "carnelian", version, propagate_version = true)]
-#[command(after_help = "Exit codes: 0 fine, 1 the answer is \"no\", 2 usage or configuration, 3 database unusable.")]
+#[command(after_help = AFTER_HELP)]
 pub struct Cli {
-    /// The properties file. Without it: $CARNELIAN_CONFIG, else ./carnelian.properties, else the embedded database
-    /// ./carnelian.db
+    /// The properties file. Without it: $CARNELIAN_CONFIG, else ./carnelian.properties, else the
+    /// embedded database ./carnelian.db
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
     /// One JSON document on standard output instead of a table
@@ -66,7 +74,8 @@ pub enum Command {
         #[command(flatten)]
         filter: Filter,
     },
-    /// The fires that have ended, the newest first; all that is known of one; what becomes of old ones
+    /// The fires that have ended, the newest first; all that is known of one; what becomes of old
+    /// ones
     History(Box<History>),
     /// Runs a fire of the history again, at once
     Retry {
@@ -79,17 +88,19 @@ pub enum Command {
         /// The fire, as `running` shows it
         fire: String,
     },
-    /// Declares a running fire failed: it ends so, and its retry policy applies; exit code 1 if it does not run
+    /// Declares a running fire failed: it ends so, and its retry policy applies; exit code 1 if it
+    /// does not run
     Fail(Fail),
-    /// The nodes with their last check-in, or one of them with everything it says of itself; exit code 1 if it is not
-    /// there or silent
+    /// The nodes with their last check-in, or one of them with everything it says of itself; exit
+    /// code 1 if it is not there or silent
     Cluster(Cluster),
     /// The locks of the application
     #[command(subcommand)]
     Lock(crate::lock::LockCommand),
     /// The jobs that programs have defined in code, and which program has defined each
     Definitions {
-        /// Forgets the definition of this job, which stays: another program may define it then; may be repeated
+        /// Forgets the definition of this job, which stays: another program may define it then; may
+        /// be repeated
         #[arg(long, value_name = "G.N")]
         forget: Vec<JobKey>,
     },
@@ -125,20 +136,23 @@ pub enum Command {
     /// Nodes that take no work for a while
     #[command(subcommand)]
     Blacklist(BlacklistCommand),
-    /// How many runs of a group of jobs there may be at a time
+    /// The number of runs of a group of jobs that may run at a time
     #[command(subcommand)]
     Limit(LimitCommand),
     /// For a monitor: exit code 1 outside the bounds; needs only the database
     Check(Check),
     /// Runs a stand-alone node for jobs of type `command`, until SIGTERM or SIGINT
     Node,
-    /// Measures this database with no-op jobs in a scratch scheduler name; cleans up
-    Bench(crate::bench::Bench),
-    /// Kills a whole cluster of scratch nodes, and checks what becomes of its work; exit code 1 if a check fails; cleans up
-    Drill(crate::drill::Drill),
     /// Cron expressions: their next times, their meaning
     #[command(subcommand)]
     Cron(CronCommand),
+    /// Measures this database with no-op jobs in a scratch scheduler name; cleans up
+    #[command(hide = true)]
+    Bench(crate::bench::Bench),
+    /// Kills a whole cluster of scratch nodes, and checks what becomes of its work; exit code 1 if
+    /// a check fails; cleans up
+    #[command(hide = true)]
+    Drill(crate::drill::Drill),
 }
 
 #[derive(Args)]
@@ -146,7 +160,8 @@ pub struct Import {
     /// The files; each is stored whole or not at all, and none if one of them cannot be read
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Leaves triggers alone that are stored just as the file has them, instead of beginning them anew
+    /// Leaves triggers alone that are stored just as the file has them, instead of beginning them
+    /// anew
     #[arg(long)]
     pub keep_unchanged: bool,
     /// At most one fire of each job of this type runs in the whole cluster; may be repeated
@@ -201,7 +216,8 @@ pub enum JobCommand {
     },
     /// Gives all jobs of a type another type; those that run are left, and named
     ///
-    /// Data are upgraded by programs that have the type's code (`Scheduler::migrate_jobs`), or when a job runs.
+    /// Data are upgraded by programs that have the type's code (`Scheduler::migrate_jobs`), or when
+    /// a job runs.
     Migrate {
         /// The type they have, and the one they get
         #[arg(long = "type", value_names = ["OLD", "NEW"], num_args = 2, required = true)]
@@ -235,7 +251,8 @@ pub enum TriggerCommand {
     Resume { trigger: TriggerKey },
     /// Takes a trigger out of the error state
     Reset { trigger: TriggerKey },
-    /// Makes up for its fires in a range of the past: a one-shot trigger in the group BACKFILL for each
+    /// Makes up for its fires in a range of the past: a one-shot trigger in the group BACKFILL for
+    /// each
     Backfill(Backfill),
 }
 
@@ -254,7 +271,8 @@ pub enum CalendarCommand {
         /// Replaces the calendar if it exists
         #[arg(long)]
         replace: bool,
-        /// Triggers that name it get a new next fire time; those in error or paused one by one wait again
+        /// Triggers that name it get a new next fire time; those in error or paused one by one wait
+        /// again
         #[arg(long, requires = "replace")]
         update_triggers: bool,
     },
@@ -300,7 +318,7 @@ pub enum CronCommand {
         /// Only times after this moment, epoch milliseconds [default: now]
         #[arg(long, value_name = "MS", allow_negative_numbers = true)]
         from: Option<i64>,
-        /// How many
+        /// The number of times
         #[arg(long, value_name = "N", default_value_t = 5)]
         count: u32,
     },

@@ -38,7 +38,7 @@ pub fn run(store: &JobStore, output: Output, options: &Backfill) -> Outcome {
     };
     let wanted = carnelian::Backfill::new(options.trigger.clone(), moment(options.from)?, moment(options.to)?);
     let wanted = wanted.most(options.most).may_overlap(options.may_overlap).dry_run(options.dry_run);
-    let done = store.backfill(&wanted)?;
+    let done = store.catalogue().backfill(&wanted)?;
     let fires = done.fires.iter().map(|fire| {
         json!({
             "scheduled_fire_ms": fire.scheduled_fire_time.timestamp_millis(),

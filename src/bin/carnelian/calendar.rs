@@ -23,11 +23,11 @@ pub fn run(store: &JobStore, output: Output, command: &CalendarCommand) -> Outco
             let text = contents(file)?;
             let calendar = definition::read(&text)
                 .map_err(|reason| Failure::Usage(format!("calendar definition {}: {reason}", file.display())))?;
-            store.add_calendar(name, &calendar, *replace, *update_triggers)?;
+            store.catalogue().add_calendar(name, &calendar, *replace, *update_triggers)?;
             output.done(json!({"calendar": name}), &format!("stored calendar {name}: {}", summary(&calendar)))
         }
         CalendarCommand::Delete { name } => {
-            if !store.delete_calendar(name)? {
+            if !store.catalogue().delete_calendar(name)? {
                 return Err(missing(name));
             }
             output.done(json!({"calendar": name, "deleted": true}), &format!("deleted calendar {name}"))
@@ -53,8 +53,8 @@ fn contents(file: &Path) -> Outcome<String> {
 
 fn list(store: &JobStore, output: Output) -> Outcome {
     let mut calendars: Vec<(String, Result<Calendar>)> = Vec::new();
-    for name in store.calendar_names()? {
-        match store.calendar(&name) {
+    for name in store.catalogue().calendar_names()? {
+        match store.catalogue().calendar(&name) {
             Ok(Some(calendar)) => calendars.push((name, Ok(calendar))),
             Ok(None) => {}
             Err(error @ Error::Unreadable { .. }) => calendars.push((name, Err(error))),
@@ -98,7 +98,7 @@ fn summary(calendar: &Calendar) -> String {
 }
 
 fn show(store: &JobStore, output: Output, name: &str) -> Outcome {
-    let calendar = store.calendar(name)?.ok_or_else(|| missing(name))?;
+    let calendar = store.catalogue().calendar(name)?.ok_or_else(|| missing(name))?;
     let definition = definition::show(&calendar);
     let text = format!("{definition:#}\n");
     output.answer(json!({"calendar": name, "definition": definition}), || {

@@ -38,10 +38,10 @@ pub struct Check {
     /// At most so many fires may have failed, timed out or been lost lately, up to 9999
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(0..10_000))]
     pub max_failed: Option<usize>,
-    /// What `--max-failed` calls lately
+    /// The time before now that `--max-failed` counts
     #[arg(long, value_name = "DUR", default_value = "1h", value_parser = value::duration)]
     pub failed_within: Duration,
-    /// How late a waiting trigger must be to count as overdue
+    /// The lateness from which a waiting trigger counts as overdue
     #[arg(long, value_name = "DUR", default_value = "1s", value_parser = value::duration)]
     pub overdue_after: Duration,
 }
@@ -69,7 +69,7 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     above(bounds.max_stuck, stuck.unwrap_or(0), "running fires have missed all their heartbeats, or make no progress");
     let failed = bounds.max_failed.map(|most| failed(store, bounds, most, load.now_ms)).transpose()?;
     above(bounds.max_failed, failed.unwrap_or(0), "fires or more have failed lately");
-    let orphans = bounds.max_orphans.map(|_| store.orphans()).transpose()?;
+    let orphans = bounds.max_orphans.map(|_| store.job_types().orphans()).transpose()?;
     let blind = orphans.as_ref().and_then(|found| found.blind_because());
     let orphans = orphans.filter(|_| blind.is_none()).map(|found| found.jobs.len());
     above(bounds.max_orphans, orphans.unwrap_or(0), "jobs are without a node that can run them");
@@ -77,7 +77,7 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     if let Some(least) = bounds.min_nodes.filter(|least| working < *least) {
         problems.push(format!("{working} nodes are alive and take work, at least {least} are needed"));
     }
-    let oldest_allowed = bounds.max_age.map(|age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    let oldest_allowed = bounds.max_age.map(value::millis);
     match (oldest_allowed, age_ms) {
         (Some(_), None) => problems.push("no node that takes work has checked in".to_owned()),
         (Some(most), Some(age)) if age > most => {
@@ -101,7 +101,7 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     )
 }
 
-/// What was found, each with its heading, its name in JSON, and its value in both.
+/// The findings, each with its heading, its name in JSON, and its value in both.
 type Found<'a> = (&'a str, &'a str, Option<String>, Value);
 
 fn answer(output: Output, problems: &[String], found: &[Found<'_>]) -> Outcome {
@@ -118,16 +118,16 @@ fn answer(output: Output, problems: &[String], found: &[Found<'_>]) -> Outcome {
     if problems.is_empty() { Ok(()) } else { Err(Failure::No) }
 }
 
-/// Whether a run has been silent, or without progress, for longer than it may be.
+/// True if a run has been silent, or without progress, for longer than it may be.
 fn is_silent(fire: &FiredTrigger, now_ms: i64) -> bool {
     fire.state == FiredState::Executing && fire.heartbeat.as_ref().is_some_and(|beat| beat.is_overdue(now_ms))
 }
 
-/// How many fires have not ended well lately; no more are counted than it takes.
+/// The number of fires that have not ended well lately, counted up to the bound.
 fn failed(store: &JobStore, bounds: &Check, most: usize, now_ms: i64) -> carnelian::Result<usize> {
-    let within_ms = i64::try_from(bounds.failed_within.as_millis()).unwrap_or(i64::MAX);
+    let within_ms = value::millis(bounds.failed_within);
     let since = DateTime::from_timestamp_millis(now_ms.saturating_sub(within_ms)).unwrap_or_default();
     let bad = [FireOutcome::Failed, FireOutcome::TimedOut, FireOutcome::Lost];
     let query = bad.into_iter().fold(HistoryQuery::new(), HistoryQuery::outcome);
-    Ok(store.history(&query.since(since).limit(most.saturating_add(1)))?.len())
+    Ok(store.history().find(&query.since(since).limit(most.saturating_add(1)))?.len())
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// The fires that are running, and with `reserved` those to come.
 pub fn running(store: &JobStore, output: Output, reserved: bool, filter: &Filter) -> Outcome {
     let now_ms = store.now_ms()?;
-    let mut fires = store.find_fired(&filter.filter())?;
+    let mut fires = store.catalogue().find_fired(&filter.filter())?;
     fires.retain(|fire| reserved || fire.state == FiredState::Executing);
     fires.sort_by(|a, b| (a.fired_ms, &a.fire_id).cmp(&(b.fired_ms, &b.fire_id)));
     let document = fires.iter().map(|fire| {

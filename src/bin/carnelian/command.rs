@@ -13,17 +13,17 @@ use std::time::Duration;
 /// The name under which it is registered.
 pub const TYPE: &str = "command";
 
-/// How often a running program is looked after.
+/// The interval of checks of a running program.
 const POLL: Duration = Duration::from_millis(50);
-/// How long a program may take to end after SIGTERM, before SIGKILL.
+/// The time that a program has to end after SIGTERM, before SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long is waited for the last of the output.
+/// The longest wait for the last of the output.
 const READERS_GRACE: Duration = Duration::from_secs(1);
-/// How much of the output is kept: what fits into the result of a run.
+/// The part of the output that is kept: as much as fits into the result of a run.
 const OUTPUT_LIMIT: usize = 64 * 1024 - 1;
-/// How much of it is left for the note of what was cut.
+/// The part of it that is left for the note about cut output.
 const NOTE_BYTES: usize = 64;
-/// How much of the output an error repeats.
+/// The part of the output that an error repeats.
 const QUOTED_CHARS: usize = 500;
 
 /// Runs the program that its data describe: `argv`, `env.NAME`, `cwd`, `timeout`.
@@ -58,7 +58,7 @@ impl Job for Command {
     }
 }
 
-/// What is to be run.
+/// A program to run.
 struct Plan {
     program: String,
     arguments: Vec<String>,
@@ -115,7 +115,7 @@ fn words(text: &str) -> Result<Vec<String>, JobError> {
     shlex::split(text).ok_or_else(|| JobError::new("data `argv` has an open quote"))
 }
 
-/// How a program came to its end.
+/// The end of a program.
 enum Ended {
     ByItself(ExitStatus),
     TimedOut(Duration),
@@ -205,8 +205,8 @@ impl Captured {
         kept.1 += bytes.len();
     }
 
-    /// Has the lines that came after the first `told` bytes kept with the run, where it is asked for, and says up to where
-    /// they were; `is_all` that nothing follows the last.
+    /// Has the lines that came after the first `told` bytes kept with the run, where it is asked
+    /// for, and says up to where they were; `is_all` that nothing follows the last.
     fn tell(&self, ctx: &JobContext, told: usize, is_all: bool) -> usize {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let new = kept.0.get(told..).unwrap_or_default();
@@ -221,7 +221,7 @@ impl Captured {
     fn text(&self) -> String {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::from_utf8_lossy(&kept.0).into_owned();
-        // What is no UTF-8 has become longer.
+        // Bytes that are no UTF-8 have become longer.
         if kept.1 > kept.0.len() || text.len() > OUTPUT_LIMIT {
             let most = text.len().min(OUTPUT_LIMIT - NOTE_BYTES);
             text.truncate((0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));

@@ -21,7 +21,7 @@ const EMBEDDED: &str = "
     dataSource.embedded.URL = sqlite:carnelian.db
 ";
 
-/// Who operates a database does not wait longer for it to be reached.
+/// Longest wait of an operator for a database to be reached.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The settings of this invocation.

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 /// Lists them, with who has defined them and when they were last stored; or forgets some.
 pub fn run(store: &JobStore, output: Output, forget: &[JobKey]) -> Outcome {
     if !forget.is_empty() {
-        let forgotten = store.forget_definitions(forget)?;
+        let forgotten = store.catalogue().forget_definitions(forget)?;
         output.done(json!({"forgotten": forgotten}), &format!("forgot the definitions of {forgotten} jobs"))?;
         return if forgotten == forget.len() { Ok(()) } else { Err(Failure::No) };
     }
-    let rows = store.definitions()?;
+    let rows = store.catalogue().definitions()?;
     let triggers = |row: &DefinitionRow| row.triggers.iter().map(ToString::to_string).collect::<Vec<_>>();
     let document = rows.iter().map(|row| {
         json!({

@@ -12,7 +12,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, Weekday};
 use chrono_tz::Tz;
 use serde_json::{Map, Value, json};
 
-/// What is accepted; shown by `calendar put --help`.
+/// The accepted form; shown by `calendar put --help`.
 pub const FORM: &str = "\
 A definition is a JSON object:
   type         annual | base | cron | daily | holiday | monthly | weekly: what it leaves out
@@ -36,7 +36,8 @@ const DAYS: [(&str, Weekday); 7] = [
     ("SAT", Weekday::Sat),
 ];
 
-/// The calendar that a definition describes. An error names the member, what it is, and what was expected.
+/// The calendar that a definition describes. An error names the member, what it is, and what was
+/// expected.
 pub fn read(text: &str) -> Result<Calendar, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
     calendar(&value, 0)

@@ -4,17 +4,17 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, table, time};
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::store::row::{FiredState, InstanceRow, Parked, ScheduleRow, Snapshot};
-use carnelian::store::{Homeless, JobStore, Lock, LostCommits, Orphan, Orphans};
+use carnelian::store::{JobStore, Lock, LostCommits, Orphan, Orphans, UnplaceableJob};
 use carnelian::{Error, GroupMatcher, JobDetail, JobKey, Schedule, TriggerKey, TriggerState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How late a due trigger must be before its not being taken is worth a finding.
+/// The lateness from which a due trigger that nobody takes is worth a finding.
 const UNTAKEN_AFTER_MS: i64 = 10_000;
-/// How far this machine's clock may be from the database's.
+/// The largest difference between this machine's clock and the database's.
 const SKEW_LIMIT_MS: u64 = 1_000;
-/// How many looks must agree.
+/// The number of reads that must agree.
 const LOOKS: usize = 3;
 
 /// Beyond the largest fence that is seen others may have been given out.
@@ -25,7 +25,7 @@ pub struct Finding {
     kind: &'static str,
     subject: String,
     detail: String,
-    /// Whether the audit of a running node mends it.
+    /// True if the audit of a running node mends it.
     repairable: bool,
 }
 
@@ -62,8 +62,8 @@ pub fn run(store: &JobStore, output: Output, invariants: bool) -> Outcome {
     if findings.is_empty() { Ok(()) } else { Err(Failure::No) }
 }
 
-/// Looks without the locks and in pages, so that no node waits for it. What is only on its way from
-/// one state to another looks broken for a moment: a finding is what several looks agree on.
+/// Reads without the locks and in pages, so that no node waits for it. A row that is on its way
+/// from one state to another looks broken for a moment: a finding is what several reads agree on.
 fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     let mut findings = look(store, invariants)?;
     for _ in 1..LOOKS {
@@ -95,11 +95,11 @@ fn look(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     findings.extend(states(&snapshot, &parked.into_iter().map(|work| work.key).collect()));
     findings.extend(nodes(&snapshot, &alive));
     findings.extend(store.fence_behind()?.map(|lost| fence_behind(store, lost)));
-    let orphans = store.orphans()?;
+    let orphans = store.job_types().orphans()?;
     findings.extend(unknown_types(&orphans));
-    let homeless = store.homeless_jobs()?;
-    findings.extend(homeless.iter().map(no_place));
-    findings.extend(untaken(&snapshot, &alive, now_ms, &orphans, &homeless));
+    let unplaceable = store.unplaceable_jobs()?;
+    findings.extend(unplaceable.iter().map(no_place));
+    findings.extend(untaken(&snapshot, &alive, now_ms, &orphans, &unplaceable));
     findings.extend(ignored_placements(store, &snapshot)?);
     findings.extend(foreign_clocks(&snapshot, &alive, now_ms));
     findings.extend(beside_quartz(&snapshot));
@@ -134,7 +134,7 @@ fn rows(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
     });
     let damaged = snapshot.triggers.iter().filter(|trigger| trigger.schedule != ScheduleRow::Missing);
     let damaged = damaged.filter_map(|trigger| {
-        let error = store.check_trigger_row(trigger).err()?;
+        let error = store.catalogue().check_trigger_row(trigger).err()?;
         Some(Finding::new("unreadable_row", &trigger.key, format!("{error}; nodes leave it alone")))
     });
     let stray = snapshot
@@ -157,7 +157,7 @@ fn rows(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
 fn calendars(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
     let stored: BTreeSet<&str> = snapshot.calendars.iter().map(|calendar| calendar.name.as_str()).collect();
     let unreadable = snapshot.calendars.iter().filter_map(|calendar| {
-        let error = store.check_calendar_row(calendar).err()?;
+        let error = store.catalogue().check_calendar_row(calendar).err()?;
         let detail = format!("{error}; it stays as it is, and triggers that name it are left alone");
         Some(Finding::new("unreadable_calendar", &calendar.name, detail))
     });
@@ -212,7 +212,7 @@ fn states(snapshot: &Snapshot, parked: &BTreeSet<TriggerKey>) -> Vec<Finding> {
 
 /// Fires, runs or locks with larger fences than were drawn.
 fn fence_behind(store: &JobStore, lost: LostCommits) -> Finding {
-    let scheduler = &store.settings().scheduler_name;
+    let scheduler = &store.settings().scheduler.instance_name;
     let detail = format!(
         "the last fence is {}, but {} was given out: a backup was put back, or a replica promoted. Stop all nodes, then: UPDATE \
          …CN_FENCES SET fence = {} WHERE sched_name = '{scheduler}'",
@@ -243,8 +243,8 @@ fn nodes(snapshot: &Snapshot, alive: &BTreeSet<String>) -> Vec<Finding> {
     orphans.chain(silent).collect()
 }
 
-/// Nodes of Quartz write the time of their own clock; those are off whose check-ins come from the future, or are older
-/// than their interval.
+/// Nodes of Quartz write the time of their own clock; those are off whose check-ins come from the
+/// future, or are older than their interval.
 fn foreign_clocks(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) -> Vec<Finding> {
     let limit_ms = i64::try_from(SKEW_LIMIT_MS).unwrap_or(i64::MAX);
     let foreign = snapshot.instances.iter().filter(|node| node.incarnation.is_none() && alive.contains(&node.name));
@@ -263,7 +263,8 @@ fn foreign_clocks(snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) ->
     foreign.filter_map(look).collect()
 }
 
-/// Triggers that a node of Quartz keeps from doing what they were told to, and those that it cannot read.
+/// Triggers that a node of Quartz keeps from doing what they were told to, and those that it cannot
+/// read.
 fn beside_quartz(snapshot: &Snapshot) -> Vec<Finding> {
     let Some(quartz) = snapshot.instances.iter().find(|node| node.incarnation.is_none()) else { return Vec::new() };
     let unknown = |trigger: &carnelian::store::row::TriggerRow| {
@@ -300,14 +301,14 @@ fn unknown_types(orphans: &Orphans) -> Vec<Finding> {
 }
 
 /// A job that no living node may run.
-fn no_place(homeless: &Homeless) -> Finding {
+fn no_place(unplaceable: &UnplaceableJob) -> Finding {
     let why = |node: &carnelian::store::MayRun| {
         let refusal = node.refusal.as_ref().map_or_else(String::new, ToString::to_string);
         format!("{}: {refusal}", node.instance)
     };
-    let nodes: Vec<String> = homeless.nodes.iter().map(why).collect();
-    let detail = format!("no living node may run it (its placement: {}): {}", homeless.placement, nodes.join("; "));
-    Finding::new("no_place", &homeless.job, detail)
+    let nodes: Vec<String> = unplaceable.nodes.iter().map(why).collect();
+    let detail = format!("no living node may run it (its placement: {}): {}", unplaceable.placement, nodes.join("; "));
+    Finding::new("no_place", &unplaceable.job, detail)
 }
 
 /// Jobs whose placement a node of Quartz does not heed.
@@ -318,17 +319,17 @@ fn ignored_placements(store: &JobStore, snapshot: &Snapshot) -> Outcome<Vec<Find
         let detail = format!("`{}`, a node of Quartz, runs it although its placement is: {placement}", quartz.name);
         Some(Finding::new("ignored_placement", job.key(), detail))
     };
-    Ok(store.jobs(&GroupMatcher::Any)?.iter().filter_map(look).collect())
+    Ok(store.catalogue().jobs(&GroupMatcher::Any)?.iter().filter_map(look).collect())
 }
 
-/// Jobs that are due while living nodes leave them alone: where a node does not say what types it has, nobody may have
-/// theirs.
+/// Jobs that are due while living nodes leave them alone: where a node does not say what types it
+/// has, nobody may have theirs.
 fn untaken(
     snapshot: &Snapshot,
     alive: &BTreeSet<String>,
     now_ms: i64,
     orphans: &Orphans,
-    homeless: &[Homeless],
+    unplaceable: &[UnplaceableJob],
 ) -> Vec<Finding> {
     if alive.is_empty() {
         return Vec::new();
@@ -343,7 +344,7 @@ fn untaken(
     }
     let job_type = |key: &JobKey| snapshot.jobs.iter().find(|job| job.key == *key).map(|job| job.job_type.as_str());
     let mut known: BTreeSet<&JobKey> = orphans.jobs.iter().map(|orphan| &orphan.job).collect();
-    known.extend(homeless.iter().map(|job| &job.job));
+    known.extend(unplaceable.iter().map(|job| &job.job));
     let why = match orphans.blind_because() {
         None => "all workers of the nodes that know it are busy, or those stand by; `carnelian explain` says more",
         Some(_) => "no live node knows it, or all workers are busy; `carnelian explain` says more",

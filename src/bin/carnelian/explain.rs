@@ -5,6 +5,7 @@ use crate::follow;
 use crate::output::{Output, fields, span, time};
 use crate::strategy;
 use crate::trigger::missing;
+use crate::value::millis;
 use carnelian::store::row::FiredState;
 use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, MayRun, Orphan, TriggerSummary};
 use carnelian::{
@@ -13,7 +14,7 @@ use carnelian::{
 };
 use serde_json::json;
 
-/// What is known of one trigger at one moment.
+/// The known facts of one trigger at one moment.
 struct Facts {
     trigger: TriggerSummary,
     job: Option<JobDetail>,
@@ -23,7 +24,7 @@ struct Facts {
     missing_calendar: Option<String>,
     /// Present if no living node can run its job.
     orphan: Option<Orphan>,
-    /// Whether each living node may take it.
+    /// True if each living node may take it.
     may_run: Vec<MayRun>,
     fires: Vec<FiredTrigger>,
     paused_groups: Vec<String>,
@@ -85,7 +86,7 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
 }
 
 fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
-    let summaries = store.trigger_summaries(&GroupMatcher::equals(key.group()))?;
+    let summaries = store.catalogue().trigger_summaries(&GroupMatcher::equals(key.group()))?;
     let fires = store.fired_triggers()?;
     let stored = summaries.into_iter().find(|trigger| trigger.key == *key);
     let trigger = stored.or_else(|| gone_with_its_fire(key, &fires)).ok_or_else(|| missing(key))?;
@@ -99,11 +100,12 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
     };
     let mut missing_calendar = None;
     let mut look_at_calendar = |name: &str| {
-        missing_calendar = store.calendar(name)?.is_none().then(|| name.to_owned());
+        missing_calendar = store.catalogue().calendar(name)?.is_none().then(|| name.to_owned());
         Ok(())
     };
     let mut read = None;
     store
+        .catalogue()
         .trigger(key)
         .and_then(|trigger| {
             let name = trigger.as_ref().and_then(Trigger::calendar_name).map(str::to_owned);
@@ -111,7 +113,7 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
             name.map_or(Ok(()), |name| look_at_calendar(&name))
         })
         .or_else(&mut note)?;
-    let job = match store.job(&trigger.job) {
+    let job = match store.catalogue().job(&trigger.job) {
         Ok(job) => job,
         Err(error) => {
             note(error)?;
@@ -125,14 +127,14 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         job,
         missing_calendar,
         unreadable,
-        orphan: store.orphans()?.jobs.into_iter().find(|orphan| orphan.job == trigger.job),
+        orphan: store.job_types().orphans()?.jobs.into_iter().find(|orphan| orphan.job == trigger.job),
         fires,
-        paused_groups: store.paused_groups()?,
+        paused_groups: store.catalogue().paused_groups()?,
         nodes: store.instances()?,
-        misfire_threshold_ms: i64::try_from(store.settings().misfire_threshold.as_millis()).unwrap_or(i64::MAX),
+        misfire_threshold_ms: millis(store.settings().job_store.misfire_threshold),
         now_ms,
         overlap: read.as_ref().map_or(Overlap::AllowAll, Trigger::overlap),
-        catch_up_ms: read.as_ref().and_then(Trigger::catch_up_window).and_then(|w| i64::try_from(w.as_millis()).ok()),
+        catch_up_ms: read.as_ref().and_then(Trigger::catch_up_window).map(millis),
         pauses_on_failure: read.as_ref().is_some_and(Trigger::pauses_on_failure),
         parent: read.as_ref().and_then(|trigger| Parent::of(trigger.data())),
         children: follow::children(store, &trigger.job)?,
@@ -235,7 +237,7 @@ impl Facts {
         reasons.extend(self.job.as_ref().and_then(|job| strategy::reason(job.policy().execution_strategy())));
     }
 
-    /// Which node may take it, and which may not; nothing where all may.
+    /// The nodes that may take it, and those that may not; nothing if all may.
     fn placement(&self, reasons: &mut Vec<String>) {
         let (may, may_not): (Vec<_>, Vec<_>) = self.may_run.iter().partition(|node| node.refusal.is_none());
         if may_not.is_empty() {

@@ -6,7 +6,7 @@ use carnelian::store::JobStore;
 use clap::Args;
 use serde_json::json;
 
-// Which fire, and why; as a doc comment it would be the help of the command.
+// The fire, and the reason; as a doc comment it would be the help of the command.
 #[derive(Args)]
 pub struct Fail {
     /// The fire, as `running` shows it

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// What a command comes to.
+/// The outcome of a command.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 /// The ways in which a command does not end well.

@@ -34,7 +34,7 @@ fn outcome() -> impl TypedValueParser<Value = On> {
 pub fn follow(store: &JobStore, output: Output, args: &Follow) -> Outcome {
     let Follow { parent, child, on, data, allow_cycle } = args;
     let continuation = Continuation::new(parent.clone(), child.clone()).on(*on).data_map(value::data_map(data));
-    store.follow(&continuation.allow_cycle(*allow_cycle))?;
+    store.catalogue().follow(&continuation.allow_cycle(*allow_cycle))?;
     output.done(
         json!({"parent": parent.to_string(), "child": child.to_string(), "on": on.name()}),
         &format!("{child} follows {parent} on {on}"),
@@ -43,7 +43,7 @@ pub fn follow(store: &JobStore, output: Output, args: &Follow) -> Outcome {
 
 /// Lets the child follow the parent no longer.
 pub fn unfollow(store: &JobStore, output: Output, parent: &JobKey, child: &JobKey) -> Outcome {
-    if !store.unfollow(parent, child)? {
+    if !store.catalogue().unfollow(parent, child)? {
         return Err(Failure::Refused(format!("job `{child}` does not follow `{parent}`")));
     }
     output.done(
@@ -52,19 +52,20 @@ pub fn unfollow(store: &JobStore, output: Output, parent: &JobKey, child: &JobKe
     )
 }
 
-/// The children of a job; none if they cannot be read, which is said where they are asked for alone.
+/// The children of a job; none if they cannot be read, which is said where they are asked for
+/// alone.
 pub fn children(store: &JobStore, parent: &JobKey) -> Outcome<Vec<Continuation>> {
-    readable(store.children_of(parent))
+    readable(store.catalogue().children_of(parent))
 }
 
 /// The parents of a job, likewise.
 pub fn parents(store: &JobStore, child: &JobKey) -> Outcome<Vec<Continuation>> {
-    readable(store.parents_of(child))
+    readable(store.catalogue().parents_of(child))
 }
 
-/// Which jobs follow which, likewise.
+/// All continuations, likewise.
 pub fn all(store: &JobStore) -> Outcome<Vec<Continuation>> {
-    readable(store.continuations())
+    readable(store.catalogue().continuations())
 }
 
 fn readable(found: carnelian::Result<Vec<Continuation>>) -> Outcome<Vec<Continuation>> {

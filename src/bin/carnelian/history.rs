@@ -1,4 +1,5 @@
-//! `history`: the fires that have ended and those that run, one of them with all that is known of it, what becomes of old ones.
+//! `history`: the fires that have ended and those that run, one of them with all that is known of
+//! it, what becomes of old ones.
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, span, table, time};
@@ -13,7 +14,7 @@ use log::LevelFilter;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-// Which fires are asked for.
+// The filter of fires.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct History {
@@ -43,7 +44,8 @@ pub struct History {
     /// Only fires whose error has this text in it
     #[arg(long, value_name = "TEXT")]
     pub error: Option<String>,
-    /// Only fires that ended at this time or later: ISO 8601 with offset, `now`, or so long ago, such as `-2h`
+    /// Only fires that ended at this time or later: ISO 8601 with offset, `now`, or so long ago,
+    /// such as `-2h`
     #[arg(long, value_name = "TIME", value_parser = value::past, allow_hyphen_values = true)]
     pub since: Option<Moment>,
     /// Only fires that ended before this time
@@ -55,21 +57,22 @@ pub struct History {
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub limit: usize,
-    /// How many fires of each job ended how, and how long they ran, instead of the fires
+    /// The number of fires of each job by outcome, and their run times, instead of the fires
     #[arg(long, conflicts_with_all = ["running", "after", "limit"])]
     pub summary: bool,
 }
 
-// What is kept of the runs of a job.
+// The limits of a job's rows in the history.
 #[derive(Args, Default)]
 pub struct KeepFlags {
-    /// Down to which level the lines that a run logs are kept with its row of the history [default: that of the node]
+    /// Down to which level the lines that a run logs are kept with its row of the history [default:
+    /// that of the node]
     #[arg(long, value_name = "LEVEL", value_parser = value::level())]
     pub capture_log: Option<LevelFilter>,
-    /// How many bytes of such lines are kept of a run [default: that of the node]
+    /// The number of bytes of such lines that are kept of a run [default: that of the node]
     #[arg(long, value_name = "N")]
     pub log_max_bytes: Option<u32>,
-    /// How many rows of the history are kept of the job [default: that of the node]
+    /// The number of rows of the history that are kept of the job [default: that of the node]
     #[arg(long, value_name = "N")]
     pub keep_history: Option<u32>,
 }
@@ -92,7 +95,8 @@ impl KeepFlags {
 
 #[derive(Subcommand)]
 pub enum HistoryCommand {
-    /// All that is known of one run: its times, its chain, what it has logged; exit code 1 if nothing is
+    /// All that is known of one run: its times, its chain, what it has logged; exit code 1 if
+    /// nothing is
     Show {
         /// The fire
         #[arg(value_name = "FIRE_ID")]
@@ -154,7 +158,7 @@ fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
         query = query.until(moment(store, until)?);
     }
     if let Some(fire) = &options.after {
-        let found = store.history(&HistoryQuery::new().fire(fire))?;
+        let found = store.history().find(&HistoryQuery::new().fire(fire))?;
         let last = found.first().ok_or_else(|| Failure::Refused(format!("the history has no fire {fire}")))?;
         query = query.after(last);
     }
@@ -169,7 +173,7 @@ fn moment(store: &JobStore, moment: Moment) -> Outcome<DateTime<Utc>> {
 }
 
 fn list(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
-    let rows = store.history(query)?;
+    let rows = store.history().find(query)?;
     output.answer(Value::Array(rows.iter().map(document).collect()), || {
         let cells = |row: &HistoryRow| {
             vec![
@@ -190,7 +194,7 @@ fn list(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
 }
 
 fn summary(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
-    let summary = store.history_summary(query)?;
+    let summary = store.history().summary(query)?;
     let rows = summary.rows.iter().map(|row| {
         json!({
             "job": row.job.as_ref().map(ToString::to_string),
@@ -221,7 +225,7 @@ fn summary(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
 }
 
 fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
-    let Some(record) = store.run_record(fire_id)? else {
+    let Some(record) = store.history().run_record(fire_id)? else {
         return Err(Failure::Refused(format!("nothing is known of fire {fire_id}")));
     };
     output.answer(record_document(&record), || {
@@ -278,7 +282,7 @@ fn prune(
 ) -> Outcome {
     let pruning = older_than.into_iter().fold(HistoryPruning::new(), HistoryPruning::older_than);
     let pruning = job.cloned().into_iter().fold(pruning, HistoryPruning::job);
-    let rows = if dry_run { store.count_prunable(&pruning)? } else { store.prune_history(&pruning)? };
+    let rows = if dry_run { store.history().count_prunable(&pruning)? } else { store.history().prune(&pruning)? };
     let line = if dry_run { format!("{rows} rows would be deleted") } else { format!("{rows} rows deleted") };
     output.done(json!({"rows": rows, "dry_run": dry_run}), &line)
 }
@@ -299,7 +303,7 @@ fn record_document(record: &RunRecord) -> Value {
     json
 }
 
-/// When it ended; none if it runs.
+/// The time of the end; none if the fire runs.
 fn ended(row: &HistoryRow) -> Option<i64> {
     (!row.is_running()).then_some(row.ended_ms)
 }

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 /// Reads all files, and then stores them one after the other, each whole or not at all.
 pub fn run(store: &JobStore, output: Output, options: &Import) -> Outcome {
     let mut done = Vec::new();
-    store.learn_job_types(false)?;
+    store.job_types().learn(false)?;
     for file in read(store, options)? {
-        match store.import(&file) {
+        match store.catalogue().import(&file) {
             Ok(imported) => done.push((file, imported)),
             Err(error) => {
-                // What is done is done, and is said.
+                // Files that were stored before the error are reported.
                 if !done.is_empty() {
                     say(output, &done)?;
                 }
@@ -38,7 +38,7 @@ fn read(store: &JobStore, options: &Import) -> Outcome<Vec<JobFile>> {
         Some(flags).filter(|flags| *flags != JobFlags::default())
     };
     for path in &options.files {
-        match JobFile::read_in_zone(path, store.settings().default_zone) {
+        match JobFile::read_in_zone(path, store.settings().scheduler.time_zone) {
             Ok(file) => {
                 let mut file = file.keep_unchanged(options.keep_unchanged).with_flags(flags);
                 for group in &options.protect {

@@ -16,18 +16,18 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
         JobCommand::Add { job, job_type, flags, replace } => {
             // A job without a trigger is durable, or it is nothing.
             let detail = schedule::job(job.clone(), job_type, flags, true)?;
-            store.learn_job_types(flags.force)?;
-            store.add_job(&detail, *replace)?;
+            store.job_types().learn(flags.force)?;
+            store.catalogue().add_job(&detail, *replace)?;
             output.done(json!({"job": job.to_string()}), &format!("added {job}"))
         }
         JobCommand::Delete { job } => {
-            if store.delete_jobs(std::slice::from_ref(job))? == 0 {
+            if store.catalogue().delete_jobs(std::slice::from_ref(job))? == 0 {
                 return Err(missing(job));
             }
             output.done(json!({"job": job.to_string(), "deleted": true}), &format!("deleted {job} with its triggers"))
         }
         JobCommand::Run { job, data } => {
-            let trigger = store.trigger_job(job, value::data_map(data))?;
+            let trigger = store.catalogue().trigger_job(job, value::data_map(data))?;
             output.done(
                 json!({"job": job.to_string(), "trigger": trigger.to_string()}),
                 &format!("{job} runs as soon as a node takes {trigger}"),
@@ -39,7 +39,7 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
         JobCommand::Migrate { types, dry_run } => migrate(store, output, types, *dry_run),
         JobCommand::Pause { job, stop } => {
             existing(store, job)?;
-            let count = store.pause_jobs(std::slice::from_ref(job))?;
+            let count = store.catalogue().pause_jobs(std::slice::from_ref(job))?;
             let asked = stop.then(|| store.stop_runs(job, "carnelian job pause")).transpose()?;
             let document = json!({"job": job.to_string(), "triggers": count, "stopped": asked});
             let text = match asked {
@@ -53,7 +53,7 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
         }
         JobCommand::Resume { job } => {
             existing(store, job)?;
-            let count = store.resume_jobs(std::slice::from_ref(job), true)?;
+            let count = store.catalogue().resume_jobs(std::slice::from_ref(job), true)?;
             output
                 .done(json!({"job": job.to_string(), "triggers": count}), &format!("resumed {count} triggers of {job}"))
         }
@@ -61,7 +61,7 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
 }
 
 fn rename(store: &JobStore, output: Output, old: &JobKey, new: &JobKey, dry_run: bool) -> Outcome {
-    let renamed = store.rename_job(old, new, dry_run)?;
+    let renamed = store.catalogue().rename_job(old, new, dry_run)?;
     let done = if dry_run { "would rename" } else { "renamed" };
     output.done(
         json!({"old": old.to_string(), "new": new.to_string(), "triggers": renamed.triggers, "dry_run": dry_run}),
@@ -73,13 +73,13 @@ fn rename(store: &JobStore, output: Output, old: &JobKey, new: &JobKey, dry_run:
 fn migrate(store: &JobStore, output: Output, types: &[String], dry_run: bool) -> Outcome {
     let [old, new] = types else { return Err(Failure::Usage("--type takes two names: OLD NEW".to_owned())) };
     // A deprecated type is no place to go to, and one that nobody has makes orphans.
-    store.learn_job_types(false)?;
-    let nodes = store.published_job_types()?;
+    store.job_types().learn(false)?;
+    let nodes = store.job_types().published()?;
     let may_have = |types: &Option<Vec<JobTypeInfo>>| types.as_ref().is_none_or(|t| t.iter().any(|t| t.name == *new));
     if !nodes.is_empty() && !nodes.iter().any(|(_, types)| may_have(types)) {
         complain(&format!("warning: no live node has job type `{new}`: its jobs wait until one comes"));
     }
-    let migrated = store.migrate_jobs(old, new, None, dry_run)?;
+    let migrated = store.job_types().migrate(old, new, None, dry_run)?;
     let keys = |keys: &[JobKey]| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
     let failed: Vec<Value> =
         migrated.failed.iter().map(|(job, why)| json!({"job": job.to_string(), "reason": why})).collect();
@@ -104,11 +104,11 @@ fn missing(job: &JobKey) -> Failure {
 }
 
 fn existing(store: &JobStore, job: &JobKey) -> Outcome<JobDetail> {
-    store.job(job)?.ok_or_else(|| missing(job))
+    store.catalogue().job(job)?.ok_or_else(|| missing(job))
 }
 
 fn list(store: &JobStore, output: Output, filter: &marks::Filter) -> Outcome {
-    let jobs = store.find_jobs(&filter.filter())?;
+    let jobs = store.catalogue().find_jobs(&filter.filter())?;
     let continuations = follow::all(store)?;
     let entry = |job: &JobDetail| {
         let mut entry = definition(job);
@@ -136,7 +136,7 @@ fn list(store: &JobStore, output: Output, filter: &marks::Filter) -> Outcome {
 
 fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
     let job = existing(store, key)?;
-    let triggers = store.triggers_of_job(key)?;
+    let triggers = store.catalogue().triggers_of_job(key)?;
     let (children, parents) = (follow::children(store, key)?, follow::parents(store, key)?);
     let mut document = definition(&job);
     document.insert("data".to_owned(), data(job.data()));

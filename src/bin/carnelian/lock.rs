@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 pub enum LockCommand {
     /// The locks that are held, by whom, with which fence and for how long if they are not renewed
     List,
-    /// Takes a lock from its holder; one that lives learns it with its next renewal. Exit code 1 if nobody holds it
+    /// Takes a lock from its holder; one that lives learns it with its next renewal. Exit code 1 if
+    /// nobody holds it
     Release {
         /// The lock
         name: String,
@@ -22,7 +23,7 @@ pub enum LockCommand {
 pub fn run(store: &JobStore, output: Output, command: &LockCommand) -> Outcome {
     match command {
         LockCommand::List => list(store, output),
-        LockCommand::Release { name } => match store.break_lock(name)? {
+        LockCommand::Release { name } => match store.locks().break_lock(name)? {
             Some(row) => output.done(
                 json!({"released": name, "instance": row.instance, "fence": row.fence}),
                 &format!("released {name}, held by {} with fence {}", row.instance, row.fence),
@@ -33,7 +34,7 @@ pub fn run(store: &JobStore, output: Output, command: &LockCommand) -> Outcome {
 }
 
 fn list(store: &JobStore, output: Output) -> Outcome {
-    let (now_ms, locks) = store.locks()?;
+    let (now_ms, locks) = store.locks().held()?;
     let document = locks.iter().map(|row| {
         json!({
             "name": row.name,

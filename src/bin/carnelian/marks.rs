@@ -1,20 +1,21 @@
-//! What a job is known by on the command line: given to it, looked for by it, shown.
+//! Marks of jobs on the command line: set, searched for, shown.
 
 use crate::value;
 use carnelian::{GroupMatcher, JobDetail, JobFilter, JobMarks};
 use clap::Args;
 use serde_json::{Value, json};
 
-// What people and other systems know a job by; as a doc comment it would be the help of the command.
+// Marks by which people and other systems know a job; as a doc comment it would be the help of the
+// command.
 #[derive(Args)]
 pub struct MarkFlags {
-    /// What the business calls the work, such as the number of an order
+    /// The name of the work in the business, such as the number of an order
     #[arg(long, value_name = "KEY")]
     pub biz_key: Option<String>,
     /// A name for people
     #[arg(long, value_name = "TEXT")]
     pub name: Option<String>,
-    /// Who is responsible
+    /// The person or team responsible
     #[arg(long, value_name = "WHO")]
     pub owner: Option<String>,
     /// A word to find the job by; may be repeated
@@ -42,7 +43,7 @@ impl MarkFlags {
     }
 }
 
-// Which are listed; as a doc comment it would be the help of the command.
+// The filter of a list; as a doc comment it would be the help of the command.
 #[derive(Args)]
 pub struct Filter {
     /// Only this group

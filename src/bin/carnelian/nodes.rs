@@ -8,7 +8,7 @@ use carnelian::store::{InstanceStatus, JobStore};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-// Which nodes; as a doc comment it would be the help of the command.
+// The nodes that are shown; as a doc comment it would be the help of the command.
 #[derive(Args)]
 pub struct Cluster {
     /// Only this node, with everything that it says of itself
@@ -69,7 +69,7 @@ fn all(store: &JobStore, output: Output, now_ms: i64) -> Outcome {
     })
 }
 
-/// What a script reads of a node; what is not known is null.
+/// The form of a node for scripts; an unknown value is null.
 fn document(node: &InstanceStatus) -> Value {
     let mut document = json!({
         "instance": node.instance,

@@ -3,21 +3,22 @@
 use crate::args;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, table, time};
+use crate::value::millis;
 use carnelian::store::{JobStore, Orphan};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Lists them and notes since when they are orphans, or deletes them.
 pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome {
-    let found = store.note_orphans()?;
+    let found = store.job_types().note_orphans()?;
     if let Some(why) = found.blind_because() {
         return Err(Failure::Refused(format!("it cannot be told which jobs no node can run: {why}")));
     }
     let older_than = options.older_than.unwrap_or(Duration::ZERO);
     let jobs = match options.delete {
-        true => store.delete_orphans(older_than)?,
+        true => store.job_types().delete_orphans(older_than)?,
         false => {
-            let least_ms = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
+            let least_ms = millis(older_than);
             let is_old = |orphan: &Orphan| age_ms(orphan, found.now_ms) >= least_ms;
             found.jobs.into_iter().filter(is_old).collect()
         }
@@ -36,7 +37,7 @@ pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome
     });
     output.answer(Value::Array(document.collect()), || {
         if jobs.is_empty() {
-            let age = options.older_than.map_or(String::new(), |_| format!(" for {}", span(age_of(older_than))));
+            let age = options.older_than.map_or(String::new(), |_| format!(" for {}", span(millis(older_than))));
             return format!("no job is without a node that can run it{age}\n");
         }
         let row = |orphan: &Orphan| {
@@ -55,8 +56,4 @@ pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome
 
 fn age_ms(orphan: &Orphan, now_ms: i64) -> i64 {
     orphan.since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms))
-}
-
-fn age_of(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

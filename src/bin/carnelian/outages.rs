@@ -17,13 +17,13 @@ pub enum RecoveryCommand {
     Start,
     /// Ends it; exit code 1 if it is not on
     Stop,
-    /// Whether it is on, since when, and how much is left
+    /// Shows if it is on, since when, and how much is left
     Show,
 }
 
 /// Lists the outages.
 pub fn list(store: &JobStore, output: Output) -> Outcome {
-    let outages = store.outages()?;
+    let outages = store.outages().list()?;
     let document = outages.iter().map(|outage| {
         json!({
             "began_ms": outage.began_ms,
@@ -65,14 +65,14 @@ pub fn list(store: &JobStore, output: Output) -> Outcome {
 /// Begins, ends or shows the recovery mode.
 pub fn recovery(store: &JobStore, output: Output, command: &RecoveryCommand) -> Outcome {
     match command {
-        RecoveryCommand::Start => show(store, output, Some(store.start_recovery("carnelian recovery")?)),
-        RecoveryCommand::Stop if store.stop_recovery(None)? => {
+        RecoveryCommand::Start => show(store, output, Some(store.outages().start_recovery("carnelian recovery")?)),
+        RecoveryCommand::Stop if store.outages().stop_recovery(None)? => {
             output.done(json!({"stopped": true}), "the recovery mode is ended")
         }
         RecoveryCommand::Stop => {
             Err(Failure::Refused("the cluster is not in recovery mode: see `carnelian recovery show`".to_owned()))
         }
-        RecoveryCommand::Show => show(store, output, store.recovery_mode()?),
+        RecoveryCommand::Show => show(store, output, store.outages().recovery_mode()?),
     }
 }
 

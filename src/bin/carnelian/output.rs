@@ -5,7 +5,7 @@ use chrono::DateTime;
 use serde_json::Value;
 use std::io::Write;
 
-/// How a command answers.
+/// The form of a command's answer.
 #[derive(Clone, Copy)]
 pub struct Output {
     json: bool,
@@ -41,7 +41,8 @@ pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "carnelian: {line}");
 }
 
-/// A table with a heading; numbers are for the caller to write, columns are as wide as they need to be.
+/// A table with a heading; numbers are for the caller to write, columns are as wide as they need to
+/// be.
 pub fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
     let mut widths: Vec<usize> = heading.iter().map(|cell| cell.chars().count()).collect();
     for row in rows {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub enum ParkedCommand {
     /// All of it, the oldest first
     List,
-    /// One of it, and why it is parked; exit code 1 if it is not
+    /// One parked work, and why it is parked; exit code 1 if it is not
     Show {
         /// The trigger that waits, `group.name`, as `list` shows it
         key: TriggerKey,

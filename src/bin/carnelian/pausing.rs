@@ -10,8 +10,12 @@ use serde_json::json;
 /// Runs one of the `group` commands.
 pub fn group(store: &JobStore, output: Output, command: &GroupCommand) -> Outcome {
     let (groups, what) = match command {
-        GroupCommand::Pause { group } => (store.pause_trigger_groups(&GroupMatcher::equals(group))?, "paused"),
-        GroupCommand::Resume { group } => (store.resume_trigger_groups(&GroupMatcher::equals(group), true)?, "resumed"),
+        GroupCommand::Pause { group } => {
+            (store.catalogue().pause_trigger_groups(&GroupMatcher::equals(group))?, "paused")
+        }
+        GroupCommand::Resume { group } => {
+            (store.catalogue().resume_trigger_groups(&GroupMatcher::equals(group), true)?, "resumed")
+        }
     };
     let line = match groups.as_slice() {
         [] => "no such group".to_owned(),
@@ -24,11 +28,11 @@ pub fn group(store: &JobStore, output: Output, command: &GroupCommand) -> Outcom
 pub fn all(store: &JobStore, output: Output, command: &AllCommand) -> Outcome {
     let what = match command {
         AllCommand::Pause => {
-            store.pause_all()?;
+            store.catalogue().pause_all()?;
             "paused"
         }
         AllCommand::Resume => {
-            store.resume_all(true)?;
+            store.catalogue().resume_all(true)?;
             "resumed"
         }
     };

@@ -1,31 +1,32 @@
-//! `drain`, `undrain`, `blacklist`, `limit`: which nodes take no work, and how much of a group runs at a time; and the
-//! options that say where a job may run.
+//! `drain`, `undrain`, `blacklist`, `limit`: which nodes take no work, and how much of a group runs
+//! at a time; and the options that say where a job may run.
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, table, time};
 use crate::value;
-use carnelian::store::row::{BarKind, BarRow, LimitRow};
+use carnelian::store::row::{BlacklistKind, BlacklistRow, LimitRow};
 use carnelian::store::{BlacklistEntry, JobStore};
 use carnelian::{LabelRule, Placement};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Who did it, if nobody says who.
+/// The name of the operator if none is given.
 const WHO: &str = "carnelian";
 
 // On which nodes a job may run; as a doc comment it would be the help of the command.
 #[derive(Args, Default)]
 pub struct PlacementFlags {
-    /// Runs on this node only, by its instance id or node name; may be repeated. Not beside nodes of Quartz, unless --force
+    /// Runs on this node only, by its instance id or node name; may be repeated. Not beside nodes
+    /// of Quartz, unless --force
     #[arg(long, value_name = "NODE")]
     pub allow_node: Vec<String>,
-    /// Runs only on nodes with this label: `gpu`, `zone=eu`, `!spot`, `!zone=us`; may be repeated. Not beside nodes of
-    /// Quartz, unless --force
+    /// Runs only on nodes with this label: `gpu`, `zone=eu`, `!spot`, `!zone=us`; may be repeated.
+    /// Not beside nodes of Quartz, unless --force
     #[arg(long, value_name = "RULE")]
     pub require_label: Vec<LabelRule>,
-    /// Runs elsewhere only if this node is not alive or may not run it, or the fire is late. Not beside nodes of Quartz,
-    /// unless --force
+    /// Runs elsewhere only if this node is not alive or may not run it, or the fire is late. Not
+    /// beside nodes of Quartz, unless --force
     #[arg(long, value_name = "NODE")]
     pub prefer_node: Option<String>,
     /// With --prefer-node: how late [default: one check-in interval]
@@ -35,12 +36,12 @@ pub struct PlacementFlags {
 
 #[derive(Args)]
 pub struct Drain {
-    /// Its instance id or node name
+    /// The node's instance id or node name
     pub node: String,
-    /// What it runs is asked to stop; otherwise it goes on
+    /// Asks the node's runs to stop; otherwise they go on
     #[arg(long)]
     pub stop: bool,
-    /// Who does it, for people
+    /// The name of the operator, for people
     #[arg(long, value_name = "TEXT", default_value = WHO)]
     pub who: String,
 }
@@ -49,7 +50,7 @@ pub struct Drain {
 pub enum BlacklistCommand {
     /// The node takes no work from its next check-in on; what it runs goes on
     Add {
-        /// Its instance id or node name
+        /// The node's instance id or node name
         node: String,
         /// Why
         #[arg(long, value_name = "TEXT")]
@@ -57,7 +58,7 @@ pub enum BlacklistCommand {
         /// For how long [default: until it is removed]
         #[arg(long = "for", value_name = "DUR", value_parser = value::duration)]
         lasting: Option<Duration>,
-        /// Who does it, for people
+        /// The name of the operator, for people
         #[arg(long, value_name = "TEXT", default_value = WHO)]
         who: String,
     },
@@ -79,7 +80,7 @@ pub enum LimitCommand {
         /// In the cluster
         #[arg(long, value_name = "N")]
         per_cluster: Option<u32>,
-        /// Who does it, for people
+        /// The name of the operator, for people
         #[arg(long, value_name = "TEXT", default_value = WHO)]
         who: String,
     },
@@ -182,33 +183,40 @@ fn answer(output: Output, document: Value, text: &str, yes: bool) -> Outcome {
 
 fn list_bars(store: &JobStore, output: Output) -> Outcome {
     let now_ms = store.now_ms()?;
-    let bars = store.bars()?;
-    let is_over = |bar: &BarRow| bar.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
-    let document = bars.iter().map(|bar| {
+    let blacklist = store.blacklist_rows()?;
+    let is_over = |entry: &BlacklistRow| entry.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
+    let document = blacklist.iter().map(|entry| {
         json!({
-            "node": bar.node,
-            "kind": bar.kind.name(),
-            "stop": bar.kind == BarKind::DrainAndStop,
-            "reason": bar.reason,
-            "who": bar.who,
-            "until_ms": bar.until_ms,
-            "made_ms": bar.made_ms,
-            "is_over": is_over(bar),
+            "node": entry.node,
+            "kind": entry.kind.name(),
+            "stop": entry.kind == BlacklistKind::DrainAndStop,
+            "reason": entry.reason,
+            "who": entry.who,
+            "until_ms": entry.until_ms,
+            "made_ms": entry.made_ms,
+            "is_over": is_over(entry),
         })
     });
     output.answer(Value::Array(document.collect()), || {
-        if bars.is_empty() {
+        if blacklist.is_empty() {
             return "every node takes work\n".to_owned();
         }
-        let row = |bar: &BarRow| {
-            let until = match bar.until_ms {
-                Some(until_ms) if is_over(bar) => format!("over since {}", time(Some(until_ms))),
+        let row = |entry: &BlacklistRow| {
+            let until = match entry.until_ms {
+                Some(until_ms) if is_over(entry) => format!("over since {}", time(Some(until_ms))),
                 until_ms => time(until_ms),
             };
-            let reason = bar.reason.clone().unwrap_or_default();
-            vec![bar.node.clone(), bar.kind.name().to_owned(), bar.who.clone(), time(Some(bar.made_ms)), until, reason]
+            let reason = entry.reason.clone().unwrap_or_default();
+            vec![
+                entry.node.clone(),
+                entry.kind.name().to_owned(),
+                entry.who.clone(),
+                time(Some(entry.made_ms)),
+                until,
+                reason,
+            ]
         };
-        table(&["NODE", "KIND", "BY", "SINCE", "UNTIL", "REASON"], &bars.iter().map(row).collect::<Vec<_>>())
+        table(&["NODE", "KIND", "BY", "SINCE", "UNTIL", "REASON"], &blacklist.iter().map(row).collect::<Vec<_>>())
     })
 }
 

@@ -9,10 +9,10 @@ use clap::Args;
 use serde_json::json;
 use std::time::Duration;
 
-// How the work of a run that failed is tried again.
+// The policy by which the work of a failed run is tried again.
 #[derive(Args, Default)]
 pub struct RetryFlags {
-    /// How often the work is tried in all, the first time included [default: 3]
+    /// The number of tries in all, the first one included [default: 3]
     #[arg(long, value_name = "N")]
     pub retry_max: Option<u32>,
     /// After how long the work of a run that failed is tried again [default: it is not]

@@ -13,15 +13,16 @@ use clap::Args;
 use serde_json::json;
 use std::time::Duration;
 
-// What a trigger wants beyond Quartz; as a doc comment it would be the help of the command.
+// Options and policies of a trigger beyond Quartz; as a doc comment it would be the help of the
+// command.
 #[derive(Args)]
 pub struct TriggerPolicies {
-    /// What becomes of a fire that comes due while an earlier one of the trigger runs; all but allow-all not beside nodes
-    /// of Quartz
+    /// The policy for a fire that comes due while an earlier one of the trigger runs; all but
+    /// allow-all not beside nodes of Quartz
     #[arg(long, value_name = "NAME", default_value = "allow-all", value_parser = value::overlap())]
     pub overlap: Overlap,
-    /// Fires that have been due for longer are left out, whatever --misfire says; not beside nodes of Quartz [default:
-    /// --misfire alone decides]
+    /// Fires that have been due for longer are left out, whatever --misfire says; not beside nodes
+    /// of Quartz [default: --misfire alone decides]
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub catch_up: Option<Duration>,
     /// The trigger is paused when a run of it fails; not beside nodes of Quartz
@@ -31,7 +32,7 @@ pub struct TriggerPolicies {
 
 /// Stores what the options describe, and says when it fires first.
 pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
-    store.learn_job_types(options.flags.force)?;
+    store.job_types().learn(options.flags.force)?;
     let detail = job(options.job.clone(), &options.job_type, &options.flags, options.flags.durable)?;
     let policy = policy(detail.policy().clone(), &options.policy)?;
     let detail = detail.to_builder().policy(policy).build()?;
@@ -47,12 +48,13 @@ pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     )
 }
 
-/// Stores both unless a request of this id was taken before; says which job and trigger stand for it.
+/// Stores both unless a request of this id was taken before; says which job and trigger stand for
+/// it.
 fn once(store: &JobStore, output: Output, id: &str, job: JobDetail, trigger: Trigger) -> Outcome {
     let request = Request { request_id: Some(id.to_owned()), job, trigger };
-    let taken = store.take_requests(&[request])?.pop();
+    let taken = store.catalogue().take_requests(&[request])?.pop();
     let taken = taken.ok_or_else(|| Failure::Refused("the request was not answered".to_owned()))?;
-    let stored = store.trigger(&taken.trigger)?;
+    let stored = store.catalogue().trigger(&taken.trigger)?;
     let next = stored.and_then(|trigger| trigger.next_fire_time()).map(|time| time.timestamp_millis());
     let what = if taken.is_new { "scheduled" } else { "taken before:" };
     output.done(
@@ -132,7 +134,7 @@ fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
     }
     if let Some(name) = &options.calendar {
         // A store would take it, and the trigger would wait for somebody to store the calendar.
-        if !store.calendar_names()?.contains(name) {
+        if !store.catalogue().calendar_names()?.contains(name) {
             return Err(calendar::missing(name));
         }
         builder = builder.calendar(name);
@@ -145,7 +147,7 @@ fn store_both(store: &JobStore, detail: &JobDetail, trigger: &Trigger, replace: 
     if !replace && let Some(stored) = add_to_existing(store, detail, trigger)? {
         return Ok(stored);
     }
-    match store.schedule(vec![(detail.clone(), vec![trigger.clone()])], replace) {
+    match store.catalogue().schedule(vec![(detail.clone(), vec![trigger.clone()])], replace) {
         Ok(stored) => stored
             .into_iter()
             .next()
@@ -160,12 +162,13 @@ fn store_both(store: &JobStore, detail: &JobDetail, trigger: &Trigger, replace: 
 
 /// Adds the trigger to its job if that is stored, and is the same.
 fn add_to_existing(store: &JobStore, detail: &JobDetail, trigger: &Trigger) -> Outcome<Option<Trigger>> {
-    let Some(stored) = store.job(detail.key())? else { return Ok(None) };
+    let Some(stored) = store.catalogue().job(detail.key())? else { return Ok(None) };
     refuse_a_difference(&stored, detail)?;
-    Ok(Some(store.add_trigger(trigger.clone(), false)?))
+    Ok(Some(store.catalogue().add_trigger(trigger.clone(), false)?))
 }
 
-/// An error that names what differs; the data of a job that keeps it belongs to its runs, and does not count.
+/// An error that names what differs; the data of a job that keeps it belongs to its runs, and does
+/// not count.
 fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
     let flag = |yes: bool| yes.to_string();
     let data = |job: &JobDetail| {

@@ -5,13 +5,14 @@ use clap::Args;
 
 #[derive(Args)]
 pub struct StrategyFlags {
-    /// Which nodes run each tick: preempt for one, broadcast for all that may run the job, sharded for all with a share
-    /// each, or the name of a strategy of the program's own. Others than preempt not beside nodes of Quartz, unless --force
+    /// The nodes that run each tick: preempt for one, broadcast for all that may run the job,
+    /// sharded for all with a share each, or the name of a strategy of the program's own. Others
+    /// than preempt not beside nodes of Quartz, unless --force
     #[arg(long, value_name = "NAME", default_value = "preempt")]
     pub strategy: Strategy,
 }
 
-/// What `explain` says of it; nothing of the usual one.
+/// The line of `explain` about the strategy; none for the usual one.
 pub fn reason(strategy: &Strategy) -> Option<String> {
     match strategy {
         Strategy::Broadcast => Some("each tick runs on every node that may run the job, once (broadcast)".to_owned()),

@@ -17,24 +17,24 @@ pub fn run(store: &JobStore, output: Output, command: &TriggerCommand) -> Outcom
         TriggerCommand::List(filter) => list(store, output, filter),
         TriggerCommand::Show { trigger } => show(store, output, trigger),
         TriggerCommand::Delete { trigger } => {
-            if store.unschedule(std::slice::from_ref(trigger))? == 0 {
+            if store.catalogue().unschedule(std::slice::from_ref(trigger))? == 0 {
                 return Err(missing(trigger));
             }
             done(output, trigger, "deleted")
         }
         TriggerCommand::Pause { trigger } => {
             existing(store, trigger)?;
-            store.pause_triggers(std::slice::from_ref(trigger))?;
+            store.catalogue().pause_triggers(std::slice::from_ref(trigger))?;
             done(output, trigger, "paused")
         }
         TriggerCommand::Resume { trigger } => {
             existing(store, trigger)?;
-            store.resume_triggers(std::slice::from_ref(trigger), true)?;
+            store.catalogue().resume_triggers(std::slice::from_ref(trigger), true)?;
             done(output, trigger, "resumed")
         }
         TriggerCommand::Reset { trigger } => {
             existing(store, trigger)?;
-            if !store.reset_from_error(trigger)? {
+            if !store.catalogue().reset_from_error(trigger)? {
                 return Err(Failure::Refused(format!("trigger `{trigger}` is not in the error state")));
             }
             done(output, trigger, "reset")
@@ -53,14 +53,14 @@ pub fn missing(trigger: &TriggerKey) -> Failure {
 }
 
 fn existing(store: &JobStore, trigger: &TriggerKey) -> Outcome {
-    match store.trigger_state(trigger)? {
+    match store.catalogue().trigger_state(trigger)? {
         Some(_) => Ok(()),
         None => Err(missing(trigger)),
     }
 }
 
 fn list(store: &JobStore, output: Output, filter: &Filter) -> Outcome {
-    let triggers = store.find_triggers(&filter.filter())?;
+    let triggers = store.catalogue().find_triggers(&filter.filter())?;
     output.answer(Value::Array(triggers.iter().map(summary).collect()), || {
         let rows: Vec<Vec<String>> = triggers
             .iter()
@@ -101,8 +101,8 @@ fn misfire_name(trigger: &TriggerSummary) -> String {
 }
 
 fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
-    let trigger = store.trigger(key)?.ok_or_else(|| missing(key))?;
-    let state = store.trigger_state(key)?.ok_or_else(|| missing(key))?;
+    let trigger = store.catalogue().trigger(key)?.ok_or_else(|| missing(key))?;
+    let state = store.catalogue().trigger_state(key)?.ok_or_else(|| missing(key))?;
     let ms = |time: chrono::DateTime<chrono::Utc>| time.timestamp_millis();
     let (start, end) = (ms(trigger.start_time()), trigger.end_time().map(ms));
     let options: Vec<_> = trigger.schedule().options().into_iter().map(TriggerOption::name).collect();

@@ -12,12 +12,17 @@ use std::time::Duration;
 pub enum Moment {
     /// When the store gets it.
     Now,
-    /// So long after now.
+    /// Time after now.
     After(Duration),
-    /// So long before now.
+    /// Time before now.
     Before(Duration),
     /// Epoch milliseconds.
     At(i64),
+}
+
+/// Milliseconds; the largest number for a time that is longer.
+pub fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Reads `500ms 30s 5m 2h 1d`.
@@ -64,11 +69,10 @@ pub fn past(text: &str) -> Result<Moment, String> {
 impl Moment {
     /// The moment itself, given the store's present one; none for `now`, which the store fills in.
     pub fn resolve(self, now_ms: impl FnOnce() -> carnelian::Result<i64>) -> carnelian::Result<Option<DateTime<Utc>>> {
-        let span = |wait: Duration| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
         let ms = match self {
             Moment::Now => return Ok(None),
-            Moment::After(wait) => now_ms()?.saturating_add(span(wait)),
-            Moment::Before(wait) => now_ms()?.saturating_sub(span(wait)),
+            Moment::After(wait) => now_ms()?.saturating_add(millis(wait)),
+            Moment::Before(wait) => now_ms()?.saturating_sub(millis(wait)),
             Moment::At(ms) => ms,
         };
         Ok(Some(DateTime::from_timestamp_millis(ms).unwrap_or(DateTime::<Utc>::MAX_UTC)))

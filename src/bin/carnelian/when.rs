@@ -106,7 +106,7 @@ fn units_of(span: Duration) -> (u32, IntervalUnit) {
         .into_iter()
         .find(|(length, _)| seconds.is_multiple_of(*length))
         .unwrap_or((1, IntervalUnit::Second));
-    // What is too long for a number is too long for a day, which the schedule's check says.
+    // A number that is too large for `u32` is too long for a day, which the schedule's check says.
     (u32::try_from(seconds / length).unwrap_or(u32::MAX), unit)
 }
 

@@ -7,15 +7,9 @@ mod writing;
 mod zone;
 
 use super::Calendar;
+use super::origin::Origin;
 use crate::data_map::MAX_STORED_BYTES;
 use crate::error::{Error, Result};
-use std::sync::Arc;
-
-/// The stream that a calendar was read from, so that it is stored again as it was.
-///
-/// It is no part of what the calendar means: two calendars are equal whatever they were read from.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Origin(Option<Arc<[u8]>>);
 
 /// The stored form.
 impl Calendar {

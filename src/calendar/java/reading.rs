@@ -4,7 +4,8 @@ use super::classes::*;
 use crate::calendar::{
     AnnualDays, Calendar, CalendarRule, CronTimes, DailyRange, Holidays, MAX_CALENDAR_DEPTH, MonthDays, Weekdays,
 };
-use crate::java::{Content, Graph, JavaText, Object, Value, is_stream};
+use crate::java::{Content, Graph, Object, Value};
+use crate::java_text::{JavaText, is_stream};
 use crate::local;
 use chrono::{Datelike, NaiveTime, Weekday};
 use chrono_tz::Tz;

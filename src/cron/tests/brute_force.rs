@@ -1,4 +1,5 @@
-//! The search against a second-by-second look at sets that were drawn first and written as text then.
+//! The search against a second-by-second look at sets that were drawn first and written as text
+//! then.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use chrono_tz::Tz;
 
 use super::super::CronExpression;
 
-/// How far each case looks ahead: within it no clock changes.
+/// The span that each case searches: within the span no clock changes.
 const SECONDS_AHEAD: i64 = 6 * 3600;
 
 /// Random numbers that are the same in every run (xorshift).
@@ -30,7 +31,7 @@ impl Random {
     }
 }
 
-/// One field: its values, and how they are written.
+/// A field: its values, and the text that stands for them.
 struct Drawn {
     values: BTreeSet<u32>,
     text: String,

@@ -1,4 +1,5 @@
-//! Cron times where clocks change, against a minute-by-minute look at what the clock of the zone shows.
+//! Cron times where clocks change, against a minute-by-minute look at what the clock of the zone
+//! shows.
 
 use std::collections::BTreeSet;
 
@@ -55,12 +56,12 @@ fn ms(text: &str) -> i64 {
     DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis()
 }
 
-/// What a clock shows in two days, minute by minute, by chrono-tz itself.
+/// The times that a clock shows in two days, minute by minute, by chrono-tz itself.
 struct Clock {
     zone: Tz,
     from: i64,
     shown: Vec<NaiveDateTime>,
-    /// Whether it shows the same a second time.
+    /// True if the clock shows the same time again later.
     comes_again: Vec<bool>,
 }
 
@@ -134,7 +135,8 @@ fn it_does_not_matter_where_a_search_begins() {
     }
 }
 
-/// Where no clock changes the options change nothing, and without them nothing differs from Quartz.
+/// Far from a clock change the options change nothing, and without them nothing differs from
+/// Quartz.
 #[test]
 fn far_from_clock_changes_all_are_equal() {
     for (text, _) in

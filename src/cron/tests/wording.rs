@@ -1,4 +1,4 @@
-//! What errors and explanations say.
+//! The wording of errors and explanations.
 
 use super::super::CronExpression;
 

@@ -1,14 +1,18 @@
 //! Between `JobDataMap` and its Java form.
 
 mod known;
+mod object;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
+use super::foreign::Repr;
 use super::{DataValue, ForeignValue, JobDataMap};
-use crate::java::{Boxed, Content, Graph, JavaText, Object, Value, Writer, tag};
+use crate::java::{Boxed, Content, Graph, Object, Value, Writer, tag};
+use crate::java_text::JavaText;
 use known::{DIRTY_FLAG_MAP, KNOWN};
+pub(super) use object::ForeignObject;
 
 /// Reads a stored map: Quartz's own, or any of Java's common maps, which Quartz accepts as well.
 pub(super) fn decode(bytes: &[u8]) -> Result<JobDataMap, String> {
@@ -54,7 +58,7 @@ fn data_value(graph: &Arc<Graph>, value: Value) -> DataValue {
         None if value == Value::Null => return DataValue::Null,
         None => {}
     }
-    boxed(graph, value).unwrap_or_else(|| DataValue::Foreign(ForeignValue::object(graph, value)))
+    boxed(graph, value).unwrap_or_else(|| DataValue::Foreign(ForeignValue::object(ForeignObject::new(graph, value))))
 }
 
 /// The content of one of Java's boxes, if it is of a type known here.
@@ -132,6 +136,9 @@ fn write(writer: &mut Writer, value: &DataValue) -> Result<(), String> {
         DataValue::Double(v) => writer.boxed(Boxed::Double(*v)),
         DataValue::String(text) => writer.text(&JavaText::Text(text.clone())),
         DataValue::Null => writer.value(&KNOWN.graph, Value::Null),
-        DataValue::Foreign(value) => value.write(writer),
+        DataValue::Foreign(value) => match value.repr() {
+            Repr::Text(text) => writer.text(text),
+            Repr::Object(object) => object.write(writer),
+        },
     }
 }

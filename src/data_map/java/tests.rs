@@ -1,7 +1,8 @@
 //! Streams that no Java ever wrote, and parts of streams in new company.
 
 use super::*;
-use crate::java::{BASE_HANDLE, MAGIC, MAX_STREAM_BYTES};
+use crate::java::BASE_HANDLE;
+use crate::java_text::{MAGIC, MAX_STREAM_BYTES};
 
 /// Puts streams together.
 fn stream(parts: &[&[u8]]) -> Vec<u8> {

@@ -1,11 +1,12 @@
-//! The facade of the crate `metrics`: what was counted since the last time is handed to the program's recorder.
+//! The facade of the crate `metrics`: what was counted since the last time is handed to the
+//! program's recorder.
 
-use super::families::{Family, Labels, Value};
+use super::sample::{Family, Labels, Value};
 use crate::meter::HistogramValues;
 use metrics::{Label, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use std::collections::HashMap;
 
-/// What the recorder was told of histograms, which it can only be told of one by one.
+/// The histogram values that the recorder was told, which it can only be told one by one.
 #[derive(Default)]
 pub(crate) struct Publisher {
     told: HashMap<(&'static str, Labels), HistogramValues>,
@@ -34,7 +35,8 @@ impl Publisher {
     }
 }
 
-/// What came into a bucket since the last time is told with its mean, so that the sum and the bucket are right.
+/// The values that came into a bucket since the last time are told as their mean, so that the sum
+/// and the bucket are right.
 fn tell_new(histogram: &metrics::Histogram, values: &HistogramValues, told: &HistogramValues) {
     for (now, before) in values.buckets.iter().zip(&told.buckets) {
         let count = now.count.saturating_sub(before.count);

@@ -1,41 +1,31 @@
 //! The families: every metric with its name, its meaning and its present values.
 
-use super::View;
+use super::meters::{GroupMeters, View};
 use super::process::process;
+use super::sample::{Family, Labels, Value};
 use crate::alarm::AlarmKind;
 use crate::job::FireOutcome;
 use crate::meter::HistogramValues;
-use crate::scheduler::health::CounterValues;
+use crate::scheduler::counters::CounterValues;
 use crate::scheduler::node::Node;
+use crate::scheduler::run::run_handle::FireTask;
+use crate::scheduler::run::worker_pool::WorkerPool;
 use crate::store::Lock;
 use crate::trigger::TriggerState;
 use std::sync::atomic::Ordering;
 
-/// The labels of a sample.
-pub(crate) type Labels = Vec<(&'static str, String)>;
-
-/// The present value of a metric.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    Counter(u64),
-    Gauge(f64),
-    Histogram(Box<HistogramValues>),
-}
-
-/// A metric and all its samples, which are of one kind.
-#[derive(Clone, Debug)]
-pub(crate) struct Family {
-    pub(crate) name: &'static str,
-    pub(crate) help: &'static str,
-    pub(crate) samples: Vec<(Labels, Value)>,
-}
-
 /// The threads of the worker pool.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Workers {
     pub(crate) all: usize,
     pub(crate) free: usize,
     pub(crate) strays: usize,
+}
+
+impl Workers {
+    pub(crate) fn of(pool: &WorkerPool<FireTask>) -> Self {
+        Self { all: pool.size(), free: pool.free(), strays: pool.strays() }
+    }
 }
 
 /// All metrics of a node at this moment; asks nothing of the store.
@@ -78,7 +68,7 @@ impl List {
         self.add(name, help, [(Labels::new(), Value::Histogram(Box::new(values)))]);
     }
 
-    /// What became of fires.
+    /// The outcomes of fires.
     fn fires(&mut self, node: &Node, counters: &CounterValues) {
         let metrics = &node.metrics;
         let (name, help) = ("carnelian_fires_total", "Fires of this node that have ended, by their outcome.");
@@ -99,7 +89,7 @@ impl List {
                     }
                 }
                 self.add(name, help, samples);
-                let sample = |(group, meters): &(String, std::sync::Arc<super::GroupMeters>)| {
+                let sample = |(group, meters): &(String, std::sync::Arc<GroupMeters>)| {
                     (label("group", group), Value::Histogram(Box::new(meters.duration.values())))
                 };
                 self.add(duration, long, groups.iter().map(sample));
@@ -117,7 +107,7 @@ impl List {
             "Completions refused since the fire belonged to another node.",
             counters.fenced_writes,
         );
-        let fires = node.standing.fires();
+        let fires = node.lease.fires();
         let stuck = fires.iter().filter(|fire| fire.is_stuck()).count();
         self.gauge("carnelian_running", "Fires handed to workers and not ended.", fires.len() as f64);
         self.gauge("carnelian_stuck_fires", "Running fires that make no progress.", stuck as f64);
@@ -133,8 +123,8 @@ impl List {
         let states = [("busy", busy), ("free", workers.free), ("stray", workers.strays)];
         let samples = states.map(|(state, n)| (label("state", state), Value::Gauge(n as f64)));
         self.add("carnelian_workers", "Worker threads: busy, free, and given up but not ended.", samples);
-        let unrecorded = node.unrecorded.count() as f64;
-        self.gauge("carnelian_unrecorded_fires", "Ended fires that are not recorded yet.", unrecorded);
+        let unrecorded = node.completions.count() as f64;
+        self.gauge("carnelian_unrecorded_fires", "OwnedCompletion fires that are not recorded yet.", unrecorded);
         self.gauge(
             "carnelian_quarantined_rows",
             "Triggers that cannot be read, or whose strategy has no answer.",
@@ -177,14 +167,14 @@ impl List {
             counters.dead_executions,
         );
         self.counter("carnelian_orphans_total", "Alarms for jobs that no living node can run.", counters.orphaned_jobs);
-        let orphans = node.orphans.load(Ordering::Relaxed) as f64;
+        let orphans = node.metrics.orphans.load(Ordering::Relaxed) as f64;
         self.gauge(
             "carnelian_orphaned_jobs",
             "Jobs that no living node can run, seen by the node that looks.",
             orphans,
         );
         self.counter("carnelian_mended_total", "Triggers and jobs that an audit set right.", counters.mended);
-        let services: Vec<_> = node.services().map(|post| post.record.health(node.clock.ticks())).collect();
+        let services: Vec<_> = node.services.present().map(|post| post.record.health(node.clock.ticks())).collect();
         let each = |of: fn(&crate::scheduler::ServiceHealth) -> u64| {
             let sample = move |s: &crate::scheduler::ServiceHealth| (label("service", s.name), Value::Counter(of(s)));
             services.iter().map(sample).collect::<Vec<_>>()

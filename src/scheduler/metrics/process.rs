@@ -1,12 +1,12 @@
 //! The process: its memory and threads, where the operating system tells.
 
-/// What the process takes.
+/// The memory and threads of the process.
 pub(super) struct Process {
     pub(super) memory_bytes: u64,
     pub(super) threads: u64,
 }
 
-/// What the process takes now; none where there is no `/proc`.
+/// The memory and threads of the process now; none where there is no `/proc`.
 pub(super) fn process() -> Option<Process> {
     read(&std::fs::read_to_string("/proc/self/status").ok()?)
 }

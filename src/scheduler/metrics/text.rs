@@ -1,6 +1,6 @@
 //! The text format of Prometheus, version 0.0.4.
 
-use super::families::{Family, Labels, Value};
+use super::sample::{Family, Labels, Value};
 use crate::meter::{BOUNDS, HistogramValues};
 use std::fmt::Write as _;
 

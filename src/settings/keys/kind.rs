@@ -4,7 +4,7 @@ use super::super::duration;
 use crate::node::Labels;
 use chrono_tz::Tz;
 
-/// What values a key takes.
+/// Kind of values that a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -60,7 +60,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What is accepted, as an error message says it.
+    /// Accepted values, as an error message says it.
     pub fn accepted(&self) -> String {
         match *self {
             Kind::Millis { least, most } => {

@@ -1,6 +1,7 @@
 //! Table: every known key, once, with its kind, default, meaning and whether it has an effect here.
 
-use super::{Key, Kind, key, optional};
+use super::Kind;
+use super::key::{Key, key, optional};
 
 const YEAR: u64 = 31_536_000_000;
 const MILLIS: Kind = Kind::Millis { least: 0, most: YEAR };
@@ -286,8 +287,8 @@ pub const KEYS: &[Key] = &[
         "By how many percent a poll interval is shortened at most, at random, so that nodes do not look in step."),
     key("carnelian.jobStore.triggerOrder", Kind::Choice(&["time-then-priority", "priority-then-time"]), "time-then-priority",
         "Which of the due triggers fires first when there are more than free workers: the earliest as in Quartz, or the most important."),
-    key("carnelian.jobStore.pollingStrategy", Kind::Choice(&["lock", "fetch", "lock-and-fetch"]), "lock",
-        "How nodes take due triggers: looked for and taken under the lock; looked for without and taken under it; or by locking the triggers' rows side by side (PostgreSQL, MySQL 8, MariaDB 10.6). Always `lock` on SQLite, in memory and beside a node of Quartz."),
+    key("carnelian.jobStore.pollingStrategy", Kind::Choice(&["lock", "lock-and-fetch"]), "lock",
+        "How nodes take due triggers: looked for and taken under the lock; or by locking the triggers' rows side by side (PostgreSQL, MySQL 8, MariaDB 10.6). Always `lock` on SQLite, in memory and beside a node of Quartz."),
     key("carnelian.jobStore.clock", Kind::Choice(&["database", "node"]), "database",
         "Whose clock decides about check-ins; on SQLite it is always the node's."),
     key("carnelian.jobStore.orphanAuditInterval", Kind::Duration { least: 1, most: YEAR }, "24h",

@@ -12,8 +12,4 @@ pub trait ContinuationRows {
     fn parents_of(&mut self, children: &[JobKey]) -> Result<Vec<ContinuationRow>>;
     /// Every continuation, in no order.
     fn all_continuations(&mut self) -> Result<Vec<ContinuationRow>>;
-    /// Writes a continuation in the place of the one that its parent and child had.
-    fn put_continuation(&mut self, row: &ContinuationRow) -> Result<()>;
-    /// Deletes a continuation; returns whether there was one.
-    fn delete_continuation(&mut self, parent: &JobKey, child: &JobKey) -> Result<bool>;
 }

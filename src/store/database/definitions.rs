@@ -1,15 +1,51 @@
-//! `DefinitionRows`: what was noted of definitions in code.
+//! The definitions in code in a session.
 
+use super::Session;
 use crate::error::Result;
-use crate::key::JobKey;
-use crate::store::row::DefinitionRow;
+use crate::key::{JobKey, TriggerKey};
+use crate::store::row::{DefinedTriggerRow, DefinitionRow};
+use std::collections::BTreeMap;
 
-/// Rows of our side tables of definitions in code.
-pub trait DefinitionRows {
+impl dyn Session + '_ {
     /// Every definition that was noted, in order of the jobs.
-    fn definitions(&mut self) -> Result<Vec<DefinitionRow>>;
+    pub fn definitions(&mut self) -> Result<Vec<DefinitionRow>> {
+        let mut rows: Vec<DefinitionRow> = self.rows().list()?;
+        let mut of_job: BTreeMap<JobKey, Vec<TriggerKey>> = BTreeMap::new();
+        for row in self.rows::<DefinedTriggerRow>().list()? {
+            of_job.entry(row.job).or_default().push(row.trigger);
+        }
+        for row in &mut rows {
+            row.triggers = of_job.remove(&row.job).unwrap_or_default();
+            row.triggers.sort_by(|a, b| (a.group(), a.name()).cmp(&(b.group(), b.name())));
+        }
+        rows.sort_by(|a, b| (a.job.group(), a.job.name()).cmp(&(b.job.group(), b.job.name())));
+        Ok(rows)
+    }
+
     /// Notes definitions in the place of those that were noted for the same jobs.
-    fn put_definitions(&mut self, rows: &[DefinitionRow]) -> Result<()>;
+    pub fn put_definitions(&mut self, rows: &[DefinitionRow]) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let jobs: Vec<JobKey> = rows.iter().map(|row| row.job.clone()).collect();
+        self.delete_definitions(&jobs)?;
+        self.insert_all(rows)?;
+        let of = |row: &DefinitionRow| {
+            let job = row.job.clone();
+            let trigger = move |trigger| DefinedTriggerRow { trigger, job: job.clone() };
+            row.triggers.clone().into_iter().map(trigger)
+        };
+        let triggers: Vec<DefinedTriggerRow> = rows.iter().flat_map(of).collect();
+        // A trigger may have been another definition's.
+        if triggers.is_empty() { Ok(()) } else { self.put_all(&triggers) }
+    }
+
     /// Forgets the definitions of these jobs.
-    fn delete_definitions(&mut self, jobs: &[JobKey]) -> Result<()>;
+    pub fn delete_definitions(&mut self, jobs: &[JobKey]) -> Result<()> {
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        self.rows::<DefinedTriggerRow>().any_of(&["job"], jobs).delete()?;
+        self.rows::<DefinitionRow>().any_of(&["job"], jobs).delete().map(drop)
+    }
 }

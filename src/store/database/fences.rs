@@ -14,7 +14,7 @@ pub struct LostCommits {
     pub largest: i64,
 }
 
-/// What a process knows of the fences of a scheduler.
+/// The fences of a scheduler that a process knows of.
 #[derive(Debug, Default)]
 pub struct Fences {
     largest: AtomicI64,
@@ -32,9 +32,9 @@ impl Fences {
         self.largest.fetch_max(fence, Ordering::SeqCst);
     }
 
-    /// Whether this one, the last that is stored, is smaller than it can be; kept until it is
-    /// [taken](Self::take_found). `largest` was known before `stored` was read: other threads draw
-    /// fences meanwhile, which is no loss.
+    /// Tells whether this fence, the last that is stored, is smaller than it can be; kept until it
+    /// is [taken](Self::take_found). `largest` was known before `stored` was read: other threads
+    /// draw fences meanwhile, which is no loss.
     pub(crate) fn are_behind(&self, stored: i64, largest: i64) -> bool {
         if stored < largest {
             self.found.lock().get_or_insert(LostCommits { stored, largest });
@@ -42,7 +42,7 @@ impl Fences {
         stored < largest
     }
 
-    /// That commits were lost, once for each time.
+    /// The loss of commits, once for each time.
     pub(crate) fn take_found(&self) -> Option<LostCommits> {
         self.found.lock().take()
     }

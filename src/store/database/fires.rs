@@ -18,16 +18,16 @@ pub trait FiredRows {
     /// them gone. Those of nodes of Quartz stay: such a node never looks for its row, and deletes
     /// it itself.
     fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize>;
-    /// Which of these triggers have an acquired fired row that is not of a node of ours.
+    /// The triggers of these that have an acquired fired row of a node of Quartz.
     fn foreign_reservations(&mut self, triggers: &[TriggerKey]) -> Result<Vec<TriggerKey>>;
     /// The acquired fired rows that nodes of ours, other than `instance`, have for a time before
     /// `before_ms`: at most `limit`, earliest first.
     fn overdue_reservations(&mut self, instance: &str, before_ms: i64, limit: usize) -> Result<Vec<FiredRow>>;
     /// The state of a fired row, if it is there; nobody can delete it before the transaction ends.
     fn hold_fired(&mut self, id: &str) -> Result<Option<FiredState>>;
-    /// Which of these ids are there, and in which state.
+    /// The ids of these that are there, each with its state.
     fn existing_fired(&mut self, ids: &[String]) -> Result<Vec<(String, FiredState)>>;
-    /// Those of these fired rows that are there.
+    /// The fired rows of these ids that are there.
     fn fired_rows(&mut self, ids: &[String]) -> Result<Vec<FiredRow>>;
     /// Every fired row.
     fn all_fired(&mut self) -> Result<Vec<FiredRow>>;
@@ -39,10 +39,10 @@ pub trait FiredRows {
     fn executing_of_job(&mut self, job: &JobKey) -> Result<Vec<FiredRow>>;
     /// The triggers that have an acquired fired row.
     fn reserved_triggers(&mut self) -> Result<Vec<TriggerKey>>;
-    /// Those of these jobs that are stored and of which a fire is executing, each with whether one
+    /// The jobs of these that are stored and of which a fire is executing, each with whether one
     /// of its fires lets no other run beside it.
     fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>>;
-    /// Whether a fire of a stored job is executing.
+    /// Tells whether a fire of a stored job is executing.
     fn job_is_executing(&mut self, job: &JobKey) -> Result<bool> {
         Ok(!self.executing_jobs(std::slice::from_ref(job))?.is_empty())
     }
@@ -57,9 +57,10 @@ pub trait FiredRows {
     fn draw_fences(&mut self, owner: Option<&Owner>, count: usize) -> Result<Option<i64>>;
     /// Sets the last fence to this one, if it is smaller.
     fn raise_fence(&mut self, to: i64) -> Result<()>;
-    /// Which of these fires have a recovery trigger already.
+    /// The fires of these that have a recovery trigger already.
     fn recovered_origins(&mut self, fire_ids: &[String]) -> Result<Vec<String>>;
-    /// Which of these fires are the first of work that is to be done again, or is being done again.
+    /// The fires of these that are the first of work that is to be done again, or is being done
+    /// again.
     fn roots_underway(&mut self, fire_ids: &[String]) -> Result<Vec<String>>;
     /// The recovery rows of these triggers.
     fn recoveries(&mut self, triggers: &[TriggerKey]) -> Result<Vec<RecoveryRow>>;

@@ -1,9 +1,11 @@
-//! What a session reads and writes for recoveries: the fires that it may take away, and the work
-//! that is set aside.
+//! `RecoveryRows`: the fires that a recovery may take away; and parked work.
 
+use super::Session;
 use crate::error::Result;
-use crate::key::TriggerKey;
-use crate::store::row::{FiredRow, Parked};
+use crate::key::{JobKey, TriggerKey};
+use crate::store::row::{FiredRow, Parked, ParkedRow};
+use crate::trigger::TriggerState;
+use std::collections::BTreeMap;
 
 /// Fired rows as a recovery takes them, and rows of our side table of parked work.
 ///
@@ -11,17 +13,44 @@ use crate::store::row::{FiredRow, Parked};
 /// under a lock of the cluster: it is passed over, and looked at again. A database without `SKIP
 /// LOCKED` waits for it.
 pub trait RecoveryRows {
-    /// Those of these fired rows that are there and that nobody else holds. They are held from then
-    /// on.
+    /// The ids of these fired rows that are there and that nobody else holds. The session holds the
+    /// rows from then on.
     fn free_fired(&mut self, ids: &[String]) -> Result<Vec<String>>;
-    /// The same of the fired rows of an instance, at most `most`, the earliest scheduled time
+    /// The free fired rows of an instance, at most `most`, the earliest scheduled time
     /// first.
     fn free_fired_of_instance(&mut self, instance: &str, most: usize) -> Result<Vec<FiredRow>>;
+}
+
+impl dyn Session + '_ {
     /// Notes that these triggers are parked, in the place of what was noted of them before.
-    fn put_parked(&mut self, parked: &[Parked]) -> Result<()>;
+    pub fn put_parked(&mut self, parked: &[Parked]) -> Result<()> {
+        let row = |parked: &Parked| ParkedRow {
+            trigger: parked.key.clone(),
+            fire_id: parked.fire_id.clone(),
+            reason: parked.reason.clone(),
+            takeovers: parked.takeovers,
+            since_ms: parked.since_ms,
+        };
+        self.put_all(&parked.iter().map(row).collect::<Vec<_>>())
+    }
+
     /// The parked work whose trigger is still there in `ERROR`, in the order in which it was
     /// parked.
-    fn parked(&mut self) -> Result<Vec<Parked>>;
-    /// Forgets that these triggers were parked.
-    fn delete_parked(&mut self, triggers: &[TriggerKey]) -> Result<()>;
+    pub fn parked(&mut self) -> Result<Vec<Parked>> {
+        let rows: Vec<ParkedRow> = self.rows().list()?;
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys: Vec<TriggerKey> = rows.iter().map(|row| row.trigger.clone()).collect();
+        let triggers = self.triggers(&keys)?.into_iter().filter(|trigger| trigger.state == TriggerState::Error.name());
+        let mut jobs: BTreeMap<TriggerKey, JobKey> = triggers.map(|trigger| (trigger.key, trigger.job)).collect();
+        let parked = |row: ParkedRow| {
+            let ParkedRow { trigger: key, fire_id, reason, takeovers, since_ms } = row;
+            jobs.remove(&key).map(|job| Parked { key, job, fire_id, reason, takeovers, since_ms })
+        };
+        let mut parked: Vec<Parked> = rows.into_iter().filter_map(parked).collect();
+        parked
+            .sort_by(|a, b| (a.since_ms, a.key.group(), a.key.name()).cmp(&(b.since_ms, b.key.group(), b.key.name())));
+        Ok(parked)
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::store::row::{CheckpointRow, FiredState};
-use crate::store::{Begin, JobStore};
+use crate::store::{JobStore, Session, TxMode};
 
 /// The longest checkpoint, in bytes.
 pub const MAX_CHECKPOINT_BYTES: usize = 1 << 20;
@@ -10,8 +10,9 @@ pub const MAX_CHECKPOINT_BYTES: usize = 1 << 20;
 impl JobStore {
     /// Writes how far the work of a fire has come, in the place of what was written before.
     ///
-    /// One short transaction without the scheduler's lock. It holds the fired row: a fire that belongs to another node by
-    /// now writes nothing (PA-34), and one that is still held cannot be taken away in the middle.
+    /// A short transaction without the scheduler's lock. It holds the fired row: a fire that
+    /// belongs to another node by now writes nothing (PA-34), and one that is still held cannot be
+    /// taken away in the middle.
     ///
     /// # Errors
     /// [`Error::Fenced`] if the fire is lost; [`Error::Invalid`] beyond [`MAX_CHECKPOINT_BYTES`].
@@ -25,10 +26,10 @@ impl JobStore {
         }
         self.retrying(
             "write a checkpoint",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let held = s.hold_fired(fire_id)? == Some(FiredState::Executing);
-                if held && s.put_checkpoint(row)? {
+                if held && put(s, row)? {
                     return Ok(());
                 }
                 Err(Error::Fenced {
@@ -36,12 +37,24 @@ impl JobStore {
                     reason: "it belongs to another node, or has ended: stop".to_owned(),
                 })
             },
-            &mut |s, ()| Ok(s.checkpoint(&row.root_fire_id)?.is_some_and(|stored| stored == *row)),
+            &mut |s, ()| Ok(s.row(&row.root_fire_id)?.is_some_and(|stored: CheckpointRow| stored == *row)),
         )
     }
 
-    /// How far the work has come that began with this fire.
+    /// The checkpoint of the work that began with this fire.
     pub fn read_checkpoint(&self, root_fire_id: &str) -> Result<Option<CheckpointRow>> {
-        self.read("read a checkpoint", |s| s.checkpoint(root_fire_id))
+        self.read("read a checkpoint", |s| s.row(root_fire_id))
     }
+}
+
+/// Writes a checkpoint in the place of the last; false, and nothing is written, if a later fire has written one.
+fn put(s: &mut dyn Session, row: &CheckpointRow) -> Result<bool> {
+    let root = row.root_fire_id.as_str();
+    if s.rows::<CheckpointRow>().with("root_fire_id", root).at_most("fence", row.fence).write(row)? > 0 {
+        return Ok(true);
+    }
+    if s.row::<CheckpointRow>(root)?.is_some() {
+        return Ok(false);
+    }
+    s.insert(row).map(|()| true)
 }

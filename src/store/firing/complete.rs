@@ -1,27 +1,30 @@
 //! Complete: whatever has ended since the last commit is recorded in one transaction.
 
-use super::{Completion, CompletionInstruction, CompletionOutcome, Ended, Recorded};
+use super::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, EndedRuns};
 use crate::error::Result;
+use crate::hash::{HashMap, HashSet};
 use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
+use crate::rules::completion::{EndedFire, Over, over};
 use crate::rules::failover::millis;
-use crate::store::job_types::take_back_reservations;
-use crate::store::row::{Advance, EndRow, JobVersionRow, LogRow, News, Selection, TriggerRow};
-use crate::store::{Begin, JobStore, Owner, Session, schedule_row};
+use crate::store::catalogue::take_back_reservations;
+use crate::store::row::{Advance, CheckpointRow, EndRow, JobVersionRow, LogRow, Notification, Selection, TriggerRow};
+use crate::store::{JobStore, Owner, Session, TxMode, schedule_row};
 use crate::trigger::{Transition, TriggerState};
-use foldhash::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 impl JobStore {
-    /// Records the ends of fires, all in one transaction; the answer is in the order of `completions`.
+    /// Records the ends of fires, all in one transaction; the answer is in the order of
+    /// `completions`.
     ///
-    /// First the fired rows are deleted. One that is gone means that the fire was taken from this node (H3): nothing
-    /// else of it is written. `owner` must be the one under whom the fires were made; a fire's id carries its
-    /// incarnation, so that no other fire can be meant.
+    /// First the fired rows are deleted. One that is gone means that the fire was taken from this
+    /// node (H3): nothing else of it is written. `owner` must be the one under whom the fires were
+    /// made; a fire's id carries its incarnation, so that no other fire can be meant.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries; nothing is recorded then, and trying again is safe.
+    /// The error of the database that is left after the bounded retries; nothing is recorded then,
+    /// and trying again is safe.
     pub fn complete(&self, owner: &Owner, completions: &[Completion]) -> Result<Vec<CompletionOutcome>> {
         self.record(owner, completions).map(|recorded| recorded.outcomes)
     }
@@ -30,25 +33,26 @@ impl JobStore {
     ///
     /// # Errors
     /// As [`JobStore::complete`].
-    pub fn record(&self, owner: &Owner, completions: &[Completion]) -> Result<Recorded> {
+    pub fn record(&self, owner: &Owner, completions: &[Completion]) -> Result<CompletionReport> {
         if completions.is_empty() {
-            return Ok(Recorded::default());
+            return Ok(CompletionReport::default());
         }
-        // What touches no trigger and no job is recorded while others take what is due.
-        let begin = match completions.iter().all(is_plain) && !self.is_in_turn() {
-            true => Begin::Claiming,
-            false => Begin::BesideClaims,
+        // An end that touches no trigger and no job is recorded while others take what is due.
+        let begin = match completions.iter().all(Completion::is_isolated) && !self.view.must_queue() {
+            true => TxMode::Claiming,
+            false => TxMode::BesideClaims,
         };
         self.retrying("complete fires", begin, |s| self.complete_in(s, completions), &mut |s, recorded| {
             self.is_recorded(s, owner, &of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded))
         })
     }
 
-    /// Whether the transaction that was to record these ends did. Rows of a registered owner are deleted by nobody else, but
-    /// for fires that fell silent: if they are gone, and nobody has recovered one of them, it was that transaction.
+    /// The transaction that was to record these ends did. Rows of a registered owner are deleted by
+    /// nobody else, but for fires that fell silent: if they are gone, and nobody has recovered one
+    /// of them, it was that transaction.
     pub(super) fn is_recorded(&self, s: &mut dyn Session, owner: &Owner, completions: &[Completion]) -> Result<bool> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
-        // Those that nothing but a recovery could be the origin for.
+        // Fires that nothing but a recovery could be the origin for.
         let over: Vec<_> = completions.iter().filter(|c| c.rerun.is_none()).map(|c| c.fire_id.clone()).collect();
         let gone = s.existing_fired(&ids)?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some();
         Ok(gone && s.recovered_origins(&over)?.is_empty())
@@ -58,36 +62,25 @@ impl JobStore {
     ///
     /// A job that guards its transactions by its fire, or ends it in one, may still be in one: its
     /// fire is passed over then, and holds up no other. Of other fires no such thing is asked.
-    pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
+    pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<CompletionReport> {
         let doubtful: Vec<String> =
             completions.iter().filter(|c| c.guarded || c.by_job).map(|c| c.fire_id.clone()).collect();
         if doubtful.is_empty() {
             return self.end_in(s, completions, true);
         }
-        let mut outcomes: HashMap<String, CompletionOutcome> =
-            doubtful.iter().map(|id| (id.clone(), CompletionOutcome::Fenced)).collect();
-        let free: HashSet<String> = s.free_fired(&doubtful)?.into_iter().collect();
-        if free.len() < doubtful.len() {
-            let held = s.existing_fired(&doubtful)?.into_iter().filter(|(id, _)| !free.contains(id));
-            outcomes.extend(held.map(|(id, _)| (id, CompletionOutcome::Held)));
-        }
-        outcomes.retain(|id, _| !free.contains(id));
-        let gone = |c: &&Completion| c.beaten && outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
-        let mut beaten: Vec<String> = completions.iter().filter(gone).map(|c| c.fire_id.clone()).collect();
-        beaten.sort();
-        if !beaten.is_empty() {
-            s.delete_beats(&beaten)?;
-        }
-        let ended = |c: &&Completion| c.by_job && outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
-        self.tidy_after_joined(s, &completions.iter().filter(ended).collect::<Vec<_>>())?;
+        let mut outcomes = not_free(s, &doubtful)?;
+        let is_fenced = |c: &&Completion| outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
+        delete_heartbeats(s, completions.iter().filter(is_fenced))?;
+        let ended: Vec<&Completion> = completions.iter().filter(is_fenced).filter(|c| c.by_job).collect();
+        self.tidy_after_joined(s, &ended)?;
         let rest: Vec<Completion> =
             completions.iter().filter(|c| !outcomes.contains_key(&c.fire_id)).cloned().collect();
-        let mut recorded = if rest.is_empty() { Recorded::default() } else { self.end_in(s, &rest, true)? };
-        let of_rest = std::mem::take(&mut recorded.outcomes);
+        let mut report = if rest.is_empty() { CompletionReport::default() } else { self.end_in(s, &rest, true)? };
+        let of_rest = std::mem::take(&mut report.outcomes);
         outcomes.extend(rest.into_iter().map(|c| c.fire_id).zip(of_rest));
         let outcome = |c: &Completion| outcomes.get(&c.fire_id).copied().unwrap_or(CompletionOutcome::Fenced);
-        recorded.outcomes = completions.iter().map(outcome).collect();
-        Ok(recorded)
+        report.outcomes = completions.iter().map(outcome).collect();
+        Ok(report)
     }
 
     /// Does what a job's own transaction may have missed, since that took no lock: what others have
@@ -95,7 +88,7 @@ impl JobStore {
     fn tidy_after_joined(&self, s: &mut dyn Session, ended: &[&Completion]) -> Result<()> {
         let alone: Vec<JobKey> = distinct(ended.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
         if !alone.is_empty() && s.change_states(Selection::Jobs(&alone), Transition::Unblock.moves(), true)? > 0 {
-            s.announce(News::Change)?;
+            s.notify(Notification::Change)?;
         }
         let triggers: Vec<TriggerKey> = distinct(ended.iter().filter(|c| !c.removed).map(|c| &c.trigger));
         if !triggers.is_empty() {
@@ -108,11 +101,16 @@ impl JobStore {
     /// Ends a fire in a transaction of its job's, which may last. The row of its heartbeats is left
     /// to its node, which goes on writing that row with those of its other fires.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-    pub(super) fn complete_joined(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Recorded> {
+    pub(super) fn complete_joined(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<CompletionReport> {
         self.end_in(s, completions, false)
     }
 
-    fn end_in(&self, s: &mut dyn Session, completions: &[Completion], ends_beats: bool) -> Result<Recorded> {
+    fn end_in(
+        &self,
+        s: &mut dyn Session,
+        completions: &[Completion],
+        ends_heartbeats: bool,
+    ) -> Result<CompletionReport> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         let ends = self.ends(s, completions)?;
         let held: HashSet<String> = s.end_fired(&ids, ends)?.into_iter().collect();
@@ -120,86 +118,66 @@ impl JobStore {
 
         self.write_logs(s, &recorded)?;
         self.write_job_data(s, &recorded)?;
-        let checkpoints: Vec<String> =
-            recorded.iter().filter(|c| c.rerun.is_none()).filter_map(|c| c.checkpoint.clone()).collect();
-        if !checkpoints.is_empty() {
-            s.delete_checkpoints(&checkpoints)?;
+        delete_side_rows(s, &recorded)?;
+        if ends_heartbeats {
+            delete_heartbeats(s, recorded.iter().copied())?;
         }
-        let revived: Vec<TriggerKey> = recorded.iter().filter(|c| c.revived).map(|c| c.trigger.clone()).collect();
-        if !revived.is_empty() {
-            s.delete_recoveries(&revived)?;
-        }
-        let mut beaten: Vec<String> =
-            recorded.iter().filter(|c| ends_beats && c.beaten).map(|c| c.fire_id.clone()).collect();
-        beaten.sort();
-        if !beaten.is_empty() {
-            s.delete_beats(&beaten)?;
-        }
-        self.schedule_reruns(s, &recorded)?;
-        let following = self.follow_ends(s, &recorded)?;
-        if !following.is_empty() || recorded.iter().any(|c| c.rerun.is_some()) {
-            s.announce(News::Change)?;
-        }
-        let mut finished = apply_instructions(s, &recorded)?;
+        let following = self.go_on(s, &recorded)?;
+        let instructed = apply_instructions(s, &recorded)?;
+        let one_at_a_time = unblock(s, &recorded)?;
 
-        let one_at_a_time: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
-        if !one_at_a_time.is_empty() {
-            // Another node may have room for them.
-            if s.change_states(Selection::Jobs(&one_at_a_time), Transition::Unblock.moves(), true)? > 0 {
-                s.announce(News::Change)?;
-            }
-        }
-
-        let going_on = still_stored(s, &recorded)?;
+        let stored = still_stored(s, &recorded)?;
         let failed: BTreeSet<&TriggerKey> = recorded.iter().filter(|c| c.failed).map(|c| &c.trigger).collect();
-        let ends = self.end_runs(s, &going_on, &Ended { one_at_a_time: &one_at_a_time, failed: &failed })?;
-        let mut ended: Vec<JobKey> = ends.finalized.iter().map(|(_, job)| job.clone()).collect();
-        finished.extend(ends.finalized.iter().map(|(trigger, _)| trigger.clone()));
-        for completion in &recorded {
-            if completion.last && !completion.removed {
-                finished.push(completion.trigger.clone());
-            }
-            if !completion.durable
-                && (completion.last || completion.instruction != CompletionInstruction::NoInstruction)
-            {
-                ended.push(completion.job.clone());
-            }
+        let effects = self.end_runs(s, &stored, &EndedRuns { one_at_a_time: &one_at_a_time, failed: &failed })?;
+        let fires: Vec<EndedFire<'_>> = recorded.iter().map(|c| c.ended_fire()).collect();
+        let Over { mut triggers, mut jobs } = over(&fires, &stored);
+        triggers.extend(instructed);
+        triggers.extend(effects.finalized.iter().map(|(trigger, _)| trigger.clone()));
+        jobs.extend(effects.finalized.iter().map(|(_, job)| job.clone()));
+        if !triggers.is_empty() {
+            s.delete_finished_triggers(&distinct(triggers.iter()))?;
         }
-        find_ended_meanwhile(&going_on, &recorded, &mut finished, &mut ended);
-        let finished: Vec<TriggerKey> = distinct(finished.iter());
-        if !finished.is_empty() {
-            s.delete_finished_triggers(&finished)?;
-        }
-        let jobs: Vec<JobKey> = distinct(ended.iter());
         if !jobs.is_empty() {
-            s.delete_idle_jobs(&jobs)?;
+            s.delete_idle_jobs(&distinct(jobs.iter()))?;
+        }
+        if !effects.let_go.is_empty() {
+            s.notify(Notification::Change)?;
         }
 
-        if !ends.let_go.is_empty() {
-            s.announce(News::Change)?;
-        }
         let outcome = |c: &Completion| match held.contains(&c.fire_id) {
             true => CompletionOutcome::Recorded,
             false => CompletionOutcome::Fenced,
         };
-        Ok(Recorded {
+        Ok(CompletionReport {
             outcomes: completions.iter().map(outcome).collect(),
-            paused: ends.paused,
-            skipped: ends.skipped,
-            let_go: ends.let_go,
+            paused: effects.paused,
+            skipped: effects.skipped,
+            let_go: effects.let_go,
             following,
-            finalized: ends.finalized.into_iter().map(|(trigger, _)| trigger).collect(),
+            finalized: effects.finalized.into_iter().map(|(trigger, _)| trigger).collect(),
         })
     }
 
-    /// What the history is to say of these fires.
+    /// Stores what goes on after these ends, reruns and children; returns the triggers of the
+    /// children.
+    fn go_on(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerKey>> {
+        self.schedule_reruns(s, recorded)?;
+        let following = self.follow_ends(s, recorded)?;
+        if !following.is_empty() || recorded.iter().any(|c| c.rerun.is_some()) {
+            s.notify(Notification::Change)?;
+        }
+        Ok(following)
+    }
+
+    /// The rows of these fires for the history.
     fn ends(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Vec<EndRow>> {
-        let recorded: Vec<_> = completions.iter().filter(|c| self.records(c.ending.outcome)).collect();
+        let recorded: Vec<_> = completions.iter().filter(|c| self.settings.history.records(c.ending.outcome)).collect();
         if recorded.is_empty() {
             return Ok(Vec::new());
         }
         let (now_ms, now) = (s.now_ms()?, self.clock.ticks());
-        // One whose completion had to wait has ended before; how long ago, its node knows by its own clock.
+        // A fire whose completion had to wait has ended before; how long ago, its node knows by its
+        // own clock.
         let ended_ms = |c: &Completion| now_ms - c.ending.at.map_or(0, |at| millis(now.saturating_sub(at)));
         let end = |c: &&Completion| EndRow {
             fire_id: c.fire_id.clone(),
@@ -217,7 +195,8 @@ impl JobStore {
 
     /// Keeps what those runs have logged that the history has a row of.
     fn write_logs(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
-        let with: Vec<_> = recorded.iter().filter(|c| !c.log.is_empty() && self.records(c.ending.outcome)).collect();
+        let with: Vec<_> =
+            recorded.iter().filter(|c| !c.log.is_empty() && self.settings.history.records(c.ending.outcome)).collect();
         if with.is_empty() {
             return Ok(());
         }
@@ -243,19 +222,64 @@ impl JobStore {
     }
 }
 
-/// Those of these ends that had this outcome.
+/// The ends that had this outcome.
 fn of_outcome(ends: &[Completion], outcomes: &[CompletionOutcome], wanted: CompletionOutcome) -> Vec<Completion> {
     ends.iter().zip(outcomes).filter(|(_, outcome)| **outcome == wanted).map(|(end, _)| end.clone()).collect()
 }
 
-/// Whether the end of the fire touches nothing but its own rows: its trigger went with the fire, and its job stays.
-fn is_plain(completion: &Completion) -> bool {
-    let Completion { last, removed, durable, nonconcurrent, followed, failed, revived, beaten, by_job, .. } =
-        completion;
-    let stays = *last && *removed && *durable;
-    let tells = *nonconcurrent || *followed || *failed || *revived || *beaten || *by_job;
-    let writes = completion.job_data.is_some() || completion.checkpoint.is_some() || completion.rerun.is_some();
-    stays && !tells && !writes && completion.instruction == CompletionInstruction::NoInstruction
+impl Completion {
+    fn ended_fire(&self) -> EndedFire<'_> {
+        EndedFire {
+            trigger: &self.trigger,
+            job: &self.job,
+            last: self.last,
+            removed: self.removed,
+            durable: self.durable,
+            is_instructed: self.instruction != CompletionInstruction::NoInstruction,
+        }
+    }
+}
+
+/// The outcomes of those of these fires whose rows are gone, or held by somebody.
+fn not_free(s: &mut dyn Session, doubtful: &[String]) -> Result<HashMap<String, CompletionOutcome>> {
+    let mut outcomes: HashMap<String, CompletionOutcome> =
+        doubtful.iter().map(|id| (id.clone(), CompletionOutcome::Fenced)).collect();
+    let free: HashSet<String> = s.free_fired(doubtful)?.into_iter().collect();
+    if free.len() < doubtful.len() {
+        let held = s.existing_fired(doubtful)?.into_iter().filter(|(id, _)| !free.contains(id));
+        outcomes.extend(held.map(|(id, _)| (id, CompletionOutcome::Held)));
+    }
+    outcomes.retain(|id, _| !free.contains(id));
+    Ok(outcomes)
+}
+
+/// Deletes the heartbeats of those of these fires that have some.
+fn delete_heartbeats<'a>(s: &mut dyn Session, completions: impl Iterator<Item = &'a Completion>) -> Result<()> {
+    let mut ids: Vec<String> = completions.filter(|c| c.has_heartbeat).map(|c| c.fire_id.clone()).collect();
+    ids.sort();
+    if ids.is_empty() { Ok(()) } else { s.delete_heartbeats(&ids) }
+}
+
+/// Deletes what was kept for the sake of these fires: checkpoints of work that is done, recoveries
+/// of triggers that were revived.
+fn delete_side_rows(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
+    let done = recorded.iter().filter(|c| c.rerun.is_none());
+    let checkpoints: Vec<String> = done.filter_map(|c| c.checkpoint.clone()).collect();
+    if !checkpoints.is_empty() {
+        s.rows::<CheckpointRow>().any_of(&["root_fire_id"], &checkpoints).delete()?;
+    }
+    let revived: Vec<TriggerKey> = recorded.iter().filter(|c| c.revived).map(|c| c.trigger.clone()).collect();
+    if revived.is_empty() { Ok(()) } else { s.delete_recoveries(&revived) }
+}
+
+/// Lets triggers go that waited for jobs that run once at a time; returns these jobs.
+fn unblock(s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<JobKey>> {
+    let jobs: Vec<JobKey> = distinct(recorded.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
+    // Another node may have room for them.
+    if !jobs.is_empty() && s.change_states(Selection::Jobs(&jobs), Transition::Unblock.moves(), true)? > 0 {
+        s.notify(Notification::Change)?;
+    }
+    Ok(jobs)
 }
 
 /// The triggers of those fires that were not the last of theirs, as far as they are there.
@@ -264,8 +288,8 @@ fn still_stored(s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<Tri
     if keys.is_empty() { Ok(Vec::new()) } else { s.triggers(&keys) }
 }
 
-/// Notes the versions of data that were upgraded for their fire. Nodes that read earlier data only may have reserved other
-/// triggers of the jobs: they are not to fire them.
+/// Notes the versions of data that were upgraded for their fire. Nodes that read earlier data only
+/// may have reserved other triggers of the jobs: they are not to fire them.
 fn raise_versions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
     let mut raised: BTreeMap<&JobKey, i64> = BTreeMap::new();
     for completion in recorded.iter().filter(|c| c.job_data.is_some()) {
@@ -275,7 +299,7 @@ fn raise_versions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
     }
     let mut rows = Vec::with_capacity(raised.len());
     for (key, version) in raised {
-        // It may be gone, or have been given another type by now.
+        // The job may be gone, or have been given another type by now.
         if let Some(job) = s.job(key)? {
             rows.push(JobVersionRow { job: job.key, job_type: job.job_type, version });
         }
@@ -285,28 +309,6 @@ fn raise_versions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
     }
     s.put_job_versions(&rows)?;
     take_back_reservations(s, &rows.into_iter().map(|row| row.job).collect::<Vec<_>>())
-}
-
-/// A fire that was not its trigger's last when it began may be the last to end: the trigger was completed, or deleted,
-/// while the job ran, and waits for this fire; so does its job.
-fn find_ended_meanwhile(
-    rows: &[TriggerRow],
-    recorded: &[&Completion],
-    finished: &mut Vec<TriggerKey>,
-    ended: &mut Vec<JobKey>,
-) {
-    let complete: BTreeMap<&TriggerKey, bool> =
-        rows.iter().map(|t| (&t.key, t.state == TriggerState::Complete.name())).collect();
-    for completion in recorded.iter().filter(|c| !c.last) {
-        match complete.get(&completion.trigger) {
-            Some(false) => {}
-            Some(true) => {
-                finished.push(completion.trigger.clone());
-                ended.push(completion.job.clone());
-            }
-            None => ended.push(completion.job.clone()),
-        }
-    }
 }
 
 /// Applies what jobs said of their triggers; returns the triggers that may be finished by it.

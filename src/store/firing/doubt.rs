@@ -2,28 +2,28 @@
 //! can be asked for it.
 
 use super::overlap::is_written;
-use super::{Acquisition, Completion, Recorded, fenced};
+use super::{Acquisition, Completion, CompletionReport, fenced};
 use crate::error::{Error, Result};
-use crate::store::transaction::Told;
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::transaction::TxOutcome;
+use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use std::collections::BTreeSet;
 
-/// What a transaction brought if it was committed, which is not known: its answer was lost, and the
+/// An acquisition of which it is not known whether it was committed: the answer was lost, and the
 /// store could not be asked.
 ///
 /// Nobody else has a right to it while its owner lives: the fires in it have not begun, and must if
 /// their rows are there.
 #[derive(Debug)]
 pub struct Doubt {
-    /// What was taken.
-    pub brought: Acquisition,
+    /// The fires and reservations that were taken.
+    pub acquisition: Acquisition,
     /// The ends that the same transaction was to record.
     pub ended: Vec<Completion>,
-    /// What those came to.
-    pub recorded: Recorded,
+    /// The report on those ends.
+    pub recorded: CompletionReport,
     /// Whether what was fired waits for its time.
-    pub leads: bool,
-    /// What became of the last question.
+    pub precommits: bool,
+    /// The error of the last question.
     pub error: Error,
 }
 
@@ -34,12 +34,13 @@ impl Acquisition {
         fired.chain(self.reserved.iter().map(|held| &held.fire_id)).cloned().collect()
     }
 
-    /// The answer of a transaction, or nothing yet and what it may have brought.
-    pub(super) fn told(told: Told<Acquisition>, leads: bool) -> Self {
-        match told {
-            Told::Done(brought) => brought,
-            Told::InDoubt(brought, error) => {
-                let doubt = Doubt { brought, ended: Vec::new(), recorded: Recorded::default(), leads, error };
+    /// The answer of a transaction, or nothing yet and the doubt.
+    pub(super) fn of(outcome: TxOutcome<Acquisition>, precommits: bool) -> Self {
+        match outcome {
+            TxOutcome::Done(acquisition) => acquisition,
+            TxOutcome::InDoubt(acquisition, error) => {
+                let doubt =
+                    Doubt { acquisition, ended: Vec::new(), recorded: CompletionReport::default(), precommits, error };
                 doubt.into_acquisition()
             }
         }
@@ -47,29 +48,29 @@ impl Acquisition {
 }
 
 impl Doubt {
-    /// An acquisition that has brought nothing yet but this.
+    /// An acquisition that has taken nothing yet, with this doubt.
     pub(super) fn into_acquisition(self) -> Acquisition {
-        Acquisition { now_ms: self.brought.now_ms, doubt: Some(Box::new(self)), ..Acquisition::default() }
+        Acquisition { now_ms: self.acquisition.now_ms, doubt: Some(Box::new(self)), ..Acquisition::default() }
     }
 }
 
 /// Whether something of this is there: reservations may have been taken back one by one since. None
 /// if nothing tells.
-pub(super) fn is_there(s: &mut dyn Session, brought: &Acquisition) -> Result<Option<bool>> {
-    let ids = brought.ids();
+pub(super) fn is_there(s: &mut dyn Session, acquisition: &Acquisition) -> Result<Option<bool>> {
+    let ids = acquisition.ids();
     if ids.is_empty() {
-        return is_written(s, brought);
+        return is_written(s, acquisition);
     }
     Ok(Some(!s.existing_fired(&ids)?.is_empty()))
 }
 
 impl JobStore {
-    /// Whether these ends are recorded, where nobody could say so when they were to be.
+    /// These ends are recorded, where nobody could say so when they were to be.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn ends_are_recorded(&self, owner: &Owner, ended: &[Completion]) -> Result<bool> {
-        let begin = Begin::Locking(Lock::TriggerAccess);
+        let begin = TxMode::Exclusive(Lock::TriggerAccess);
         self.retrying("settle ends in doubt", begin, |s| self.is_recorded(s, owner, ended), &mut |_, _| Ok(true))
     }
 
@@ -80,21 +81,21 @@ impl JobStore {
     ///
     /// # Errors
     /// [`Error::Fenced`] if `owner` is not registered any longer: then others have taken it over.
-    /// What the database reports after the bounded retries; then it is in doubt still.
+    /// The error of the database that is left after the bounded retries; then it is in doubt still.
     pub fn settle_doubt(&self, owner: &Owner, doubt: &mut Doubt) -> Result<bool> {
-        let Doubt { brought, ended, .. } = &*doubt;
+        let Doubt { acquisition, ended, .. } = &*doubt;
         let (happened, there) = self.retrying(
             "settle what is in doubt",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
-                let ids = brought.ids();
+                let ids = acquisition.ids();
                 let there: BTreeSet<String> = match ids.is_empty() {
                     true => BTreeSet::new(),
                     false => s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect(),
                 };
-                // What was reserved may have been taken back since: what has ended tells too.
-                let happened = match is_there(s, brought)? {
+                // A reservation may have been taken back since: what has ended tells too.
+                let happened = match is_there(s, acquisition)? {
                     Some(is_there) if is_there || ended.is_empty() => is_there,
                     _ => self.is_recorded(s, owner, ended)?,
                 };
@@ -102,8 +103,8 @@ impl JobStore {
             },
             &mut |_, _| Ok(true),
         )?;
-        doubt.brought.fired.retain(|fire| there.contains(&fire.fire_id));
-        doubt.brought.reserved.retain(|held| there.contains(&held.fire_id));
+        doubt.acquisition.fired.retain(|fire| there.contains(&fire.fire_id));
+        doubt.acquisition.reserved.retain(|held| there.contains(&held.fire_id));
         Ok(happened)
     }
 }

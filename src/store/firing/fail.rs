@@ -1,4 +1,5 @@
-//! Fail: somebody outside declares a running fire failed, such as a watchdog that knows better than its node.
+//! Fail: somebody outside declares a running fire failed, such as a watchdog that knows better than
+//! its node.
 
 use super::rerun::{RerunOrder, RerunReason};
 use super::{Completion, CompletionInstruction, CompletionOutcome, Ending};
@@ -20,11 +21,12 @@ const MAX_REASON_CHARS: usize = 2000;
 pub struct FailedFire {
     /// The fire.
     pub fire_id: String,
-    /// Its job.
+    /// The job.
     pub job: JobKey,
-    /// Its trigger.
+    /// The trigger.
     pub trigger: TriggerKey,
-    /// The instance it ran on, which learns with its next heartbeat that it holds the fire no longer.
+    /// The instance it ran on, which learns with its next heartbeat that it holds the fire no
+    /// longer.
     pub instance: String,
     /// After how long its work is tried again, by the job's retry policy; none if it is not.
     pub retried_after: Option<Duration>,
@@ -33,14 +35,17 @@ pub struct FailedFire {
 }
 
 impl JobStore {
-    /// Declares a running fire failed: it ends in the history with this reason, and its job's retry policy applies, all in
-    /// one transaction (DS-120). None if no such fire runs: then it has ended, or was declared failed before.
+    /// Declares a running fire failed: it ends in the history with this reason, and its job's retry
+    /// policy applies, all in one transaction (DS-120). None if no such fire runs: then it has
+    /// ended, or was declared failed before.
     ///
-    /// Its node cannot write anything for the fire from then on, and learns it with its next heartbeat; code that does not
-    /// stop goes on without the fire. Work that is tried again has the data of its trigger, if that is still there.
+    /// The node of the fire cannot write anything for the fire from then on, and learns it with its
+    /// next heartbeat; code that does not stop goes on without the fire. Work that is tried again
+    /// has the data of its trigger, if that is still there.
     ///
     /// # Errors
-    /// [`Error::Refused`] for a fire of a node of Quartz, which would not learn it; what the database reports.
+    /// [`Error::Refused`] for a fire of a node of Quartz, which would not learn it; what the
+    /// database reports.
     pub fn fail_fire(&self, fire_id: &str, reason: &str) -> Result<Option<FailedFire>> {
         let reason = storable(reason, MAX_REASON_CHARS);
         let id = [fire_id.to_owned()];
@@ -72,7 +77,8 @@ impl JobStore {
         })
     }
 
-    /// The end of a fire as its node would record it had its job failed, from what the rows say of it.
+    /// The end of a fire as its node would record it had its job failed, from what the rows say of
+    /// it.
     fn failed(&self, s: &mut dyn Session, fire: &FiredRow, reason: &str) -> Result<Option<Completion>> {
         let Some(job) = fire.job.clone() else { return Ok(None) };
         let key = std::slice::from_ref(&fire.trigger);
@@ -81,7 +87,7 @@ impl JobStore {
         let before = s.recoveries(key)?.into_iter().next();
         let attempt = before.as_ref().map_or(0, |before| before.attempt);
         let text = definition.as_ref().and_then(|row| row.policy.as_deref());
-        // One that cannot be read keeps nobody from ending the fire.
+        // A policy that cannot be read keeps nobody from ending the fire.
         let policy = text.and_then(|text| JobPolicy::decode(text).ok());
         let retry = policy.as_ref().and_then(JobPolicy::retry_policy);
         let delay = retry.and_then(|retry| retry.delay(attempt, &RetryHint::default(), &fire.fire_id));
@@ -115,7 +121,7 @@ impl JobStore {
             followed: true, // whether it is, the look at what follows will say
             log: Vec::new(),
             revived: before.is_some() && !is_rerun,
-            beaten: true,
+            has_heartbeat: true,
             checkpoint: Some(root.clone().unwrap_or_else(|| fire.fire_id.clone())),
             job_type: definition.map(|row| row.job_type).unwrap_or_default(),
             attempt,

@@ -1,5 +1,6 @@
 //! `FireIds`: the ids of fires, and what they tell.
 
+use crate::hash::fnv1a_32;
 use crate::store::Owner;
 
 /// The ids of an owner's fires, `<hash of the instance>-<incarnation>-<fence>`: of bounded length,
@@ -10,8 +11,8 @@ pub(super) struct FireIds {
 
 impl FireIds {
     pub(super) fn of(owner: &Owner) -> Self {
-        // FNV-1a: for people who look for all fires of one instance, not for safety.
-        let hash = owner.instance.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+        // For people who look for all fires of one instance, not for safety.
+        let hash = fnv1a_32(owner.instance.bytes());
         Self { prefix: format!("{hash:08x}-{}-", owner.incarnation) }
     }
 

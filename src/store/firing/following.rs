@@ -1,4 +1,5 @@
-//! Following: children run after a run of their parent; their triggers are stored in the transaction that ends it.
+//! Following: children run after a run of their parent; their triggers are stored in the
+//! transaction that ends it.
 
 use super::Completion;
 use super::fire_ids::fence_of;
@@ -7,20 +8,22 @@ use crate::error::Result;
 use crate::job::{FireOutcome, On, Parent};
 use crate::key::{FOLLOWING_GROUP, JobKey, TriggerKey, distinct};
 use crate::rules::continuation::{follows, is_for};
+use crate::rules::new_trigger::{PauseState, state_of_new};
+use crate::rules::one_shot::one_shot;
 use crate::store::row::{ContinuationRow, FiredRow, TriggerRow};
-use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
-use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
+use crate::store::{JobStore, Session};
+use crate::trigger::{DEFAULT_PRIORITY, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many characters of its parent's result a child sees: they are part of a trigger's data.
+/// The number of characters of its parent's result a child sees: they are part of a trigger's data.
 const MOST_PASSED_ON: usize = 1_000;
 
-/// How many triggers one statement stores.
+/// The number of triggers one statement stores.
 const AT_A_TIME: usize = 1_000;
 
 impl JobStore {
-    /// Stores the triggers of the children that follow these ends, whose rows are gone by now; returns their keys. Work
-    /// that goes on in another fire has not ended.
+    /// Stores the triggers of the children that follow these ends, whose rows are gone by now;
+    /// returns their keys. Work that goes on in another fire has not ended.
     pub(super) fn follow_ends(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerKey>> {
         let ended = recorded.iter().filter(|c| c.followed && c.rerun.is_none());
         let parent = |c: &&Completion| Parent {
@@ -32,7 +35,8 @@ impl JobStore {
         self.let_follow(s, &ended.map(parent).collect::<Vec<_>>())
     }
 
-    /// The same for those of these dead fires that are among `lost`: nobody runs their work again.
+    /// Stores the same for those of these dead fires that are among `lost`: nobody runs their work
+    /// again.
     pub(in crate::store) fn follow_lost(&self, s: &mut dyn Session, fires: &[FiredRow], lost: &[String]) -> Result<()> {
         let lost: BTreeSet<&String> = lost.iter().collect();
         let parent = |fire: &FiredRow| {
@@ -63,17 +67,11 @@ impl JobStore {
             return Ok(Vec::new());
         }
         let now_ms = s.now_ms()?;
-        let paused_groups = s.paused_groups()?;
-        let paused = paused_groups.iter().any(|group| group == FOLLOWING_GROUP || group == ALL_GROUPS_PAUSED);
+        let is_paused = PauseState::read(s, [])?.is_paused(FOLLOWING_GROUP);
         let mut triggers = Vec::with_capacity(released.len());
         for (parent, row) in released {
-            // As any other it waits while its job executes elsewhere (QZ-74), and while it is paused.
-            let state = match (paused, row.child_is_executing) {
-                (true, true) => TriggerState::PausedBlocked,
-                (true, false) => TriggerState::Paused,
-                (false, true) => TriggerState::Blocked,
-                (false, false) => TriggerState::Waiting,
-            };
+            // The child is blocked (QZ-74) comes with the row.
+            let state = state_of_new(is_paused, row.child_is_blocked);
             triggers.push(self.following(parent, row, now_ms, state)?);
         }
         for some in triggers.chunks(AT_A_TIME) {
@@ -82,9 +80,11 @@ impl JobStore {
         Ok(triggers.into_iter().map(|row| row.key).collect())
     }
 
-    /// The trigger of a child, with what the continuation passes on and what there is to say of the parent.
+    /// The trigger of a child, with what the continuation passes on and what there is to say of the
+    /// parent.
     ///
-    /// As with a recovery (H12): data of nobody's keep no work from being done, and no run of the parent from ending.
+    /// As with a recovery (H12): data of nobody's keep no work from being done, and no run of the
+    /// parent from ending.
     fn following(
         &self,
         parent: &Parent,
@@ -93,32 +93,20 @@ impl JobStore {
         state: TriggerState,
     ) -> Result<TriggerRow> {
         let with = |data: JobDataMap| self.trigger_row(&trigger(parent, row, now_ms, data), state);
-        let passed = self.decode_data(row.data.as_deref());
-        passed.and_then(|data| with(data).map_err(|why| why.to_string())).or_else(|why| {
+        let data = self.decode_data(row.data.as_deref());
+        data.and_then(|data| with(data).map_err(|why| why.to_string())).or_else(|why| {
             log::warn!("following without the continuation's data parent={} child={} why={why}", row.parent, row.child);
             with(JobDataMap::new())
         })
     }
 }
 
-/// A one-shot, due now and never too late, of a name that no other run of the parent has and no other child of it.
+/// A one-shot, due now and never too late, of a name that no other run of the parent has and no
+/// other child of it.
 fn trigger(parent: &Parent, row: &ContinuationRow, now_ms: i64, mut data: JobDataMap) -> Trigger {
     parent.put_into(&mut data);
-    Trigger {
-        key: TriggerKey::new(FOLLOWING_GROUP, format!("follow_{}_{}", parent.fire_id, row.child_hash)),
-        job_key: row.child.clone(),
-        description: None,
-        calendar_name: None,
-        data,
-        priority: DEFAULT_PRIORITY,
-        misfire: MisfireInstruction::Ignore,
-        start_ms: now_ms,
-        end_ms: None,
-        next_ms: Some(now_ms),
-        previous_ms: None,
-        schedule: Schedule::Simple(SimpleSchedule::once()),
-        policies: Policies::default(),
-    }
+    let key = TriggerKey::new(FOLLOWING_GROUP, format!("follow_{}_{}", parent.fire_id, row.child_hash));
+    one_shot(key, row.child.clone(), data, DEFAULT_PRIORITY, now_ms)
 }
 
 fn is_released(row: &ContinuationRow, parent: &Parent, fence: Option<i64>) -> bool {

@@ -1,21 +1,24 @@
 //! The life of a fire in the store: acquired, fired, completed or released.
 
 mod acquire;
-mod ahead;
 mod checkpoint;
+mod choosing;
 mod claim;
+mod combined;
 mod complete;
 mod doubt;
 mod fail;
+mod fan_out;
 mod fire;
+mod fire_batch;
 mod fire_ids;
 mod following;
+mod isolation;
 mod overdue;
 mod overlap;
+mod prefetch;
 mod release;
 mod rerun;
-mod spread;
-mod turn;
 mod unfire;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
@@ -27,8 +30,8 @@ pub use rerun::{Rerun, RerunOrder, RerunReason};
 pub use unfire::Unfired;
 
 pub(in crate::store) use acquire::fenced;
-pub(in crate::store) use ahead::gone_rows;
-pub(in crate::store) use overlap::Ended;
+pub(in crate::store) use overlap::EndedRuns;
+pub(in crate::store) use prefetch::gone_rows;
 
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
@@ -39,16 +42,17 @@ use crate::trigger::Trigger;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a node can take.
+/// The request of a node that has free workers.
 #[derive(Clone, Debug)]
 pub struct AcquireRequest<'a> {
     /// At most so many triggers: as many as there are free workers, and as may wait for one.
     pub max: usize,
     /// Which of them may wait for a worker; none if there is a free one for each.
-    pub ahead: Option<TakeAhead<'a>>,
-    /// How far ahead of its time a trigger may be reserved.
+    pub prefetch: Option<Prefetch<'a>>,
+    /// The time ahead of which a trigger may be reserved.
     pub look_ahead_ms: i64,
-    /// `batchTriggerAcquisitionFireAheadTimeWindow`: how much before its time a trigger may be fired with others.
+    /// `batchTriggerAcquisitionFireAheadTimeWindow`: how much before its time a trigger may be
+    /// fired with others.
     pub fire_ahead_ms: i64,
     /// The job types this node can run.
     pub job_types: &'a [String],
@@ -56,9 +60,9 @@ pub struct AcquireRequest<'a> {
     pub quarantined: &'a std::collections::BTreeSet<TriggerKey>,
 }
 
-/// What a node may take beyond its free workers.
+/// The fires that a node may take beyond its free workers.
 #[derive(Clone, Copy, Debug)]
-pub struct TakeAhead<'a> {
+pub struct Prefetch<'a> {
     /// Workers with nothing to do: for so many of the triggers, whatever their jobs.
     pub free: usize,
     /// Workers that have no job that may be long. Nothing waits if there are none.
@@ -68,7 +72,7 @@ pub struct TakeAhead<'a> {
     pub short: &'a std::collections::BTreeSet<String>,
 }
 
-/// What an acquisition brought.
+/// The result of an acquisition.
 #[derive(Debug, Default)]
 pub struct Acquisition {
     /// The store's time at the acquisition, epoch milliseconds.
@@ -77,36 +81,39 @@ pub struct Acquisition {
     pub fired: Vec<FireBundle>,
     /// Triggers reserved until their time, earliest first: fire or release them.
     pub reserved: Vec<Reservation>,
-    /// Triggers that could not be read, or for whose tick their strategy has no answer, with the reason: leave them alone and
-    /// name them.
+    /// Triggers that could not be read, or for whose tick their strategy has no answer, with the
+    /// reason: leave them alone and name them.
     pub unreadable: Vec<(TriggerKey, String)>,
     /// Ticks whose parts cannot be stored: they are set aside until somebody has looked at them.
     pub parked: Vec<Parked>,
-    /// The earliest time of those that are fired when they are due, and not reserved before: a node of Quartz has reserved
-    /// and lost them, or there is a limit for their group. Epoch milliseconds.
+    /// The earliest time of those that are fired when they are due, and not reserved before: a node
+    /// of Quartz has reserved and lost them, or there is a limit for their group. Epoch
+    /// milliseconds.
     pub unreserved_ms: Option<i64>,
     /// Times that were left out.
     pub skipped: Vec<SkippedFires>,
-    /// Those of whose times some were older than their catch-up windows, as they were before.
+    /// Triggers of whose times some were older than their catch-up windows, as they were before.
     pub misfired: Vec<Trigger>,
     /// Triggers whose fire waits for the end of the runs before it.
     pub waiting: Vec<TriggerKey>,
     /// Executing fires that are to be asked to stop, on whichever node they are.
     pub cancelled: Vec<String>,
-    /// Whether a part of it failed: fires may have begun of which this does not tell. See [`JobStore::recover_forgotten`].
+    /// A part of the acquisition failed: fires may have begun of which this does not tell. See
+    /// [`JobStore::recover_forgotten`].
     ///
     /// [`JobStore::recover_forgotten`]: crate::store::JobStore::recover_forgotten
     pub is_in_doubt: bool,
-    /// What else it brought, if the store says so as soon as it can be asked: see
+    /// The rest that was taken, if the store says so as soon as it can be asked: see
     /// [`JobStore::settle_doubt`].
     ///
     /// [`JobStore::settle_doubt`]: crate::store::JobStore::settle_doubt
     pub doubt: Option<Box<Doubt>>,
-    /// How many triggers that were seen to be due another node was faster to take. There may be more.
+    /// The number of due triggers that another node was faster to take. There may be more.
     pub overtaken: usize,
-    /// How many ticks of jobs that run on several nodes were spread: there may be a part for this one.
-    pub spread: usize,
-    /// How many triggers were left since they are taken for free workers only, and none was left.
+    /// The number of ticks that were fanned out over several nodes: there may be a part for this
+    /// one.
+    pub fanned_out: usize,
+    /// The number of triggers that were left, since they are taken for free workers only.
     pub withheld: usize,
     /// Triggers that will not fire again, since their last times were left out.
     pub finalized: Vec<TriggerKey>,
@@ -118,11 +125,11 @@ pub struct Acquisition {
 pub struct SkippedFires {
     /// The trigger.
     pub trigger: TriggerKey,
-    /// Its job.
+    /// The job.
     pub job: JobKey,
     /// The first of the times, epoch milliseconds.
     pub first_ms: i64,
-    /// How many; at least so many beyond a thousand.
+    /// The number of times; at least so many beyond a thousand.
     pub times: u64,
     /// Why.
     pub reason: SkipReason,
@@ -134,7 +141,8 @@ pub struct SkippedFires {
 pub enum SkipReason {
     /// An earlier fire was still running: its [`Overlap`](crate::Overlap).
     Overlap,
-    /// They were older than its [catch-up window](crate::TriggerBuilder::catch_up_window).
+    /// The times were older than the trigger's [catch-up
+    /// window](crate::TriggerBuilder::catch_up_window).
     CatchUp,
 }
 
@@ -159,12 +167,12 @@ pub struct Reservation {
     pub job_type: String,
     /// When it is to fire, epoch milliseconds.
     pub scheduled_ms: i64,
-    /// Whether it may be fired in the store shortly before its time, so that its job begins just then. Not where it depends
-    /// on what runs at that time.
-    pub may_lead: bool,
+    /// Whether it may be fired in the store shortly before its time, so that its job begins just
+    /// then. Not where it depends on what runs at that time.
+    pub may_precommit: bool,
 }
 
-/// One fire, as its job will see it.
+/// A fire, as its job will see it.
 #[derive(Clone, Debug)]
 pub struct FireBundle {
     /// Never used twice.
@@ -183,14 +191,14 @@ pub struct FireBundle {
     pub fired_ms: i64,
     /// The fire time before this one.
     pub previous_ms: Option<i64>,
-    /// Whether the trigger's row went with this fire: it was the last one and nobody needs the row.
+    /// The trigger's row went with this fire: it was the last one and nobody needs the row.
     pub removed: bool,
     /// Whether it was taken before a worker was free for it, or before its time: it may begin once
     /// [`JobStore::note_begun`] has said so.
     ///
     /// [`JobStore::note_begun`]: crate::store::JobStore::note_begun
-    pub ahead: bool,
-    /// Whether other jobs follow the runs of the job.
+    pub prefetched: bool,
+    /// Other jobs follow the runs of the job.
     pub followed: bool,
     /// Present if this runs the work of a failed instance again.
     pub recovering: Option<Recovering>,
@@ -217,7 +225,7 @@ impl FireBundle {
             guarded: false,
             failed: false,
             revived: self.recovering.is_some() && self.trigger.key.group() != RECOVERY_GROUP,
-            beaten: false,
+            has_heartbeat: false,
             checkpoint: None,
             job_type: self.job.job_type.clone(),
             attempt: self.rerun.as_ref().map_or(0, |rerun| rerun.attempt),
@@ -249,17 +257,18 @@ impl FireBundle {
 pub struct Recovering {
     /// The trigger whose fire was interrupted first.
     pub trigger: TriggerKey,
-    /// When that fire was fired, epoch milliseconds; of one that was [revived](crate::OnDead::Revive) the time it stood for.
+    /// When that fire was fired, epoch milliseconds; of one that was
+    /// [revived](crate::OnDead::Revive) the time it stood for.
     pub fired_ms: i64,
     /// The time it stood for, epoch milliseconds.
     pub scheduled_ms: i64,
     /// The first fire of the chain; none if a Java node made the recovery trigger.
     pub root_fire_id: Option<String>,
-    /// How many runs were interrupted before this one.
+    /// The number of runs that were interrupted before this one.
     pub attempt: i64,
 }
 
-/// What is to become of a fire's trigger when its job has ended.
+/// The instruction for a fire's trigger when its job has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CompletionInstruction {
     /// Nothing but what its schedule says; a trigger without a next fire time is deleted.
@@ -282,78 +291,80 @@ pub enum CompletionInstruction {
 pub struct Completion {
     /// The fire.
     pub fire_id: String,
-    /// Its trigger.
+    /// The trigger.
     pub trigger: TriggerKey,
-    /// Its job.
+    /// The job.
     pub job: JobKey,
-    /// Whether the job disallows concurrent execution.
+    /// The job disallows concurrent execution.
     pub nonconcurrent: bool,
-    /// Whether the job stays when its last trigger goes.
+    /// The job stays when its last trigger goes.
     pub durable: bool,
-    /// Whether the trigger had no fire time left after this fire.
+    /// The trigger had no fire time left after this fire.
     pub last: bool,
-    /// Whether the trigger's row went with the fire.
+    /// The trigger's row went with the fire.
     pub removed: bool,
-    /// Whether other jobs follow the runs of the job.
+    /// Other jobs follow the runs of the job.
     pub followed: bool,
-    /// What becomes of the trigger.
+    /// The instruction for the trigger.
     pub instruction: CompletionInstruction,
     /// The job's data to store, if it persists its data and changed it.
     pub job_data: Option<JobDataMap>,
     /// The version of that data, if they were upgraded for this fire.
     pub data_version: Option<u32>,
-    /// Whether the job has recorded its end in a transaction of its own, so that its fired row is expected to be gone.
+    /// The job has recorded its end in a transaction of its own, so that its fired row is expected
+    /// to be gone.
     pub by_job: bool,
-    /// Whether the job may hold the row of its fire in a transaction of its own that is still open.
+    /// The job may hold the row of its fire in a transaction of its own that is still open.
     pub guarded: bool,
-    /// Whether the run failed, so that a trigger that pauses on failure is paused.
+    /// The run failed, so that a trigger that pauses on failure is paused.
     pub failed: bool,
     /// Whether its trigger was made due again after a fire that died.
     pub revived: bool,
-    /// Whether the fire was kept alive by heartbeats.
-    pub beaten: bool,
-    /// The first fire of its chain, if there is a checkpoint under it that goes with the end of the work.
+    /// The fire was kept alive by heartbeats.
+    pub has_heartbeat: bool,
+    /// The first fire of its chain, if there is a checkpoint under it that goes with the end of the
+    /// work.
     pub checkpoint: Option<String>,
     /// The type of the job.
     pub job_type: String,
-    /// How many runs of the same work went before.
+    /// The number of runs of the same work before this one.
     pub attempt: i64,
     /// The first fire of its chain; none if it is that.
     pub root_fire_id: Option<String>,
-    /// How its job ended, for the history.
+    /// The end of its job, for the history.
     pub ending: Ending,
-    /// What it has logged, as far as it is kept.
+    /// The lines that it has logged, as far as it is kept.
     pub log: Vec<CapturedLine>,
     /// Whether its work goes on in another fire.
     pub rerun: Option<RerunOrder>,
 }
 
 impl Completion {
-    /// How many bytes the job has left to be written.
+    /// The number of bytes that the job has left to be written.
     pub(crate) fn words(&self) -> usize {
         self.ending.result.as_ref().map_or(0, String::len)
     }
 }
 
-/// How the job of a fire ended.
+/// The end of the job of a fire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// Well, badly, or told to stop.
     pub outcome: FireOutcome,
-    /// What the job said when it failed, or its panic.
+    /// The words of the job when it failed, or its panic.
     pub error: Option<String>,
-    /// What the job left as its result.
+    /// The result that the job left.
     pub result: Option<String>,
-    /// How long it ran.
+    /// The duration of the run.
     pub run_time: Option<Duration>,
     /// When it ended, in ticks of the store's clock; none for when the completion is recorded.
     pub at: Option<Duration>,
 }
 
-/// What the ends of fires came to.
+/// The report on the ends of fires.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recorded {
-    /// What each completion came to, in their order.
+pub struct CompletionReport {
+    /// The outcome of each completion, in their order.
     pub outcomes: Vec<CompletionOutcome>,
     /// Triggers that were paused since a run of theirs failed.
     pub paused: Vec<TriggerKey>,
@@ -367,10 +378,10 @@ pub struct Recorded {
     pub finalized: Vec<TriggerKey>,
 }
 
-/// What a completion came to.
+/// The outcome of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionOutcome {
-    /// It is recorded.
+    /// The end is recorded.
     Recorded,
     /// The fire belonged to another node by then: nothing of it was written.
     Fenced,

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::rules::failover::millis;
 use crate::store::row::FiredRow;
-use crate::store::{Begin, JobStore, Lock, Owner};
+use crate::store::{JobStore, Lock, Owner, TxMode};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ impl JobStore {
     /// such a reservation is dead, or so slow that it is late anyway: whether it is alive is not
     /// asked. It finds its fired row gone when it would fire, and one of them fires.
     ///
-    /// What nodes of Quartz have reserved is theirs: they never look for their rows. What executes
+    /// Reservations of nodes of Quartz are theirs: they never look for their rows. What executes
     /// is never touched.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl JobStore {
     pub fn take_back_overdue(&self, owner: &Owner, grace: Duration) -> Result<Vec<FiredRow>> {
         self.retrying(
             "take back reservations",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 if s.draw_fences(Some(owner), 0)?.is_none() {
                     return Err(fenced(owner));
@@ -41,7 +41,7 @@ impl JobStore {
                 }
                 let keys: Vec<TriggerKey> = overdue.iter().map(|row| row.trigger.clone()).collect();
                 // A trigger that a node of Quartz has reserved since is acquired for it.
-                let foreign: BTreeSet<TriggerKey> = match self.is_beside_quartz() {
+                let foreign: BTreeSet<TriggerKey> = match self.view.is_beside_quartz() {
                     true => s.foreign_reservations(&keys)?.into_iter().collect(),
                     false => BTreeSet::new(),
                 };
@@ -68,6 +68,6 @@ fn reservation(row: &FiredRow) -> Reservation {
         fire_id: row.fire_id.clone(),
         trigger: row.trigger.clone(),
         scheduled_ms: row.scheduled_ms,
-        may_lead: false,
+        may_precommit: false,
     }
 }

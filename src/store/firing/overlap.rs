@@ -1,36 +1,36 @@
-//! Overlap and catch-up: due triggers that may not fire by a policy of their own, and what they do when the runs before
-//! them have ended.
+//! Overlap and catch-up: due triggers that may not fire by a policy of their own, and what they do
+//! when the runs before them have ended.
 
-use super::fire::Firable;
+use super::fire_batch::Firable;
 use super::{Acquisition, SkipReason, SkippedFires};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::rules::overlap::{Turn, may_wait, turn};
+use crate::rules::overlap::{OverlapDecision, decide, may_wait};
 use crate::rules::passing_over::{leave_out_old, pass_over};
 use crate::store::calendars::Calendars;
-use crate::store::row::{Advance, News, Selection, TriggerRow};
-use crate::store::schedule_row::{counts, stored_policies};
+use crate::store::row::{Advance, Notification, Selection, TriggerRow};
+use crate::store::schedule_row::stored_policies;
 use crate::store::transaction::overtaken;
 use crate::store::{JobStore, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
-/// Who wants a run to stop when its trigger is due again.
+/// The name under which a run is asked to stop when its trigger is due again.
 const BY_NEXT_FIRE: &str = "the next fire of its trigger";
 
 /// A due trigger that does not fire now.
-pub(super) struct Passed {
+pub(super) struct Deferred {
     pub(super) advance: Advance,
     job: JobKey,
     skipped: Option<SkippedFires>,
     /// As it was before, if it was too late to be made up for.
     misfired: Option<Trigger>,
-    /// Whether the runs before it are asked to stop.
+    /// The runs before it are asked to stop.
     cancels: bool,
 }
 
-/// What a candidate does instead of firing; none if it may fire, or is not due at `due_ms`.
-pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed> {
+/// The move of a candidate instead of firing; none if it may fire, or is not due at `due_ms`.
+pub(super) fn defer(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Deferred> {
     if firable.trigger.policies == Policies::default() {
         return None;
     }
@@ -38,8 +38,8 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
     let from = TriggerState::from_name(&firable.candidate.trigger.state).unwrap_or(TriggerState::Waiting);
     let calendar = firable.calendar.as_deref();
     let mut trigger = firable.trigger.clone();
-    let moves_on = |trigger: &Trigger, times, reason| Passed {
-        advance: moved(trigger, from, first_ms, TriggerState::Waiting),
+    let moves_on = |trigger: &Trigger, times, reason| Deferred {
+        advance: Advance::without_fire(trigger, (from, Some(first_ms)), TriggerState::Waiting),
         job: trigger.job_key.clone(),
         skipped: Some(skipped(trigger, first_ms, times, reason)),
         misfired: (reason == SkipReason::CatchUp).then(|| firable.trigger.clone()),
@@ -52,14 +52,14 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
     if first_ms > due_ms {
         return None;
     }
-    match turn(trigger.policies.overlap, firable.candidate.trigger_is_executing) {
-        Turn::Fires => None,
-        Turn::IsSkipped => {
+    match decide(trigger.policies.overlap, firable.candidate.trigger_is_executing) {
+        OverlapDecision::Fires => None,
+        OverlapDecision::IsSkipped => {
             let times = pass_over(&mut trigger, due_ms.saturating_add(1), calendar, now_ms);
             Some(moves_on(&trigger, times, SkipReason::Overlap))
         }
-        Turn::Waits { cancels } => Some(Passed {
-            advance: moved(&trigger, from, first_ms, TriggerState::Blocked),
+        OverlapDecision::Waits { cancels } => Some(Deferred {
+            advance: Advance::without_fire(&trigger, (from, Some(first_ms)), TriggerState::Blocked),
             job: trigger.job_key.clone(),
             skipped: None,
             misfired: None,
@@ -68,14 +68,15 @@ pub(super) fn pass(firable: &Firable, now_ms: i64, due_ms: i64) -> Option<Passed
     }
 }
 
-/// Says what became of triggers that did not fire, once that is written; those that have no time left go.
-pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acquisition) -> Result<()> {
+/// Says what became of triggers that did not fire, once that is written; those that have no time
+/// left go.
+pub(super) fn report(s: &mut dyn Session, deferred: Vec<Deferred>, acquisition: &mut Acquisition) -> Result<()> {
     let (mut cancelling, mut jobs) = (Vec::new(), Vec::new());
-    for Passed { advance, job, skipped, misfired, cancels } in passed {
+    for Deferred { advance, job, skipped, misfired, cancels } in deferred {
         match advance.state {
-            TriggerState::Blocked => brought.waiting.push(advance.key.clone()),
+            TriggerState::Blocked => acquisition.waiting.push(advance.key.clone()),
             TriggerState::Complete => {
-                brought.finalized.push(advance.key.clone());
+                acquisition.finalized.push(advance.key.clone());
                 jobs.push(job.clone());
             }
             _ => {}
@@ -83,30 +84,31 @@ pub(super) fn tell(s: &mut dyn Session, passed: Vec<Passed>, brought: &mut Acqui
         if cancels {
             cancelling.push((advance.key, job));
         }
-        brought.skipped.extend(skipped);
-        brought.misfired.extend(misfired);
+        acquisition.skipped.extend(skipped);
+        acquisition.misfired.extend(misfired);
     }
-    if !brought.finalized.is_empty() {
-        // Those that still run go when they have ended.
-        s.delete_finished_triggers(&brought.finalized)?;
+    if !acquisition.finalized.is_empty() {
+        // Triggers that still run go when they have ended.
+        s.delete_finished_triggers(&acquisition.finalized)?;
         s.delete_idle_jobs(&distinct(jobs.iter()))?;
     }
     if !cancelling.is_empty() {
-        brought.cancelled = s.executing_of_triggers(&cancelling)?.into_iter().map(|f| f.fire_id).collect();
-        if s.request_cancels(&brought.cancelled, BY_NEXT_FIRE)? > 0 {
-            s.announce(News::Cancel)?;
+        acquisition.cancelled = s.executing_of_triggers(&cancelling)?.into_iter().map(|f| f.fire_id).collect();
+        if s.request_cancels(&acquisition.cancelled, BY_NEXT_FIRE)? > 0 {
+            s.notify(Notification::Cancel)?;
         }
     }
     Ok(())
 }
 
-/// Whether that some triggers were passed over has been written, seen by the first of them; none if there are none.
-pub(super) fn is_written(s: &mut dyn Session, brought: &Acquisition) -> Result<Option<bool>> {
+/// Whether that some triggers were passed over has been written, seen by the first of them; none if
+/// there are none.
+pub(super) fn is_written(s: &mut dyn Session, acquisition: &Acquisition) -> Result<Option<bool>> {
     let mut row = |key: &TriggerKey| s.triggers(std::slice::from_ref(key)).map(|rows| rows.into_iter().next());
-    if let Some(one) = brought.skipped.first() {
+    if let Some(one) = acquisition.skipped.first() {
         return Ok(Some(row(&one.trigger)?.is_none_or(|row| row.next_ms != Some(one.first_ms))));
     }
-    match brought.waiting.first() {
+    match acquisition.waiting.first() {
         Some(key) => Ok(Some(row(key)?.is_some_and(|row| row.state == TriggerState::Blocked.name()))),
         None => Ok(None),
     }
@@ -116,52 +118,41 @@ pub(super) fn skipped(trigger: &Trigger, first_ms: i64, times: u64, reason: Skip
     SkippedFires { trigger: trigger.key.clone(), job: trigger.job_key.clone(), first_ms, times, reason }
 }
 
-/// The write for a trigger that moves on without a fire.
-fn moved(trigger: &Trigger, from: TriggerState, expected_next_ms: i64, to: TriggerState) -> Advance {
-    Advance {
-        key: trigger.key.clone(),
-        expected_state: from,
-        expected_next_ms: Some(expected_next_ms),
-        state: if trigger.next_ms.is_none() { TriggerState::Complete } else { to },
-        next_ms: trigger.next_ms,
-        previous_ms: trigger.previous_ms,
-        start_ms: trigger.start_ms,
-        counts: counts(&trigger.schedule),
-    }
-}
-
-/// What the ends of runs meant for their triggers.
+/// The effects of the ends of runs on their triggers.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Ends {
+pub(in crate::store) struct RunEffects {
     pub(in crate::store) paused: Vec<TriggerKey>,
     pub(in crate::store) skipped: Vec<SkippedFires>,
     pub(in crate::store) let_go: Vec<TriggerKey>,
-    /// They have no time left and are complete.
+    /// Triggers that have no time left and are complete.
     pub(in crate::store) finalized: Vec<(TriggerKey, JobKey)>,
 }
 
-/// What has ended, apart from the triggers themselves.
-pub(in crate::store) struct Ended<'a> {
-    /// The jobs among them that run once at a time: whoever they blocked is let go for their sake, or will be.
+/// The runs that have ended, apart from the triggers themselves.
+pub(in crate::store) struct EndedRuns<'a> {
+    /// The jobs among them that run once at a time: whoever they blocked is let go for their sake,
+    /// or will be.
     pub(in crate::store) one_at_a_time: &'a [JobKey],
     /// The triggers whose run has failed.
     pub(in crate::store) failed: &'a BTreeSet<&'a TriggerKey>,
 }
 
 impl JobStore {
-    /// Does what the policies of triggers want when runs of theirs have ended; the fired rows are gone by now.
+    /// Does what the policies of triggers want when runs of theirs have ended; the fired rows are
+    /// gone by now.
     ///
-    /// A time that has come due while the run lasted is decided here, whether or not a node has seen it come: under
-    /// `Skip` it is left out, under `BufferOne` it is let go. A trigger whose run has failed is paused if it asks for it.
+    /// A time that has come due while the run lasted is decided here, whether or not a node has
+    /// seen it come: under `Skip` it is left out, under `BufferOne` it is let go. A trigger whose
+    /// run has failed is paused if it asks for it.
     pub(in crate::store) fn end_runs(
         &self,
         s: &mut dyn Session,
         rows: &[TriggerRow],
-        ended: &Ended<'_>,
-    ) -> Result<Ends> {
+        ended: &EndedRuns<'_>,
+    ) -> Result<RunEffects> {
         let with_policies = |row: &&TriggerRow| stored_policies(row).is_ok_and(|p| p != Policies::default());
         let rows: Vec<TriggerRow> = rows.iter().filter(with_policies).cloned().collect();
-        let mut ends = Ends::default();
+        let mut ends = RunEffects::default();
         if rows.is_empty() {
             return Ok(ends);
         }
@@ -194,13 +185,13 @@ impl JobStore {
         Ok(ends)
     }
 
-    /// What came due while the run lasted is left out, as if a node had seen it then.
+    /// A time that came due while the run lasted is left out, as if a node had seen it then.
     fn skip_what_came_due(
         &self,
         s: &mut dyn Session,
         row: &TriggerRow,
         calendars: &Calendars,
-        ends: &mut Ends,
+        ends: &mut RunEffects,
     ) -> Result<Option<Advance>> {
         use TriggerState::{Acquired, Blocked, Waiting};
         let now_ms = s.now_ms()?;
@@ -215,7 +206,8 @@ impl JobStore {
         }
         let times = pass_over(&mut trigger, now_ms.saturating_add(1), calendar.as_deref(), now_ms);
         ends.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
-        let advance = moved(&trigger, from, first_ms, if from == Blocked { Blocked } else { Waiting });
+        let to = if from == Blocked { Blocked } else { Waiting };
+        let advance = Advance::without_fire(&trigger, (from, Some(first_ms)), to);
         if trigger.next_ms.is_none() {
             ends.finalized.push((row.key.clone(), row.job.clone()));
         }
@@ -229,7 +221,7 @@ impl JobStore {
         row: &TriggerRow,
         policies: Policies,
         one_at_a_time: &[JobKey],
-        ends: &mut Ends,
+        ends: &mut RunEffects,
     ) -> Result<Option<Advance>> {
         use TriggerState::{Blocked, Paused, PausedBlocked, Waiting};
         let Some(from) = TriggerState::from_name(&row.state) else { return Ok(None) };
@@ -264,7 +256,7 @@ impl JobStore {
     }
 }
 
-/// Whether the policies of a trigger have no effect at the moment.
+/// The policies of a trigger have no effect at the moment.
 fn is_suspended(row: &TriggerRow) -> bool {
     row.options.as_ref().is_some_and(|options| options.beside_quartz)
 }

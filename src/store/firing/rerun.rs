@@ -1,4 +1,5 @@
-//! Reruns: work that is not done goes on in a one-shot trigger of its own, stored in the transaction that ends the run.
+//! Reruns: work that is not done goes on in a one-shot trigger of its own, stored in the
+//! transaction that ends the run.
 
 use super::Completion;
 use crate::data_map::JobDataMap;
@@ -6,10 +7,12 @@ use crate::error::{Error, Result};
 use crate::job::FireOutcome;
 use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, JobKey, RECOVERY_GROUP, RETRY_GROUP, TriggerKey, distinct};
 use crate::rules::failover::millis;
+use crate::rules::new_trigger::PauseState;
+use crate::rules::one_shot::one_shot;
+use crate::rules::recovery::recovery_keys;
 use crate::store::row::{Candidate, HistoryFilter, RecoveryRow};
-use crate::store::upkeep::recovery_keys;
-use crate::store::{ALL_GROUPS_PAUSED, JobStore, Session};
-use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Policies, Schedule, SimpleSchedule, Trigger, TriggerState};
+use crate::store::{JobStore, Session};
+use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -25,7 +28,8 @@ pub struct Rerun {
     pub origin_fire_id: Option<String>,
     /// The time the first fire stood for, epoch milliseconds.
     pub scheduled_ms: i64,
-    /// How many runs went before this one; those that were interrupted by the end of their node do not count.
+    /// The number of runs before this one; runs that the end of their node interrupted do not
+    /// count.
     pub attempt: i64,
 }
 
@@ -54,7 +58,8 @@ impl RerunReason {
         }
     }
 
-    /// A trigger of another group that has a recovery row was made due again in place, after a death.
+    /// A trigger of another group that has a recovery row was made due again in place, after a
+    /// death.
     fn of_group(group: &str) -> Self {
         [RerunReason::Failed, RerunReason::Interrupted, RerunReason::Continued]
             .into_iter()
@@ -62,7 +67,7 @@ impl RerunReason {
             .unwrap_or(RerunReason::Died)
     }
 
-    /// How the names of its triggers begin.
+    /// The first part of the names of its triggers.
     fn stem(self) -> &'static str {
         match self {
             RerunReason::Died => "recover",
@@ -91,7 +96,7 @@ pub struct RerunOrder {
 }
 
 impl Rerun {
-    /// What a trigger's row and its recovery row say of the work it runs.
+    /// The origin that a trigger's row and its recovery row say of the work it runs.
     pub(super) fn of(candidate: &Candidate, recovering: Option<&super::Recovering>) -> Option<Self> {
         let reason = RerunReason::of_group(candidate.trigger.key.group());
         match (&candidate.recovery, recovering) {
@@ -115,8 +120,8 @@ impl Rerun {
 }
 
 impl JobStore {
-    /// Stores the triggers that go on with the work of these fires, whose rows are gone by now. Work whose job was deleted
-    /// meanwhile is over.
+    /// Stores the triggers that go on with the work of these fires, whose rows are gone by now.
+    /// Work whose job was deleted meanwhile is over.
     pub(super) fn schedule_reruns(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
         let ordered: Vec<_> = recorded.iter().filter_map(|c| Some((*c, c.rerun.as_ref()?))).collect();
         if ordered.is_empty() {
@@ -129,7 +134,7 @@ impl JobStore {
         for (completion, order) in ordered.into_iter().filter(|(c, _)| existing.contains(&c.job)) {
             let counts = order.reason == RerunReason::Failed;
             let next_ms = match order.reason {
-                // It is late already: it keeps its place.
+                // The work is late already: it keeps its place.
                 RerunReason::Interrupted if order.delay.is_zero() => order.scheduled_ms.min(now_ms),
                 _ => now_ms.saturating_add(millis(order.delay)),
             };
@@ -147,22 +152,17 @@ impl JobStore {
         self.put_reruns(s, work)
     }
 
-    /// Stores rerun triggers; as any other they wait while their job executes elsewhere (QZ-74), and while they are paused.
+    /// Stores rerun triggers, each with whether its job disallows concurrent execution. Like any
+    /// other such a trigger waits while its job executes elsewhere (QZ-74), and while its group is
+    /// paused.
     fn put_reruns(&self, s: &mut dyn Session, work: Vec<(Trigger, RecoveryRow, bool)>) -> Result<()> {
         if work.is_empty() {
             return Ok(());
         }
-        let paused_groups = s.paused_groups()?;
+        let pauses = PauseState::read(s, work.iter().map(|(trigger, ..)| &trigger.job_key))?;
         let (mut triggers, mut rows) = (Vec::new(), Vec::new());
         for (trigger, row, nonconcurrent) in work {
-            let executing = nonconcurrent && s.job_is_executing(&trigger.job_key)?;
-            let paused = paused_groups.iter().any(|group| group == trigger.key.group() || group == ALL_GROUPS_PAUSED);
-            let state = match (paused, executing) {
-                (true, true) => TriggerState::PausedBlocked,
-                (true, false) => TriggerState::Paused,
-                (false, true) => TriggerState::Blocked,
-                (false, false) => TriggerState::Waiting,
-            };
+            let state = pauses.state_of_new(&trigger.key, &trigger.job_key, nonconcurrent);
             triggers.push(self.trigger_row(&trigger, state)?);
             rows.push(row);
         }
@@ -170,12 +170,13 @@ impl JobStore {
         s.insert_recoveries(&rows)
     }
 
-    /// Runs the work of a fire of the history again, at once, in a fire of its own: with the data of its trigger, if that is
-    /// still there, and with the checkpoint of its chain, if there is one. Returns the trigger.
+    /// Runs the work of a fire of the history again, at once, in a fire of its own: with the data
+    /// of its trigger, if that is still there, and with the checkpoint of its chain, if there is
+    /// one. Returns the trigger.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the history has no such fire, or its job is gone; [`Error::Refused`] if it succeeded, never
-    /// began, or is going to be run again anyway.
+    /// [`Error::NotFound`] if the history has no such fire, or its job is gone; [`Error::Refused`]
+    /// if it succeeded, never began, or is going to be run again anyway.
     pub fn retry_fire(&self, fire_id: &str) -> Result<TriggerKey> {
         self.write("run a fire again", |s| {
             let not_found = |what, key: String| Error::NotFound { what, key, hint: "" };
@@ -228,23 +229,10 @@ impl JobStore {
 /// A one-shot of a name that no other has, since no other fire has this one's id.
 fn rerun_trigger(order: &RerunOrder, fire_id: &str, job: &JobKey, next_ms: i64) -> Trigger {
     let mut data = order.data.clone();
-    // They say of a recovery what it recovers.
-    for key in [recovery_keys::NAME, recovery_keys::GROUP, recovery_keys::FIRED_MS, recovery_keys::SCHEDULED_MS] {
+    // These keys tell of a recovery which fire it stands for.
+    for key in recovery_keys::ALL {
         data.remove(key);
     }
-    Trigger {
-        key: TriggerKey::new(order.reason.group(), format!("{}_{fire_id}", order.reason.stem())),
-        job_key: job.clone(),
-        description: None,
-        calendar_name: None,
-        data,
-        priority: order.priority,
-        misfire: MisfireInstruction::Ignore,
-        start_ms: next_ms,
-        end_ms: None,
-        next_ms: Some(next_ms),
-        previous_ms: None,
-        schedule: Schedule::Simple(SimpleSchedule::once()),
-        policies: Policies::default(),
-    }
+    let key = TriggerKey::new(order.reason.group(), format!("{}_{fire_id}", order.reason.stem()));
+    one_shot(key, job.clone(), data, order.priority, next_ms)
 }

@@ -2,19 +2,19 @@
 
 use super::FireBundle;
 use super::acquire::fenced;
-use super::ahead::NotBegun;
+use super::prefetch::NotBegun;
 use crate::error::Result;
-use crate::store::row::News;
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::row::Notification;
+use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of a fire that was to be taken back.
+/// The outcome for a fire that was to be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfired {
-    /// Its trigger is due for it again, or was deleted or replaced, and needs no fire.
+    /// The trigger is due for it again, or was deleted or replaced, and needs no fire.
     Done,
-    /// Its trigger has fired or was reserved since: the fire stands.
+    /// The trigger has fired or was reserved since: the fire stands.
     Stands,
     /// The fire belongs to another node by now.
     Gone,
@@ -34,7 +34,7 @@ impl JobStore {
         }
         self.retrying(
             "take fires back",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| self.unfire_in(s, owner, fires),
             &mut |s, answer: &Vec<Unfired>| {
                 let done = fires.iter().zip(answer).filter(|(_, one)| **one == Unfired::Done);
@@ -57,8 +57,8 @@ impl JobStore {
             .collect::<Result<_>>()?;
         let unfired = self.restore_all(s, &ours)?;
         let mut told: BTreeMap<&String, Unfired> = ours.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
-        // Who has a free worker may take them.
-        s.announce(News::Change)?;
+        // A node with a free worker may take them.
+        s.notify(Notification::Change)?;
         Ok(fires.iter().map(|fire| told.remove(&fire.fire_id).unwrap_or(Unfired::Gone)).collect())
     }
 }

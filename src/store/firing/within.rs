@@ -1,21 +1,23 @@
-//! What is done inside a transaction of the caller's: the end of a fire, the proof that a fire is still held, new work.
+//! Operations inside a transaction of the caller's: the end of a fire, the proof that a fire is
+//! still held, new work.
 
 use super::{Completion, CompletionOutcome};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::store::callers::CallersConnection;
-use crate::store::row::{FiredState, News};
+use crate::store::row::{FiredState, Notification};
 use crate::store::{JobStore, Join};
 use crate::trigger::Trigger;
-use std::sync::atomic::Ordering;
 
 impl JobStore {
-    /// Records the end of a fire inside the caller's transaction: what the job wrote there and the end of its fire are
-    /// committed together, or neither is. So the effect of the fire happens exactly once, whatever dies when.
+    /// Records the end of a fire inside the caller's transaction: what the job wrote there and the
+    /// end of its fire are committed together, or neither is. So the effect of the fire happens
+    /// exactly once, whatever dies when.
     ///
     /// # Errors
-    /// [`Error::Fenced`] if the fire belongs to another node by now; [`Error::Refused`] if there is no transaction, or the
-    /// connection is to another kind of database. The caller rolls its transaction back then.
+    /// [`Error::Fenced`] if the fire belongs to another node by now; [`Error::Refused`] if there is
+    /// no transaction, or the connection is to another kind of database. The caller rolls its
+    /// transaction back then.
     pub fn complete_within<'c>(
         &self,
         connection: impl Into<CallersConnection<'c>>,
@@ -31,8 +33,8 @@ impl JobStore {
         })
     }
 
-    /// Makes the caller's transaction depend on a fire: it goes on only if the fire is still held, and nobody can take the
-    /// fire away before it ends.
+    /// Makes the caller's transaction depend on a fire: it goes on only if the fire is still held,
+    /// and nobody can take the fire away before it ends.
     ///
     /// # Errors
     /// As [`JobStore::complete_within`].
@@ -43,29 +45,29 @@ impl JobStore {
         })
     }
 
-    /// Stores jobs with their triggers inside the caller's transaction, as [`JobStore::schedule`] does in one of its own.
+    /// Stores jobs with their triggers inside the caller's transaction, as [`Catalogue::schedule`](crate::store::Catalogue::schedule) does in one of its own.
     /// Nodes see them when it is committed.
     ///
     /// # Errors
-    /// As [`JobStore::schedule`] and [`JobStore::complete_within`]; the caller rolls its transaction back then.
+    /// As [`Catalogue::schedule`](crate::store::Catalogue::schedule) and [`JobStore::complete_within`]; the caller rolls its transaction back then.
     pub fn schedule_within<'c>(
         &self,
         connection: impl Into<CallersConnection<'c>>,
         work: &[(JobDetail, Vec<Trigger>)],
         replace: bool,
     ) -> Result<Vec<Trigger>> {
-        self.check_work(work)?;
+        self.catalogue().check_work(work)?;
         let mut stored = Vec::new();
         self.database.join("schedule jobs", connection.into(), self.change_joined(), &mut |s| {
-            stored = self.schedule_in(s, work, replace)?;
-            s.announce(News::Change)
+            stored = self.catalogue().schedule_in(s, work, replace)?;
+            s.notify(Notification::Change)
         })?;
         Ok(stored)
     }
 
-    /// How rows are changed in a caller's transaction.
+    /// The way in which rows are changed in a caller's transaction.
     pub(in crate::store) fn change_joined(&self) -> Join {
-        match (self.is_beside_quartz(), self.knows_members.load(Ordering::Relaxed)) {
+        match (self.view.is_beside_quartz(), self.view.knows_members()) {
             (true, _) => Join::ChangeBesideQuartz,
             (false, true) => Join::Change,
             (false, false) => Join::ChangeOfStranger,

@@ -1,29 +1,32 @@
-//! Pruning: the history is forgotten by age, by number and by job, a batch in each transaction (LT-86).
+//! Pruning: rows of the history are deleted by age, by number and by job, a batch in each
+//! transaction (LT-86).
 
+use super::History;
 use crate::error::Result;
 use crate::job::JobPolicy;
 use crate::key::JobKey;
 use crate::rules::failover::millis;
 use crate::signal::Signal;
-use crate::store::{Begin, JobStore};
+use crate::store::row::{EndedFire, LogRow};
+use crate::store::{Rows, Session, TxMode};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How many rows are forgotten in one transaction.
+/// The most rows that one transaction deletes.
 const AT_A_TIME: usize = 500;
 
-/// How many jobs that have too many rows are found in one go; the next finds the others.
+/// The most jobs with too many rows that one plan has; the next plan has the others.
 const MOST_JOBS: usize = 1_000;
 
-/// The pause between two batches, for whoever waits for the database.
+/// The pause between two batches, in which others get at the database.
 const BETWEEN_BATCHES: Duration = Duration::from_millis(20);
 
-/// The word by which policies are found that say how many rows are kept.
+/// The word by which policies with a number of kept rows are found.
 const KEEP_HISTORY: &str = "\"keepHistory\"";
 
-/// What of the history is to be forgotten. By default what the settings say: older than `carnelian.history.retention`,
-/// beyond `carnelian.history.maxRows`, and of each job beyond `carnelian.history.maxRowsPerJob` or
-/// [`JobPolicy::keep_history`].
+/// The rows of the history that are to be deleted. By default by the settings: older than
+/// `carnelian.history.retention`, beyond `carnelian.history.maxRows`, and of each job beyond
+/// `carnelian.history.maxRowsPerJob` or [`JobPolicy::keep_history`].
 ///
 /// ```
 /// use carnelian::{HistoryPruning, JobKey};
@@ -40,7 +43,7 @@ pub struct HistoryPruning {
 }
 
 impl HistoryPruning {
-    /// What the settings say.
+    /// A pruning by the settings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -58,13 +61,13 @@ impl HistoryPruning {
     }
 }
 
-/// What a pruning has yet to do.
+/// The remaining work of a pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PruningPlan {
     job: Option<JobKey>,
-    /// What ended before goes; none when that is done.
+    /// The end of fires before which rows go; none when that is done.
     before_ms: Option<i64>,
-    /// How many rows of these jobs stay, and how many are too many.
+    /// Jobs with the number of rows that stay, and the number of rows that are too many.
     jobs: Vec<(JobKey, u64, u64)>,
 }
 
@@ -75,44 +78,48 @@ impl PruningPlan {
     }
 }
 
-impl JobStore {
-    /// Forgets rows of the history, with what their runs have logged, and returns how many there were. A few hundred in
-    /// each transaction, with a pause after it: it may take a while, and nobody waits long for it.
+impl History<'_> {
+    /// Deletes rows of the history, with the logs of their runs, and returns how many there were. A
+    /// few hundred in each transaction, with a pause after it: the whole may take a while, and
+    /// nobody waits long for it.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries; what was forgotten before stays so.
-    pub fn prune_history(&self, pruning: &HistoryPruning) -> Result<u64> {
+    /// Failures of the database after the bounded retries; rows that were deleted before stay
+    /// deleted.
+    pub fn prune(&self, pruning: &HistoryPruning) -> Result<u64> {
         let mut plan = self.plan_pruning(pruning)?;
         let mut forgotten = 0;
         while !plan.is_done() {
             let gone = self.prune_batch(&mut plan)?;
             forgotten += gone as u64;
             if gone > 0 && !plan.is_done() {
-                let until = self.clock.ticks().saturating_add(BETWEEN_BATCHES);
-                self.clock.wait(&Signal::default(), Some(until));
+                let until = self.store.clock.ticks().saturating_add(BETWEEN_BATCHES);
+                self.store.clock.wait(&Signal::default(), Some(until));
             }
         }
         Ok(forgotten)
     }
 
-    /// How many rows a pruning would forget now.
+    /// The number of rows that a pruning would delete now.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// Failures of the database after the bounded retries.
     pub fn count_prunable(&self, pruning: &HistoryPruning) -> Result<u64> {
         let plan = self.plan_pruning(pruning)?;
         let old = match plan.before_ms {
-            Some(before_ms) => self.read("count old history", |s| s.history_before(plan.job.as_ref(), before_ms))?,
+            Some(before_ms) => {
+                self.store.read("count old history", |s| ended_before(s, plan.job.as_ref(), before_ms).count())?
+            }
             None => 0,
         };
         Ok(plan.jobs.iter().fold(old, |sum, (_, _, surplus)| sum.saturating_add(*surplus)))
     }
 
-    /// What there is to forget.
+    /// The work of a pruning.
     pub(crate) fn plan_pruning(&self, pruning: &HistoryPruning) -> Result<PruningPlan> {
-        let retention = millis(pruning.older_than.unwrap_or(self.settings.history_retention));
+        let retention = millis(pruning.older_than.unwrap_or(self.store.settings.history.retention));
         let mut plan = PruningPlan { job: pruning.job.clone(), ..PruningPlan::default() };
-        self.read("look for old history", |s| {
+        self.store.read("look for old history", |s| {
             let mut before_ms = s.now_ms()?.saturating_sub(retention);
             plan.jobs.clear();
             if pruning.older_than.is_some() {
@@ -120,8 +127,10 @@ impl JobStore {
                 return Ok(());
             }
             if pruning.job.is_none() {
-                // What ended in the same millisecond as the first that is too many goes with it.
-                let by_count = s.history_end_after(u64::from(self.settings.history_max_rows))?;
+                // Fires that ended in the same millisecond as the first surplus fire go with it.
+                let kept = self.store.settings.history.max_rows as usize;
+                let last: Option<EndedFire> = s.rows().latest_by(&["ended_ms"]).limit(1).skip(kept).first()?;
+                let by_count = last.map(|fire| fire.ended_ms);
                 before_ms = by_count.map_or(before_ms, |by_count| before_ms.max(by_count.saturating_add(1)));
             }
             plan.before_ms = Some(before_ms);
@@ -130,7 +139,7 @@ impl JobStore {
                 let policy = row.policy.as_deref().and_then(|text| JobPolicy::decode(text).ok());
                 own.extend(policy.and_then(|policy| policy.kept_history()).map(|rows| (row.job, u64::from(rows))));
             }
-            let of_all = Some(u64::from(self.settings.history_max_rows_per_job)).filter(|rows| *rows > 0);
+            let of_all = Some(u64::from(self.store.settings.history.max_rows_per_job)).filter(|rows| *rows > 0);
             let Some(least) = own.values().copied().chain(of_all).min() else { return Ok(()) };
             for (job, rows) in s.history_by_job(before_ms, least, MOST_JOBS)? {
                 let Some(kept) = own.get(&job).copied().or(of_all) else { continue };
@@ -143,27 +152,33 @@ impl JobStore {
         Ok(plan)
     }
 
-    /// Forgets one batch, and takes from the plan what is done; returns how many rows there were.
+    /// Deletes one batch, and takes finished work from the plan; returns how many rows there were.
     pub(crate) fn prune_batch(&self, plan: &mut PruningPlan) -> Result<usize> {
         let (job, before_ms) = (plan.job.as_ref(), plan.before_ms);
         let surplus = plan.jobs.last();
-        let gone = self.retrying(
+        let gone = self.store.retrying(
             "forget old history",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let fires = match (before_ms, surplus) {
-                    (Some(before_ms), _) => s.oldest_history(job, before_ms, AT_A_TIME)?,
-                    (None, Some((job, kept, _))) => s.surplus_history(job, *kept, AT_A_TIME)?,
+                    (Some(before_ms), _) => ended_before(s, job, before_ms).by(&["ended_ms"]),
+                    (None, Some((job, kept, _))) => {
+                        let kept = usize::try_from(*kept).unwrap_or(usize::MAX);
+                        s.rows::<EndedFire>().with("job", job).latest_by(&["ended_ms", "fire_id"]).skip(kept)
+                    }
                     (None, None) => return Ok(0),
                 };
+                let fires: Vec<String> = fires.limit(AT_A_TIME).list()?.into_iter().map(|fire| fire.fire_id).collect();
                 if fires.is_empty() {
                     return Ok(0);
                 }
-                // Another node may forget the same rows: fewer are found then, and those that are left come next.
-                s.delete_history(&fires)?;
+                // Another node may delete the same rows: fewer are found then, and the remaining
+                // rows come next.
+                s.rows::<LogRow>().any_of(&["fire_id"], &fires).delete()?;
+                s.rows::<EndedFire>().any_of(&["fire_id"], &fires).delete()?;
                 Ok(fires.len())
             },
-            &mut |_, _| Ok(true), // what is left is forgotten by the next
+            &mut |_, _| Ok(true), // the next batch deletes remaining rows
         )?;
         if gone < AT_A_TIME {
             match plan.before_ms {
@@ -172,5 +187,14 @@ impl JobStore {
             }
         }
         Ok(gone)
+    }
+}
+
+/// The fires that ended before a moment, of one job or of all.
+fn ended_before<'s>(s: &'s mut dyn Session, job: Option<&JobKey>, before_ms: i64) -> Rows<'s, EndedFire> {
+    let rows = s.rows::<EndedFire>().below("ended_ms", before_ms);
+    match job {
+        Some(job) => rows.with("job", job),
+        None => rows,
     }
 }

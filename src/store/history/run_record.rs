@@ -1,16 +1,15 @@
-//! `RunRecord`: all that is known of one run.
+//! `RunRecord`: everything that is known of one run.
 
-use super::running;
+use super::{History, running};
 use crate::error::{Error, Result};
 use crate::job::{LogLine, decode_lines};
 use crate::key::TriggerKey;
-use crate::store::JobStore;
-use crate::store::row::{HistoryFilter, HistoryRow};
+use crate::store::row::{HistoryFilter, HistoryRow, LogRow};
 
 /// The longest chain of runs that is shown.
 const LONGEST_CHAIN: usize = 1_000;
 
-/// All that is known of one run.
+/// Everything that is known of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunRecord {
@@ -18,21 +17,23 @@ pub struct RunRecord {
     pub run: HistoryRow,
     /// The note for people of its job, as it is now.
     pub description: Option<String>,
-    /// Every run of the same work, the first one first: this one, those it runs again, those that ran it again.
+    /// Every run of the same work, the first one first: earlier runs, this run, later runs.
     pub chain: Vec<HistoryRow>,
-    /// The triggers that will run the work once more, each with its next fire time in epoch milliseconds.
+    /// The triggers that will run the work once more, each with its next fire time in epoch
+    /// milliseconds.
     pub waiting: Vec<(TriggerKey, Option<i64>)>,
-    /// What it has logged, as far as it was kept.
+    /// The lines that the run has logged, as far as they were kept.
     pub log: Vec<LogLine>,
 }
 
-impl JobStore {
-    /// All that is known of one run, whether it has ended or not; none if nothing is.
+impl History<'_> {
+    /// Everything that is known of one run, whether it has ended or not; none if nothing is.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries; [`Error::Unreadable`] if its lines cannot be read.
+    /// Failures of the database after the bounded retries; [`Error::Unreadable`] if its lines
+    /// cannot be read.
     pub fn run_record(&self, fire_id: &str) -> Result<Option<RunRecord>> {
-        self.read("read a run", |s| {
+        self.store.read("read a run", |s| {
             let mut now_running = running(s, &HistoryFilter { limit: usize::MAX, ..HistoryFilter::default() })?;
             let mut found = s.history(&HistoryFilter::fire(fire_id))?;
             let Some(run) = found.pop().or_else(|| now_running.iter().find(|row| row.fire_id == fire_id).cloned())
@@ -40,7 +41,7 @@ impl JobStore {
                 return Ok(None);
             };
             let root = run.root_fire_id.clone().unwrap_or_else(|| run.fire_id.clone());
-            // The work is that of one job, by which rows are found.
+            // All runs of one work are of one job, by which rows are found.
             let filter = HistoryFilter {
                 chain: Some(&root),
                 job: run.job.as_ref(),
@@ -68,7 +69,7 @@ impl JobStore {
                     triggers.into_iter().filter(|trigger| trigger.next_ms.is_some() && its.contains(&trigger.key));
                 waiting.extend(next.map(|trigger| (trigger.key, trigger.next_ms)));
             }
-            let log = match s.log_of(fire_id)? {
+            let log = match s.row::<LogRow>(fire_id)? {
                 Some(row) => decode_lines(&row.lines).map_err(|reason| Error::Unreadable {
                     table: "CN_HISTORY_LOG",
                     key: row.fire_id,

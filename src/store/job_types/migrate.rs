@@ -1,49 +1,54 @@
 //! Migration: the jobs of a type get another type, and their data the form that its code reads.
 
-use super::rename::take_back_reservations;
+use super::JobTypes;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::key::{JobKey, check_text};
+use crate::store::Session;
+use crate::store::catalogue::take_back_reservations;
 use crate::store::row::{JobRow, JobVersionRow};
-use crate::store::{JobStore, Session};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Brings data of the version that is given into the form of a later one, and returns that; the error says why it cannot.
+/// Brings data of the version that is given into the form of a later one, and returns that; the
+/// error says why it cannot.
 pub type Upgrade<'a> = dyn Fn(u32, &mut JobDataMap) -> std::result::Result<u32, String> + 'a;
 
-/// What a migration of jobs came to.
+/// The result of a migration of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Migrated {
     /// The jobs that were changed.
     pub changed: Vec<JobKey>,
     /// Jobs that are running, and were left as they are: migrate again when they have ended.
     pub running: Vec<JobKey>,
-    /// Jobs that were left as they are since their data could not be read or upgraded, with the reason.
+    /// Jobs that were left as they are since their data could not be read or upgraded, with the
+    /// reason.
     pub failed: Vec<(JobKey, String)>,
 }
 
-impl JobStore {
-    /// Gives all jobs of type `from` the type `to`, which may be the same, and runs `upgrade` on their data; all in one
-    /// transaction. What nodes had reserved of them is given back, so that none fires a type that it does not have.
+impl JobTypes<'_> {
+    /// Gives all jobs of type `from` the type `to`, which may be the same, and runs `upgrade` on
+    /// their data; all in one transaction. What nodes had reserved of them is given back, so that
+    /// none fires a type that it does not have.
     ///
     /// With `dry_run` nothing is changed, and the answer is what it would be.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a type that no table can hold; [`Error::Refused`] for one that is deprecated, or that a node
-    /// of Quartz in the cluster could not load, and for upgraded data while there is such a node.
-    pub fn migrate_jobs(&self, from: &str, to: &str, upgrade: Option<&Upgrade<'_>>, dry_run: bool) -> Result<Migrated> {
+    /// [`Error::Invalid`] for a type that no table can hold; [`Error::Refused`] for one that is
+    /// deprecated, or that a node of Quartz in the cluster could not load, and for upgraded data
+    /// while there is such a node.
+    pub fn migrate(&self, from: &str, to: &str, upgrade: Option<&Upgrade<'_>>, dry_run: bool) -> Result<Migrated> {
         check_text("job type", to, 250)?;
         if to.is_empty() {
             return Err(Error::invalid("job type", "", "expected the name the job's code is registered under"));
         }
         if from != to {
-            self.check_not_deprecated(&format!("jobs of type `{from}`"), to)?;
+            self.store.view.types.read().check_not_deprecated(&format!("jobs of type `{from}`"), to)?;
         }
         let change = Change { from, to, upgrade };
         if dry_run {
-            return self.read("look at jobs to be migrated", |s| Ok(self.plan(s, &change)?.migrated));
+            return self.store.read("look at jobs to be migrated", |s| Ok(self.plan(s, &change)?.migrated));
         }
-        self.write("migrate jobs", |s| {
+        self.store.write("migrate jobs", |s| {
             let Plan { rows, versions, migrated } = self.plan(s, &change)?;
             if rows.is_empty() {
                 return Ok(migrated);
@@ -83,8 +88,8 @@ impl JobStore {
             }
         }
         plan.versions.retain(|row| row.version > 1);
-        self.check_types_beside_quartz(s, &plan.rows)?;
-        self.check_versions_beside_quartz(s, &plan.versions)?;
+        self.store.catalogue().check_types_beside_quartz(s, &plan.rows)?;
+        self.store.catalogue().check_versions_beside_quartz(s, &plan.versions)?;
         Ok(plan)
     }
 
@@ -98,11 +103,11 @@ impl JobStore {
         let mut changed = JobRow { job_type: change.to.to_owned(), ..row };
         let mut reached = version;
         if let Some(upgrade) = change.upgrade {
-            let mut data = self.job_detail(&changed).map_err(|error| error.to_string())?.data;
+            let mut data = self.store.job_detail(&changed).map_err(|error| error.to_string())?.data;
             let before = u32::try_from(version).unwrap_or(u32::MAX);
             let after = upgrade(before, &mut data)?;
             if after != before {
-                changed.data = Some(self.encode_job_data(&data).map_err(|error| error.to_string())?);
+                changed.data = Some(self.store.encode_job_data(&data).map_err(|error| error.to_string())?);
                 reached = i64::from(after);
             }
         }
@@ -110,14 +115,14 @@ impl JobStore {
     }
 }
 
-/// What is asked for.
+/// A change of types and data.
 struct Change<'a> {
     from: &'a str,
     to: &'a str,
     upgrade: Option<&'a Upgrade<'a>>,
 }
 
-/// What is to be written.
+/// The rows of a migration.
 #[derive(Default)]
 struct Plan {
     rows: Vec<JobRow>,

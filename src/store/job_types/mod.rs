@@ -1,14 +1,23 @@
-//! Job types: what nodes can run, as they publish it, and what becomes of jobs that none of them can.
+//! `JobTypes`: the job types that nodes can run, and the jobs that no node can run.
 
-mod known;
 mod migrate;
 mod orphans;
-mod rename;
+mod publishing;
 
-pub use known::JobTypeInfo;
 pub use migrate::{Migrated, Upgrade};
 pub use orphans::{Orphan, Orphans};
-pub use rename::Renamed;
 
-pub(in crate::store) use known::Known;
-pub(in crate::store) use rename::take_back_reservations;
+use crate::store::JobStore;
+
+/// The operations on job types; see [`JobStore::job_types`].
+#[derive(Clone, Copy)]
+pub struct JobTypes<'a> {
+    store: &'a JobStore,
+}
+
+impl JobStore {
+    /// The job types that nodes can run, and the jobs that no node can run.
+    pub fn job_types(&self) -> JobTypes<'_> {
+        JobTypes { store: self }
+    }
+}

@@ -1,16 +1,18 @@
 //! Orphans: jobs that no living node can run.
 //!
-//! Nodes publish their types when they register, so a missing one is seen before a job of it is due. It is told only if
-//! every living node says what it has: a node of Quartz does not, and may have any type.
+//! Nodes publish their types when they register, so a missing one is seen before a job of it is
+//! due. It is told only if every living node says what it has: a node of Quartz does not, and may
+//! have any type.
 
+use super::JobTypes;
 use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::store::row::{OrphanRow, UnknownJobRow};
-use crate::store::{Begin, JobStore, Lock, Session};
+use crate::store::{Lock, Session, TxMode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How many orphans one look finds.
+/// The most orphans that one search finds.
 const LIMIT: usize = 10_000;
 
 /// A job that no living node can run.
@@ -24,7 +26,7 @@ pub struct Orphan {
     pub version: u32,
     /// The latest version of its type that a living node reads; none if no node has the type.
     pub known_version: Option<u32>,
-    /// How many triggers it has.
+    /// The number of its triggers.
     pub triggers: usize,
     /// When it would be due next, epoch milliseconds.
     pub next_fire_ms: Option<i64>,
@@ -45,15 +47,17 @@ impl Orphan {
     }
 }
 
-/// What a look for orphans came to.
+/// The result of a search for orphans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orphans {
     /// The jobs that no living node can run, in order of their keys; at most 10,000.
     pub jobs: Vec<Orphan>,
-    /// The living nodes that do not say what they can run: nodes of Quartz, and of versions before job types were published.
-    /// They may have any type, so nothing is called an orphan while there is one.
+    /// The living nodes that do not say what they can run: nodes of Quartz, and of versions before
+    /// job types were published. They may have any type, so nothing is called an orphan while there
+    /// is one.
     pub silent: Vec<String>,
-    /// How many nodes live. With none, nothing is called an orphan either: nobody knows who would come back.
+    /// The number of living nodes. With none, nothing is called an orphan either: nobody knows who
+    /// would come back.
     pub nodes: usize,
     /// The store's time, epoch milliseconds.
     pub now_ms: i64,
@@ -73,28 +77,28 @@ impl Orphans {
     }
 }
 
-impl JobStore {
+impl JobTypes<'_> {
     /// The jobs that no living node can run. Reads every job of the scheduler.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// Failures of the database after the bounded retries.
     pub fn orphans(&self) -> Result<Orphans> {
-        self.read("look for orphans", |s| self.orphans_in(s))
+        self.store.read("look for orphans", |s| self.orphans_in(s))
     }
 
-    /// As [`JobStore::orphans`], and notes since when each of them is one, for `--older-than` and
+    /// As [`JobTypes::orphans`], and notes since when each of them is one, for `--older-than` and
     /// `carnelian.jobStore.deleteUnresolvedAfter`. A job that somebody can run again is forgotten.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// Failures of the database after the bounded retries.
     pub fn note_orphans(&self) -> Result<Orphans> {
         let found = self.orphans()?;
-        if found.blind_because().is_some() || !self.read("look for orphans", |s| is_news(s, &found))? {
+        if found.blind_because().is_some() || !self.store.read("look for orphans", |s| is_news(s, &found))? {
             return Ok(found);
         }
-        self.retrying(
+        self.store.retrying(
             "note orphans",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 s.lock(Lock::TriggerAccess)?;
                 let mut found = self.orphans_in(s)?;
@@ -107,19 +111,21 @@ impl JobStore {
         )
     }
 
-    /// Deletes jobs that have been orphans for so long, with their triggers; returns them. Those that were not noted yet
-    /// are noted, and stay unless `older_than` is zero. A job that runs stays.
+    /// Deletes jobs that have been orphans for so long, with their triggers; returns them. Those
+    /// that were not noted yet are noted, and stay unless `older_than` is zero. A job that runs
+    /// stays.
     ///
     /// Nobody can register meanwhile, so that none is deleted which a node has come back for.
     ///
     /// # Errors
-    /// [`Error::Refused`] while it cannot be told what is an orphan; what the database reports after the bounded retries.
+    /// [`Error::Refused`] while it cannot be told what is an orphan; what the database reports
+    /// after the bounded retries.
     pub fn delete_orphans(&self, older_than: Duration) -> Result<Vec<Orphan>> {
         let token = crate::store::transaction::random_hex()?;
         let age_ms = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
-        self.retrying(
+        self.store.retrying(
             "delete orphans",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 s.lock(Lock::TriggerAccess)?;
                 let mut found = self.orphans_in(s)?;
@@ -131,7 +137,7 @@ impl JobStore {
                 for orphan in found.jobs {
                     let age = orphan.since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
                     if age >= age_ms && !s.job_is_executing(&orphan.job)? {
-                        self.delete_jobs_in(s, std::slice::from_ref(&orphan.job))?;
+                        self.store.catalogue().delete_jobs_in(s, std::slice::from_ref(&orphan.job))?;
                         deleted.push(orphan);
                     }
                 }
@@ -142,13 +148,14 @@ impl JobStore {
         )
     }
 
-    /// Jobs that no living node can run and that are due within this time: a cheap look, at the triggers due by then only.
+    /// Jobs that no living node can run and that are due within this time: a cheap look, at the
+    /// triggers due by then only.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// Failures of the database after the bounded retries.
     pub fn imminent_orphans(&self, within: Duration) -> Result<Vec<JobKey>> {
-        self.read("look for orphans that are due", |s| {
-            let nodes = self.look_at_nodes(s)?;
+        self.store.read("look for orphans that are due", |s| {
+            let nodes = self.living_nodes(s)?;
             if !nodes.tell_all() {
                 return Ok(Vec::new());
             }
@@ -160,7 +167,7 @@ impl JobStore {
 
     fn orphans_in(&self, s: &mut dyn Session) -> Result<Orphans> {
         let now_ms = s.now_ms()?;
-        let nodes = self.look_at_nodes(s)?;
+        let nodes = self.living_nodes(s)?;
         let mut found = Orphans {
             jobs: Vec::new(),
             nodes: nodes.published.len() + nodes.silent.len(),
@@ -171,7 +178,8 @@ impl JobStore {
             return Ok(found);
         }
         let types = nodes.types();
-        let noted: BTreeMap<JobKey, OrphanRow> = s.orphans()?.into_iter().map(|row| (row.job.clone(), row)).collect();
+        let noted: BTreeMap<JobKey, OrphanRow> =
+            s.rows::<OrphanRow>().list()?.into_iter().map(|row| (row.job.clone(), row)).collect();
         let orphan = |row: UnknownJobRow| Orphan {
             version: u32::try_from(row.version).unwrap_or(u32::MAX),
             known_version: types.get(&row.job_type).map(|known| u32::try_from(*known).unwrap_or(u32::MAX)),
@@ -188,7 +196,7 @@ impl JobStore {
 
 /// Whether there is an orphan that was not noted, or one that was noted and is none.
 fn is_news(s: &mut dyn Session, found: &Orphans) -> Result<bool> {
-    let noted: BTreeSet<JobKey> = s.orphans()?.into_iter().map(|row| row.job).collect();
+    let noted: BTreeSet<JobKey> = s.rows::<OrphanRow>().list()?.into_iter().map(|row| row.job).collect();
     Ok(found.jobs.iter().any(|orphan| orphan.since_ms.is_none())
         || (found.jobs.len() < LIMIT && noted.len() != found.jobs.len()))
 }
@@ -204,10 +212,10 @@ fn note(s: &mut dyn Session, found: &mut Orphans) -> Result<()> {
     let mut over: BTreeSet<JobKey> = new.iter().map(|row| row.job.clone()).collect();
     if found.jobs.len() < LIMIT {
         let still: BTreeSet<&JobKey> = found.jobs.iter().map(|orphan| &orphan.job).collect();
-        over.extend(s.orphans()?.into_iter().map(|row| row.job).filter(|job| !still.contains(job)));
+        over.extend(s.rows::<OrphanRow>().list()?.into_iter().map(|row| row.job).filter(|job| !still.contains(job)));
     }
     s.delete_orphans(&over.into_iter().collect::<Vec<_>>())?;
-    s.insert_orphans(&new)?;
+    s.insert_all(&new)?;
     for orphan in &mut found.jobs {
         orphan.since_ms.get_or_insert(found.now_ms);
     }

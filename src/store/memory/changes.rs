@@ -3,61 +3,63 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::store::database::{ChangeRows, ClusterRows, FiredRows, PlacementRows, Session};
-use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, News, TypeVersions, Whereabouts};
+use crate::store::row::{
+    ClusterMembers, Exclusions, HeartbeatRow, LAST_COUNT, Notification, PlacementView, PollResult, TypeVersions,
+};
 
 impl ChangeRows for MemorySession<'_> {
-    fn announce(&mut self, news: News) -> Result<()> {
-        if self.announced.contains(&news) {
+    fn notify(&mut self, what: Notification) -> Result<()> {
+        if self.notified.contains(&what) {
             return Ok(());
         }
-        self.announced.push(news);
+        self.notified.push(what);
         self.reads()?;
         let (changes, cancels) = self.tables.changes.get(&()).copied().unwrap_or_default();
         let next = |count: i64| if count >= LAST_COUNT { 1 } else { count + 1 };
-        let counters = match news {
-            News::Change => (next(changes), cancels),
-            News::Cancel => (changes, next(cancels)),
+        let counters = match what {
+            Notification::Change => (next(changes), cancels),
+            Notification::Cancel => (changes, next(cancels)),
         };
         self.tables.changes.put((), counters);
         Ok(())
     }
 
-    fn look(
+    fn poll(
         &mut self,
         instance: &str,
         horizon_ms: Option<i64>,
         misfire_threshold_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
-        left: &LeftAlone,
-    ) -> Result<Look> {
+        excluded: &Exclusions,
+    ) -> Result<PollResult> {
         self.reads()?;
         let now_ms = self.now_ms()?;
         let misfired_before_ms = now_ms.saturating_sub(misfire_threshold_ms);
         let (changes, cancels) = self.tables.changes.get(&()).copied().unwrap_or_default();
         let no_later_than_ms = horizon_ms.map_or(i64::MAX, |horizon_ms| now_ms.saturating_add(horizon_ms));
-        let mut waiting = self.waiting(no_later_than_ms, misfired_before_ms, job_types, versions, left);
+        let mut waiting = self.waiting(no_later_than_ms, misfired_before_ms, job_types, versions, excluded);
         let earliest_ms = waiting.next().and_then(|trigger| trigger.next_ms);
         drop(waiting);
         let reserved_ms = self.reserved_by_others(instance).next().map(|row| row.scheduled_ms);
-        Ok(Look { now_ms, earliest_ms, reserved_ms, changes, cancels })
+        Ok(PollResult { now_ms, earliest_ms, reserved_ms, changes, cancels })
     }
 
-    fn look_around(&mut self) -> Result<(ClusterLook, Whereabouts)> {
-        let look = ClusterLook {
+    fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
+        let members = ClusterMembers {
             now_ms: self.now_ms()?,
             instances: self.instances()?,
             with_fires: self.instances_with_fires()?,
         };
-        Ok((look, self.whereabouts()?))
+        Ok((members, self.placement_view()?))
     }
 
-    fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
+    fn doubtful_heartbeats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
         self.reads()?;
         let now_ms = self.now_ms()?;
         let future_ms = now_ms.saturating_add(tolerance_ms);
         let doubtful = |beat_ms: i64, limit_ms: i64| beat_ms.saturating_add(limit_ms) < now_ms || beat_ms > future_ms;
-        let count = self.tables.beats.values().filter(|row| doubtful(row.beat_ms, row.limit_ms)).count();
+        let count = self.tables.rows().filter(|row: &HeartbeatRow| doubtful(row.beat_ms, row.limit_ms)).count();
         Ok((now_ms, i64::try_from(count).unwrap_or(i64::MAX)))
     }
 }

@@ -8,15 +8,18 @@ use crate::store::row::ContinuationRow;
 
 impl MemorySession<'_> {
     fn chosen(&self, takes: impl Fn(&ContinuationRow) -> bool) -> Vec<ContinuationRow> {
-        let filled = |row: &ContinuationRow| {
+        let filled = |row: ContinuationRow| {
             let nonconcurrent = self.tables.jobs.get(&row.child).is_some_and(|child| child.nonconcurrent);
             ContinuationRow {
                 child_nonconcurrent: nonconcurrent,
-                child_is_executing: nonconcurrent && self.is_executing(&row.child),
-                ..row.clone()
+                child_is_blocked: match nonconcurrent {
+                    true => self.is_executing(&row.child),
+                    false => self.tables.fired.index().is_executing_alone(&row.child),
+                },
+                ..row
             }
         };
-        self.tables.continuations.values().filter(|row| takes(row)).map(filled).collect()
+        self.tables.rows().filter(|row| takes(row)).map(filled).collect()
     }
 }
 
@@ -34,16 +37,5 @@ impl ContinuationRows for MemorySession<'_> {
     fn all_continuations(&mut self) -> Result<Vec<ContinuationRow>> {
         self.reads()?;
         Ok(self.chosen(|_| true))
-    }
-
-    fn put_continuation(&mut self, row: &ContinuationRow) -> Result<()> {
-        self.changes()?;
-        self.tables.continuations.put((row.parent.clone(), row.child.clone()), row.clone());
-        Ok(())
-    }
-
-    fn delete_continuation(&mut self, parent: &JobKey, child: &JobKey) -> Result<bool> {
-        self.changes()?;
-        Ok(self.tables.continuations.remove(&(parent.clone(), child.clone())).is_some())
     }
 }

@@ -3,9 +3,10 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::database::{FiredRows, PlainRows, Session, TriggerRows};
+use crate::store::database::{FastPathRows, FiredRows, Session, TriggerRows};
 use crate::store::row::{
-    Advance, Candidate, DueQuery, FiredRow, FiredState, JobRow, LeftAlone, Selection, TriggerRow, TypeVersions,
+    Advance, CalendarRow, Candidate, ContinuationRow, DueQuery, Exclusions, FiredRow, FiredState, JobRow,
+    JobVersionRow, OrphanRow, ParkedRow, PausedGroupRow, Selection, Table, TriggerRow, TypeVersions,
 };
 use crate::trigger::{Schedule, TriggerOrder, TriggerState};
 use std::cmp::{Ordering, Reverse};
@@ -57,7 +58,7 @@ impl MemorySession<'_> {
         let mut its_fires = self.tables.fired.index().of_trigger(&trigger.key);
         Some(Candidate {
             trigger_is_executing: trigger.options.is_some() && its_fires.any(executes),
-            job_is_followed: self.tables.continuations.keys().any(|(parent, _)| parent == &job.key),
+            job_is_followed: self.is_followed(&job.key),
             job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
             recovery: self.tables.recoveries.index().of_trigger(&trigger.key).next().cloned(),
             trigger: self.read(trigger),
@@ -73,6 +74,10 @@ impl MemorySession<'_> {
         })
     }
 
+    fn is_followed(&self, job: &JobKey) -> bool {
+        self.tables.has_rows(ContinuationRow::DEF) && self.tables.rows().any(|row: ContinuationRow| row.parent == *job)
+    }
+
     /// Those that wait and may be taken, in the order of their times.
     pub(super) fn waiting<'s>(
         &'s self,
@@ -80,19 +85,19 @@ impl MemorySession<'_> {
         misfired_before_ms: i64,
         job_types: &'s [String],
         versions: &'s TypeVersions,
-        left: &'s LeftAlone,
+        excluded: &'s Exclusions,
     ) -> impl Iterator<Item = &'s TriggerRow> {
         let may_be_taken = move |t: &&TriggerRow| {
             is_fired_here(t)
                 && self.tables.jobs.get(&t.job).is_some_and(|job| job_types.contains(&job.job_type))
                 && self.is_read_by(&t.job, versions)
-                && (left.is_empty() || !self.is_left(t, left))
+                && (excluded.is_empty() || !self.is_excluded(t, excluded))
         };
         self.tables.triggers.index().waiting(no_later_than_ms, misfired_before_ms).filter(may_be_taken)
     }
 }
 
-impl PlainRows for MemorySession<'_> {}
+impl FastPathRows for MemorySession<'_> {}
 
 impl TriggerRows for MemorySession<'_> {
     fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {
@@ -103,6 +108,11 @@ impl TriggerRows for MemorySession<'_> {
     fn existing_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
         self.reads()?;
         Ok(keys.iter().filter(|key| self.tables.triggers.get(*key).is_some()).cloned().collect())
+    }
+
+    fn triggers_of_calendar(&mut self, name: &str) -> Result<Vec<TriggerRow>> {
+        self.reads()?;
+        Ok(self.select(|trigger| trigger.calendar.as_deref() == Some(name)))
     }
 
     fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>> {
@@ -238,7 +248,7 @@ impl TriggerRows for MemorySession<'_> {
         let (no_later_than_ms, misfired_before_ms) = (query.no_later_than_ms, query.misfired_before_ms);
         let among: Option<BTreeSet<&TriggerKey>> = query.among.map(|keys| keys.iter().collect());
         let waiting = self
-            .waiting(no_later_than_ms, misfired_before_ms, query.job_types, query.versions, query.left)
+            .waiting(no_later_than_ms, misfired_before_ms, query.job_types, query.versions, query.excluded)
             .filter(|t| among.as_ref().is_none_or(|keys| keys.contains(&t.key)));
         let page: Vec<&TriggerRow> = match query.order {
             TriggerOrder::TimeThenPriority => waiting.skip(query.offset).take(query.limit).collect(),
@@ -285,7 +295,8 @@ impl TriggerRows for MemorySession<'_> {
         let wanted = offset.saturating_add(limit);
         let mut rows: Vec<&TriggerRow> = Vec::new();
         for row in self.tables.triggers.index().misfired(before_ms).filter(|t| is_fired_here(t)) {
-            // All that are equal to the last of those that are wanted: their order is another one than the index's.
+            // All that are equal to the last of those that are wanted: their order is another one
+            // than the index's.
             let is_beyond = |last: &&TriggerRow| (last.next_ms, last.priority) != (row.next_ms, row.priority);
             if order == TriggerOrder::TimeThenPriority && rows.len() >= wanted && rows.last().is_some_and(is_beyond) {
                 break;
@@ -318,38 +329,20 @@ impl TriggerRows for MemorySession<'_> {
         Ok(!self.misfired(before_ms, TriggerOrder::TimeThenPriority, 1, 0)?.is_empty())
     }
 
-    fn paused_groups(&mut self) -> Result<Vec<String>> {
-        self.reads()?;
-        Ok(self.tables.paused_groups.keys().cloned().collect())
-    }
-
-    fn insert_paused_groups(&mut self, groups: &[String]) -> Result<()> {
-        self.changes()?;
-        for group in groups {
-            self.tables.paused_groups.put(group.clone(), ());
-        }
-        Ok(())
-    }
-
-    fn delete_paused_groups(&mut self, groups: &[String]) -> Result<()> {
-        self.changes()?;
-        for group in groups {
-            self.tables.paused_groups.remove(group);
-        }
-        Ok(())
-    }
-
     fn clear(&mut self) -> Result<()> {
         self.changes()?;
         self.tables.triggers.remove_if(|_, _| true);
         self.tables.recoveries.remove_if(|_, _| true);
-        self.tables.parked.remove_if(|_, _| true);
         self.tables.jobs.remove_if(|_, _| true);
-        self.tables.paused_groups.remove_if(|_, ()| true);
-        self.tables.calendars.remove_if(|_, _| true);
-        self.tables.continuations.remove_if(|_, _| true);
-        self.tables.job_versions.remove_if(|_, _| true);
-        self.tables.orphans.remove_if(|_, _| true);
+        let declared = [
+            PausedGroupRow::DEF,
+            CalendarRow::DEF,
+            ContinuationRow::DEF,
+            JobVersionRow::DEF,
+            OrphanRow::DEF,
+            ParkedRow::DEF,
+        ];
+        declared.into_iter().for_each(|table| self.tables.empty(table));
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::store::database::ExecutionRows;
-use crate::store::row::{BeatRow, CancelRow, FiredState};
+use crate::store::row::{CancelRow, FiredState, HeartbeatRow};
 
 impl MemorySession<'_> {
     fn runs(&self, fire_id: &str) -> bool {
@@ -12,40 +12,22 @@ impl MemorySession<'_> {
 }
 
 impl ExecutionRows for MemorySession<'_> {
-    fn put_beats(&mut self, rows: &[BeatRow]) -> Result<()> {
+    fn put_heartbeats(&mut self, rows: &[HeartbeatRow]) -> Result<()> {
         self.reads()?;
-        for row in rows.iter().filter(|row| self.runs(&row.fire_id)).cloned().collect::<Vec<_>>() {
-            self.tables.beats.put(row.fire_id.clone(), row);
+        for row in rows.iter().filter(|row| self.runs(&row.fire_id)).collect::<Vec<_>>() {
+            self.tables.put_row(row);
         }
         Ok(())
     }
 
-    fn notable_beats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<BeatRow>> {
+    fn notable_heartbeats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<HeartbeatRow>> {
         self.reads()?;
-        let notable = |row: &&BeatRow| {
+        let notable = |row: &HeartbeatRow| {
             (row.instance == instance && row.beat_ms == now_ms)
                 || row.beat_ms.saturating_add(row.limit_ms) < now_ms
                 || row.beat_ms > future_ms
         };
-        Ok(self.tables.beats.values().filter(notable).cloned().collect())
-    }
-
-    fn beats_of(&mut self, fire_ids: &[String]) -> Result<Vec<BeatRow>> {
-        self.reads()?;
-        Ok(fire_ids.iter().filter_map(|id| self.tables.beats.get(id)).cloned().collect())
-    }
-
-    fn all_beats(&mut self) -> Result<Vec<BeatRow>> {
-        self.reads()?;
-        Ok(self.tables.beats.values().cloned().collect())
-    }
-
-    fn delete_beats(&mut self, fire_ids: &[String]) -> Result<()> {
-        self.reads()?;
-        for id in fire_ids {
-            self.tables.beats.remove(id);
-        }
-        Ok(())
+        Ok(self.tables.rows().filter(notable).collect())
     }
 
     fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize> {

@@ -4,7 +4,10 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{ClusterRows, FiredRows, Owner};
-use crate::store::row::{FiredRow, FiredState, InstanceRow, ProcessRow, RecoveryRow};
+use crate::store::row::{
+    CheckpointRow, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow, InstanceRow, JobTypeRow, NodeRow, ParkedRow,
+    ProcessRow, RecoveryRow,
+};
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -217,9 +220,10 @@ impl ClusterRows for MemorySession<'_> {
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
         self.reads()?;
         // What a node of Quartz would do to these rows can be seen here too.
-        let nodes = &self.tables.nodes;
+        let seen_ms: BTreeMap<String, i64> =
+            self.tables.rows().map(|node: NodeRow| (node.instance, node.seen_ms)).collect();
         let is_replaced =
-            |row: &InstanceRow| nodes.get(&row.name).is_some_and(|node| node.seen_ms != row.last_checkin_ms);
+            |row: &InstanceRow| seen_ms.get(&row.name).is_some_and(|seen_ms| *seen_ms != row.last_checkin_ms);
         let seen = |row: &InstanceRow| match is_replaced(row) {
             true => InstanceRow { incarnation: None, joined: 0, ..row.clone() },
             false => row.clone(),
@@ -238,27 +242,21 @@ impl ClusterRows for MemorySession<'_> {
 
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {
         self.reads()?;
-        self.tables.nodes.remove(&row.name);
-        self.tables.processes.remove(&row.name);
+        self.tables.remove_row::<NodeRow>(&row.name);
+        self.tables.remove_row::<InstanceProcessRow>(&row.name);
         self.tables.instances.put(row.name.clone(), row.clone());
-        Ok(())
-    }
-
-    fn put_process(&mut self, name: &str, incarnation: &str, process: &str) -> Result<()> {
-        self.reads()?;
-        self.tables.processes.put(name.to_owned(), (incarnation.to_owned(), process.to_owned()));
         Ok(())
     }
 
     fn process_of(&mut self, name: &str) -> Result<ProcessRow> {
         let row = self.instances()?.into_iter().find(|row| row.name == name);
         let incarnation = row.and_then(|row| row.incarnation);
-        let process = self.tables.processes.get(name).filter(|(of, _)| Some(of) == incarnation.as_ref());
-        let info = self.tables.nodes.get(name).map(|node| &node.info);
+        let process: Option<InstanceProcessRow> = self.tables.row_of(name);
+        let info = self.tables.row_of(name).map(|node: NodeRow| node.info);
         Ok(ProcessRow {
-            process: process.map(|(_, process)| process.clone()),
-            host: info.and_then(|info| info.host.clone()),
-            pid: info.map(|info| i64::from(info.pid)),
+            process: process.filter(|row| Some(&row.incarnation) == incarnation.as_ref()).map(|row| row.process),
+            pid: info.as_ref().map(|info| i64::from(info.pid)),
+            host: info.and_then(|info| info.host),
         })
     }
 
@@ -266,7 +264,7 @@ impl ClusterRows for MemorySession<'_> {
         let replaced = self.instances()?.into_iter().find(|row| row.name == name && row.incarnation.is_none());
         if let Some(row) = replaced {
             self.put_instance(&row)?;
-            self.tables.job_types.remove(name);
+            self.tables.delete_rows(|row: &JobTypeRow| row.instance == name);
         }
         Ok(())
     }
@@ -277,12 +275,14 @@ impl ClusterRows for MemorySession<'_> {
         let recoveries = self.tables.recoveries.values().filter(|r| self.tables.triggers.get(&r.trigger).is_none());
         let in_error =
             |key: &TriggerKey| self.tables.triggers.get(key).is_some_and(|t| t.state == TriggerState::Error.name());
-        let parked = self.tables.parked.keys().filter(|key| !in_error(key));
-        let checkpoints = self.tables.checkpoints.values().filter(|c| !self.is_underway(&c.root_fire_id));
+        let parked = self.tables.rows().filter(|row: &ParkedRow| !in_error(&row.trigger));
+        let checkpoints = self.tables.rows().filter(|c: &CheckpointRow| !self.is_underway(&c.root_fire_id));
         let fired = |id: &&String| self.tables.fired.get(*id).is_none();
-        let executions = self.tables.beats.keys().chain(self.tables.cancels.keys()).filter(fired);
-        // Nodes and types go with their instance, and versions and orphans with their job: here nobody else deletes those.
-        Ok(recoveries.count() + parked.count() + checkpoints.count() + executions.count())
+        let beats = self.tables.rows().filter(|beat: &HeartbeatRow| fired(&&beat.fire_id));
+        let executions = beats.count() + self.tables.cancels.keys().filter(fired).count();
+        // Nodes and types go with their instance, and versions and orphans with their job: here
+        // nobody else deletes those.
+        Ok(recoveries.count() + parked.count() + checkpoints.count() + executions)
     }
 
     fn sweep_side_rows(&mut self) -> Result<usize> {
@@ -292,17 +292,12 @@ impl ClusterRows for MemorySession<'_> {
         let in_error = TriggerState::Error.name();
         let in_error = self.tables.triggers.values().filter(|t| t.state == in_error).map(|t| t.key.clone());
         let in_error: BTreeSet<TriggerKey> = in_error.collect();
-        let parked = self.tables.parked.remove_if(|key, _| !in_error.contains(key));
-        let over: Vec<String> = self
-            .tables
-            .checkpoints
-            .values()
-            .map(|c| c.root_fire_id.clone())
-            .filter(|id| !self.is_underway(id))
-            .collect();
-        let checkpoints = over.iter().filter(|id| self.tables.checkpoints.remove(*id).is_some()).count();
+        let parked = self.tables.delete_rows(|row: &ParkedRow| !in_error.contains(&row.trigger));
+        let roots = self.tables.rows().map(|c: CheckpointRow| c.root_fire_id);
+        let over: BTreeSet<String> = roots.filter(|id| !self.is_underway(id)).collect();
+        let checkpoints = self.tables.delete_rows(|c: &CheckpointRow| over.contains(&c.root_fire_id));
         let fired: BTreeSet<String> = self.tables.fired.keys().cloned().collect();
-        let beats = self.tables.beats.remove_if(|id, _| !fired.contains(id));
+        let beats = self.tables.delete_rows(|beat: &HeartbeatRow| !fired.contains(&beat.fire_id));
         let cancels = self.tables.cancels.remove_if(|id, _| !fired.contains(id));
         Ok(recoveries + parked + checkpoints + beats + cancels)
     }
@@ -313,9 +308,9 @@ impl ClusterRows for MemorySession<'_> {
         if seen_ms.is_some() && row.map(|i| i.last_checkin_ms) != seen_ms {
             return Ok(false);
         }
-        self.tables.nodes.remove(name);
-        self.tables.processes.remove(name);
-        self.tables.job_types.remove(name);
+        self.tables.remove_row::<NodeRow>(name);
+        self.tables.remove_row::<InstanceProcessRow>(name);
+        self.tables.delete_rows(|row: &JobTypeRow| row.instance == name);
         Ok(self.tables.instances.remove(name).is_some())
     }
 }

@@ -3,8 +3,8 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::database::{HistoryLogRows, HistoryRows, HistoryUpkeepRows};
-use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, LogRow, PolicyRow, RunSample};
+use crate::store::database::{HistoryRows, HistoryUpkeepRows};
+use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, PolicyRow, RunSample};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -45,37 +45,7 @@ impl HistoryRows for MemorySession<'_> {
     }
 }
 
-impl HistoryLogRows for MemorySession<'_> {
-    fn insert_logs(&mut self, rows: &[LogRow]) -> Result<()> {
-        self.reads()?;
-        for row in rows {
-            if self.tables.history_log.get(&row.fire_id).is_some() {
-                return Err(self.duplicate("log of fire", &row.fire_id));
-            }
-            self.tables.history_log.put(row.fire_id.clone(), row.clone());
-        }
-        Ok(())
-    }
-
-    fn log_of(&mut self, fire_id: &str) -> Result<Option<LogRow>> {
-        self.reads()?;
-        Ok(self.tables.history_log.get(fire_id).cloned())
-    }
-}
-
 impl HistoryUpkeepRows for MemorySession<'_> {
-    fn history_end_after(&mut self, newer: u64) -> Result<Option<i64>> {
-        self.reads()?;
-        let mut ends: Vec<i64> = self.tables.history.values().map(|row| row.ended_ms).collect();
-        ends.sort_unstable_by_key(|end| Reverse(*end));
-        Ok(usize::try_from(newer).ok().and_then(|newer| ends.get(newer).copied()))
-    }
-
-    fn history_before(&mut self, job: Option<&JobKey>, before_ms: i64) -> Result<u64> {
-        self.reads()?;
-        Ok(self.before(job, before_ms).count() as u64)
-    }
-
     fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {
         self.reads()?;
         let mut counts: BTreeMap<&JobKey, u64> = BTreeMap::new();
@@ -87,29 +57,6 @@ impl HistoryUpkeepRows for MemorySession<'_> {
         counts.sort_by_key(|(_, n)| Reverse(*n));
         counts.truncate(limit);
         Ok(counts)
-    }
-
-    fn oldest_history(&mut self, job: Option<&JobKey>, before_ms: i64, limit: usize) -> Result<Vec<String>> {
-        self.reads()?;
-        let mut old: Vec<(i64, &str)> =
-            self.before(job, before_ms).map(|row| (row.ended_ms, row.fire_id.as_str())).collect();
-        old.sort_unstable();
-        Ok(old.into_iter().take(limit).map(|(_, id)| id.to_owned()).collect())
-    }
-
-    fn surplus_history(&mut self, job: &JobKey, newer: u64, limit: usize) -> Result<Vec<String>> {
-        let filter = HistoryFilter { job: Some(job), limit: usize::MAX, ..HistoryFilter::default() };
-        let rows = self.history(&filter)?;
-        let newer = usize::try_from(newer).unwrap_or(usize::MAX);
-        Ok(rows.into_iter().skip(newer).take(limit).map(|row| row.fire_id).collect())
-    }
-
-    fn delete_history(&mut self, fire_ids: &[String]) -> Result<usize> {
-        self.reads()?;
-        for id in fire_ids {
-            self.tables.history_log.remove(id);
-        }
-        Ok(fire_ids.iter().filter(|id| self.tables.history.remove(*id).is_some()).count())
     }
 
     fn policies_with(&mut self, word: &str) -> Result<Vec<PolicyRow>> {
@@ -130,11 +77,6 @@ impl MemorySession<'_> {
         rows.sort_by_key(|row| Reverse((row.ended_ms, &row.fire_id)));
         rows.truncate(filter.limit);
         rows
-    }
-
-    fn before<'s>(&'s self, job: Option<&'s JobKey>, before_ms: i64) -> impl Iterator<Item = &'s HistoryRow> {
-        let is_its = move |row: &&HistoryRow| job.is_none_or(|job| row.job.as_ref() == Some(job));
-        self.tables.history.values().filter(is_its).filter(move |row| row.ended_ms < before_ms)
     }
 }
 

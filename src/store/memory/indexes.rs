@@ -1,11 +1,11 @@
-//! The indexes of the memory store: triggers by the order in which they are acquired and by their jobs, fired rows and
-//! recoveries by what they belong to.
+//! The indexes of the memory store: triggers by the order in which they are acquired and by their
+//! jobs, fired rows and recoveries by what they belong to.
 
 use super::journal::Index;
+use crate::hash::{HashMap, HashSet};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{FiredRow, FiredState, RecoveryRow, TriggerRow};
 use crate::trigger::TriggerState;
-use foldhash::{HashMap, HashSet};
 use std::cmp::Reverse;
 use std::collections::btree_map::{BTreeMap, Range};
 use std::iter::Peekable;
@@ -18,7 +18,8 @@ type Place = (i64, Reverse<i32>, TriggerKey);
 /// Waiting triggers in order.
 type Line = BTreeMap<Place, Arc<TriggerRow>>;
 
-/// Triggers by state, by job, and, while they wait for a time, in the order in which they are taken.
+/// Triggers by state, by job, and, while they wait for a time, in the order in which they are
+/// taken.
 #[derive(Debug, Default)]
 pub(super) struct TriggerIndex {
     /// Those that the misfire handler takes when they are too late.
@@ -35,7 +36,8 @@ impl TriggerIndex {
         if ignores_misfires { &mut self.at_any_time } else { &mut self.in_time }
     }
 
-    /// Waiting triggers whose time is not after the first time, and not before the second unless they ignore misfires, in order.
+    /// Waiting triggers whose time is not after the first time, and not before the second unless
+    /// they ignore misfires, in order.
     pub(super) fn waiting(&self, no_later_than_ms: i64, misfired_before_ms: i64) -> Waiting<'_> {
         Waiting {
             in_time: range(&self.in_time, misfired_before_ms, no_later_than_ms).peekable(),

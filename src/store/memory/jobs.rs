@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::job::{JobFilter, JobMarks};
 use crate::key::JobKey;
 use crate::store::database::JobRows;
-use crate::store::row::{JobRow, PolicyRow};
+use crate::store::row::{ContinuationRow, JobRow, JobVersionRow, OrphanRow, PolicyRow};
 use std::collections::BTreeSet;
 
 impl JobRows for MemorySession<'_> {
@@ -92,9 +92,9 @@ impl JobRows for MemorySession<'_> {
 
 impl MemorySession<'_> {
     pub(super) fn remove_job(&mut self, key: &JobKey) -> bool {
-        self.tables.continuations.remove_if(|(parent, child), _| parent == key || child == key);
-        self.tables.job_versions.remove(key);
-        self.tables.orphans.remove(key);
+        self.tables.delete_rows(|row: &ContinuationRow| row.parent == *key || row.child == *key);
+        self.tables.remove_row::<JobVersionRow>(key);
+        self.tables.remove_row::<OrphanRow>(key);
         self.tables.jobs.remove(key).is_some()
     }
 }

@@ -1,6 +1,7 @@
-//! `Journaled`: a map that remembers what a transaction changed, so that it can be undone, and keeps its index in step.
+//! `Journaled`: a map that remembers what a transaction changed, so that it can be undone, and
+//! keeps its index in step.
 
-use foldhash::HashMap;
+use crate::hash::HashMap;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -8,7 +9,8 @@ use std::sync::Arc;
 
 /// What is kept beside the rows of a map so that they are found by something else than their key.
 ///
-/// It is told of every change, also of those that a rollback takes back, so that it cannot differ from the rows.
+/// It is told of every change, also of those that a rollback takes back, so that it cannot differ
+/// from the rows.
 pub(super) trait Index<K, V>: Default {
     /// A row is there now.
     fn enter(&mut self, key: &K, row: &Arc<V>);
@@ -22,7 +24,8 @@ impl<K, V> Index<K, V> for () {
     fn leave(&mut self, _: &K, _: &V) {}
 }
 
-/// Where the rows of a map are: in the order of their keys, or, where every fire comes and goes, in none.
+/// Where the rows of a map are: in the order of their keys, or, where every fire comes and goes, in
+/// none.
 pub(super) trait Rows<K, V>: Default {
     fn get<Q: Ord + Hash + ?Sized>(&self, key: &Q) -> Option<(&K, &Arc<V>)>
     where
@@ -73,8 +76,9 @@ rows!(HashMap);
 
 /// A map whose changes since the last commit can be taken back.
 ///
-/// Rows are shared and never changed in place: the journal keeps the row that was there, and copies none.
-#[derive(Debug)]
+/// Rows are shared and never changed in place: the journal keeps the row that was there, and copies
+/// none.
+#[derive(Clone, Debug)]
 pub(super) struct Journaled<K, V, I = (), R = BTreeMap<K, Arc<V>>> {
     rows: R,
     journal: Vec<(K, Option<Arc<V>>)>,
@@ -122,7 +126,8 @@ impl<K: Ord + Hash + Clone, V: Clone, I: Index<K, V>, R: Rows<K, V>> Journaled<K
         self.journal.push((key, old));
     }
 
-    /// The old row leaves the index before the new one enters it: both may have the same place there.
+    /// The old row leaves the index before the new one enters it: both may have the same place
+    /// there.
     fn set(&mut self, key: &K, value: Arc<V>) -> Option<Arc<V>> {
         let old = self.rows.insert(key.clone(), Arc::clone(&value));
         if let Some(old) = &old {

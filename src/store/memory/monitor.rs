@@ -2,14 +2,18 @@
 
 use super::MemorySession;
 use crate::error::Result;
-use crate::store::database::{MonitorRows, RecoveryRows, Session};
-use crate::store::row::{FiredState, LoadRow};
+use crate::key::TriggerKey;
+use crate::store::database::{MonitorRows, Session};
+use crate::store::row::{FiredState, LoadRow, NodeRow, ParkedRow, RecoveryModeRow};
+use crate::trigger::TriggerState;
 use std::collections::BTreeMap;
 
 impl MonitorRows for MemorySession<'_> {
     fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow> {
         self.reads()?;
-        let parked = self.parked()?.len().min(most);
+        let in_error =
+            |key: &TriggerKey| self.tables.triggers.get(key).is_some_and(|t| t.state == TriggerState::Error.name());
+        let parked = self.tables.rows().filter(|row: &ParkedRow| in_error(&row.trigger)).take(most).count();
         let tables = &*self.tables;
         let index = tables.triggers.index();
         let mut overdue = index.waiting(before_ms.saturating_sub(1), i64::MIN).filter_map(|trigger| trigger.next_ms);
@@ -24,10 +28,10 @@ impl MonitorRows for MemorySession<'_> {
         Ok(LoadRow {
             overdue: counted.min(most) + tables.fired.values().filter(held).count(),
             oldest_overdue_ms,
-            recovery_since_ms: tables.recovery_mode.get(&()).and_then(|row| row.since_ms),
+            recovery_since_ms: tables.rows().next().and_then(|row: RecoveryModeRow| row.since_ms),
             parked,
-            infos: tables.nodes.values().map(|row| (row.instance.clone(), row.info.clone())).collect(),
-            bars: tables.bars.values().cloned().collect(),
+            infos: tables.rows().map(|row: NodeRow| (row.instance, row.info)).collect(),
+            blacklist: tables.rows().collect(),
             instances: tables.instances.values().map(|row| (row.clone(), running(&row.name))).collect(),
         })
     }

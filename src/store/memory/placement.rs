@@ -4,70 +4,31 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::rules::strategy::{is_for, may_be_tick};
 use crate::store::database::PlacementRows;
-use crate::store::row::{
-    BarKind, BarRow, FiredState, GroupRuns, LeftAlone, LimitRow, NodePlace, NodeRow, TriggerRow, Whereabouts,
-};
+use crate::store::row::{Exclusions, FiredState, GroupRuns, NodePlace, NodeRow, PlacementView, TriggerRow};
 
 impl MemorySession<'_> {
-    pub(super) fn is_left(&self, trigger: &TriggerRow, left: &LeftAlone) -> bool {
+    pub(super) fn is_excluded(&self, trigger: &TriggerRow, excluded: &Exclusions) -> bool {
         let policy = self.tables.jobs.get(&trigger.job).and_then(|job| job.policy.as_deref());
-        left.parts_but.as_ref().is_some_and(|prefix| !is_for(&trigger.key, prefix))
-            || left.leaves(trigger.job.group(), policy, trigger.next_ms)
-            || may_be_tick(&trigger.key) && left.ticks.iter().any(|one| policy == Some(one))
+        excluded.parts_but.as_ref().is_some_and(|prefix| !is_for(&trigger.key, prefix))
+            || excluded.excludes(trigger.job.group(), policy, trigger.next_ms)
+            || may_be_tick(&trigger.key) && excluded.ticks.iter().any(|one| policy == Some(one))
     }
 }
 
 impl PlacementRows for MemorySession<'_> {
-    fn whereabouts(&mut self) -> Result<Whereabouts> {
+    fn placement_view(&mut self) -> Result<PlacementView> {
         self.reads()?;
-        let place = |row: &NodeRow| NodePlace {
-            instance: row.instance.clone(),
-            node_name: row.info.node_name.clone(),
-            labels: row.info.labels.clone(),
+        let place = |row: NodeRow| NodePlace {
+            instance: row.instance,
+            node_name: row.info.node_name,
+            labels: row.info.labels,
             role: row.info.role,
         };
-        Ok(Whereabouts {
-            nodes: self.tables.nodes.values().map(place).collect(),
-            bars: self.tables.bars.values().cloned().collect(),
-            limits: self.tables.limits.values().cloned().collect(),
+        Ok(PlacementView {
+            nodes: self.tables.rows().map(place).collect(),
+            blacklist: self.tables.rows().collect(),
+            limits: self.tables.rows().collect(),
         })
-    }
-
-    fn bars(&mut self) -> Result<Vec<BarRow>> {
-        self.reads()?;
-        Ok(self.tables.bars.values().cloned().collect())
-    }
-
-    fn put_bar(&mut self, row: &BarRow) -> Result<()> {
-        self.delete_bars(&row.node, row.kind.replaces())?;
-        self.tables.bars.put((row.node.clone(), row.kind), row.clone());
-        Ok(())
-    }
-
-    fn delete_bars(&mut self, node: &str, kinds: &[BarKind]) -> Result<usize> {
-        self.reads()?;
-        Ok(self.tables.bars.remove_if(|(name, kind), _| name == node && kinds.contains(kind)))
-    }
-
-    fn forget_bars(&mut self, before_ms: i64) -> Result<usize> {
-        self.reads()?;
-        Ok(self.tables.bars.remove_if(|_, bar| bar.until_ms.is_some_and(|until_ms| until_ms <= before_ms)))
-    }
-
-    fn limits(&mut self) -> Result<Vec<LimitRow>> {
-        self.reads()?;
-        Ok(self.tables.limits.values().cloned().collect())
-    }
-
-    fn put_limit(&mut self, row: &LimitRow) -> Result<()> {
-        self.reads()?;
-        self.tables.limits.put(row.group.clone(), row.clone());
-        Ok(())
-    }
-
-    fn delete_limit(&mut self, group: &str) -> Result<bool> {
-        self.reads()?;
-        Ok(self.tables.limits.remove(group).is_some())
     }
 
     fn runs_of_groups(&mut self, groups: &[String]) -> Result<Vec<GroupRuns>> {

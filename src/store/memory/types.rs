@@ -3,50 +3,23 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::database::{OrphanRows, TypeRows, VersionRows};
-use crate::store::row::{JobRow, JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};
+use crate::store::database::OrphanRows;
+use crate::store::row::{JobRow, JobVersionRow, Table, TypeVersions, UnknownJobRow};
 use std::collections::BTreeSet;
 
-impl TypeRows for MemorySession<'_> {
-    fn job_types(&mut self) -> Result<Vec<JobTypeRow>> {
-        self.reads()?;
-        Ok(self.tables.job_types.values().flatten().cloned().collect())
-    }
-
-    fn put_job_types(&mut self, instance: &str, types: &[JobTypeRow]) -> Result<()> {
-        self.reads()?;
-        self.tables.job_types.put(instance.to_owned(), types.to_vec());
-        Ok(())
-    }
-}
-
-impl VersionRows for MemorySession<'_> {
-    fn job_versions(&mut self, jobs: &[JobKey]) -> Result<Vec<JobVersionRow>> {
-        self.reads()?;
-        Ok(jobs.iter().filter_map(|key| self.tables.job_versions.get(key)).cloned().collect())
-    }
-
-    fn put_job_versions(&mut self, rows: &[JobVersionRow]) -> Result<()> {
-        self.changes()?;
-        for row in rows {
-            self.tables.job_versions.remove(&row.job);
-            if row.version > 1 {
-                self.tables.job_versions.put(row.job.clone(), row.clone());
-            }
-        }
-        Ok(())
-    }
-}
-
 impl MemorySession<'_> {
+    fn version_row(&self, job: &JobKey) -> Option<JobVersionRow> {
+        // Nearly always there is none: no key is made for each trigger that waits.
+        self.tables.has_rows(JobVersionRow::DEF).then(|| self.tables.row_of(job)).flatten()
+    }
+
     fn version_of(&self, job: &JobKey) -> i64 {
-        self.tables.job_versions.get(job).map_or(1, |row| row.version)
+        self.version_row(job).map_or(1, |row| row.version)
     }
 
     /// Whether the data of a job are of a version that is read by who reads these.
     pub(super) fn is_read_by(&self, job: &JobKey, versions: &TypeVersions) -> bool {
-        let row = self.tables.job_versions.get(job);
-        row.is_none_or(|row| row.version <= versions.get(&row.job_type).copied().unwrap_or(1))
+        self.version_row(job).is_none_or(|row| row.version <= versions.get(&row.job_type).copied().unwrap_or(1))
     }
 
     fn is_known(&self, job: &JobRow, known: &TypeVersions) -> bool {
@@ -78,29 +51,5 @@ impl OrphanRows for MemorySession<'_> {
         let jobs = due.filter_map(|t| self.tables.jobs.get(&t.job)).filter(|job| !self.is_known(job, known));
         let keys: BTreeSet<JobKey> = jobs.map(|job| job.key.clone()).collect();
         Ok(keys.into_iter().take(limit).collect())
-    }
-
-    fn orphans(&mut self) -> Result<Vec<OrphanRow>> {
-        self.reads()?;
-        Ok(self.tables.orphans.values().cloned().collect())
-    }
-
-    fn insert_orphans(&mut self, rows: &[OrphanRow]) -> Result<()> {
-        self.reads()?;
-        for row in rows {
-            if self.tables.orphans.get(&row.job).is_some() {
-                return Err(self.duplicate("orphan", &row.job));
-            }
-            self.tables.orphans.put(row.job.clone(), row.clone());
-        }
-        Ok(())
-    }
-
-    fn delete_orphans(&mut self, jobs: &[JobKey]) -> Result<()> {
-        self.reads()?;
-        for job in jobs {
-            self.tables.orphans.remove(job);
-        }
-        Ok(())
     }
 }

@@ -1,31 +1,33 @@
-//! Placement: what a store's node knows of where work may run, and the gate that each acquisition goes through.
+//! Placement: what a store's node knows of where work may run, and the filter that each acquisition
+//! goes through.
 //!
-//! Nodes that take no work and limits are read with each check-in, so that a change has effect within one check-in interval
-//! and acquisition asks for none of it. Where a job may run comes with the job. What was refused once for the sake of its
-//! placement is left out by the database from then on, as long as it would be refused: it cannot stand in the way of what
-//! is due behind it.
+//! Nodes that take no work and limits are read with each check-in, so that a change has effect
+//! within one check-in interval and acquisition asks for none of it. Where a job may run comes with
+//! the job. What was refused once for the sake of its placement is left out by the database from
+//! then on, as long as it would be refused: it cannot stand in the way of what is due behind it.
 
 mod orders;
-mod whereabouts;
+mod placement_view;
 
 pub use orders::BlacklistEntry;
-pub(in crate::store) use whereabouts::identities;
-pub use whereabouts::{Homeless, MayRun};
+pub(in crate::store) use placement_view::identities;
+pub use placement_view::{MayRun, UnplaceableJob};
 
 use crate::error::Result;
 use crate::job::{JobDetail, Placement};
 use crate::key::{BROADCAST_GROUP, TriggerKey};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide, takes_any};
 use crate::rules::strategy::{is_for, is_tick, prefix};
-use crate::store::row::{BarRow, GroupRuns, LeftAlone, LimitRow};
-use crate::store::{JobStore, Membership, Session};
+use crate::store::row::{Exclusions, GroupRuns};
+use crate::store::{Membership, NodeView, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How many placements that are refused here are left to the database to leave out; the others are looked at and left.
-const MOST_LEFT: usize = 64;
+/// The number of refused placements that the database is told to leave out; other candidates are
+/// read and left.
+const MOST_EXCLUDED: usize = 64;
 
-/// What a node knows of placement.
+/// The placement of work, as one node knows it.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Placed {
     /// The node of this store, once it has tried to check in.
@@ -36,12 +38,12 @@ pub(in crate::store) struct Placed {
     refused: BTreeMap<String, Arc<Placement>>,
     /// Policies that name strategies that this node does not have, as they are stored.
     foreign: BTreeSet<String>,
-    /// Whether parts of spread ticks were seen: from then on those of others are left out.
+    /// Parts of fanned-out ticks were seen: from then on those of other nodes are left out.
     sees_parts: bool,
 }
 
-impl JobStore {
-    /// Notes who the node of this store is: what it says of itself with its check-in.
+impl NodeView {
+    /// Notes who the node is: what it says of itself with its check-in.
     pub(in crate::store) fn note_identity(&self, me: &Membership) {
         let identity = match &me.node {
             Some(report) => NodeIdentity::of_info(&me.instance, &report.info),
@@ -53,32 +55,31 @@ impl JobStore {
         }
     }
 
-    /// The node of this store; one that said nothing of itself has this instance id.
+    /// The node; one that said nothing of itself has this instance id.
     pub(in crate::store) fn identity(&self, instance: &str) -> Arc<NodeIdentity> {
         let said = self.placed.read().me.clone();
         said.unwrap_or_else(|| Arc::new(NodeIdentity::of_instance(instance)))
     }
 
     /// Notes what a check-in has read.
-    pub(in crate::store) fn note_placement(&self, alive: Vec<NodeIdentity>, bars: &[BarRow], limits: &[LimitRow]) {
-        let grace_ms = i64::try_from(self.settings.checkin_interval.as_millis()).unwrap_or(i64::MAX);
-        let view = ClusterView { bars: bars.to_vec(), limits: limits.to_vec(), alive, grace_ms };
+    pub(in crate::store) fn note_placement(&self, view: ClusterView) {
         self.placed.write().view = Arc::new(view);
     }
 
-    /// Whether there have been parts of spread ticks.
+    /// Parts of fanned-out ticks were seen.
     pub(in crate::store) fn sees_parts(&self) -> bool {
         self.placed.read().sees_parts
     }
 
-    /// Notes that there are parts of spread ticks.
+    /// Notes that there are parts of fanned-out ticks.
     pub(in crate::store) fn note_parts(&self) {
         if !self.sees_parts() {
             self.placed.write().sees_parts = true;
         }
     }
 
-    /// Notes that the job's policy names a strategy that this node does not have, which may be one too many.
+    /// Notes that the job's policy names a strategy that this node does not have, which may be one
+    /// too many.
     fn note_foreign(&self, job: &JobDetail, policy: &str, too_many: bool) {
         let mut placed = self.placed.write();
         if too_many {
@@ -96,84 +97,91 @@ impl JobStore {
         self.placed.read().view.limits.iter().any(|limit| limit.group == group)
     }
 
-    /// Whether nothing keeps this node from any work, as far as it knows.
+    /// Nothing keeps this node from any work, as far as it knows.
     pub(in crate::store) fn is_open(&self) -> bool {
         if takes_any(&self.identity(""), &[], 0).is_err() {
             return false;
         }
         let placed = self.placed.read();
         let leaves_none = placed.refused.is_empty() && placed.foreign.is_empty() && !placed.sees_parts;
-        placed.view.bars.is_empty() && placed.view.limits.is_empty() && leaves_none
+        placed.view.blacklist.is_empty() && placed.view.limits.is_empty() && leaves_none
     }
 
-    /// The gate for one transaction. Asks the store for something only if there are limits.
-    pub(in crate::store) fn gate(&self, s: &mut dyn Session, instance: &str, now_ms: i64) -> Result<Gate<'_>> {
+    /// The filter for one transaction. Asks the store for something only if there are limits.
+    pub(in crate::store) fn admission_filter(
+        &self,
+        s: &mut dyn Session,
+        instance: &str,
+        now_ms: i64,
+    ) -> Result<AdmissionFilter<'_>> {
         let me = self.identity(instance);
         let (view, refused, foreign, sees_parts) = {
             let placed = self.placed.read();
             (Arc::clone(&placed.view), placed.refused.clone(), placed.foreign.clone(), placed.sees_parts)
         };
-        let is_shut = takes_any(&me, &view.bars, now_ms).is_err();
+        let is_shut = takes_any(&me, &view.blacklist, now_ms).is_err();
         let groups: Vec<String> = view.limits.iter().map(|limit| limit.group.clone()).collect();
         let runs = if groups.is_empty() || is_shut { Vec::new() } else { s.runs_of_groups(&groups)? };
-        let mut gate = Gate {
-            store: self,
+        let mut admission = AdmissionFilter {
+            node: self,
             me,
             view,
             runs,
             now_ms,
             is_shut,
-            left: LeftAlone::default(),
+            excluded: Exclusions::default(),
             seen: BTreeMap::new(),
             hidden: 0,
             hidden_by_policy: BTreeMap::new(),
         };
-        gate.left.ticks = foreign.into_iter().collect();
-        gate.left.parts_but = sees_parts.then(|| prefix(&gate.me.instance));
+        admission.excluded.ticks = foreign.into_iter().collect();
+        admission.excluded.parts_but = sees_parts.then(|| prefix(&admission.me.instance));
         for (policy, placement) in refused {
-            if let Err(refusal) = gate.verdict(Some(&placement), "", now_ms) {
-                gate.leave_policy(&policy, &refusal);
+            if let Err(refusal) = admission.verdict(Some(&placement), "", now_ms) {
+                admission.exclude_policy(&policy, &refusal);
             }
         }
-        gate.left.groups = groups.into_iter().filter(|group| gate.verdict(None, group, now_ms).is_err()).collect();
-        Ok(gate)
+        admission.excluded.groups =
+            groups.into_iter().filter(|group| admission.verdict(None, group, now_ms).is_err()).collect();
+        Ok(admission)
     }
 }
 
 /// Decides in one transaction what this node may take, and keeps count.
-pub(in crate::store) struct Gate<'a> {
-    store: &'a JobStore,
+pub(in crate::store) struct AdmissionFilter<'a> {
+    node: &'a NodeView,
     me: Arc<NodeIdentity>,
     view: Arc<ClusterView>,
     runs: Vec<GroupRuns>,
     now_ms: i64,
     is_shut: bool,
-    left: LeftAlone,
-    /// How many candidates of limited groups were seen.
+    excluded: Exclusions,
+    /// The number of candidates of limited groups that were seen.
     seen: BTreeMap<String, usize>,
-    /// How many of the candidates that were seen are left out of the next page.
+    /// The number of candidates that were seen and that the next page leaves out.
     hidden: usize,
-    /// How many of those are of limited groups, and left out for their policy.
+    /// The number of these that are of limited groups, and left out for their policy.
     hidden_by_policy: BTreeMap<String, usize>,
 }
 
-impl Gate<'_> {
-    /// Whether nothing may be taken.
+impl AdmissionFilter<'_> {
+    /// Nothing may be taken.
     pub(in crate::store) fn is_shut(&self) -> bool {
         self.is_shut
     }
 
-    /// What is left alone, as far as it is known by now.
-    pub(in crate::store) fn left(&self) -> &LeftAlone {
-        &self.left
+    /// The exclusions, as far as it is known by now.
+    pub(in crate::store) fn excluded(&self) -> &Exclusions {
+        &self.excluded
     }
 
-    /// How many of the candidates that were seen are left out of the next page.
+    /// The number of candidates that were seen and that the next page leaves out.
     pub(in crate::store) fn hidden(&self) -> usize {
         self.hidden
     }
 
-    /// Whether there is a limit for the group: its fires are counted when they begin, so none is reserved before.
+    /// Whether there is a limit for the group: its fires are counted when they begin, so none is
+    /// reserved before.
     pub(in crate::store) fn is_limited(&self, group: &str) -> bool {
         self.view.limits.iter().any(|limit| limit.group == group)
     }
@@ -185,37 +193,38 @@ impl Gate<'_> {
         }
     }
 
-    /// Whether the trigger is no other node's part of a spread tick. One that is, is left out of the next page.
+    /// The trigger is no other node's part of a spread tick. One that is, is left out of the next
+    /// page.
     pub(in crate::store) fn admits_part(&mut self, trigger: &TriggerKey) -> bool {
         if trigger.group() != BROADCAST_GROUP {
             return true;
         }
-        self.store.note_parts();
+        self.node.note_parts();
         let prefix = prefix(&self.me.instance);
         let is_for_me = is_for(trigger, &prefix);
         self.hidden += usize::from(!is_for_me);
-        self.left.parts_but = Some(prefix);
+        self.excluded.parts_but = Some(prefix);
         is_for_me
     }
 
-    /// Whether the trigger's fire is no tick of a strategy that this node does not have. One that is, is left out of the next
-    /// page, and its like with it.
+    /// The trigger's fire is no tick of a strategy that this node does not have. One that is, is
+    /// left out of the next page, and its like with it.
     pub(in crate::store) fn admits_tick(
         &mut self,
         job: &JobDetail,
         policy: Option<&str>,
         trigger: &TriggerKey,
     ) -> bool {
-        if !is_tick(job, trigger) || self.store.has_strategy_of(job) {
+        if !is_tick(job, trigger) || self.node.has_strategy_of(job) {
             return true;
         }
         let Some(policy) = policy else { return false };
-        if !self.left.ticks.iter().any(|one| one == policy) {
-            self.store.note_foreign(job, policy, self.left.ticks.len() >= MOST_LEFT);
-            if self.left.ticks.len() >= MOST_LEFT {
+        if !self.excluded.ticks.iter().any(|one| one == policy) {
+            self.node.note_foreign(job, policy, self.excluded.ticks.len() >= MOST_EXCLUDED);
+            if self.excluded.ticks.len() >= MOST_EXCLUDED {
                 return false;
             }
-            self.left.ticks.push(policy.to_owned());
+            self.excluded.ticks.push(policy.to_owned());
         }
         self.hidden += 1;
         if self.is_limited(job.key().group()) {
@@ -224,7 +233,7 @@ impl Gate<'_> {
         false
     }
 
-    /// Whether the fire may be taken. One that may not is left out of the next page, and its like with it.
+    /// The fire may be taken. One that may not is left out of the next page, and its like with it.
     pub(in crate::store) fn admits(&mut self, job: &JobDetail, policy: Option<&str>, due_ms: i64) -> bool {
         let placement = job.policy().placed();
         if placement.is_none() && self.view.limits.is_empty() && !self.is_shut {
@@ -233,16 +242,16 @@ impl Gate<'_> {
         let group = job.key().group();
         let Err(refusal) = self.verdict(placement, group, due_ms) else { return true };
         if matches!(refusal, Refusal::NodeFull { .. } | Refusal::ClusterFull { .. }) {
-            if self.left.groups.iter().any(|one| one == group) {
+            if self.excluded.groups.iter().any(|one| one == group) {
                 self.hidden += 1;
             } else {
-                self.left.groups.push(group.to_owned());
+                self.excluded.groups.push(group.to_owned());
                 // Some of them may be left out by their policy already.
                 let by_policy = self.hidden_by_policy.get(group).copied().unwrap_or(0);
                 self.hidden += self.seen.get(group).copied().unwrap_or(0).saturating_sub(by_policy);
             }
         } else if let Some((policy, placement)) = policy.zip(placement).filter(|_| !self.is_shut)
-            && self.leave_policy(policy, &refusal)
+            && self.exclude_policy(policy, &refusal)
         {
             self.hidden += 1;
             if self.is_limited(group) {
@@ -273,26 +282,26 @@ impl Gate<'_> {
     }
 
     /// Leaves out the fires of jobs with this policy; false if there are too many of the kind.
-    fn leave_policy(&mut self, policy: &str, refusal: &Refusal) -> bool {
-        if self.left.policies.iter().any(|(one, _)| one == policy) {
+    fn exclude_policy(&mut self, policy: &str, refusal: &Refusal) -> bool {
+        if self.excluded.policies.iter().any(|(one, _)| one == policy) {
             return true;
         }
-        if self.left.policies.len() >= MOST_LEFT {
+        if self.excluded.policies.len() >= MOST_EXCLUDED {
             return false;
         }
         let after_ms = match refusal {
-            // What has been due for longer than the grace is not refused.
+            // A fire that has been due for longer than the grace is not refused.
             Refusal::Prefers { grace_ms, .. } => self.now_ms.saturating_sub(*grace_ms),
             _ => i64::MIN,
         };
-        self.left.policies.push((policy.to_owned(), after_ms));
+        self.excluded.policies.push((policy.to_owned(), after_ms));
         true
     }
 
     fn remember(&self, policy: &str, placement: &Placement) {
-        let mut placed = self.store.placed.write();
+        let mut placed = self.node.placed.write();
         // Some may be of jobs that are gone: what is still refused is learned again.
-        if placed.refused.len() >= MOST_LEFT && !placed.refused.contains_key(policy) {
+        if placed.refused.len() >= MOST_EXCLUDED && !placed.refused.contains_key(policy) {
             placed.refused.clear();
         }
         placed.refused.entry(policy.to_owned()).or_insert_with(|| Arc::new(placement.clone()));

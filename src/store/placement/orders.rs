@@ -1,9 +1,9 @@
-//! What operators say of nodes and groups: drain, blacklist, limits.
+//! The orders of operators about nodes and groups: drain, blacklist, limits.
 
 use crate::error::{Error, Result};
 use crate::key::{check_name, check_text};
-use crate::store::JobStore;
-use crate::store::row::{BarKind, BarRow, LimitRow};
+use crate::store::row::{BlacklistKind, BlacklistRow, LimitRow};
+use crate::store::{JobStore, Session};
 use std::time::Duration;
 
 /// The most characters of a reason and of a name of a person.
@@ -52,51 +52,60 @@ impl BlacklistEntry {
     }
 }
 
-/// They are heeded by each node with its next check-in. Besides what they say, each may fail with what the database
-/// reports after the bounded retries.
+/// Orders are heeded by each node with its next check-in. Besides what they say, each may fail with
+/// what the database reports after the bounded retries.
 impl JobStore {
     /// Puts a node on the blacklist, in the place of what was there of it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for texts that cannot be stored; [`Error::Refused`] if there are a thousand entries.
+    /// [`Error::Invalid`] for texts that cannot be stored; [`Error::Refused`] if there are a
+    /// thousand entries.
     pub fn blacklist(&self, entry: &BlacklistEntry, who: &str) -> Result<()> {
         if let Some(reason) = &entry.reason {
             check_text("reason", reason, MOST_CHARS)?;
         }
         let lasting_ms = entry.lasting.map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
-        self.put_bar(&entry.node, BarKind::Blacklist, entry.reason.as_deref(), who, lasting_ms)
+        self.put_on_blacklist(&entry.node, BlacklistKind::Blacklist, entry.reason.as_deref(), who, lasting_ms)
     }
 
     /// Takes a node off the blacklist; false if it is not there.
     pub fn unblacklist(&self, node: &str) -> Result<bool> {
-        self.write("take a node off the blacklist", |s| Ok(s.delete_bars(node, BarKind::Blacklist.replaces())? > 0))
+        self.write("take a node off the blacklist", |s| Ok(take_off(s, node, BlacklistKind::Blacklist)? > 0))
     }
 
-    /// Has a node, by its instance id or node name, take no work until [`JobStore::undrain`]. What it runs goes on, or is
-    /// asked to stop; the work of a run that was stopped so goes on elsewhere if its job requests recovery or has a retry
-    /// policy.
+    /// Has a node, by its instance id or node name, take no work until [`JobStore::undrain`]. What
+    /// it runs goes on, or is asked to stop; the work of a run that was stopped so goes on
+    /// elsewhere if its job requests recovery or has a retry policy.
     ///
     /// # Errors
     /// As [`JobStore::blacklist`].
     pub fn drain(&self, node: &str, stops: bool, who: &str) -> Result<()> {
-        self.put_bar(node, if stops { BarKind::DrainAndStop } else { BarKind::Drain }, None, who, None)
+        self.put_on_blacklist(
+            node,
+            if stops { BlacklistKind::DrainAndStop } else { BlacklistKind::Drain },
+            None,
+            who,
+            None,
+        )
     }
 
     /// Ends a drain; false if there is none of this name.
     pub fn undrain(&self, node: &str) -> Result<bool> {
-        self.write("end a drain", |s| Ok(s.delete_bars(node, BarKind::Drain.replaces())? > 0))
+        self.write("end a drain", |s| Ok(take_off(s, node, BlacklistKind::Drain)? > 0))
     }
 
-    /// The nodes that take no work: drained, or on the blacklist; also what has run out since somebody changed one last.
-    pub fn bars(&self) -> Result<Vec<BarRow>> {
-        self.read("list nodes that take no work", |s| s.bars())
+    /// The nodes that take no work: drained, or on the blacklist; also what has run out since
+    /// somebody changed one last.
+    pub fn blacklist_rows(&self) -> Result<Vec<BlacklistRow>> {
+        self.read("list nodes that take no work", |s| s.rows().by(&["node", "kind"]).list())
     }
 
-    /// Sets how many runs of the jobs of a group there may be on each node, and in the cluster. Runs of nodes of Quartz
-    /// count, but those heed no limit.
+    /// Sets how many runs of the jobs of a group there may be on each node, and in the cluster.
+    /// Runs of nodes of Quartz count, but those heed no limit.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a group that cannot be, or neither number; [`Error::Refused`] if there are a thousand limits.
+    /// [`Error::Invalid`] for a group that cannot be, or neither number; [`Error::Refused`] if
+    /// there are a thousand limits.
     pub fn set_group_limit(
         &self,
         group: &str,
@@ -110,28 +119,28 @@ impl JobStore {
             return Err(Error::invalid("limit", group, "expected a number per node, per cluster, or both"));
         }
         self.write("set a limit", |s| {
-            if s.limits()?.iter().filter(|limit| limit.group != group).count() >= MOST {
+            if s.rows().list()?.iter().filter(|limit: &&LimitRow| limit.group != group).count() >= MOST {
                 return Err(Error::Refused(format!("limit of `{group}`: there are {MOST} already: remove some")));
             }
             let made_ms = s.now_ms()?;
-            s.put_limit(&LimitRow { group: group.to_owned(), per_node, per_cluster, who: who.to_owned(), made_ms })
+            s.put(&LimitRow { group: group.to_owned(), per_node, per_cluster, who: who.to_owned(), made_ms })
         })
     }
 
     /// Removes the limit of a group; false if there is none.
     pub fn remove_group_limit(&self, group: &str) -> Result<bool> {
-        self.write("remove a limit", |s| s.delete_limit(group))
+        self.write("remove a limit", |s| Ok(s.rows::<LimitRow>().with("group", group).delete()? > 0))
     }
 
     /// The limits of groups.
     pub fn group_limits(&self) -> Result<Vec<LimitRow>> {
-        self.read("list limits", |s| s.limits())
+        self.read("list limits", |s| s.rows().by(&["group"]).list())
     }
 
-    fn put_bar(
+    fn put_on_blacklist(
         &self,
         node: &str,
-        kind: BarKind,
+        kind: BlacklistKind,
         reason: Option<&str>,
         who: &str,
         lasting_ms: Option<i64>,
@@ -140,11 +149,12 @@ impl JobStore {
         check_text("who", who, MOST_CHARS)?;
         self.write("keep a node from work", |s| {
             let made_ms = s.now_ms()?;
-            s.forget_bars(made_ms)?;
-            if s.bars()?.len() >= MOST {
+            s.rows::<BlacklistRow>().at_most("until_ms", made_ms).delete()?;
+            if s.rows::<BlacklistRow>().count()? >= MOST as u64 {
                 return Err(Error::Refused(format!("`{node}`: {MOST} nodes take no work already: remove some")));
             }
-            s.put_bar(&BarRow {
+            take_off(s, node, kind)?;
+            s.insert(&BlacklistRow {
                 node: node.to_owned(),
                 kind,
                 reason: reason.map(str::to_owned),
@@ -154,4 +164,9 @@ impl JobStore {
             })
         })
     }
+}
+
+/// Forgets what an order of this kind takes the place of; returns how many rows there were.
+fn take_off(s: &mut dyn Session, node: &str, kind: BlacklistKind) -> Result<usize> {
+    s.rows::<BlacklistRow>().with("node", node).any_of(&["kind"], kind.replaces()).delete()
 }

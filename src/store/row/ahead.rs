@@ -1,6 +1,7 @@
 //! Fires that were taken ahead, as a node leaves them in the store for the case of its death.
 
 use super::Counts;
+use super::table::table;
 use serde::{Deserialize, Serialize};
 
 /// Of a fire that was taken before a worker was free for it, what its trigger was before: so
@@ -56,4 +57,36 @@ fn is_zero(number: &i32) -> bool {
 
 fn is_none(number: &i64) -> bool {
     *number == 0
+}
+
+table! {
+    /// A row of `CN_AHEAD`: fires that an instance took in one transaction.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct AheadRow in "CN_AHEAD" by [instance, last_fence] {
+        /// The instance.
+        pub instance: String = [instance_name],
+        /// The largest fence of the fires.
+        pub last_fence: i64,
+        /// The fires, as JSON.
+        pub fires: String,
+    }
+}
+
+table! {
+    /// A row of `CN_BEGUN`: the begin mark of an instance.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct BegunRow in "CN_BEGUN" by [instance] {
+        /// The instance.
+        pub instance: String = [instance_name],
+        /// The incarnation of the instance.
+        pub incarnation: String,
+        /// The number of the mark.
+        pub mark_number: i64,
+        /// The last fence that the mark speaks of.
+        pub last_fence: i64,
+        /// The fences that had not begun, as text.
+        pub waiting: String,
+        /// Whether the instance was declared dead, and can begin nothing more.
+        pub closed: bool,
+    }
 }

@@ -1,43 +1,43 @@
-//! What a look at the scheduler tells, and what nodes announce.
+//! What a poll of the scheduler tells, and what nodes notify each other of.
 
 use super::InstanceRow;
 
-/// What a transaction announces to other nodes.
+/// What a transaction notifies other nodes of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum Notification {
     /// Jobs or triggers have changed: something may be due, or reserved no longer.
     Change,
     /// A run is to stop.
     Cancel,
 }
 
-/// What was announced since somebody asked last.
+/// The kinds of notifications that have come since the last call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
-    /// [`News::Change`].
+pub struct Notifications {
+    /// [`Notification::Change`].
     pub change: bool,
-    /// [`News::Cancel`].
+    /// [`Notification::Cancel`].
     pub cancel: bool,
 }
 
-/// What one look at the scheduler tells. The counters say only whether something has changed since another look.
+/// What one poll of the scheduler tells. The counters say only whether something has changed since another poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct PollResult {
     /// The store's time.
     pub now_ms: i64,
     /// The earliest time at which there is something to acquire.
     pub earliest_ms: Option<i64>,
     /// The earliest time for which another node of ours has reserved a trigger.
     pub reserved_ms: Option<i64>,
-    /// Moved on by [`News::Change`].
+    /// Moved on by [`Notification::Change`].
     pub changes: i64,
-    /// Moved on by [`News::Cancel`].
+    /// Moved on by [`Notification::Cancel`].
     pub cancels: i64,
 }
 
-/// The members of the cluster as one look sees them.
+/// The members of the cluster as one read sees them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClusterLook {
+pub struct ClusterMembers {
     /// The store's time.
     pub now_ms: i64,
     /// Every instance, in order of name.

@@ -1,26 +1,29 @@
 //! The rows of continuations.
 
+use super::table::{NotStored, table};
 use crate::key::JobKey;
 
-/// A row of `CN_CONTINUATIONS`, of jobs that are both there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContinuationRow {
-    /// The job that is followed.
-    pub parent: JobKey,
-    /// The type of that job when this was written: another program may have replaced it since.
-    pub parent_type: String,
-    /// The job that follows.
-    pub child: JobKey,
-    /// Stands for the child where its key is too long.
-    pub child_hash: String,
-    /// After which ends; kept as text since it may be of a later version.
-    pub on: String,
-    /// Only runs of a larger fence are followed.
-    pub since_fence: i64,
-    /// Data for the child, in whichever form `useProperties` says.
-    pub data: Option<Vec<u8>>,
-    /// Whether the child disallows concurrent execution. Read only.
-    pub child_nonconcurrent: bool,
-    /// Whether a fire of the child is executing; asked only of one that disallows concurrent execution. Read only.
-    pub child_is_executing: bool,
+table! {
+    /// A row of `CN_CONTINUATIONS`, of jobs that are both there.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ContinuationRow in "CN_CONTINUATIONS" by [parent, child_hash] under trigger_access {
+        /// The job that is followed.
+        pub parent: JobKey = [parent_name, parent_group],
+        /// The type of that job when this was written: another program may have replaced it since.
+        pub parent_type: String,
+        /// The job that follows.
+        pub child: JobKey = [child_name, child_group],
+        /// Stands for the child where its key is too long.
+        pub child_hash: String,
+        /// After which ends; kept as text since it may be of a later version.
+        pub on: String = [on_outcome],
+        /// Only runs of a larger fence are followed.
+        pub since_fence: i64,
+        /// Data for the child, in whichever form `useProperties` says.
+        pub data: Option<Vec<u8>>,
+        /// Whether the child disallows concurrent execution. Read only.
+        pub child_nonconcurrent: bool as NotStored = [],
+        /// Whether a fire of the child is executing beside which the child may not run. Read only.
+        pub child_is_blocked: bool as NotStored = [],
+    }
 }

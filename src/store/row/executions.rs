@@ -1,22 +1,27 @@
 //! The rows of running fires: heartbeats and orders to stop.
 
-/// A row of `CN_BEATS`: the last sign of life of a running fire.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BeatRow {
-    /// The fire.
-    pub fire_id: String,
-    /// The instance it runs on.
-    pub instance: String,
-    /// When it was last known to be alive, epoch milliseconds by the store's clock.
-    pub beat_ms: i64,
-    /// How long it may be silent, in milliseconds.
-    pub limit_ms: i64,
-    /// How far its job has come.
-    pub progress: Option<Progress>,
-    /// When its job last made progress, epoch milliseconds by the store's clock.
-    pub progress_ms: Option<i64>,
-    /// How long it may go without progress, in milliseconds; none if that does not matter.
-    pub progress_limit_ms: Option<i64>,
+use super::table::{Cell, Column, Kind, ToCells, table};
+use std::vec::IntoIter;
+
+table! {
+    /// A row of `CN_BEATS`: the last sign of life of a running fire.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HeartbeatRow in "CN_BEATS" by [fire_id] {
+        /// The fire.
+        pub fire_id: String = [entry_id],
+        /// The instance it runs on.
+        pub instance: String = [instance_name],
+        /// When it was last known to be alive, epoch milliseconds by the store's clock.
+        pub beat_ms: i64,
+        /// How long it may be silent, in milliseconds.
+        pub limit_ms: i64,
+        /// How far its job has come.
+        pub progress: Option<Progress> = [done, total, note],
+        /// When its job last made progress, epoch milliseconds by the store's clock.
+        pub progress_ms: Option<i64>,
+        /// How long it may go without progress, in milliseconds; none if that does not matter.
+        pub progress_limit_ms: Option<i64>,
+    }
 }
 
 /// How far a run has come, in whatever its job counts.
@@ -28,6 +33,23 @@ pub struct Progress {
     pub total: Option<i64>,
     /// A word on it, at most 250 characters.
     pub note: Option<String>,
+}
+
+impl ToCells for Option<Progress> {
+    fn write(&self, row: &mut Vec<Cell>) {
+        self.as_ref().map(|progress| progress.done).write(row);
+        self.as_ref().and_then(|progress| progress.total).write(row);
+        self.as_ref().and_then(|progress| progress.note.clone()).write(row);
+    }
+}
+
+impl Column for Option<Progress> {
+    const KINDS: &'static [Kind] = &[Kind::Int, Kind::Int, Kind::Text];
+    fn read(row: &mut IntoIter<Cell>) -> Option<Self> {
+        let (done, total, note) = (Column::read(row)?, Column::read(row)?, Column::read(row)?);
+        let done: Option<i64> = done;
+        Some(done.map(|done| Progress { done, total, note }))
+    }
 }
 
 /// A row of `CN_CANCELS`: somebody wants a run to stop.

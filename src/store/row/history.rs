@@ -1,39 +1,42 @@
 //! The rows of the history.
 
+use super::table::{columns, table};
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey};
 
-/// A row of `CN_HISTORY`: what became of a fire.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HistoryRow {
-    /// The fire; for a misfire, which is none, an id of its own.
-    pub fire_id: String,
-    /// Its trigger.
-    pub trigger: TriggerKey,
-    /// Its job.
-    pub job: Option<JobKey>,
-    /// The type of the job; none if the node that ran it could not say.
-    pub job_type: Option<String>,
-    /// The instance it belonged to; none for a misfire.
-    pub instance: Option<String>,
-    /// The time it stood for.
-    pub scheduled_ms: i64,
-    /// When it was fired; none for a misfire.
-    pub fired_ms: Option<i64>,
-    /// When it ended, or was found lost.
-    pub ended_ms: i64,
-    /// How long its job ran; none if nobody could say.
-    pub run_ms: Option<i64>,
-    /// What became of it.
-    pub outcome: FireOutcome,
-    /// How many runs of the same work went before.
-    pub attempt: i64,
-    /// The first fire of its chain; none if it is that.
-    pub root_fire_id: Option<String>,
-    /// What the job said when it failed.
-    pub error: Option<String>,
-    /// What the job left as its result.
-    pub result: Option<String>,
+table! {
+    /// A row of `CN_HISTORY`: what became of a fire.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HistoryRow in "CN_HISTORY" by [fire_id] {
+        /// The fire; for a misfire, which is none, an id of its own.
+        pub fire_id: String,
+        /// Its trigger.
+        pub trigger: TriggerKey = [trigger_name, trigger_group],
+        /// Its job.
+        pub job: Option<JobKey> = [job_name, job_group],
+        /// The instance it belonged to; none for a misfire.
+        pub instance: Option<String> = [instance_name],
+        /// The time it stood for.
+        pub scheduled_ms: i64 = [sched_ms],
+        /// When it was fired; none for a misfire.
+        pub fired_ms: Option<i64>,
+        /// The type of the job; none if the node that ran it could not say.
+        pub job_type: Option<String>,
+        /// When it ended, or was found lost.
+        pub ended_ms: i64,
+        /// How long its job ran; none if nobody could say.
+        pub run_ms: Option<i64>,
+        /// What became of it.
+        pub outcome: FireOutcome,
+        /// How many runs of the same work went before.
+        pub attempt: i64,
+        /// The first fire of its chain; none if it is that.
+        pub root_fire_id: Option<String>,
+        /// What the job said when it failed.
+        pub error: Option<String>,
+        /// What the job left as its result.
+        pub result: Option<String>,
+    }
 }
 
 /// What the history says of a fire beside what its fired row says.
@@ -59,6 +62,23 @@ pub struct EndRow {
     pub result: Option<String>,
 }
 
+table! {
+    /// A fire in `CN_HISTORY`, and when it ended.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct EndedFire in "CN_HISTORY" by [fire_id] {
+        /// The fire.
+        pub fire_id: String,
+        /// Its job.
+        pub job: Option<JobKey> = [job_name, job_group],
+        /// When it ended.
+        pub ended_ms: i64,
+    }
+}
+
+columns! {
+    FireOutcome, Text: |outcome| outcome.name().to_owned(), |name| FireOutcome::from_name(&name);
+}
+
 impl HistoryRow {
     /// When its job began on its worker; none if nobody could say, or it never did.
     pub fn started_ms(&self) -> Option<i64> {
@@ -71,24 +91,28 @@ impl HistoryRow {
     }
 }
 
-/// A row of `CN_HISTORY_LOG`: what a run has logged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogRow {
-    /// The fire.
-    pub fire_id: String,
-    /// Its lines, as JSON.
-    pub lines: String,
+table! {
+    /// A row of `CN_HISTORY_LOG`: what a run has logged.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct LogRow in "CN_HISTORY_LOG" by [fire_id] {
+        /// The fire.
+        pub fire_id: String,
+        /// Its lines, as JSON.
+        pub lines: String = [log_lines],
+    }
 }
 
-/// What a summary needs of a row of the history.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunSample {
-    /// The job.
-    pub job: Option<JobKey>,
-    /// What became of the fire.
-    pub outcome: FireOutcome,
-    /// How long it ran.
-    pub run_ms: Option<i64>,
+table! {
+    /// What a summary needs of a row of the history.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct RunSample in "CN_HISTORY" by [] {
+        /// The job.
+        pub job: Option<JobKey> = [job_name, job_group],
+        /// What became of the fire.
+        pub outcome: FireOutcome,
+        /// How long it ran.
+        pub run_ms: Option<i64>,
+    }
 }
 
 /// Which rows of the history are asked for; the newest come first.

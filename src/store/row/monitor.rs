@@ -1,14 +1,14 @@
 //! What one look at the load of a cluster brings.
 
-use super::{BarRow, InstanceRow};
+use super::{BlacklistRow, InstanceRow};
 use crate::node::NodeInfo;
 use std::collections::BTreeMap;
 
 /// The load of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadRow {
-    /// Triggers that wait although they were due before the time asked for, up to the limit asked for; and fires that
-    /// are reserved for such a time.
+    /// Triggers that wait although they were due before the time asked for, up to the limit asked
+    /// for; and fires that are reserved for such a time.
     pub overdue: usize,
     /// The earliest time of those triggers.
     pub oldest_overdue_ms: Option<i64>,
@@ -21,5 +21,5 @@ pub struct LoadRow {
     /// What they say of themselves, at least as far as it decides whether they take work.
     pub infos: BTreeMap<String, NodeInfo>,
     /// What keeps them from work, likewise.
-    pub bars: Vec<BarRow>,
+    pub blacklist: Vec<BlacklistRow>,
 }

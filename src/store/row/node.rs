@@ -1,16 +1,79 @@
-//! A row of `CN_NODES`.
+//! `NodeRow`: what a node of ours says of itself.
 
-use crate::node::NodeInfo;
+use super::table::{Cell, Column, Kind, ToCells, columns, table};
+use crate::node::{Labels, MachineLoad, NodeActivity, NodeInfo, NodeRole};
+use std::vec::IntoIter;
 
-/// A row of `CN_NODES`: what a node of ours said of itself with its last check-in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeRow {
-    /// The instance's name.
-    pub instance: String,
-    /// When it was started, epoch milliseconds by the store's clock.
-    pub started_ms: i64,
-    /// When it said this, epoch milliseconds by the store's clock.
-    pub seen_ms: i64,
-    /// What it said.
-    pub info: NodeInfo,
+table! {
+    /// A row of `CN_NODES`: what a node of ours said of itself with its last check-in.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct NodeRow in "CN_NODES" by [instance] {
+        /// The instance's name.
+        pub instance: String = [instance_name],
+        /// When it was started, epoch milliseconds by the store's clock.
+        pub started_ms: i64,
+        /// When it said this, epoch milliseconds by the store's clock.
+        pub seen_ms: i64,
+        /// What it said.
+        pub info: NodeInfo = [
+            node_name, display_name, application, app_version, library_version, labels, node_role, activity, host_name,
+            ip_address, pid, pool_size, free_workers, running, cores, host_cpu, process_cpu, memory_total, memory_used,
+            process_memory, memory_limit, threads
+        ],
+    }
 }
+
+table! {
+    /// A row of `CN_PROCESSES`: the process of an instance under an incarnation.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct InstanceProcessRow in "CN_PROCESSES" by [instance] {
+        /// The instance.
+        pub instance: String = [instance_name],
+        /// The incarnation.
+        pub incarnation: String,
+        /// The process, as a text.
+        pub process: String,
+    }
+}
+
+columns! {
+    // A value of a later version decides about nobody's work.
+    Labels, Text: |labels| labels.to_string(), |text| Some(text.parse::<Labels>().unwrap_or_default());
+    NodeRole, Text: |role| role.name().to_owned(), |name| Some(NodeRole::from_name(&name).unwrap_or_default());
+    NodeActivity, Text: |activity| activity.name().to_owned(), |name| Some(NodeActivity::from_name(&name).unwrap_or_default());
+}
+
+/// Columns hold the fields of a struct one after the other.
+macro_rules! fields {
+    ($struct:ident as $kinds:expr, { $($field:ident),* }) => {
+        impl ToCells for $struct {
+            fn write(&self, row: &mut Vec<Cell>) {
+                $(self.$field.write(row);)*
+            }
+        }
+        impl Column for $struct {
+            const KINDS: &'static [Kind] = $kinds;
+            fn read(row: &mut IntoIter<Cell>) -> Option<Self> {
+                let mut read = Self::default();
+                $(read.$field = Column::read(row)?;)*
+                Some(read)
+            }
+        }
+    };
+}
+fields!(MachineLoad as &[Kind::Int; 8], {
+    cores, host_cpu_permille, process_cpu_permille, memory_total, memory_used, process_memory, memory_limit, threads
+});
+fields!(NodeInfo as &KINDS, {
+    node_name, display_name, application, application_version, library_version, labels, role, activity, host, ip, pid,
+    pool_size, free_workers, running, load
+});
+
+/// Ten texts, and numbers.
+const KINDS: [Kind; 22] = {
+    use Kind::{Int, Text};
+    [
+        Text, Text, Text, Text, Text, Text, Text, Text, Text, Text, //
+        Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int,
+    ]
+};

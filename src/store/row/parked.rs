@@ -1,5 +1,6 @@
 //! Work that is set aside, as a row.
 
+use super::table::table;
 use crate::key::{JobKey, TriggerKey};
 
 /// Work that nobody does until a person has looked at it: its trigger waits in `ERROR`, and a row
@@ -19,4 +20,21 @@ pub struct Parked {
     pub takeovers: i64,
     /// Since when it is parked, epoch milliseconds by the store's clock.
     pub since_ms: i64,
+}
+
+table! {
+    /// A row of `CN_PARKED`: the work of a trigger is parked.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ParkedRow in "CN_PARKED" by [trigger] under trigger_access {
+        /// The trigger that waits.
+        pub trigger: TriggerKey = [trigger_name, trigger_group],
+        /// The fire that died last.
+        pub fire_id: Option<String>,
+        /// Why the work is parked.
+        pub reason: String,
+        /// How often in a row the work was taken over.
+        pub takeovers: i64,
+        /// Since when the work is parked, epoch milliseconds by the store's clock.
+        pub since_ms: i64,
+    }
 }

@@ -1,14 +1,16 @@
-//! Rows about where work may run: nodes that take none, limits of groups, and what due triggers are left alone.
+//! Rows about where work may run: nodes that take none, limits of groups, and what due triggers are
+//! left alone.
 
+use super::table::{columns, table};
 use crate::node::{Labels, NodeRole};
 
 /// Who the nodes are, which of them take no work, and what is limited: what a check-in reads of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Whereabouts {
+pub struct PlacementView {
     /// What the nodes say of themselves, as far as it says where they are.
     pub nodes: Vec<NodePlace>,
     /// The nodes that take no work.
-    pub bars: Vec<BarRow>,
+    pub blacklist: Vec<BlacklistRow>,
     /// The limits of groups.
     pub limits: Vec<LimitRow>,
 }
@@ -26,26 +28,28 @@ pub struct NodePlace {
     pub role: NodeRole,
 }
 
-/// A row of `CN_BLACKLIST`: a node that takes no work.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BarRow {
-    /// Its instance id or node name.
-    pub node: String,
-    /// What is meant.
-    pub kind: BarKind,
-    /// Why.
-    pub reason: Option<String>,
-    /// Who did it.
-    pub who: String,
-    /// Until when, epoch milliseconds; for good if none.
-    pub until_ms: Option<i64>,
-    /// When it was done, epoch milliseconds.
-    pub made_ms: i64,
+table! {
+    /// A row of `CN_BLACKLIST`: a node that takes no work.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BlacklistRow in "CN_BLACKLIST" by [node, kind] {
+        /// Its instance id or node name.
+        pub node: String = [node_name],
+        /// What is meant.
+        pub kind: BlacklistKind,
+        /// Why.
+        pub reason: Option<String>,
+        /// Who did it.
+        pub who: String,
+        /// Until when, epoch milliseconds; for good if none.
+        pub until_ms: Option<i64>,
+        /// When it was done, epoch milliseconds.
+        pub made_ms: i64,
+    }
 }
 
 /// Why a node takes no work, and what becomes of what it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BarKind {
+pub enum BlacklistKind {
     /// It is on the blacklist; what it runs goes on.
     Blacklist,
     /// It is drained; what it runs goes on.
@@ -54,16 +58,16 @@ pub enum BarKind {
     DrainAndStop,
 }
 
-impl BarKind {
+impl BlacklistKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [BarKind::Blacklist, BarKind::Drain, BarKind::DrainAndStop];
+    pub const ALL: [Self; 3] = [BlacklistKind::Blacklist, BlacklistKind::Drain, BlacklistKind::DrainAndStop];
 
     /// The text in `KIND`.
     pub fn name(self) -> &'static str {
         match self {
-            BarKind::Blacklist => "blacklist",
-            BarKind::Drain => "drain",
-            BarKind::DrainAndStop => "drain-stop",
+            BlacklistKind::Blacklist => "blacklist",
+            BlacklistKind::Drain => "drain",
+            BlacklistKind::DrainAndStop => "drain-stop",
         }
     }
 
@@ -75,25 +79,32 @@ impl BarKind {
     /// The kinds that this one takes the place of.
     pub fn replaces(self) -> &'static [Self] {
         match self {
-            BarKind::Blacklist => &[BarKind::Blacklist],
-            BarKind::Drain | BarKind::DrainAndStop => &[BarKind::Drain, BarKind::DrainAndStop],
+            BlacklistKind::Blacklist => &[BlacklistKind::Blacklist],
+            BlacklistKind::Drain | BlacklistKind::DrainAndStop => &[BlacklistKind::Drain, BlacklistKind::DrainAndStop],
         }
     }
 }
 
-/// A row of `CN_GROUP_LIMITS`: how many runs of a group of jobs there may be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LimitRow {
-    /// The group.
-    pub group: String,
-    /// On each node.
-    pub per_node: Option<u32>,
-    /// In the cluster.
-    pub per_cluster: Option<u32>,
-    /// Who said so.
-    pub who: String,
-    /// When, epoch milliseconds.
-    pub made_ms: i64,
+columns! {
+    // A kind of a later version keeps a node from work too.
+    BlacklistKind, Text: |kind| kind.name().to_owned(), |name| Some(BlacklistKind::from_name(&name).unwrap_or(BlacklistKind::Blacklist));
+}
+
+table! {
+    /// A row of `CN_GROUP_LIMITS`: how many runs of a group of jobs there may be.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct LimitRow in "CN_GROUP_LIMITS" by [group] {
+        /// The group.
+        pub group: String = [job_group],
+        /// On each node.
+        pub per_node: Option<u32>,
+        /// In the cluster.
+        pub per_cluster: Option<u32>,
+        /// Who said so.
+        pub who: String,
+        /// When, epoch milliseconds.
+        pub made_ms: i64,
+    }
 }
 
 /// How many runs of a group of jobs an instance has, from `FIRED_TRIGGERS`.
@@ -107,27 +118,28 @@ pub struct GroupRuns {
     pub running: u32,
 }
 
-/// Which due triggers a node leaves to others for now.
+/// The due triggers that a node leaves to others for now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LeftAlone {
-    /// Those of jobs of these groups.
+pub struct Exclusions {
+    /// Triggers of jobs of these groups.
     pub groups: Vec<String>,
-    /// Those of jobs with these policies that are due after a moment, epoch milliseconds.
+    /// Triggers of jobs with these policies that are due after a moment, epoch milliseconds.
     pub policies: Vec<(String, i64)>,
     /// The ticks of jobs with these policies, since a node has not the strategies that they name.
     pub ticks: Vec<String>,
-    /// Parts of spread ticks whose names do not begin so, unless they are for any node; all are seen if none.
+    /// Parts of spread ticks whose names do not begin so, unless they are for any node; all are
+    /// seen if none.
     pub parts_but: Option<String>,
 }
 
-impl LeftAlone {
-    /// Whether nothing is left alone.
+impl Exclusions {
+    /// Whether nothing is excluded.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty() && self.policies.is_empty() && self.ticks.is_empty() && self.parts_but.is_none()
     }
 
-    /// Whether a trigger is left alone: by the group and the policy of its job, and the time it is due.
-    pub fn leaves(&self, group: &str, policy: Option<&str>, next_ms: Option<i64>) -> bool {
+    /// Whether a trigger is excluded: by the group and the policy of its job, and the time it is due.
+    pub fn excludes(&self, group: &str, policy: Option<&str>, next_ms: Option<i64>) -> bool {
         let by_policy = |(text, after_ms): &(String, i64)| {
             policy == Some(text) && next_ms.is_some_and(|next_ms| next_ms > *after_ms)
         };

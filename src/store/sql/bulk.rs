@@ -1,8 +1,9 @@
 //! Bulk statements: one text per batch on servers, a few per batch on SQLite.
 //!
-//! A server costs a round trip per statement, so a batch travels as one: PostgreSQL takes whole columns as arrays, the
-//! same text for every size; MySQL takes rows, in a few fixed sizes so that few texts are prepared. SQLite is in this
-//! process: it takes rows to be inserted and single keys as MySQL does, and else a loop over one prepared statement.
+//! A server costs a round trip per statement, so a batch travels as one: PostgreSQL takes whole
+//! columns as arrays, the same text for every size; MySQL takes rows, in a few fixed sizes so that
+//! few texts are prepared. SQLite is in this process: it takes rows to be inserted and single keys
+//! as MySQL does, and else a loop over one prepared statement.
 
 use super::connection::{Backend, Readable};
 use super::session::SqlSession;
@@ -13,7 +14,8 @@ use std::fmt::Write as _;
 /// Sizes in which MySQL and SQLite get their rows, so that few texts are prepared.
 const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 
-/// Sizes in which MySQL gets new rows: those of usual batches besides, since each piece is a round trip under the lock.
+/// Sizes in which MySQL gets new rows: those of usual batches besides, since each piece is a round
+/// trip under the lock.
 const SIZES_OF_NEW: [usize; 16] = [128, 64, 50, 40, 32, 25, 20, 16, 12, 10, 8, 5, 4, 3, 2, 1];
 
 /// So many rows of so many values as a table for MySQL, whose columns are `c0`, `c1` …, joined with
@@ -73,8 +75,8 @@ impl SqlSession<'_, '_> {
         Ok(())
     }
 
-    /// Inserts rows about fires that are executing, or writes them over those that are there; the first column is the
-    /// fire's id. Rows about other fires are passed over.
+    /// Inserts rows about fires that are executing, or writes them over those that are there; the
+    /// first column is the fire's id. Rows about other fires are passed over.
     pub(super) fn put_rows_of_executing(&mut self, table: &str, columns: &[&str], rows: &[Vec<Value>]) -> Result<()> {
         let Some((_, others)) = columns.split_first() else { return Ok(()) };
         let head = format!("INSERT INTO {{p}}{table} (sched_name, {})", columns.join(", "));
@@ -134,8 +136,8 @@ impl SqlSession<'_, '_> {
         Ok(())
     }
 
-    /// Updates rows by key; returns how many matched. In each row: the keys, then the guards, then the new values. A
-    /// guard is a column that must still have its old value.
+    /// Updates rows by key; returns how many matched. In each row: the keys, then the guards, then
+    /// the new values. A guard is a column that must still have its old value.
     pub(super) fn update_rows(
         &mut self,
         table: &str,
@@ -194,7 +196,8 @@ impl SqlSession<'_, '_> {
         Ok(matched)
     }
 
-    /// Deletes rows by key; returns how many there were. `guard` is a further condition, of literals only, on the row.
+    /// Deletes rows by key; returns how many there were. `guard` is a further condition, of
+    /// literals only, on the row.
     pub(super) fn delete_rows(
         &mut self,
         table: &str,
@@ -225,8 +228,8 @@ impl SqlSession<'_, '_> {
         self.execute_for_keys(&head, &[self.name()], keys, rows, &guard)
     }
 
-    /// Runs a statement for rows of these keys; `head` ends where the condition on the keys belongs, with `before` as
-    /// its values. Returns how many rows it touched.
+    /// Runs a statement for rows of these keys; `head` ends where the condition on the keys
+    /// belongs, with `before` as its values. Returns how many rows it touched.
     pub(super) fn execute_for_keys(
         &mut self,
         head: &str,
@@ -276,7 +279,8 @@ impl SqlSession<'_, '_> {
         Ok(found)
     }
 
-    /// A condition that is true for rows of these keys, with its values; more than one if they do not fit into one.
+    /// A condition that is true for rows of these keys, with its values; more than one if they do
+    /// not fit into one.
     pub(super) fn conditions(&self, keys: &[&str], rows: &[Vec<Value>]) -> Vec<(String, Vec<Value>)> {
         if rows.is_empty() {
             return Vec::new();
@@ -292,8 +296,9 @@ impl SqlSession<'_, '_> {
                 .map(|chunk| (format!("{key} IN ({})", vec!["?"; chunk.len()].join(", ")), chunk.concat()))
                 .collect(),
             (Backend::Mysql, _) => {
-                // Rows in brackets are looked up one by one through the primary key, as `(a = ? AND b = ?) OR …` would be,
-                // and are planned in half the time; but MariaDB would go through the whole table for a single one.
+                // Rows in brackets are looked up one by one through the primary key, as `(a = ? AND
+                // b = ?) OR …` would be, and are planned in half the time; but MariaDB would go
+                // through the whole table for a single one.
                 let lone = keys.iter().map(|key| format!("{key} = ?")).collect::<Vec<_>>().join(" AND ");
                 let row = format!("({})", vec!["?"; keys.len()].join(", "));
                 let many = |size| match size {
@@ -303,7 +308,8 @@ impl SqlSession<'_, '_> {
                 padded(rows).map(|chunk| (many(chunk.len()), chunk.concat())).collect()
             }
             (Backend::Sqlite, _) => {
-                // Of rows in brackets its planner makes a scan of the table once there are statistics of when it was small.
+                // Of rows in brackets its planner makes a scan of the table once there are
+                // statistics of when it was small.
                 let one = keys.iter().map(|key| format!("{key} = ?")).collect::<Vec<_>>().join(" AND ");
                 rows.iter().map(|row| (one.clone(), row.clone())).collect()
             }
@@ -341,8 +347,8 @@ pub(super) fn and_guard(condition: &str) -> String {
     if condition.is_empty() { String::new() } else { format!(" AND ({condition}) IS TRUE") }
 }
 
-/// A query that ends where the condition on its keys belongs, asked for each key of a batch in turn; its values come
-/// after the columns of the keys.
+/// A query that ends where the condition on its keys belongs, asked for each key of a batch in
+/// turn; its values come after the columns of the keys.
 ///
 /// PostgreSQL must not choose here either: a plan made while the tables were small stays in use
 /// until the next ANALYZE, and joined the whole scheduler with every batch. A key that is given
@@ -374,7 +380,8 @@ fn chunks<'r>(mut rows: &'r [Vec<Value>], sizes: &'r [usize]) -> impl Iterator<I
     })
 }
 
-/// Pieces of these sizes for a condition: the last is filled up with its last row, which changes nothing.
+/// Pieces of these sizes for a condition: the last is filled up with its last row, which changes
+/// nothing.
 fn padded(rows: &[Vec<Value>]) -> impl Iterator<Item = Vec<Vec<Value>>> {
     rows.chunks(SIZES[0]).map(|chunk| {
         let size = SIZES.into_iter().rev().find(|size| *size >= chunk.len()).unwrap_or(chunk.len());

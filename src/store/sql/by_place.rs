@@ -1,5 +1,6 @@
-//! Rows of many columns, which are read by the places of these: to look for each by its name among all the others takes a
-//! time that grows with the square of their number, and of some rows there is one for every fire.
+//! Rows of many columns, which are read by the places of these: to look for each by its name among
+//! all the others takes a time that grows with the square of their number, and of some rows there
+//! is one for every fire.
 
 use diesel::backend::Backend;
 use diesel::deserialize::{FromSql, Result};
@@ -11,8 +12,8 @@ pub(super) trait ByPlace<DB: Backend>: Sized {
     fn read<'a>(row: &impl Row<'a, DB>, place: &mut usize) -> Result<Self>;
 }
 
-/// Reads one column. That its name is the one that is meant is seen where assertions are on, as they are in tests: a statement
-/// always gives its columns in the same order.
+/// Reads one column. That its name is the one that is meant is seen where assertions are on, as
+/// they are in tests: a statement always gives its columns in the same order.
 pub(super) fn column<'a, DB, Type, T>(row: &impl Row<'a, DB>, place: &mut usize, name: &str) -> Result<T>
 where
     DB: Backend,
@@ -24,8 +25,8 @@ where
     T::from_nullable_sql(field.value()).map_err(|error| format!("column `{name}`: {error}").into())
 }
 
-/// Makes a struct that is read by place: a field is a column of its name, with its SQL type behind `as`, or without one it is
-/// itself something of several columns.
+/// Makes a struct that is read by place: a field is a column of its name, with its SQL type behind
+/// `as`, or without one it is itself something of several columns.
 macro_rules! by_place {
     ($(#[$attribute:meta])* $vis:vis struct $name:ident {
         $($field_vis:vis $field:ident: $type:ty $(as $sql:ty)?),* $(,)?

@@ -1,5 +1,6 @@
-//! `Calls`: whether new work is stored by one call of a function: not where there is none, and not for a while after it has
-//! failed again and again, since each failure is a way to the server and back for nothing.
+//! `Calls`: whether new work is stored by one call of a function: not where there is none, and not
+//! for a while after it has failed again and again, since each failure is a way to the server and
+//! back for nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -36,7 +37,8 @@ impl Calls {
         self.failures.store(0, Ordering::Relaxed);
     }
 
-    /// A call has failed and will fail again; returns whether it is the one after which there are none for a while.
+    /// A call has failed and will fail again; returns whether it is the one after which there are
+    /// none for a while.
     pub(super) fn failed(&self, now: Duration) -> bool {
         let is_last = self.failures.fetch_add(1, Ordering::Relaxed) + 1 == MOST_FAILURES;
         if is_last {

@@ -6,7 +6,7 @@ use super::held::Held;
 use super::statement::Statement;
 use crate::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
-use crate::store::{Begin, CallersConnection};
+use crate::store::{CallersConnection, TxMode};
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::deserialize::QueryableByName;
 use diesel::r2d2::R2D2Connection;
@@ -164,9 +164,9 @@ impl Connection<'_> {
         each!(self, c => c.connection.is_lent())
     }
 
-    pub(super) fn begin(&mut self, begin: Begin) -> Result<(), Failure> {
+    pub(super) fn begin(&mut self, mode: TxMode) -> Result<(), Failure> {
         let backend = self.backend();
-        let text = if self.is_lent() { dialect::begin_lent(backend, begin) } else { dialect::begin(backend, begin) };
+        let text = if self.is_lent() { dialect::begin_lent(backend, mode) } else { dialect::begin(backend, mode) };
         let begun = each!(self, c => AnsiTransactionManager::begin_transaction_sql(&mut *c.connection, text));
         begun.map_err(|error| dialect::classify(self.backend(), &error))
     }
@@ -255,7 +255,8 @@ impl Connection<'_> {
         if failure.class == FailureClass::Unavailable && each!(self, c => c.connection.is_callers()) {
             failure.class = FailureClass::Permanent;
         }
-        // A server that became a standby goes on answering: only a new connection leads to the one that took its place.
+        // A server that became a standby goes on answering: only a new connection leads to the one
+        // that took its place.
         if matches!(failure.class, FailureClass::ConnectionLost | FailureClass::Unavailable) {
             self.break_off_after(failure.class);
         }

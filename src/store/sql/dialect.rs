@@ -3,7 +3,7 @@
 use super::connection::{Backend, Connection};
 use crate::error::FailureClass;
 use crate::settings::Synchronous;
-use crate::store::{Begin, Lock};
+use crate::store::{Lock, TxMode};
 use diesel::result::{DatabaseErrorKind, Error};
 use std::fmt;
 
@@ -53,7 +53,8 @@ pub(super) struct Setup {
 /// How a session is set up: READ COMMITTED, and on PostgreSQL limits that end a session which holds
 /// a lock and stops (H18); elsewhere [`super::server`] sees to them.
 ///
-/// A stopped holder is cut off after 5 s; those who wait for its lock give up after 10 s, so they get it first.
+/// A stopped holder is cut off after 5 s; those who wait for its lock give up after 10 s, so they
+/// get it first.
 pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'static [Setup] {
     const fn must(text: &'static str) -> Setup {
         Setup { text, optional: false }
@@ -64,7 +65,8 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
     match backend {
         Backend::Sqlite => {
             const fn sqlite(synchronous: Setup) -> [Setup; 4] {
-                // Before the mode of the journal: to change that takes the lock for which others may wait.
+                // Before the mode of the journal: to change that takes the lock for which others
+                // may wait.
                 let busy = must("PRAGMA busy_timeout = 10000");
                 [busy, must("PRAGMA journal_mode = WAL"), synchronous, must("PRAGMA foreign_keys = ON")]
             }
@@ -80,10 +82,11 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
                     must("SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '5s'"),
                     must("SET statement_timeout = '60s'; SET TIME ZONE 'UTC'"),
                     may("SET jit = off"),
-                    // A batch of any size has the same plan; else many a statement is planned each time that it is sent.
+                    // A batch of any size has the same plan; else many a statement is planned each
+                    // time that it is sent.
                     may("SET plan_cache_mode = force_generic_plan"),
-                    // Nearly everything here is a few rows by their keys. A plan made while a table was small, or its
-                    // statistics were, would go through all of it, and is kept.
+                    // Nearly everything here is a few rows by their keys. A plan made while a table
+                    // was small, or its statistics were, would go through all of it, and is kept.
                     may("SET enable_seqscan = off"),
                     may("SET client_min_messages = warning"),
                 ]
@@ -95,9 +98,11 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
                     must("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"),
                     must("SET SESSION innodb_lock_wait_timeout = 10, time_zone = '+00:00'"),
                     must("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')"),
-                    // Keys compare byte by byte; without this a derived table could not be joined with them.
+                    // Keys compare byte by byte; without this a derived table could not be joined
+                    // with them.
                     must("SET NAMES utf8mb4 COLLATE utf8mb4_bin"),
-                    // MariaDB would make `IN` of `EXISTS` and look through all rows of the scheduler, where it has no statistics.
+                    // MariaDB would make `IN` of `EXISTS` and look through all rows of the
+                    // scheduler, where it has no statistics.
                     may("SET SESSION optimizer_switch = 'exists_to_in=off'"),
                 ]
             }
@@ -106,21 +111,21 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
 }
 
 /// How a transaction begins. On SQLite the transaction itself is the lock.
-pub(super) fn begin(backend: Backend, begin: Begin) -> &'static str {
-    match (backend, begin) {
-        (Backend::Sqlite, Begin::Reading) => "BEGIN DEFERRED",
+pub(super) fn begin(backend: Backend, mode: TxMode) -> &'static str {
+    match (backend, mode) {
+        (Backend::Sqlite, TxMode::ReadOnly) => "BEGIN DEFERRED",
         (Backend::Sqlite, _) => "BEGIN IMMEDIATE",
-        (Backend::Postgres, Begin::Reading) => "BEGIN READ ONLY",
+        (Backend::Postgres, TxMode::ReadOnly) => "BEGIN READ ONLY",
         (Backend::Postgres, _) => "BEGIN",
         (Backend::Mysql, _) => "START TRANSACTION",
     }
 }
 
-/// How a transaction begins on a connection of the caller's. On PostgreSQL the session's settings come with it and go
-/// with it; elsewhere the session was set up when the connection was lent.
-pub(super) fn begin_lent(backend: Backend, begin: Begin) -> &'static str {
-    match (backend, begin) {
-        (Backend::Postgres, Begin::Reading) => {
+/// How a transaction begins on a connection of the caller's. On PostgreSQL the session's settings
+/// come with it and go with it; elsewhere the session was set up when the connection was lent.
+pub(super) fn begin_lent(backend: Backend, mode: TxMode) -> &'static str {
+    match (backend, mode) {
+        (Backend::Postgres, TxMode::ReadOnly) => {
             "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL lock_timeout = '10s'; \
              SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '60s'"
         }
@@ -128,7 +133,7 @@ pub(super) fn begin_lent(backend: Backend, begin: Begin) -> &'static str {
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '10s'; \
              SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '60s'"
         }
-        _ => self::begin(backend, begin),
+        _ => self::begin(backend, mode),
     }
 }
 
@@ -145,13 +150,15 @@ pub(super) enum Hold {
 
 /// Takes a row lock and then reads the clock; none where the transaction is the lock.
 ///
-/// The clock is read after the lock was granted: a wait must not make `now` old. MySQL, which cannot return what an
-/// `UPDATE` has written, locks and reads the last fence with `TRIGGER_ACCESS`: the lock's row comes first in the join, so
-/// that nobody holds a fence and waits for the lock. Who shares the lock draws no fence.
+/// The clock is read after the lock was granted: a wait must not make `now` old. MySQL, which
+/// cannot return what an `UPDATE` has written, locks and reads the last fence with
+/// `TRIGGER_ACCESS`: the lock's row comes first in the join, so that nobody holds a fence and waits
+/// for the lock. Who shares the lock draws no fence.
 ///
-/// PostgreSQL has row locks of four strengths: a `KEY SHARE` is compatible with `NO KEY UPDATE`, which excludes itself and
-/// `UPDATE`, the lock of Quartz. So claims happen beside acquisitions and completions there, and beside nothing else. MySQL
-/// has two: there whoever goes on beside claims shares the lock with them, and excludes others like it by [`turn`].
+/// PostgreSQL has row locks of four strengths: a `KEY SHARE` is compatible with `NO KEY UPDATE`,
+/// which excludes itself and `UPDATE`, the lock of Quartz. So claims happen beside acquisitions and
+/// completions there, and beside nothing else. MySQL has two: there whoever goes on beside claims
+/// shares the lock with them, and excludes others like it by [`fence_row_lock`].
 pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static str> {
     macro_rules! on_postgres {
         ($hold:literal) => {
@@ -186,16 +193,17 @@ pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static 
     }
 }
 
-/// What excludes those that go on beside claims from each other, where the lock does not: the row of the fences, after the
-/// lock as always. It comes with the last fence, and with the time.
-pub(super) fn turn(backend: Backend, hold: Hold) -> Option<&'static str> {
+/// What excludes those that go on beside claims from each other, where the lock does not: the row
+/// of the fences, after the lock as always. It comes with the last fence, and with the time.
+pub(super) fn fence_row_lock(backend: Backend, hold: Hold) -> Option<&'static str> {
     (backend == Backend::Mysql && hold == Hold::BesideClaims).then_some(
         "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms, fence AS fence \
          FROM {p}CN_FENCES WHERE sched_name = ? FOR UPDATE",
     )
 }
 
-/// Keeps the rows of a `SELECT` from being changed until the transaction ends. On SQLite nobody else can write then.
+/// Keeps the rows of a `SELECT` from being changed until the transaction ends. On SQLite nobody
+/// else can write then.
 pub(super) fn share_lock(backend: Backend) -> &'static str {
     match backend {
         Backend::Sqlite => "",
@@ -204,8 +212,8 @@ pub(super) fn share_lock(backend: Backend) -> &'static str {
     }
 }
 
-/// Holds the rows of a `SELECT` until the transaction ends, and leaves out those that others hold. On SQLite nobody else
-/// can write then.
+/// Holds the rows of a `SELECT` until the transaction ends, and leaves out those that others hold.
+/// On SQLite nobody else can write then.
 pub(super) fn hold_free(backend: Backend) -> &'static str {
     match backend {
         Backend::Sqlite => "",
@@ -242,8 +250,8 @@ pub(super) fn now(backend: Backend) -> Option<&'static str> {
     }
 }
 
-/// The database's clock as part of a statement that waits for no lock: one value for the whole of it, so that an index can be
-/// searched by it. None where the clock is the node's.
+/// The database's clock as part of a statement that waits for no lock: one value for the whole of
+/// it, so that an index can be searched by it. None where the clock is the node's.
 pub(super) fn now_in_statement(backend: Backend) -> Option<&'static str> {
     match backend {
         Backend::Sqlite => None,
@@ -270,7 +278,8 @@ pub(super) fn false_literal(backend: Backend) -> &'static str {
     }
 }
 
-/// The function that says at which place of a text another is in it, from 1 on; 0 if it is not. Letter by letter.
+/// The function that says at which place of a text another is in it, from 1 on; 0 if it is not.
+/// Letter by letter.
 pub(super) fn place_of(backend: Backend) -> &'static str {
     match backend {
         Backend::Postgres => "strpos",
@@ -278,7 +287,8 @@ pub(super) fn place_of(backend: Backend) -> &'static str {
     }
 }
 
-/// Whether `UPDATE … RETURNING` exists. MariaDB and MySQL remember the new value in the session instead.
+/// Whether `UPDATE … RETURNING` exists. MariaDB and MySQL remember the new value in the session
+/// instead.
 pub(super) fn returns_updated(backend: Backend) -> bool {
     backend != Backend::Mysql
 }
@@ -350,7 +360,8 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("Can't connect", Unavailable),
         ],
     };
-    // Client libraries spell the same words differently: libmysqlclient `server has gone away`, libmariadb `Server …`.
+    // Client libraries spell the same words differently: libmysqlclient `server has gone away`,
+    // libmariadb `Server …`.
     let message = message.to_lowercase();
     words.iter().find(|(text, _)| message.contains(&text.to_lowercase())).map_or(Permanent, |(_, class)| *class)
 }

@@ -4,8 +4,8 @@ use diesel::connection::{AnsiTransactionManager, Connection, TransactionManager,
 use diesel::r2d2::{ConnectionManager, PooledConnection, R2D2Connection};
 use std::ops::{Deref, DerefMut};
 
-/// A connection that is ours, or lent by the caller's pool until this is dropped, or the caller's own with a transaction
-/// of the caller's on it.
+/// A connection that is ours, or lent by the caller's pool until this is dropped, or the caller's
+/// own with a transaction of the caller's on it.
 pub(super) enum Held<'c, C: R2D2Connection + 'static> {
     Own(C),
     Lent(PooledConnection<ConnectionManager<C>>),

@@ -1,6 +1,7 @@
 //! What a session sees to before it works in a transaction of a caller's: its isolation, and limits
 //! of time.
 
+use super::by_place::by_place;
 use super::connection::Backend;
 use super::session::SqlSession;
 use crate::error::{Error, Result};
@@ -9,12 +10,11 @@ use crate::store::database::{Lock, Session};
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text};
 
-#[derive(QueryableByName)]
-struct OnPostgres {
-    #[diesel(sql_type = Text)]
-    level: String,
-    #[diesel(sql_type = BigInt)]
-    now_ms: i64,
+by_place! {
+    struct OnPostgres {
+        level: String as Text,
+        now_ms: i64 as BigInt,
+    }
 }
 
 #[derive(QueryableByName)]

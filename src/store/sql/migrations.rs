@@ -1,13 +1,15 @@
-//! Migrations: Quartz's tables and ours, with the prefix of the settings, through diesel's migration harness.
+//! Migrations: Quartz's tables and ours, with the prefix of the settings, through diesel's
+//! migration harness.
 
 use super::SqlOptions;
+use super::by_place::by_place;
 use super::connection::{Backend, Connection};
 use super::dialect::{self, Failure};
 use super::harness::{Filled, Scripts};
 use super::statement::{Statement, Value};
-use super::table::plain::ARGUMENTS;
+use super::table::fast_path::ARGUMENTS;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
-use diesel::QueryableByName;
+use crate::store::row::DECLARED;
 use diesel::sql_types::{Bool, Text};
 use std::collections::BTreeSet;
 
@@ -95,51 +97,33 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 ];
 
 /// Our side tables with rows of a scheduler.
-pub(super) const SIDE_TABLES: &[&str] = &[
-    "CN_FENCES",
-    "CN_CHANGES",
-    "CN_LOCKS",
-    "CN_RECOVERY_MODE",
-    "CN_OUTAGES",
-    "CN_INSTANCES",
-    "CN_PROCESSES",
-    "CN_NODES",
-    "CN_AHEAD",
-    "CN_BEGUN",
-    "CN_RECOVERIES",
-    "CN_PARKED",
-    "CN_COMMITS",
-    "CN_TRIGGER_OPTIONS",
-    "CN_CHECKPOINTS",
-    "CN_REQUESTS",
-    "CN_RECURRENCES",
-    "CN_JOB_POLICIES",
-    "CN_JOB_MARKS",
-    "CN_TAGS",
-    "CN_BEATS",
-    "CN_CANCELS",
-    "CN_CONTINUATIONS",
-    "CN_HISTORY",
-    "CN_HISTORY_LOG",
-    "CN_BLACKLIST",
-    "CN_GROUP_LIMITS",
-    "CN_JOB_TYPES",
-    "CN_JOB_VERSIONS",
-    "CN_ORPHANS",
-    "CN_DEFINITIONS",
-    "CN_DEFINED_TRIGGERS",
-];
-
-#[derive(QueryableByName)]
-struct VersionRow {
-    #[diesel(sql_type = Text)]
-    version: String,
+pub(super) fn side_tables() -> impl Iterator<Item = &'static str> {
+    let of_statements = [
+        "CN_FENCES",
+        "CN_CHANGES",
+        "CN_INSTANCES",
+        "CN_RECOVERIES",
+        "CN_TRIGGER_OPTIONS",
+        "CN_RECURRENCES",
+        "CN_JOB_POLICIES",
+        "CN_JOB_MARKS",
+        "CN_TAGS",
+        "CN_CANCELS",
+        "CN_HISTORY",
+    ];
+    of_statements.into_iter().chain(DECLARED.iter().map(|table| table.name))
 }
 
-#[derive(QueryableByName)]
-struct FunctionRow {
-    #[diesel(sql_type = Bool)]
-    may_be_called: bool,
+by_place! {
+    struct VersionRow {
+        version: String as Text,
+    }
+}
+
+by_place! {
+    struct FunctionRow {
+        may_be_called: bool as Bool,
+    }
 }
 
 /// Creates or upgrades the tables; adopts tables that Quartz made by adding only side tables.
@@ -185,8 +169,8 @@ pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Re
     work.ensure_scheduler_rows(&mut Vec::new())
 }
 
-/// Whether the function that stores new work is there and may be called; it is not, for one, where the tables alone were
-/// restored from a dump.
+/// Whether the function that stores new work is there and may be called; it is not, for one, where
+/// the tables alone were restored from a dump.
 pub(super) fn has_function(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<bool> {
     Ok(Work { connection, options }.function()?.is_some_and(|function| function.may_be_called))
 }
@@ -257,8 +241,8 @@ impl Work<'_, '_> {
         }
     }
 
-    /// The rows every scheduler name needs: the two locks, the fence and the counters of changes. Made here, in their own statements, since two
-    /// nodes that make them on demand can deadlock.
+    /// The rows every scheduler name needs: the two locks, the fence and the counters of changes.
+    /// Made here, in their own statements, since two nodes that make them on demand can deadlock.
     fn ensure_scheduler_rows(&mut self, done: &mut Vec<String>) -> Result<()> {
         let name = Value::from(&self.options.scheduler_name);
         for lock in ["STATE_ACCESS", "TRIGGER_ACCESS"] {

@@ -5,15 +5,16 @@ mod by_place;
 mod calls;
 mod connection;
 mod dialect;
-#[cfg(feature = "postgres")]
-mod ear;
 mod harness;
 mod held;
 mod joined;
 mod migrations;
+#[cfg(feature = "postgres")]
+mod notification_listener;
 #[cfg(any(test, feature = "test-util"))]
 mod plans;
 mod pool;
+mod raw;
 mod server;
 mod session;
 mod statement;
@@ -28,11 +29,11 @@ pub use pool::CallersPool;
 
 use super::callers::{CallersConnection, Join};
 #[cfg(feature = "postgres")]
-use super::database::Ear;
-use super::database::{Begin, Database, Lock, Session, StatementCounts};
+use super::database::NotificationListener;
+use super::database::{Database, Lock, Session, StatementCounts, TxMode};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
-use crate::settings::{DataSourceUrl, JobStoreSettings, Synchronous};
+use crate::settings::{ClockSource, DataSourceSettings, JobStoreSettings, Settings};
 use calls::Calls;
 use connection::Connection;
 use dialect::{Failure, Hold};
@@ -40,49 +41,29 @@ use pool::{Connections, Lease};
 use session::SqlSession;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
-/// What an [`SqlDatabase`] is opened with.
-#[derive(Clone)]
-pub struct SqlOptions {
-    /// `scheduler.instanceName`.
-    pub scheduler_name: String,
-    /// `jobStore.tablePrefix`. Default `QRTZ_`; may carry a schema (`quartz.QRTZ_`).
-    pub table_prefix: String,
-    /// `dataSource.NAME.maxConnections`. Default 10.
-    pub max_connections: u32,
-    /// How long to wait for a connection before the operation fails. Default 5 s.
-    pub connection_timeout: Duration,
-    /// `dataSource.NAME.validateOnCheckout`: whether a connection is tried each time before it is
-    /// used. Default: no.
-    pub validate_on_checkout: bool,
-    /// `dataSource.NAME.maxIdleTime`: after what time an unused connection is closed. Default 10
-    /// min; none is never.
-    pub idle_timeout: Option<Duration>,
-    /// `carnelian.dataSource.synchronous`: what a commit waits for on SQLite. Default: the disk.
-    pub synchronous: Synchronous,
-    /// What a test says that a MySQL or MariaDB server answers when it is asked what it is.
-    #[cfg(any(test, feature = "test-util"))]
-    pub taken_for: Option<&'static str>,
-    /// `carnelian.jobStore.clock = node`: take the time from the node instead of the database. SQLite always does.
-    pub node_clock: bool,
+/// What of the settings every statement needs.
+struct SqlOptions {
+    scheduler_name: String,
+    table_prefix: String,
+    /// Whether the time is the node's instead of the database's. On SQLite it always is.
+    node_clock: bool,
 }
 
 impl SqlOptions {
-    /// The defaults for a scheduler of this name.
-    pub fn new(scheduler_name: impl Into<String>) -> Self {
-        Self {
-            scheduler_name: scheduler_name.into(),
-            table_prefix: "QRTZ_".to_owned(),
-            max_connections: 10,
-            connection_timeout: Duration::from_secs(5),
-            validate_on_checkout: false,
-            idle_timeout: Some(Duration::from_secs(600)),
-            synchronous: Synchronous::default(),
-            #[cfg(any(test, feature = "test-util"))]
-            taken_for: None,
-            node_clock: false,
+    /// The prefix is the one text that is put into statements as it is: it is checked here.
+    fn of(settings: &Settings) -> Result<Self> {
+        let (scheduler_name, table_prefix) =
+            (settings.scheduler.instance_name.clone(), settings.job_store.table_prefix.clone());
+        if !JobStoreSettings::is_table_prefix(&table_prefix) {
+            return Err(Error::invalid(
+                "table prefix",
+                &table_prefix,
+                "expected at most 31 letters, digits and `_`, with or without a schema of at most 63 before a dot",
+            ));
         }
+        crate::key::check_text("scheduler name", &scheduler_name, 120)?;
+        Ok(Self { scheduler_name, table_prefix, node_clock: settings.job_store.clock == ClockSource::Node })
     }
 }
 
@@ -106,24 +87,33 @@ pub struct SqlDatabase {
 }
 
 impl SqlDatabase {
-    /// Opens the database that `url` names. Connects lazily: a database that is down is found at the first use.
+    /// Opens the database that the data source of the settings names. Connects lazily: a database that is down is
+    /// found at the first use.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a table prefix that is no identifier or a scheduler name that cannot be stored.
-    pub fn open(url: &DataSourceUrl, clock: Arc<dyn Clock>, options: SqlOptions) -> Result<Self> {
-        check(&options)?;
-        Ok(Self::new(Connections::own(url, &options, &clock), clock, options))
+    /// [`Error::Settings`] for settings without a data source, [`Error::Invalid`] for a table prefix that is no
+    /// identifier or a scheduler name that cannot be stored.
+    pub fn open(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self> {
+        let options = SqlOptions::of(settings)?;
+        Ok(Self::new(Connections::own(source(settings)?, &clock, None), clock, options))
     }
 
-    /// Opens the database that a pool of the caller's leads to.
-    ///
-    /// Of the options, those of connections mean nothing here: the pool has its own.
+    /// The same, where a MySQL or MariaDB server is taken for what the test says when it is asked what it is.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn open_taken_for(server: Option<&'static str>, settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self> {
+        let options = SqlOptions::of(settings)?;
+        Ok(Self::new(Connections::own(source(settings)?, &clock, server), clock, options))
+    }
+
+    /// Opens the database that a pool of the caller's leads to. Of the settings, those of connections mean nothing
+    /// here: the pool has its own.
     ///
     /// # Errors
     /// As [`SqlDatabase::open`].
-    pub fn with_pool(pool: impl Into<CallersPool>, clock: Arc<dyn Clock>, options: SqlOptions) -> Result<Self> {
-        check(&options)?;
-        Ok(Self::new(Connections::callers(pool.into(), &options), clock, options))
+    pub fn with_pool(pool: impl Into<CallersPool>, clock: Arc<dyn Clock>, settings: &Settings) -> Result<Self> {
+        let synchronous = settings.data_source.as_ref().map(|source| source.synchronous).unwrap_or_default();
+        let options = SqlOptions::of(settings)?;
+        Ok(Self::new(Connections::callers(pool.into(), synchronous), clock, options))
     }
 
     fn new((connections, backend): (Connections, Backend), clock: Arc<dyn Clock>, options: SqlOptions) -> Self {
@@ -173,7 +163,7 @@ impl SqlDatabase {
     }
 
     /// Runs one statement that commits by itself.
-    fn at_once(
+    fn single_statement(
         &self,
         mut session: SqlSession<'_, '_>,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
@@ -232,19 +222,19 @@ impl Database for SqlDatabase {
     fn transact(
         &self,
         purpose: &'static str,
-        begin: Begin,
+        mode: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         let mut lease = self.connection(purpose)?;
         let connection: &mut Connection<'_> = &mut lease;
-        if begin == Begin::Glancing {
+        if mode == TxMode::Autocommit {
             let mut session = SqlSession::new(self, connection, purpose);
             let worked = work(&mut session);
             self.statements.fetch_add(session.statements(), Ordering::Relaxed);
             return worked;
         }
         // The settings of a session of the caller's come with a transaction only.
-        if begin == Begin::AtOnce && !connection.is_lent() {
+        if mode == TxMode::SingleStatement && !connection.is_lent() {
             #[cfg(any(test, feature = "test-util"))]
             if let Some(told) = self.faults.at_commit(purpose, &mut |apply| match apply {
                 true => work(&mut SqlSession::new(self, connection, purpose)),
@@ -252,27 +242,27 @@ impl Database for SqlDatabase {
             }) {
                 return told;
             }
-            return self.at_once(SqlSession::new(self, connection, purpose), work);
+            return self.single_statement(SqlSession::new(self, connection, purpose), work);
         }
-        if let Err(failure) = connection.begin(begin) {
+        if let Err(failure) = connection.begin(mode) {
             connection.break_off_after(failure.class);
             return Err(self.failure(purpose, failure));
         }
         let mut session = SqlSession::new(self, connection, purpose);
-        let worked = match begin {
-            Begin::Reading | Begin::Glancing | Begin::Writing | Begin::AtOnce => work(&mut session),
-            Begin::Locking(lock) => session.lock(lock).and_then(|()| work(&mut session)),
-            Begin::BesideClaims => {
+        let worked = match mode {
+            TxMode::ReadOnly | TxMode::Autocommit | TxMode::OwnRows | TxMode::SingleStatement => work(&mut session),
+            TxMode::Exclusive(lock) => session.lock(lock).and_then(|()| work(&mut session)),
+            TxMode::BesideClaims => {
                 session.lock_as(Lock::TriggerAccess, Hold::BesideClaims).and_then(|()| work(&mut session))
             }
-            Begin::Claiming => session.lock_as(Lock::TriggerAccess, Hold::Shared).and_then(|()| work(&mut session)),
+            TxMode::Claiming => session.lock_as(Lock::TriggerAccess, Hold::Shared).and_then(|()| work(&mut session)),
         };
         let (statements, drawn) = (session.statements(), session.drawn());
         self.statements.fetch_add(statements, Ordering::Relaxed);
         match worked {
             Ok(()) => {
                 #[cfg(any(test, feature = "test-util"))]
-                if begin.may_write()
+                if mode.may_write()
                     && let Some(told) = self.faults.at_commit(purpose, &mut |apply| match apply {
                         true => connection.commit().map_err(|f| self.failure(purpose, f)),
                         false => connection.roll_back().map_err(|f| self.failure(purpose, f)),
@@ -292,7 +282,7 @@ impl Database for SqlDatabase {
                     self.failure(purpose, Failure { class, ..failure })
                 })?;
                 self.fences.note(drawn);
-                if begin.may_write() {
+                if mode.may_write() {
                     self.commits.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(())
@@ -357,9 +347,9 @@ impl Database for SqlDatabase {
     }
 
     #[cfg(feature = "postgres")]
-    fn ear(&self) -> Option<Box<dyn Ear>> {
+    fn notification_listener(&self) -> Option<Box<dyn NotificationListener>> {
         let url = self.connections.url().filter(|_| self.backend == Backend::Postgres)?;
-        Some(Box::new(ear::PostgresEar::new(url, &self.options)))
+        Some(Box::new(notification_listener::PostgresListener::new(url, &self.options)))
     }
 
     fn begins_apart(&self) -> bool {
@@ -370,11 +360,11 @@ impl Database for SqlDatabase {
         self.backend != Backend::Sqlite
     }
 
-    fn stores_at_once(&self) -> bool {
+    fn has_fast_path(&self) -> bool {
         self.backend == Backend::Postgres && self.calls.are_made(self.clock.ticks())
     }
 
-    fn commits_at_once(&self) -> bool {
+    fn prefers_single_statement(&self) -> bool {
         // SQLite's statement might read before it has the right to write, and fail then.
         self.backend != Backend::Sqlite
     }
@@ -420,19 +410,10 @@ impl Database for SqlDatabase {
     }
 }
 
-fn check(options: &SqlOptions) -> Result<()> {
-    check_prefix(&options.table_prefix)?;
-    crate::key::check_text("scheduler name", &options.scheduler_name, 120)
-}
-
-/// The prefix is the one text that is put into statements as it is.
-fn check_prefix(prefix: &str) -> Result<()> {
-    if JobStoreSettings::is_table_prefix(prefix) {
-        return Ok(());
-    }
-    Err(Error::invalid(
-        "table prefix",
-        prefix,
-        "expected at most 31 letters, digits and `_`, with or without a schema of at most 63 before a dot",
-    ))
+fn source(settings: &Settings) -> Result<&DataSourceSettings> {
+    settings.data_source.as_ref().ok_or_else(|| {
+        Error::Settings(
+            "a database store needs a data source: set jobStore.dataSource and dataSource.NAME.URL".to_owned(),
+        )
+    })
 }

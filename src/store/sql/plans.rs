@@ -1,4 +1,5 @@
-//! `Plans`: for tests, how the database runs each statement; it is asked when and where the statement is about to run.
+//! `Plans`: for tests, how the database runs each statement; it is asked when and where the
+//! statement is about to run.
 
 use super::connection::Backend;
 use super::session::SqlSession;
@@ -29,7 +30,8 @@ pub struct TableRead {
     pub table: String,
     /// Whether it goes through all of the table, or all of an index.
     pub is_scan: bool,
-    /// The columns of the index by which rows are looked up, in small letters, where the database tells them.
+    /// The columns of the index by which rows are looked up, in small letters, where the database
+    /// tells them.
     pub looked_up_by: Option<Vec<String>>,
     /// How many rows it read to find those it wanted, where the database counts them.
     pub rows: Option<u64>,
@@ -42,7 +44,8 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// From now on statements are explained. On servers each is run twice, and what the first run did is taken back.
+    /// From now on statements are explained. On servers each is run twice, and what the first run
+    /// did is taken back.
     pub fn begin(&self) {
         self.explained.lock().get_or_insert_default();
     }
@@ -90,7 +93,7 @@ impl SqlSession<'_, '_> {
         let (plan, reads) = match self.backend() {
             Backend::Postgres => {
                 let all = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {text}");
-                let plan = self.undone(|s| s.load_plain::<PostgresPlan>(&all, values))?;
+                let plan = self.undone(|s| s.load_uncounted::<PostgresPlan>(&all, values))?;
                 let plan = plan.into_iter().map(|row| row.plan).collect::<String>();
                 let generic = self.generic_plan(text, values)?;
                 let mut reads = Vec::new();
@@ -100,14 +103,14 @@ impl SqlSession<'_, '_> {
             }
             Backend::Mysql => {
                 let all = format!("ANALYZE FORMAT=JSON {text}");
-                let plan = self.undone(|s| s.load_plain::<MysqlPlan>(&all, values))?;
+                let plan = self.undone(|s| s.load_uncounted::<MysqlPlan>(&all, values))?;
                 let plan = plan.into_iter().map(|row| row.plan).collect::<String>();
                 let mut reads = Vec::new();
                 read_by_mysql(&parsed(&plan)?, &mut reads);
                 (plan, reads)
             }
             Backend::Sqlite => {
-                let lines = self.load_plain::<SqlitePlan>(&format!("EXPLAIN QUERY PLAN {text}"), values)?;
+                let lines = self.load_uncounted::<SqlitePlan>(&format!("EXPLAIN QUERY PLAN {text}"), values)?;
                 let lines: Vec<String> = lines.into_iter().map(|row| row.detail).collect();
                 (lines.join("\n"), reads_by_sqlite(&lines))
             }
@@ -117,7 +120,8 @@ impl SqlSession<'_, '_> {
         Ok(())
     }
 
-    /// PostgreSQL: the plan that a prepared statement gets when it has run often enough, whatever its values.
+    /// PostgreSQL: the plan that a prepared statement gets when it has run often enough, whatever
+    /// its values.
     fn generic_plan(&mut self, text: &str, values: &[Value]) -> Result<String> {
         let mut numbered = String::new();
         for (i, part) in text.split('?').enumerate() {
@@ -130,23 +134,24 @@ impl SqlSession<'_, '_> {
             0 => (String::new(), String::new()),
             n => (format!("({})", types.join(", ")), format!("({})", vec!["NULL"; n].join(", "))),
         };
-        self.run_plain("SET plan_cache_mode = force_generic_plan")?;
-        self.run_plain(&format!("PREPARE carnelian_plan {types} AS {numbered}"))?;
+        self.run_uncounted("SET plan_cache_mode = force_generic_plan")?;
+        self.run_uncounted(&format!("PREPARE carnelian_plan {types} AS {numbered}"))?;
         let plan =
-            self.load_plain::<PostgresPlan>(&format!("EXPLAIN (FORMAT JSON) EXECUTE carnelian_plan {nulls}"), &[])?;
-        self.run_plain("DEALLOCATE carnelian_plan")?;
-        self.run_plain("RESET plan_cache_mode")?;
+            self.load_uncounted::<PostgresPlan>(&format!("EXPLAIN (FORMAT JSON) EXECUTE carnelian_plan {nulls}"), &[])?;
+        self.run_uncounted("DEALLOCATE carnelian_plan")?;
+        self.run_uncounted("RESET plan_cache_mode")?;
         Ok(plan.into_iter().map(|row| row.plan).collect())
     }
 
-    /// Runs something that leaves nothing behind in the transaction; outside of one, where only is looked, it just runs.
+    /// Runs something that leaves nothing behind in the transaction; outside of one, where only is
+    /// looked, it just runs.
     fn undone<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         if !self.is_in_transaction() {
             return work(self);
         }
-        self.run_plain("SAVEPOINT carnelian_plan")?;
+        self.run_uncounted("SAVEPOINT carnelian_plan")?;
         let done = work(self)?;
-        self.run_plain("ROLLBACK TO SAVEPOINT carnelian_plan")?;
+        self.run_uncounted("ROLLBACK TO SAVEPOINT carnelian_plan")?;
         Ok(done)
     }
 }
@@ -177,7 +182,8 @@ fn read_by_postgres(plan: &Json, reads: &mut Vec<TableRead>) {
             let seen =
                 number("Actual Rows") + number("Rows Removed by Filter") + number("Rows Removed by Index Recheck");
             if text("Node Type").contains("Scan") && !text("Relation Name").is_empty() {
-                // A plan that was not run has no such numbers; a part of one that was may never have been reached.
+                // A plan that was not run has no such numbers; a part of one that was may never
+                // have been reached.
                 let loops = node.get("Actual Loops").and_then(Json::as_f64);
                 reads.push(TableRead {
                     table: text("Relation Name").to_owned(),
@@ -198,7 +204,8 @@ fn read_by_mysql(plan: &Json, reads: &mut Vec<TableRead>) {
         Json::Object(node) => {
             let number = |name| node.get(name).and_then(Json::as_f64);
             let text = |name| node.get(name).and_then(Json::as_str);
-            // What was gathered on the way has a name in angle brackets, and is as large as the batch.
+            // What was gathered on the way has a name in angle brackets, and is as large as the
+            // batch.
             if let (Some(table), Some(access)) = (text("table_name"), text("access_type"))
                 && !table.starts_with('<')
             {
@@ -217,7 +224,8 @@ fn read_by_mysql(plan: &Json, reads: &mut Vec<TableRead>) {
     }
 }
 
-/// What a subquery gives is gone through once, by the alias that it has: such a line is about no table.
+/// What a subquery gives is gone through once, by the alias that it has: such a line is about no
+/// table.
 fn reads_by_sqlite(lines: &[String]) -> Vec<TableRead> {
     let mut gathered: Vec<&str> = lines
         .iter()

@@ -1,13 +1,12 @@
 //! `Connections`: where connections come from, a pool of our own or the caller's.
 
-use super::SqlOptions;
 use super::connection::{Backend, Connection, Inner, backend_of};
 use super::dialect::Failure;
 use super::held::Held;
 use super::server::{Guard, LONGEST_REST};
 use crate::clock::Clock;
 use crate::error::FailureClass;
-use crate::settings::{DataSourceUrl, Synchronous};
+use crate::settings::{DataSourceSettings, DataSourceUrl, Synchronous};
 use diesel::r2d2::ConnectionManager;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -20,10 +19,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A pool of connections of the caller's, from which a store takes one for each transaction.
 ///
-/// On PostgreSQL the store sets what it needs (READ COMMITTED, time-outs for locks and for idle transactions) for its
-/// own transactions only. On MySQL, MariaDB and SQLite it sets it each time it takes a connection, a few statements, and
-/// the settings stay with the session: give it a pool of its own if other users of the pool would mind, or name a data
-/// source in the settings. A connection that fails is given back so that the pool throws it away.
+/// On PostgreSQL the store sets what it needs (READ COMMITTED, time-outs for locks and for idle
+/// transactions) for its own transactions only. On MySQL, MariaDB and SQLite it sets it each time
+/// it takes a connection, a few statements, and the settings stay with the session: give it a pool
+/// of its own if other users of the pool would mind, or name a data source in the settings. A
+/// connection that fails is given back so that the pool throws it away.
 ///
 /// MySQL, other than MariaDB, ends a session that stops while it holds a lock after the session's
 /// `wait_timeout` only, which is left as it is: hours, if you set no other.
@@ -105,9 +105,15 @@ pub(super) enum Lease {
 
 impl Connections {
     /// A pool of our own. It connects lazily: a database that is down is found at the first use.
-    pub(super) fn own(url: &DataSourceUrl, options: &SqlOptions, clock: &Arc<dyn Clock>) -> (Self, Backend) {
+    /// `taken_for` is what a test says that the server is.
+    pub(super) fn own(
+        source: &DataSourceSettings,
+        clock: &Arc<dyn Clock>,
+        taken_for: Option<&'static str>,
+    ) -> (Self, Backend) {
+        let url = &source.url;
         // Every connection to `:memory:` is a database of its own.
-        let size = if url.is_in_memory() { 1 } else { options.max_connections.max(1) };
+        let size = if url.is_in_memory() { 1 } else { source.max_connections.max(1) };
         let pool = r2d2::Pool::builder()
             .max_size(size)
             .min_idle(Some(0))
@@ -116,23 +122,22 @@ impl Connections {
             // The pool pauses between two tries to connect for half of this at most. How long a
             // connection is waited for is said with each call.
             .connection_timeout(2 * LONGEST_PAUSE)
-            .idle_timeout(options.idle_timeout.filter(|_| !url.is_in_memory()))
+            .idle_timeout(source.idle_timeout.filter(|_| !url.is_in_memory()))
             .max_lifetime(None)
             .error_handler(Box::new(QuietErrors))
             .build_unchecked(Manager {
                 url: url.clone(),
-                synchronous: options.synchronous,
-                validates: options.validate_on_checkout,
+                synchronous: source.synchronous,
+                validates: source.validate_on_checkout,
                 clock: Arc::clone(clock),
-                #[cfg(any(test, feature = "test-util"))]
-                taken_for: options.taken_for,
+                taken_for,
                 losses: AtomicU64::new(0),
             });
-        (Connections::Own(pool, url.clone(), options.connection_timeout), backend_of(url))
+        (Connections::Own(pool, url.clone(), source.connection_timeout), backend_of(url))
     }
 
     /// The caller's pool.
-    pub(super) fn callers(pool: CallersPool, options: &SqlOptions) -> (Self, Backend) {
+    pub(super) fn callers(pool: CallersPool, synchronous: Synchronous) -> (Self, Backend) {
         let backend = match &pool {
             #[cfg(feature = "sqlite")]
             CallersPool::Sqlite(_) => Backend::Sqlite,
@@ -141,7 +146,7 @@ impl Connections {
             #[cfg(feature = "mysql")]
             CallersPool::Mysql(_) => Backend::Mysql,
         };
-        (Connections::Callers(pool, options.synchronous), backend)
+        (Connections::Callers(pool, synchronous), backend)
     }
 
     /// By which URL connections of our own are made.
@@ -211,7 +216,6 @@ pub(super) struct Manager {
     /// Whether a connection is asked before each use.
     validates: bool,
     clock: Arc<dyn Clock>,
-    #[cfg(any(test, feature = "test-util"))]
     taken_for: Option<&'static str>,
     /// How often a connection was lost that was opened after the loss before.
     losses: AtomicU64,
@@ -236,11 +240,7 @@ impl r2d2::ManageConnection for Manager {
         // Before it is opened: of one that is opened during a loss nobody knows.
         let after_losses = self.losses.load(Ordering::SeqCst);
         let mut connection = Connection::establish(&self.url, self.synchronous)?;
-        #[cfg(any(test, feature = "test-util"))]
-        let taken_for = self.taken_for;
-        #[cfg(not(any(test, feature = "test-util")))]
-        let taken_for = None;
-        let guard = connection.guard(taken_for)?;
+        let guard = connection.guard(self.taken_for)?;
         Ok(Opened { connection, after_losses, guard, used: self.clock.ticks() })
     }
 
@@ -298,13 +298,7 @@ mod tests {
             let text = format!("jobStore.dataSource = d\ndataSource.d.URL = sqlite:{}\n{more}", file.display());
             let settings = crate::settings::Settings::from_text("x", &text, |_| None).unwrap();
             let source = settings.data_source.unwrap();
-            let options = SqlOptions {
-                max_connections: source.max_connections,
-                validate_on_checkout: source.validate_on_checkout,
-                idle_timeout: source.idle_timeout,
-                ..SqlOptions::new("s")
-            };
-            match Connections::own(&source.url, &options, &clock()).0 {
+            match Connections::own(&source, &clock(), None).0 {
                 Connections::Own(pool, ..) => pool,
                 Connections::Callers(..) => panic!("it is our own"),
             }
@@ -325,8 +319,8 @@ mod tests {
         for (synchronous, level) in [(Synchronous::Full, 2), (Synchronous::Normal, 1)] {
             let folder = tempfile::tempdir().unwrap();
             let url = format!("sqlite:{}", folder.path().join("jobs.db").display()).parse().unwrap();
-            let options = SqlOptions { synchronous, ..SqlOptions::new("s") };
-            let mut lease = Connections::own(&url, &options, &clock()).0.get().unwrap();
+            let source = DataSourceSettings { synchronous, ..DataSourceSettings::new("d", url) };
+            let mut lease = Connections::own(&source, &clock(), None).0.get().unwrap();
             let text = "SELECT synchronous AS n FROM pragma_synchronous";
             let rows: Vec<Count> = lease.load(Statement { text, prefix: "", values: &[] }).unwrap();
             assert_eq!(rows.first().map(|row| row.n), Some(level), "{synchronous:?}");

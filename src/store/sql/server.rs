@@ -1,12 +1,12 @@
 //! `Server`: which MySQL or MariaDB answers, and what ends a session that stops while it holds a
 //! lock (H18).
 
+use super::by_place::by_place;
 use super::connection::{Backend, Connection};
 use super::dialect::Failure;
 use super::session::{Count, SqlSession};
 use super::statement::Statement;
 use crate::error::Result as Outcome;
-use diesel::QueryableByName;
 use diesel::sql_types::Text;
 use std::time::Duration;
 
@@ -65,11 +65,11 @@ impl Server {
     }
 }
 
-/// What a server answers.
-#[derive(QueryableByName)]
-struct Answer {
-    #[diesel(sql_type = Text)]
-    version: String,
+by_place! {
+    /// What a server answers.
+    struct Answer {
+        version: String as Text,
+    }
 }
 
 impl SqlSession<'_, '_> {

@@ -1,15 +1,15 @@
 //! `SqlSession`: one transaction on one connection.
 
+use super::by_place::by_place;
 use super::connection::{Backend, Connection, Readable};
 use super::dialect::{self, Hold};
-use super::migrations::{QUARTZ_TABLES, SIDE_TABLES};
+use super::migrations::{QUARTZ_TABLES, side_tables};
 use super::statement::{Statement, Value};
 use super::{SqlDatabase, SqlOptions};
 use crate::error::{Error, Result};
 use crate::hash::fnv1a;
 use crate::store::database::{Lock, Session};
-use crate::store::row::{News, Snapshot, SnapshotPlace};
-use diesel::QueryableByName;
+use crate::store::row::{Notification, Snapshot, SnapshotPlace};
 use diesel::sql_types::{BigInt, Nullable};
 
 /// One transaction. It reads the clock once, and knows which locks it holds.
@@ -25,32 +25,30 @@ pub(super) struct SqlSession<'a, 'c> {
     held: Option<Lock>,
     /// The transaction is a caller's: it may last.
     is_joined: bool,
-    announced: Vec<News>,
+    notified: Vec<Notification>,
     /// The function that stores new work was called.
     calls_function: bool,
     statements: u64,
 }
 
-#[derive(QueryableByName)]
-struct Locked {
-    #[diesel(sql_type = BigInt)]
-    found: i64,
-    #[diesel(sql_type = BigInt)]
-    now_ms: i64,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    fence: Option<i64>,
+by_place! {
+    struct Locked {
+        found: i64 as BigInt,
+        now_ms: i64 as BigInt,
+        fence: Option<i64> as Nullable<BigInt>,
+    }
 }
 
-#[derive(QueryableByName)]
-struct Now {
-    #[diesel(sql_type = BigInt)]
-    now_ms: i64,
+by_place! {
+    struct Now {
+        now_ms: i64 as BigInt,
+    }
 }
 
-#[derive(QueryableByName)]
-pub(super) struct Count {
-    #[diesel(sql_type = BigInt)]
-    pub n: i64,
+by_place! {
+    pub(super) struct Count {
+        pub n: i64 as BigInt,
+    }
 }
 
 impl<'a, 'c> SqlSession<'a, 'c> {
@@ -64,7 +62,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             drawn: 0,
             held: None,
             is_joined: false,
-            announced: Vec::new(),
+            notified: Vec::new(),
             calls_function: false,
             statements: 0,
         }
@@ -164,21 +162,21 @@ impl<'a, 'c> SqlSession<'a, 'c> {
 
     /// Loads something beside the work: nothing of it is counted, planned or explained.
     #[cfg(any(test, feature = "test-util"))]
-    pub(super) fn load_plain<R: Readable>(&mut self, text: &str, values: &[Value]) -> Result<Vec<R>> {
+    pub(super) fn load_uncounted<R: Readable>(&mut self, text: &str, values: &[Value]) -> Result<Vec<R>> {
         let statement = Statement { text, prefix: &self.database.options.table_prefix, values };
         self.connection.load(statement).map_err(|failure| self.database.failure(self.purpose, failure))
     }
 
     /// Runs something beside the work, without values.
     #[cfg(any(test, feature = "test-util"))]
-    pub(super) fn run_plain(&mut self, text: &str) -> Result<()> {
+    pub(super) fn run_uncounted(&mut self, text: &str) -> Result<()> {
         let text = text.replace("{p}", &self.database.options.table_prefix);
         self.connection.run(&text).map_err(|failure| self.database.failure(self.purpose, failure))
     }
 
     /// Deletes every row of the scheduler, a table at a time.
     pub(super) fn forget_scheduler(&mut self) -> Result<()> {
-        for table in QUARTZ_TABLES.iter().chain(SIDE_TABLES) {
+        for table in QUARTZ_TABLES.into_iter().chain(side_tables()) {
             self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ?"), &[self.name()])?;
         }
         Ok(())
@@ -203,11 +201,11 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         self.now_ms.get_or_insert(now_ms);
     }
 
-    /// Whether this was not announced in this transaction before.
-    pub(super) fn is_first_announcement(&mut self, news: News) -> bool {
-        let is_first = !self.announced.contains(&news);
+    /// Whether this is the first notification of its kind in this transaction.
+    pub(super) fn is_first_notification(&mut self, what: Notification) -> bool {
+        let is_first = !self.notified.contains(&what);
         if is_first {
-            self.announced.push(news);
+            self.notified.push(what);
         }
         is_first
     }
@@ -234,7 +232,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         self.held = Some(lock);
         let Some(text) = dialect::lock(self.backend(), lock, hold) else { return Ok(()) };
         let mut held = self.hold_row(text, &[self.name(), lock.name().into()], lock.name(), "LOCKS")?;
-        if let Some(text) = dialect::turn(self.backend(), hold) {
+        if let Some(text) = dialect::fence_row_lock(self.backend(), hold) {
             held = self.hold_row(text, &[self.name()], "fence", "CN_FENCES")?;
         }
         if self.now_ms.is_none() && !self.database.options.node_clock {
@@ -275,8 +273,8 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     }
 }
 
-/// One channel for each scheduler and table prefix, a name that every version makes the same. Schedulers
-/// whose names meet here wake each other now and then.
+/// One channel for each scheduler and table prefix, a name that every version makes the same.
+/// Schedulers whose names meet here wake each other now and then.
 pub(super) fn channel(options: &SqlOptions) -> String {
     let bytes = options.table_prefix.bytes().chain([0]).chain(options.scheduler_name.bytes());
     format!("carnelian_{:016x}", fnv1a(bytes))
@@ -308,22 +306,5 @@ impl Session for SqlSession<'_, '_> {
 
     fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {
         self.read_snapshot_page(place, snapshot)
-    }
-
-    fn mark_commit(&mut self, token: &str) -> Result<()> {
-        let now = self.now_ms()?;
-        let values = [self.name(), token.into(), now.into()];
-        self.execute("INSERT INTO {p}CN_COMMITS (sched_name, token, made_ms) VALUES (?, ?, ?)", &values).map(drop)
-    }
-
-    fn committed_ms(&mut self, token: &str) -> Result<Option<i64>> {
-        let values = [self.name(), token.into()];
-        let text = "SELECT made_ms AS n FROM {p}CN_COMMITS WHERE sched_name = ? AND token = ?";
-        Ok(self.load::<Count>(text, &values)?.first().map(|row| row.n))
-    }
-
-    fn forget_commits(&mut self, before_ms: i64) -> Result<()> {
-        let values = [self.name(), before_ms.into()];
-        self.execute("DELETE FROM {p}CN_COMMITS WHERE sched_name = ? AND made_ms < ?", &values).map(drop)
     }
 }

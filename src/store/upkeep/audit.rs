@@ -4,20 +4,20 @@ use super::AuditPass;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::overlap::may_wait;
-use crate::store::row::{FiredState, News, Selection};
+use crate::store::row::{FiredState, Notification, Selection};
 use crate::store::schedule_row::stored_policies;
-use crate::store::{Begin, JobStore, Lock, Session};
+use crate::store::{JobStore, Lock, Session, TxMode};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::BTreeSet;
 
-/// How many triggers of these states one audit looks at.
+/// The number of triggers of these states one audit looks at.
 const LIMIT: usize = 10_000;
 
 impl JobStore {
     /// Everything that an audit does: [`JobStore::mend`] and [`JobStore::tidy`].
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn audit(&self) -> Result<AuditPass> {
         let swept = self.tidy()?;
         self.mend().map(|found| AuditPass { swept, ..found })
@@ -26,19 +26,20 @@ impl JobStore {
     /// Deletes side rows that stand for nothing any longer; returns how many of these there were.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn tidy(&self) -> Result<usize> {
         self.sweep()
     }
 
-    /// Looks for triggers acquired or blocked by nobody, and complete ones nobody removed, and mends them.
+    /// Looks for triggers acquired or blocked by nobody, and complete ones nobody removed, and
+    /// mends them.
     ///
-    /// Nothing of ours makes such rows: every change is one transaction. They come from edits by hand, restored
-    /// backups and peers (H11: Quartz users found triggers frozen for ten months). Looks without the lock first, one
-    /// statement where no trigger is in such a state.
+    /// Nothing of ours makes such rows: every change is one transaction. They come from edits by
+    /// hand, restored backups and peers (H11: Quartz users found triggers frozen for ten months).
+    /// Looks without the lock first, one statement where no trigger is in such a state.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn mend(&self) -> Result<AuditPass> {
         let found = self.glance("audit", |s| find(s))?;
         if found == AuditPass::default() {
@@ -46,7 +47,7 @@ impl JobStore {
         }
         self.retrying(
             "audit",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 let found = find(s)?;
                 s.change_states(Selection::Triggers(&found.released), Transition::Release.moves(), false)?;
@@ -55,22 +56,24 @@ impl JobStore {
                 let jobs: Vec<JobKey> = s.triggers(&found.finished)?.into_iter().map(|t| t.job).collect();
                 s.delete_finished_triggers(&found.finished)?;
                 s.delete_idle_jobs(&jobs)?;
-                s.announce(News::Change)?;
+                s.notify(Notification::Change)?;
                 Ok(found)
             },
             &mut |_, _| Ok(false),
         )
     }
 
-    /// A node of Quartz that recovers one of ours, or completes a recovery trigger, knows nothing of the side rows.
+    /// A node of Quartz that recovers one of ours, or completes a recovery trigger, knows nothing
+    /// of the side rows.
     fn sweep(&self) -> Result<usize> {
         if self.glance("look for stray side rows", |s| s.stray_side_rows())? == 0 {
             return Ok(0);
         }
-        // A node registers, and makes recovery triggers, under these locks: half of either is never seen here.
+        // A node registers, and makes recovery triggers, under these locks: half of either is never
+        // seen here.
         self.retrying(
             "sweep stray side rows",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 s.lock(Lock::TriggerAccess)?;
                 s.sweep_side_rows()
@@ -86,7 +89,8 @@ fn find(s: &mut dyn Session) -> Result<AuditPass> {
     if rows.is_empty() {
         return Ok(AuditPass::default());
     }
-    // The fires are read after the triggers: without the lock, a fire that began in between excuses its trigger.
+    // The fires are read after the triggers: without the lock, a fire that began in between excuses
+    // its trigger.
     let fired = s.all_fired()?;
     let acquired: BTreeSet<&TriggerKey> =
         fired.iter().filter(|f| f.state == FiredState::Acquired).map(|f| &f.trigger).collect();
@@ -101,7 +105,7 @@ fn find(s: &mut dyn Session) -> Result<AuditPass> {
         match TriggerState::from_name(&row.state) {
             Some(Acquired) if !acquired.contains(&row.key) => pass.released.push(row.key),
             Some(Blocked | PausedBlocked) if !executing.contains(&row.job) => pass.unblocked.push(row.key),
-            // It waits for runs of its own, which other runs of the job are not.
+            // The trigger waits for runs of its own, which other runs of the job are not.
             Some(Blocked | PausedBlocked)
                 if stored_policies(&row).is_ok_and(|policies| may_wait(policies.overlap))
                     && !alone.contains(&row.job)

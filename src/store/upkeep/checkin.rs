@@ -8,20 +8,22 @@ use crate::node::NodeReport;
 use crate::rules::failover::{Namesake, millis};
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
-use crate::store::row::{BarRow, ClusterLook, InstanceRow, LimitRow, Whereabouts};
+use crate::store::row::{BlacklistRow, ClusterMembers, InstanceProcessRow, InstanceRow, LimitRow, PlacementView};
 use crate::store::transaction::random_hex;
-use crate::store::{Begin, JobStore, Lock, Owner, Session};
+use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use std::time::Duration;
 
 impl JobStore {
-    /// One check-in: the own row in a short transaction; then, if this is the first or somebody is suspected, under the
-    /// locks, a second look and one transaction per failed instance (QZ-40…44).
+    /// A check-in: the own row in a short transaction; then, if this is the first or somebody is
+    /// suspected, under the locks, a second look and one transaction per failed instance
+    /// (QZ-40…44).
     ///
-    /// Who starts under the name of a node of which it is not known whether it lives waits for its
-    /// next check-in: until then the answer is [`Checkin::twin`].
+    /// A node that starts under the name of another, of which it is not known whether that lives,
+    /// waits for its next check-in: until then the answer is [`Checkin::twin`].
     ///
-    /// No retries: the caller decides when to try again, inside the window its peers allow it. The time of the last
-    /// check-in moves on only if its transaction was committed, and to the moment the attempt was begun (H8).
+    /// No retries: the caller decides when to try again, inside the window its peers allow it. The
+    /// time of the last check-in moves on only if its transaction was committed, and to the moment
+    /// the attempt was begun (H8).
     ///
     /// # Errors
     /// [`Error::AlreadyRunning`] for a first check-in under the name of a node that lives; what the
@@ -30,25 +32,27 @@ impl JobStore {
         let was_cut_off = me.is_cut_off;
         let checkin = self.try_to_check_in(me);
         me.is_cut_off = match &checkin {
-            // Who was declared dead was away as well. Of a twin nobody has judged anything yet.
+            // A node that was declared dead was away as well. Of a twin nobody has judged anything
+            // yet.
             Ok(checkin) => checkin.failed_out && !checkin.registered || was_cut_off && checkin.twin,
-            // One that only starts has seen nobody before the outage.
+            // A node that only starts has seen nobody before the outage.
             Err(error) => was_cut_off || me.last_checkin.is_some() && error.is_outage(),
         };
         checkin
     }
 
     fn try_to_check_in(&self, me: &mut Membership) -> Result<Checkin> {
-        self.note_identity(me);
+        self.view.note_identity(me);
         let begun = self.clock.ticks();
         let mut checkin = Checkin::default();
 
         let Some(owner) = me.owner() else {
             return self.register(me, begun, checkin);
         };
-        let (registered, seen) = self.heartbeat(&owner, me.node.as_ref())?;
+        let (registered, seen) = self.touch_and_read_members(&owner, me.node.as_ref())?;
         if !registered {
-            // H6: somebody convicted us while we lived. What we hold is lost; we come back as another incarnation.
+            // H6: somebody convicted us while we lived. What we hold is lost; we come back as
+            // another incarnation.
             me.incarnation = None;
             me.living = None;
             me.was_failed_out = true;
@@ -61,13 +65,13 @@ impl JobStore {
         let was_barred = me.barred_at.is_some() && me.barred_at == me.last_checkin;
         me.last_checkin = Some(begun);
         self.judge(me, &seen, begun, &mut checkin)?;
-        if checkin.barred.is_some() && (!was_barred || self.sees_parts()) {
-            self.leave_parts(&me.instance)?;
+        if checkin.barred.is_some() && (!was_barred || self.view.sees_parts()) {
+            self.abandon_parts_of_living(&me.instance)?;
         }
         self.note_last_work(me, checkin.barred.is_none());
-        if me.published != self.types_generation() {
+        if me.published != self.view.types.read().generation() {
             // A type was added since. That it cannot be told is no failure of the check-in: the next one tries again.
-            match self.publish(&owner) {
+            match self.job_types().publish(&owner) {
                 Ok(generation) => me.published = generation.unwrap_or(me.published),
                 Err(error) => log::warn!("job types not published instance={} error={error}", me.instance),
             }
@@ -82,7 +86,7 @@ impl JobStore {
         let works = is_free && me.node.as_ref().is_none_or(|node| node.info.activity.takes_work());
         if me.worked && !works {
             let noted =
-                self.once("note the last work", Begin::Writing, &mut |s| s.now_ms().and_then(|ms| s.note_seen(ms)));
+                self.once("note the last work", TxMode::OwnRows, &mut |s| s.now_ms().and_then(|ms| s.note_seen(ms)));
             if let Err(error) = noted {
                 log::warn!("time of the last work not kept instance={} error={error}", me.instance);
                 return;
@@ -92,16 +96,16 @@ impl JobStore {
     }
 
     /// The short transaction without a lock: everybody's rows, then the own.
-    fn heartbeat(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, Seen)> {
+    fn touch_and_read_members(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, Seen)> {
         let mut answer = (false, Seen::default());
-        self.once("check in", Begin::Writing, &mut |s| {
-            let seen = self.look_around(s)?;
+        self.once("check in", TxMode::OwnRows, &mut |s| {
+            let seen = self.read_members(s)?;
             for name in &seen.replaced {
                 s.forget_replaced(name)?;
             }
             let registered = s.touch_instance(owner, seen.now_ms)?;
             if let Some(node) = node.filter(|_| registered) {
-                s.put_node(&nodes::row(&owner.instance, node, seen.now_ms))?;
+                s.upsert(&nodes::row(&owner.instance, node, seen.now_ms), &["started_ms"])?;
             }
             if registered {
                 self.compare_fence(s)?;
@@ -112,29 +116,30 @@ impl JobStore {
         Ok(answer)
     }
 
-    /// The first check-in, or the first after a conviction: left-overs under our name are recovered, then we register
-    /// under a new incarnation. Only then may anything be acquired (H25).
+    /// The first check-in, or the first after a conviction: left-overs under our name are
+    /// recovered, then we register under a new incarnation. Only then may anything be acquired
+    /// (H25).
     fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
         let mut seen = Seen::default();
-        self.once("look at the cluster", Begin::Reading, &mut |s| {
-            seen = self.look_around(s)?;
+        self.once("look at the cluster", TxMode::ReadOnly, &mut |s| {
+            seen = self.read_members(s)?;
             Ok(())
         })?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
-        // What an earlier try of this node has registered, whose answer was lost, is no twin.
+        // A row that an earlier try of this node has registered, whose answer was lost, is no twin.
         let is_own = |row: &&InstanceRow| row.incarnation.is_some() && row.incarnation == me.attempted;
         if let Some(row) = namesake.filter(|row| !is_own(row)) {
             let observer = self.observer(&seen, Duration::ZERO);
-            let (is_gone, whereabouts) = self.look_for(me, row)?;
+            let (is_gone, location) = self.locate(me, row)?;
             let verdict = me.observations.judge_namesake(suspect(row), is_gone, &observer);
-            // One that was declared dead while it lived leaves its name to a later namesake for the
-            // whole window: two that convict each other in turn would help nobody.
+            // A node that was declared dead while it lived leaves its name to a later namesake for
+            // the whole window: two that convict each other in turn would help nobody.
             let is_free = match me.was_failed_out {
                 true => is_gone == Some(true) || me.observations.convicts(suspect(row), &observer),
                 false => verdict == Namesake::Gone,
             };
             if verdict == Namesake::Lives && !me.was_failed_out {
-                return Err(Error::AlreadyRunning { instance: me.instance.clone(), whereabouts });
+                return Err(Error::AlreadyRunning { instance: me.instance.clone(), location });
             }
             if !is_free {
                 checkin.twin = true;
@@ -153,7 +158,7 @@ impl JobStore {
         let living = Living::new(&incarnation);
         let (mut published, mut outage, mut recovering, mut is_taken) = (0, None, None, false);
         let asked = self.clock.ticks(); // the store's time comes with the lock
-        self.once("register the instance", Begin::Locking(Lock::StateAccess), &mut |s| {
+        self.once("register the instance", TxMode::Exclusive(Lock::StateAccess), &mut |s| {
             let now_ms = s.now_ms()?;
             let answered = self.clock.ticks();
             let instances = s.instances()?;
@@ -164,25 +169,26 @@ impl JobStore {
             (outage, recovering) = match me.was_failed_out {
                 // Whoever declared us dead was there.
                 true => (None, s.recovery_mode()?.and_then(|row| row.since_ms)),
-                false => self.look_for_outage(s, &me.instance, &instances, &checkin.recovered)?,
+                false => self.outages().look_for_outage(s, &me.instance, &instances, &checkin.recovered)?,
             };
             let joined = nodes::place(me.node.as_ref(), s.draw_fences(None, 1)?.unwrap_or_default());
             s.put_instance(&InstanceRow {
                 name: me.instance.clone(),
                 last_checkin_ms: now_ms,
-                checkin_interval_ms: millis(self.settings.checkin_interval),
+                checkin_interval_ms: millis(self.settings.job_store.checkin_interval),
                 incarnation: Some(incarnation.clone()),
                 joined,
             })?;
             if let Some(node) = &me.node {
-                s.put_node(&nodes::row(&me.instance, node, now_ms))?;
+                s.upsert(&nodes::row(&me.instance, node, now_ms), &["started_ms"])?;
             }
             s.reset_begun(&Owner { instance: me.instance.clone(), incarnation: incarnation.clone() })?;
             if let Some(process) = &me.process {
-                s.put_process(&me.instance, &incarnation, &process.to_string())?;
+                let (instance, process) = (me.instance.clone(), process.to_string());
+                s.put(&InstanceProcessRow { instance, incarnation: incarnation.clone(), process })?;
             }
-            published = self.publish_in(s, &me.instance)?;
-            seen = Seen { now_ms, asked, answered, ..self.look_around(s)? };
+            published = self.job_types().publish_in(s, &me.instance)?;
+            seen = Seen { now_ms, asked, answered, ..self.read_members(s)? };
             Ok(())
         })?;
         if is_taken {
@@ -193,7 +199,7 @@ impl JobStore {
         me.answered = None;
         me.incarnation = Some(incarnation);
         me.living = Some(living);
-        self.note_recovery(recovering);
+        self.view.note_recovery(recovering);
         checkin.outage = outage;
         me.published = published;
         me.was_failed_out = false;
@@ -204,9 +210,9 @@ impl JobStore {
         Ok(checkin)
     }
 
-    /// Whether the process of a node is gone, as far as this machine can tell, and where it is or
+    /// The process of a node is gone, as far as this machine can tell, and where it is or
     /// was, for people.
-    fn look_for(&self, me: &Membership, row: &InstanceRow) -> Result<(Option<bool>, String)> {
+    fn locate(&self, me: &Membership, row: &InstanceRow) -> Result<(Option<bool>, String)> {
         let found = self.glance("look where a namesake runs", |s| s.process_of(&row.name))?;
         let theirs: Option<Process> = found.process.as_deref().and_then(|text| text.parse().ok());
         let is_gone = match (&me.process, &theirs) {
@@ -220,27 +226,28 @@ impl JobStore {
             Some(theirs) => (Some(theirs.host().to_owned()), Some(i64::from(theirs.pid()))),
             None => (found.host, found.pid),
         };
-        let whereabouts = match (host, pid) {
+        let location = match (host, pid) {
             (Some(host), Some(pid)) => format!("on host `{host}`, pid {pid}"),
             _ if row.incarnation.is_none() => "as a node of Quartz".to_owned(),
             _ => "on a host that it does not tell".to_owned(),
         };
-        Ok((is_gone, whereabouts))
+        Ok((is_gone, location))
     }
 
     /// Everybody's rows, and what keeps nodes from work.
-    fn look_around(&self, s: &mut dyn Session) -> Result<Seen> {
+    fn read_members(&self, s: &mut dyn Session) -> Result<Seen> {
         let asked = self.clock.ticks();
-        let (ClusterLook { now_ms, instances, with_fires }, Whereabouts { nodes, bars, limits }) = s.look_around()?;
+        let (ClusterMembers { now_ms, instances, with_fires }, PlacementView { nodes, blacklist, limits }) =
+            s.read_members()?;
         let answered = self.clock.ticks();
         let is_foreign = |name: &String| instances.iter().any(|i| i.name == *name && i.incarnation.is_none());
         let replaced = nodes.iter().map(|node| node.instance.clone()).filter(is_foreign).collect();
         let nodes = identities(nodes, &instances);
-        Ok(Seen { now_ms, asked, answered, nodes, with_fires, bars, limits, instances, replaced })
+        Ok(Seen { now_ms, asked, answered, nodes, with_fires, blacklist, limits, instances, replaced })
     }
 }
 
-/// What one look at the cluster showed.
+/// The members of the cluster, as one read showed them.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) now_ms: i64,
@@ -250,7 +257,7 @@ pub(super) struct Seen {
     pub(super) instances: Vec<InstanceRow>,
     pub(super) with_fires: Vec<String>,
     pub(super) nodes: Vec<NodeIdentity>,
-    pub(super) bars: Vec<BarRow>,
+    pub(super) blacklist: Vec<BlacklistRow>,
     pub(super) limits: Vec<LimitRow>,
     /// Nodes of ours whose names nodes of Quartz have taken since they died: what is left of ours
     /// is to be forgotten.

@@ -2,36 +2,40 @@
 
 use super::CleanUpPass;
 use crate::error::Result;
-use crate::store::{Begin, HistoryPruning, JobStore, locks};
+use crate::store::row::{CommitRow, LockRow, RequestRow};
+use crate::store::{HistoryPruning, JobStore, TxMode, locks};
 
-/// How long the tokens of commits are known: who asks after one does so at once.
+/// The time for which tokens of commits are known: a caller that asks after one does so at once.
 const COMMITS_KEPT_MS: i64 = 3_600_000;
 
-/// How long a request is known after it was taken: a caller that repeats one does so within days.
+/// The time for which a request is known after it was taken: a caller that repeats one does so
+/// within days.
 const REQUESTS_KEPT_MS: i64 = 7 * 24 * 3_600_000;
 
 impl JobStore {
-    /// Forgets the history that is too old or too much (see [`JobStore::prune_history`]), and tokens of commits, locks and requests
+    /// Forgets the history that is too old or too much (see [`History::prune`](crate::store::History::prune)), and tokens of commits, locks and requests
     /// that nobody will ask after (LT-86). Takes no lock; a batch of the history in each transaction.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries; what was forgotten before stays so.
+    /// The error of the database that is left after the bounded retries; what was forgotten before
+    /// stays so.
     pub fn clean_up(&self) -> Result<CleanUpPass> {
         let requests = self.forget_requests()?;
-        let history = self.prune_history(&HistoryPruning::new())?;
+        let history = self.history().prune(&HistoryPruning::new())?;
         Ok(CleanUpPass { history: usize::try_from(history).unwrap_or(usize::MAX), requests })
     }
 
-    /// Forgets old tokens of commits, locks of the application that nobody holds, and old requests; returns how many of the latter.
+    /// Forgets old tokens of commits, locks of the application that nobody holds, and old requests;
+    /// returns how many of the latter.
     pub(crate) fn forget_requests(&self) -> Result<usize> {
         self.retrying(
             "forget old commit tokens, locks and requests",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let now = s.now_ms()?;
-                s.forget_commits(now - COMMITS_KEPT_MS)?;
-                s.forget_locks(now - locks::REMEMBERED_MS)?;
-                s.forget_requests(now - REQUESTS_KEPT_MS)
+                s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete()?;
+                s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
+                s.rows::<RequestRow>().below("made_ms", now - REQUESTS_KEPT_MS).delete()
             },
             &mut |_, _| Ok(false), // what was forgotten is not found again
         )

@@ -4,7 +4,7 @@ use super::{FiredTrigger, Heartbeat, InstanceStatus, Said};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::JobStore;
-use crate::store::row::{BeatRow, FiredState, Snapshot, SnapshotPlace};
+use crate::store::row::{FiredState, HeartbeatRow, Snapshot, SnapshotPlace};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ impl JobStore {
     /// The nodes of the cluster, in order of their names.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn instances(&self) -> Result<Vec<InstanceStatus>> {
         self.read("list instances", |s| {
             let now = s.now_ms()?;
@@ -33,10 +33,10 @@ impl JobStore {
         })
     }
 
-    /// One node of the cluster, by the name of its instance (QZ-49).
+    /// A node of the cluster, by the name of its instance (QZ-49).
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn instance(&self, name: &str) -> Result<Option<InstanceStatus>> {
         Ok(self.instances()?.into_iter().find(|node| node.instance == name))
     }
@@ -44,11 +44,11 @@ impl JobStore {
     /// The fires that are reserved or running in the cluster.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     #[doc(alias = "getCurrentlyExecutingJobs")]
     pub fn fired_triggers(&self) -> Result<Vec<FiredTrigger>> {
-        let (rows, beats) = self.read("list fires", |s| Ok((s.all_fired()?, s.all_beats()?)))?;
-        let mut beats: BTreeMap<String, BeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
+        let (rows, beats) = self.read("list fires", |s| Ok((s.all_fired()?, s.rows::<HeartbeatRow>().list()?)))?;
+        let mut beats: BTreeMap<String, HeartbeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
         let fire = |row: crate::store::row::FiredRow| FiredTrigger {
             heartbeat: beats.remove(&row.fire_id).map(|beat| Heartbeat {
                 last_ms: beat.beat_ms,
@@ -68,24 +68,26 @@ impl JobStore {
         Ok(rows.into_iter().map(fire).collect())
     }
 
-    /// Everything that the invariants speak of, read in one transaction under the locks, so that it is one moment.
+    /// Everything that the invariants speak of, read in one transaction under the locks, so that it
+    /// is one moment.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn snapshot(&self) -> Result<Snapshot> {
         self.retrying(
             "read everything",
-            crate::store::Begin::Locking(crate::store::Lock::TriggerAccess),
+            crate::store::TxMode::Exclusive(crate::store::Lock::TriggerAccess),
             |s| s.snapshot(),
             &mut |_, _| Ok(true),
         )
     }
 
-    /// The same without the locks and in pages, each a short statement of its own: nobody waits for
-    /// it, and it waits for nobody. What changes meanwhile may be seen half before and half after.
+    /// Reads the same without the locks and in pages, each a short statement of its own: nobody
+    /// waits for it, and it waits for nobody. What changes meanwhile may be seen half before and
+    /// half after.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn look_at_everything(&self) -> Result<Snapshot> {
         let (mut place, mut snapshot) = (SnapshotPlace::default(), Snapshot::default());
         while self.glance("look at everything", |s| s.snapshot_page(&mut place, &mut snapshot))? {}
@@ -95,7 +97,7 @@ impl JobStore {
     /// The store's time, epoch milliseconds.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn now_ms(&self) -> Result<i64> {
         self.read("read the clock", |s| s.now_ms())
     }

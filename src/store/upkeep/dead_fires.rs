@@ -1,13 +1,13 @@
-//! What becomes of the work of a dead fire: its job's policy decides, or a handler of the user's.
+//! The fate of the work of a dead fire: its job's policy decides, or a handler of the user's.
 
 use crate::error::Result;
 use crate::job::{JobPolicy, OnDead};
 use crate::key::{JobKey, TriggerKey};
+use crate::rules::recovery::DeadFireDecision;
 use crate::store::row::{FiredRow, PolicyRow};
 use crate::store::{JobStore, Session};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A fire that died: its node was declared dead, or its heartbeat ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,44 +17,29 @@ pub struct DeadFire {
     pub fire_id: String,
     /// The instance it ran on.
     pub instance: String,
-    /// Its job.
+    /// The job.
     pub job: JobKey,
     /// The job's type.
     pub job_type: String,
-    /// Its trigger.
+    /// The trigger.
     pub trigger: TriggerKey,
     /// The time it stood for, epoch milliseconds.
     pub scheduled_ms: i64,
     /// When it was fired, epoch milliseconds.
     pub fired_ms: i64,
-    /// How many runs of this work were interrupted before it.
+    /// The number of runs of this work that were interrupted before it.
     pub attempt: i64,
     /// The store's time, epoch milliseconds.
     pub now_ms: i64,
 }
 
-/// What is done about a dead fire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DeadFireDecision {
-    /// A recovery trigger runs the work again, at once.
-    Recover,
-    /// A recovery trigger runs the work again, after so long.
-    RecoverAfter(Duration),
-    /// As [`OnDead::Revive`].
-    Revive,
-    /// The work is given up; the trigger fires when it fires next.
-    NextFire,
-    /// The work is given up, and the trigger is set to `ERROR` until somebody resets it.
-    Error,
-}
-
 /// Decides for jobs whose policy is [`OnDead::Ask`].
 pub trait DeadFireHandler: Send + Sync {
-    /// What is to be done; none if this handler has no say in it.
+    /// The decision; none if this handler has no say in it.
     ///
-    /// It is asked inside the transaction that recovers the fire, by the one node that recovers it, and must be quick: the
-    /// cluster waits. The transaction may be tried again, so it may be asked again. One that panics here has no say.
+    /// A handler is asked inside the transaction that recovers the fire, by the one node that
+    /// recovers it, and must be quick: the cluster waits. The transaction may be tried again, so it
+    /// may be asked again. One that panics here has no say.
     fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision>;
 }
 
@@ -80,7 +65,7 @@ impl JobStore {
         Ok(s.job_policies(&jobs)?.into_iter().map(|row| (row.job.clone(), row)).collect())
     }
 
-    /// What is done about a fire whose job exists.
+    /// The decision on a fire whose job exists.
     pub(super) fn decide(
         &self,
         fire: &FiredRow,

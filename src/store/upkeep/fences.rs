@@ -2,10 +2,10 @@
 
 use super::{Checkin, Membership};
 use crate::error::Result;
-use crate::store::row::HistoryFilter;
+use crate::store::row::{HistoryFilter, LockRow};
 use crate::store::{Fences, JobStore, LostCommits, Session};
 
-/// So many of the newest runs are looked at.
+/// The number of the newest runs that are looked at.
 const RUNS: usize = 1000;
 
 impl JobStore {
@@ -43,14 +43,14 @@ impl JobStore {
     /// is larger: the tables were put back from a backup, or those of a replica took their place.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn fence_behind(&self) -> Result<Option<LostCommits>> {
         self.read("compare fences", |s| {
             let Some(stored) = s.draw_fences(None, 0)? else { return Ok(None) };
             let fires = s.all_fired()?.into_iter().map(|fire| fire.fire_id);
             let runs = s.history(&HistoryFilter { limit: RUNS, ..HistoryFilter::default() })?;
             let ids = fires.chain(runs.into_iter().map(|run| run.fire_id));
-            let locks = s.locks()?.into_iter().map(|lock| lock.fence);
+            let locks = s.rows().list()?.into_iter().map(|lock: LockRow| lock.fence);
             let largest = ids.filter_map(|id| own_fence(&id)).chain(locks).max().unwrap_or(0);
             Ok((largest > stored).then_some(LostCommits { stored, largest }))
         })

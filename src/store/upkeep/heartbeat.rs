@@ -1,5 +1,5 @@
-//! Heartbeat: each running fire says that it is alive, and learns whether it is still its node's; those that fall silent
-//! are dead.
+//! Heartbeat: each running fire says that it is alive, and learns whether it is still its node's;
+//! those that fall silent are dead.
 
 use super::Recovered;
 use super::recovery::Held;
@@ -7,35 +7,36 @@ use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
 use crate::store::firing::fenced;
-use crate::store::row::{BeatRow, CancelRow, FiredState, News, Progress};
-use crate::store::{Begin, JobStore, Lock, Owner};
+use crate::store::row::{CancelRow, FiredState, HeartbeatRow, Notification, Progress};
+use crate::store::{JobStore, Lock, Owner, TxMode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A running fire's sign of life.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beat {
+pub struct FireHeartbeat {
     /// The fire.
     pub fire_id: String,
-    /// How long it may be silent from now on before it is taken for dead, without the tolerance.
+    /// The time for which it may be silent from now on before it is taken for dead, without the
+    /// tolerance.
     pub limit: Duration,
-    /// How far it has come.
+    /// The progress that it has made.
     pub progress: Option<Progress>,
-    /// How long ago its job made progress; none if it need not say.
+    /// The time since its job made progress; none if it need not say.
     pub silence: Option<Duration>,
-    /// How long it may go without; none if that does not matter.
+    /// The time for which it may go without progress; none if that does not matter.
     pub silence_limit: Option<Duration>,
 }
 
-/// What a node has seen of heartbeats; kept between passes.
+/// The observations of heartbeats; kept between passes.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeats {
     observations: Observations,
     /// The clock's ticks when the last pass that succeeded was begun.
     last: Option<Duration>,
-    /// How long it was between the last two.
+    /// The time between the last two.
     usual: Duration,
-    /// Whether the last pass failed: what comes after it is the end of an outage.
+    /// The last pass failed: what comes after it is the end of an outage.
     is_cut_off: bool,
 }
 
@@ -54,52 +55,53 @@ impl Heartbeats {
     }
 }
 
-/// What a pass of heartbeats brought.
+/// The result of a pass of heartbeats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BeatPass {
-    /// Those of the given fires that the node no longer holds.
+pub struct HeartbeatPass {
+    /// The given fires that the node no longer holds.
     pub lost: Vec<String>,
     /// Fires of the node that somebody wants to stop, and who.
     pub cancelled: Vec<(String, String)>,
-    /// What was done about fires that fell silent, by instance.
+    /// The recoveries of fires that fell silent, by instance.
     pub recovered: Vec<Recovered>,
 }
 
-/// How orders to stop begin that a pause has given.
+/// The first words of orders to stop that a pause has given.
 const ORDER_OF_PAUSE: &str = "pause: ";
 
-/// Whether an order to stop was given by a pause.
+/// An order to stop was given by a pause.
 pub(crate) fn is_order_of_pause(who: &str) -> bool {
     who.starts_with(ORDER_OF_PAUSE)
 }
 
 impl JobStore {
-    /// Says that these fires of `owner` are alive, in one statement; looks whether they are still its own, whether
-    /// somebody wants one to stop, and which fires of the cluster have fallen silent: those are recovered as those of a
-    /// dead node are (DS-10…16, PA-30…33).
+    /// Says that these fires of `owner` are alive, in one statement; looks whether they are still
+    /// its own, whether somebody wants one to stop, and which fires of the cluster have fallen
+    /// silent: those are recovered as those of a dead node are (DS-10…16, PA-30…33).
     ///
-    /// A fire is dead when `last beat + max(its limit, the observer's own silence) + tolerance < now`, by the store's
-    /// clock: an observer that could not reach the store for a while forgives others as much, and leaves them the
-    /// tolerance to come back as it did. After a jump of that clock only silence that was seen counts.
+    /// A fire is dead when `last beat + max(its limit, the observer's own silence) + tolerance <
+    /// now`, by the store's clock: an observer that could not reach the store for a while forgives
+    /// others as much, and leaves them the tolerance to come back as it did. After a jump of that
+    /// clock only silence that was seen counts.
     ///
     /// No retries: the next pass is soon.
     ///
     /// # Errors
-    /// What the database reports.
-    pub fn beat(&self, owner: &Owner, beats: &[Beat], seen: &mut Heartbeats) -> Result<BeatPass> {
+    /// The error of the database.
+    pub fn heartbeat(&self, owner: &Owner, beats: &[FireHeartbeat], seen: &mut Heartbeats) -> Result<HeartbeatPass> {
         let begun = self.clock.ticks();
         let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
         let (mut now_ms, mut asked, mut answered) = (0, begun, begun);
-        let (mut rows, mut cancels): (Vec<BeatRow>, Vec<CancelRow>) = (Vec::new(), Vec::new());
-        let begin = if beats.is_empty() { Begin::Reading } else { Begin::Writing };
+        let (mut rows, mut cancels): (Vec<HeartbeatRow>, Vec<CancelRow>) = (Vec::new(), Vec::new());
+        let begin = if beats.is_empty() { TxMode::ReadOnly } else { TxMode::OwnRows };
         self.once("beat", begin, &mut |s| {
             asked = self.clock.ticks();
             now_ms = s.now_ms()?;
             answered = self.clock.ticks();
             if !beats.is_empty() {
-                s.put_beats(&beats.iter().map(|beat| row(owner, beat, now_ms)).collect::<Vec<_>>())?;
+                s.put_heartbeats(&beats.iter().map(|beat| row(owner, beat, now_ms)).collect::<Vec<_>>())?;
             }
-            rows = s.notable_beats(&owner.instance, now_ms, now_ms.saturating_add(millis(self.tolerance())))?;
+            rows = s.notable_heartbeats(&owner.instance, now_ms, now_ms.saturating_add(millis(self.tolerance())))?;
             cancels = s.cancels_for(&owner.instance)?;
             Ok(())
         })?;
@@ -115,8 +117,8 @@ impl JobStore {
 
         let (gap_ms, tolerance_ms) = (millis(gap), millis(self.tolerance()));
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
-        let silent: Vec<&BeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
-        seen.read(&observer, begun, was_cut_off, self.settings.checkin_interval);
+        let silent: Vec<&HeartbeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
+        seen.read(&observer, begun, was_cut_off, self.settings.job_store.checkin_interval);
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
         let dead: BTreeMap<String, i64> = silent
             .into_iter()
@@ -125,50 +127,52 @@ impl JobStore {
             .collect();
         let recovered = if dead.is_empty() { Vec::new() } else { self.recover_silent(&dead)? };
         let cancelled = cancels.into_iter().map(|row| (row.fire_id, row.who)).collect();
-        Ok(BeatPass { lost, cancelled, recovered })
+        Ok(HeartbeatPass { lost, cancelled, recovered })
     }
 
-    /// As [`JobStore::beat`] for a node on which nothing runs: as long as no beat of the cluster is missed, one statement.
+    /// As [`JobStore::heartbeat`] for a node on which nothing runs: as long as no beat of the
+    /// cluster is missed, one statement.
     ///
     /// # Errors
-    /// What the database reports.
-    pub fn watch_beats(&self, owner: &Owner, seen: &mut Heartbeats) -> Result<BeatPass> {
+    /// The error of the database.
+    pub fn watch_heartbeats(&self, owner: &Owner, seen: &mut Heartbeats) -> Result<HeartbeatPass> {
         let begun = self.clock.ticks();
         let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
         let tolerance_ms = millis(self.tolerance());
         let (mut now_ms, mut doubtful, mut asked, mut answered) = (0, 0, begun, begun);
-        self.once("look for missed beats", Begin::Glancing, &mut |s| {
+        self.once("look for missed beats", TxMode::Autocommit, &mut |s| {
             asked = self.clock.ticks();
-            (now_ms, doubtful) = s.doubtful_beats(tolerance_ms)?;
+            (now_ms, doubtful) = s.doubtful_heartbeats(tolerance_ms)?;
             answered = self.clock.ticks();
             Ok(())
         })?;
         if doubtful > 0 {
             seen.is_cut_off = was_cut_off;
-            return self.beat(owner, &[], seen);
+            return self.heartbeat(owner, &[], seen);
         }
         let gap_ms = millis(seen.last.map_or(Duration::ZERO, |last| begun.saturating_sub(last)));
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
-        seen.read(&observer, begun, was_cut_off, self.settings.checkin_interval);
+        seen.read(&observer, begun, was_cut_off, self.settings.job_store.checkin_interval);
         seen.observations.keep_only(std::iter::empty());
-        Ok(BeatPass::default())
+        Ok(HeartbeatPass::default())
     }
 
-    /// Recovers fires whose last beat is still the one that was seen. A second node that saw the same silence finds
-    /// nothing.
+    /// Recovers fires whose last beat is still the one that was seen. A second node that saw the
+    /// same silence finds nothing.
     fn recover_silent(&self, dead: &BTreeMap<String, i64>) -> Result<Vec<Recovered>> {
         let mut recovered = Vec::new();
-        self.once("recover silent fires", Begin::Locking(Lock::TriggerAccess), &mut |s| {
+        self.once("recover silent fires", TxMode::Exclusive(Lock::TriggerAccess), &mut |s| {
             recovered.clear();
             let ids: Vec<String> = dead.keys().cloned().collect();
-            let unchanged = s.beats_of(&ids)?.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
+            let beats: Vec<HeartbeatRow> = s.rows().any_of(&["fire_id"], &ids).list()?;
+            let unchanged = beats.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
             let unchanged: Vec<String> = unchanged.map(|row| row.fire_id).collect();
             let mut by_instance: BTreeMap<String, Vec<_>> = BTreeMap::new();
             for fire in s.fired_rows(&unchanged)?.into_iter().filter(|fire| fire.state == FiredState::Executing) {
                 by_instance.entry(fire.instance.clone()).or_default().push(fire);
             }
             for (instance, fires) in by_instance {
-                // Those whose rows their jobs hold are left: the next pass finds them as silent.
+                // Fires whose rows their jobs hold are left: the next pass finds them as silent.
                 recovered.push(self.recover_fires(s, &instance, fires, Held::Running)?);
             }
             Ok(())
@@ -180,11 +184,12 @@ impl JobStore {
     /// Recovers fires of the node itself that will not end: their workers died, or were given up.
     ///
     /// # Errors
-    /// [`Error::Fenced`] if `owner` is not registered; what the database reports after the bounded retries.
-    pub fn give_up(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
+    /// [`Error::Fenced`] if `owner` is not registered; what the database reports after the bounded
+    /// retries.
+    pub fn abandon(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
         self.retrying(
             "give up fires",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let fires = s.fired_rows(fire_ids)?;
@@ -197,26 +202,26 @@ impl JobStore {
     /// The fires of an instance that somebody wants to stop, and who.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn cancels(&self, instance: &str) -> Result<Vec<(String, String)>> {
         let rows = self.glance("look for orders to stop", |s| s.cancels_for(instance))?;
         Ok(rows.into_iter().map(|row| (row.fire_id, row.who)).collect())
     }
 
-    /// Asks runs to stop, wherever they are; returns how many run and were not asked before. Their nodes see it with their
-    /// next look, or hear of it.
+    /// Asks runs to stop, wherever they are; returns how many run and were not asked before. Their
+    /// nodes see it with their next look, or hear of it.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn request_cancels(&self, fire_ids: &[String], who: &str) -> Result<usize> {
         let who = crate::error::storable(who, 250);
         self.retrying(
             "ask runs to stop",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let noted = s.request_cancels(fire_ids, &who)?;
                 if noted > 0 {
-                    s.announce(News::Cancel)?;
+                    s.notify(Notification::Cancel)?;
                 }
                 Ok(noted)
             },
@@ -224,21 +229,22 @@ impl JobStore {
         )
     }
 
-    /// Asks all runs of a job to stop since it is paused, wherever they are; returns how many run and were not asked before.
-    /// To be called when the job is paused, so that nothing of it begins meanwhile.
+    /// Asks all runs of a job to stop since it is paused, wherever they are; returns how many run
+    /// and were not asked before. To be called when the job is paused, so that nothing of it begins
+    /// meanwhile.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn stop_runs(&self, job: &JobKey, who: &str) -> Result<usize> {
         let order = crate::error::storable(&format!("{ORDER_OF_PAUSE}{who}"), 250);
         self.retrying(
             "ask runs of a job to stop",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 let ids: Vec<String> = s.executing_of_job(job)?.into_iter().map(|fire| fire.fire_id).collect();
                 let noted = s.request_cancels(&ids, &order)?;
                 if noted > 0 {
-                    s.announce(News::Cancel)?;
+                    s.notify(Notification::Cancel)?;
                 }
                 Ok(noted)
             },
@@ -249,7 +255,7 @@ impl JobStore {
     /// Which of these fires `owner` no longer holds: those that have died since they fell silent.
     ///
     /// # Errors
-    /// What the database reports.
+    /// The error of the database.
     pub fn fires_gone(&self, owner: &Owner, fire_ids: &[String]) -> Result<Vec<String>> {
         let held = self.glance("look for fires that are gone", |s| s.fired_rows(fire_ids))?;
         let is_held = |id: &String| held.iter().any(|row| row.fire_id == *id && row.instance == owner.instance);
@@ -260,10 +266,10 @@ impl JobStore {
     ///
     /// # Errors
     /// [`Error::Fenced`] if it is not; what the database reports after the bounded retries.
-    pub fn beat_one(&self, owner: &Owner, beat: &Beat) -> Result<()> {
+    pub fn heartbeat_one(&self, owner: &Owner, beat: &FireHeartbeat) -> Result<()> {
         self.retrying(
             "beat for one fire",
-            Begin::Writing,
+            TxMode::OwnRows,
             |s| {
                 if s.hold_fired(&beat.fire_id)? != Some(FiredState::Executing) {
                     return Err(Error::Fenced {
@@ -272,15 +278,15 @@ impl JobStore {
                     });
                 }
                 let now_ms = s.now_ms()?;
-                s.put_beats(&[row(owner, beat, now_ms)])
+                s.put_heartbeats(&[row(owner, beat, now_ms)])
             },
             &mut |_, ()| Ok(false), // a beat more or less
         )
     }
 }
 
-fn row(owner: &Owner, beat: &Beat, beat_ms: i64) -> BeatRow {
-    BeatRow {
+fn row(owner: &Owner, beat: &FireHeartbeat, beat_ms: i64) -> HeartbeatRow {
+    HeartbeatRow {
         fire_id: beat.fire_id.clone(),
         instance: owner.instance.clone(),
         beat_ms,
@@ -291,6 +297,6 @@ fn row(owner: &Owner, beat: &Beat, beat_ms: i64) -> BeatRow {
     }
 }
 
-fn suspect(row: &BeatRow) -> Suspect<'_> {
+fn suspect(row: &HeartbeatRow) -> Suspect<'_> {
     Suspect { instance: &row.fire_id, last_checkin_ms: row.beat_ms, interval_ms: row.limit_ms, foreign: false }
 }

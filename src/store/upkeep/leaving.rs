@@ -2,8 +2,8 @@
 
 use crate::error::Result;
 use crate::node::NodeRole;
-use crate::store::row::{FiredState, News, Selection};
-use crate::store::{Begin, JobStore, Lock, Owner};
+use crate::store::row::{FiredState, Notification, Selection};
+use crate::store::{JobStore, Lock, Owner, TxMode};
 use crate::trigger::Transition;
 
 impl JobStore {
@@ -12,12 +12,12 @@ impl JobStore {
     /// fires are left so.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries; peers then take over after the usual
-    /// time.
+    /// The error of the database that is left after the bounded retries; peers then take over after
+    /// the usual time.
     pub fn leave(&self, owner: &Owner) -> Result<usize> {
         self.retrying(
             "leave the cluster",
-            Begin::Locking(Lock::StateAccess),
+            TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 if s.draw_fences(Some(owner), 0)?.is_none() {
                     return Ok(0); // already failed out: nothing of ours is left
@@ -31,16 +31,16 @@ impl JobStore {
                     s.delete_fired(&ids)?;
                     s.change_states(Selection::Triggers(&keys), Transition::Release.moves(), false)?;
                 }
-                s.announce(News::Change)?;
+                s.notify(Notification::Change)?;
                 if executing.is_empty() {
                     s.delete_instance(&owner.instance, None)?;
                     s.forget_ahead(&owner.instance)?;
-                    // It was there until now; an observer was never there for work.
-                    if self.identity(&owner.instance).role == NodeRole::Worker {
+                    // The node was there until now; an observer was never there for work.
+                    if self.view.identity(&owner.instance).role == NodeRole::Worker {
                         let now_ms = s.now_ms()?;
                         s.note_seen(now_ms)?;
                     }
-                    self.give_up_parts(s, &owner.instance)?;
+                    self.abandon_parts(s, &owner.instance)?;
                 }
                 Ok(executing.len())
             },

@@ -1,4 +1,5 @@
-//! What the history says of fires that ended without their jobs: lost with their node, or never begun in time.
+//! The history of fires that ended without their jobs: lost with their node, or never begun in
+//! time.
 
 use crate::error::Result;
 use crate::job::FireOutcome;
@@ -10,10 +11,10 @@ use crate::trigger::Trigger;
 use std::collections::BTreeMap;
 
 impl JobStore {
-    /// Writes down that these executing fires were lost with their node, whether they are run again or not. To be done
-    /// before their triggers go.
+    /// Writes down that these executing fires were lost with their node, whether they are run again
+    /// or not. To be done before their triggers go.
     pub(in crate::store) fn record_lost(&self, s: &mut dyn Session, fires: &[FiredRow], now_ms: i64) -> Result<()> {
-        if fires.is_empty() || !self.records(FireOutcome::Lost) {
+        if fires.is_empty() || !self.settings.history.records(FireOutcome::Lost) {
             return Ok(());
         }
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
@@ -46,7 +47,7 @@ impl JobStore {
 
     /// Writes down that these triggers, as they were before, could not fire in time.
     pub(super) fn record_misfired(&self, s: &mut dyn Session, triggers: &[Trigger], now_ms: i64) -> Result<()> {
-        if triggers.is_empty() || !self.records(FireOutcome::Misfired) {
+        if triggers.is_empty() || !self.settings.history.records(FireOutcome::Misfired) {
             return Ok(());
         }
         let pass = random_hex()?;

@@ -7,35 +7,36 @@ use crate::rules::failover::millis;
 use crate::rules::misfire;
 use crate::rules::passing_over::leave_out_old;
 use crate::store::calendars::Calendars;
-use crate::store::row::{Advance, News, TriggerRow};
-use crate::store::schedule_row::counts;
+use crate::store::row::{Advance, Notification, TriggerRow};
 use crate::store::transaction::overtaken;
-use crate::store::{Begin, JobStore, Lock, Session, SkipReason, SkippedFires};
+use crate::store::{JobStore, Lock, Session, SkipReason, SkippedFires, TxMode};
 use crate::trigger::{MisfireInstruction, Schedule, Trigger, TriggerOrder, TriggerState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many late triggers are put in order of priority at a time.
+/// The number of late triggers that are put in order of priority at a time.
 const MOST_IN_ORDER: usize = 10_000;
 
 /// For how long what is due may stay as much as it is before more is brought all the same.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// For how long that order counts at most: more important ones that come to be late meanwhile wait so long. What was handled
-/// may be late again after the misfire threshold, so it counts no longer than that either.
+/// For how long that order counts at most: more important ones that come to be late meanwhile wait
+/// so long. What was handled may be late again after the misfire threshold, so it counts no longer
+/// than that either.
 const ORDERED_FOR: Duration = Duration::from_secs(5);
 
-/// The late triggers in order of priority, as they were found at one time; kept by the misfire handler between its passes. No
-/// index has them in this order, and to sort a whole backlog for every few of it takes longer than to work it off.
+/// The late triggers in order of priority, as they were found at one time; kept by the misfire
+/// handler between its passes. No index has them in this order, and to sort a whole backlog for
+/// every few of it takes longer than to work it off.
 #[derive(Clone, Debug, Default)]
 pub struct LateInOrder {
     keys: Arc<[TriggerKey]>,
-    /// How many of them have had their turn.
+    /// The number of keys that have been handled.
     done: usize,
     /// The clock's ticks when they were looked for.
     found: Duration,
-    /// How many triggers were due, as far as they were counted, after the last pass.
+    /// The number of triggers that were due, as far as they were counted, after the last pass.
     due: Option<usize>,
     /// The clock's ticks when they were last seen to get less, or made more.
     moved: Duration,
@@ -48,33 +49,34 @@ impl LateInOrder {
 }
 
 impl JobStore {
-    /// Applies the misfire instruction of at most `max_misfires_at_a_time` late triggers, in recovery mode of some more.
+    /// Applies the misfire instruction of at most `max_misfires_at_a_time` late triggers, in
+    /// recovery mode of some more.
     ///
     /// Looks without the lock first: a store with nothing late costs one statement.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn handle_misfires(&self) -> Result<MisfirePass> {
         self.handle_misfires_of(&mut LateInOrder::default())
     }
 
-    /// The same for a caller that comes again and again: where the most important come first, in recovery mode above all, the
-    /// late triggers are put in order once for many passes.
+    /// Handles the same for a caller that comes again and again: where the most important come
+    /// first, in recovery mode above all, the late triggers are put in order once for many passes.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn handle_misfires_of(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
         if self.trigger_order() == TriggerOrder::PriorityThenTime {
             return self.handle_in_order(order);
         }
         *order = LateInOrder::default();
-        let threshold_ms = millis(self.settings.misfire_threshold);
+        let threshold_ms = millis(self.settings.job_store.misfire_threshold);
         if !self.glance("look for misfires", |s| s.is_any_misfired(threshold_ms))? {
             return Ok(MisfirePass::default());
         }
         self.retrying(
             "handle misfires",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| self.handle_misfires_in(s),
             // Triggers that were handled are no longer late: doing it again does no harm.
             &mut |_, _| Ok(false),
@@ -84,12 +86,13 @@ impl JobStore {
     fn handle_misfires_in(&self, s: &mut dyn Session) -> Result<MisfirePass> {
         let now_ms = s.now_ms()?;
         let before = self.misfired_before(now_ms);
-        let wanted = self.settings.max_misfires_at_a_time.max(1);
+        let wanted = self.most_misfires();
         let mut pass = MisfirePass::default();
         let mut late = Vec::new();
         let mut offset = 0;
         let mut calendars = Calendars::default();
-        // Rows that cannot be read stay where they are, at the head of every page: look past them (H12).
+        // Rows that cannot be read stay where they are, at the head of every page: look past them
+        // (H12).
         while late.len() < wanted && pass.unreadable.len() < 1000 {
             let page = s.misfired(before, self.trigger_order(), wanted + 1, offset)?;
             let (found, room) = (page.len(), wanted - late.len());
@@ -122,18 +125,18 @@ impl JobStore {
         self.apply_misfires(s, now_ms, late, calendars, TriggerState::Waiting, pass)?;
         self.record_misfired(s, &pass.handled, now_ms)?;
         if !pass.handled.is_empty() {
-            s.announce(News::Change)?;
+            s.notify(Notification::Change)?;
         }
         Ok(())
     }
 
     fn handle_in_order(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
         let now = self.clock.ticks();
-        if self.is_in_recovery() && self.waits_for_workers(order, now)? {
+        if self.view.is_in_recovery() && self.waits_for_workers(order, now)? {
             return Ok(MisfirePass { more: true, ..MisfirePass::default() });
         }
         if order.left().is_empty()
-            || now.saturating_sub(order.found) >= ORDERED_FOR.min(self.settings.misfire_threshold)
+            || now.saturating_sub(order.found) >= ORDERED_FOR.min(self.settings.job_store.misfire_threshold)
         {
             let keys = self.glance("put misfires in order", |s| {
                 let before_ms = s.now_ms().map(|now_ms| self.misfired_before(now_ms))?;
@@ -146,7 +149,7 @@ impl JobStore {
         }
         let (mut pass, taken) = self.retrying(
             "handle misfires",
-            Begin::Locking(Lock::TriggerAccess),
+            TxMode::Exclusive(Lock::TriggerAccess),
             |s| self.handle_of_these(s, order.left()),
             &mut |_, _| Ok(false),
         )?;
@@ -159,8 +162,9 @@ impl JobStore {
         Ok(pass)
     }
 
-    /// Whether enough is due already, and getting less: an acquisition puts all that is due in order for the few that it takes.
-    /// What is due and does not get less may be what nobody can run; that holds nothing up.
+    /// Whether enough is due already, and getting less: an acquisition puts all that is due in
+    /// order for the few that it takes. What is due and does not get less may be what nobody can
+    /// run; that holds nothing up.
     fn waits_for_workers(&self, order: &mut LateInOrder, now: Duration) -> Result<bool> {
         let enough = self.late_at_a_time();
         let due = self.glance("count what is due", |s| {
@@ -177,14 +181,20 @@ impl JobStore {
         Ok(due >= enough && now.saturating_sub(order.moved) < PATIENCE)
     }
 
-    /// How many late triggers are handled in one transaction.
+    /// The number of late triggers that are handled in one transaction.
     fn late_at_a_time(&self) -> usize {
-        let usual = self.settings.max_misfires_at_a_time.max(1);
-        if self.is_in_recovery() { usual.max(self.settings.recovery_batch.try_into().unwrap_or(1)) } else { usual }
+        let usual = self.most_misfires();
+        if self.view.is_in_recovery() { usual.max(self.settings.recovery.batch.try_into().unwrap_or(1)) } else { usual }
     }
 
-    /// Handles the first of these that are late still, as many as go into a transaction; also says how many have had their
-    /// turn. Other nodes may have handled some since they were found, and other programs changed them.
+    /// The number of late triggers in one transaction that the settings ask for.
+    fn most_misfires(&self) -> usize {
+        usize::try_from(self.settings.job_store.max_misfires_at_a_time).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// Handles the first of these that are late still, as many as go into a transaction; also says
+    /// how many have had their turn. Other nodes may have handled some since they were found, and
+    /// other programs changed them.
     fn handle_of_these(&self, s: &mut dyn Session, keys: &[TriggerKey]) -> Result<(MisfirePass, usize)> {
         let now_ms = s.now_ms()?;
         let before_ms = self.misfired_before(now_ms);
@@ -220,8 +230,8 @@ impl JobStore {
         self.trigger_value(row)
     }
 
-    /// Applies the misfire instruction to triggers of one state and moves them to `state`; those that will not fire
-    /// again go, with their jobs if these are not durable and not running.
+    /// Applies the misfire instruction to triggers of one state and moves them to `state`; those
+    /// that will not fire again go, with their jobs if these are not durable and not running.
     pub(in crate::store) fn apply_misfires(
         &self,
         s: &mut dyn Session,
@@ -248,7 +258,8 @@ impl JobStore {
                     reason: SkipReason::CatchUp,
                 });
             }
-            // What is young enough to be made up for is late all the same, if it is later than the threshold.
+            // A time that is young enough to be made up for is late all the same, if it is later
+            // than the threshold.
             if misfire::is_misfired(&trigger, now_ms, now_ms - self.misfired_before(now_ms)) || old == 0 {
                 misfire::apply(&mut trigger, calendar.as_deref(), now_ms);
             }
@@ -259,16 +270,8 @@ impl JobStore {
                 pass.finalized.push(trigger.key.clone());
                 jobs.push(trigger.job_key.clone());
             }
-            advances.push(Advance {
-                key: trigger.key.clone(),
-                expected_state: TriggerState::from_name(&row.state).unwrap_or(TriggerState::Waiting),
-                expected_next_ms,
-                state: if trigger.next_ms.is_none() { TriggerState::Complete } else { state },
-                next_ms: trigger.next_ms,
-                previous_ms: trigger.previous_ms,
-                start_ms: trigger.start_ms,
-                counts: counts(&trigger.schedule),
-            });
+            let from = TriggerState::from_name(&row.state).unwrap_or(TriggerState::Waiting);
+            advances.push(Advance::without_fire(&trigger, (from, expected_next_ms), state));
             pass.handled.push(before);
         }
         if s.advance(&advances)? != advances.len() {
@@ -278,7 +281,7 @@ impl JobStore {
             s.move_options(&moved)?;
         }
         if !pass.finalized.is_empty() {
-            // #586: Quartz leaves these rows for ever.
+            // Quartz leaves these rows for ever (its issue 586).
             s.delete_finished_triggers(&pass.finalized)?;
             s.delete_idle_jobs(&jobs)?;
         }
@@ -286,7 +289,8 @@ impl JobStore {
     }
 }
 
-/// Whether the misfire handler is to handle it: as [`TriggerRows::misfired`](crate::store::TriggerRows::misfired) has it.
+/// The misfire handler is to handle it: as
+/// [`TriggerRows::misfired`](crate::store::TriggerRows::misfired) has it.
 fn is_late(row: &TriggerRow, before_ms: i64) -> bool {
     row.state == TriggerState::Waiting.name()
         && Schedule::KINDS.contains(&row.kind.as_str())

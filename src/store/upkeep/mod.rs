@@ -1,4 +1,4 @@
-//! What keeps the cluster in order: check-in, failover, misfires, audit.
+//! The order of the cluster: check-in, failover, misfires, audit.
 
 mod audit;
 mod checkin;
@@ -13,15 +13,16 @@ mod misfires;
 mod nodes;
 mod parking;
 mod recovery;
+mod rescheduling;
 mod verdicts;
 
-pub use dead_fires::{DeadFire, DeadFireDecision, DeadFireHandler};
+pub use crate::rules::recovery::DeadFireDecision;
+pub use dead_fires::{DeadFire, DeadFireHandler};
 pub(crate) use heartbeat::is_order_of_pause;
-pub use heartbeat::{Beat, BeatPass, Heartbeats};
+pub use heartbeat::{FireHeartbeat, HeartbeatPass, Heartbeats};
 pub use misfires::LateInOrder;
 
 pub(in crate::store) use nodes::{Said, takes_work};
-pub(in crate::store) use recovery::recovery_keys;
 
 use super::{LostCommits, Owner, SkippedFires};
 use crate::key::{JobKey, TriggerKey};
@@ -34,43 +35,47 @@ use crate::trigger::Trigger;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a node knows of its own place in the cluster; kept by its cluster manager between check-ins.
+/// The knowledge of a node of its own place in the cluster; kept by its cluster manager between
+/// check-ins.
 #[derive(Clone, Debug)]
 pub struct Membership {
     /// The instance's name.
     pub instance: String,
-    /// Under which incarnation it is registered; none before the first check-in and after a conviction.
+    /// Under which incarnation it is registered; none before the first check-in and after a
+    /// conviction.
     pub incarnation: Option<String>,
     /// The clock's ticks when the last committed check-in was begun.
     pub last_checkin: Option<Duration>,
     /// The clock's ticks when the store answered last at a check-in; none before the first.
     pub(crate) answered: Option<Duration>,
-    /// Whether the last try to check in failed: what comes after it is the end of an outage.
+    /// The last try to check in failed: what comes after it is the end of an outage.
     pub(crate) is_cut_off: bool,
-    /// What the node says of itself, if anything: written with each check-in, in the same transaction.
+    /// The report of the node on itself, if anything: written with each check-in, in the same
+    /// transaction.
     pub node: Option<NodeReport>,
     /// The process that the node runs in, so that who starts under its name later can tell whether
     /// it is gone; none where that cannot be told.
     pub process: Option<Process>,
     /// Kept as long as the node is registered.
     pub(crate) living: Option<Arc<Living>>,
-    /// Whether the last incarnation was declared dead by a peer.
+    /// The last incarnation was declared dead by a peer.
     pub(crate) was_failed_out: bool,
     /// The incarnation of a registration whose answer was lost, if the last one's was: its row is
     /// no twin's.
     pub(crate) attempted: Option<String>,
     /// Which of the things that the node said of its job types is published; 0 for nothing.
     pub(crate) published: u64,
-    /// The clock's ticks at the last check-in at which the node took no work: see [`Checkin::is_active`].
+    /// The clock's ticks at the last check-in at which the node took no work: see
+    /// [`Checkin::is_active`].
     pub(crate) barred_at: Option<Duration>,
-    /// Whether the node took work at its last check-in.
+    /// The node took work at its last check-in.
     pub(crate) worked: bool,
     /// Whose work was recovered last, in part at least: the next turn is another's.
-    pub(crate) last_turn: Option<String>,
-    /// How long one of the last looks at the others took, the slowest of them: an older one counts
-    /// for less.
-    pub(crate) slowest_look: Duration,
-    /// What was seen of the others.
+    pub(crate) last_recovered: Option<String>,
+    /// The duration of one of the last looks at the others took, the slowest of them: an older one
+    /// counts for less.
+    pub(crate) slowest_read: Duration,
+    /// The observations of the others.
     pub(crate) observations: Observations,
 }
 
@@ -98,23 +103,23 @@ impl Membership {
             published: 0,
             barred_at: None,
             worked: false,
-            last_turn: None,
-            slowest_look: Duration::ZERO,
+            last_recovered: None,
+            slowest_read: Duration::ZERO,
             observations: Observations::default(),
         }
     }
 
-    /// Who the node is in guarded writes; none if it is not registered.
+    /// The owner in guarded writes; none if it is not registered.
     pub fn owner(&self) -> Option<Owner> {
         let incarnation = self.incarnation.clone()?;
         Some(Owner { instance: self.instance.clone(), incarnation })
     }
 }
 
-/// What a check-in brought.
+/// The result of a check-in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checkin {
-    /// It was the first one under a new incarnation.
+    /// The check-in was the first one under a new incarnation.
     pub registered: bool,
     /// The node had been declared dead by another: its fires are lost.
     pub failed_out: bool,
@@ -122,16 +127,18 @@ pub struct Checkin {
     pub recovered: Vec<Recovered>,
     /// Failed instances whose work could not be taken over, and why: it is tried again.
     pub unrecovered: Vec<(String, String)>,
-    /// Whether this node is the longest-serving one.
+    /// This node is the longest-serving one.
     pub is_longest_serving: bool,
-    /// Whether it is the active one in active-passive mode: the longest-serving of those that take work.
+    /// Whether it is the active one in active-passive mode: the longest-serving of those that take
+    /// work.
     pub is_active: bool,
     /// Why it takes no work; none if it does.
     pub barred: Option<Refusal>,
     /// When a peer would be declared dead at the earliest, as a time to wait from now.
     pub next_suspicion: Option<Duration>,
-    /// The nodes of Quartz that live, each with how far its clock is from the store's at least, in milliseconds,
-    /// positive if it is ahead. Quartz convicts nodes by such times: beyond the tolerance it convicts ours.
+    /// The nodes of Quartz that live, each with how far its clock is from the store's at least, in
+    /// milliseconds, positive if it is ahead. Quartz convicts nodes by such times: beyond the
+    /// tolerance it convicts ours.
     pub foreign_clocks: Vec<(String, i64)>,
     /// Another node uses our name and may live: this one is not registered until that one is gone.
     /// At a first check-in [`Checkin::next_suspicion`] says when that is at the latest.
@@ -142,12 +149,12 @@ pub struct Checkin {
     pub outage: Option<Outage>,
 }
 
-/// What was done for one failed instance.
+/// The recovery of one failed instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// The failed instance.
     pub instance: String,
-    /// Its last check-in, epoch milliseconds; none if it had no row (orphaned fires).
+    /// The last check-in, epoch milliseconds; none if it had no row (orphaned fires).
     pub last_checkin_ms: Option<i64>,
     /// The store's time at the recovery.
     pub now_ms: i64,
@@ -163,7 +170,8 @@ pub struct Recovered {
     pub parked: Vec<Parked>,
     /// Fires whose job no longer exists.
     pub other: usize,
-    /// Times of triggers that came due while an interrupted fire still counted as running, and are left out.
+    /// Times of triggers that came due while an interrupted fire still counted as running, and are
+    /// left out.
     pub skipped: Vec<SkippedFires>,
     /// There is more to be recovered of the instance.
     pub has_more: bool,
@@ -182,22 +190,23 @@ impl Recovered {
     }
 }
 
-/// What a pass of the misfire handler did.
+/// The result of a pass of the misfire handler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MisfirePass {
     /// Triggers whose misfire instruction was applied, as they were before.
     pub handled: Vec<Trigger>,
-    /// Those among them that will not fire again.
+    /// The triggers among them that will not fire again.
     pub finalized: Vec<TriggerKey>,
     /// There are more.
     pub more: bool,
     /// Triggers that could not be read, with the reason.
     pub unreadable: Vec<(TriggerKey, String)>,
-    /// Times older than the catch-up windows of their triggers, which were left out before the instruction was applied.
+    /// Times older than the catch-up windows of their triggers, which were left out before the
+    /// instruction was applied.
     pub skipped: Vec<SkippedFires>,
 }
 
-/// What an audit found and mended.
+/// The result of an audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditPass {
     /// Triggers that were acquired by nobody.
@@ -210,7 +219,7 @@ pub struct AuditPass {
     pub swept: usize,
 }
 
-/// What a clean-up has forgotten.
+/// The result of a clean-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CleanUpPass {
     /// Rows of the history.
@@ -224,9 +233,9 @@ pub struct CleanUpPass {
 pub struct FiredTrigger {
     /// The fire's id.
     pub fire_id: String,
-    /// Its trigger.
+    /// The trigger.
     pub trigger: TriggerKey,
-    /// Its job; none while it is only reserved.
+    /// The job; none while it is only reserved.
     pub job: Option<JobKey>,
     /// The instance it belongs to.
     pub instance: String,
@@ -236,7 +245,7 @@ pub struct FiredTrigger {
     pub fired_ms: i64,
     /// The time it stands for, epoch milliseconds.
     pub scheduled_ms: i64,
-    /// Its last sign of life; none if it is too young for one, or runs on a node of Quartz.
+    /// The last sign of life; none if it is too young for one, or runs on a node of Quartz.
     pub heartbeat: Option<Heartbeat>,
 }
 
@@ -245,14 +254,14 @@ pub struct FiredTrigger {
 pub struct Heartbeat {
     /// When it came, epoch milliseconds by the store's clock.
     pub last_ms: i64,
-    /// How long the fire may be silent after it, without the tolerance.
+    /// The time for which the fire may be silent after it, without the tolerance.
     pub limit: Duration,
-    /// How far its job had come.
+    /// The progress of its job.
     pub progress: Option<Progress>,
     /// When its job had last made progress, epoch milliseconds by the store's clock; none if it
     /// need not say.
     pub progress_ms: Option<i64>,
-    /// How long it may go without progress; none if that does not matter.
+    /// The time for which it may go without progress; none if that does not matter.
     pub progress_limit: Option<Duration>,
 }
 
@@ -269,11 +278,11 @@ impl Heartbeat {
 /// A node as its row shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceStatus {
-    /// Its name.
+    /// The name.
     pub instance: String,
-    /// Its last check-in, epoch milliseconds by the store's clock.
+    /// The last check-in, epoch milliseconds by the store's clock.
     pub last_checkin_ms: i64,
-    /// How often it means to check in.
+    /// The interval at which it means to check in.
     pub checkin_interval_ms: i64,
     /// Whether its check-in is recent enough, by the rule that declares nodes dead.
     pub alive: bool,
@@ -281,10 +290,11 @@ pub struct InstanceStatus {
     /// standby, not ending, and neither drained nor on the blacklist. A node of Quartz counts as
     /// one that does, and so does one that says nothing.
     pub takes_work: bool,
-    /// How many fires it is executing.
+    /// The number of fires it is executing.
     pub running: usize,
     /// Whether it is a node of Quartz, not ours.
     pub foreign: bool,
-    /// What it said of itself with its last check-in. None of a node of Quartz, and of one that says nothing.
+    /// The report of the node with its last check-in. None of a node of Quartz, and of one that
+    /// says nothing.
     pub node: Option<NodeRow>,
 }

@@ -2,27 +2,15 @@
 //! somebody has looked at it.
 
 use crate::error::Result;
-use crate::job::JobPolicy;
 use crate::key::TriggerKey;
 use crate::store::JobStore;
-use crate::store::row::Parked;
+use crate::store::row::{Parked, ParkedRow};
 
 impl JobStore {
-    /// Why work that was taken over so often in a row is not taken over once more; none if it is.
-    pub(super) fn too_many(&self, policy: Option<&JobPolicy>, takeovers: i64) -> Option<String> {
-        let limit = policy.and_then(JobPolicy::takeover_limit).unwrap_or(self.settings.max_takeovers);
-        (limit > 0 && takeovers >= i64::from(limit)).then(|| {
-            format!(
-                "it was taken over {takeovers} times in a row, and each run died with its node or fell silent: \
-                 carnelian.recovery.maxTakeovers, or its job's policy, allows {limit}"
-            )
-        })
-    }
-
     /// The work that is parked, in the order in which it was.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn parked(&self) -> Result<Vec<Parked>> {
         self.read("list parked work", |s| s.parked())
     }
@@ -32,11 +20,11 @@ impl JobStore {
     /// has.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn retry_parked(&self, key: &TriggerKey) -> Result<bool> {
         self.write("run parked work again", |s| {
             let is_parked = s.parked()?.iter().any(|parked| parked.key == *key);
-            if is_parked { self.reset_in(s, key) } else { Ok(false) }
+            if is_parked { self.catalogue().reset_in(s, key) } else { Ok(false) }
         })
     }
 
@@ -44,12 +32,12 @@ impl JobStore {
     /// whether it was parked.
     ///
     /// # Errors
-    /// What the database reports after the bounded retries.
+    /// The error of the database that is left after the bounded retries.
     pub fn delete_parked(&self, key: &TriggerKey) -> Result<bool> {
         self.write("delete parked work", |s| {
             let Some(parked) = s.parked()?.into_iter().find(|parked| parked.key == *key) else { return Ok(false) };
             s.delete_triggers(std::slice::from_ref(key), None)?;
-            s.delete_parked(std::slice::from_ref(key))?;
+            s.rows::<ParkedRow>().with("trigger", key).delete()?;
             s.delete_idle_jobs(&[parked.job])?;
             Ok(true)
         })

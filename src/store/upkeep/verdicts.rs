@@ -1,15 +1,16 @@
-//! Verdicts: which peers are dead, when the next may be, and the recovery of what the dead have left.
+//! Verdicts: which peers are dead, when the next may be, and the recovery of what the dead have
+//! left.
 
 use super::checkin::Seen;
 use super::recovery::Held;
 use super::{Checkin, Membership, Recovered, Said};
 use crate::error::Result;
 use crate::rules::failover::{self, Observer, Suspect, millis};
-use crate::rules::foresight::{foresight_ms, slowest_look};
-use crate::rules::placement::{NodeIdentity, takes_any};
+use crate::rules::foresight::{foresight_ms, slowest_read};
+use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
-use crate::store::row::{BarRow, InstanceRow, News};
-use crate::store::{Begin, JobStore, Lock, Session};
+use crate::store::row::{BlacklistRow, InstanceRow, Notification};
+use crate::store::{JobStore, Lock, Session, TxMode};
 use std::time::Duration;
 
 /// When what could not be recovered is tried again.
@@ -18,8 +19,8 @@ const SOON_MS: i64 = 1_000;
 /// Which part of the check-in interval the recovery of others may take: a quarter.
 const SHARE_OF_RECOVERY: u32 = 4;
 
-/// How many fires are recovered in one transaction: the cluster waits for it, and between two the
-/// node checks in.
+/// The number of fires that are recovered in one transaction: the cluster waits for it, and between
+/// two the node checks in.
 const PAGE: usize = 500;
 
 /// The longest that a transaction is open before the window's end: less than the time after which
@@ -30,20 +31,20 @@ const LONGEST_OPEN: Duration = Duration::from_secs(3);
 pub(super) struct Foreseen<'a> {
     /// The end, in ticks.
     until: Duration,
-    /// Whether the peer is dead, at this time of the store's.
+    /// The peer is dead, at this time of the store's.
     is_dead: &'a dyn Fn(i64) -> bool,
 }
 
 impl JobStore {
     /// Suspects are looked at again under the locks and recovered, each in its own transaction.
     pub(super) fn judge(&self, me: &mut Membership, seen: &Seen, begun: Duration, checkin: &mut Checkin) -> Result<()> {
-        self.note_members(&seen.instances);
-        let planned = me.slowest_look;
-        me.slowest_look = slowest_look(planned, seen.answered.saturating_sub(begun));
+        self.view.note_members(&seen.instances);
+        let planned = me.slowest_read;
+        me.slowest_read = slowest_read(planned, seen.answered.saturating_sub(begun));
         let last = me.answered.unwrap_or(begun);
         let observer = self.observer(seen, begun.saturating_sub(last));
         me.observations.read_clock(&observer);
-        let own_interval = millis(self.settings.checkin_interval);
+        let own_interval = millis(self.settings.job_store.checkin_interval);
         if me.is_cut_off || observer.was_away(last, begun, own_interval) {
             me.observations.note_return(&observer, own_interval);
         }
@@ -78,19 +79,23 @@ impl JobStore {
                 }
             }
         }
-        // Fired rows of an instance without a state row belong to nobody (QZ-47, H7: at every check-in, not only the
-        // first). Every node of ours and of Quartz's writes its state row before its first fired row.
+        // Fired rows of an instance without a state row belong to nobody (QZ-47, H7: at every
+        // check-in, not only the first). Every node of ours and of Quartz's writes its state row
+        // before its first fired row.
         let known = |name: &String| seen.instances.iter().any(|i| &i.name == name);
         suspects.extend(seen.with_fires.iter().filter(|name| !known(name)).map(|name| (name.clone(), None)));
 
         let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
         let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
-        self.note_placement(alive, &seen.bars, &seen.limits);
-        checkin.barred = takes_any(&self.identity(&me.instance), &seen.bars, seen.now_ms).err();
+        let (blacklist, limits) = (seen.blacklist.clone(), seen.limits.clone());
+        let grace_ms = millis(self.settings.job_store.checkin_interval);
+        self.view.note_placement(ClusterView { alive, blacklist, limits, grace_ms });
+        checkin.barred = takes_any(&self.view.identity(&me.instance), &seen.blacklist, seen.now_ms).err();
         if checkin.barred.is_some() {
             me.barred_at = Some(begun);
         }
-        let is_late = me.barred_at.is_none_or(|barred| begun.saturating_sub(barred) > self.settings.checkin_interval);
+        let is_late =
+            me.barred_at.is_none_or(|barred| begun.saturating_sub(barred) > self.settings.job_store.checkin_interval);
         checkin.is_active = is_late && is_active(me, seen, &suspects);
         let mut next_suspicion = self.recover_suspects(me, suspects, checkin);
         if let Some((wait, peer, is_open)) = nearest {
@@ -99,11 +104,11 @@ impl JobStore {
                 // The window is over, and something else than time speaks for the peer.
                 false => wait,
                 // A look that was to be the last before the end is the last, however fast it was.
-                true if wait <= ahead_ms(planned.max(me.slowest_look)) => {
+                true if wait <= ahead_ms(planned.max(me.slowest_read)) => {
                     self.recover_foreseen(me, peer, wait, &observer, checkin);
                     0 // what the look has said of the peer is no longer so
                 }
-                true => wait - ahead_ms(me.slowest_look),
+                true => wait - ahead_ms(me.slowest_read),
             };
             next_suspicion = Some(next_suspicion.map_or(wait, |next| next.min(wait)));
         }
@@ -124,10 +129,10 @@ impl JobStore {
         mut suspects: Vec<(String, Option<i64>)>,
         checkin: &mut Checkin,
     ) -> Option<i64> {
-        let (begun, limit) = (self.clock.ticks(), self.settings.checkin_interval / SHARE_OF_RECOVERY);
+        let (begun, limit) = (self.clock.ticks(), self.settings.job_store.checkin_interval / SHARE_OF_RECOVERY);
         // The turn is with whoever comes after the one that had it last.
         suspects.sort();
-        let next = suspects.partition_point(|(name, _)| me.last_turn.as_ref().is_some_and(|last| name <= last));
+        let next = suspects.partition_point(|(name, _)| me.last_recovered.as_ref().is_some_and(|last| name <= last));
         suspects.rotate_left(next);
         let mut again_ms = None;
         for (n, (name, last_checkin_ms)) in suspects.into_iter().enumerate() {
@@ -139,7 +144,7 @@ impl JobStore {
                 Some(false) => {}
                 None => again_ms = again_ms.or(Some(SOON_MS)),
             }
-            me.last_turn = Some(name);
+            me.last_recovered = Some(name);
         }
         again_ms
     }
@@ -163,7 +168,7 @@ impl JobStore {
             let now = self.clock.ticks();
             let gap_ms = millis(now.saturating_sub(observer.answered));
             let later = Observer { now_ms, ticks: now, answered: now, gap_ms, ..*observer };
-            let was_away = later.was_away(observer.answered, begun, millis(self.settings.checkin_interval));
+            let was_away = later.was_away(observer.answered, begun, millis(self.settings.job_store.checkin_interval));
             now >= until && !was_away && me.observations.clone().convicts(suspect(peer), &later)
         };
         let foreseen = Foreseen { until, is_dead: &is_dead };
@@ -185,7 +190,7 @@ impl JobStore {
         foreseen: Option<&Foreseen<'_>>,
     ) -> Result<Option<Recovered>> {
         let mut recovered = None;
-        let begin = if foreseen.is_some() { Begin::Writing } else { Begin::Locking(Lock::StateAccess) };
+        let begin = if foreseen.is_some() { TxMode::OwnRows } else { TxMode::Exclusive(Lock::StateAccess) };
         self.once("recover a failed instance", begin, &mut |s| {
             recovered = None;
             foreseen.map_or(Ok(()), |foreseen| foreseen.wait(self, s))?;
@@ -202,7 +207,8 @@ impl JobStore {
             let said = Said::read(s)?;
             let worked = row.as_ref().is_some_and(|row| said.takes_work(row, now_ms));
             s.lock(Lock::TriggerAccess)?;
-            // A check-in needs no lock: one that came after the look, late but alive, is not overrun.
+            // A check-in needs no lock: one that came after the look, late but alive, is not
+            // overrun.
             if seen_ms.is_some() && !s.delete_instance(name, seen_ms)? {
                 return Ok(());
             }
@@ -213,15 +219,15 @@ impl JobStore {
             let has_more = fires.len() == PAGE;
             let mut done = self.recover_free(s, name, fires, Held::Dead)?;
             if !has_more {
-                // What is left is held by its job: it has begun.
+                // The rest is held by its jobs: it has begun.
                 s.forget_ahead(name)?;
             }
-            let parts = self.give_up_parts(s, name)?;
+            let parts = self.abandon_parts(s, name)?;
             done.last_checkin_ms = seen_ms;
             done.has_more = has_more;
             let is_news = seen_ms.is_some() || parts > 0 || !done.is_empty();
             if is_news {
-                s.announce(News::Change)?;
+                s.notify(Notification::Change)?;
             }
             recovered = Some(done).filter(|done| seen_ms.is_some() || !done.is_empty());
             Ok(())
@@ -253,11 +259,6 @@ impl JobStore {
             gap_ms: millis(gap),
             tolerance_ms: millis(self.tolerance()),
         }
-    }
-
-    /// The tolerance of the rule; a take-over delay leaves slow zombies more time to notice.
-    pub(in crate::store) fn tolerance(&self) -> Duration {
-        self.settings.checkin_tolerance + self.settings.takeover_delay
     }
 }
 
@@ -291,18 +292,21 @@ impl Checkin {
     }
 }
 
-/// Whether this node is the one that fires in active-passive mode: of those that take work the one that has served longest.
+/// This node is the one that fires in active-passive mode: of those that take work the one that has
+/// served longest.
 ///
-/// Two must not be active at once. Another that takes no work any longer has to know it: it has checked in since. And one
-/// that takes work again leaves its deputy the interval of check-ins to learn of it.
+/// Two must not be active at once. Another that takes no work any longer has to know it: it has
+/// checked in since. And one that takes work again leaves its deputy the interval of check-ins to
+/// learn of it.
 fn is_active(me: &Membership, seen: &Seen, suspects: &[(String, Option<i64>)]) -> bool {
     let fires = |row: &&InstanceRow| {
-        let known = |bar: &&BarRow| bar.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
-        let bars: Vec<BarRow> = seen.bars.iter().filter(known).cloned().collect();
+        let known =
+            |entry: &&BlacklistRow| entry.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
+        let blacklist: Vec<BlacklistRow> = seen.blacklist.iter().filter(known).cloned().collect();
         let node = seen.nodes.iter().find(|node| node.instance == row.name);
         row.incarnation.is_some()
             && !suspects.iter().any(|(name, _)| *name == row.name)
-            && node.is_none_or(|node| takes_any(node, &bars, seen.now_ms).is_ok())
+            && node.is_none_or(|node| takes_any(node, &blacklist, seen.now_ms).is_ok())
     };
     seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
 }

@@ -6,25 +6,26 @@ mod times;
 use crate::error::{Error, Result};
 use chrono::{NaiveDateTime, Timelike};
 use chrono_tz::Tz;
-use rule::Rule;
+use rule::{Rule, TIME};
 use std::collections::BTreeSet;
 
 /// The longest text that its column takes.
 const MAX_LENGTH: usize = 2_000;
 
-/// How iCalendar writes a time on a clock.
-const TIME: &str = "%Y%m%dT%H%M%S";
-
-/// Fires by a recurrence rule of iCalendar, as clocks in its zone show its times: `FREQ=MONTHLY;BYDAY=-1FR`.
+/// Fires by a recurrence rule of iCalendar, as clocks in its zone show its times:
+/// `FREQ=MONTHLY;BYDAY=-1FR`.
 ///
-/// It begins with the trigger's start, which is the rule's `DTSTART`: it gives the time of day and whatever else the rule
-/// leaves open, and is cut to the whole second. A trigger that starts when it is stored thus recurs at that time of day.
+/// A recurrence begins with the trigger's start, which is the rule's `DTSTART`: the start gives the
+/// time of day and whatever else the rule leaves open, and is cut to the whole second. A trigger
+/// that starts when it is stored thus recurs at that time of day.
 ///
-/// Of a time that the clock shows twice the first is meant, and both in hourly rules; a time that the clock jumps over is
-/// later by the length of the gap. Rules of minutes and seconds are refused: those are simple or cron schedules.
+/// Of a time that the clock shows twice the first is meant, and both in hourly rules; a time that
+/// the clock jumps over is later by the length of the gap. Rules of minutes and seconds are
+/// refused: those are simple or cron schedules.
 ///
-/// Quartz has no such kind. It is stored so that a Java node never takes it, and refused while one is a member of the
-/// cluster. Needs the feature `recurrence`; without it [`RecurrenceSchedule::new`] fails and stored ones are left alone.
+/// Quartz has no such kind. A recurrence is stored so that a Java node never takes it, and refused
+/// while one is a member of the cluster. Needs the feature `recurrence`; without it
+/// [`RecurrenceSchedule::new`] fails and stored recurrences are left alone.
 ///
 /// ```
 /// use carnelian::{JobKey, RecurrenceSchedule, Trigger, TriggerKey};
@@ -54,11 +55,13 @@ pub struct RecurrenceSchedule {
 impl RecurrenceSchedule {
     /// The schedule of a rule in UTC.
     ///
-    /// The rule may stand alone, or be one of the lines of iCalendar: `RRULE:…`, and `EXDATE:…` and `RDATE:…` with times
-    /// on the clock of the zone, such as `20270101T090000`, that are left out or added.
+    /// The rule may stand alone, or be one of the lines of iCalendar: `RRULE:…`, and `EXDATE:…` and
+    /// `RDATE:…` with times on the clock of the zone, such as `20270101T090000`, that are left out
+    /// or added.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is no rule, or one of minutes or seconds, or counts more than 10,000 times.
+    /// [`Error::Invalid`] if it is no rule, or one of minutes or seconds, or counts more than
+    /// 10,000 times.
     pub fn new(text: &str) -> Result<Self> {
         let bad = |reason: String| Error::invalid("recurrence", text, reason);
         let (mut rule, mut left_out, mut added) = (None, BTreeSet::new(), BTreeSet::new());
@@ -79,7 +82,7 @@ impl RecurrenceSchedule {
         Ok(Self { rule, zone: Tz::UTC, left_out, added })
     }
 
-    /// The same times on the clocks of another zone. Default: UTC.
+    /// A copy with the same times on the clocks of another zone. Default: UTC.
     pub fn in_zone(mut self, zone: Tz) -> Self {
         self.zone = zone;
         self

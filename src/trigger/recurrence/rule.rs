@@ -1,11 +1,15 @@
 //! A recurrence rule: its times on a clock that never changes.
 //!
-//! The crate `rrule` computes them, asked in UTC only: in a zone it doubles times and leaves others out where clocks
-//! change. It is not asked for rules of minutes and seconds, of which it passes over times.
+//! The crate `rrule` computes the times, asked in UTC only: in a zone the crate doubles times and
+//! leaves others out where clocks change. Rules of minutes and seconds are computed here, since the
+//! crate passes over some of their times.
 
 #[cfg(feature = "recurrence")]
 use chrono::{Datelike, Months, TimeDelta, TimeZone};
 use chrono::{NaiveDate, NaiveDateTime};
+/// The format of a time on a clock in iCalendar.
+pub(super) const TIME: &str = "%Y%m%dT%H%M%S";
+
 #[cfg(feature = "recurrence")]
 use rrule::{Frequency, RRule, RRuleSet, Tz, Unvalidated};
 #[cfg(feature = "recurrence")]
@@ -15,7 +19,7 @@ use std::sync::Arc;
 #[cfg(feature = "recurrence")]
 const MAX_COUNT: u32 = 10_000;
 
-/// When a rule ends.
+/// The end of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
     /// With this time on the clock.
@@ -86,13 +90,13 @@ impl Rule {
             }
             _ => {}
         }
-        // What is right for one start is right for all.
+        // A rule that is right for one start is right for all.
         let epoch = Tz::UTC.from_utc_datetime(&NaiveDateTime::default());
         endless.clone().validate(epoch).map_err(|error| error.to_string())?;
         Ok(Rule { until, endless: Arc::new(endless), text })
     }
 
-    /// Whether times that the clock shows twice fire twice: hours pass whatever the clock shows.
+    /// True if times that the clock shows twice fire twice: hours pass whatever the clock shows.
     pub(super) fn counts_hours(&self) -> bool {
         self.endless.get_freq() == Frequency::Hourly
     }
@@ -129,7 +133,7 @@ impl Rule {
         start.checked_add_signed(TimeDelta::try_seconds(span.num_seconds().checked_mul(passed)?)?)
     }
 
-    /// The same for intervals of months: on the same day of the month, which the rule may go by.
+    /// The begin for intervals of months: on the same day of the month, which the rule may go by.
     fn begin_of_months(&self, start: NaiveDateTime, from: NaiveDateTime, interval: i64) -> Option<NaiveDateTime> {
         let months = |time: NaiveDateTime| i64::from(time.year()) * 12 + i64::from(time.month0());
         let passed = (months(from) - months(start)) / interval;
@@ -151,7 +155,7 @@ impl Rule {
 /// `20270131` (all of that day), `20270131T235959` on the clock, or `20270131T225959Z`.
 #[cfg_attr(not(feature = "recurrence"), expect(dead_code, reason = "rules are not read"))]
 fn until(text: &str) -> Result<Until, String> {
-    let time = |text| NaiveDateTime::parse_from_str(text, super::TIME).ok();
+    let time = |text| NaiveDateTime::parse_from_str(text, TIME).ok();
     let day = || NaiveDate::parse_from_str(text, "%Y%m%d").ok()?.and_hms_opt(23, 59, 59);
     let moment = text.strip_suffix('Z').and_then(time).map(Until::Moment);
     moment.or_else(|| time(text).or_else(day).map(Until::Shown)).ok_or_else(|| {
@@ -165,7 +169,7 @@ mod tests {
     use super::*;
 
     fn time(text: &str) -> NaiveDateTime {
-        NaiveDateTime::parse_from_str(text, super::super::TIME).unwrap()
+        NaiveDateTime::parse_from_str(text, super::TIME).unwrap()
     }
 
     fn times(rule: &str, start: &str, count: usize) -> Vec<String> {
@@ -200,7 +204,7 @@ mod tests {
         assert_eq!(times("FREQ=MONTHLY", "20270131T120000", 2), ["27-01-31 12:00", "27-03-31 12:00"]);
     }
 
-    /// Where the search begins makes no difference, though it may begin years after the start.
+    /// The begin of the search makes no difference, though it may be years after the start.
     #[test]
     fn a_later_begin_has_the_same_times() {
         for rule in [

@@ -1,16 +1,16 @@
-//! When a recurrence fires: the times of its rule, found on the clocks of its zone.
+//! Fire times of a recurrence: the times of its rule, found on the clocks of its zone.
 
 use super::RecurrenceSchedule;
 use super::rule::Until;
 use crate::cron::zone::{Meaning, to_local, to_utc};
-use crate::trigger::times::YEARS_AHEAD;
+use crate::trigger::interval_unit::YEARS_AHEAD;
 use chrono::{DateTime, Datelike, NaiveDateTime, TimeDelta};
 
-/// How many times of the rule one search goes over.
+/// The largest number of times of the rule that one search goes over.
 const MAX_TIMES: usize = 20_000;
 
-/// By more no clock was ever set: a day, when Samoa changed sides. So far a later time of the rule may come before an
-/// earlier one.
+/// The largest move of a clock, ever: a day, when Samoa changed sides. A later time of the rule may
+/// come before an earlier one by that much.
 const MOST_MOVED: TimeDelta = TimeDelta::hours(25);
 
 impl RecurrenceSchedule {
@@ -72,7 +72,7 @@ impl RecurrenceSchedule {
         }
     }
 
-    /// What the clock shows when the rule ends.
+    /// The time that the clock shows when the rule ends.
     fn last_shown(&self) -> Option<NaiveDateTime> {
         match self.rule.until()? {
             Until::Shown(last) => Some(last),
@@ -197,7 +197,8 @@ mod tests {
         assert_eq!(next("2027-01-02T08:59:59+01:00"), None);
     }
 
-    /// A century of hours is more than a search goes over, so it begins late; and none goes on for ever.
+    /// A century of hours is more than a search goes over, so it begins late; and none goes on for
+    /// ever.
     #[test]
     fn a_search_is_bounded() {
         let hourly = RecurrenceSchedule::new("FREQ=HOURLY").unwrap();

@@ -117,7 +117,7 @@ fn a_lone_job_with_many_triggers_does_not_hide_the_triggers_behind_it() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     let triggers: Vec<_> = (0..60).map(|i| once(&format!("t{i}"), "a", NOW - 10 * SECOND).build().unwrap()).collect();
-    cluster.store.schedule(vec![(lone_job("a").build().unwrap(), triggers)], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(lone_job("a").build().unwrap(), triggers)], false).unwrap();
     cluster.schedule(job("b"), [once("behind", "b", NOW)]);
     let fired = a.try_acquire(10).unwrap().fired;
     assert_eq!(fired.len(), 2);
@@ -167,7 +167,7 @@ fn paused_and_completed_and_failed_triggers_are_not_taken() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [once("paused", "a", NOW), minutely("failed", "a", NOW)]);
-    cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("paused")]).unwrap();
     let bundle = a.fire_one();
     a.complete_with(&bundle, carnelian::store::CompletionInstruction::SetTriggerError);
     cluster.advance(MINUTE);
@@ -246,7 +246,7 @@ fn the_earliest_due_time_is_that_of_the_next_trigger_to_take() {
         job("a"),
         [once("paused", "a", NOW + SECOND), once("t", "a", NOW + 5 * MINUTE), minutely("late", "a", NOW - 2 * MINUTE)],
     );
-    cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("paused")]).unwrap();
     assert_eq!(a.store.earliest_due(&types).unwrap(), (NOW, Some(NOW + 5 * MINUTE)));
 }
 
@@ -304,7 +304,7 @@ fn the_most_important_may_come_before_the_earliest() {
         (TriggerOrder::TimeThenPriority, ["old", "urgent", "new", "soon"]),
         (TriggerOrder::PriorityThenTime, ["urgent", "old", "new", "soon"]),
     ] {
-        let cluster = Cluster::with(open, |settings| settings.trigger_order = order);
+        let cluster = Cluster::with(open, |settings| settings.job_store.trigger_order = order);
         let node = cluster.node("A");
         let at = |ms| NOW - ms;
         cluster.schedule(

@@ -1,7 +1,7 @@
 //! Fires that were taken ahead and had not begun when their node died.
 
 use super::*;
-use carnelian::store::{Acquisition, BeginMark, FireBundle, Recovered, TakeAhead};
+use carnelian::store::{Acquisition, BeginMark, FireBundle, Prefetch, Recovered};
 use carnelian::{HistoryQuery, MisfireInstruction, SimpleSchedule, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ static WORK: LazyLock<BTreeSet<String>> = LazyLock::new(|| BTreeSet::from(["work
 
 /// Everything that is due, for workers that are busy.
 fn take_ahead(node: &Node) -> Acquisition {
-    node.acquire_with(2000, |request| request.ahead = Some(TakeAhead { free: 0, quick: 1, short: &WORK })).unwrap()
+    node.acquire_with(2000, |request| request.prefetch = Some(Prefetch { free: 0, quick: 1, short: &WORK })).unwrap()
 }
 
 fn mark(number: i64, last: i64) -> BeginMark {
@@ -47,7 +47,7 @@ fn what_had_not_begun_when_its_node_died_was_never_taken() {
     let before = cluster.snapshot();
     let fired = take_ahead(&a).fired;
     assert_eq!(fired.len(), 4);
-    assert!(fired.iter().all(|fire| fire.ahead));
+    assert!(fired.iter().all(|fire| fire.prefetched));
 
     let recovered = dies(&cluster, &mut b);
     cluster.check();
@@ -55,14 +55,14 @@ fn what_had_not_begun_when_its_node_died_was_never_taken() {
     let after = cluster.snapshot();
     assert_eq!((after.fired.len(), after.recoveries.len()), (0, 0));
     assert_eq!(format!("{:?}", after.triggers), format!("{:?}", before.triggers), "as before, to the last column");
-    assert!(cluster.store.history(&HistoryQuery::new()).unwrap().is_empty());
+    assert!(cluster.store.history().find(&HistoryQuery::new()).unwrap().is_empty());
     let shown = |fire: &FireBundle| {
         let data = fire.trigger.data().text("x").map(str::to_owned);
         (fire.trigger.key().clone(), fire.scheduled_ms, fire.previous_ms, fire.rerun.clone(), data)
     };
     let again = b.acquire().fired;
     assert_eq!(again.iter().map(shown).collect::<Vec<_>>(), fired.iter().map(shown).collect::<Vec<_>>());
-    assert!(again.iter().all(|fire| !fire.ahead), "workers are free for them");
+    assert!(again.iter().all(|fire| !fire.prefetched), "workers are free for them");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn the_work_of_a_trigger_that_went_on_goes_on_beside_it() {
     let recovered = dies(&cluster, &mut b);
     let done: Vec<_> = recovered.iter().map(|one| (one.freed, one.lost.len(), one.recovery_triggers.len())).collect();
     assert_eq!(done, [(0, 0, 1)]);
-    let runs = cluster.store.history(&HistoryQuery::new()).unwrap();
+    let runs = cluster.store.history().find(&HistoryQuery::new()).unwrap();
     assert_eq!(runs.iter().map(|run| &run.fire_id).collect::<Vec<_>>(), [&next.fire_id]);
     let again = b.fire_one();
     assert_eq!((again.scheduled_ms, again.rerun.is_some()), (fired[0].scheduled_ms, true));
@@ -244,7 +244,7 @@ fn a_thousand_that_had_not_begun_are_given_back_in_pages() {
     let cluster = Cluster::new(open);
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     let triggers: Vec<_> = (0..1000).map(|n| once(&format!("t{n}"), "a", NOW).build().unwrap()).collect();
-    cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
     let fired = take_ahead(&a).fired;
     assert_eq!(fired.len(), 1000);
     let (begun, rest) = (&fired[..10], 990);
@@ -261,7 +261,7 @@ fn a_node_that_starts_while_a_peer_recovers_it_loses_nothing() {
     let cluster = Cluster::new(open);
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     let triggers: Vec<_> = (0..600).map(|n| once(&format!("t{n}"), "a", NOW).build().unwrap()).collect();
-    cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
     assert_eq!(take_ahead(&a).fired.len(), 600);
     drop(a);
     cluster.advance(10 * SECOND);

@@ -24,14 +24,14 @@ fn each_time_of_the_range_becomes_a_trigger_that_is_due_at_once() {
     let a = cluster.node("A");
     cluster.schedule(job("a"), [hourly("t", "a").start_at(at(NOW + HOUR))]);
     let wanted = backfill("t", NOW - 3 * HOUR, NOW - HOUR);
-    let plan = cluster.store.backfill(&wanted.clone().dry_run(true)).unwrap();
+    let plan = cluster.store.catalogue().backfill(&wanted.clone().dry_run(true)).unwrap();
     assert_eq!((hours(&plan), plan.stored.len()), (vec![(3, true), (2, true), (1, true)], 0));
     assert_eq!(cluster.snapshot().triggers.len(), 1, "nothing is stored");
-    let done = cluster.store.backfill(&wanted).unwrap();
+    let done = cluster.store.catalogue().backfill(&wanted).unwrap();
     assert_eq!((&done.fires, done.stored.len()), (&plan.fires, 3));
     assert_eq!(done.fires[0].trigger.name(), "triggers.t-2027-01-15T05:00:00.000Z");
     for stored in &done.stored {
-        assert_eq!(cluster.store.trigger(stored.key()).unwrap().as_ref(), Some(stored));
+        assert_eq!(cluster.store.catalogue().trigger(stored.key()).unwrap().as_ref(), Some(stored));
     }
     // However old they are they are no misfires.
     assert!(cluster.store.handle_misfires().unwrap().handled.is_empty());
@@ -51,17 +51,17 @@ fn a_time_is_stored_once_also_after_it_has_been_fired() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     cluster.schedule(job("a"), [hourly("t", "a").start_at(at(NOW + HOUR))]);
-    cluster.store.backfill(&backfill("t", NOW - 2 * HOUR, NOW - HOUR)).unwrap();
+    cluster.store.catalogue().backfill(&backfill("t", NOW - 2 * HOUR, NOW - HOUR)).unwrap();
     for bundle in a.acquire().fired {
         a.complete(&bundle);
     }
-    let again = cluster.store.backfill(&backfill("t", NOW - 3 * HOUR, NOW - HOUR)).unwrap();
+    let again = cluster.store.catalogue().backfill(&backfill("t", NOW - 3 * HOUR, NOW - HOUR)).unwrap();
     assert_eq!((hours(&again), again.stored.len()), (vec![(3, true), (2, false), (1, false)], 1));
     // Requests are forgotten after days; what still waits is there.
-    cluster.store.pause_trigger_groups(&GroupMatcher::equals(BACKFILL_GROUP)).unwrap();
+    cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals(BACKFILL_GROUP)).unwrap();
     cluster.advance(8 * 24 * HOUR);
     cluster.store.clean_up().unwrap();
-    let much_later = cluster.store.backfill(&backfill("t", NOW - 3 * HOUR, NOW - 3 * HOUR)).unwrap();
+    let much_later = cluster.store.catalogue().backfill(&backfill("t", NOW - 3 * HOUR, NOW - 3 * HOUR)).unwrap();
     assert_eq!(hours(&much_later), [(3, false)]);
 }
 
@@ -70,7 +70,7 @@ fn what_the_trigger_still_fires_itself_is_left_to_it() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("a"), [hourly("t", "a").misfire(MisfireInstruction::Ignore)]);
     cluster.advance(5 * HOUR);
-    let done = cluster.store.backfill(&backfill("t", NOW - HOUR, NOW + 3 * HOUR)).unwrap();
+    let done = cluster.store.catalogue().backfill(&backfill("t", NOW - HOUR, NOW + 3 * HOUR)).unwrap();
     assert_eq!(hours(&done), [(1, true)]);
 }
 
@@ -80,17 +80,17 @@ fn a_paused_group_and_a_running_job_hold_the_fires_of_a_backfill() {
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [hourly("t", "a"), once("u", "a", NOW)]);
     let running = a.fire_one();
-    let done = cluster.store.backfill(&backfill("t", NOW - 2 * HOUR, NOW - HOUR)).unwrap();
+    let done = cluster.store.catalogue().backfill(&backfill("t", NOW - 2 * HOUR, NOW - HOUR)).unwrap();
     assert_eq!(cluster.state_of(&done.fires[0].trigger), "BLOCKED");
     a.complete(&running);
-    cluster.store.pause_triggers(&[trigger_key("t"), trigger_key("u")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t"), trigger_key("u")]).unwrap();
     for hours in [2, 1] {
         let bundle = a.fire_one();
         assert_eq!(bundle.scheduled_ms, NOW - hours * HOUR, "one by one");
         a.complete(&bundle);
     }
-    cluster.store.pause_trigger_groups(&GroupMatcher::equals(BACKFILL_GROUP)).unwrap();
-    let done = cluster.store.backfill(&backfill("t", NOW - 3 * HOUR, NOW - 3 * HOUR)).unwrap();
+    cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals(BACKFILL_GROUP)).unwrap();
+    let done = cluster.store.catalogue().backfill(&backfill("t", NOW - 3 * HOUR, NOW - 3 * HOUR)).unwrap();
     assert_eq!(cluster.state_of(&done.fires[0].trigger), "PAUSED");
 }
 
@@ -100,11 +100,15 @@ fn a_backfill_of_a_trigger_that_may_not_overlap_needs_a_word() {
     cluster.schedule(job("a"), [hourly("t", "a").overlap(Overlap::Skip)]);
     cluster.schedule(lone_job("b"), [hourly("u", "b").overlap(Overlap::Skip)]);
     let two = |name| backfill(name, NOW - 2 * HOUR, NOW - HOUR);
-    let error = cluster.store.backfill(&two("t")).unwrap_err();
+    let error = cluster.store.catalogue().backfill(&two("t")).unwrap_err();
     assert!(matches!(&error, Error::Refused(why) if why.contains("`skip`") && why.contains("2 fires")), "{error}");
-    assert_eq!(cluster.store.backfill(&backfill("t", NOW - HOUR, NOW - HOUR)).unwrap().stored.len(), 1, "one alone");
-    assert_eq!(cluster.store.backfill(&two("t").may_overlap(true)).unwrap().stored.len(), 1);
-    assert_eq!(cluster.store.backfill(&two("u")).unwrap().stored.len(), 2, "its job runs them one by one");
+    assert_eq!(
+        cluster.store.catalogue().backfill(&backfill("t", NOW - HOUR, NOW - HOUR)).unwrap().stored.len(),
+        1,
+        "one alone"
+    );
+    assert_eq!(cluster.store.catalogue().backfill(&two("t").may_overlap(true)).unwrap().stored.len(), 1);
+    assert_eq!(cluster.store.catalogue().backfill(&two("u")).unwrap().stored.len(), 2, "its job runs them one by one");
 }
 
 #[test]
@@ -121,12 +125,12 @@ fn ranges_that_cannot_be_are_refused_and_nothing_is_stored() {
         (backfill("none", NOW - HOUR, NOW), "triggers.none"),
     ] {
         for wanted in [wanted.clone(), wanted.dry_run(true)] {
-            let error = cluster.store.backfill(&wanted).unwrap_err().to_string();
+            let error = cluster.store.catalogue().backfill(&wanted).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }
     assert_eq!(cluster.snapshot().triggers.len(), 1);
-    assert_eq!(cluster.store.backfill(&many.most(50)).unwrap().stored.len(), 50);
+    assert_eq!(cluster.store.catalogue().backfill(&many.most(50)).unwrap().stored.len(), 50);
 }
 
 /// Many in one transaction.
@@ -137,8 +141,8 @@ fn a_thousand_fires_are_stored_together() {
     cluster.schedule(job("a"), [per_second]);
     let wanted = backfill("t", NOW - 1_000 * SECOND, NOW - SECOND);
     let before = cluster.opened.database.counts();
-    assert_eq!(cluster.store.backfill(&wanted).unwrap().stored.len(), 1_000);
+    assert_eq!(cluster.store.catalogue().backfill(&wanted).unwrap().stored.len(), 1_000);
     assert_eq!(cluster.opened.database.counts().commits - before.commits, 1);
-    assert_eq!(cluster.store.backfill(&wanted).unwrap().stored.len(), 0);
+    assert_eq!(cluster.store.catalogue().backfill(&wanted).unwrap().stored.len(), 0);
     assert_eq!(cluster.snapshot().triggers.len(), 1_001);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use carnelian::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow, Selection};
-use carnelian::store::{Begin, Lock};
+use carnelian::store::{Lock, TxMode};
 use carnelian::{Error, NodeInfo, NodeReport, TriggerKey, TriggerState};
 
 pub(super) const JAVA: &str = "java";
@@ -16,7 +16,7 @@ pub(super) fn java_joins(cluster: &Cluster, node: &mut Node) {
         incarnation: None,
         joined: 0,
     };
-    let begin = Begin::Locking(Lock::StateAccess);
+    let begin = TxMode::Exclusive(Lock::StateAccess);
     cluster.opened.database.transact("a node of Quartz", begin, &mut |s| s.put_instance(&row)).unwrap();
     assert!(!node.store.is_beside_quartz());
     node.check_in();
@@ -54,8 +54,8 @@ fn a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved()
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
     java_joins(&cluster, &mut a);
     java_reserves(&cluster, TriggerState::Waiting, NOW + SECOND);
-    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
-    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     assert_eq!(cluster.fires(), ["t/ACQUIRED@java"], "the row is its own to delete");
     let left = a.acquire();
     assert!(left.reserved.is_empty() && left.fired.is_empty());
@@ -78,7 +78,7 @@ fn a_replaced_trigger_is_not_reserved_while_quartz_holds_the_old_one() {
     java_joins(&cluster, &mut a);
     java_reserves(&cluster, TriggerState::Waiting, NOW + SECOND);
     let new = minutely("t", "a", NOW + 2 * SECOND).build().unwrap();
-    assert!(cluster.store.reschedule(&trigger_key("t"), new).unwrap().is_some());
+    assert!(cluster.store.catalogue().reschedule(&trigger_key("t"), new).unwrap().is_some());
     assert_eq!(a.acquire().unreserved_ms, Some(NOW + 2 * SECOND));
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + 2 * SECOND)));
 }
@@ -144,14 +144,16 @@ fn a_type_that_no_java_class_can_have_is_refused_beside_quartz() {
     let own = || carnelian::JobDetail::builder(job_key("own"), "send-mail");
     cluster.schedule(own(), [once("t", "own", NOW)]);
     java_joins(&cluster, &mut a);
-    let again =
-        cluster.store.schedule(vec![(own().build().unwrap(), vec![once("t", "own", NOW).build().unwrap()])], true);
+    let again = cluster
+        .store
+        .catalogue()
+        .schedule(vec![(own().build().unwrap(), vec![once("t", "own", NOW).build().unwrap()])], true);
     let Err(Error::Refused(why)) = again else { panic!("{again:?}") };
     assert!(why.contains("send-mail") && why.contains(JAVA) && why.contains("ownTypesBesideQuartz"), "{why}");
     let like_java = carnelian::JobDetail::builder(job_key("a"), "com.acme.Report");
     cluster.schedule(like_java, [once("u", "a", NOW)]);
 
-    let forced = Cluster::with(open, |settings| settings.own_types_beside_quartz = true);
+    let forced = Cluster::with(open, |settings| settings.cluster.own_types_beside_quartz = true);
     java_joins(&forced, &mut forced.node("A"));
     forced.schedule(own(), [once("t", "own", NOW)]);
 }
@@ -208,14 +210,14 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
         )?;
         s.insert_fired(vec![row.clone()])
     });
-    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
-    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     assert_eq!(cluster.fires(), ["t/ACQUIRED@A"]);
     // It goes on so, and nothing of ours is left under its name.
     cluster.advance(5 * SECOND);
     cluster.tamper(|s| {
         assert!(!s.touch_instance(&dead, 0)?, "its side row is gone");
-        assert_eq!(s.nodes()?, []);
+        assert_eq!(s.rows::<carnelian::store::row::NodeRow>().list()?, []);
         let gone = s.instances()?.into_iter().find(|row| row.name == "A").unwrap();
         s.put_instance(&InstanceRow { last_checkin_ms: NOW + 11 * SECOND, ..gone })
     });

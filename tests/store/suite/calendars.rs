@@ -16,12 +16,12 @@ fn nothing_left() -> Calendar {
 }
 
 fn add(cluster: &Cluster, name: &str, calendar: &Calendar) {
-    cluster.store.add_calendar(name, calendar, false, false).unwrap();
+    cluster.store.catalogue().add_calendar(name, calendar, false, false).unwrap();
 }
 
 /// Replaces a calendar and lets its triggers follow.
 fn update(cluster: &Cluster, name: &str, calendar: &Calendar) {
-    cluster.store.add_calendar(name, calendar, true, true).unwrap();
+    cluster.store.catalogue().add_calendar(name, calendar, true, true).unwrap();
 }
 
 /// Fires every minute but those that calendar `c` leaves out.
@@ -39,7 +39,7 @@ fn of_ones_own() -> Vec<u8> {
 
 fn put_bytes(cluster: &Cluster, name: &str, bytes: Vec<u8>) {
     let row = CalendarRow { name: name.to_owned(), bytes };
-    cluster.tamper(|s| s.insert_calendar(&row));
+    cluster.tamper(|s| s.insert(&row));
 }
 
 #[test]
@@ -50,24 +50,24 @@ fn a_calendar_comes_back_as_it_was_stored() {
         .in_zone(chrono_tz::Europe::Berlin)
         .describe("née à la fin")
         .over(minutes("1-2"));
-    assert_eq!((store.calendar_names().unwrap(), store.calendar("b").unwrap()), (vec![], None));
+    assert_eq!((store.catalogue().calendar_names().unwrap(), store.catalogue().calendar("b").unwrap()), (vec![], None));
     add(&cluster, "b", &weekend);
     add(&cluster, "Ä", &minutes("5"));
-    assert_eq!(store.calendar("b").unwrap(), Some(weekend));
-    let mut names = store.calendar_names().unwrap();
+    assert_eq!(store.catalogue().calendar("b").unwrap(), Some(weekend));
+    let mut names = store.catalogue().calendar_names().unwrap();
     names.sort();
     assert_eq!(names, ["b", "Ä"]);
 
-    let error = store.add_calendar("b", &minutes("5"), false, false).unwrap_err();
+    let error = store.catalogue().add_calendar("b", &minutes("5"), false, false).unwrap_err();
     assert!(error.is_already_exists() && error.to_string().contains("calendar `b`"), "{error}");
-    store.add_calendar("b", &minutes("5"), true, false).unwrap();
-    assert_eq!(store.calendar("b").unwrap(), Some(minutes("5")));
-    assert!(store.delete_calendar("b").unwrap());
-    assert!(!store.delete_calendar("b").unwrap());
-    assert!(store.add_calendar("", &minutes("5"), false, false).is_err());
-    assert!(store.add_calendar(&"x".repeat(191), &minutes("5"), false, false).is_err());
-    store.clear().unwrap();
-    assert!(store.calendar_names().unwrap().is_empty());
+    store.catalogue().add_calendar("b", &minutes("5"), true, false).unwrap();
+    assert_eq!(store.catalogue().calendar("b").unwrap(), Some(minutes("5")));
+    assert!(store.catalogue().delete_calendar("b").unwrap());
+    assert!(!store.catalogue().delete_calendar("b").unwrap());
+    assert!(store.catalogue().add_calendar("", &minutes("5"), false, false).is_err());
+    assert!(store.catalogue().add_calendar(&"x".repeat(191), &minutes("5"), false, false).is_err());
+    store.catalogue().clear().unwrap();
+    assert!(store.catalogue().calendar_names().unwrap().is_empty());
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_a_java_node_stored_is_stored_again_as_it_was() {
     let at = bytes.windows(4).position(|window| window == 7_200_000_i32.to_be_bytes()).unwrap();
     bytes[at + 3] ^= 1;
     put_bytes(&cluster, "c", bytes.clone());
-    let read = cluster.store.calendar("c").unwrap().unwrap();
+    let read = cluster.store.catalogue().calendar("c").unwrap().unwrap();
     update(&cluster, "c", &read);
     add(&cluster, "copy", &read);
     let stored = cluster.snapshot().calendars;
@@ -135,12 +135,12 @@ fn a_calendar_in_use_is_not_deleted() {
     let cluster = Cluster::new(open);
     add(&cluster, "c", &minutes("1"));
     let triggers: Vec<_> = (0..7).map(|n| guarded(&format!("t{n}"), "a", NOW).build().unwrap()).collect();
-    cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
-    let error = cluster.store.delete_calendar("c").unwrap_err().to_string();
+    cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
+    let error = cluster.store.catalogue().delete_calendar("c").unwrap_err().to_string();
     assert!(error.contains("`triggers.t0`") && error.contains("`triggers.t4` and 2 more"), "{error}");
-    assert_eq!(cluster.store.calendar("c").unwrap(), Some(minutes("1")));
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
-    assert!(cluster.store.delete_calendar("c").unwrap());
+    assert_eq!(cluster.store.catalogue().calendar("c").unwrap(), Some(minutes("1")));
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
+    assert!(cluster.store.catalogue().delete_calendar("c").unwrap());
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn triggers_follow_a_new_calendar_if_they_are_told_to() {
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW), minutely("other", "a", NOW)]);
     a.acquire();
-    cluster.store.add_calendar("c", &minutes("1-3"), true, false).unwrap();
+    cluster.store.catalogue().add_calendar("c", &minutes("1-3"), true, false).unwrap();
     assert_eq!(cluster.next("t"), Some(NOW + MINUTE));
     update(&cluster, "c", &minutes("1-4"));
     assert_eq!((cluster.next("t"), cluster.next("other")), (Some(NOW + 5 * MINUTE), Some(NOW + MINUTE)));
@@ -180,8 +180,8 @@ fn an_update_wakes_all_but_paused_groups() {
     );
     let fired = a.fire_one();
     a.complete_with(&fired, CompletionInstruction::SetTriggerError);
-    cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
-    cluster.store.pause_trigger_groups(&GroupMatcher::equals("paused group")).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("paused")]).unwrap();
+    cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("paused group")).unwrap();
     assert_eq!((cluster.state("error").as_str(), cluster.state("paused").as_str()), ("ERROR", "PAUSED"));
 
     update(&cluster, "c", &minutes("1,10"));
@@ -189,10 +189,10 @@ fn an_update_wakes_all_but_paused_groups() {
     assert_eq!((cluster.state("paused").as_str(), cluster.next("paused")), ("WAITING", Some(NOW + 11 * MINUTE)));
     let key = carnelian::TriggerKey::new("paused group", "t");
     assert_eq!(cluster.state_of(&key), "PAUSED");
-    let trigger = cluster.store.trigger(&key).unwrap().unwrap();
+    let trigger = cluster.store.catalogue().trigger(&key).unwrap().unwrap();
     assert_eq!(trigger.next_fire_time(), Some(at(NOW + 11 * MINUTE)));
 
-    cluster.store.pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
     update(&cluster, "c", &minutes("1"));
     assert_eq!(cluster.state("paused"), "PAUSED");
 }
@@ -258,7 +258,7 @@ fn a_trigger_whose_calendar_is_not_stored_waits_for_it() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     cluster.schedule(job("a"), [guarded("t", "a", NOW), minutely("u", "a", NOW)]);
-    let error = cluster.store.add_trigger(guarded("v", "a", NOW).build().unwrap(), false).unwrap_err();
+    let error = cluster.store.catalogue().add_trigger(guarded("v", "a", NOW).build().unwrap(), false).unwrap_err();
     assert!(error.is_not_found() && error.to_string().contains("calendar `c`"), "{error}");
 
     let acquisition = a.acquire();
@@ -280,7 +280,7 @@ fn a_reservation_whose_calendar_went_is_given_back() {
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
-    cluster.tamper(|s| s.delete_calendar("c").map(drop));
+    cluster.tamper(|s| s.rows::<CalendarRow>().with("name", "c").delete().map(drop));
     cluster.advance(SECOND);
     assert!(a.fire(&[reservation]).is_empty());
     assert_eq!((cluster.state("t").as_str(), cluster.fires().len()), ("WAITING", 0));
@@ -292,13 +292,13 @@ fn a_calendar_that_cannot_be_read_is_named_and_left_as_it_is() {
     let a = cluster.node("A");
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW), guarded("paused", "a", NOW), minutely("u", "a", NOW)]);
-    cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
-    cluster.tamper(|s| s.delete_calendar("c").map(drop));
+    cluster.store.catalogue().pause_triggers(&[trigger_key("paused")]).unwrap();
+    cluster.tamper(|s| s.rows::<CalendarRow>().with("name", "c").delete().map(drop));
     put_bytes(&cluster, "c", of_ones_own());
 
-    let error = cluster.store.calendar("c").unwrap_err().to_string();
+    let error = cluster.store.catalogue().calendar("c").unwrap_err().to_string();
     assert!(error.contains("CALENDARS") && error.contains("com.example.batch.PhasesOfTheMoonCalend"), "{error}");
-    assert_eq!(cluster.store.calendar_names().unwrap(), ["c"]);
+    assert_eq!(cluster.store.catalogue().calendar_names().unwrap(), ["c"]);
     let acquisition = a.acquire();
     assert_eq!((names(&acquisition.fired), acquisition.unreadable.len()), (vec!["u"], 1));
     assert!(acquisition.unreadable[0].1.contains("PhasesOfTheMoon"), "{:?}", acquisition.unreadable);
@@ -308,9 +308,9 @@ fn a_calendar_that_cannot_be_read_is_named_and_left_as_it_is() {
     let pass = cluster.store.handle_misfires().unwrap();
     assert!(pass.unreadable.iter().any(|(key, _)| *key == trigger_key("t")), "{pass:?}");
     assert_eq!(cluster.next("t"), Some(NOW));
-    assert_eq!(cluster.store.resume_triggers(&[trigger_key("paused")], true).unwrap(), 1);
+    assert_eq!(cluster.store.catalogue().resume_triggers(&[trigger_key("paused")], true).unwrap(), 1);
     assert_eq!((cluster.state("paused").as_str(), cluster.next("paused")), ("WAITING", Some(NOW)));
-    assert!(cluster.store.delete_calendar("c").is_err(), "its triggers still name it");
+    assert!(cluster.store.catalogue().delete_calendar("c").is_err(), "its triggers still name it");
     assert_eq!(cluster.snapshot().calendars[0].bytes, of_ones_own());
 }
 
@@ -325,13 +325,13 @@ fn misfires_are_moved_to_times_that_the_calendar_includes() {
         job("b"),
         [minutely("paused", "b", NOW).calendar("c"), minutely("astray", "b", NOW).calendar("none")],
     );
-    cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("paused")]).unwrap();
     cluster.advance(9 * MINUTE + 30 * SECOND);
     assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 3);
     assert_eq!((cluster.next("cron"), cluster.next("simple")), (Some(NOW + 15 * MINUTE), Some(NOW + 15 * MINUTE)));
     // As in Quartz, a calendar that is not stored leaves nothing out.
     assert_eq!(cluster.next("astray"), Some(NOW + 10 * MINUTE));
-    cluster.store.resume_triggers(&[trigger_key("paused")], true).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("paused")], true).unwrap();
     assert_eq!(cluster.next("paused"), Some(NOW + 15 * MINUTE));
 }
 
@@ -344,7 +344,7 @@ fn every_node_sees_a_new_calendar_at_once() {
     cluster.schedule(job("a"), [guarded("t", "a", NOW)]);
     let mut next = NOW;
     for (round, excluded) in ["30", "2-3", "30", "5", "6-7,9"].into_iter().enumerate() {
-        cluster.store.add_calendar("c", &minutes(excluded), true, false).unwrap();
+        cluster.store.catalogue().add_calendar("c", &minutes(excluded), true, false).unwrap();
         cluster.advance(next - cluster.now());
         nodes[round % 2].complete(&nodes[round % 2].fire_one());
         next = cluster.next("t").unwrap();
@@ -364,7 +364,11 @@ fn calendars_cost_a_batch_one_statement_and_none_where_no_trigger_names_one() {
             let trigger = minutely(&format!("t{n}"), "a", NOW);
             if calendars { trigger.calendar(["c", "d"][n % 2]) } else { trigger }.build().unwrap()
         };
-        cluster.store.schedule(vec![(job("a").build().unwrap(), (0..20).map(trigger).collect())], false).unwrap();
+        cluster
+            .store
+            .catalogue()
+            .schedule(vec![(job("a").build().unwrap(), (0..20).map(trigger).collect())], false)
+            .unwrap();
         let before = cluster.opened.database.counts().statements;
         assert_eq!(a.try_acquire(30).unwrap().fired.len(), 20);
         cluster.opened.database.counts().statements - before

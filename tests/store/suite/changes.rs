@@ -6,9 +6,9 @@ use carnelian::store::CompletionInstruction;
 
 /// By how much the two counters move on.
 fn moves(cluster: &Cluster, work: impl FnOnce()) -> (i64, i64) {
-    let before = cluster.store.look(&[]).unwrap();
+    let before = cluster.store.poll(&[]).unwrap();
     work();
-    let after = cluster.store.look(&[]).unwrap();
+    let after = cluster.store.poll(&[]).unwrap();
     (after.changes - before.changes, after.cancels - before.cancels)
 }
 
@@ -37,10 +37,13 @@ fn changes_are_announced_and_plain_fires_are_not() {
     assert_eq!(moves(&cluster, || drop(a.check_in())), (0, 0));
 
     let t = [trigger_key("t")];
-    assert_eq!(moves(&cluster, || assert!(store.pause_triggers(&t).is_ok())), (1, 0));
-    assert_eq!(moves(&cluster, || assert!(store.resume_triggers(&t, false).is_ok())), (1, 0));
-    assert_eq!(moves(&cluster, || drop(store.trigger_job(&job_key("a"), JobDataMap::new()).unwrap())), (1, 0));
-    assert_eq!(moves(&cluster, || assert!(store.unschedule(&t).is_ok())), (1, 0));
+    assert_eq!(moves(&cluster, || assert!(store.catalogue().pause_triggers(&t).is_ok())), (1, 0));
+    assert_eq!(moves(&cluster, || assert!(store.catalogue().resume_triggers(&t, false).is_ok())), (1, 0));
+    assert_eq!(
+        moves(&cluster, || drop(store.catalogue().trigger_job(&job_key("a"), JobDataMap::new()).unwrap())),
+        (1, 0)
+    );
+    assert_eq!(moves(&cluster, || assert!(store.catalogue().unschedule(&t).is_ok())), (1, 0));
 }
 
 /// What a dead node leaves is announced by whoever recovers it; a misfire that was handled, a reservation that was given back

@@ -80,7 +80,7 @@ fn a_one_shot_that_ends_in_error_has_fired_once() {
 }
 
 fn times_fired(cluster: &Cluster, name: &str) -> u64 {
-    let stored = cluster.store.trigger(&trigger_key(name)).unwrap().unwrap();
+    let stored = cluster.store.catalogue().trigger(&trigger_key(name)).unwrap().unwrap();
     let carnelian::Schedule::Simple(simple) = stored.schedule() else { panic!("{stored:?}") };
     simple.times_triggered()
 }
@@ -122,7 +122,7 @@ fn unscheduling_all_triggers_ends_them_and_the_job() {
         lone_job("a"),
         [minutely("t", "a", NOW), minutely("u", "a", NOW + MINUTE), minutely("v", "a", NOW + MINUTE)],
     );
-    cluster.store.pause_triggers(&[trigger_key("v")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("v")]).unwrap();
     let bundle = a.fire_one();
     a.complete_with(&bundle, SetAllJobTriggersComplete);
     assert_eq!(["t", "u", "v"].map(|t| cluster.state(t)), ["-", "-", "-"]);
@@ -185,9 +185,9 @@ fn a_trigger_in_error_stays_until_somebody_resets_it() {
     let bundle = a.fire_one();
     a.complete_with(&bundle, SetTriggerError);
     assert_eq!((cluster.state("t").as_str(), cluster.state("u").as_str()), ("ERROR", "WAITING"));
-    assert!(cluster.store.reset_from_error(&trigger_key("t")).unwrap());
-    assert!(!cluster.store.reset_from_error(&trigger_key("t")).unwrap());
-    assert!(!cluster.store.reset_from_error(&trigger_key("nobody")).unwrap());
+    assert!(cluster.store.catalogue().reset_from_error(&trigger_key("t")).unwrap());
+    assert!(!cluster.store.catalogue().reset_from_error(&trigger_key("t")).unwrap());
+    assert!(!cluster.store.catalogue().reset_from_error(&trigger_key("nobody")).unwrap());
     assert_eq!(cluster.state("t"), "WAITING");
 }
 
@@ -211,7 +211,7 @@ fn a_one_shot_that_ends_in_error_stays_for_a_person_to_see() {
     a.complete_with(&bundle, SetTriggerError);
     assert_eq!(cluster.state("t"), "ERROR");
     assert!(cluster.has_job("a"));
-    assert!(cluster.store.reset_from_error(&trigger_key("t")).unwrap());
+    assert!(cluster.store.catalogue().reset_from_error(&trigger_key("t")).unwrap());
     assert_eq!(cluster.state("t"), "-", "it has no fire left");
     assert!(!cluster.has_job("a"));
 }
@@ -229,7 +229,7 @@ fn changed_job_data_is_stored_and_seen_by_the_next_fire() {
         a.complete_all(&[bundle.completion(NoInstruction, Some(data))]);
         cluster.advance(MINUTE);
     }
-    assert_eq!(cluster.store.job(&job_key("a")).unwrap().unwrap().data().integer("n"), Some(3));
+    assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap().unwrap().data().integer("n"), Some(3));
 }
 
 /// Law 9: one transaction whatever the number.
@@ -238,7 +238,7 @@ fn fifty_fires_end_in_one_transaction() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     let triggers: Vec<_> = (0..50).map(|i| once(&format!("t{i}"), "a", NOW).build().unwrap()).collect();
-    cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
     let before = cluster.opened.database.counts().commits;
     let fired = a.acquire().fired;
     assert_eq!(fired.len(), 50);
@@ -259,6 +259,7 @@ fn siblings_stay_blocked_until_nothing_of_the_job_executes() {
     let fired = a.acquire().fired;
     cluster
         .store
+        .catalogue()
         .schedule(vec![(lone_job("a").build().unwrap(), vec![minutely("v", "a", NOW).build().unwrap()])], true)
         .unwrap();
     assert_eq!(cluster.state("v"), "BLOCKED");
@@ -290,7 +291,7 @@ fn a_job_deleted_while_it_runs_ends_as_usual() {
     let a = cluster.node("A");
     cluster.schedule(lone_job("a").persist_job_data_after_execution(true), [minutely("t", "a", NOW)]);
     let bundle = a.fire_one();
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
     let data = JobDataMap::new();
     assert_eq!(a.complete_all(&[bundle.completion(NoInstruction, Some(data))]), [Recorded]);
     assert!(cluster.fires().is_empty() && !cluster.has_job("a"));
@@ -302,7 +303,7 @@ fn unscheduling_a_running_one_shot_leaves_the_job_until_it_ends() {
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [minutely("t", "a", NOW)]);
     let bundle = a.fire_one();
-    cluster.store.unschedule(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("t")]).unwrap();
     assert!(cluster.has_job("a"), "H21");
     a.complete(&bundle);
     assert!(!cluster.has_job("a"), "I14");

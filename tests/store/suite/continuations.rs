@@ -17,16 +17,16 @@ fn link(parent: &str, child: &str, on: On) -> Continuation {
 
 /// Jobs `a`, which is to be scheduled by the test, and `good`, `bad` and `both`, which follow it.
 fn family(cluster: &Cluster) {
-    cluster.store.add_job(&job("a").durable(true).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_job(&job("a").durable(true).build().unwrap(), false).unwrap();
     for (child, on) in [("good", On::Success), ("bad", On::Failure), ("both", On::Any)] {
-        cluster.store.add_job(&job(child).durable(true).build().unwrap(), false).unwrap();
-        cluster.store.follow(&link("a", child, on)).unwrap();
+        cluster.store.catalogue().add_job(&job(child).durable(true).build().unwrap(), false).unwrap();
+        cluster.store.catalogue().follow(&link("a", child, on)).unwrap();
     }
 }
 
 fn run_of(cluster: &Cluster, node: &Node, name: &str) -> FireBundle {
     let trigger = once(&format!("t{}", cluster.now()), name, cluster.now()).build().unwrap();
-    cluster.store.add_trigger(trigger, false).unwrap();
+    cluster.store.catalogue().add_trigger(trigger, false).unwrap();
     node.fire_one()
 }
 
@@ -39,7 +39,8 @@ fn run_due(node: &Node) -> usize {
 /// The triggers that were released, in order of their jobs.
 fn released(cluster: &Cluster) -> Vec<Trigger> {
     let keys = cluster.snapshot().triggers.into_iter().map(|row| row.key).filter(|key| key.group() == FOLLOWING_GROUP);
-    let mut triggers: Vec<Trigger> = keys.map(|key| cluster.store.trigger(&key).unwrap().unwrap()).collect();
+    let mut triggers: Vec<Trigger> =
+        keys.map(|key| cluster.store.catalogue().trigger(&key).unwrap().unwrap()).collect();
     triggers.sort_by(|a, b| (a.job_key(), a.key()).cmp(&(b.job_key(), b.key())));
     triggers
 }
@@ -78,10 +79,14 @@ fn each_outcome_is_followed_by_those_who_ask_for_it() {
 #[test]
 fn a_child_sees_its_parent() {
     for use_properties in [false, true] {
-        let cluster = Cluster::with(open, |settings| settings.use_properties = use_properties);
+        let cluster = Cluster::with(open, |settings| settings.job_store.use_properties = use_properties);
         let a = cluster.node("A");
         family(&cluster);
-        cluster.store.follow(&link("a", "good", On::Success).data("to", "Zoë").data(Parent::RESULT, "no")).unwrap();
+        cluster
+            .store
+            .catalogue()
+            .follow(&link("a", "good", On::Success).data("to", "Zoë").data(Parent::RESULT, "no"))
+            .unwrap();
         let run = run_of(&cluster, &a, "a");
         let ending = Ending { result: Some("42 rows".to_owned()), ..Ending::default() };
         let end = Completion { ending, ..run.completion(CompletionInstruction::NoInstruction, None) };
@@ -135,7 +140,7 @@ fn a_recovered_run_is_followed_when_its_recovery_has_ended() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     family(&cluster);
-    cluster.store.add_job(&job("a").durable(true).requests_recovery(true).build().unwrap(), true).unwrap();
+    cluster.store.catalogue().add_job(&job("a").durable(true).requests_recovery(true).build().unwrap(), true).unwrap();
     let run = run_of(&cluster, &a, "a");
     cluster.advance(WINDOW + SECOND);
     let b = cluster.node("B");
@@ -174,14 +179,14 @@ fn many_parents_end_in_one_transaction() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     for name in ["x", "y"] {
-        cluster.store.add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
+        cluster.store.catalogue().add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
     }
     for i in 0..30 {
         let parent = format!("p{i}");
         cluster.schedule(job(&parent), [once(&format!("t{i}"), &parent, NOW)]);
-        cluster.store.follow(&link(&parent, "x", On::Success)).unwrap();
+        cluster.store.catalogue().follow(&link(&parent, "x", On::Success)).unwrap();
         if i % 2 == 0 {
-            cluster.store.follow(&link(&parent, "y", On::Failure)).unwrap();
+            cluster.store.catalogue().follow(&link(&parent, "y", On::Failure)).unwrap();
         }
     }
     let fired = a.acquire().fired;
@@ -203,7 +208,7 @@ fn many_parents_end_in_one_transaction() {
     assert!(per_parent.values().all(|n| *n == 1));
     // The parents were not durable: they are gone, and what they had goes with them.
     assert!(!cluster.has_job("p0"));
-    assert_eq!(cluster.store.continuations().unwrap(), []);
+    assert_eq!(cluster.store.catalogue().continuations().unwrap(), []);
 }
 
 /// A child that runs once at a time waits its turn; while everything is paused it waits too.
@@ -211,9 +216,9 @@ fn many_parents_end_in_one_transaction() {
 fn a_child_waits_as_any_other_trigger() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
-    cluster.store.add_job(&job("a").durable(true).build().unwrap(), false).unwrap();
-    cluster.store.add_job(&lone_job("lone").durable(true).build().unwrap(), false).unwrap();
-    cluster.store.follow(&link("a", "lone", On::Success)).unwrap();
+    cluster.store.catalogue().add_job(&job("a").durable(true).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_job(&lone_job("lone").durable(true).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().follow(&link("a", "lone", On::Success)).unwrap();
     let first = run_of(&cluster, &a, "a");
     a.complete(&first);
     let child = a.fire_one();
@@ -227,16 +232,16 @@ fn a_child_waits_as_any_other_trigger() {
     a.complete(&a.fire_one());
     cluster.advance(SECOND);
     let third = run_of(&cluster, &a, "a");
-    cluster.store.pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
     a.complete(&third);
     let waiting = released(&cluster).pop().unwrap();
     assert_eq!(cluster.state_of(waiting.key()), "PAUSED");
     // However late: it is no misfire.
     cluster.advance(60 * MINUTE);
     cluster.store.handle_misfires().unwrap();
-    cluster.store.resume_all(true).unwrap();
+    cluster.store.catalogue().resume_all(true).unwrap();
     assert_eq!(a.fire_one().trigger.key(), waiting.key());
-    assert!(cluster.store.paused_groups().unwrap().is_empty());
+    assert!(cluster.store.catalogue().paused_groups().unwrap().is_empty());
 }
 
 /// A run is followed by those that were there when it began.
@@ -246,24 +251,24 @@ fn a_continuation_is_for_runs_that_begin_after_it() {
         let cluster = Cluster::new(open);
         let a = cluster.node("A");
         for name in ["a", "x", "y"] {
-            cluster.store.add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
+            cluster.store.catalogue().add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
         }
         if first_link {
-            cluster.store.follow(&link("a", "x", On::Failure)).unwrap();
+            cluster.store.catalogue().follow(&link("a", "x", On::Failure)).unwrap();
         }
         let run = run_of(&cluster, &a, "a");
         assert_eq!(run.followed, first_link);
-        cluster.store.follow(&link("a", "y", On::Success)).unwrap();
+        cluster.store.catalogue().follow(&link("a", "y", On::Success)).unwrap();
         if first_link {
             // What is changed is changed for this run as well.
-            cluster.store.follow(&link("a", "x", On::Success)).unwrap();
+            cluster.store.catalogue().follow(&link("a", "x", On::Success)).unwrap();
         }
         a.complete(&run);
         assert_eq!(followed(&cluster), children);
         run_due(&a);
         cluster.advance(SECOND);
         let next = run_of(&cluster, &a, "a");
-        assert!(cluster.store.unfollow(&job_key("a"), &job_key("x")).unwrap() == first_link);
+        assert!(cluster.store.catalogue().unfollow(&job_key("a"), &job_key("x")).unwrap() == first_link);
         a.complete(&next);
         assert_eq!(followed(&cluster), ["y"]);
     }
@@ -275,7 +280,7 @@ fn a_reserved_fire_is_followed() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     family(&cluster);
-    cluster.store.add_trigger(once("t", "a", NOW + 10 * SECOND).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_trigger(once("t", "a", NOW + 10 * SECOND).build().unwrap(), false).unwrap();
     let reserved = a.reserve_one();
     cluster.advance(10 * SECOND);
     let run = a.fire(&[reserved]).pop().unwrap();
@@ -287,27 +292,27 @@ fn a_reserved_fire_is_followed() {
 fn what_cannot_be_followed_is_refused() {
     let cluster = Cluster::new(open);
     for name in ["a", "b", "c"] {
-        cluster.store.add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
+        cluster.store.catalogue().add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
     }
     cluster.schedule(job("mortal"), [once("t", "mortal", NOW + MINUTE)]);
-    let refused = |link: &Continuation| cluster.store.follow(link).unwrap_err().to_string();
-    assert!(cluster.store.follow(&link("nobody", "a", On::Any)).unwrap_err().is_not_found());
-    assert!(cluster.store.follow(&link("a", "nobody", On::Any)).unwrap_err().is_not_found());
+    let refused = |link: &Continuation| cluster.store.catalogue().follow(link).unwrap_err().to_string();
+    assert!(cluster.store.catalogue().follow(&link("nobody", "a", On::Any)).unwrap_err().is_not_found());
+    assert!(cluster.store.catalogue().follow(&link("a", "nobody", On::Any)).unwrap_err().is_not_found());
     assert!(refused(&link("a", "mortal", On::Any)).contains("not durable"));
     assert!(refused(&link("a", "a", On::Any)).contains("would follow itself"));
-    cluster.store.follow(&link("a", "b", On::Success)).unwrap();
-    cluster.store.follow(&link("b", "c", On::Success)).unwrap();
+    cluster.store.catalogue().follow(&link("a", "b", On::Success)).unwrap();
+    cluster.store.catalogue().follow(&link("b", "c", On::Success)).unwrap();
     assert!(refused(&link("c", "a", On::Failure)).contains("would follow itself"));
-    assert_eq!(cluster.store.continuations().unwrap().len(), 2);
-    cluster.store.follow(&link("c", "a", On::Failure).allow_cycle(true)).unwrap();
+    assert_eq!(cluster.store.catalogue().continuations().unwrap().len(), 2);
+    cluster.store.catalogue().follow(&link("c", "a", On::Failure).allow_cycle(true)).unwrap();
     // What is there may be said again, at the next start of a program.
-    cluster.store.follow(&link("a", "b", On::Success)).unwrap();
-    cluster.store.follow(&link("b", "c", On::Any)).unwrap();
+    cluster.store.catalogue().follow(&link("a", "b", On::Success)).unwrap();
+    cluster.store.catalogue().follow(&link("b", "c", On::Any)).unwrap();
     // A parent needs not be durable, and a circle elsewhere is no circle here.
-    cluster.store.follow(&link("mortal", "a", On::Any)).unwrap();
-    assert!(cluster.store.unfollow(&job_key("mortal"), &job_key("a")).unwrap());
-    assert!(!cluster.store.unfollow(&job_key("mortal"), &job_key("a")).unwrap());
-    cluster.store.delete_jobs(&[job_key("mortal")]).unwrap();
+    cluster.store.catalogue().follow(&link("mortal", "a", On::Any)).unwrap();
+    assert!(cluster.store.catalogue().unfollow(&job_key("mortal"), &job_key("a")).unwrap());
+    assert!(!cluster.store.catalogue().unfollow(&job_key("mortal"), &job_key("a")).unwrap());
+    cluster.store.catalogue().delete_jobs(&[job_key("mortal")]).unwrap();
 }
 
 /// A job that follows itself runs again and again, one run at a time.
@@ -315,8 +320,8 @@ fn what_cannot_be_followed_is_refused() {
 fn a_job_that_may_follow_itself_does() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
-    cluster.store.add_job(&lone_job("a").durable(true).build().unwrap(), false).unwrap();
-    cluster.store.follow(&link("a", "a", On::Success).allow_cycle(true)).unwrap();
+    cluster.store.catalogue().add_job(&lone_job("a").durable(true).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().follow(&link("a", "a", On::Success).allow_cycle(true)).unwrap();
     let mut run = run_of(&cluster, &a, "a");
     for _ in 0..3 {
         a.complete(&run);
@@ -339,33 +344,33 @@ fn continuations_are_bound_to_their_jobs() {
         found.iter().map(|link| (name(link.parent()), name(link.child()), link.follows_on())).collect()
     };
     let of = |parent: &str, child: &str, on| (parent.to_owned(), child.to_owned(), on);
-    cluster.store.add_job(&job("z").durable(true).build().unwrap(), false).unwrap();
-    cluster.store.follow(&link("z", "a", On::Any).data("k", "v")).unwrap();
-    cluster.store.rename_job(&job_key("a"), &job_key("renamed"), false).unwrap();
+    cluster.store.catalogue().add_job(&job("z").durable(true).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().follow(&link("z", "a", On::Any).data("k", "v")).unwrap();
+    cluster.store.catalogue().rename_job(&job_key("a"), &job_key("renamed"), false).unwrap();
     let expected =
         [of("renamed", "bad", On::Failure), of("renamed", "both", On::Any), of("renamed", "good", On::Success)];
-    assert_eq!(keys(cluster.store.children_of(&job_key("renamed")).unwrap()), expected);
-    let parents = cluster.store.parents_of(&job_key("renamed")).unwrap();
+    assert_eq!(keys(cluster.store.catalogue().children_of(&job_key("renamed")).unwrap()), expected);
+    let parents = cluster.store.catalogue().parents_of(&job_key("renamed")).unwrap();
     assert_eq!(keys(parents.clone()), [of("z", "renamed", On::Any)]);
     assert_eq!(parents[0].passed_data().text("k"), Some("v"));
 
     let other = carnelian::JobDetail::builder(job_key("renamed"), "other").durable(true).build().unwrap();
-    cluster.store.add_job(&other, true).unwrap();
-    assert_eq!(keys(cluster.store.children_of(&job_key("renamed")).unwrap()), expected);
-    cluster.store.migrate_jobs("other", "work", None, false).unwrap();
-    assert_eq!(keys(cluster.store.children_of(&job_key("renamed")).unwrap()), expected);
+    cluster.store.catalogue().add_job(&other, true).unwrap();
+    assert_eq!(keys(cluster.store.catalogue().children_of(&job_key("renamed")).unwrap()), expected);
+    cluster.store.job_types().migrate("other", "work", None, false).unwrap();
+    assert_eq!(keys(cluster.store.catalogue().children_of(&job_key("renamed")).unwrap()), expected);
     let run = run_of(&cluster, &a, "renamed");
     a.complete(&run);
     assert_eq!(followed(&cluster), ["both", "good"]);
 
-    cluster.store.delete_jobs(&[job_key("good")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("good")]).unwrap();
     assert_eq!(followed(&cluster), ["both"], "the trigger of a child goes with it");
-    assert_eq!(cluster.store.continuations().unwrap().len(), 3);
-    cluster.store.delete_jobs(&[job_key("renamed")]).unwrap();
-    assert_eq!(cluster.store.continuations().unwrap(), []);
-    cluster.store.follow(&link("z", "both", On::Any)).unwrap();
-    cluster.store.clear().unwrap();
-    assert_eq!(cluster.store.continuations().unwrap(), []);
+    assert_eq!(cluster.store.catalogue().continuations().unwrap().len(), 3);
+    cluster.store.catalogue().delete_jobs(&[job_key("renamed")]).unwrap();
+    assert_eq!(cluster.store.catalogue().continuations().unwrap(), []);
+    cluster.store.catalogue().follow(&link("z", "both", On::Any)).unwrap();
+    cluster.store.catalogue().clear().unwrap();
+    assert_eq!(cluster.store.catalogue().continuations().unwrap(), []);
 }
 
 /// A program that knows nothing of continuations deletes a child: the end of a run of the parent does not mind.
@@ -392,14 +397,14 @@ fn a_row_that_nobody_understands_holds_nothing_up() {
                 "good" => row.on = "full moon".to_owned(),
                 _ => row.data = Some(b"\xff\xfe nobody's".to_vec()),
             }
-            s.put_continuation(&row)?;
+            s.put(&row)?;
         }
         Ok(())
     });
     let run = run_of(&cluster, &a, "a");
     a.complete(&run);
     assert_eq!(followed(&cluster), ["both"]);
-    let unreadable = cluster.store.children_of(&job_key("a")).unwrap_err().to_string();
+    let unreadable = cluster.store.catalogue().children_of(&job_key("a")).unwrap_err().to_string();
     assert!(unreadable.contains("CN_CONTINUATIONS"), "{unreadable}");
 }
 
@@ -407,13 +412,13 @@ fn a_row_that_nobody_understands_holds_nothing_up() {
 #[test]
 fn large_data_hold_nothing_up() {
     for use_properties in [false, true] {
-        let cluster = Cluster::with(open, |settings| settings.use_properties = use_properties);
+        let cluster = Cluster::with(open, |settings| settings.job_store.use_properties = use_properties);
         let a = cluster.node("A");
         family(&cluster);
         let good = |text: String| link("a", "good", On::Success).data("text", text);
-        let error = cluster.store.follow(&good("x".repeat(41_000))).unwrap_err().to_string();
+        let error = cluster.store.catalogue().follow(&good("x".repeat(41_000))).unwrap_err().to_string();
         assert!(error.contains("at most 40960"), "{error}");
-        cluster.store.follow(&good("x".repeat(40_000))).unwrap();
+        cluster.store.catalogue().follow(&good("x".repeat(40_000))).unwrap();
         let run = run_of(&cluster, &a, "a");
         let ending = Ending { result: Some("\u{1F480}".repeat(1000)), ..Ending::default() };
         a.complete_all(&[Completion { ending, ..run.completion(CompletionInstruction::NoInstruction, None) }]);
@@ -430,7 +435,7 @@ fn large_data_hold_nothing_up() {
         cluster.tamper(|s| {
             for mut row in s.all_continuations()? {
                 row.data = Some(bytes.clone());
-                s.put_continuation(&row)?;
+                s.put(&row)?;
             }
             Ok(())
         });

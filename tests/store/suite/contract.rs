@@ -70,7 +70,7 @@ fn a_batch_is_what_the_look_ahead_reaches_and_the_window_is_what_fires_early() {
         a.store.release(&taken.reserved).unwrap();
         // As it was, so that the next question finds the same.
         for (s, t) in triggers {
-            cluster.store.add_trigger(minutely(t, "a", NOW + s * SECOND).build().unwrap(), true).unwrap();
+            cluster.store.catalogue().add_trigger(minutely(t, "a", NOW + s * SECOND).build().unwrap(), true).unwrap();
         }
         found
     };
@@ -92,11 +92,11 @@ fn a_trigger_that_exists_is_refused_or_replaced_whole() {
         .misfire(MisfireInstruction::FireNow)
         .build()
         .unwrap();
-    let error = cluster.store.add_trigger(other.clone(), false).unwrap_err();
+    let error = cluster.store.catalogue().add_trigger(other.clone(), false).unwrap_err();
     assert!(error.is_already_exists() && error.to_string().contains("triggers.t"), "{error}");
-    assert_eq!(cluster.store.trigger(&trigger_key("t")).unwrap().unwrap().priority(), 9);
-    let stored = cluster.store.add_trigger(other, true).unwrap();
-    assert_eq!(cluster.store.trigger(&trigger_key("t")).unwrap(), Some(stored.clone()));
+    assert_eq!(cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().unwrap().priority(), 9);
+    let stored = cluster.store.catalogue().add_trigger(other, true).unwrap();
+    assert_eq!(cluster.store.catalogue().trigger(&trigger_key("t")).unwrap(), Some(stored.clone()));
     assert_eq!((stored.priority(), stored.description(), stored.data().text("x")), (5, None, None));
 }
 
@@ -106,15 +106,16 @@ fn a_trigger_that_moves_to_another_job_takes_the_old_one_along_if_it_was_its_las
     let cluster = Cluster::new(open);
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     cluster.schedule(job("kept").durable(true), [once("v", "kept", NOW)]);
-    cluster.store.add_job(&job("b").durable(true).build().unwrap(), false).unwrap();
-    let move_to_b = |trigger: &str| cluster.store.add_trigger(once(trigger, "b", NOW).build().unwrap(), true).unwrap();
+    cluster.store.catalogue().add_job(&job("b").durable(true).build().unwrap(), false).unwrap();
+    let move_to_b =
+        |trigger: &str| cluster.store.catalogue().add_trigger(once(trigger, "b", NOW).build().unwrap(), true).unwrap();
     move_to_b("t");
     move_to_b("v");
     assert!(cluster.has_job("a") && cluster.has_job("kept"));
     let moved = (job("b").durable(true).build().unwrap(), vec![once("u", "b", NOW).build().unwrap()]);
-    cluster.store.schedule(vec![moved], true).unwrap();
+    cluster.store.catalogue().schedule(vec![moved], true).unwrap();
     assert!(!cluster.has_job("a"));
-    assert_eq!(cluster.store.triggers_of_job(&job_key("b")).unwrap().len(), 3);
+    assert_eq!(cluster.store.catalogue().triggers_of_job(&job_key("b")).unwrap().len(), 3);
 }
 
 #[test]
@@ -122,8 +123,9 @@ fn a_trigger_that_changes_its_kind_fires_by_the_new_one() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW)]);
-    let replace =
-        |trigger: carnelian::TriggerBuilder| cluster.store.add_trigger(trigger.build().unwrap(), true).unwrap();
+    let replace = |trigger: carnelian::TriggerBuilder| {
+        cluster.store.catalogue().add_trigger(trigger.build().unwrap(), true).unwrap()
+    };
     let next = |after_ms: i64| {
         cluster.clock.jump(after_ms - cluster.now());
         let bundle = a.fire_one();
@@ -147,13 +149,13 @@ fn what_is_built_from_a_stored_one_is_like_it_and_begins_anew() {
     cluster.schedule(job("a"), [minutely("t", "a", NOW).schedule(repeats).priority(9).data("x", "1")]);
     let bundle = a.fire_one();
     a.complete(&bundle);
-    let fired = cluster.store.trigger(&trigger_key("t")).unwrap().unwrap();
+    let fired = cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().unwrap();
     assert!(fired.previous_fire_time().is_some());
 
     let later = fired.to_builder().start_at(at(NOW + 60 * MINUTE)).build().unwrap();
     assert_eq!((later.previous_fire_time(), later.next_fire_time(), later.priority()), (None, None, 9));
     assert_eq!((later.key(), later.job_key(), later.data()), (fired.key(), fired.job_key(), fired.data()));
-    cluster.store.reschedule(&trigger_key("t"), later).unwrap();
+    cluster.store.catalogue().reschedule(&trigger_key("t"), later).unwrap();
     cluster.clock.jump(60 * MINUTE);
     // All three fires again: the one it has had is not counted.
     for fire in 0..3 {
@@ -168,8 +170,8 @@ fn what_is_built_from_a_stored_one_is_like_it_and_begins_anew() {
     let copy = original.to_builder().key(job_key("b")).build().unwrap();
     assert_eq!((copy.key(), copy.requests_recovery(), copy.data()), (&job_key("b"), true, original.data()));
     let moved = fired.to_builder().key(trigger_key("u")).job(job_key("b")).build().unwrap();
-    cluster.store.schedule(vec![(copy, vec![moved])], false).unwrap();
-    assert_eq!(cluster.store.triggers_of_job(&job_key("b")).unwrap().len(), 1);
+    cluster.store.catalogue().schedule(vec![(copy, vec![moved])], false).unwrap();
+    assert_eq!(cluster.store.catalogue().triggers_of_job(&job_key("b")).unwrap().len(), 1);
 }
 
 #[test]
@@ -185,11 +187,11 @@ fn jobs_and_triggers_are_found_by_their_groups() {
                     .build()
                     .unwrap()
             };
-            cluster.store.schedule(vec![(detail, vec![trigger("a"), trigger("b")])], false).unwrap();
+            cluster.store.catalogue().schedule(vec![(detail, vec![trigger("a"), trigger("b")])], false).unwrap();
         }
     }
-    assert_eq!(cluster.store.job_groups().unwrap(), ["my-report", "report", "report-daily"]);
-    assert_eq!(cluster.store.trigger_groups().unwrap(), ["my-report.t", "report-daily.t", "report.t"]);
+    assert_eq!(cluster.store.catalogue().job_groups().unwrap(), ["my-report", "report", "report-daily"]);
+    assert_eq!(cluster.store.catalogue().trigger_groups().unwrap(), ["my-report.t", "report-daily.t", "report.t"]);
     type Matcher = GroupMatcher;
     for (jobs, expected, triggers) in [
         (Matcher::equals("report"), 3, Matcher::equals("report.t")),
@@ -199,19 +201,19 @@ fn jobs_and_triggers_are_found_by_their_groups() {
         (Matcher::any(), 6, Matcher::any()),
         (Matcher::equals("Report"), 0, Matcher::equals("report")),
     ] {
-        let found = cluster.store.jobs(&jobs).unwrap();
+        let found = cluster.store.catalogue().jobs(&jobs).unwrap();
         assert_eq!(found.len(), expected, "{jobs:?}");
         assert!(found.iter().all(|job| job.description() == Some(job.key().group())), "{jobs:?}");
-        assert_eq!(cluster.store.trigger_summaries(&triggers).unwrap().len(), 2 * expected, "{triggers:?}");
+        assert_eq!(cluster.store.catalogue().trigger_summaries(&triggers).unwrap().len(), 2 * expected, "{triggers:?}");
     }
     let key = JobKey::new("report-daily", "j1");
-    let of_job = cluster.store.triggers_of_job(&key).unwrap();
+    let of_job = cluster.store.catalogue().triggers_of_job(&key).unwrap();
     assert_eq!(
         of_job.iter().map(|t| t.key().to_string()).collect::<Vec<_>>(),
         ["report-daily.t.a1", "report-daily.t.b1"]
     );
-    assert_eq!(cluster.store.job(&key).unwrap().unwrap().key(), &key);
-    assert!(cluster.store.triggers_of_job(&JobKey::new("report", "nobody")).unwrap().is_empty());
+    assert_eq!(cluster.store.catalogue().job(&key).unwrap().unwrap().key(), &key);
+    assert!(cluster.store.catalogue().triggers_of_job(&JobKey::new("report", "nobody")).unwrap().is_empty());
 }
 
 /// A job that no node can run, or even read, is no reason to keep it.
@@ -224,7 +226,7 @@ fn jobs_that_nobody_can_run_or_read_can_be_deleted_unscheduled_and_replaced() {
         let a = cluster.node("A");
         for name in ["alone", "with", "last", "again"] {
             match name {
-                "alone" => cluster.store.add_job(&job(name).durable(true).build().unwrap(), false).unwrap(),
+                "alone" => cluster.store.catalogue().add_job(&job(name).durable(true).build().unwrap(), false).unwrap(),
                 _ => drop(cluster.schedule(job(name), [minutely(name, name, NOW)])),
             }
             cluster.damage(|s| {
@@ -237,12 +239,12 @@ fn jobs_that_nobody_can_run_or_read_can_be_deleted_unscheduled_and_replaced() {
         let states = || ["with", "last", "again"].map(|name| cluster.state(name));
         assert_eq!(states(), ["WAITING"; 3], "Quartz sets them to ERROR");
 
-        assert_eq!(cluster.store.delete_jobs(&[job_key("alone")]).unwrap(), 1);
-        assert_eq!(cluster.store.delete_jobs(&[job_key("with")]).unwrap(), 1);
-        assert_eq!(cluster.store.unschedule(&[trigger_key("last")]).unwrap(), 1);
+        assert_eq!(cluster.store.catalogue().delete_jobs(&[job_key("alone")]).unwrap(), 1);
+        assert_eq!(cluster.store.catalogue().delete_jobs(&[job_key("with")]).unwrap(), 1);
+        assert_eq!(cluster.store.catalogue().unschedule(&[trigger_key("last")]).unwrap(), 1);
         assert_eq!(states(), ["-", "-", "WAITING"]);
-        assert!(!cluster.store.job_exists(&job_key("last")).unwrap());
-        cluster.store.add_job_awaiting_trigger(&job("again").build().unwrap(), true).unwrap();
+        assert!(!cluster.store.catalogue().job_exists(&job_key("last")).unwrap());
+        cluster.store.catalogue().add_job_awaiting_trigger(&job("again").build().unwrap(), true).unwrap();
         assert_eq!(names(&a.acquire().fired), ["again"]);
         cluster.check();
     }
@@ -265,14 +267,16 @@ fn triggers_that_nobody_can_read_can_be_paused_replaced_and_deleted() {
         s.insert_triggers(&rows)
     });
     assert_eq!(a.acquire().unreadable.len(), 3);
-    assert!(cluster.store.trigger(&keys[0]).unwrap_err().to_string().contains("never mind"));
-    assert!(cluster.store.trigger_exists(&keys[0]).unwrap());
-    assert_eq!(cluster.store.trigger_summaries(&GroupMatcher::any()).unwrap().len(), 3);
-    assert_eq!(cluster.store.pause_triggers(&keys[..1]).unwrap(), 1);
+    assert!(cluster.store.catalogue().trigger(&keys[0]).unwrap_err().to_string().contains("never mind"));
+    assert!(cluster.store.catalogue().trigger_exists(&keys[0]).unwrap());
+    assert_eq!(cluster.store.catalogue().trigger_summaries(&GroupMatcher::any()).unwrap().len(), 3);
+    assert_eq!(cluster.store.catalogue().pause_triggers(&keys[..1]).unwrap(), 1);
     assert_eq!(cluster.state("t"), "PAUSED");
-    assert_eq!(cluster.store.unschedule(&keys[..1]).unwrap(), 1);
-    cluster.store.add_trigger(minutely("u", "a", NOW).build().unwrap(), true).unwrap();
-    assert!(cluster.store.reschedule(&keys[2], minutely("v", "a", NOW).build().unwrap()).unwrap().is_some());
+    assert_eq!(cluster.store.catalogue().unschedule(&keys[..1]).unwrap(), 1);
+    cluster.store.catalogue().add_trigger(minutely("u", "a", NOW).build().unwrap(), true).unwrap();
+    assert!(
+        cluster.store.catalogue().reschedule(&keys[2], minutely("v", "a", NOW).build().unwrap()).unwrap().is_some()
+    );
     assert_eq!(names(&a.acquire().fired), ["u", "v"]);
     cluster.check();
 }
@@ -281,12 +285,12 @@ fn triggers_that_nobody_can_read_can_be_paused_replaced_and_deleted() {
 fn a_cron_trigger_fires_again_after_a_pause_of_itself_or_of_its_job() {
     type Act = fn(&Cluster);
     let by_trigger: (Act, Act) = (
-        |c| assert_eq!(c.store.pause_triggers(&[trigger_key("t")]).unwrap(), 1),
-        |c| assert_eq!(c.store.resume_triggers(&[trigger_key("t")], true).unwrap(), 1),
+        |c| assert_eq!(c.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap(), 1),
+        |c| assert_eq!(c.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap(), 1),
     );
     let by_job: (Act, Act) = (
-        |c| assert_eq!(c.store.pause_jobs(&[job_key("a")]).unwrap(), 1),
-        |c| assert_eq!(c.store.resume_jobs(&[job_key("a")], true).unwrap(), 1),
+        |c| assert_eq!(c.store.catalogue().pause_jobs(&[job_key("a")]).unwrap(), 1),
+        |c| assert_eq!(c.store.catalogue().resume_jobs(&[job_key("a")], true).unwrap(), 1),
     );
     for (pause, resume) in [by_trigger, by_job] {
         let cluster = Cluster::new(open);

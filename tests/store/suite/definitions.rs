@@ -15,7 +15,7 @@ fn minutes(name: &str, from_ms: i64) -> JobDefinition {
 }
 
 fn sync(cluster: &Cluster, definitions: &[JobDefinition]) -> DefinitionReport {
-    cluster.store.sync_definitions(SOURCE, definitions, OrphanedDefinitions::Report, false).unwrap()
+    cluster.store.catalogue().sync_definitions(SOURCE, definitions, OrphanedDefinitions::Report, false).unwrap()
 }
 
 fn left(name: &str, why: WhyLeft) -> Vec<(JobKey, WhyLeft)> {
@@ -32,12 +32,12 @@ fn own(name: &str) -> TriggerKey {
 fn what_is_missing_is_stored_once_and_costs_no_lock_afterwards() {
     let cluster = Cluster::new(open);
     let defined = [nightly(2), minutes("often", NOW + SECOND)];
-    let plan = cluster.store.sync_definitions(SOURCE, &defined, OrphanedDefinitions::Report, true).unwrap();
+    let plan = cluster.store.catalogue().sync_definitions(SOURCE, &defined, OrphanedDefinitions::Report, true).unwrap();
     assert_eq!(plan.inserted, [job_key("nightly"), job_key("often")]);
     assert!(!cluster.has_job("nightly"), "a plan stores nothing");
     let report = sync(&cluster, &defined);
     assert_eq!(report, plan);
-    assert!(cluster.store.job(&job_key("nightly")).unwrap().unwrap().is_durable());
+    assert!(cluster.store.catalogue().job(&job_key("nightly")).unwrap().unwrap().is_durable());
     assert_eq!(cluster.state_of(&own("nightly")), "WAITING");
 
     let rows = cluster.rows();
@@ -47,7 +47,7 @@ fn what_is_missing_is_stored_once_and_costs_no_lock_afterwards() {
     assert!(again.changed_nothing() && spent.commits == before.commits, "{again:?}");
     assert_eq!(again.left.iter().map(|(_, why)| *why).collect::<Vec<_>>(), [WhyLeft::Unchanged; 2]);
     assert_eq!(cluster.rows(), rows);
-    let noted = cluster.store.definitions().unwrap();
+    let noted = cluster.store.catalogue().definitions().unwrap();
     assert_eq!(noted.iter().map(|row| (row.source.as_str(), row.triggers.len())).collect::<Vec<_>>(), [(SOURCE, 1); 2]);
 }
 
@@ -66,11 +66,11 @@ fn what_the_code_has_changed_is_updated_and_the_rest_goes_on_as_it_was() {
     };
     let report = sync(&cluster, &[nightly(3), described(minutes("often", NOW))]);
     assert_eq!(report.updated, [job_key("nightly"), job_key("often")]);
-    let stored = cluster.store.trigger(&own("nightly")).unwrap().unwrap();
+    let stored = cluster.store.catalogue().trigger(&own("nightly")).unwrap().unwrap();
     assert_eq!(stored.next_fire_time().unwrap().timestamp_millis() % (24 * 60 * MINUTE), 3 * 60 * MINUTE);
     // Its trigger is as it was: it does not begin anew because of a description.
     assert_eq!(cluster.next("often"), next);
-    let often = cluster.store.job(&job_key("often")).unwrap().unwrap();
+    let often = cluster.store.catalogue().job(&job_key("often")).unwrap().unwrap();
     assert_eq!(often.description(), Some("of the new code"));
 }
 
@@ -93,14 +93,14 @@ fn what_an_operator_has_changed_stays_until_the_code_changes() {
     sync(&cluster, &policies(2));
     for name in ["nightly", "kept", "enforced"] {
         let by_hand = Trigger::builder(own(name), job_key(name)).schedule(CronSchedule::daily_at(7, 0).unwrap());
-        cluster.store.reschedule(&own(name), by_hand.build().unwrap()).unwrap().unwrap();
+        cluster.store.catalogue().reschedule(&own(name), by_hand.build().unwrap()).unwrap().unwrap();
     }
     let report = sync(&cluster, &policies(2));
     assert_eq!(report.updated, [job_key("enforced")]);
     let expected = [left("nightly", WhyLeft::ChangedByHand), left("kept", WhyLeft::Kept)].concat();
     assert_eq!(report.left, expected);
     let hour = |name: &str| {
-        let next = cluster.store.trigger(&own(name)).unwrap().unwrap().next_fire_time().unwrap();
+        let next = cluster.store.catalogue().trigger(&own(name)).unwrap().unwrap().next_fire_time().unwrap();
         next.timestamp_millis() / (60 * MINUTE) % 24
     };
     assert_eq!(["nightly", "kept", "enforced"].map(hour), [7, 7, 2]);
@@ -117,7 +117,7 @@ fn a_deleted_job_comes_back_and_a_trigger_that_has_ended_does_not() {
     let defined = [nightly(2), ends];
     sync(&cluster, &defined);
     node.complete(&node.fire_one());
-    cluster.store.delete_jobs(&[job_key("nightly")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("nightly")]).unwrap();
     let report = sync(&cluster, &defined);
     assert_eq!(report.inserted, [job_key("nightly")]);
     assert_eq!(report.left, left("ends", WhyLeft::ChangedByHand));
@@ -129,9 +129,9 @@ fn triggers_that_the_code_has_no_more_go_and_paused_ones_stay_paused() {
     let cluster = Cluster::new(open);
     let two = || nightly(2).trigger(minutely("second", "nightly", NOW + MINUTE).build().unwrap());
     sync(&cluster, &[two()]);
-    cluster.store.pause_triggers(&[own("nightly")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[own("nightly")]).unwrap();
     // Somebody else's trigger of the same job is nobody's business here.
-    cluster.store.add_trigger(minutely("own", "nightly", NOW + MINUTE).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_trigger(minutely("own", "nightly", NOW + MINUTE).build().unwrap(), false).unwrap();
     let report = sync(&cluster, &[nightly(5)]);
     assert_eq!(report.updated, [job_key("nightly")]);
     assert_eq!(cluster.state_of(&own("nightly")), "PAUSED");
@@ -145,7 +145,7 @@ fn an_older_revision_does_not_undo_a_newer_one() {
     sync(&cluster, &[nightly(3).revision(2)]);
     let report = sync(&cluster, &[nightly(2).revision(1)]);
     assert_eq!(report.left, left("nightly", WhyLeft::NewerStored));
-    assert!(cluster.store.definitions().unwrap()[0].revision == 2);
+    assert!(cluster.store.catalogue().definitions().unwrap()[0].revision == 2);
     assert_eq!(sync(&cluster, &[nightly(4).revision(3)]).updated, [job_key("nightly")]);
 }
 
@@ -154,18 +154,19 @@ fn jobs_that_are_no_longer_defined_are_named_and_deleted_if_told_to() {
     let cluster = Cluster::new(open);
     sync(&cluster, &[nightly(2), minutes("often", NOW + SECOND)]);
     let other = JobDefinition::new(job("other").build().unwrap());
-    cluster.store.sync_definitions("crm", &[other], OrphanedDefinitions::Delete, false).unwrap();
+    cluster.store.catalogue().sync_definitions("crm", &[other], OrphanedDefinitions::Delete, false).unwrap();
     let report = sync(&cluster, &[nightly(2)]);
     assert_eq!((report.orphaned, report.deleted), (vec![job_key("often")], vec![]));
     assert!(cluster.has_job("often"));
-    let report = cluster.store.sync_definitions(SOURCE, &[nightly(2)], OrphanedDefinitions::Delete, false).unwrap();
+    let report =
+        cluster.store.catalogue().sync_definitions(SOURCE, &[nightly(2)], OrphanedDefinitions::Delete, false).unwrap();
     assert_eq!(report.deleted, [job_key("often")]);
     assert!(!cluster.has_job("often") && cluster.has_job("other"), "what another program defines is not ours");
     assert_eq!(sync(&cluster, &[nightly(2)]).orphaned, []);
     // One that somebody has deleted is forgotten.
-    cluster.store.delete_jobs(&[job_key("nightly")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("nightly")]).unwrap();
     assert_eq!(sync(&cluster, &[]).orphaned, []);
-    assert_eq!(cluster.store.definitions().unwrap().len(), 1);
+    assert_eq!(cluster.store.catalogue().definitions().unwrap().len(), 1);
 }
 
 #[test]
@@ -173,8 +174,11 @@ fn definitions_that_cannot_be_are_refused_whole() {
     let cluster = Cluster::new(open);
     let rows = cluster.rows();
     let refused = |definitions: &[JobDefinition], word: &str| {
-        let error =
-            cluster.store.sync_definitions(SOURCE, definitions, OrphanedDefinitions::Report, false).unwrap_err();
+        let error = cluster
+            .store
+            .catalogue()
+            .sync_definitions(SOURCE, definitions, OrphanedDefinitions::Report, false)
+            .unwrap_err();
         assert!(matches!(error, Error::Refused(_)) && error.to_string().contains(word), "{error}");
     };
     refused(&[nightly(2), nightly(3)], "job `jobs.nightly` is defined twice");
@@ -188,7 +192,11 @@ fn definitions_that_cannot_be_are_refused_whole() {
     refused(&[nightly(2), taken], "which is stored for job");
     assert!(!cluster.has_job("nightly"));
     sync(&cluster, &[nightly(2)]);
-    let error = cluster.store.sync_definitions("crm", &[nightly(2)], OrphanedDefinitions::Report, false).unwrap_err();
+    let error = cluster
+        .store
+        .catalogue()
+        .sync_definitions("crm", &[nightly(2)], OrphanedDefinitions::Report, false)
+        .unwrap_err();
     assert!(error.to_string().contains("is defined by `billing` already, and now by `crm`"), "{error}");
 
     let over = JobDefinition::new(job("over").build().unwrap()).cron("0 0 0 1 1 ? 2020").unwrap();
@@ -213,21 +221,21 @@ fn definitions_move_between_jobs_and_programs() {
     assert_eq!(report.updated, [job_key("b"), job_key("a")]);
     assert_eq!(cluster.snapshot().triggers[0].job, job_key("b"));
 
-    let error = cluster.store.rename_job(&job_key("b"), &job_key("c"), false).unwrap_err();
+    let error = cluster.store.catalogue().rename_job(&job_key("b"), &job_key("c"), false).unwrap_err();
     assert!(
         matches!(error, Error::Refused(_)) && error.to_string().contains("defined in the code of `billing`"),
         "{error}"
     );
 
     let crm = |definitions: &[JobDefinition]| {
-        cluster.store.sync_definitions("crm", definitions, OrphanedDefinitions::Report, false)
+        cluster.store.catalogue().sync_definitions("crm", definitions, OrphanedDefinitions::Report, false)
     };
     assert!(crm(&[with("b", Some("t"))]).is_err());
-    assert_eq!(cluster.store.forget_definitions(&[job_key("b"), job_key("x")]).unwrap(), 1);
+    assert_eq!(cluster.store.catalogue().forget_definitions(&[job_key("b"), job_key("x")]).unwrap(), 1);
     assert_eq!(crm(&[with("b", Some("t"))]).unwrap().left, left("b", WhyLeft::Unchanged));
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
     assert_eq!(crm(&[with("b", None), with("a", Some("t"))]).unwrap().inserted, [job_key("a")]);
-    let noted = cluster.store.definitions().unwrap();
+    let noted = cluster.store.catalogue().definitions().unwrap();
     let sources: Vec<_> = noted.iter().map(|row| (row.job.name(), row.source.as_str(), row.triggers.len())).collect();
     assert_eq!(sources, [("a", "crm", 1), ("b", "crm", 0)]);
 }

@@ -30,7 +30,7 @@ fn a_fire_that_is_declared_failed_ends_so_and_is_tried_again() {
     // Once; and not by its node either.
     assert_eq!(cluster.store.fail_fire(&first.fire_id, "again").unwrap(), None);
     assert_eq!(a.complete(&first), CompletionOutcome::Fenced);
-    let rows = cluster.store.history(&HistoryQuery::new()).unwrap();
+    let rows = cluster.store.history().find(&HistoryQuery::new()).unwrap();
     assert_eq!(rows.len(), 1);
     let row = &rows[0];
     assert_eq!((row.outcome, row.attempt, row.run_ms), (FireOutcome::Failed, 0, Some(MINUTE)));
@@ -50,7 +50,7 @@ fn a_fire_that_is_declared_failed_ends_so_and_is_tried_again() {
     let failed = cluster.store.fail_fire(&second.fire_id, "no").unwrap().unwrap();
     assert_eq!(failed.retried_after, None);
     assert_eq!(cluster.store.read_checkpoint(&first.fire_id).unwrap(), None, "the work is over");
-    assert_eq!(cluster.store.history(&HistoryQuery::new()).unwrap()[0].attempt, 1);
+    assert_eq!(cluster.store.history().find(&HistoryQuery::new()).unwrap()[0].attempt, 1);
     assert_eq!(cluster.snapshot().recoveries, []);
 }
 
@@ -69,7 +69,7 @@ fn a_one_shot_that_is_declared_failed_is_over() {
     }
     assert!(!cluster.has_job("a") && !cluster.has_job("b"));
     assert_eq!(cluster.state("c"), "PAUSED");
-    assert_eq!(cluster.store.history(&HistoryQuery::new()).unwrap().len(), 3);
+    assert_eq!(cluster.store.history().find(&HistoryQuery::new()).unwrap().len(), 3);
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Every statement of every story may fail, and every commit's answer may be lost.
 
 use super::*;
+#[cfg(feature = "job-files")]
 use carnelian::job_file::JobFile;
 use carnelian::store::faults::Fault;
-use carnelian::store::{Acquisition, Begin, Checkin, Completion, CompletionInstruction, CompletionOutcome, FireBundle};
+use carnelian::store::{
+    Acquisition, Checkin, Completion, CompletionInstruction, CompletionOutcome, FireBundle, TxMode,
+};
 use carnelian::{Backfill, DatabaseError, FailureClass, GroupMatcher, JobDataMap, Overlap, Result};
 
 /// One story: how it is prepared, and what it does. It says what it came to, as far as that is the same each time.
@@ -21,6 +24,7 @@ macro_rules! story {
 }
 
 /// Deletes one job, replaces another with one of its triggers, and stores a new one.
+#[cfg(feature = "job-files")]
 const JOB_FILE: &str = "
     <job-scheduling-data xmlns='http://www.quartz-scheduler.org/xml/JobSchedulingData'>
         <pre-processing-commands>
@@ -47,11 +51,12 @@ fn stories() -> Vec<Story> {
         story!("schedule", |_, _| Box::new(|c, _| {
             let work = lone_job("new").build()?;
             let triggers = vec![minutely("n1", "new", NOW).build()?, once("n2", "new", NOW).build()?];
-            c.store.schedule(vec![(work, triggers)], false).map(|t| t.len().to_string())
+            c.store.catalogue().schedule(vec![(work, triggers)], false).map(|t| t.len().to_string())
         })),
         story!("replace", |_, _| Box::new(|c, _| {
             let work = lone_job("lone").build()?;
             c.store
+                .catalogue()
                 .schedule(vec![(work, vec![minutely("l1", "lone", NOW).build()?])], true)
                 .map(|t| t.len().to_string())
         })),
@@ -59,53 +64,63 @@ fn stories() -> Vec<Story> {
             let schedule = carnelian::CronSchedule::new("0 30 2 * * ?")?.both_passes(true);
             let triggers = ["p2", "p3", "p4"].map(|name| once(name, "plain", NOW).schedule(schedule.clone()).build());
             let triggers = triggers.into_iter().collect::<Result<Vec<_>>>()?;
-            c.store.schedule(vec![(job("plain").durable(true).build()?, triggers)], true).map(|t| t.len().to_string())
+            c.store
+                .catalogue()
+                .schedule(vec![(job("plain").durable(true).build()?, triggers)], true)
+                .map(|t| t.len().to_string())
         })),
         #[cfg(feature = "recurrence")]
         story!("reschedule as a recurrence", |_, _| Box::new(|c, _| {
             let schedule = carnelian::RecurrenceSchedule::new("FREQ=DAILY")?;
             let new = once("p3", "plain", NOW).schedule(schedule).build()?;
-            c.store.reschedule(&trigger_key("p3"), new).map(|t| t.is_some().to_string())
+            c.store.catalogue().reschedule(&trigger_key("p3"), new).map(|t| t.is_some().to_string())
         })),
         story!("unschedule", |_, _| Box::new(|c, _| {
-            c.store.unschedule(&["p1", "p2"].map(trigger_key)).map(|n| n.to_string())
+            c.store.catalogue().unschedule(&["p1", "p2"].map(trigger_key)).map(|n| n.to_string())
         })),
         story!("trigger_job", |_, _| Box::new(|c, _| {
-            c.store.trigger_job(&job_key("plain"), JobDataMap::new()).map(|_| String::new())
+            c.store.catalogue().trigger_job(&job_key("plain"), JobDataMap::new()).map(|_| String::new())
         })),
         story!("pause_all and resume_all", |_, _| Box::new(|c, _| {
-            c.store.pause_all()?;
-            c.store.resume_all(true).map(|()| String::new())
+            c.store.catalogue().pause_all()?;
+            c.store.catalogue().resume_all(true).map(|()| String::new())
         })),
         story!("pause_trigger_groups", |_, _| Box::new(|c, _| {
-            c.store.pause_trigger_groups(&GroupMatcher::any()).map(|g| g.join(","))
+            c.store.catalogue().pause_trigger_groups(&GroupMatcher::any()).map(|g| g.join(","))
         })),
+        #[cfg(feature = "job-files")]
         story!("import", |_, _| Box::new(|c, _| {
             let file = JobFile::parse("jobs.xml", JOB_FILE.as_bytes(), chrono_tz::UTC)?;
-            let imported = c.store.import(&file)?;
+            let imported = c.store.catalogue().import(&file)?;
             Ok(format!("{} {} {}", imported.deleted_jobs.len(), imported.jobs.len(), imported.triggers.len()))
         })),
         story!("rename_job", |_, _| Box::new(|c, _| {
-            c.store.rename_job(&job_key("plain"), &job_key("renamed"), false).map(|r| r.triggers.to_string())
+            c.store
+                .catalogue()
+                .rename_job(&job_key("plain"), &job_key("renamed"), false)
+                .map(|r| r.triggers.to_string())
         })),
         story!("migrate_jobs", |_, _| Box::new(|c, _| {
             let upgrade = |_: u32, data: &mut JobDataMap| {
                 data.put("n", 7);
                 Ok(2)
             };
-            c.store.migrate_jobs("work", "other", Some(&upgrade), false).map(|m| m.changed.len().to_string())
+            c.store.job_types().migrate("work", "other", Some(&upgrade), false).map(|m| m.changed.len().to_string())
         })),
         story!("delete_orphans", |_, nodes| {
             for node in nodes {
-                node.store.set_job_types(vec![super::job_types::info("other", 1)]);
+                node.store.job_types().set(vec![super::job_types::info("other", 1)]);
                 node.check_in();
             }
             Box::new(|c, _| {
-                let noted = c.store.note_orphans()?.jobs.len();
-                c.store.delete_orphans(std::time::Duration::ZERO).map(|deleted| format!("{noted} {}", deleted.len()))
+                let noted = c.store.job_types().note_orphans()?.jobs.len();
+                c.store
+                    .job_types()
+                    .delete_orphans(std::time::Duration::ZERO)
+                    .map(|deleted| format!("{noted} {}", deleted.len()))
             })
         }),
-        story!("clear", |_, _| Box::new(|c, _| c.store.clear().map(|()| String::new()))),
+        story!("clear", |_, _| Box::new(|c, _| c.store.catalogue().clear().map(|()| String::new()))),
         story!("acquire", |_, _| Box::new(|_, nodes| {
             let a = nodes[0].try_acquire(100)?;
             Ok(format!("{} {}", a.fired.len(), a.reserved.len()))
@@ -194,7 +209,7 @@ fn stories() -> Vec<Story> {
         story!("declare a fire failed", |c, nodes| {
             let retry =
                 carnelian::JobPolicy::new().retry(carnelian::RetryPolicy::fixed(std::time::Duration::from_secs(9)));
-            c.store.delete_jobs(&["plain", "lone", "saved"].map(job_key)).unwrap();
+            c.store.catalogue().delete_jobs(&["plain", "lone", "saved"].map(job_key)).unwrap();
             c.schedule(lone_job("failing").policy(retry), [minutely("f1", "failing", NOW)]);
             let id = nodes[0].fire_one().fire_id;
             Box::new(move |c, _| {
@@ -206,7 +221,7 @@ fn stories() -> Vec<Story> {
             c.schedule(job("filled"), [once("h1", "filled", NOW + SECOND).schedule(schedule)]);
             Box::new(|c, _| {
                 let hours = |hours: i64| at(NOW - hours * 60 * MINUTE);
-                let done = c.store.backfill(&Backfill::new(trigger_key("h1"), hours(5), hours(1)))?;
+                let done = c.store.catalogue().backfill(&Backfill::new(trigger_key("h1"), hours(5), hours(1)))?;
                 Ok(done.fires.len().to_string())
             })
         }),
@@ -217,7 +232,7 @@ fn stories() -> Vec<Story> {
 
 /// Node A runs one fire of each of three triggers, and nothing else is due.
 fn run_with_policies(cluster: &Cluster, nodes: &[Node]) -> Vec<FireBundle> {
-    cluster.store.delete_jobs(&["plain", "lone", "saved"].map(job_key)).unwrap();
+    cluster.store.catalogue().delete_jobs(&["plain", "lone", "saved"].map(job_key)).unwrap();
     let with = |name, overlap| minutely(name, "policies", NOW).overlap(overlap);
     let triggers = [
         with("o1", Overlap::Skip),
@@ -276,7 +291,7 @@ fn places() -> impl Iterator<Item = u64> {
 
 /// Whether the story is first tried by one statement that commits by itself.
 fn is_stored_at_once(story: &Story, cluster: &Cluster) -> bool {
-    ["schedule", "trigger_job"].contains(&story.name) && cluster.opened.database.stores_at_once()
+    ["schedule", "trigger_job"].contains(&story.name) && cluster.opened.database.has_fast_path()
 }
 
 /// What a story comes to, and what it leaves, if nothing fails.
@@ -431,7 +446,7 @@ fn an_error_of_the_work_rolls_everything_back() {
         s.insert_paused_groups(&["g".to_owned()])?;
         Err(carnelian::Error::Refused("changed my mind".to_owned()))
     };
-    let begin = Begin::Locking(carnelian::store::Lock::TriggerAccess);
+    let begin = TxMode::Exclusive(carnelian::store::Lock::TriggerAccess);
     assert!(cluster.opened.database.transact("test", begin, &mut work).is_err());
     assert_eq!(cluster.rows(), before);
 }
@@ -442,7 +457,7 @@ fn a_panic_of_the_work_rolls_everything_back() {
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let before = cluster.rows();
     let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let begin = Begin::Locking(carnelian::store::Lock::TriggerAccess);
+        let begin = TxMode::Exclusive(carnelian::store::Lock::TriggerAccess);
         cluster.opened.database.transact("test", begin, &mut |s| {
             s.delete_triggers(&[trigger_key("t")], None)?;
             panic!("on purpose");
@@ -450,7 +465,7 @@ fn a_panic_of_the_work_rolls_everything_back() {
     }));
     assert!(panics.is_err());
     assert_eq!(cluster.rows(), before);
-    cluster.store.pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
     assert_eq!(cluster.state("t"), "PAUSED");
 }
 
@@ -475,8 +490,8 @@ fn what_was_taken_is_kept_until_the_store_can_be_asked() {
         if let Some(mut doubt) = brought.doubt.take() {
             assert_eq!(doubt.error.failure_class(), Some(FailureClass::CommitUnknown));
             assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
-            taken.extend(doubt.brought.fired);
-            reserved.extend(doubt.brought.reserved);
+            taken.extend(doubt.acquisition.fired);
+            reserved.extend(doubt.acquisition.reserved);
             doubts += 1;
         }
         taken.extend(brought.fired);
@@ -494,8 +509,8 @@ fn what_was_taken_is_kept_until_the_store_can_be_asked() {
     let mut doubt = a.store.fire_reserved(&a.owner(), &reserved).unwrap().doubt.unwrap();
     plan.cancel();
     assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
-    assert_eq!((names(&doubt.brought.fired), doubt.leads), (vec!["soon"], true));
-    assert_eq!(a.complete(&doubt.brought.fired[0]), CompletionOutcome::Recorded);
+    assert_eq!((names(&doubt.acquisition.fired), doubt.precommits), (vec!["soon"], true));
+    assert_eq!(a.complete(&doubt.acquisition.fired[0]), CompletionOutcome::Recorded);
     assert!(cluster.fires().is_empty());
 }
 
@@ -513,21 +528,21 @@ fn what_is_in_doubt_and_not_there_is_nobodys() {
     plan.plan(1, Fault::CommitLostThenAway(LONG_AWAY));
     let mut doubt = a.try_acquire(100).unwrap().doubt.unwrap();
     plan.cancel();
-    assert_eq!(doubt.brought.reserved.len(), 3);
-    let first = doubt.brought.reserved[0].trigger.clone();
-    cluster.store.pause_triggers(&[first]).unwrap();
+    assert_eq!(doubt.acquisition.reserved.len(), 3);
+    let first = doubt.acquisition.reserved[0].trigger.clone();
+    cluster.store.catalogue().pause_triggers(&[first]).unwrap();
     assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap(), "the first is gone, and the others are there");
-    assert_eq!(doubt.brought.reserved.len(), 2);
-    a.store.release(&doubt.brought.reserved).unwrap();
+    assert_eq!(doubt.acquisition.reserved.len(), 2);
+    a.store.release(&doubt.acquisition.reserved).unwrap();
     assert!(!a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
-    assert!(doubt.brought.reserved.is_empty());
+    assert!(doubt.acquisition.reserved.is_empty());
 
     let before = a.owner();
     let mut other = a.acquire();
     assert_eq!(other.reserved.len(), 2);
     a = cluster.stranger("A");
     a.check_in();
-    doubt.brought.reserved.append(&mut other.reserved);
+    doubt.acquisition.reserved.append(&mut other.reserved);
     assert!(a.store.settle_doubt(&before, &mut doubt).unwrap_err().is_fenced());
 }
 

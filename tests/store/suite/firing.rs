@@ -29,7 +29,7 @@ fn a_lone_jobs_triggers_are_blocked_while_it_runs() {
         lone_job("a"),
         [minutely("t", "a", NOW + SECOND), minutely("u", "a", NOW + MINUTE), minutely("v", "a", NOW + MINUTE)],
     );
-    cluster.store.pause_triggers(&[trigger_key("v")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("v")]).unwrap();
     let reservation = a.reserve_one();
     assert_eq!(cluster.state("u"), "WAITING");
     let fired = a.fire(&[reservation]);
@@ -59,7 +59,7 @@ fn a_trigger_paused_while_reserved_is_not_fired() {
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
-    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
     cluster.advance(SECOND);
     assert!(a.fire(&[reservation]).is_empty());
     assert_eq!(cluster.state("t"), "PAUSED");
@@ -73,8 +73,8 @@ fn a_trigger_paused_and_resumed_while_reserved_is_not_fired_twice() {
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
-    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
-    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     cluster.advance(SECOND);
     let bundle = b.fire_one();
     assert!(a.fire(&[reservation]).is_empty());
@@ -88,7 +88,7 @@ fn a_trigger_rescheduled_while_reserved_is_not_fired_at_its_old_time() {
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
-    cluster.store.reschedule(&trigger_key("t"), once("t", "a", NOW + MINUTE).build().unwrap()).unwrap();
+    cluster.store.catalogue().reschedule(&trigger_key("t"), once("t", "a", NOW + MINUTE).build().unwrap()).unwrap();
     cluster.advance(SECOND);
     assert!(a.fire(&[reservation]).is_empty());
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE)));
@@ -119,7 +119,7 @@ fn a_trigger_deleted_while_reserved_is_not_fired() {
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
-    cluster.store.unschedule(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("t")]).unwrap();
     assert!(a.fire(&[reservation]).is_empty());
     assert!(cluster.fires().is_empty() && !cluster.has_job("a"));
 }
@@ -130,7 +130,7 @@ fn a_batch_fires_what_stands_and_gives_back_the_rest() {
     let a = cluster.node("A");
     cluster.schedule(job("a"), ["t", "u", "v"].map(|t| once(t, "a", NOW + SECOND)));
     let reserved = a.acquire().reserved;
-    cluster.store.pause_triggers(&[trigger_key("u")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("u")]).unwrap();
     cluster.advance(SECOND);
     let fired = a.fire(&reserved);
     assert_eq!(fired.len(), 2);
@@ -186,7 +186,7 @@ fn releasing_a_paused_trigger_leaves_it_paused() {
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
-    cluster.store.pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
     a.store.release(&[reservation]).unwrap();
     assert_eq!(cluster.state("t"), "PAUSED");
 }

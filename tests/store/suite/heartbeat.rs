@@ -3,8 +3,8 @@
 use super::*;
 use carnelian::store::row::Progress;
 use carnelian::store::{
-    Beat, BeatPass, CompletionInstruction, CompletionOutcome, DeadFire, DeadFireDecision, DeadFireHandler, FireBundle,
-    Heartbeats,
+    CompletionInstruction, CompletionOutcome, DeadFire, DeadFireDecision, DeadFireHandler, FireBundle, FireHeartbeat,
+    HeartbeatPass, Heartbeats,
 };
 use carnelian::{JobDetailBuilder, JobPolicy, OnDead, TriggerBuilder};
 use std::sync::{Arc, Mutex};
@@ -24,8 +24,8 @@ impl Beating {
         Self { node, seen: Heartbeats::default() }
     }
 
-    fn beat(&mut self, fires: &[&FireBundle]) -> BeatPass {
-        let beat = |fire: &&FireBundle| Beat {
+    fn beat(&mut self, fires: &[&FireBundle]) -> HeartbeatPass {
+        let beat = |fire: &&FireBundle| FireHeartbeat {
             fire_id: fire.fire_id.clone(),
             limit: LIMIT,
             progress: None,
@@ -35,8 +35,8 @@ impl Beating {
         self.pass(&fires.iter().map(beat).collect::<Vec<_>>())
     }
 
-    fn pass(&mut self, beats: &[Beat]) -> BeatPass {
-        self.node.store.beat(&self.node.owner(), beats, &mut self.seen).unwrap()
+    fn pass(&mut self, beats: &[FireHeartbeat]) -> HeartbeatPass {
+        self.node.store.heartbeat(&self.node.owner(), beats, &mut self.seen).unwrap()
     }
 }
 
@@ -54,23 +54,23 @@ fn a_fire_that_falls_silent_is_recovered_while_its_node_lives() {
     cluster.schedule(recoverable("b"), [once("u", "b", NOW)]);
     let fires = a.node.acquire().fired;
     let [silent, loud] = [&fires[0], &fires[1]];
-    assert_eq!(a.beat(&[silent, loud]), BeatPass::default());
+    assert_eq!(a.beat(&[silent, loud]), HeartbeatPass::default());
     b.beat(&[]);
     for _ in 0..4 {
         cluster.advance(5 * SECOND);
-        assert_eq!(a.beat(&[loud]), BeatPass::default());
+        assert_eq!(a.beat(&[loud]), HeartbeatPass::default());
         a.node.check_in();
-        assert_eq!(b.beat(&[]), BeatPass::default());
+        assert_eq!(b.beat(&[]), HeartbeatPass::default());
     }
     cluster.advance(2500);
-    assert_eq!(b.beat(&[]), BeatPass::default(), "not before the limit and the tolerance");
+    assert_eq!(b.beat(&[]), HeartbeatPass::default(), "not before the limit and the tolerance");
     cluster.advance(1);
     let recovered = b.beat(&[]).recovered;
     assert_eq!(recovered.len(), 1);
     assert_eq!(recovered[0].instance, "A");
     let made: Vec<&String> = recovered[0].recovery_triggers.iter().map(|(fire_id, _)| fire_id).collect();
     assert_eq!(made, [&silent.fire_id]);
-    assert_eq!(b.beat(&[]), BeatPass::default(), "once");
+    assert_eq!(b.beat(&[]), HeartbeatPass::default(), "once");
 
     // PA-32, PA-33: the beat is the probe of ownership.
     assert_eq!(a.beat(&[silent, loud]).lost, [silent.fire_id.as_str()]);
@@ -81,7 +81,7 @@ fn a_fire_that_falls_silent_is_recovered_while_its_node_lives() {
     assert_eq!(a.node.complete(loud), CompletionOutcome::Recorded);
     cluster.store.audit().unwrap();
     cluster.tamper(|s| {
-        assert_eq!(s.all_beats()?, []);
+        assert_eq!(s.rows::<carnelian::store::row::HeartbeatRow>().list()?, []);
         Ok(())
     });
 }
@@ -98,11 +98,11 @@ fn an_outage_of_the_database_kills_no_fire() {
     b.beat(&[]);
     cluster.advance(10 * MINUTE);
     for _ in 0..5 {
-        assert_eq!(b.beat(&[]), BeatPass::default());
+        assert_eq!(b.beat(&[]), HeartbeatPass::default());
         cluster.advance(SECOND);
     }
-    assert_eq!(a.beat(&[&fire]), BeatPass::default());
-    assert_eq!(b.beat(&[]), BeatPass::default());
+    assert_eq!(a.beat(&[&fire]), HeartbeatPass::default());
+    assert_eq!(b.beat(&[]), HeartbeatPass::default());
     assert_eq!(a.node.complete(&fire), CompletionOutcome::Recorded);
 }
 
@@ -135,9 +135,9 @@ fn a_jump_of_the_stores_clock_kills_no_fire() {
     for jump in [60 * MINUTE, -120 * MINUTE] {
         cluster.clock.jump(jump);
         cluster.advance(5 * SECOND);
-        assert_eq!(b.beat(&[]), BeatPass::default(), "{jump}");
-        assert_eq!(a.beat(&[&fire]), BeatPass::default(), "{jump}");
-        assert_eq!(b.beat(&[]), BeatPass::default(), "{jump}");
+        assert_eq!(b.beat(&[]), HeartbeatPass::default(), "{jump}");
+        assert_eq!(a.beat(&[&fire]), HeartbeatPass::default(), "{jump}");
+        assert_eq!(b.beat(&[]), HeartbeatPass::default(), "{jump}");
     }
     // From then on silence convicts, though its last beat be from the future.
     cluster.clock.jump(-MINUTE);
@@ -172,7 +172,7 @@ fn two_that_see_the_same_silence_recover_it_once() {
     let first = Arc::clone(&other);
     cluster.hold_up(&mut b.node, "recover silent fires", move || {
         let (node, seen, pass) = &mut *first.lock().unwrap();
-        *pass = Some(node.store.beat(&node.owner(), &[], seen).unwrap());
+        *pass = Some(node.store.heartbeat(&node.owner(), &[], seen).unwrap());
     });
     assert_eq!(b.beat(&[]).recovered, []);
     let pass = other.lock().unwrap().2.take().unwrap();
@@ -194,8 +194,8 @@ fn one_that_beats_again_at_the_last_moment_is_left_alone() {
     cluster.advance(5 * SECOND);
     let (store, owner, id) = (cluster.store.clone(), a.node.owner(), fire.fire_id.clone());
     cluster.hold_up(&mut b.node, "recover silent fires", move || {
-        let beat = Beat { fire_id: id, limit: LIMIT, progress: None, silence: None, silence_limit: None };
-        store.beat(&owner, &[beat], &mut Heartbeats::default()).unwrap();
+        let beat = FireHeartbeat { fire_id: id, limit: LIMIT, progress: None, silence: None, silence_limit: None };
+        store.heartbeat(&owner, &[beat], &mut Heartbeats::default()).unwrap();
     });
     assert_eq!(b.beat(&[]).recovered, []);
     assert_eq!(a.node.complete(&fire), CompletionOutcome::Recorded);
@@ -211,7 +211,7 @@ fn progress_is_seen_from_elsewhere() {
     let progress = Progress { done: 3, total: Some(10), note: Some("third of ten".to_owned()) };
     for (progress, silence) in [(None, None), (Some(progress), Some(Duration::from_secs(4)))] {
         cluster.advance(SECOND);
-        a.pass(&[Beat {
+        a.pass(&[FireHeartbeat {
             fire_id: fire.fire_id.clone(),
             limit: LIMIT,
             progress: progress.clone(),
@@ -227,10 +227,10 @@ fn progress_is_seen_from_elsewhere() {
         assert_eq!(heartbeat.is_overdue(cluster.now() + 1), silence.is_some(), "it beats, without progress");
     }
     let mut end = fire.completion(CompletionInstruction::NoInstruction, None);
-    end.beaten = true;
+    end.has_heartbeat = true;
     a.node.complete_all(&[end]);
     cluster.tamper(|s| {
-        assert_eq!(s.all_beats()?, [], "it goes with the fire");
+        assert_eq!(s.rows::<carnelian::store::row::HeartbeatRow>().list()?, [], "it goes with the fire");
         Ok(())
     });
 }
@@ -385,7 +385,7 @@ fn a_node_gives_up_a_fire_of_its_own_at_once() {
     let a = cluster.node("A");
     cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
     let fire = a.fire_one();
-    let recovered = a.store.give_up(&a.owner(), std::slice::from_ref(&fire.fire_id)).unwrap();
+    let recovered = a.store.abandon(&a.owner(), std::slice::from_ref(&fire.fire_id)).unwrap();
     assert_eq!(recovered.recovery_triggers.len(), 1);
     let again = a.fire_one();
     assert_eq!(a.complete(&fire), CompletionOutcome::Fenced);
@@ -422,7 +422,7 @@ fn what_takes_the_place_of_a_revived_trigger_has_no_past() {
     a.fire_one();
     let b = die(&cluster);
     let again = once("t", "a", cluster.now()).build().unwrap();
-    cluster.store.schedule(vec![(revived().build().unwrap(), vec![again])], true).unwrap();
+    cluster.store.catalogue().schedule(vec![(revived().build().unwrap(), vec![again])], true).unwrap();
     let fire = b.fire_one();
     assert_eq!((fire.recovering.as_ref(), fire.rerun.as_ref()), (None, None));
     b.complete(&fire);
@@ -450,7 +450,7 @@ fn no_note_is_too_long_for_a_beat() {
     let fire = a.node.fire_one();
     let progress = Progress { done: 1, total: None, note: Some("ü".repeat(250)) };
     assert_eq!(
-        a.pass(&[Beat {
+        a.pass(&[FireHeartbeat {
             fire_id: fire.fire_id.clone(),
             limit: LIMIT,
             progress: Some(progress),
@@ -475,14 +475,19 @@ fn a_single_beat_keeps_its_fire_alive() {
     let fire = a.fire_one();
     let progress = Some(Progress { done: 1, total: None, note: None });
     let silence = Some(Duration::ZERO);
-    let beat =
-        Beat { fire_id: fire.fire_id.clone(), limit: LIMIT, progress: progress.clone(), silence, silence_limit: None };
+    let beat = FireHeartbeat {
+        fire_id: fire.fire_id.clone(),
+        limit: LIMIT,
+        progress: progress.clone(),
+        silence,
+        silence_limit: None,
+    };
     for _ in 0..6 {
-        a.store.beat_one(&a.owner(), &beat).unwrap();
+        a.store.heartbeat_one(&a.owner(), &beat).unwrap();
         let shown = cluster.store.fired_triggers().unwrap().remove(0).heartbeat.unwrap();
         assert_eq!((shown.last_ms, shown.limit, shown.progress), (cluster.now(), LIMIT, progress.clone()));
         assert_eq!(shown.progress_ms, Some(cluster.now()));
-        assert_eq!(b.beat(&[]), BeatPass::default());
+        assert_eq!(b.beat(&[]), HeartbeatPass::default());
         cluster.advance(10 * SECOND);
     }
     let ids = std::slice::from_ref(&fire.fire_id);
@@ -492,5 +497,5 @@ fn a_single_beat_keeps_its_fire_alive() {
         b.beat(&[]);
     }
     assert_eq!(a.store.fires_gone(&a.owner(), ids).unwrap(), ids);
-    assert!(a.store.beat_one(&a.owner(), &beat).unwrap_err().is_fenced());
+    assert!(a.store.heartbeat_one(&a.owner(), &beat).unwrap_err().is_fenced());
 }

@@ -8,7 +8,7 @@ use carnelian::{FireOutcome, HistoryQuery};
 use std::time::Duration;
 
 fn all(cluster: &Cluster) -> Vec<HistoryRow> {
-    cluster.store.history(&HistoryQuery::new()).unwrap()
+    cluster.store.history().find(&HistoryQuery::new()).unwrap()
 }
 
 fn outcomes(cluster: &Cluster) -> Vec<FireOutcome> {
@@ -55,8 +55,8 @@ fn the_end_of_a_fire_is_written_down() {
     };
     assert_eq!(all(&cluster), [row]);
     // Whatever becomes of the job.
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
-    cluster.store.clear().unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().clear().unwrap();
     assert_eq!(outcomes(&cluster), [FireOutcome::Failed]);
 }
 
@@ -128,14 +128,14 @@ fn a_lost_fire_is_written_down_once_and_by_who_took_it() {
         let b = cluster.node("B");
         let late = ended(bundle, FireOutcome::Succeeded, None);
         assert_eq!(a.complete_all(&[late]), [CompletionOutcome::Fenced]);
-        let rows = cluster.store.history(&HistoryQuery::new().job(job_key("a"))).unwrap();
+        let rows = cluster.store.history().find(&HistoryQuery::new().job(job_key("a"))).unwrap();
         assert_eq!(rows.len(), 1, "{rows:?}");
         assert_eq!((rows[0].fire_id.as_str(), rows[0].outcome), (bundle.fire_id.as_str(), FireOutcome::Lost));
         assert_eq!((rows[0].instance.as_deref(), rows[0].run_ms), (Some("A"), None));
         if recovers {
             let again = b.fire_one();
             b.complete(&again);
-            let rows = cluster.store.history(&HistoryQuery::new().job(job_key("a"))).unwrap();
+            let rows = cluster.store.history().find(&HistoryQuery::new().job(job_key("a"))).unwrap();
             assert_eq!(
                 rows.iter().map(|row| (row.outcome, row.attempt)).collect::<Vec<_>>(),
                 [(FireOutcome::Succeeded, 1), (FireOutcome::Lost, 0)]
@@ -180,7 +180,7 @@ fn a_misfire_is_written_down() {
 fn only_problems_are_written_down_or_nothing() {
     use carnelian::settings::HistoryRecord::{None, Problems};
     for (record, expected) in [(Problems, vec![FireOutcome::Failed]), (None, vec![])] {
-        let cluster = Cluster::with(open, |settings| settings.history_record = record);
+        let cluster = Cluster::with(open, |settings| settings.history.record = record);
         let a = cluster.node("A");
         for name in ["a", "b", "c"] {
             cluster.schedule(job(name), [once(name, name, NOW)]);
@@ -208,7 +208,7 @@ fn the_history_is_asked_by_job_trigger_outcome_and_time() {
         a.complete(&bundle);
     }
     let found = |query: HistoryQuery| {
-        let rows = cluster.store.history(&query).unwrap();
+        let rows = cluster.store.history().find(&query).unwrap();
         rows.iter().map(|row| row.trigger.name().to_owned()).collect::<Vec<_>>()
     };
     let sorted = |query: HistoryQuery| {
@@ -223,16 +223,16 @@ fn the_history_is_asked_by_job_trigger_outcome_and_time() {
     assert_eq!(found(HistoryQuery::new().outcome(FireOutcome::Failed)).len(), 1);
     assert_eq!(sorted(HistoryQuery::new().since(at(NOW + SECOND))), ["t", "v"]);
     // The newest first.
-    let newest = cluster.store.history(&HistoryQuery::new().limit(2)).unwrap();
+    let newest = cluster.store.history().find(&HistoryQuery::new().limit(2)).unwrap();
     assert!(newest.iter().all(|row| row.ended_ms == NOW + MINUTE), "{newest:?}");
-    let one = cluster.store.history(&HistoryQuery::new().fire(&newest[0].fire_id)).unwrap();
+    let one = cluster.store.history().find(&HistoryQuery::new().fire(&newest[0].fire_id)).unwrap();
     assert_eq!(one, [newest[0].clone()]);
 }
 
 /// LT-86.
 #[test]
 fn old_history_is_forgotten() {
-    let cluster = Cluster::with(open, |settings| settings.history_max_rows = 2);
+    let cluster = Cluster::with(open, |settings| settings.history.max_rows = 2);
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW)]);
     for _ in 0..4 {

@@ -9,11 +9,11 @@ use log::Level;
 use std::time::Duration;
 
 fn found(cluster: &Cluster, query: HistoryQuery) -> Vec<HistoryRow> {
-    cluster.store.history(&query).unwrap()
+    cluster.store.history().find(&query).unwrap()
 }
 
 fn record(cluster: &Cluster, fire_id: &str) -> RunRecord {
-    cluster.store.run_record(fire_id).unwrap().unwrap()
+    cluster.store.history().run_record(fire_id).unwrap().unwrap()
 }
 
 fn ended(bundle: &FireBundle, outcome: FireOutcome, run_ms: u64) -> Completion {
@@ -108,14 +108,14 @@ fn a_run_is_shown_with_its_chain_and_its_log() {
         log.iter().map(|line| (line.at_ms, line.level, line.message.as_str())).collect::<Vec<_>>(),
         [(at_ms, Level::Info, "one"), (at_ms, Level::Info, "two \"ä\"\n")]
     );
-    assert_eq!(cluster.store.run_record("nobody").unwrap(), None);
+    assert_eq!(cluster.store.history().run_record("nobody").unwrap(), None);
 }
 
 /// LT-58: what a run has logged is written by the transaction that ends it, or not at all.
 #[test]
 fn a_log_is_kept_exactly_if_its_row_is() {
     use carnelian::settings::HistoryRecord;
-    let cluster = Cluster::with(open, |settings| settings.history_record = HistoryRecord::Problems);
+    let cluster = Cluster::with(open, |settings| settings.history.record = HistoryRecord::Problems);
     let a = cluster.node("A");
     for name in ["good", "bad", "gone"] {
         cluster.schedule(job(name), [once(name, name, NOW)]);
@@ -136,7 +136,7 @@ fn a_log_is_kept_exactly_if_its_row_is() {
     cluster.tamper(|s| {
         logs.clear();
         for fire in &fired {
-            logs.extend(s.log_of(&fire.fire_id)?.map(|row| (row.fire_id, row.lines)));
+            logs.extend(s.row::<carnelian::store::row::LogRow>(&fire.fire_id)?.map(|row| (row.fire_id, row.lines)));
         }
         Ok(())
     });
@@ -208,8 +208,8 @@ fn a_veto_is_written_down_by_the_completion() {
 fn misfires_are_left_out_if_nobody_wants_them() {
     for (misfires, rows) in [(true, 3), (false, 0)] {
         let cluster = Cluster::with(open, |settings| {
-            settings.history_misfires = misfires;
-            settings.max_misfires_at_a_time = 2;
+            settings.history.misfires = misfires;
+            settings.job_store.max_misfires_at_a_time = 2;
         });
         for name in ["t", "u", "v"] {
             cluster.schedule(job(name), [minutely(name, name, NOW)]);
@@ -286,7 +286,7 @@ fn the_history_is_summed_up() {
         cluster.advance(MINUTE);
     }
     a.complete_all(&[ended(&a.fire_one(), FireOutcome::Failed, 7)]);
-    let summary = cluster.store.history_summary(&HistoryQuery::new().limit(1)).unwrap();
+    let summary = cluster.store.history().summary(&HistoryQuery::new().limit(1)).unwrap();
     assert_eq!((summary.fires, summary.is_complete), (4, true));
     let rows: Vec<_> = summary
         .rows
@@ -302,5 +302,5 @@ fn the_history_is_summed_up() {
         ]
     );
     let range = HistoryQuery::new().since(at(NOW + MINUTE)).until(at(NOW + 2 * MINUTE));
-    assert_eq!(cluster.store.history_summary(&range).unwrap().fires, 1);
+    assert_eq!(cluster.store.history().summary(&range).unwrap().fires, 1);
 }

@@ -35,13 +35,14 @@ fn put(cluster: &Cluster, name: &str, ends: impl Iterator<Item = i64>) {
 /// What is left of a job: the milliseconds in which its rows ended, the oldest first.
 fn left(cluster: &Cluster, name: &str) -> Vec<i64> {
     let query = HistoryQuery::new().job(job_key(name)).limit(10_000);
-    let mut ends: Vec<i64> = cluster.store.history(&query).unwrap().iter().map(|row| row.ended_ms - NOW).collect();
+    let mut ends: Vec<i64> =
+        cluster.store.history().find(&query).unwrap().iter().map(|row| row.ended_ms - NOW).collect();
     ends.sort_unstable();
     let mut logs = 0;
     cluster.tamper(|s| {
         logs = 0;
         for i in 0..2_000 {
-            logs += usize::from(i < 50 && s.log_of(&format!("{name}-{i}"))?.is_some());
+            logs += usize::from(i < 50 && s.row::<carnelian::store::row::LogRow>(&format!("{name}-{i}"))?.is_some());
         }
         Ok(())
     });
@@ -51,19 +52,19 @@ fn left(cluster: &Cluster, name: &str) -> Vec<i64> {
 
 /// Counts first, as `--dry-run` does; then prunes.
 fn prune(cluster: &Cluster, pruning: &HistoryPruning) -> u64 {
-    let counted = cluster.store.count_prunable(pruning).unwrap();
-    assert_eq!(cluster.store.prune_history(pruning).unwrap(), counted, "as was said before");
-    assert_eq!(cluster.store.count_prunable(pruning).unwrap(), 0);
+    let counted = cluster.store.history().count_prunable(pruning).unwrap();
+    assert_eq!(cluster.store.history().prune(pruning).unwrap(), counted, "as was said before");
+    assert_eq!(cluster.store.history().count_prunable(pruning).unwrap(), 0);
     counted
 }
 
 #[test]
 fn a_job_keeps_so_many_rows_and_another_its_own_number() {
-    let cluster = Cluster::with(open, |settings| settings.history_max_rows_per_job = 3);
+    let cluster = Cluster::with(open, |settings| settings.history.max_rows_per_job = 3);
     let own = job("own").durable(true).policy(JobPolicy::new().keep_history(2));
     let much = job("much").durable(true).policy(JobPolicy::new().keep_history(100));
     for detail in [own, much, job("other").durable(true)] {
-        cluster.store.add_job(&detail.build().unwrap(), false).unwrap();
+        cluster.store.catalogue().add_job(&detail.build().unwrap(), false).unwrap();
     }
     for name in ["own", "much", "other", "deleted"] {
         put(&cluster, name, 0..5);
@@ -82,7 +83,7 @@ fn a_job_keeps_so_many_rows_and_another_its_own_number() {
 fn without_a_number_for_all_only_policies_count() {
     let cluster = Cluster::new(open);
     let own = job("own").durable(true).policy(JobPolicy::new().keep_history(1));
-    cluster.store.add_job(&own.build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_job(&own.build().unwrap(), false).unwrap();
     put(&cluster, "own", 0..4);
     put(&cluster, "other", 0..4);
     assert_eq!(prune(&cluster, &HistoryPruning::new()), 3);
@@ -92,8 +93,8 @@ fn without_a_number_for_all_only_policies_count() {
 #[test]
 fn age_and_number_count_together_and_age_alone_if_it_is_given() {
     let cluster = Cluster::with(open, |settings| {
-        settings.history_retention = Duration::from_secs(60);
-        settings.history_max_rows_per_job = 4;
+        settings.history.retention = Duration::from_secs(60);
+        settings.history.max_rows_per_job = 4;
     });
     put(&cluster, "a", 0..6);
     cluster.advance(MINUTE + 1);
@@ -110,7 +111,7 @@ fn age_and_number_count_together_and_age_alone_if_it_is_given() {
 /// More than one transaction deletes.
 #[test]
 fn much_is_forgotten_in_small_batches() {
-    let cluster = Cluster::with(open, |settings| settings.history_max_rows_per_job = 10);
+    let cluster = Cluster::with(open, |settings| settings.history.max_rows_per_job = 10);
     put(&cluster, "a", 0..1_200);
     let before = cluster.opened.database.counts().commits;
     assert_eq!(prune(&cluster, &HistoryPruning::new()), 1_190);

@@ -39,7 +39,7 @@ const SKIP: &str = "<processing-directives><overwrite-existing-data>false</overw
     <ignore-duplicates>true</ignore-duplicates></processing-directives>";
 
 fn import(cluster: &Cluster, parts: &str) -> Result<Imported> {
-    cluster.store.import(&file(parts))
+    cluster.store.catalogue().import(&file(parts))
 }
 
 #[test]
@@ -48,20 +48,20 @@ fn the_file_of_a_java_service_is_stored_whole() {
     let text = include_str!("../../testdata/quartz_data.xml");
     let berlin = chrono_tz::Europe::Berlin;
     let file = JobFile::parse("quartz_data.xml", text.as_bytes(), berlin).unwrap();
-    let imported = cluster.store.import(&file).unwrap();
+    let imported = cluster.store.catalogue().import(&file).unwrap();
     assert_eq!((imported.jobs.len(), imported.triggers.len()), (3, 4));
     assert_eq!(imported.remarks.len(), 1);
     assert!(imported.remarks[0].contains("warehouse.expired") && imported.remarks[0].contains("will never fire"));
 
     for job in file.jobs() {
-        assert_eq!(cluster.store.job(job.key()).unwrap().as_ref(), Some(job));
+        assert_eq!(cluster.store.catalogue().job(job.key()).unwrap().as_ref(), Some(job));
     }
     for trigger in &imported.triggers {
-        assert_eq!(cluster.store.trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
+        assert_eq!(cluster.store.catalogue().trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
         assert_eq!(cluster.state_of(trigger.key()), "WAITING");
     }
     let next = |group: &str, name: &str| {
-        let trigger = cluster.store.trigger(&TriggerKey::new(group, name)).unwrap().unwrap();
+        let trigger = cluster.store.catalogue().trigger(&TriggerKey::new(group, name)).unwrap().unwrap();
         trigger.next_fire_time().unwrap().to_rfc3339()
     };
     assert_eq!(next("DEFAULT", "heartbeat"), at(NOW).to_rfc3339());
@@ -71,7 +71,7 @@ fn the_file_of_a_java_service_is_stored_whole() {
 
     // Again: nothing is an error, and everything begins anew.
     cluster.advance(MINUTE);
-    let again = cluster.store.import(&file).unwrap();
+    let again = cluster.store.catalogue().import(&file).unwrap();
     assert_eq!((again.jobs.len(), again.triggers.len(), again.unchanged.len()), (3, 4, 0));
     assert_eq!(next("DEFAULT", "heartbeat"), at(NOW + MINUTE).to_rfc3339());
 }
@@ -84,10 +84,10 @@ fn what_exists_is_replaced_and_what_the_file_does_not_name_stays() {
     let parts =
         schedule(&[&a_job("a", "<durability>true</durability><recover>true</recover>"), &a_trigger("t", "a", "")]);
     let imported = import(&cluster, &parts).unwrap();
-    let stored = cluster.store.job(&job_key("a")).unwrap().unwrap();
+    let stored = cluster.store.catalogue().job(&job_key("a")).unwrap().unwrap();
     assert_eq!((stored.description(), stored.data().text("k")), (None, None));
     assert!(stored.is_durable() && stored.requests_recovery());
-    let trigger = cluster.store.trigger(&trigger_key("t")).unwrap().unwrap();
+    let trigger = cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().unwrap();
     assert_eq!((trigger.priority(), trigger.description(), &trigger), (5, None, &imported.triggers[0]));
     assert_eq!(cluster.state("other"), "WAITING");
 }
@@ -127,8 +127,8 @@ fn duplicates_are_passed_over_if_the_file_says_so() {
     let parts = schedule(&[&a_job("a", ""), &a_trigger("t", "a", ""), &a_trigger("new", "a", MINUTELY)]);
     let imported = import(&cluster, &format!("{SKIP}{parts}")).unwrap();
     assert_eq!((imported.ignored_jobs, imported.ignored_triggers), (vec![job_key("a")], vec![trigger_key("t")]));
-    assert_eq!(cluster.store.job(&job_key("a")).unwrap().unwrap().description(), Some("old"));
-    assert_eq!(cluster.store.trigger(&trigger_key("t")).unwrap().unwrap().priority(), 9);
+    assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap().unwrap().description(), Some("old"));
+    assert_eq!(cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().unwrap().priority(), 9);
     assert_eq!(cluster.state("new"), "WAITING");
 }
 
@@ -140,7 +140,7 @@ fn commands_delete_before_anything_is_stored() {
         cluster.schedule(job, [Trigger::builder(TriggerKey::new(group, name), JobKey::new(group, name))]);
     }
     let jobs = || {
-        let jobs = cluster.store.jobs(&carnelian::GroupMatcher::Any).unwrap();
+        let jobs = cluster.store.catalogue().jobs(&carnelian::GroupMatcher::Any).unwrap();
         jobs.iter().map(|job| job.key().to_string()).collect::<Vec<_>>().join(" ")
     };
     let commands = |inner: &str| format!("<pre-processing-commands>{inner}</pre-processing-commands>");
@@ -158,7 +158,7 @@ fn commands_delete_before_anything_is_stored() {
         "<delete-jobs-in-group>*</delete-jobs-in-group><delete-triggers-in-group>*</delete-triggers-in-group>",
     );
     let protected = file(&all).never_delete_job_group("kept").never_delete_trigger_group("kept");
-    cluster.store.import(&protected).unwrap();
+    cluster.store.catalogue().import(&protected).unwrap();
     assert_eq!(jobs(), format!("{LOADER_GROUP}.scan kept.d"));
     import(&cluster, &format!("{all}{}", schedule(&[&a_job("a", ""), &a_trigger("t", "a", "")]))).unwrap();
     assert_eq!(jobs(), format!("{LOADER_GROUP}.scan jobs.a"));
@@ -206,12 +206,12 @@ fn paused_groups_and_running_jobs_decide_the_state_of_what_a_file_stores() {
     let fire = node.fire_one();
     let imported = import(&cluster, &schedule(&[&a_trigger("t", "lone", MINUTELY)])).unwrap();
     assert_eq!((imported.triggers.len(), cluster.state("t").as_str()), (1, "BLOCKED"));
-    cluster.store.pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
     import(&cluster, &schedule(&[&a_trigger("t", "lone", MINUTELY)])).unwrap();
     assert_eq!(cluster.state("t"), "PAUSED_BLOCKED");
     node.complete(&fire);
     assert_eq!(cluster.state("t"), "PAUSED");
-    cluster.store.resume_all(true).unwrap();
+    cluster.store.catalogue().resume_all(true).unwrap();
     assert_eq!(cluster.state("t"), "WAITING");
 }
 
@@ -222,13 +222,17 @@ fn a_replaced_job_keeps_its_flags_unless_somebody_knows_better() {
     cluster.schedule(lone_job("a").durable(true).persist_job_data_after_execution(true), []);
     let parts = schedule(&[&a_job("a", DURABLE), &a_job("b", DURABLE)]);
     let flags = |name: &str| {
-        let job = cluster.store.job(&job_key(name)).unwrap().unwrap();
+        let job = cluster.store.catalogue().job(&job_key(name)).unwrap().unwrap();
         (job.disallows_concurrent_execution(), job.persists_job_data_after_execution())
     };
     import(&cluster, &parts).unwrap();
     assert_eq!((flags("a"), flags("b")), ((true, true), (false, false)));
     let alone = JobFlags { disallow_concurrent_execution: true, persist_job_data_after_execution: false };
-    cluster.store.import(&file(&parts).with_flags(|job_type| (job_type == "work").then_some(alone))).unwrap();
+    cluster
+        .store
+        .catalogue()
+        .import(&file(&parts).with_flags(|job_type| (job_type == "work").then_some(alone)))
+        .unwrap();
     assert_eq!((flags("a"), flags("b")), ((true, false), (true, false)));
     import(&cluster, &parts.replace("<job-class>work", "<job-class>other")).unwrap();
     assert_eq!(flags("a"), (false, false), "another type");
@@ -245,18 +249,18 @@ fn unchanged_triggers_may_be_kept_as_they_stand() {
         let often = format!("<repeat-count>{count}</repeat-count><repeat-interval>60000</repeat-interval>");
         schedule(&[&a_job("a", DURABLE), &a_trigger("t", "a", &often), &a_trigger("u", "a", MINUTELY), cron])
     };
-    cluster.store.import(&file(&parts(9)).keep_unchanged(true)).unwrap();
+    cluster.store.catalogue().import(&file(&parts(9)).keep_unchanged(true)).unwrap();
     for fire in node.acquire().fired {
         node.complete(&fire);
     }
-    cluster.store.pause_triggers(&[trigger_key("u")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("u")]).unwrap();
     cluster.advance(10 * SECOND);
     let before = cluster.rows();
-    let imported = cluster.store.import(&file(&parts(9)).keep_unchanged(true)).unwrap();
+    let imported = cluster.store.catalogue().import(&file(&parts(9)).keep_unchanged(true)).unwrap();
     assert_eq!((imported.unchanged.len(), imported.triggers.len(), imported.jobs.len()), (3, 0, 0));
     assert_eq!(cluster.rows(), before);
     // Only what the file changes begins anew.
-    let imported = cluster.store.import(&file(&parts(8)).keep_unchanged(true)).unwrap();
+    let imported = cluster.store.catalogue().import(&file(&parts(8)).keep_unchanged(true)).unwrap();
     assert_eq!((imported.unchanged.len(), imported.triggers.len()), (2, 1));
     assert_eq!((cluster.next("t"), cluster.state("u").as_str()), (Some(NOW + 10 * SECOND), "PAUSED"));
     // As in Quartz: everything does.
@@ -267,11 +271,11 @@ fn unchanged_triggers_may_be_kept_as_they_stand() {
 /// Where data is text, an empty value comes back as an empty text instead of none.
 #[test]
 fn what_the_tables_hold_in_another_form_is_unchanged_all_the_same() {
-    let cluster = Cluster::with(open, |settings| settings.use_properties = true);
+    let cluster = Cluster::with(open, |settings| settings.job_store.use_properties = true);
     let empty = "<job-data-map><entry><key>k</key><value/></entry></job-data-map>";
     let parts = schedule(&[&a_job("a", &format!("{DURABLE}{empty}")), &a_trigger("t", "a", empty)]);
-    cluster.store.import(&file(&parts)).unwrap();
-    let again = cluster.store.import(&file(&parts).keep_unchanged(true)).unwrap();
+    cluster.store.catalogue().import(&file(&parts)).unwrap();
+    let again = cluster.store.catalogue().import(&file(&parts).keep_unchanged(true)).unwrap();
     assert_eq!((again.jobs.len(), again.unchanged), (0, vec![trigger_key("t")]));
 }
 
@@ -297,7 +301,7 @@ fn a_trigger_may_go_on_where_the_replaced_one_stands() {
     ]);
     import(&cluster, &format!("{relative}{parts}")).unwrap();
     assert_eq!(cluster.next("t"), Some(NOW + 30 * SECOND), "after its last fire");
-    let trigger = cluster.store.trigger(&trigger_key("t")).unwrap().unwrap();
+    let trigger = cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().unwrap();
     assert_eq!((trigger.start_time(), trigger.previous_fire_time()), (at(NOW), Some(at(NOW))));
     assert_eq!(cluster.next("u"), Some(NOW + 80 * SECOND), "it has a start of its own");
     assert_eq!(cluster.next("v"), Some(NOW + MINUTE), "it has not fired yet");
@@ -323,6 +327,6 @@ fn replacing_by_a_file_may_change_the_kind() {
     let noon = CronSchedule::new("0 0 12 * * ?").unwrap();
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW).schedule(noon)]);
     import(&cluster, &schedule(&[&a_trigger("t", "a", MINUTELY)])).unwrap();
-    let stored = cluster.store.trigger(&trigger_key("t")).unwrap().unwrap();
+    let stored = cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().unwrap();
     assert!(matches!(stored.schedule(), Schedule::Simple(_)));
 }

@@ -24,7 +24,7 @@ fn mornings() -> DailyTimeIntervalSchedule {
 }
 
 fn scheduled(cluster: &Cluster, name: &str) -> Schedule {
-    cluster.store.trigger(&trigger_key(name)).unwrap().unwrap().schedule().clone()
+    cluster.store.catalogue().trigger(&trigger_key(name)).unwrap().unwrap().schedule().clone()
 }
 
 fn times_triggered(cluster: &Cluster, name: &str) -> u64 {
@@ -65,7 +65,7 @@ fn triggers_of_intervals_come_back_as_they_were_stored() {
         ],
     );
     for trigger in &stored {
-        assert_eq!(cluster.store.trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
+        assert_eq!(cluster.store.catalogue().trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
     }
     let kinds: Vec<_> = cluster.snapshot().triggers.into_iter().map(|row| row.kind).collect();
     assert_eq!(kinds.iter().filter(|kind| *kind == "CAL_INT").count(), 2, "{kinds:?}");
@@ -162,7 +162,7 @@ fn a_daily_interval_may_fire_after_its_end_on_the_last_day() {
 
 #[test]
 fn a_daily_interval_is_read_by_the_zone_of_its_scheduler() {
-    let cluster = Cluster::with(open, |settings| settings.default_zone = Berlin);
+    let cluster = Cluster::with(open, |settings| settings.scheduler.time_zone = Berlin);
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(mornings().with_default_zone(chrono_tz::Asia::Tokyo))]);
     // Nine in Berlin is eight in UTC.
     assert_eq!(cluster.next("t"), Some(NOW));
@@ -217,11 +217,11 @@ fn replacing_a_trigger_by_one_of_another_kind_leaves_nothing_behind() {
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW)]);
     for schedule in schedules {
         let trigger = once("t", "a", NOW).schedule(schedule).build().unwrap();
-        let trigger = cluster.store.add_trigger(trigger, true).unwrap();
-        assert_eq!(cluster.store.trigger(trigger.key()).unwrap(), Some(trigger));
+        let trigger = cluster.store.catalogue().add_trigger(trigger, true).unwrap();
+        assert_eq!(cluster.store.catalogue().trigger(trigger.key()).unwrap(), Some(trigger));
         cluster.check();
     }
-    cluster.store.unschedule(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("t")]).unwrap();
     assert_eq!(cluster.snapshot().stray_schedules, []);
 }
 
@@ -241,7 +241,7 @@ fn an_interrupted_fire_of_an_interval_is_recovered() {
 
 #[test]
 fn what_another_program_left_out_of_a_row_has_its_default() {
-    let cluster = Cluster::with(open, |settings| settings.default_zone = Berlin);
+    let cluster = Cluster::with(open, |settings| settings.scheduler.time_zone = Berlin);
     let triggers = [once("interval", "a", NOW).schedule(daily()), once("mornings", "a", NOW).schedule(mornings())];
     cluster.schedule(job("a"), triggers);
     for empty in [None, Some(String::new())] {
@@ -297,7 +297,7 @@ fn a_row_that_makes_no_sense_is_named_and_the_others_go_on() {
         "at most 24 hours",
     ];
     for (name, expected) in names.into_iter().zip(expected) {
-        let error = cluster.store.trigger(&trigger_key(name)).unwrap_err();
+        let error = cluster.store.catalogue().trigger(&trigger_key(name)).unwrap_err();
         assert!(matches!(error, Error::Unreadable { .. }) && error.to_string().contains(expected), "{error}");
     }
 }

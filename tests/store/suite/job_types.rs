@@ -11,14 +11,14 @@ pub(super) fn info(name: &str, version: u32) -> JobTypeInfo {
 /// A node that has checked in with these types.
 pub(super) fn node_with(cluster: &Cluster, name: &str, types: &[JobTypeInfo]) -> Node {
     let mut node = cluster.stranger(name);
-    node.store.set_job_types(types.to_vec());
+    node.store.job_types().set(types.to_vec());
     assert!(node.check_in().registered);
     node
 }
 
 /// The published types as `node: type/version …`, or `node: ?`.
 fn published(cluster: &Cluster) -> Vec<String> {
-    let types = cluster.store.published_job_types().unwrap();
+    let types = cluster.store.job_types().published().unwrap();
     let one = |info: &JobTypeInfo| format!(" {}/{}", info.name, info.version);
     let show = |types: &[JobTypeInfo]| types.iter().map(one).collect::<String>();
     types.iter().map(|(node, types)| format!("{node}:{}", types.as_deref().map_or(" ?".to_owned(), show))).collect()
@@ -33,7 +33,7 @@ fn nodes_publish_their_types() {
     let c = node_with(&cluster, "C", &[]);
     assert_eq!(published(&cluster), ["A: ?", "B: mail/1 report/3", "C:"]);
     // One that comes later is told with the next check-in.
-    b.store.set_job_types(vec![info("mail", 2)]);
+    b.store.job_types().set(vec![info("mail", 2)]);
     b.check_in();
     assert_eq!(published(&cluster), ["A: ?", "B: mail/2", "C:"]);
     assert_eq!(c.store.leave(&c.owner()).unwrap(), 0);
@@ -61,7 +61,7 @@ fn an_ordinary_check_in_does_not_publish() {
     };
     let silent = cost(&mut b);
     assert_eq!(cost(&mut a), silent);
-    a.store.set_job_types(vec![info("work", 2)]);
+    a.store.job_types().set(vec![info("work", 2)]);
     assert!(cost(&mut a) > silent);
     assert_eq!(cost(&mut a), silent);
 }
@@ -78,6 +78,7 @@ fn types_of_a_node_that_quartz_recovered_are_swept() {
     cluster.tamper(|s| {
         let row = |instance: &str| carnelian::store::row::JobTypeRow {
             instance: instance.to_owned(),
+            ordinal: 0,
             job_type: "mail".to_owned(),
             version: 1,
             alias_of: None,
@@ -100,10 +101,10 @@ fn data_of_a_later_version_are_left_to_nodes_that_read_it() {
     let new = node_with(&cluster, "new", &[info("work", 2)]);
     cluster.schedule(job("first"), [once("t", "first", NOW)]);
     let work = vec![(job("second").build().unwrap(), vec![once("u", "second", NOW).build().unwrap()])];
-    new.store.schedule(work, false).unwrap();
-    assert_eq!(new.store.job(&job_key("second")).unwrap().unwrap().version(), Some(2));
-    assert_eq!(new.store.job(&job_key("first")).unwrap().unwrap().version(), Some(1));
-    assert_eq!(cluster.store.job(&job_key("first")).unwrap().unwrap().version(), None);
+    new.store.catalogue().schedule(work, false).unwrap();
+    assert_eq!(new.store.catalogue().job(&job_key("second")).unwrap().unwrap().version(), Some(2));
+    assert_eq!(new.store.catalogue().job(&job_key("first")).unwrap().unwrap().version(), Some(1));
+    assert_eq!(cluster.store.catalogue().job(&job_key("first")).unwrap().unwrap().version(), None);
 
     let fired = old.acquire().fired;
     assert_eq!(names(&fired), ["t"]);
@@ -138,7 +139,7 @@ fn data_that_were_upgraded_for_a_run_are_stored_with_their_version() {
     let mut end = bundle.completion(CompletionInstruction::NoInstruction, Some(data));
     end.data_version = Some(2);
     new.complete_all(&[end]);
-    assert_eq!(cluster.store.job(&job_key("a")).unwrap().unwrap().version(), Some(2));
+    assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap().unwrap().version(), Some(2));
     cluster.advance(20 * SECOND);
     assert_eq!(old.fire(&[reserved]).len(), 0, "the reservation was taken back");
     assert_eq!(old.acquire().fired.len(), 0);
@@ -155,7 +156,7 @@ fn a_job_that_was_given_another_type_is_not_fired_by_who_does_not_have_it() {
     cluster.schedule(job("a"), [once("t", "a", NOW + 10 * SECOND)]);
     let reserved = a.reserve_one();
     let other = job("a").job_type("other").build().unwrap();
-    cluster.store.add_job_awaiting_trigger(&other, true).unwrap();
+    cluster.store.catalogue().add_job_awaiting_trigger(&other, true).unwrap();
     cluster.advance(10 * SECOND);
     assert_eq!(a.fire(&[reserved]).len(), 0);
     assert_eq!(cluster.state("t"), "WAITING");
@@ -164,8 +165,9 @@ fn a_job_that_was_given_another_type_is_not_fired_by_who_does_not_have_it() {
 #[test]
 fn a_job_has_the_version_it_was_stored_with_last() {
     let cluster = Cluster::new(open);
-    let version = |name: &str| cluster.store.job(&job_key(name)).unwrap().unwrap().version();
-    let store = |job: carnelian::JobDetailBuilder| cluster.store.add_job(&job.durable(true).build().unwrap(), true);
+    let version = |name: &str| cluster.store.catalogue().job(&job_key(name)).unwrap().unwrap().version();
+    let store =
+        |job: carnelian::JobDetailBuilder| cluster.store.catalogue().add_job(&job.durable(true).build().unwrap(), true);
     store(job("a").version(4)).unwrap();
     assert_eq!(version("a"), Some(4));
     store(job("a").version(2)).unwrap();
@@ -173,13 +175,13 @@ fn a_job_has_the_version_it_was_stored_with_last() {
     store(job("a")).unwrap();
     assert_eq!(version("a"), None);
     store(job("a").version(3)).unwrap();
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
     store(job("a")).unwrap();
     assert_eq!(version("a"), None, "another job of the same key");
     let error = job("a").version(0).build().unwrap_err().to_string();
     assert!(error.contains("the first version is 1"), "{error}");
     store(job("a").version(3)).unwrap();
-    cluster.store.clear().unwrap();
+    cluster.store.catalogue().clear().unwrap();
     store(job("a")).unwrap();
     assert_eq!(version("a"), None);
 }
@@ -191,9 +193,9 @@ fn later_versions_are_refused_beside_quartz() {
     let mut a = cluster.node("A");
     super::beside_quartz::java_joins(&cluster, &mut a);
     let job = |version| job("a").job_type("com.acme.Report").version(version).durable(true).build().unwrap();
-    let error = cluster.store.add_job(&job(2), false).unwrap_err();
+    let error = cluster.store.catalogue().add_job(&job(2), false).unwrap_err();
     assert!(matches!(error, Error::Refused(_)) && error.to_string().contains("of version 2, and `java`"), "{error}");
-    cluster.store.add_job(&job(1), false).unwrap();
+    cluster.store.catalogue().add_job(&job(1), false).unwrap();
 }
 
 /// DS-97: what is stored of a deprecated type drains.
@@ -207,27 +209,33 @@ fn nothing_new_is_taken_of_a_deprecated_type() {
     a.complete(&fire);
 
     let new = || job("new").durable(true);
-    let error = a.store.add_job(&new().build().unwrap(), false).unwrap_err().to_string();
+    let error = a.store.catalogue().add_job(&new().build().unwrap(), false).unwrap_err().to_string();
     assert!(error.starts_with("job `jobs.new`: job type `work` is deprecated: use `letters`;"), "{error}");
-    let error = a.store.add_trigger(once("u", "old", NOW).build().unwrap(), false).unwrap_err().to_string();
+    let error = a.store.catalogue().add_trigger(once("u", "old", NOW).build().unwrap(), false).unwrap_err().to_string();
     assert!(error.contains("trigger `triggers.u` of job `jobs.old`"), "{error}");
     // What is stored may be run, changed and ended.
-    a.store.trigger_job(&job_key("old"), carnelian::JobDataMap::new()).unwrap();
-    a.store.add_job(&job("old").durable(true).description("ends soon").build().unwrap(), true).unwrap();
-    assert!(a.store.reschedule(&trigger_key("t"), minutely("t", "old", NOW).build().unwrap()).unwrap().is_some());
+    a.store.catalogue().trigger_job(&job_key("old"), carnelian::JobDataMap::new()).unwrap();
+    a.store.catalogue().add_job(&job("old").durable(true).description("ends soon").build().unwrap(), true).unwrap();
+    assert!(
+        a.store
+            .catalogue()
+            .reschedule(&trigger_key("t"), minutely("t", "old", NOW).build().unwrap())
+            .unwrap()
+            .is_some()
+    );
     // Forced, and by a program that knows nothing of types.
-    a.store.add_job(&new().even_if_deprecated().build().unwrap(), false).unwrap();
-    cluster.store.add_job(&job("newer").durable(true).build().unwrap(), false).unwrap();
+    a.store.catalogue().add_job(&new().even_if_deprecated().build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_job(&job("newer").durable(true).build().unwrap(), false).unwrap();
     // Such a program can ask the nodes.
     let store = cluster.stranger("nobody").store;
-    store.learn_job_types(false).unwrap();
+    store.job_types().learn(false).unwrap();
     let newest = || job("newest").durable(true).build().unwrap();
-    assert!(store.add_job(&newest(), false).is_err());
-    store.learn_job_types(true).unwrap();
-    store.add_trigger(once("forced", "newer", NOW).build().unwrap(), false).unwrap();
+    assert!(store.catalogue().add_job(&newest(), false).is_err());
+    store.job_types().learn(true).unwrap();
+    store.catalogue().add_trigger(once("forced", "newer", NOW).build().unwrap(), false).unwrap();
     let b = node_with(&cluster, "B", &[info("work", 5)]);
-    store.learn_job_types(false).unwrap();
-    store.add_job(&newest(), false).unwrap();
-    assert_eq!(store.job(&job_key("newest")).unwrap().unwrap().version(), Some(5), "the latest there is");
+    store.job_types().learn(false).unwrap();
+    store.catalogue().add_job(&newest(), false).unwrap();
+    assert_eq!(store.catalogue().job(&job_key("newest")).unwrap().unwrap().version(), Some(5), "the latest there is");
     drop(b);
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 const TTL: Duration = Duration::from_secs(30);
 
 fn take(node: &Node, name: &str) -> Option<LockRow> {
-    node.store.try_lock(name, &node.me.instance, TTL).unwrap()
+    node.store.locks().try_lock(name, &node.me.instance, TTL).unwrap()
 }
 
 fn key(row: &LockRow) -> (String, String) {
@@ -29,31 +29,31 @@ fn one_holds_a_lock_and_fences_grow() {
     assert_eq!((take(&a, "stock"), take(&b, "stock")), (None, None));
     let other = take(&b, "till").unwrap();
     assert!(other.fence > first.fence);
-    assert_eq!(cluster.store.locks().unwrap(), (NOW, vec![first.clone(), other.clone()]));
+    assert_eq!(cluster.store.locks().held().unwrap(), (NOW, vec![first.clone(), other.clone()]));
 
-    assert!(!a.store.release_lock("stock", &other.holder).unwrap());
-    assert!(a.store.release_lock("stock", &first.holder).unwrap());
-    assert!(!a.store.release_lock("stock", &first.holder).unwrap());
+    assert!(!a.store.locks().release("stock", &other.holder).unwrap());
+    assert!(a.store.locks().release("stock", &first.holder).unwrap());
+    assert!(!a.store.locks().release("stock", &first.holder).unwrap());
     let second = take(&b, "stock").unwrap();
     assert!(second.fence > other.fence);
 
     // LT-42: it ends unless it is renewed, and then may be taken over, with a larger fence.
     cluster.advance(20 * SECOND);
-    assert_eq!(b.store.renew_locks(&[key(&second), key(&other)]).unwrap(), []);
+    assert_eq!(b.store.locks().renew(&[key(&second), key(&other)]).unwrap(), []);
     cluster.advance(29 * SECOND);
     assert_eq!(take(&a, "stock"), None);
     cluster.advance(SECOND);
     let third = take(&a, "stock").unwrap();
     assert!(third.fence > second.fence);
     // The holder of before learns it, and takes nothing away.
-    assert_eq!(b.store.renew_locks(&[key(&second), key(&other)]).unwrap(), [key(&second), key(&other)]);
-    assert!(!b.store.release_lock("stock", &second.holder).unwrap());
-    assert_eq!(cluster.store.locks().unwrap().1, std::slice::from_ref(&third));
+    assert_eq!(b.store.locks().renew(&[key(&second), key(&other)]).unwrap(), [key(&second), key(&other)]);
+    assert!(!b.store.locks().release("stock", &second.holder).unwrap());
+    assert_eq!(cluster.store.locks().held().unwrap().1, std::slice::from_ref(&third));
 
-    let broken = cluster.store.break_lock("stock").unwrap();
+    let broken = cluster.store.locks().break_lock("stock").unwrap();
     assert_eq!(broken, Some(third.clone()));
-    assert_eq!(cluster.store.break_lock("stock").unwrap(), None);
-    assert_eq!(a.store.renew_locks(&[key(&third)]).unwrap(), [key(&third)]);
+    assert_eq!(cluster.store.locks().break_lock("stock").unwrap(), None);
+    assert_eq!(a.store.locks().renew(&[key(&third)]).unwrap(), [key(&third)]);
     // Also when nothing is left of the row, the fence goes on growing.
     assert!(take(&b, "stock").unwrap().fence > third.fence);
 }
@@ -69,14 +69,14 @@ fn locks_are_forgotten_a_day_after_their_time() {
     let names = || {
         let mut names = Vec::new();
         cluster.tamper(|s| {
-            names = s.locks()?.into_iter().map(|row| row.name).collect();
+            names = s.rows::<LockRow>().by(&["name"]).list()?.into_iter().map(|row| row.name).collect();
             Ok(())
         });
         names
     };
     assert_eq!(names(), ["new", "old"]);
     cluster.store.clean_up().unwrap();
-    cluster.store.clear().unwrap();
+    cluster.store.catalogue().clear().unwrap();
     assert_eq!(names(), ["new"]);
 }
 
@@ -85,7 +85,7 @@ fn names_and_times_that_cannot_be_stored_are_refused() {
     let cluster = Cluster::new(open);
     let too_long = "x".repeat(191);
     for (name, ttl) in [("", TTL), (too_long.as_str(), TTL), ("a", Duration::from_millis(99)), ("a", Duration::MAX)] {
-        let refused = cluster.store.try_lock(name, "A", ttl).unwrap_err();
+        let refused = cluster.store.locks().try_lock(name, "A", ttl).unwrap_err();
         assert!(matches!(refused, Error::Invalid { .. }), "{refused}");
     }
 }
@@ -102,7 +102,7 @@ fn of_many_that_try_at_once_one_holds_it() {
                 let (store, name, start) = (cluster.store.clone(), &name, &start);
                 scope.spawn(move || {
                     start.wait();
-                    store.try_lock(name, &format!("n{i}"), TTL).unwrap()
+                    store.locks().try_lock(name, &format!("n{i}"), TTL).unwrap()
                 })
             };
             let threads: Vec<_> = (0..6).map(take).collect();
@@ -129,9 +129,9 @@ fn faults_leave_a_lock_taken_or_free() {
     for (f, fault) in faults.into_iter().enumerate() {
         for n in 1..20 {
             let name = format!("lock{f}-{n}");
-            let held = || cluster.store.locks().unwrap().1.into_iter().find(|row| row.name == name);
+            let held = || cluster.store.locks().held().unwrap().1.into_iter().find(|row| row.name == name);
             plan().plan(n, fault);
-            let taken = a.store.try_lock(&name, "A", TTL);
+            let taken = a.store.locks().try_lock(&name, "A", TTL);
             let was_late = plan().cancel();
             match taken {
                 Ok(row) => assert_eq!(held(), Some(row.expect("nobody else wants it")), "{fault:?} {n}"),
@@ -140,17 +140,17 @@ fn faults_leave_a_lock_taken_or_free() {
             let Some(row) = held().or_else(|| take(&a, &name)) else { panic!("{fault:?} {n}") };
 
             plan().plan(n, fault);
-            let renewed = a.store.renew_locks(&[key(&row)]);
+            let renewed = a.store.locks().renew(&[key(&row)]);
             plan().cancel();
             assert!(renewed.is_err() || renewed.unwrap().is_empty(), "{fault:?} {n}");
             assert_eq!(held().unwrap().holder, row.holder);
 
             plan().plan(n, fault);
-            let released = a.store.release_lock(&name, &row.holder);
+            let released = a.store.locks().release(&name, &row.holder);
             let was_late = plan().cancel() && was_late;
             match released {
                 Ok(released) => assert!(released && held().is_none(), "{fault:?} {n}"),
-                Err(_) => assert!(a.store.release_lock(&name, &row.holder).unwrap(), "{fault:?} {n}"),
+                Err(_) => assert!(a.store.locks().release(&name, &row.holder).unwrap(), "{fault:?} {n}"),
             }
             if was_late {
                 break;

@@ -15,11 +15,11 @@ fn marks() -> JobMarks {
 }
 
 fn stored(cluster: &Cluster, name: &str) -> Option<JobMarks> {
-    cluster.store.job(&job_key(name)).unwrap().map(|job| job.marks().clone())
+    cluster.store.catalogue().job(&job_key(name)).unwrap().map(|job| job.marks().clone())
 }
 
 fn found(cluster: &Cluster, filter: &JobFilter) -> Vec<String> {
-    cluster.store.find_jobs(filter).unwrap().iter().map(|job| job.key().name().to_owned()).collect()
+    cluster.store.catalogue().find_jobs(filter).unwrap().iter().map(|job| job.key().name().to_owned()).collect()
 }
 
 /// Every job that was ever found by something, by that.
@@ -45,13 +45,13 @@ fn jobs_triggers_and_fires_are_found_by_the_marks_of_their_jobs() {
     assert_eq!(found(&cluster, &all().biz_key("order-17").groups(GroupMatcher::equals("jobs"))), ["a"]);
     assert_eq!(found(&cluster, &all().biz_key("order-17").groups(GroupMatcher::equals("other"))), [""; 0]);
     assert_eq!(found(&cluster, &all().owner("ADA")), [""; 0], "as it was written");
-    assert_eq!(cluster.store.find_jobs(&all().tag("ü")).unwrap()[0].marks(), &marks());
-    let triggers = cluster.store.find_triggers(&all().tag("billing")).unwrap();
+    assert_eq!(cluster.store.catalogue().find_jobs(&all().tag("ü")).unwrap()[0].marks(), &marks());
+    let triggers = cluster.store.catalogue().find_triggers(&all().tag("billing")).unwrap();
     assert_eq!(triggers.iter().map(|t| t.key.name()).collect::<Vec<_>>(), ["later", "t", "u"]);
     assert_eq!(node.acquire().fired.len(), 3);
-    let fires = cluster.store.find_fired(&all().owner("ada")).unwrap();
+    let fires = cluster.store.catalogue().find_fired(&all().owner("ada")).unwrap();
     assert_eq!(fires.iter().map(|fire| fire.trigger.name()).collect::<Vec<_>>(), ["t"]);
-    assert_eq!(cluster.store.find_fired(&all()).unwrap().len(), 3);
+    assert_eq!(cluster.store.catalogue().find_fired(&all()).unwrap().len(), 3);
 }
 
 /// Many jobs of one tag: their triggers are not asked for one by one.
@@ -63,7 +63,7 @@ fn the_triggers_of_many_marked_jobs_are_found() {
         let tag = if n % 6 == 0 { "sixth" } else { "other" };
         cluster.schedule(job(&name).marks(JobMarks::new().tag("x").tag(tag)), [once(&name, &name, NOW)]);
     }
-    let count = |tag: &str| cluster.store.find_triggers(&JobFilter::new().tag(tag)).unwrap().len();
+    let count = |tag: &str| cluster.store.catalogue().find_triggers(&JobFilter::new().tag(tag)).unwrap().len();
     assert_eq!((count("x"), count("sixth"), count("other"), count("none")), (60, 10, 50, 0));
 }
 
@@ -78,10 +78,10 @@ fn marks_go_with_their_job_and_are_replaced_with_it() {
     assert_eq!((stored(&cluster, "a"), all_found(&cluster)), (None, Vec::new()));
     cluster.schedule(job("a"), [once("t", "a", NOW + MINUTE)]);
     assert_eq!((stored(&cluster, "a"), all_found(&cluster)), (Some(JobMarks::new()), Vec::new()));
-    cluster.store.clear().unwrap();
+    cluster.store.catalogue().clear().unwrap();
 
     let put = |marks: JobMarks| {
-        cluster.store.add_job(&job("a").durable(true).marks(marks).build().unwrap(), true).unwrap();
+        cluster.store.catalogue().add_job(&job("a").durable(true).marks(marks).build().unwrap(), true).unwrap();
     };
     put(marks());
     put(JobMarks::new().tag("x"));
@@ -89,11 +89,11 @@ fn marks_go_with_their_job_and_are_replaced_with_it() {
     put(JobMarks::new());
     assert_eq!(all_found(&cluster), [""; 0]);
     put(marks());
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
     put(JobMarks::new());
     assert_eq!((stored(&cluster, "a"), all_found(&cluster)), (Some(JobMarks::new()), Vec::new()));
     put(marks());
-    cluster.store.clear().unwrap();
+    cluster.store.catalogue().clear().unwrap();
     put(JobMarks::new());
     assert_eq!(all_found(&cluster), [""; 0]);
 }
@@ -103,11 +103,11 @@ fn marks_go_with_their_job_and_are_replaced_with_it() {
 fn marks_stay_with_a_job_that_is_renamed_or_migrated() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("a").marks(marks()), [once("t", "a", NOW + MINUTE)]);
-    cluster.store.rename_job(&job_key("a"), &job_key("b"), false).unwrap();
+    cluster.store.catalogue().rename_job(&job_key("a"), &job_key("b"), false).unwrap();
     assert_eq!((stored(&cluster, "a"), stored(&cluster, "b")), (None, Some(marks())));
     assert_eq!(all_found(&cluster), ["b", "b", "b"]);
-    let old = cluster.store.job(&job_key("b")).unwrap().unwrap().job_type().to_owned();
-    assert_eq!(cluster.store.migrate_jobs(&old, "another", None, false).unwrap().changed, [job_key("b")]);
+    let old = cluster.store.catalogue().job(&job_key("b")).unwrap().unwrap().job_type().to_owned();
+    assert_eq!(cluster.store.job_types().migrate(&old, "another", None, false).unwrap().changed, [job_key("b")]);
     assert_eq!((stored(&cluster, "b"), all_found(&cluster).len()), (Some(marks()), 3));
 }
 
@@ -121,7 +121,7 @@ fn marks_that_cannot_be_read_are_named_and_the_job_runs() {
         row.marks = Some("{".to_owned());
         s.update_job(&row)
     });
-    let error = cluster.store.job(&job_key("a")).unwrap_err().to_string();
+    let error = cluster.store.catalogue().job(&job_key("a")).unwrap_err().to_string();
     assert!(error.contains("CN_JOB_MARKS") && error.contains("jobs.a"), "{error}");
     assert_eq!(found(&cluster, &JobFilter::new()), ["a"], "the list goes on");
     let fire = node.fire_one();
@@ -137,11 +137,11 @@ fn a_request_that_is_asked_again_keeps_its_marks() {
         job: job(name).marks(marks()).build().unwrap(),
         trigger: once(name, name, NOW).build().unwrap(),
     };
-    let taken = cluster.store.take_requests(&[request("a"), request("b")]).unwrap();
+    let taken = cluster.store.catalogue().take_requests(&[request("a"), request("b")]).unwrap();
     assert_eq!(
         taken.iter().map(|taken| (taken.job.name(), taken.is_new)).collect::<Vec<_>>(),
         [("a", true), ("a", false)]
     );
-    assert!(!cluster.store.take_requests(&[request("c")]).unwrap()[0].is_new);
+    assert!(!cluster.store.catalogue().take_requests(&[request("c")]).unwrap()[0].is_new);
     assert_eq!(all_found(&cluster), ["a", "a", "a"]);
 }

@@ -172,8 +172,8 @@ fn slow_check_ins_delay_no_verdict() {
 /// is never recovered within its window, and soon after.
 fn recovered_after(interval: i64, tolerance: i64, seed: u64) -> (i64, bool) {
     let cluster = Cluster::with(open, |settings| {
-        settings.checkin_interval = Duration::from_millis(interval.unsigned_abs());
-        settings.checkin_tolerance = Duration::from_millis(tolerance.unsigned_abs());
+        settings.job_store.checkin_interval = Duration::from_millis(interval.unsigned_abs());
+        settings.job_store.checkin_misfire_threshold = Duration::from_millis(tolerance.unsigned_abs());
     });
     cluster.clock.moves.store(true, Ordering::SeqCst);
     let mut a = cluster.node("A");
@@ -317,8 +317,8 @@ fn future_instance(cluster: &Cluster, name: &str) {
 }
 
 fn put_instance(cluster: &Cluster, row: InstanceRow) {
-    use carnelian::store::{Begin, Lock};
-    let begin = Begin::Locking(Lock::StateAccess);
+    use carnelian::store::{Lock, TxMode};
+    let begin = TxMode::Exclusive(Lock::StateAccess);
     cluster.opened.database.transact("a peer", begin, &mut |s| s.put_instance(&row)).unwrap();
 }
 

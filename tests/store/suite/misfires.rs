@@ -126,9 +126,9 @@ fn a_trigger_that_misfires_past_its_end_while_its_job_runs_leaves_the_job() {
 
 #[test]
 fn a_pass_handles_a_batch_and_says_that_there_are_more() {
-    let cluster = Cluster::with(open, |s| s.max_misfires_at_a_time = 20);
+    let cluster = Cluster::with(open, |s| s.job_store.max_misfires_at_a_time = 20);
     let triggers: Vec<_> = (0..50).map(|i| minutely(&format!("t{i}"), "a", NOW + i).build().unwrap()).collect();
-    cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
     cluster.advance(10 * MINUTE);
     let passes: Vec<_> = (0..3).map(|_| cluster.store.handle_misfires().unwrap()).collect();
     assert_eq!(passes.iter().map(|p| p.handled.len()).collect::<Vec<_>>(), [20, 20, 10]);
@@ -139,10 +139,10 @@ fn a_pass_handles_a_batch_and_says_that_there_are_more() {
 /// H12: in Quartz 2.3 one bad row blocks all misfire handling for ever.
 #[test]
 fn unreadable_rows_do_not_keep_the_handler_from_the_others() {
-    let cluster = Cluster::with(open, |s| s.max_misfires_at_a_time = 5);
+    let cluster = Cluster::with(open, |s| s.job_store.max_misfires_at_a_time = 5);
     let triggers: Vec<_> = (0..30).map(|i| minutely(&format!("t{i}"), "a", NOW + i).build().unwrap()).collect();
     let keys: Vec<_> = triggers[..20].iter().map(|t| t.key().clone()).collect();
-    cluster.store.schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
     cluster.damage(|s| {
         let mut rows = s.triggers(&keys)?;
         s.delete_triggers(&keys, None)?;
@@ -164,7 +164,7 @@ fn paused_and_blocked_and_reserved_triggers_are_not_handled() {
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + SECOND)]);
     cluster.schedule(job("b"), [minutely("v", "b", NOW + SECOND), minutely("w", "b", NOW + SECOND)]);
-    cluster.store.pause_triggers(&[trigger_key("w")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("w")]).unwrap();
     let acquisition = a.acquire();
     cluster.advance(10 * MINUTE);
     let before = cluster.rows();
@@ -181,7 +181,7 @@ fn a_look_finds_what_ignores_misfires_among_what_is_late() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     let types = ["work".to_owned()];
-    let earliest = |horizon: Option<Duration>| cluster.store.look_within(horizon, "", &types).unwrap().earliest_ms;
+    let earliest = |horizon: Option<Duration>| cluster.store.poll_until(horizon, "", &types).unwrap().earliest_ms;
     let near = Some(Duration::from_secs(2));
     let ignoring = |name: &str, ms: i64| minutely(name, "a", ms).misfire(MisfireInstruction::Ignore);
     cluster.schedule(
@@ -196,7 +196,7 @@ fn a_look_finds_what_ignores_misfires_among_what_is_late() {
     cluster.advance(60 * MINUTE);
     assert_eq!((earliest(None), earliest(near)), (Some(NOW + 2), Some(NOW + 2)));
     assert_eq!(names(&a.try_acquire(1).unwrap().fired), ["ignores"]);
-    cluster.store.pause_triggers(&[trigger_key("ignores")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("ignores")]).unwrap();
     let far = NOW + 3 * 60 * MINUTE;
     assert_eq!((earliest(None), earliest(near)), (Some(far), None), "the rest is left to the handler");
     assert!(a.acquire().fired.is_empty());

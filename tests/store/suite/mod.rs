@@ -14,6 +14,7 @@ mod continuations;
 mod contract;
 mod definitions;
 mod failing;
+mod fast_path;
 #[cfg(feature = "test-util")]
 mod faults;
 mod fencing;
@@ -22,9 +23,11 @@ mod heartbeat;
 mod history;
 mod history_of_runs;
 mod history_pruning;
+#[cfg(feature = "job-files")]
 mod import;
 mod intervals;
 
+mod group_commit;
 mod job_types;
 mod locks;
 #[cfg(feature = "test-util")]
@@ -53,7 +56,7 @@ mod retry;
 mod scheduling;
 mod states;
 mod strategies;
+mod tables;
 mod taking_back;
-mod together;
 mod turns;
 mod work;

@@ -26,7 +26,7 @@ fn the_load_counts_what_should_have_fired_and_who_could_fire_it() {
             once("held", "j", NOW + 20 * SECOND),
         ],
     );
-    cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("paused")]).unwrap();
     let load = cluster.store.cluster_load(LATE, 100).unwrap();
     assert_eq!((load.overdue, load.oldest_overdue_ms), (2, Some(NOW - 40 * SECOND)));
     assert_eq!(cluster.store.cluster_load(LATE, 1).unwrap().overdue, 1, "no more are counted than asked for");
@@ -60,7 +60,7 @@ fn triggers_are_counted_by_state() {
     let cluster = Cluster::new(open);
     assert!(cluster.store.trigger_states().unwrap().is_empty());
     cluster.schedule(job("j"), [once("a", "j", NOW + MINUTE), once("b", "j", NOW + MINUTE), once("c", "j", NOW)]);
-    cluster.store.pause_triggers(&[trigger_key("c")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("c")]).unwrap();
     let states = cluster.store.trigger_states().unwrap();
     let states: Vec<_> = states.iter().map(|(state, n)| (state.as_str(), *n)).collect();
     assert_eq!(states, [("PAUSED", 1), ("WAITING", 2)]);

@@ -3,7 +3,7 @@
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
 use carnelian::store::row::{InstanceRow, NodeRow};
-use carnelian::store::{Begin, InstanceStatus, Lock, StatementCounts};
+use carnelian::store::{InstanceStatus, Lock, StatementCounts, TxMode};
 use carnelian::{Labels, NodeActivity, NodeInfo, NodeReport, NodeRole};
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn status(cluster: &Cluster, name: &str) -> InstanceStatus {
 fn rows(cluster: &Cluster) -> Vec<String> {
     let mut names = Vec::new();
     cluster.tamper(|s| {
-        names = s.nodes()?.into_iter().map(|row| row.instance).collect();
+        names = s.rows::<NodeRow>().by(&["instance"]).list()?.into_iter().map(|row| row.instance).collect();
         Ok(())
     });
     names
@@ -155,7 +155,7 @@ fn a_node_of_quartz_is_shown_as_foreign() {
     let mut a = reporting(&cluster, "A", report("rack7"));
     java_joins(&cluster, &mut a);
     let left = NodeRow { instance: JAVA.to_owned(), started_ms: NOW, seen_ms: NOW, info: report("old").info };
-    cluster.tamper(|s| s.put_node(&left));
+    cluster.tamper(|s| s.upsert(&left, &[]));
     let shown = status(&cluster, JAVA);
     assert!(shown.foreign && shown.alive && shown.node.is_none(), "{shown:?}");
     assert!(status(&cluster, "A").node.is_some());
@@ -170,7 +170,7 @@ fn what_is_left_of_a_node_that_quartz_recovered_is_swept() {
         return; // There is no node of Quartz, and all rows of an instance go together.
     }
     let left = NodeRow { instance: "gone".to_owned(), started_ms: NOW, seen_ms: NOW, info: report("old").info };
-    cluster.tamper(|s| s.put_node(&left));
+    cluster.tamper(|s| s.upsert(&left, &[]));
     assert_eq!(cluster.store.audit().unwrap().swept, 1);
     assert_eq!(rows(&cluster), ["A"]);
 }
@@ -227,7 +227,7 @@ fn the_rows_of_other_schedulers_are_not_seen() {
 fn a_late_check_in_does_not_bring_its_row_back() {
     let cluster = Cluster::new(open);
     let mut a = reporting(&cluster, "A", report("rack7"));
-    let begin = Begin::Locking(Lock::StateAccess);
+    let begin = TxMode::Exclusive(Lock::StateAccess);
     cluster.opened.database.transact("a peer", begin, &mut |s| s.delete_instance("A", None).map(drop)).unwrap();
     assert!(a.check_in().failed_out);
     assert_eq!(rows(&cluster), [""; 0]);

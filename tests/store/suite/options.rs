@@ -36,7 +36,7 @@ fn stored(cluster: &Cluster, name: &str) -> String {
 }
 
 fn options(cluster: &Cluster, name: &str) -> Vec<TriggerOption> {
-    cluster.store.trigger(&trigger_key(name)).unwrap().unwrap().schedule().options()
+    cluster.store.catalogue().trigger(&trigger_key(name)).unwrap().unwrap().schedule().options()
 }
 
 /// The clock is set to a moment, the trigger that is due fires, and this is when it fires next.
@@ -69,11 +69,11 @@ fn triggers_with_options_come_back_as_they_were_stored() {
         ],
     );
     for trigger in &stored_triggers {
-        assert_eq!(cluster.store.trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
+        assert_eq!(cluster.store.catalogue().trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
     }
     let names = ["nightly", "passes", "monthly", "mornings", "quartz", "simple"].map(|name| stored(&cluster, name));
     assert_eq!(names, ["fire-at-gap-end,both-passes", "both-passes", "without-drift", "respect-end-time", "-", "-"]);
-    let of_job = cluster.store.triggers_of_job(&job_key("a")).unwrap();
+    let of_job = cluster.store.catalogue().triggers_of_job(&job_key("a")).unwrap();
     assert!(of_job.iter().all(|trigger| stored_triggers.contains(trigger)), "{of_job:#?}");
 }
 
@@ -85,7 +85,7 @@ fn a_time_in_the_gap_fires_at_its_end_and_one_that_comes_twice_fires_twice() {
     assert_eq!(cluster.next("t"), Some(ms("2027-03-28T03:00:00+02:00")));
     assert_eq!(fires_at(&cluster, &a, "t", "2027-03-28T03:00:00+02:00"), Some(ms("2027-03-29T02:30:00+02:00")));
     cluster.schedule(job("b"), [once("u", "b", ms("2027-10-30T12:00:00+02:00")).schedule(nightly())]);
-    cluster.store.unschedule(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("t")]).unwrap();
     assert_eq!(fires_at(&cluster, &a, "u", "2027-10-31T02:30:00+02:00"), Some(ms("2027-10-31T02:30:00+01:00")));
     assert_eq!(fires_at(&cluster, &a, "u", "2027-10-31T02:30:00+01:00"), Some(ms("2027-11-01T02:30:00+01:00")));
 }
@@ -147,10 +147,10 @@ fn who_replaces_a_trigger_replaces_its_options() {
     ];
     for (schedule, expected) in schedules {
         let trigger = once("t", "a", NOW).schedule(schedule).build().unwrap();
-        assert!(cluster.store.reschedule(&trigger_key("t"), trigger).unwrap().is_some());
+        assert!(cluster.store.catalogue().reschedule(&trigger_key("t"), trigger).unwrap().is_some());
         assert_eq!(stored(&cluster, "t"), expected);
     }
-    cluster.store.clear().unwrap();
+    cluster.store.catalogue().clear().unwrap();
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(mornings().respect_end_time(false))]);
     assert_eq!(stored(&cluster, "t"), "-");
     assert_eq!(cluster.store.audit().unwrap().swept, 0);
@@ -162,8 +162,8 @@ fn what_else_is_done_with_a_trigger_leaves_its_options() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(mornings())]);
-    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
-    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     a.complete(&a.fire_one());
     cluster.advance(30 * MINUTE - SECOND);
     cluster.store.clone().release(&[a.reserve_one()]).unwrap();
@@ -183,18 +183,18 @@ fn options_are_refused_beside_quartz() {
     let attempts = [
         cluster.try_schedule(java_job(), [with("t")]).map(drop),
         cluster.try_schedule(java_job(), [once("u", "a", NOW).schedule(plain()), with("t")]).map(drop),
-        cluster.store.add_trigger(with("t").build().unwrap(), true).map(drop),
-        cluster.store.reschedule(&trigger_key("old"), with("old").build().unwrap()).map(drop),
+        cluster.store.catalogue().add_trigger(with("t").build().unwrap(), true).map(drop),
+        cluster.store.catalogue().reschedule(&trigger_key("old"), with("old").build().unwrap()).map(drop),
     ];
     cluster.schedule(java_job(), [once("u", "a", NOW).schedule(plain())]);
-    let late = cluster.store.add_trigger(with("t").build().unwrap(), true).map(drop);
+    let late = cluster.store.catalogue().add_trigger(with("t").build().unwrap(), true).map(drop);
     for (i, attempt) in attempts.into_iter().chain([late]).enumerate().filter(|(i, _)| *i != 2) {
         let Err(Error::Refused(why)) = attempt else { panic!("{i}: {attempt:?}") };
         assert!(why.contains("fire-at-gap-end") && why.contains(JAVA), "{i}: {why}");
     }
     assert_eq!(cluster.state("t"), "-");
     java_leaves(&cluster, &mut a);
-    cluster.store.add_trigger(with("t").build().unwrap(), true).unwrap();
+    cluster.store.catalogue().add_trigger(with("t").build().unwrap(), true).unwrap();
 }
 
 /// If a node of Quartz joins later, all compute as it does until it has left: none else would know the next time.
@@ -213,7 +213,7 @@ fn options_are_suspended_while_a_node_of_quartz_is_there() {
     // Quartz goes from the 30th of September to the 30th of October.
     assert_eq!(fires_at(&cluster, &a, "m", "2027-08-31T09:00:00Z"), Some(ms("2027-09-30T09:00:00Z")));
     assert_eq!(fires_at(&cluster, &a, "m", "2027-09-30T09:00:00Z"), Some(ms("2027-10-30T09:00:00Z")));
-    cluster.store.pause_triggers(&[trigger_key("m")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("m")]).unwrap();
     // Of 02:30 on the day of the change only the second counts.
     assert_eq!(fires_at(&cluster, &a, "t", "2027-10-30T02:30:00+02:00"), Some(ms("2027-10-31T02:30:00+01:00")));
 
@@ -221,7 +221,7 @@ fn options_are_suspended_while_a_node_of_quartz_is_there() {
     assert_eq!(options(&cluster, "t"), [TriggerOption::FireAtGapEnd, TriggerOption::BothPasses]);
     let fired = fires_at(&cluster, &a, "t", "2027-10-31T02:30:00+01:00");
     assert_eq!(fired, Some(ms("2027-11-01T02:30:00+01:00")));
-    cluster.store.resume_triggers(&[trigger_key("m")], true).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("m")], true).unwrap();
     cluster.store.handle_misfires().unwrap();
     a.complete(&a.fire_one());
     assert_eq!(cluster.next("m"), Some(ms("2027-10-31T09:00:00Z")), "counted from the start again");
@@ -248,7 +248,7 @@ fn options_that_mean_nothing_are_named_and_the_trigger_is_left_alone() {
     for (key, expected) in
         keys.iter().zip(["OPTIONS = `respect-end-time,faster`: expected some of", "for CRON triggers"])
     {
-        let error = cluster.store.trigger(key).unwrap_err();
+        let error = cluster.store.catalogue().trigger(key).unwrap_err();
         assert!(matches!(error, Error::Unreadable { .. }) && error.to_string().contains(expected), "{error}");
     }
 }

@@ -8,7 +8,7 @@ const DAY: i64 = 24 * 60 * MINUTE;
 const NEVER: Duration = Duration::ZERO;
 
 fn orphans(cluster: &Cluster) -> Vec<String> {
-    cluster.store.orphans().unwrap().jobs.iter().map(|orphan| orphan.job.name().to_owned()).collect()
+    cluster.store.job_types().orphans().unwrap().jobs.iter().map(|orphan| orphan.job.name().to_owned()).collect()
 }
 
 /// DS-95, DS-96.
@@ -21,13 +21,13 @@ fn a_job_is_an_orphan_if_no_living_node_has_its_type_or_reads_its_data() {
         [minutely("u", "unknown", NOW + DAY), once("v", "unknown", NOW + 5)],
     );
     cluster.schedule(job("late").version(3), [once("w", "late", NOW + DAY)]);
-    cluster.store.add_job(&job("idle").job_type("gone").durable(true).build().unwrap(), false).unwrap();
-    let nobody = cluster.store.orphans().unwrap();
+    cluster.store.catalogue().add_job(&job("idle").job_type("gone").durable(true).build().unwrap(), false).unwrap();
+    let nobody = cluster.store.job_types().orphans().unwrap();
     assert_eq!(nobody.jobs, []);
     assert!(nobody.blind_because().unwrap().contains("no node is alive"));
 
     let _a = node_with(&cluster, "A", &[info("work", 2), info("more", 9)]);
-    let found = cluster.store.orphans().unwrap();
+    let found = cluster.store.job_types().orphans().unwrap();
     assert_eq!((found.blind_because(), found.nodes), (None, 1));
     assert_eq!(orphans(&cluster), ["idle", "late", "unknown"]);
     let [idle, late, unknown] = found.jobs.as_slice() else { panic!("{found:?}") };
@@ -40,13 +40,13 @@ fn a_job_is_an_orphan_if_no_living_node_has_its_type_or_reads_its_data() {
         late.reason()
     );
 
-    let due = |within| cluster.store.imminent_orphans(within).unwrap();
+    let due = |within| cluster.store.job_types().imminent_orphans(within).unwrap();
     assert_eq!(due(Duration::from_secs(60)), [job_key("unknown")]);
     assert_eq!(due(Duration::from_secs(200_000)), [job_key("late"), job_key("unknown")]);
 
     let mut b = node_with(&cluster, "B", &[info("gone", 1)]);
     assert_eq!(orphans(&cluster), ["late"]);
-    b.store.set_job_types(vec![info("gone", 1), info("work", 3)]);
+    b.store.job_types().set(vec![info("gone", 1), info("work", 3)]);
     b.check_in();
     assert_eq!(orphans(&cluster), Vec::<String>::new());
     // Nobody ever put any of it in error.
@@ -61,11 +61,11 @@ fn nothing_is_an_orphan_while_a_node_lives_that_does_not_say_what_it_has() {
     let mut a = node_with(&cluster, "A", &[info("work", 1)]);
     assert_eq!(orphans(&cluster), ["a"]);
     super::beside_quartz::java_joins(&cluster, &mut a);
-    let found = cluster.store.note_orphans().unwrap();
+    let found = cluster.store.job_types().note_orphans().unwrap();
     assert_eq!((found.jobs.len(), found.silent.as_slice(), found.nodes), (0, ["java".to_owned()].as_slice(), 2));
     assert!(found.blind_because().unwrap().contains("java"));
-    assert_eq!(cluster.store.imminent_orphans(Duration::from_secs(3600)).unwrap(), []);
-    let error = cluster.store.delete_orphans(NEVER).unwrap_err().to_string();
+    assert_eq!(cluster.store.job_types().imminent_orphans(Duration::from_secs(3600)).unwrap(), []);
+    let error = cluster.store.job_types().delete_orphans(NEVER).unwrap_err().to_string();
     assert!(error.starts_with("orphans are not deleted: these nodes do not say"), "{error}");
     assert!(cluster.has_job("a"));
 }
@@ -77,15 +77,15 @@ fn orphans_are_deleted_when_they_are_old_enough() {
     let mut a = node_with(&cluster, "A", &[info("work", 1)]);
     cluster.schedule(job("first").job_type("gone"), [minutely("t", "first", NOW + DAY)]);
     cluster.schedule(job("kept"), [once("k", "kept", NOW + DAY)]);
-    assert_eq!(cluster.store.note_orphans().unwrap().jobs[0].since_ms, Some(NOW));
+    assert_eq!(cluster.store.job_types().note_orphans().unwrap().jobs[0].since_ms, Some(NOW));
     cluster.advance(MINUTE / 4);
     a.check_in();
     cluster.schedule(job("second").job_type("gone"), [once("u", "second", NOW + DAY)]);
     let since = |cluster: &Cluster| -> Vec<_> {
-        cluster.store.note_orphans().unwrap().jobs.iter().map(|orphan| orphan.since_ms).collect()
+        cluster.store.job_types().note_orphans().unwrap().jobs.iter().map(|orphan| orphan.since_ms).collect()
     };
     assert_eq!(since(&cluster), [Some(NOW), Some(NOW + MINUTE / 4)]);
-    let deleted = cluster.store.delete_orphans(Duration::from_secs(15)).unwrap();
+    let deleted = cluster.store.job_types().delete_orphans(Duration::from_secs(15)).unwrap();
     assert_eq!(deleted.iter().map(|orphan| orphan.job.clone()).collect::<Vec<_>>(), [job_key("first")]);
     assert!(!cluster.has_job("first") && cluster.state("t") == "-");
 
@@ -96,8 +96,8 @@ fn orphans_are_deleted_when_they_are_old_enough() {
     cluster.advance(MINUTE / 4);
     a.check_in();
     assert_eq!(since(&cluster), [Some(NOW + MINUTE / 2)]);
-    assert_eq!(cluster.store.delete_orphans(Duration::from_secs(15)).unwrap(), []);
-    assert_eq!(cluster.store.delete_orphans(NEVER).unwrap().len(), 1);
+    assert_eq!(cluster.store.job_types().delete_orphans(Duration::from_secs(15)).unwrap(), []);
+    assert_eq!(cluster.store.job_types().delete_orphans(NEVER).unwrap().len(), 1);
     assert!(cluster.has_job("kept"));
     assert_eq!(since(&cluster), []);
 }
@@ -109,12 +109,12 @@ fn an_orphan_that_runs_is_not_deleted() {
     let mut a = node_with(&cluster, "A", &[info("work", 1)]);
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     let fire = a.fire_one();
-    a.store.set_job_types(vec![info("other", 1)]);
+    a.store.job_types().set(vec![info("other", 1)]);
     a.check_in();
     assert_eq!(orphans(&cluster), ["a"]);
-    assert_eq!(cluster.store.delete_orphans(NEVER).unwrap(), []);
+    assert_eq!(cluster.store.job_types().delete_orphans(NEVER).unwrap(), []);
     a.complete(&fire);
-    assert_eq!(cluster.store.delete_orphans(NEVER).unwrap().len(), 1);
+    assert_eq!(cluster.store.job_types().delete_orphans(NEVER).unwrap().len(), 1);
 }
 
 /// DS-95: an observer runs nothing: what it has makes no job one that can run, and what it does not
@@ -130,10 +130,10 @@ fn an_observer_saves_no_orphan_and_hides_none() {
         let mut admin = cluster.stranger("admin");
         admin.me.node = Some(report.clone());
         if let Some(types) = types {
-            admin.store.set_job_types(types);
+            admin.store.job_types().set(types);
         }
         assert!(admin.check_in().registered);
-        assert_eq!(cluster.store.orphans().unwrap().blind_because(), None);
+        assert_eq!(cluster.store.job_types().orphans().unwrap().blind_because(), None);
         assert_eq!(orphans(&cluster), ["a"]);
         admin.store.leave(&admin.owner()).unwrap();
     }

@@ -51,11 +51,11 @@ fn the_first_after_a_total_outage_reports_it_and_the_second_does_not() {
     // `once`, `now` and `young` fire now, `ignores` for each time, `waits` not; `runs` was under way.
     assert_eq!(told(&outage), [5, 3, 1, 1, 1]);
     assert_eq!(checkin.recovered.len(), 2);
-    assert_eq!(cluster.store.outages().unwrap(), std::slice::from_ref(&outage));
+    assert_eq!(cluster.store.outages().list().unwrap(), std::slice::from_ref(&outage));
 
     assert_eq!(c.check_in().outage, None);
     assert_eq!(cluster.stranger("D").check_in().outage, None);
-    assert_eq!(cluster.store.outages().unwrap().len(), 1);
+    assert_eq!(cluster.store.outages().list().unwrap().len(), 1);
     assert!(!c.store.is_in_recovery(), "so few are no backlog");
 
     // The policies do what the report says.
@@ -108,7 +108,7 @@ fn a_hundred_outages_are_remembered() {
         node.store.leave(&node.owner()).unwrap();
         cluster.advance(WINDOW + SECOND);
     }
-    let outages = cluster.store.outages().unwrap();
+    let outages = cluster.store.outages().list().unwrap();
     assert_eq!(outages.len(), 100);
     assert!(
         outages.windows(2).all(|two| two[0].began_ms == two[1].ended_ms),
@@ -121,9 +121,9 @@ fn a_hundred_outages_are_remembered() {
 #[test]
 fn a_backlog_is_drained_by_priority_and_then_by_delay() {
     let cluster = Cluster::with(open, |settings| {
-        settings.recovery_threshold = 4;
-        settings.max_misfires_at_a_time = 1;
-        settings.recovery_batch = 2;
+        settings.recovery.threshold = 4;
+        settings.job_store.max_misfires_at_a_time = 1;
+        settings.recovery.batch = 2;
     });
     let gone = cluster.node("A");
     let late = |name: &str, ms: i64, priority: i32| once(name, "j", NOW + ms).priority(priority);
@@ -134,7 +134,7 @@ fn a_backlog_is_drained_by_priority_and_then_by_delay() {
     let mut b = cluster.stranger("B");
     let checkin = b.check_in();
     assert_eq!(checkin.outage.map(|outage| outage.overdue), Some(4));
-    let mode = cluster.store.recovery_mode().unwrap().unwrap();
+    let mode = cluster.store.outages().recovery_mode().unwrap().unwrap();
     assert_eq!((mode.since_ms, mode.begun_by.as_str(), mode.backlog), (Some(cluster.now()), "B", 4));
     assert!(b.store.is_in_recovery());
 
@@ -151,31 +151,31 @@ fn a_backlog_is_drained_by_priority_and_then_by_delay() {
     // A node that begins later learns it with its registration.
     let c = cluster.node("C");
     assert!(c.store.is_in_recovery());
-    assert!(!b.store.stop_recovery(Some(1)).unwrap(), "that was another");
-    assert!(b.store.stop_recovery(mode.since_ms).unwrap());
-    assert!(!b.store.stop_recovery(None).unwrap());
-    assert_eq!(cluster.store.recovery_mode().unwrap(), None);
+    assert!(!b.store.outages().stop_recovery(Some(1)).unwrap(), "that was another");
+    assert!(b.store.outages().stop_recovery(mode.since_ms).unwrap());
+    assert!(!b.store.outages().stop_recovery(None).unwrap());
+    assert_eq!(cluster.store.outages().recovery_mode().unwrap(), None);
 }
 
 /// DS-82: by command, at any time; the order is back to what it was when it ends.
 #[test]
 fn the_recovery_mode_begins_and_ends_by_command() {
-    let cluster = Cluster::with(open, |settings| settings.misfire_threshold = Duration::from_secs(3_600));
+    let cluster = Cluster::with(open, |settings| settings.job_store.misfire_threshold = Duration::from_secs(3_600));
     let a = cluster.node("A");
     let due = |name: &str, ms: i64, priority: i32| once(name, "j", NOW - ms).priority(priority);
     cluster.schedule(
         job("j").durable(true),
         [due("old", 30, 1), due("older", 40, 2), due("top", 10, 9), due("oldest", 50, 2)],
     );
-    let mode = a.store.start_recovery("ann").unwrap();
+    let mode = a.store.outages().start_recovery("ann").unwrap();
     assert_eq!((mode.begun_by.as_str(), mode.backlog), ("ann", 4));
-    assert_eq!(cluster.store.start_recovery("bob").unwrap(), mode, "it is on already");
+    assert_eq!(cluster.store.outages().start_recovery("bob").unwrap(), mode, "it is on already");
     assert_eq!(names(&a.try_acquire(1).unwrap().fired), ["top"]);
     assert_eq!(names(&a.try_acquire(1).unwrap().fired), ["oldest"]);
-    assert!(a.store.stop_recovery(None).unwrap());
-    assert_eq!(a.store.settings().trigger_order, TriggerOrder::TimeThenPriority);
+    assert!(a.store.outages().stop_recovery(None).unwrap());
+    assert_eq!(a.store.settings().job_store.trigger_order, TriggerOrder::TimeThenPriority);
     assert_eq!(names(&a.acquire().fired), ["older", "old"]);
-    assert!(a.store.start_recovery("").is_err());
+    assert!(a.store.outages().start_recovery("").is_err());
 }
 
 /// DS-82: what is late is put in order once for many passes. Another node may work beside this one, and what is no longer late,
@@ -183,15 +183,15 @@ fn the_recovery_mode_begins_and_ends_by_command() {
 #[test]
 fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
     let cluster = Cluster::with(open, |settings| {
-        settings.max_misfires_at_a_time = 1;
-        settings.recovery_batch = 3;
+        settings.job_store.max_misfires_at_a_time = 1;
+        settings.recovery.batch = 3;
     });
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     let late = |priority: i32| once(&format!("p{priority}"), "j", NOW + 1).priority(priority);
     cluster.schedule(job("j").durable(true), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map(late));
     cluster.advance(3_600 * SECOND);
-    let mode = a.store.start_recovery("ann").unwrap();
-    b.store.start_recovery("bob").unwrap();
+    let mode = a.store.outages().start_recovery("ann").unwrap();
+    b.store.outages().start_recovery("bob").unwrap();
     assert_eq!(mode.backlog, 11);
 
     let (mut of_a, mut of_b) = (LateInOrder::default(), LateInOrder::default());
@@ -206,7 +206,7 @@ fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
     assert_eq!(handle(&a, &mut of_a), told(&["p11", "p10", "p9"], true));
     assert_eq!(handle(&b, &mut of_b), told(&["p8", "p7", "p6"], true));
     // The next three of the order of A were handled by B.
-    cluster.store.pause_triggers(&[trigger_key("p4")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("p4")]).unwrap();
     assert_eq!(handle(&a, &mut of_a), told(&["p5", "p3"], true));
     // What comes to be late meanwhile is found by the next order.
     cluster.schedule(job("k").durable(true), [once("top", "k", NOW + 2).priority(99)]);
@@ -216,7 +216,7 @@ fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
     assert_eq!(handle(&b, &mut of_b), told(&[], false));
     assert_eq!(cluster.state("p4"), "PAUSED");
     // Out of the recovery mode the order is as usual.
-    assert!(a.store.stop_recovery(None).unwrap());
+    assert!(a.store.outages().stop_recovery(None).unwrap());
     assert_eq!(handle(&a, &mut of_a), told(&[], false));
 }
 
@@ -225,14 +225,14 @@ fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
 #[test]
 fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_on() {
     let cluster = Cluster::with(open, |settings| {
-        settings.max_misfires_at_a_time = 1;
-        settings.recovery_batch = 1;
+        settings.job_store.max_misfires_at_a_time = 1;
+        settings.recovery.batch = 1;
     });
     let a = cluster.node("A");
     let late = |priority: i32| once(&format!("p{priority}"), "j", NOW + 1).priority(priority);
     cluster.schedule(job("j").durable(true), [1, 2, 3, 4, 5, 6].map(late));
     cluster.advance(3_600 * SECOND);
-    a.store.start_recovery("ann").unwrap();
+    a.store.outages().start_recovery("ann").unwrap();
     let mut order = LateInOrder::default();
     let mut handle = || {
         let pass = a.store.handle_misfires_of(&mut order).unwrap();
@@ -257,7 +257,7 @@ fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_o
 /// the recovery mode.
 #[test]
 fn an_observer_hides_no_outage() {
-    let cluster = Cluster::with(open, |settings| settings.recovery_threshold = 3);
+    let cluster = Cluster::with(open, |settings| settings.recovery.threshold = 3);
     let mut observer = saying(&cluster, "admin", NodeRole::Observer, NodeActivity::Observing);
     let mut worker = saying(&cluster, "W", NodeRole::Worker, NodeActivity::Firing);
     cluster.schedule(job("j").durable(true), ["a", "b", "c", "d"].map(|name| once(name, "j", NOW + 30 * SECOND)));
@@ -277,7 +277,7 @@ fn an_observer_hides_no_outage() {
     let outage = back.check_in().outage.expect("no worker lived");
     assert_eq!((outage.began_ms, outage.ended_ms, outage.overdue), (NOW + 10 * SECOND, NOW + 90 * SECOND, 4));
     assert!(back.store.is_in_recovery());
-    assert_eq!(cluster.store.recovery_mode().unwrap().unwrap().begun_by, "X");
+    assert_eq!(cluster.store.outages().recovery_mode().unwrap().unwrap().begun_by, "X");
     // That it is there, an observer says no more than that it was.
     observer.store.leave(&observer.owner()).unwrap();
     assert_eq!(cluster.stranger("Y").check_in().outage, None);

@@ -18,7 +18,7 @@ fn takes_back(node: &Node) -> Vec<String> {
 /// The earliest reservation of others, as a node sees it when it looks.
 fn sees(node: &Node) -> Option<i64> {
     let types = ["work".to_owned()];
-    node.store.look_within(Some(Duration::from_secs(60)), &node.owner().instance, &types).unwrap().reserved_ms
+    node.store.poll_until(Some(Duration::from_secs(60)), &node.owner().instance, &types).unwrap().reserved_ms
 }
 
 /// A node that dies delays nobody but what it executes: what it had reserved fires elsewhere as
@@ -108,8 +108,8 @@ fn what_was_paused_or_deleted_meanwhile_stays_so() {
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("paused", "a", NOW + SECOND), minutely("deleted", "a", NOW + SECOND)]);
     assert_eq!(a.acquire().reserved.len(), 2);
-    cluster.store.pause_triggers(&[trigger_key("paused")]).unwrap();
-    cluster.store.unschedule(&[trigger_key("deleted")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("paused")]).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("deleted")]).unwrap();
     cluster.advance(2 * SECOND);
     assert!(sees(&b).is_none() && takes_back(&b).is_empty() && b.acquire().fired.is_empty());
     assert_eq!((cluster.state("paused").as_str(), cluster.state("deleted").as_str()), ("PAUSED", "-"));

@@ -3,7 +3,7 @@
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
 use carnelian::store::{
-    CompletionInstruction, CompletionOutcome, FireBundle, Heartbeats, Recorded, SkipReason, SkippedFires,
+    CompletionInstruction, CompletionOutcome, CompletionReport, FireBundle, Heartbeats, SkipReason, SkippedFires,
 };
 use carnelian::{
     CronSchedule, Error, JobPolicy, MisfireInstruction, OnDead, Overlap, SimpleSchedule, TriggerBuilder, TriggerState,
@@ -25,13 +25,13 @@ fn told(skipped: &[SkippedFires]) -> Vec<(i64, u64, SkipReason)> {
     skipped.iter().map(|one| (one.first_ms - NOW, one.times, one.reason)).collect()
 }
 
-fn fails(node: &Node, bundle: &FireBundle) -> Recorded {
+fn fails(node: &Node, bundle: &FireBundle) -> CompletionReport {
     let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
     completion.failed = true;
     node.store.record(&node.owner(), &[completion]).unwrap()
 }
 
-fn ends(node: &Node, bundle: &FireBundle) -> Recorded {
+fn ends(node: &Node, bundle: &FireBundle) -> CompletionReport {
     node.store.record(&node.owner(), &[bundle.completion(CompletionInstruction::NoInstruction, None)]).unwrap()
 }
 
@@ -51,18 +51,18 @@ fn policies_come_back_as_they_were_stored_and_go_with_their_triggers() {
         ],
     );
     for trigger in &stored {
-        assert_eq!(cluster.store.trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
+        assert_eq!(cluster.store.catalogue().trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
     }
     assert_eq!(stored[0].policies(), ["overlap-skip", "catch-up=90000", "pause-on-failure"]);
     for bundle in a.acquire().fired {
         a.complete(&bundle);
     }
     assert_eq!(cluster.state("once"), "-");
-    cluster.store.unschedule(&[trigger_key("simple")]).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("simple")]).unwrap();
     for name in ["once", "simple"] {
         cluster.schedule(job("b").durable(true), [once(name, "b", NOW)]);
-        assert_eq!(cluster.store.trigger(&trigger_key(name)).unwrap().unwrap().policies(), [""; 0]);
-        cluster.store.delete_jobs(&[job_key("b")]).unwrap();
+        assert_eq!(cluster.store.catalogue().trigger(&trigger_key(name)).unwrap().unwrap().policies(), [""; 0]);
+        cluster.store.catalogue().delete_jobs(&[job_key("b")]).unwrap();
     }
     assert_eq!(cluster.store.audit().unwrap().swept, 0);
 }
@@ -101,7 +101,7 @@ fn a_fire_that_comes_due_while_another_node_runs_the_last_is_skipped() {
     assert_eq!(told(&brought.skipped), [(MINUTE, 1, SkipReason::Overlap)]);
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + 2 * MINUTE)));
     b.complete(&brought.fired[0]);
-    cluster.store.unschedule(&[trigger_key("u")]).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("u")]).unwrap();
     assert_eq!(ends(&a, &first).skipped, []);
     cluster.advance(MINUTE);
     let next = b.fire_one();
@@ -204,7 +204,7 @@ fn one_fire_waits_for_the_end_of_the_run_and_begins_then_at_once() {
     cluster.schedule(job("a"), [with("t", "a", Overlap::BufferOne), minutely("u", "a", NOW)]);
     let brought = a.acquire();
     let first = brought.fired.iter().find(|bundle| bundle.trigger.key() == &trigger_key("t")).unwrap();
-    cluster.store.unschedule(&[trigger_key("u")]).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("u")]).unwrap();
     cluster.advance(MINUTE);
     let waits = b.acquire();
     assert_eq!((waits.fired.len(), waits.waiting, waits.skipped.len()), (0, vec![trigger_key("t")], 0));
@@ -215,7 +215,7 @@ fn one_fire_waits_for_the_end_of_the_run_and_begins_then_at_once() {
     let second = b.fire_one();
     assert_eq!((second.scheduled_ms, cluster.next("t")), (NOW + MINUTE, Some(NOW + 2 * MINUTE)));
     b.complete(&second);
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
     for bundle in brought.fired.iter().filter(|bundle| bundle.fire_id != first.fire_id) {
         a.complete(bundle);
     }
@@ -275,7 +275,7 @@ fn a_waiting_fire_waits_for_every_run_before_it() {
     let second = b.fire_one();
     // It is replaced while it runs: its runs are runs of the same trigger.
     let replaced = minutely("t", "a", NOW + 2 * MINUTE).overlap(Overlap::BufferOne).build().unwrap();
-    cluster.store.reschedule(&trigger_key("t"), replaced).unwrap();
+    cluster.store.catalogue().reschedule(&trigger_key("t"), replaced).unwrap();
     cluster.advance(MINUTE);
     assert_eq!(a.acquire().waiting.len(), 1);
     assert_eq!(ends(&a, &first).let_go, []);
@@ -291,14 +291,14 @@ fn a_waiting_fire_may_be_paused_and_resumed() {
     let first = a.fire_one();
     cluster.advance(MINUTE);
     a.acquire();
-    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
     assert_eq!(cluster.state("t"), "PAUSED_BLOCKED");
-    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     assert_eq!(cluster.state("t"), "BLOCKED");
-    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
     assert_eq!(ends(&a, &first).let_go, []);
     assert_eq!(cluster.state("t"), "PAUSED");
-    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     a.complete(&a.fire_one());
 }
 
@@ -365,7 +365,7 @@ fn what_waits_for_nothing_is_let_go_by_the_audit() {
     cluster.tamper(|s| s.delete_fired(std::slice::from_ref(&run)).map(drop));
     assert_eq!(cluster.store.audit().unwrap().unblocked, [trigger_key("t")], "though another run of the job goes on");
     assert_eq!(cluster.state("t"), "WAITING");
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
 }
 
 #[test]
@@ -378,7 +378,7 @@ fn the_runs_before_are_asked_to_stop_and_the_fire_begins_when_they_have() {
     let brought = b.acquire();
     assert_eq!((brought.cancelled, brought.waiting), (vec![first.fire_id.clone()], vec![trigger_key("t")]));
     assert_eq!(b.acquire().cancelled, [""; 0], "once");
-    let asked = a.store.beat(&a.owner(), &[], &mut Heartbeats::default()).unwrap().cancelled;
+    let asked = a.store.heartbeat(&a.owner(), &[], &mut Heartbeats::default()).unwrap().cancelled;
     assert_eq!(asked, [(first.fire_id.clone(), "the next fire of its trigger".to_owned())], "its node learns of it");
     assert_eq!(ends(&a, &first).let_go, [trigger_key("t")]);
     b.complete(&b.fire_one());
@@ -459,11 +459,11 @@ fn the_policies_of_a_simple_trigger_that_begins_anew_are_kept() {
     cluster.schedule(job("a"), [trigger.overlap(Overlap::Skip)]);
     cluster.advance(5 * MINUTE + SECOND);
     assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 1);
-    let stored = cluster.store.trigger(&trigger_key("t")).unwrap().unwrap();
+    let stored = cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().unwrap();
     assert_eq!((stored.start_time(), stored.overlap()), (at(cluster.now()), Overlap::Skip));
     assert_eq!(cluster.store.audit().unwrap().swept, 0);
     a.complete(&a.fire_one());
-    assert_eq!(cluster.store.trigger(&trigger_key("t")).unwrap().unwrap().overlap(), Overlap::Skip);
+    assert_eq!(cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().unwrap().overlap(), Overlap::Skip);
 }
 
 #[test]
@@ -480,10 +480,10 @@ fn a_trigger_is_paused_when_a_run_of_it_fails() {
     assert_eq!([cluster.state("t"), cluster.state("u")], ["PAUSED", "ACQUIRED"]);
     cluster.advance(SECOND);
     assert_eq!(names(&b.fire(&reserved)), ["u"], "its reservation was taken back");
-    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     let again = a.fire_one();
     assert_eq!((again.scheduled_ms, ends(&a, &again).paused), (NOW + MINUTE, vec![]));
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
 }
 
 #[test]
@@ -498,7 +498,11 @@ fn a_trigger_that_is_blocked_or_waits_is_paused_too() {
     let paused: BTreeSet<_> = fired.iter().flat_map(|bundle| fails(&a, bundle).paused).collect();
     assert_eq!(paused.len(), 2);
     for name in ["t", "u"] {
-        assert_eq!(cluster.store.trigger_state(&trigger_key(name)).unwrap(), Some(TriggerState::Paused), "{name}");
+        assert_eq!(
+            cluster.store.catalogue().trigger_state(&trigger_key(name)).unwrap(),
+            Some(TriggerState::Paused),
+            "{name}"
+        );
         assert_eq!(cluster.next(name), Some(NOW + MINUTE));
     }
 }
@@ -519,18 +523,18 @@ fn policies_are_refused_beside_quartz_and_suspended_if_a_node_of_it_joins() {
     assert_eq!(a.acquire().waiting, [trigger_key("waits")]);
     java_joins(&cluster, &mut a);
     let refused = with("t", "com.acme.Report", Overlap::Skip).build().unwrap();
-    let error = cluster.store.add_trigger(refused, false).unwrap_err();
+    let error = cluster.store.catalogue().add_trigger(refused, false).unwrap_err();
     assert!(matches!(&error, Error::Refused(why) if why.contains("overlap-skip") && why.contains(JAVA)), "{error}");
 
     cluster.advance(MINUTE);
     let beside = a.acquire().fired;
     assert_eq!(names(&beside), ["skips"], "as Quartz fires it");
-    let recorded: Vec<Recorded> = fired.iter().chain(&beside).map(|bundle| fails(&a, bundle)).collect();
+    let recorded: Vec<CompletionReport> = fired.iter().chain(&beside).map(|bundle| fails(&a, bundle)).collect();
     assert!(recorded.iter().all(|recorded| recorded.paused.is_empty() && recorded.skipped.is_empty()));
     assert_eq!(cluster.state("waits"), "WAITING", "what waited is let go all the same");
     cluster.tamper(|s| s.delete_instance(JAVA, None).map(drop));
     a.check_in();
-    assert_eq!(cluster.store.trigger(&trigger_key("skips")).unwrap().unwrap().overlap(), Overlap::Skip);
+    assert_eq!(cluster.store.catalogue().trigger(&trigger_key("skips")).unwrap().unwrap().overlap(), Overlap::Skip);
 }
 
 /// The decision and the end of the run are both made under the lock: none can be missed by the other.

@@ -75,21 +75,21 @@ fn those_take_part_that_the_strategy_names_in_its_order() {
         (node(&cluster, "A", "tier=front", 0, having(fronts)), node(&cluster, "B", "tier=back", 0, having(fronts)));
     let c = node(&cluster, "C", "tier=front", 0, having(fronts));
     cluster.schedule(own("j"), [secondly("t", "j")]);
-    assert_eq!((b.acquire().spread, waiting(&cluster)), (1, 2));
-    assert_eq!((b.acquire().spread, b.acquire().fired.len()), (0, 0), "it is spread once, and has no part for B");
+    assert_eq!((b.acquire().fanned_out, waiting(&cluster)), (1, 2));
+    assert_eq!((b.acquire().fanned_out, b.acquire().fired.len()), (0, 0), "it is spread once, and has no part for B");
     assert_eq!(parts(&c.acquire().fired), ["0/2 1 behind"]);
     assert_eq!(parts(&a.acquire().fired), ["1/2 1 behind"]);
 
     // One joins, and one leaves before it has begun what it has of the tick.
     cluster.advance(SECOND);
     let d = node(&cluster, "D", "tier=front", 0, having(fronts));
-    assert_eq!((d.acquire().spread, waiting(&cluster)), (1, 3));
+    assert_eq!((d.acquire().fanned_out, waiting(&cluster)), (1, 3));
     d.store.leave(&d.owner()).unwrap();
     assert_eq!(parts(&b.acquire().fired), ["0/3 1 behind"], "its share is any other's, with what it is told");
     assert_eq!(parts(&a.acquire().fired), ["2/3 1 behind"]);
     assert_eq!(parts(&c.acquire().fired), ["1/3 1 behind"]);
     cluster.advance(SECOND);
-    assert_eq!((c.acquire().spread, waiting(&cluster)), (1, 2));
+    assert_eq!((c.acquire().fanned_out, waiting(&cluster)), (1, 2));
 }
 
 /// LT-79: by all nodes at once, tick after tick, each on one node.
@@ -140,12 +140,15 @@ fn ticks_are_left_to_nodes_that_have_the_strategy() {
     cluster.schedule(job("plain"), [once("p", "plain", NOW)]);
     assert_eq!(names(&b.try_acquire(1).unwrap().fired), ["p"]);
     let brought = b.acquire();
-    assert_eq!((brought.spread, brought.fired.len(), brought.reserved.len(), brought.unreadable.len()), (0, 0, 0, 0));
+    assert_eq!(
+        (brought.fanned_out, brought.fired.len(), brought.reserved.len(), brought.unreadable.len()),
+        (0, 0, 0, 0)
+    );
     let earliest = |node: &Node| node.store.earliest_due(&["work".to_owned()]).unwrap().1;
     assert_eq!(earliest(&b), None);
 
     let a = node(&cluster, "A", "tier=front", 0, having(fronts));
-    assert_eq!((earliest(&a), a.acquire().spread), (Some(NOW - SECOND), 6));
+    assert_eq!((earliest(&a), a.acquire().fanned_out), (Some(NOW - SECOND), 6));
     assert_eq!(b.acquire().fired.len(), 6, "B has parts as any other node");
     assert_eq!(a.acquire().fired.len(), 6);
 }
@@ -183,7 +186,7 @@ fn a_tick_without_an_answer_stays_and_is_named() {
         let node = node(&cluster, name, "", 0, having(rule));
         let before = cluster.rows();
         let brought = node.acquire();
-        assert_eq!((brought.spread, brought.fired.len(), brought.reserved.len()), (0, 0, 0), "{name}");
+        assert_eq!((brought.fanned_out, brought.fired.len(), brought.reserved.len()), (0, 0, 0), "{name}");
         let [(key, why)] = brought.unreadable.as_slice() else { panic!("{name}: {:?}", brought.unreadable) };
         assert_eq!(key, &trigger_key("t"));
         assert!(why.contains(&format!("strategy `own` {expected}")), "{why}");
@@ -196,9 +199,9 @@ fn a_tick_without_an_answer_stays_and_is_named() {
         assert_eq!(node.complete(&brought.fired[0]), CompletionOutcome::Recorded);
         let left = [trigger_key("t")].into();
         let brought = node.acquire_with(100, |request| request.quarantined = &left).unwrap();
-        assert_eq!((brought.spread, brought.unreadable.len()), (0, 0));
+        assert_eq!((brought.fanned_out, brought.unreadable.len()), (0, 0));
     }
-    assert_eq!((a.acquire().spread, waiting(&cluster)), (1, 1), "another node may have an answer");
+    assert_eq!((a.acquire().fanned_out, waiting(&cluster)), (1, 1), "another node may have an answer");
     assert_eq!(parts(&a.acquire().fired), ["0/1 5 behind"]);
 
     // Late ticks are misfires, by the instruction of their trigger: here they are left out.
@@ -215,18 +218,18 @@ fn a_lone_job_runs_where_its_strategy_says_one_at_a_time() {
     let a = node(&cluster, "A", "", 7, having(least_loaded));
     let b = node(&cluster, "B", "", 3, having(least_loaded));
     cluster.schedule(own("j").disallow_concurrent_execution(true), [secondly("t", "j")]);
-    assert_eq!((a.acquire().spread, a.acquire().fired.len()), (1, 0));
+    assert_eq!((a.acquire().fanned_out, a.acquire().fired.len()), (1, 0));
     let run = b.fire_one();
     cluster.advance(SECOND);
-    assert_eq!((a.acquire().spread, cluster.state("t")), (0, "BLOCKED".to_owned()));
+    assert_eq!((a.acquire().fanned_out, cluster.state("t")), (0, "BLOCKED".to_owned()));
     assert_eq!(b.complete(&run), CompletionOutcome::Recorded);
-    assert_eq!((a.acquire().spread, parts(&b.acquire().fired)), (1, vec!["0/1 -".to_owned()]));
+    assert_eq!((a.acquire().fanned_out, parts(&b.acquire().fired)), (1, vec!["0/1 -".to_owned()]));
 
     let cluster = Cluster::new(open);
     let both = |_: &Tick<'_>, nodes: &[EligibleNode]| -> Answer { Ok(nodes.iter().map(NodePart::of).collect()) };
     let (a, b) = (node(&cluster, "A", "", 0, having(both)), node(&cluster, "B", "", 0, having(both)));
     cluster.schedule(own("j").disallow_concurrent_execution(true), [once("t", "j", NOW)]);
-    assert_eq!(a.acquire().spread, 1);
+    assert_eq!(a.acquire().fanned_out, 1);
     let run = a.fire_one();
     assert_eq!(b.acquire().fired.len(), 0, "A is at its part");
     assert_eq!(a.complete(&run), CompletionOutcome::Recorded);

@@ -25,7 +25,7 @@ fn dies(cluster: &Cluster, b: &mut Node, name: &str) -> Recovered {
 /// PA-08, PA-52: work whose run kills its node does not go round for ever.
 #[test]
 fn work_that_kills_its_nodes_is_parked_after_the_limit() {
-    let cluster = Cluster::with(open, |settings| settings.max_takeovers = 3);
+    let cluster = Cluster::with(open, |settings| settings.recovery.max_takeovers = 3);
     let mut b = cluster.node("B");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).data("mine", "kept")]);
     for n in 1..=3 {
@@ -57,7 +57,7 @@ fn work_that_kills_its_nodes_is_parked_after_the_limit() {
 /// A job may say how often, and for ever.
 #[test]
 fn a_job_says_how_often_its_work_is_taken_over() {
-    let cluster = Cluster::with(open, |settings| settings.max_takeovers = 1);
+    let cluster = Cluster::with(open, |settings| settings.recovery.max_takeovers = 1);
     let mut b = cluster.node("B");
     let policy = JobPolicy::new().max_takeovers(0);
     cluster.schedule(job("a").requests_recovery(true).policy(policy), [once("t", "a", NOW)]);
@@ -127,10 +127,10 @@ fn a_tick_that_cannot_be_spread_is_parked_and_the_rest_is_fired() {
     assert!(parked[0].reason.contains("cannot be built"), "{}", parked[0].reason);
     assert_eq!(cluster.state("big"), "ERROR");
     // Whoever resets the trigger has looked at it.
-    assert!(cluster.store.reset_from_error(&trigger_key("big")).unwrap());
+    assert!(cluster.store.catalogue().reset_from_error(&trigger_key("big")).unwrap());
     assert!(cluster.store.parked().unwrap().is_empty());
     // In error again, for another reason, it is not parked.
-    cluster.store.add_job(&job("a").durable(true).build().unwrap(), true).unwrap();
+    cluster.store.catalogue().add_job(&job("a").durable(true).build().unwrap(), true).unwrap();
     a.complete_with(&a.fire_one(), CompletionInstruction::SetTriggerError);
     assert_eq!((cluster.state("big").as_str(), cluster.store.parked().unwrap()), ("ERROR", Vec::new()));
     assert_eq!(cluster.store.audit().unwrap(), AuditPass::default());
@@ -147,7 +147,7 @@ fn a_node_with_many_fires_is_recovered_in_pages() {
         let trigger = once(&name, &name, NOW).build().unwrap();
         (job(&name).requests_recovery(true).build().unwrap(), vec![trigger])
     };
-    cluster.store.schedule((0..FIRES).map(work).collect(), false).unwrap();
+    cluster.store.catalogue().schedule((0..FIRES).map(work).collect(), false).unwrap();
     assert_eq!(a.try_acquire(FIRES).unwrap().fired.len(), FIRES);
     cluster.advance(10 * SECOND);
     b.check_in();
@@ -182,7 +182,7 @@ fn dead_with(cluster: &Cluster, name: &str, fires: usize) {
         let trigger = once(&name, &name, cluster.now()).build().unwrap();
         (job(&name).requests_recovery(true).build().unwrap(), vec![trigger])
     };
-    cluster.store.schedule((0..fires).map(work).collect(), false).unwrap();
+    cluster.store.catalogue().schedule((0..fires).map(work).collect(), false).unwrap();
     assert_eq!(node.try_acquire(fires).unwrap().fired.len(), fires);
 }
 

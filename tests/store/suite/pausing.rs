@@ -16,7 +16,7 @@ fn three(cluster: &Cluster) {
         let trigger =
             |t: &&str| Trigger::builder(key(t), job.key().clone()).start_at(at(NOW + MINUTE)).build().unwrap();
         let triggers = triggers.iter().map(trigger).collect();
-        cluster.store.schedule(vec![(job, triggers)], false).unwrap();
+        cluster.store.catalogue().schedule(vec![(job, triggers)], false).unwrap();
     }
 }
 
@@ -25,7 +25,7 @@ fn states(cluster: &Cluster) -> [String; 3] {
 }
 
 fn paused(cluster: &Cluster) -> Vec<String> {
-    let mut groups = cluster.store.paused_groups().unwrap();
+    let mut groups = cluster.store.catalogue().paused_groups().unwrap();
     groups.sort();
     groups
 }
@@ -34,6 +34,7 @@ fn store_into(cluster: &Cluster, trigger: &str) -> String {
     let job = JobKey::new("jA", "a");
     let stored = cluster
         .store
+        .catalogue()
         .add_trigger(Trigger::builder(key(trigger), job).start_at(at(NOW + MINUTE)).build().unwrap(), false)
         .unwrap();
     cluster.state_of(stored.key())
@@ -43,11 +44,11 @@ fn store_into(cluster: &Cluster, trigger: &str) -> String {
 fn pausing_a_trigger_pauses_it_alone() {
     let cluster = Cluster::new(open);
     three(&cluster);
-    assert_eq!(cluster.store.pause_triggers(&[key("B.t"), key("B.nobody")]).unwrap(), 1);
-    assert_eq!(cluster.store.pause_triggers(&[key("B.t")]).unwrap(), 0);
+    assert_eq!(cluster.store.catalogue().pause_triggers(&[key("B.t"), key("B.nobody")]).unwrap(), 1);
+    assert_eq!(cluster.store.catalogue().pause_triggers(&[key("B.t")]).unwrap(), 0);
     assert_eq!(states(&cluster), ["WAITING", "PAUSED", "WAITING"]);
     assert!(paused(&cluster).is_empty());
-    assert_eq!(cluster.store.resume_triggers(&[key("B.t"), key("A.t")], true).unwrap(), 1);
+    assert_eq!(cluster.store.catalogue().resume_triggers(&[key("B.t"), key("A.t")], true).unwrap(), 1);
     assert_eq!(states(&cluster), ["WAITING", "WAITING", "WAITING"]);
 }
 
@@ -55,7 +56,7 @@ fn pausing_a_trigger_pauses_it_alone() {
 fn pausing_a_group_remembers_it_for_triggers_to_come() {
     let cluster = Cluster::new(open);
     three(&cluster);
-    assert_eq!(cluster.store.pause_trigger_groups(&GroupMatcher::equals("B")).unwrap(), ["B"]);
+    assert_eq!(cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("B")).unwrap(), ["B"]);
     assert_eq!(states(&cluster), ["WAITING", "PAUSED", "PAUSED"]);
     assert_eq!(paused(&cluster), ["B"]);
     assert_eq!(store_into(&cluster, "B.new"), "PAUSED");
@@ -67,8 +68,8 @@ fn pausing_a_group_remembers_it_for_triggers_to_come() {
 fn a_group_without_triggers_is_remembered_if_it_is_named_exactly() {
     let cluster = Cluster::new(open);
     three(&cluster);
-    assert_eq!(cluster.store.pause_trigger_groups(&GroupMatcher::equals("empty")).unwrap(), ["empty"]);
-    assert!(cluster.store.pause_trigger_groups(&GroupMatcher::starts_with("none")).unwrap().is_empty());
+    assert_eq!(cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("empty")).unwrap(), ["empty"]);
+    assert!(cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::starts_with("none")).unwrap().is_empty());
     assert_eq!(paused(&cluster), ["empty"]);
     assert_eq!(store_into(&cluster, "empty.t"), "PAUSED");
 }
@@ -78,9 +79,9 @@ fn a_group_without_triggers_is_remembered_if_it_is_named_exactly() {
 fn resuming_a_group_resumes_also_what_was_paused_singly() {
     let cluster = Cluster::new(open);
     three(&cluster);
-    cluster.store.pause_triggers(&[key("A.t")]).unwrap();
-    cluster.store.pause_trigger_groups(&GroupMatcher::equals("B")).unwrap();
-    assert_eq!(cluster.store.resume_trigger_groups(&GroupMatcher::any(), true).unwrap(), ["A", "B"]);
+    cluster.store.catalogue().pause_triggers(&[key("A.t")]).unwrap();
+    cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("B")).unwrap();
+    assert_eq!(cluster.store.catalogue().resume_trigger_groups(&GroupMatcher::any(), true).unwrap(), ["A", "B"]);
     assert_eq!(states(&cluster), ["WAITING", "WAITING", "WAITING"]);
     assert!(paused(&cluster).is_empty());
 }
@@ -90,8 +91,8 @@ fn resuming_a_group_resumes_also_what_was_paused_singly() {
 fn resuming_a_trigger_works_inside_a_paused_group_which_stays_paused() {
     let cluster = Cluster::new(open);
     three(&cluster);
-    cluster.store.pause_trigger_groups(&GroupMatcher::equals("B")).unwrap();
-    cluster.store.resume_triggers(&[key("B.t")], true).unwrap();
+    cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("B")).unwrap();
+    cluster.store.catalogue().resume_triggers(&[key("B.t")], true).unwrap();
     assert_eq!(states(&cluster), ["WAITING", "WAITING", "PAUSED"]);
     assert_eq!(paused(&cluster), ["B"]);
 }
@@ -100,8 +101,11 @@ fn resuming_a_trigger_works_inside_a_paused_group_which_stays_paused() {
 fn resuming_a_group_that_was_remembered_without_triggers_forgets_it() {
     let cluster = Cluster::new(open);
     three(&cluster);
-    cluster.store.pause_trigger_groups(&GroupMatcher::equals("empty")).unwrap();
-    assert_eq!(cluster.store.resume_trigger_groups(&GroupMatcher::equals("empty"), true).unwrap(), ["empty"]);
+    cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("empty")).unwrap();
+    assert_eq!(
+        cluster.store.catalogue().resume_trigger_groups(&GroupMatcher::equals("empty"), true).unwrap(),
+        ["empty"]
+    );
     assert_eq!(store_into(&cluster, "empty.t"), "WAITING");
 }
 
@@ -109,10 +113,13 @@ fn resuming_a_group_that_was_remembered_without_triggers_forgets_it() {
 fn pausing_a_job_pauses_its_triggers_and_remembers_nothing() {
     let cluster = Cluster::new(open);
     three(&cluster);
-    assert_eq!(cluster.store.pause_jobs(&[JobKey::new("jB", "b"), JobKey::new("jB", "nobody")]).unwrap(), 2);
+    assert_eq!(
+        cluster.store.catalogue().pause_jobs(&[JobKey::new("jB", "b"), JobKey::new("jB", "nobody")]).unwrap(),
+        2
+    );
     assert_eq!(states(&cluster), ["WAITING", "PAUSED", "PAUSED"]);
     assert!(paused(&cluster).is_empty());
-    assert_eq!(cluster.store.resume_jobs(&[JobKey::new("jB", "b")], true).unwrap(), 2);
+    assert_eq!(cluster.store.catalogue().resume_jobs(&[JobKey::new("jB", "b")], true).unwrap(), 2);
     assert_eq!(states(&cluster), ["WAITING", "WAITING", "WAITING"]);
 }
 
@@ -120,11 +127,11 @@ fn pausing_a_job_pauses_its_triggers_and_remembers_nothing() {
 fn pausing_job_groups_pauses_their_triggers_and_remembers_nothing() {
     let cluster = Cluster::new(open);
     three(&cluster);
-    assert_eq!(cluster.store.pause_job_groups(&GroupMatcher::ends_with("A")).unwrap(), 1);
+    assert_eq!(cluster.store.catalogue().pause_job_groups(&GroupMatcher::ends_with("A")).unwrap(), 1);
     assert_eq!(states(&cluster), ["PAUSED", "WAITING", "WAITING"]);
     assert!(paused(&cluster).is_empty());
     assert_eq!(store_into(&cluster, "A.new"), "WAITING");
-    assert_eq!(cluster.store.resume_job_groups(&GroupMatcher::contains("j"), true).unwrap(), 1);
+    assert_eq!(cluster.store.catalogue().resume_job_groups(&GroupMatcher::contains("j"), true).unwrap(), 1);
     assert_eq!(states(&cluster), ["WAITING", "WAITING", "WAITING"]);
 }
 
@@ -133,13 +140,13 @@ fn pausing_job_groups_pauses_their_triggers_and_remembers_nothing() {
 fn pausing_all_sets_the_marker_and_new_groups_begin_paused() {
     let cluster = Cluster::new(open);
     three(&cluster);
-    cluster.store.pause_all().unwrap();
-    cluster.store.pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
     assert_eq!(states(&cluster), ["PAUSED", "PAUSED", "PAUSED"]);
     assert_eq!(paused(&cluster), ["A", "B", ALL_GROUPS_PAUSED]);
     assert_eq!(store_into(&cluster, "new.t"), "PAUSED");
     assert_eq!(paused(&cluster), ["A", "B", ALL_GROUPS_PAUSED, "new"]);
-    cluster.store.resume_all(true).unwrap();
+    cluster.store.catalogue().resume_all(true).unwrap();
     assert!(paused(&cluster).is_empty());
     assert_eq!(states(&cluster), ["WAITING", "WAITING", "WAITING"]);
     assert_eq!(cluster.state_of(&key("new.t")), "WAITING");
@@ -149,11 +156,12 @@ fn pausing_all_sets_the_marker_and_new_groups_begin_paused() {
 #[test]
 fn pausing_a_reserved_trigger_takes_the_reservation_back() {
     for pause in [
-        (|c: &Cluster| c.store.pause_triggers(&[trigger_key("t")]).map(drop)) as fn(&Cluster) -> carnelian::Result<()>,
-        |c| c.store.pause_trigger_groups(&GroupMatcher::any()).map(drop),
-        |c| c.store.pause_jobs(&[job_key("a")]).map(drop),
-        |c| c.store.pause_job_groups(&GroupMatcher::any()).map(drop),
-        |c| c.store.pause_all(),
+        (|c: &Cluster| c.store.catalogue().pause_triggers(&[trigger_key("t")]).map(drop))
+            as fn(&Cluster) -> carnelian::Result<()>,
+        |c| c.store.catalogue().pause_trigger_groups(&GroupMatcher::any()).map(drop),
+        |c| c.store.catalogue().pause_jobs(&[job_key("a")]).map(drop),
+        |c| c.store.catalogue().pause_job_groups(&GroupMatcher::any()).map(drop),
+        |c| c.store.catalogue().pause_all(),
     ] {
         let cluster = Cluster::new(open);
         let a = cluster.node("A");
@@ -173,8 +181,8 @@ fn resuming_leaves_reservations_of_triggers_that_are_not_paused_alone() {
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
-    cluster.store.resume_all(true).unwrap();
-    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.store.catalogue().resume_all(true).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     cluster.check();
     cluster.advance(SECOND);
     assert_eq!(a.fire(&[reservation]).len(), 1);
@@ -193,7 +201,7 @@ fn a_reservation_from_before_a_pause_does_not_come_to_life_again() {
         let selected = carnelian::store::row::Selection::Triggers(&keys);
         s.change_states(selected, &[(Acquired, Paused)], false).map(drop)
     });
-    cluster.store.resume_all(true).unwrap();
+    cluster.store.catalogue().resume_all(true).unwrap();
     cluster.check();
     let new = b.reserve_one();
     cluster.advance(SECOND);
@@ -207,9 +215,9 @@ fn a_blocked_trigger_that_is_paused_stays_blocked_beneath() {
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + MINUTE)]);
     let bundle = a.fire_one();
-    cluster.store.pause_triggers(&[trigger_key("t"), trigger_key("u")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t"), trigger_key("u")]).unwrap();
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["PAUSED_BLOCKED", "PAUSED_BLOCKED"]);
-    cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["BLOCKED", "PAUSED_BLOCKED"]);
     a.complete(&bundle);
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["WAITING", "PAUSED"]);
@@ -220,9 +228,9 @@ fn a_trigger_resumed_while_its_lone_job_runs_is_blocked() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + MINUTE)]);
-    cluster.store.pause_triggers(&[trigger_key("u")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("u")]).unwrap();
     let bundle = a.fire_one();
-    cluster.store.resume_triggers(&[trigger_key("u")], true).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("u")], true).unwrap();
     assert_eq!(cluster.state("u"), "BLOCKED");
     a.complete(&bundle);
 }
@@ -233,9 +241,9 @@ fn resuming_applies_misfires_only_in_a_running_scheduler() {
     for (running, next) in [(true, NOW + 6 * MINUTE), (false, NOW + MINUTE)] {
         let cluster = Cluster::new(open);
         cluster.schedule(job("a"), [minutely("t", "a", NOW + MINUTE)]);
-        cluster.store.pause_all().unwrap();
+        cluster.store.catalogue().pause_all().unwrap();
         cluster.advance(5 * MINUTE + 1);
-        cluster.store.resume_all(running).unwrap();
+        cluster.store.catalogue().resume_all(running).unwrap();
         assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(next)), "running={running}");
     }
 }
@@ -246,9 +254,9 @@ fn a_trigger_resumed_within_the_misfire_threshold_keeps_its_time() {
     for (ms, next) in [(MINUTE - 1, NOW + SECOND), (MINUTE, NOW + 2 * MINUTE + SECOND)] {
         let cluster = Cluster::new(open);
         cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
-        cluster.store.pause_all().unwrap();
+        cluster.store.catalogue().pause_all().unwrap();
         cluster.advance(SECOND + ms);
-        cluster.store.resume_all(true).unwrap();
+        cluster.store.catalogue().resume_all(true).unwrap();
         assert_eq!(cluster.next("t"), Some(next));
     }
 }
@@ -257,9 +265,9 @@ fn a_trigger_resumed_within_the_misfire_threshold_keeps_its_time() {
 fn a_trigger_that_was_paused_past_its_end_goes_when_it_is_resumed() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND).end_at(at(NOW + 2 * MINUTE))]);
-    cluster.store.pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
     cluster.advance(10 * MINUTE);
-    cluster.store.resume_all(true).unwrap();
+    cluster.store.catalogue().resume_all(true).unwrap();
     assert_eq!(cluster.state("t"), "-");
     assert!(!cluster.has_job("a"));
 }
@@ -271,9 +279,9 @@ fn a_trigger_reset_from_error_in_a_paused_group_is_paused() {
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     let bundle = a.fire_one();
     a.complete_with(&bundle, carnelian::store::CompletionInstruction::SetTriggerError);
-    cluster.store.pause_trigger_groups(&GroupMatcher::equals("triggers")).unwrap();
+    cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("triggers")).unwrap();
     assert_eq!(cluster.state("t"), "ERROR");
-    assert!(cluster.store.reset_from_error(&trigger_key("t")).unwrap());
+    assert!(cluster.store.catalogue().reset_from_error(&trigger_key("t")).unwrap());
     assert_eq!(cluster.state("t"), "PAUSED");
 }
 
@@ -283,7 +291,7 @@ fn a_fire_of_a_trigger_that_is_paused_meanwhile_ends_as_usual() {
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW), minutely("u", "a", NOW)]);
     let fired = a.acquire().fired;
-    cluster.store.pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["COMPLETE", "PAUSED"]);
     for bundle in &fired {
         a.complete(bundle);
@@ -298,10 +306,10 @@ fn a_fire_of_a_trigger_that_is_paused_meanwhile_ends_as_usual() {
 fn resuming_all_groups_by_a_matcher_ends_the_pause_of_everything() {
     let cluster = Cluster::new(open);
     three(&cluster);
-    cluster.store.pause_all().unwrap();
-    assert_eq!(cluster.store.resume_trigger_groups(&GroupMatcher::equals("A"), true).unwrap(), ["A"]);
+    cluster.store.catalogue().pause_all().unwrap();
+    assert_eq!(cluster.store.catalogue().resume_trigger_groups(&GroupMatcher::equals("A"), true).unwrap(), ["A"]);
     assert_eq!(paused(&cluster), ["B", ALL_GROUPS_PAUSED]);
-    assert_eq!(cluster.store.resume_trigger_groups(&GroupMatcher::any(), true).unwrap(), ["A", "B"]);
+    assert_eq!(cluster.store.catalogue().resume_trigger_groups(&GroupMatcher::any(), true).unwrap(), ["A", "B"]);
     assert!(paused(&cluster).is_empty());
     assert_eq!(store_into(&cluster, "C.t"), "WAITING");
 }

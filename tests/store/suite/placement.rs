@@ -37,7 +37,7 @@ fn of_group(group: &str, name: &str) -> JobDetail {
 fn due_of_group(cluster: &Cluster, group: &str, name: &str, at_ms: i64) {
     let detail = of_group(group, name);
     let trigger = carnelian::Trigger::builder(trigger_key(name), detail.key().clone()).start_at(at(at_ms));
-    cluster.store.schedule(vec![(detail, vec![trigger.build().unwrap()])], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(detail, vec![trigger.build().unwrap()])], false).unwrap();
 }
 
 fn earliest(node: &Node) -> Option<i64> {
@@ -59,7 +59,7 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     let running = a.fire_one();
     let entry = BlacklistEntry::new("A").reason("disk full").lasting(Duration::from_secs(60));
     cluster.store.blacklist(&entry, "ann").unwrap();
-    cluster.store.add_trigger(once("t2", "j", NOW).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_trigger(once("t2", "j", NOW).build().unwrap(), false).unwrap();
     let checkin = a.check_in();
     let barred = checkin.barred.unwrap();
     assert_eq!(barred.to_string(), "`A` is on the blacklist by ann until 2027-01-15T08:01:00.000Z (disk full)");
@@ -69,9 +69,9 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     assert_eq!(takes(&b), ["t2"]);
 
     // It runs out by itself.
-    let bars = cluster.store.bars().unwrap();
-    assert_eq!((bars.len(), bars[0].made_ms, bars[0].until_ms), (1, NOW, Some(NOW + MINUTE)));
-    cluster.store.add_trigger(once("t3", "j", NOW).build().unwrap(), false).unwrap();
+    let blacklist = cluster.store.blacklist_rows().unwrap();
+    assert_eq!((blacklist.len(), blacklist[0].made_ms, blacklist[0].until_ms), (1, NOW, Some(NOW + MINUTE)));
+    cluster.store.catalogue().add_trigger(once("t3", "j", NOW).build().unwrap(), false).unwrap();
     for _ in 0..3 {
         cluster.advance(20 * SECOND);
         a.check_in();
@@ -83,7 +83,10 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     cluster.store.blacklist(&entry, "ann").unwrap();
     cluster.advance(2 * MINUTE);
     cluster.store.drain("Z", false, "ann").unwrap();
-    assert_eq!(cluster.store.bars().unwrap().iter().map(|bar| bar.node.as_str()).collect::<Vec<_>>(), ["Z"]);
+    assert_eq!(
+        cluster.store.blacklist_rows().unwrap().iter().map(|entry| entry.node.as_str()).collect::<Vec<_>>(),
+        ["Z"]
+    );
 }
 
 #[test]
@@ -95,7 +98,7 @@ fn a_node_is_drained_by_its_node_name_until_that_is_ended() {
     assert_eq!((taken.fired.len(), taken.reserved.len()), (1, 1));
     cluster.store.drain("rack7", false, "ann").unwrap();
     cluster.store.drain("rack7", true, "bob").unwrap();
-    assert_eq!(cluster.store.bars().unwrap().len(), 1, "one drain takes the place of the other");
+    assert_eq!(cluster.store.blacklist_rows().unwrap().len(), 1, "one drain takes the place of the other");
     let expected = Refusal::Drained { node: "rack7".to_owned(), who: "bob".to_owned(), stops: true };
     assert_eq!(a.check_in().barred, Some(expected));
     // What it had reserved is given back.
@@ -116,7 +119,7 @@ fn what_operators_say_is_checked() {
     invalid(cluster.store.blacklist(&BlacklistEntry::new("A"), &"x".repeat(251)));
     invalid(cluster.store.set_group_limit("g", None, None, "ann"));
     invalid(cluster.store.set_group_limit("", Some(1), None, "ann"));
-    assert_eq!((cluster.store.bars().unwrap(), cluster.store.group_limits().unwrap()), (vec![], vec![]));
+    assert_eq!((cluster.store.blacklist_rows().unwrap(), cluster.store.group_limits().unwrap()), (vec![], vec![]));
 }
 
 /// LT-17: only the nodes that the job allows; by instance id or node name.
@@ -136,9 +139,9 @@ fn a_job_runs_only_on_nodes_that_it_allows_and_with_its_labels() {
     for node in [&a, &b] {
         assert_eq!((takes(node), earliest(node)), (vec![], None), "what is refused is not due");
     }
-    let homeless: Vec<_> = cluster.store.homeless_jobs().unwrap().into_iter().map(|one| one.job).collect();
-    assert_eq!(homeless, [job_key("nowhere")]);
-    let nowhere = cluster.store.job(&job_key("nowhere")).unwrap().unwrap();
+    let unplaceable: Vec<_> = cluster.store.unplaceable_jobs().unwrap().into_iter().map(|one| one.job).collect();
+    assert_eq!(unplaceable, [job_key("nowhere")]);
+    let nowhere = cluster.store.catalogue().job(&job_key("nowhere")).unwrap().unwrap();
     let may: Vec<String> = a
         .store
         .who_may_run(&nowhere, NOW)
@@ -157,7 +160,7 @@ fn refused_work_starves_nothing() {
     let a = placed_node(&cluster, "A", "rack7", "");
     let many = (0..60).map(|n| once(&format!("r{n:02}"), "refused", NOW - 100 + n).build().unwrap()).collect();
     let refused = placed("refused", only("B")).build().unwrap();
-    cluster.store.schedule(vec![(refused, many)], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(refused, many)], false).unwrap();
     cluster.schedule(job("mine"), [once("t1", "mine", NOW), once("t2", "mine", NOW + 10 * MINUTE)]);
     let taken = a.try_acquire(1).unwrap();
     assert_eq!(names(&taken.fired), ["t1"], "with pages of one");
@@ -175,7 +178,7 @@ fn refused_work_starves_nothing() {
 
     // And what is changed so that it may run here does.
     let detail = placed("p3", only("A")).build().unwrap();
-    cluster.store.schedule(vec![(detail, vec![once("p3", "p3", NOW).build().unwrap()])], true).unwrap();
+    cluster.store.catalogue().schedule(vec![(detail, vec![once("p3", "p3", NOW).build().unwrap()])], true).unwrap();
     assert_eq!(takes(&a), ["p3"]);
 }
 
@@ -190,8 +193,9 @@ fn others_take_the_work_of_a_preferred_node_that_is_late_or_dead_or_takes_none()
     assert_eq!(takes(&a), ["t1"]);
 
     // Late by one check-in interval.
-    let add =
-        |name: &str, at_ms: i64| cluster.store.add_trigger(once(name, "j", at_ms).build().unwrap(), false).unwrap();
+    let add = |name: &str, at_ms: i64| {
+        cluster.store.catalogue().add_trigger(once(name, "j", at_ms).build().unwrap(), false).unwrap()
+    };
     add("t2", cluster.now());
     cluster.advance(15 * SECOND - 1);
     a.check_in();

@@ -12,7 +12,7 @@ fn policy() -> JobPolicy {
 }
 
 fn stored(cluster: &Cluster, name: &str) -> Option<JobPolicy> {
-    cluster.store.job(&job_key(name)).unwrap().map(|job| job.policy().clone())
+    cluster.store.catalogue().job(&job_key(name)).unwrap().map(|job| job.policy().clone())
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn a_policy_is_stored_with_its_job_and_seen_by_its_fires() {
     let fires = node.acquire().fired;
     let seen = |name: &str| fires.iter().find(|fire| fire.job.key().name() == name).unwrap().job.policy().clone();
     assert_eq!((seen("a"), seen("b")), (policy(), JobPolicy::new()));
-    let listed = cluster.store.jobs(&carnelian::GroupMatcher::Any).unwrap();
+    let listed = cluster.store.catalogue().jobs(&carnelian::GroupMatcher::Any).unwrap();
     assert_eq!(listed[0].policy(), &policy());
 
     // Neither job is durable: with their last fire they go, and so does the policy.
@@ -39,17 +39,17 @@ fn a_policy_is_stored_with_its_job_and_seen_by_its_fires() {
 #[test]
 fn a_job_that_is_replaced_has_the_policy_of_the_new_one() {
     let cluster = Cluster::new(open);
-    cluster.store.add_job(&job("a").durable(true).policy(policy()).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_job(&job("a").durable(true).policy(policy()).build().unwrap(), false).unwrap();
     let other = JobPolicy::new().timeout(Duration::from_secs(1));
-    cluster.store.add_job(&job("a").durable(true).policy(other.clone()).build().unwrap(), true).unwrap();
+    cluster.store.catalogue().add_job(&job("a").durable(true).policy(other.clone()).build().unwrap(), true).unwrap();
     assert_eq!(stored(&cluster, "a"), Some(other));
-    cluster.store.add_job(&job("a").durable(true).build().unwrap(), true).unwrap();
+    cluster.store.catalogue().add_job(&job("a").durable(true).build().unwrap(), true).unwrap();
     assert_eq!(stored(&cluster, "a"), Some(JobPolicy::new()));
-    cluster.store.add_job(&job("a").durable(true).policy(policy()).build().unwrap(), true).unwrap();
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
-    cluster.store.add_job(&job("a").durable(true).build().unwrap(), true).unwrap();
+    cluster.store.catalogue().add_job(&job("a").durable(true).policy(policy()).build().unwrap(), true).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().add_job(&job("a").durable(true).build().unwrap(), true).unwrap();
     assert_eq!(stored(&cluster, "a"), Some(JobPolicy::new()));
-    cluster.store.clear().unwrap();
+    cluster.store.catalogue().clear().unwrap();
 }
 
 /// A later version may write what this one cannot read; the job is quarantined, not run without its policy.

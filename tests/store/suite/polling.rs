@@ -2,7 +2,7 @@
 
 use super::*;
 use carnelian::settings::{PollingStrategy, TriggerOrder};
-use carnelian::store::{Begin, CompletionInstruction, CompletionOutcome};
+use carnelian::store::{CompletionInstruction, CompletionOutcome, TxMode};
 use carnelian::{MisfireInstruction, TriggerKey};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use std::sync::Mutex;
 #[test]
 fn among_equals_the_order_is_that_of_the_keys() {
     for order in [TriggerOrder::TimeThenPriority, TriggerOrder::PriorityThenTime] {
-        let cluster = Cluster::with(open, |settings| settings.trigger_order = order);
+        let cluster = Cluster::with(open, |settings| settings.job_store.trigger_order = order);
         let a = cluster.node("A");
         cluster.schedule(job("a"), ["m", "b", "Z", "a", "y"].map(|name| once(name, "a", NOW)));
         assert_eq!(names(&a.acquire().fired), ["Z", "a", "b", "m", "y"], "{order:?}");
@@ -50,7 +50,7 @@ fn race(cluster: &Cluster, nodes: &[Node], one_shots: usize) {
     });
     let often = job("often").durable(true).build().unwrap();
     let all = vec![(plain, shots.collect()), (lone, lone_shots.collect()), (often, repeating.collect())];
-    cluster.store.schedule(all, false).unwrap();
+    cluster.store.catalogue().schedule(all, false).unwrap();
 
     let fires: Mutex<BTreeMap<(TriggerKey, i64), usize>> = Mutex::default();
     let fences: Mutex<BTreeMap<TriggerKey, Vec<(i64, i64)>>> = Mutex::default();
@@ -106,7 +106,7 @@ fn definitions_change_while_nodes_race() {
     };
     let j = || job("j").durable(true).build().unwrap();
     let triggers: Vec<String> = (0..8).map(|i| format!("t{i}")).collect();
-    cluster.store.schedule(vec![(j(), triggers.iter().map(|name| often(name)).collect())], false).unwrap();
+    cluster.store.catalogue().schedule(vec![(j(), triggers.iter().map(|name| often(name)).collect())], false).unwrap();
     let is_over = std::sync::atomic::AtomicBool::new(false);
     let fired = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -145,17 +145,17 @@ fn definitions_change_while_nodes_race() {
             }
             let key = trigger_key(&triggers[round % triggers.len()]);
             let other = trigger_key(&triggers[(round + 3) % triggers.len()]);
-            doubly(&|| cluster.store.pause_triggers(std::slice::from_ref(&key)).map(drop));
+            doubly(&|| cluster.store.catalogue().pause_triggers(std::slice::from_ref(&key)).map(drop));
             assert_eq!(cluster.state_of(&key), "PAUSED", "nobody takes a paused trigger");
             let next = cluster.next(key.name());
-            doubly(&|| cluster.store.unschedule(std::slice::from_ref(&other)).map(drop));
+            doubly(&|| cluster.store.catalogue().unschedule(std::slice::from_ref(&other)).map(drop));
             assert_eq!(cluster.state_of(&other), "-", "a deleted trigger stays deleted");
-            doubly(&|| cluster.store.add_trigger(often(other.name()), true).map(drop));
+            doubly(&|| cluster.store.catalogue().add_trigger(often(other.name()), true).map(drop));
             cluster.check();
             assert_eq!((cluster.state_of(&key).as_str(), cluster.next(key.name())), ("PAUSED", next));
-            doubly(&|| cluster.store.resume_triggers(std::slice::from_ref(&key), false).map(drop));
+            doubly(&|| cluster.store.catalogue().resume_triggers(std::slice::from_ref(&key), false).map(drop));
         }
-        doubly(&|| cluster.store.pause_all());
+        doubly(&|| cluster.store.catalogue().pause_all());
         let done = fired.load(std::sync::atomic::Ordering::SeqCst);
         assert!(done > 0, "they did race");
     });
@@ -199,7 +199,6 @@ fn what_another_took_meanwhile_is_not_taken_again() {
     cluster.schedule(job("j"), [once("t", "j", NOW), minutely("u", "j", NOW)]);
     let purpose = match cluster.store.polling_strategy().unwrap() {
         PollingStrategy::Lock => "look for nothing",
-        PollingStrategy::Fetch => "acquire triggers",
         _ => "claim triggers",
     };
     let taken = std::sync::Arc::new(Mutex::new(Vec::new()));
@@ -221,7 +220,7 @@ fn what_another_took_meanwhile_is_not_taken_again() {
 /// The settings are taken at their word only where they mean something.
 #[test]
 fn on_a_database_with_one_writer_every_strategy_is_the_lock() {
-    let cluster = Cluster::with(open, |settings| settings.polling_strategy = PollingStrategy::LockAndFetch);
+    let cluster = Cluster::with(open, |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
     let a = cluster.node("A");
     let has_rows_to_lock = cluster.opened.database.claims_rows().unwrap();
     let strategy = a.store.polling_strategy().unwrap();
@@ -236,7 +235,7 @@ fn on_a_database_with_one_writer_every_strategy_is_the_lock() {
 /// A node of Quartz knows nothing of claims: while one is there, triggers are taken under the lock as it does.
 #[test]
 fn beside_a_node_of_quartz_every_strategy_is_the_lock() {
-    let cluster = Cluster::with(open, |settings| settings.polling_strategy = PollingStrategy::LockAndFetch);
+    let cluster = Cluster::with(open, |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
     let mut a = cluster.node("A");
     cluster.schedule(job("j"), [once("t", "j", NOW)]);
     super::beside_quartz::java_joins(&cluster, &mut a);
@@ -260,9 +259,9 @@ fn what_is_held_by_another_is_passed_over() {
     let mut inner = None;
     let hold = |key: &str| vec![(trigger_key(key), NOW)];
     database
-        .transact("hold", Begin::Claiming, &mut |s| {
+        .transact("hold", TxMode::Claiming, &mut |s| {
             assert_eq!(s.hold_waiting(&hold("t"))?, [trigger_key("t")]);
-            if cluster.store.settings().polling_strategy == PollingStrategy::LockAndFetch {
+            if cluster.store.settings().job_store.polling_strategy == PollingStrategy::LockAndFetch {
                 inner = Some(a.try_acquire(10)?);
             }
             Ok(())
@@ -283,7 +282,8 @@ fn a_look_of_which_a_part_fails_brings_what_has_begun() {
     use carnelian::store::faults::Fault;
     let mut parts = 0;
     for n in 1.. {
-        let cluster = Cluster::with(open, |settings| settings.polling_strategy = PollingStrategy::LockAndFetch);
+        let cluster =
+            Cluster::with(open, |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
         let a = cluster.node("A");
         let claims = a.store.polling_strategy().unwrap() == PollingStrategy::LockAndFetch;
         cluster.schedule(job("j"), [once("t", "j", NOW)]);

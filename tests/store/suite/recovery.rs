@@ -41,7 +41,7 @@ fn an_acquired_trigger_that_was_paused_stays_paused() {
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a"), [once("t", "a", NOW + 20 * SECOND), once("u", "a", NOW + 20 * SECOND)]);
     a.acquire();
-    cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
     kill(&cluster, &mut b);
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["PAUSED", "WAITING"]);
 }
@@ -137,7 +137,7 @@ fn the_dead_nodes_lone_jobs_are_set_free() {
     let (a, mut b) = two(&cluster);
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + 10 * MINUTE)]);
     a.fire_one();
-    cluster.store.pause_triggers(&[trigger_key("u")]).unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("u")]).unwrap();
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["BLOCKED", "PAUSED_BLOCKED"]);
     kill(&cluster, &mut b);
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["WAITING", "PAUSED"]);
@@ -234,7 +234,7 @@ fn a_fire_whose_job_was_deleted_is_only_cleaned_up() {
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a").requests_recovery(true), [minutely("t", "a", NOW)]);
     a.fire_one();
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
     let recovered = kill(&cluster, &mut b);
     assert_eq!((recovered.other, recovered.recovery_triggers.len()), (1, 0));
     assert!(cluster.fires().is_empty());
@@ -247,7 +247,7 @@ fn a_fire_whose_trigger_was_deleted_is_recovered_all_the_same() {
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a").durable(true).requests_recovery(true), [minutely("t", "a", NOW).data("x", "y")]);
     a.fire_one();
-    cluster.store.unschedule(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("t")]).unwrap();
     kill(&cluster, &mut b);
     assert_eq!(cluster.recovery_trigger().data().len(), 4);
 }
@@ -278,13 +278,13 @@ fn recovery_triggers_are_paused_where_everything_is() {
         cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
         a.fire_one();
         match group {
-            GroupMatcher::Any => cluster.store.pause_all().unwrap(),
-            group => drop(cluster.store.pause_trigger_groups(&group).unwrap()),
+            GroupMatcher::Any => cluster.store.catalogue().pause_all().unwrap(),
+            group => drop(cluster.store.catalogue().pause_trigger_groups(&group).unwrap()),
         }
         kill(&cluster, &mut b);
         let key = cluster.recovery_triggers().remove(0);
         assert_eq!(cluster.state_of(&key), "PAUSED");
-        cluster.store.resume_all(true).unwrap();
+        cluster.store.catalogue().resume_all(true).unwrap();
         assert_eq!(b.fire_one().trigger.key(), &key, "its misfire instruction is to ignore misfires");
     }
 }
@@ -436,7 +436,11 @@ fn many_fires_of_a_node_with_a_long_name_are_recovered() {
     let a = cluster.node(&"ü".repeat(190));
     let mut b = cluster.node("B");
     let triggers: Vec<_> = (0..40).map(|i| once(&format!("t{i}"), "a", NOW).build().unwrap()).collect();
-    cluster.store.schedule(vec![(job("a").requests_recovery(true).build().unwrap(), triggers)], false).unwrap();
+    cluster
+        .store
+        .catalogue()
+        .schedule(vec![(job("a").requests_recovery(true).build().unwrap(), triggers)], false)
+        .unwrap();
     assert_eq!(a.acquire().fired.len(), 40);
     let recovered = kill(&cluster, &mut b);
     assert_eq!(recovered.recovery_triggers.len(), 40);
@@ -455,7 +459,7 @@ fn a_dead_node_without_fires_is_only_forgotten() {
 
 #[test]
 fn a_take_over_delay_leaves_slow_zombies_more_time() {
-    let cluster = Cluster::with(open, |s| s.takeover_delay = std::time::Duration::from_secs(10));
+    let cluster = Cluster::with(open, |s| s.cluster.takeover_delay = std::time::Duration::from_secs(10));
     let (_, mut b) = two(&cluster);
     for _ in 0..3 {
         cluster.advance(10 * SECOND);

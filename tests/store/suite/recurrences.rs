@@ -32,7 +32,7 @@ fn recurrences_come_back_as_they_were_stored() {
         ],
     );
     for trigger in &stored {
-        assert_eq!(cluster.store.trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
+        assert_eq!(cluster.store.catalogue().trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
     }
     let next = chrono::DateTime::parse_from_rfc3339("2027-01-29T09:00:00+01:00").unwrap();
     assert_eq!(cluster.next("friday"), Some(next.timestamp_millis()));
@@ -137,9 +137,9 @@ fn pausing_replacing_and_deleting_are_as_ever() {
     let cluster = Cluster::new(open);
     let key = [trigger_key("t")];
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW).schedule(daily())]);
-    cluster.store.pause_triggers(&key).unwrap();
+    cluster.store.catalogue().pause_triggers(&key).unwrap();
     cluster.advance(DAY + HOUR);
-    cluster.store.resume_triggers(&key, true).unwrap();
+    cluster.store.catalogue().resume_triggers(&key, true).unwrap();
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(cluster.now())));
     let weekly = RecurrenceSchedule::new("FREQ=WEEKLY").unwrap();
     let schedules: [Schedule; 4] = [
@@ -150,13 +150,13 @@ fn pausing_replacing_and_deleting_are_as_ever() {
     ];
     for schedule in schedules {
         let trigger = once("t", "a", cluster.now()).schedule(schedule).build().unwrap();
-        let stored = cluster.store.add_trigger(trigger, true).unwrap();
-        assert_eq!(cluster.store.trigger(&key[0]).unwrap(), Some(stored));
+        let stored = cluster.store.catalogue().add_trigger(trigger, true).unwrap();
+        assert_eq!(cluster.store.catalogue().trigger(&key[0]).unwrap(), Some(stored));
         cluster.check();
     }
-    cluster.store.unschedule(&key).unwrap();
+    cluster.store.catalogue().unschedule(&key).unwrap();
     cluster.schedule(job("b"), [once("t", "b", NOW).schedule(daily())]);
-    cluster.store.clear().unwrap();
+    cluster.store.catalogue().clear().unwrap();
     assert_eq!(cluster.store.audit().unwrap().swept, 0);
 }
 
@@ -177,7 +177,7 @@ fn an_interrupted_fire_is_recovered() {
 fn a_calendar_leaves_times_out() {
     let cluster = Cluster::new(open);
     let weekend = carnelian::calendar::Calendar::new(carnelian::calendar::Weekdays::weekend());
-    cluster.store.add_calendar("weekend", &weekend, false, false).unwrap();
+    cluster.store.catalogue().add_calendar("weekend", &weekend, false, false).unwrap();
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(daily()).calendar("weekend")]);
     a.complete(&a.fire_one());
@@ -218,7 +218,7 @@ fn a_rule_that_cannot_be_read_is_named_and_the_others_go_on() {
     let acquisition = a.acquire();
     assert_eq!((super::names(&acquisition.fired), acquisition.unreadable.len()), (vec!["good"], 2));
     for (key, expected) in keys.iter().zip(["OFTEN", "TIME_ZONE_ID = `Mars/Olympus`"]) {
-        let error = cluster.store.trigger(key).unwrap_err();
+        let error = cluster.store.catalogue().trigger(key).unwrap_err();
         assert!(matches!(error, Error::Unreadable { .. }) && error.to_string().contains(expected), "{error}");
     }
 }

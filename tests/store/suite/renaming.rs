@@ -6,7 +6,7 @@ use carnelian::store::{Migrated, Request};
 use carnelian::{Error, JobDataMap, JobPolicy};
 
 fn rename(cluster: &Cluster, old: &str, new: &str) -> carnelian::Result<usize> {
-    cluster.store.rename_job(&job_key(old), &job_key(new), false).map(|renamed| renamed.triggers)
+    cluster.store.catalogue().rename_job(&job_key(old), &job_key(new), false).map(|renamed| renamed.triggers)
 }
 
 /// DS-91: its triggers, options, versions and requests go with it.
@@ -25,21 +25,25 @@ fn a_renamed_job_keeps_what_it_had() {
             .unwrap(),
         trigger: minutely("t", "old", NOW).build().unwrap(),
     };
-    cluster.store.take_requests(&[request]).unwrap();
+    cluster.store.catalogue().take_requests(&[request]).unwrap();
     let drift = carnelian::CalendarIntervalSchedule::every(1, carnelian::IntervalUnit::Month);
-    cluster.store.add_trigger(once("u", "old", NOW + 5 * SECOND).schedule(drift).build().unwrap(), false).unwrap();
-    cluster.store.pause_triggers(&[trigger_key("u")]).unwrap();
+    cluster
+        .store
+        .catalogue()
+        .add_trigger(once("u", "old", NOW + 5 * SECOND).schedule(drift).build().unwrap(), false)
+        .unwrap();
+    cluster.store.catalogue().pause_triggers(&[trigger_key("u")]).unwrap();
 
     let before = cluster.rows();
-    assert_eq!(cluster.store.rename_job(&job_key("old"), &job_key("new"), true).unwrap().triggers, 2);
+    assert_eq!(cluster.store.catalogue().rename_job(&job_key("old"), &job_key("new"), true).unwrap().triggers, 2);
     assert_eq!(cluster.rows(), before, "only looked at");
     assert_eq!(rename(&cluster, "old", "new").unwrap(), 2);
     assert!(!cluster.has_job("old"));
-    let job = cluster.store.job(&job_key("new")).unwrap().unwrap();
+    let job = cluster.store.catalogue().job(&job_key("new")).unwrap().unwrap();
     assert_eq!((job.version(), job.data().text("to"), job.requests_recovery()), (Some(2), Some("ada"), true));
     assert_eq!(job.policy().missed_heartbeats(), Some(7));
     assert_eq!([cluster.state("t"), cluster.state("u")], ["WAITING", "PAUSED"]);
-    assert_eq!(cluster.store.taken("r").unwrap().unwrap().job, job_key("new"));
+    assert_eq!(cluster.store.catalogue().taken("r").unwrap().unwrap().job, job_key("new"));
     let fire = a.fire_one();
     assert_eq!((fire.job.key(), fire.trigger.key()), (&job_key("new"), &trigger_key("t")));
     a.complete(&fire);
@@ -58,7 +62,8 @@ fn a_job_is_not_renamed_while_it_runs_or_onto_another() {
     assert!(matches!(rename(&cluster, "a", ""), Err(Error::Invalid { .. })));
     let fire = a.fire_one();
     for dry_run in [true, false] {
-        let error = cluster.store.rename_job(&job_key("a"), &job_key("new"), dry_run).unwrap_err().to_string();
+        let error =
+            cluster.store.catalogue().rename_job(&job_key("a"), &job_key("new"), dry_run).unwrap_err().to_string();
         assert!(
             error.starts_with("job `jobs.a` is running") && error.contains("carnelian job pause jobs.a"),
             "{error}"
@@ -99,8 +104,8 @@ fn a_recovery_that_waits_goes_with_its_job() {
 }
 
 fn migrate(cluster: &Cluster, from: &str, to: &str) -> Migrated {
-    let dry = cluster.store.migrate_jobs(from, to, None, true).unwrap();
-    let done = cluster.store.migrate_jobs(from, to, None, false).unwrap();
+    let dry = cluster.store.job_types().migrate(from, to, None, true).unwrap();
+    let done = cluster.store.job_types().migrate(from, to, None, false).unwrap();
     assert_eq!(dry, done, "what it said it would do");
     done
 }
@@ -114,19 +119,19 @@ fn the_jobs_of_a_type_get_another() {
         let detail = job(name).job_type("gone").data("n", name);
         cluster.schedule(detail.durable(true), [minutely(name, name, NOW + MINUTE)]);
     }
-    cluster.store.note_orphans().unwrap();
+    cluster.store.job_types().note_orphans().unwrap();
     cluster.schedule(job("other").job_type("other"), [once("o", "other", NOW + MINUTE)]);
     let done = migrate(&cluster, "gone", "work");
     assert_eq!(done.changed, ["a", "b", "c"].map(job_key));
     assert_eq!((done.running.len(), done.failed.len()), (0, 0));
-    let b = cluster.store.job(&job_key("b")).unwrap().unwrap();
+    let b = cluster.store.catalogue().job(&job_key("b")).unwrap().unwrap();
     assert_eq!((b.job_type(), b.data().text("n"), b.is_durable()), ("work", Some("b"), true));
-    assert_eq!(cluster.store.job(&job_key("other")).unwrap().unwrap().job_type(), "other");
-    assert_eq!(cluster.store.orphans().unwrap().jobs, []);
+    assert_eq!(cluster.store.catalogue().job(&job_key("other")).unwrap().unwrap().job_type(), "other");
+    assert_eq!(cluster.store.job_types().orphans().unwrap().jobs, []);
     assert_eq!(migrate(&cluster, "gone", "work"), Migrated::default());
     cluster.advance(MINUTE);
     assert_eq!(a.acquire().fired.len(), 3);
-    assert!(cluster.store.migrate_jobs("work", "", None, true).is_err());
+    assert!(cluster.store.job_types().migrate("work", "", None, true).is_err());
 }
 
 /// Those that run are left as they are: what they store at their end is in the form of their type.
@@ -161,17 +166,21 @@ fn data_are_upgraded_where_they_can_be() {
         (version, _) => Ok(version),
     };
     let before = cluster.rows();
-    let dry = cluster.store.migrate_jobs("work", "work", Some(&upgrade), true).unwrap();
+    let dry = cluster.store.job_types().migrate("work", "work", Some(&upgrade), true).unwrap();
     assert_eq!(cluster.rows(), before);
-    let done = cluster.store.migrate_jobs("work", "work", Some(&upgrade), false).unwrap();
+    let done = cluster.store.job_types().migrate("work", "work", Some(&upgrade), false).unwrap();
     assert_eq!(done, dry);
     assert_eq!((&done.changed, &done.failed), (&vec![job_key("a")], &vec![(job_key("c"), "no `to`".to_owned())]));
-    let a = cluster.store.job(&job_key("a")).unwrap().unwrap();
+    let a = cluster.store.catalogue().job(&job_key("a")).unwrap().unwrap();
     assert_eq!((a.version(), a.data().text("recipient"), a.data().text("to")), (Some(2), Some("ada"), None));
-    assert_eq!(cluster.store.job(&job_key("b")).unwrap().unwrap().data().text("to"), Some("bob"), "it was not touched");
+    assert_eq!(
+        cluster.store.catalogue().job(&job_key("b")).unwrap().unwrap().data().text("to"),
+        Some("bob"),
+        "it was not touched"
+    );
     // With another type the version goes along.
     migrate(&cluster, "work", "letters");
-    assert_eq!(cluster.store.job(&job_key("a")).unwrap().unwrap().version(), Some(2));
+    assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap().unwrap().version(), Some(2));
 }
 
 /// Beside a node of Quartz a type must be one that Java can load, and data stay as they are.
@@ -181,10 +190,10 @@ fn migrations_that_quartz_could_not_follow_are_refused() {
     let mut a = cluster.node("A");
     cluster.schedule(job("a").job_type("com.acme.Old"), [once("t", "a", NOW + MINUTE)]);
     super::beside_quartz::java_joins(&cluster, &mut a);
-    let error = cluster.store.migrate_jobs("com.acme.Old", "letters", None, true).unwrap_err().to_string();
+    let error = cluster.store.job_types().migrate("com.acme.Old", "letters", None, true).unwrap_err().to_string();
     assert!(error.contains("names no Java class"), "{error}");
     let upgrade = |_: u32, _: &mut JobDataMap| Ok(2);
-    let error = cluster.store.migrate_jobs("com.acme.Old", "com.acme.Old", Some(&upgrade), false).unwrap_err();
+    let error = cluster.store.job_types().migrate("com.acme.Old", "com.acme.Old", Some(&upgrade), false).unwrap_err();
     assert!(error.to_string().contains("version 2, and `java`"), "{error}");
     assert_eq!(migrate(&cluster, "com.acme.Old", "com.acme.New").changed, [job_key("a")]);
 }

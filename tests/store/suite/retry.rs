@@ -31,7 +31,7 @@ fn waiting(cluster: &Cluster) -> Vec<TriggerKey> {
 }
 
 fn history(cluster: &Cluster) -> Vec<(FireOutcome, i64)> {
-    let mut rows = cluster.store.history(&HistoryQuery::new()).unwrap();
+    let mut rows = cluster.store.history().find(&HistoryQuery::new()).unwrap();
     rows.reverse();
     rows.into_iter().map(|row| (row.outcome, row.attempt)).collect()
 }
@@ -210,12 +210,12 @@ fn a_retry_waits_while_everything_is_paused() {
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let first = a.fire_one();
-    cluster.store.pause_all().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
     a.complete_all(&[failed(&first)]);
     let key = waiting(&cluster).pop().unwrap();
     assert_eq!(cluster.state_of(&key), "PAUSED");
     cluster.advance(5 * SECOND);
-    cluster.store.resume_all(true).unwrap();
+    cluster.store.catalogue().resume_all(true).unwrap();
     assert_eq!(a.fire_one().trigger.key(), &key);
 }
 
@@ -242,7 +242,7 @@ fn work_whose_job_was_deleted_is_over() {
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let first = a.fire_one();
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
     assert_eq!(a.complete_all(&[failed(&first)]), [CompletionOutcome::Recorded]);
     assert!(waiting(&cluster).is_empty());
     assert!(cluster.snapshot().recoveries.is_empty());
@@ -273,7 +273,7 @@ fn a_fire_of_the_history_is_run_again_by_hand() {
     assert!(cluster.store.retry_fire("nobody").unwrap_err().is_not_found());
     // The first may be run again once more, now that its rerun has ended; not without its job.
     cluster.store.retry_fire(&bad[0].fire_id).unwrap();
-    cluster.store.delete_jobs(&[job_key("a")]).unwrap();
+    cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
     assert!(cluster.store.retry_fire(&bad[0].fire_id).unwrap_err().is_not_found());
 }
 

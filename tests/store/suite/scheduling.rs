@@ -20,14 +20,14 @@ fn a_job_and_its_triggers_come_back_as_they_were_stored() {
         .end_at(at(NOW + 90 * 86_400_000));
     let stored = cluster.schedule(work.clone(), [simple, cron]);
 
-    assert_eq!(cluster.store.job(&job_key("a")).unwrap(), Some(work.build().unwrap()));
+    assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap(), Some(work.build().unwrap()));
     for trigger in &stored {
-        assert_eq!(cluster.store.trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
+        assert_eq!(cluster.store.catalogue().trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
         assert_eq!(cluster.state_of(trigger.key()), "WAITING");
     }
     assert_eq!(stored[0].next_fire_time(), Some(at(NOW + MINUTE)));
     assert_eq!(stored[1].next_fire_time().unwrap().to_rfc3339(), "2027-01-15T11:00:00+00:00");
-    assert_eq!(cluster.store.triggers_of_job(&job_key("a")).unwrap().len(), 2);
+    assert_eq!(cluster.store.catalogue().triggers_of_job(&job_key("a")).unwrap().len(), 2);
 }
 
 #[test]
@@ -71,10 +71,10 @@ fn replacing_a_trigger_may_change_its_kind() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW)]);
     let cron = once("t", "a", NOW).schedule(CronSchedule::new("0 0 12 * * ?").unwrap()).build().unwrap();
-    let cron = cluster.store.add_trigger(cron, true).unwrap();
-    assert_eq!(cluster.store.trigger(cron.key()).unwrap(), Some(cron));
-    let simple = cluster.store.add_trigger(minutely("t", "a", NOW).build().unwrap(), true).unwrap();
-    assert_eq!(cluster.store.trigger(simple.key()).unwrap(), Some(simple));
+    let cron = cluster.store.catalogue().add_trigger(cron, true).unwrap();
+    assert_eq!(cluster.store.catalogue().trigger(cron.key()).unwrap(), Some(cron));
+    let simple = cluster.store.catalogue().add_trigger(minutely("t", "a", NOW).build().unwrap(), true).unwrap();
+    assert_eq!(cluster.store.catalogue().trigger(simple.key()).unwrap(), Some(simple));
 }
 
 /// H16: a program that declares its triggers at each start must not forget what runs.
@@ -86,7 +86,7 @@ fn replacing_a_job_and_its_trigger_keeps_the_fire_in_progress() {
     cluster.schedule(work(), [minutely("t", "a", NOW)]);
     let bundle = a.fire_one();
     let again = minutely("t", "a", NOW + MINUTE).build().unwrap();
-    cluster.store.schedule(vec![(work().build().unwrap(), vec![again])], true).unwrap();
+    cluster.store.catalogue().schedule(vec![(work().build().unwrap(), vec![again])], true).unwrap();
 
     assert_eq!(cluster.fires(), ["t/EXECUTING@A"]);
     assert_eq!(cluster.state("t"), "BLOCKED");
@@ -100,7 +100,7 @@ fn replacing_a_reserved_trigger_takes_the_reservation_back() {
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW + 10 * SECOND)]);
     let reservation = a.reserve_one();
-    cluster.store.add_trigger(once("t", "a", NOW + 20 * SECOND).build().unwrap(), true).unwrap();
+    cluster.store.catalogue().add_trigger(once("t", "a", NOW + 20 * SECOND).build().unwrap(), true).unwrap();
     assert_eq!(cluster.state("t"), "WAITING");
     assert!(a.fire(&[reservation]).is_empty());
     assert_eq!(cluster.next("t"), Some(NOW + 20 * SECOND));
@@ -118,20 +118,27 @@ fn a_trigger_that_will_never_fire_is_refused() {
 #[test]
 fn a_trigger_for_an_unknown_job_is_refused() {
     let cluster = Cluster::new(open);
-    let error = cluster.store.add_trigger(once("t", "nobody", NOW).build().unwrap(), false).unwrap_err();
+    let error = cluster.store.catalogue().add_trigger(once("t", "nobody", NOW).build().unwrap(), false).unwrap_err();
     assert!(error.is_not_found(), "{error}");
-    assert!(cluster.store.trigger_job(&job_key("nobody"), JobDataMap::new()).unwrap_err().is_not_found());
+    assert!(cluster.store.catalogue().trigger_job(&job_key("nobody"), JobDataMap::new()).unwrap_err().is_not_found());
 }
 
 #[test]
 fn a_job_without_a_trigger_must_be_durable() {
     let cluster = Cluster::new(open);
-    assert!(cluster.store.add_job(&job("a").build().unwrap(), false).is_err());
-    cluster.store.add_job(&job("a").durable(true).build().unwrap(), false).unwrap();
-    assert!(cluster.store.add_job(&job("a").durable(true).build().unwrap(), false).unwrap_err().is_already_exists());
+    assert!(cluster.store.catalogue().add_job(&job("a").build().unwrap(), false).is_err());
+    cluster.store.catalogue().add_job(&job("a").durable(true).build().unwrap(), false).unwrap();
+    assert!(
+        cluster
+            .store
+            .catalogue()
+            .add_job(&job("a").durable(true).build().unwrap(), false)
+            .unwrap_err()
+            .is_already_exists()
+    );
     let changed = job("a").durable(true).description("new").build().unwrap();
-    cluster.store.add_job(&changed, true).unwrap();
-    assert_eq!(cluster.store.job(&job_key("a")).unwrap(), Some(changed));
+    cluster.store.catalogue().add_job(&changed, true).unwrap();
+    assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap(), Some(changed));
 }
 
 #[test]
@@ -143,9 +150,10 @@ fn names_of_the_full_length_and_of_any_script_come_back() {
         let key = carnelian::JobKey::new(name, name);
         let work = JobDetail::builder(key.clone(), "work").description(name).data(name, name).build().unwrap();
         let trigger = Trigger::builder(TriggerKey::new(name, name), key.clone()).start_at(at(NOW)).data(name, name);
-        let stored = cluster.store.schedule(vec![(work.clone(), vec![trigger.build().unwrap()])], false).unwrap();
-        assert_eq!(cluster.store.job(&key).unwrap(), Some(work));
-        assert_eq!(cluster.store.trigger(stored[0].key()).unwrap(), Some(stored[0].clone()));
+        let stored =
+            cluster.store.catalogue().schedule(vec![(work.clone(), vec![trigger.build().unwrap()])], false).unwrap();
+        assert_eq!(cluster.store.catalogue().job(&key).unwrap(), Some(work));
+        assert_eq!(cluster.store.catalogue().trigger(stored[0].key()).unwrap(), Some(stored[0].clone()));
     }
     let a = cluster.node("A");
     let fired = a.acquire().fired;
@@ -164,7 +172,7 @@ fn names_that_differ_in_case_or_accent_are_different() {
         cluster.schedule(job(name), [once(name, name, NOW)]);
     }
     for name in names {
-        assert_eq!(cluster.store.trigger(&trigger_key(name)).unwrap().unwrap().job_key(), &job_key(name));
+        assert_eq!(cluster.store.catalogue().trigger(&trigger_key(name)).unwrap().unwrap().job_key(), &job_key(name));
     }
 }
 
@@ -177,7 +185,7 @@ fn a_name_that_differs_in_a_trailing_space_is_different_or_refused() {
         Ok(_) => assert_eq!(cluster.snapshot().triggers.len(), 2),
         Err(error) => assert!(error.is_already_exists(), "{error}"),
     }
-    assert_eq!(cluster.store.job(&job_key("a")).unwrap().unwrap().description(), Some("first"));
+    assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap().unwrap().description(), Some("first"));
 }
 
 #[test]
@@ -188,7 +196,7 @@ fn a_group_is_matched_literally() {
         cluster.schedule(job(group), [trigger]);
     }
     let groups = carnelian::GroupMatcher::starts_with("a_");
-    assert_eq!(cluster.store.pause_trigger_groups(&groups).unwrap(), ["a_b"]);
+    assert_eq!(cluster.store.catalogue().pause_trigger_groups(&groups).unwrap(), ["a_b"]);
     let paused: Vec<_> = cluster.snapshot().triggers.into_iter().filter(|t| t.state == "PAUSED").collect();
     assert_eq!(paused.len(), 1);
 }
@@ -211,11 +219,13 @@ fn what_no_table_can_hold_is_refused() {
 fn rescheduling_puts_another_trigger_in_the_place_of_the_old() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("a"), [once("old", "a", NOW + MINUTE)]);
-    let new = cluster.store.reschedule(&trigger_key("old"), minutely("new", "a", NOW).build().unwrap()).unwrap();
+    let new =
+        cluster.store.catalogue().reschedule(&trigger_key("old"), minutely("new", "a", NOW).build().unwrap()).unwrap();
     assert_eq!(new.unwrap().next_fire_time(), Some(at(NOW)));
     assert_eq!((cluster.state("old").as_str(), cluster.state("new").as_str()), ("-", "WAITING"));
     assert!(cluster.has_job("a"));
-    let none = cluster.store.reschedule(&trigger_key("old"), once("old", "a", NOW).build().unwrap()).unwrap();
+    let none =
+        cluster.store.catalogue().reschedule(&trigger_key("old"), once("old", "a", NOW).build().unwrap()).unwrap();
     assert_eq!(none, None);
     assert_eq!(cluster.state("old"), "-");
 }
@@ -225,9 +235,9 @@ fn unscheduling_the_last_trigger_deletes_a_job_that_is_not_durable() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     cluster.schedule(job("b").durable(true), [once("v", "b", NOW)]);
-    assert_eq!(cluster.store.unschedule(&[trigger_key("t"), trigger_key("nobody")]).unwrap(), 1);
+    assert_eq!(cluster.store.catalogue().unschedule(&[trigger_key("t"), trigger_key("nobody")]).unwrap(), 1);
     assert!(cluster.has_job("a"));
-    assert_eq!(cluster.store.unschedule(&[trigger_key("u"), trigger_key("v")]).unwrap(), 2);
+    assert_eq!(cluster.store.catalogue().unschedule(&[trigger_key("u"), trigger_key("v")]).unwrap(), 2);
     assert!(!cluster.has_job("a"));
     assert!(cluster.has_job("b"));
 }
@@ -237,16 +247,16 @@ fn deleting_jobs_takes_their_triggers_along() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     cluster.schedule(job("b"), [once("v", "b", NOW)]);
-    assert_eq!(cluster.store.delete_jobs(&[job_key("a"), job_key("nobody")]).unwrap(), 1);
+    assert_eq!(cluster.store.catalogue().delete_jobs(&[job_key("a"), job_key("nobody")]).unwrap(), 1);
     assert_eq!((cluster.state("t"), cluster.state("v")), ("-".to_owned(), "WAITING".to_owned()));
 }
 
 #[test]
 fn triggering_a_job_fires_it_now_and_once() {
     let cluster = Cluster::new(open);
-    cluster.store.add_job(&job("a").durable(true).data("x", "job").build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_job(&job("a").durable(true).data("x", "job").build().unwrap(), false).unwrap();
     let data = [("x", "now")].into_iter().collect();
-    let key = cluster.store.trigger_job(&job_key("a"), data).unwrap();
+    let key = cluster.store.catalogue().trigger_job(&job_key("a"), data).unwrap();
     assert!(key.group() == "DEFAULT" && key.name().starts_with("MT_"), "{key}");
     let a = cluster.node("A");
     let bundle = a.fire_one();
@@ -261,7 +271,7 @@ fn a_trigger_stored_while_its_lone_job_runs_is_blocked() {
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW)]);
     let bundle = a.fire_one();
-    cluster.store.add_trigger(once("u", "a", NOW).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_trigger(once("u", "a", NOW).build().unwrap(), false).unwrap();
     assert_eq!(cluster.state("u"), "BLOCKED");
     assert!(a.acquire().fired.is_empty());
     a.complete(&bundle);
@@ -275,8 +285,8 @@ fn clearing_leaves_nothing_but_fires_in_progress() {
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW)]);
     cluster.schedule(job("b"), [once("u", "b", NOW + 10 * SECOND)]);
     let acquisition = a.acquire();
-    cluster.store.pause_all().unwrap();
-    cluster.store.clear().unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
+    cluster.store.catalogue().clear().unwrap();
 
     let snapshot = cluster.snapshot();
     assert!(snapshot.jobs.is_empty() && snapshot.triggers.is_empty() && snapshot.paused_groups.is_empty());
@@ -291,10 +301,14 @@ fn a_large_map_and_many_triggers_are_stored_whole() {
     let cluster = Cluster::new(open);
     let text = "x".repeat(60_000);
     let triggers: Vec<_> = (0..600).map(|i| minutely(&format!("t{i}"), "a", NOW).build().unwrap()).collect();
-    cluster.store.schedule(vec![(job("a").data("big", text.as_str()).build().unwrap(), triggers)], false).unwrap();
-    assert_eq!(cluster.store.job(&job_key("a")).unwrap().unwrap().data().text("big"), Some(text.as_str()));
+    cluster
+        .store
+        .catalogue()
+        .schedule(vec![(job("a").data("big", text.as_str()).build().unwrap(), triggers)], false)
+        .unwrap();
+    assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap().unwrap().data().text("big"), Some(text.as_str()));
     let keys: Vec<_> = (0..600).map(|i| trigger_key(&format!("t{i}"))).collect();
-    assert_eq!(cluster.store.unschedule(&keys).unwrap(), 600);
+    assert_eq!(cluster.store.catalogue().unschedule(&keys).unwrap(), 600);
 }
 
 #[test]
@@ -304,5 +318,5 @@ fn sub_second_intervals_and_far_ends_are_kept() {
         .schedule(SimpleSchedule::every(Duration::from_millis(7)).repeat(u32::MAX))
         .end_at(at(253_402_300_799_000));
     let stored = cluster.schedule(job("a"), [trigger]);
-    assert_eq!(cluster.store.trigger(&trigger_key("t")).unwrap(), Some(stored[0].clone()));
+    assert_eq!(cluster.store.catalogue().trigger(&trigger_key("t")).unwrap(), Some(stored[0].clone()));
 }

@@ -43,7 +43,7 @@ fn scene(state: TriggerState) -> Scene {
         }
     }
     if matches!(state, Paused | PausedBlocked) {
-        cluster.store.pause_triggers(&[trigger_key("t")]).unwrap();
+        cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
     }
     scene_with(Scene { running: only(fired), reserved: Vec::new(), cluster, a, b }, state)
 }
@@ -66,27 +66,29 @@ fn complete(scene: &mut Scene, instruction: CompletionInstruction) {
 type Operation = (&'static str, fn(&mut Scene));
 
 const OPERATIONS: &[Operation] = &[
-    ("pause the trigger", |s| ignore(s.cluster.store.pause_triggers(&[trigger_key("t")]).unwrap())),
-    ("pause its group", |s| ignore(s.cluster.store.pause_trigger_groups(&GroupMatcher::any()).unwrap())),
-    ("pause its job", |s| ignore(s.cluster.store.pause_jobs(&[job_key("a")]).unwrap())),
-    ("pause its job's group", |s| ignore(s.cluster.store.pause_job_groups(&GroupMatcher::any()).unwrap())),
-    ("pause all", |s| s.cluster.store.pause_all().unwrap()),
-    ("resume the trigger", |s| ignore(s.cluster.store.resume_triggers(&[trigger_key("t")], true).unwrap())),
-    ("resume its group", |s| ignore(s.cluster.store.resume_trigger_groups(&GroupMatcher::any(), true).unwrap())),
-    ("resume its job", |s| ignore(s.cluster.store.resume_jobs(&[job_key("a")], true).unwrap())),
-    ("resume all", |s| s.cluster.store.resume_all(true).unwrap()),
-    ("reset from error", |s| ignore(s.cluster.store.reset_from_error(&trigger_key("t")).unwrap())),
+    ("pause the trigger", |s| ignore(s.cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap())),
+    ("pause its group", |s| ignore(s.cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::any()).unwrap())),
+    ("pause its job", |s| ignore(s.cluster.store.catalogue().pause_jobs(&[job_key("a")]).unwrap())),
+    ("pause its job's group", |s| ignore(s.cluster.store.catalogue().pause_job_groups(&GroupMatcher::any()).unwrap())),
+    ("pause all", |s| s.cluster.store.catalogue().pause_all().unwrap()),
+    ("resume the trigger", |s| ignore(s.cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap())),
+    ("resume its group", |s| {
+        ignore(s.cluster.store.catalogue().resume_trigger_groups(&GroupMatcher::any(), true).unwrap())
+    }),
+    ("resume its job", |s| ignore(s.cluster.store.catalogue().resume_jobs(&[job_key("a")], true).unwrap())),
+    ("resume all", |s| s.cluster.store.catalogue().resume_all(true).unwrap()),
+    ("reset from error", |s| ignore(s.cluster.store.catalogue().reset_from_error(&trigger_key("t")).unwrap())),
     ("replace it", |s| {
         let again = minutely("t", "a", NOW + MINUTE).build().unwrap();
-        s.cluster.store.add_trigger(again, true).unwrap();
+        s.cluster.store.catalogue().add_trigger(again, true).unwrap();
     }),
     ("reschedule it", |s| {
         let again = minutely("t", "a", NOW + MINUTE).build().unwrap();
-        s.cluster.store.reschedule(&trigger_key("t"), again).unwrap();
+        s.cluster.store.catalogue().reschedule(&trigger_key("t"), again).unwrap();
     }),
-    ("unschedule it", |s| ignore(s.cluster.store.unschedule(&[trigger_key("t")]).unwrap())),
-    ("delete its job", |s| ignore(s.cluster.store.delete_jobs(&[job_key("a")]).unwrap())),
-    ("clear", |s| s.cluster.store.clear().unwrap()),
+    ("unschedule it", |s| ignore(s.cluster.store.catalogue().unschedule(&[trigger_key("t")]).unwrap())),
+    ("delete its job", |s| ignore(s.cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap())),
+    ("clear", |s| s.cluster.store.catalogue().clear().unwrap()),
     ("another node acquires ahead", |s| ignore(s.b.acquire())),
     ("another node acquires when due", |s| {
         s.cluster.advance(10 * SECOND);

@@ -55,11 +55,11 @@ fn a_tick_is_spread_once_and_each_node_takes_its_own_part_only() {
     let (a, b, c) = (cluster.node("A"), cluster.node("B"), cluster.node("C"));
     cluster.schedule(broadcast("j"), [secondly("t", "j", NOW)]);
     let brought = a.acquire();
-    assert_eq!((brought.spread, brought.fired.len(), brought.reserved.len()), (1, 0, 0));
+    assert_eq!((brought.fanned_out, brought.fired.len(), brought.reserved.len()), (1, 0, 0));
     assert_eq!((cluster.next("t"), cluster.state("t"), waiting(&cluster)), (Some(NOW + SECOND), "WAITING".into(), 3));
     for (node, expected) in [(&b, "1/3"), (&a, "0/3"), (&c, "2/3")] {
         let brought = node.acquire();
-        assert_eq!((brought.spread, parts(&brought.fired)), (0, vec![expected.to_owned()]));
+        assert_eq!((brought.fanned_out, parts(&brought.fired)), (0, vec![expected.to_owned()]));
         assert_eq!((node.acquire().fired.len(), earliest(node)), (0, Some(NOW + SECOND)));
         assert_eq!(brought.fired[0].scheduled_ms, NOW);
         assert_eq!(node.complete(&brought.fired[0]), CompletionOutcome::Recorded);
@@ -106,20 +106,20 @@ fn racing_nodes_run_each_tick_once_each() {
 fn those_take_part_that_may_and_that_are_there_when_the_tick_is_spread() {
     let cluster = Cluster::new(open);
     let (a, mut b, c, d) = (cluster.node("A"), cluster.node("B"), cluster.node("C"), cluster.node("D"));
-    b.store.set_job_types(Vec::new());
+    b.store.job_types().set(Vec::new());
     b.check_in();
     cluster.store.blacklist(&BlacklistEntry::new("C"), "ann").unwrap();
     let placement = ["A", "B", "C", "E"].into_iter().fold(Placement::new(), Placement::allow_node);
     let policy = policy(Strategy::Broadcast).placement(placement);
     cluster.schedule(job("j").policy(policy).durable(true), [secondly("t", "j", NOW)]);
-    assert_eq!(d.acquire().spread, 0, "whom the job does not allow does not spread it either");
-    assert_eq!(a.acquire().spread, 1);
+    assert_eq!(d.acquire().fanned_out, 0, "whom the job does not allow does not spread it either");
+    assert_eq!(a.acquire().fanned_out, 1);
     let e = cluster.node("E");
     assert_eq!((parts(&a.acquire().fired), waiting(&cluster)), (vec!["0/1".to_owned()], 0));
 
     cluster.advance(SECOND);
     assert!(cluster.store.unblacklist("C").unwrap());
-    assert_eq!((e.acquire().spread, d.acquire().fired.len()), (1, 0));
+    assert_eq!((e.acquire().fanned_out, d.acquire().fired.len()), (1, 0));
     let ran = [&a, &c, &e].map(|node| parts(&node.acquire().fired));
     assert_eq!(ran, [["0/3"], ["1/3"], ["2/3"]]);
 }
@@ -130,18 +130,18 @@ fn parts_of_a_dead_node_are_dropped_and_what_had_begun_is_recorded() {
     let cluster = Cluster::new(open);
     let (mut a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(broadcast("begun"), [once("t1", "begun", NOW)]);
-    assert_eq!(a.acquire().spread, 1);
+    assert_eq!(a.acquire().fanned_out, 1);
     let lost = b.fire_one();
     let own = a.fire_one();
     cluster.schedule(broadcast("idle"), [once("t2", "idle", NOW)]);
-    assert_eq!(a.acquire().spread, 1);
+    assert_eq!(a.acquire().fanned_out, 1);
     assert_eq!(waiting(&cluster), 2);
     cluster.advance(WINDOW / 2);
     a.check_in();
     cluster.advance(WINDOW / 2 + SECOND);
     assert_eq!(a.recovers().len(), 1);
     assert_eq!((waiting(&cluster), cluster.recovery_triggers().len()), (1, 0));
-    let history = cluster.store.history(&HistoryQuery::new()).unwrap();
+    let history = cluster.store.history().find(&HistoryQuery::new()).unwrap();
     let lost_ids: Vec<&str> =
         history.iter().filter(|row| row.outcome == FireOutcome::Lost).map(|row| row.fire_id.as_str()).collect();
     assert_eq!(lost_ids, [lost.fire_id.as_str()]);
@@ -157,12 +157,12 @@ fn shares_of_a_dead_node_are_given_to_another() {
     let cluster = Cluster::new(open);
     let (mut a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(sharded("j"), [once("t", "j", NOW)]);
-    assert_eq!(a.acquire().spread, 1);
+    assert_eq!(a.acquire().fanned_out, 1);
     let own = a.fire_one();
     assert_eq!((part(&own), part(&b.fire_one())), ("0/2".to_owned(), "1/2".to_owned()));
     cluster.schedule(sharded("k"), [once("u", "k", NOW)]);
     cluster.schedule(sharded("dropped").requests_recovery(false), [once("v", "dropped", NOW)]);
-    assert_eq!(a.acquire().spread, 2);
+    assert_eq!(a.acquire().fanned_out, 2);
     assert_eq!(parts(&a.acquire().fired), ["0/2", "0/2"]);
     cluster.advance(WINDOW / 2);
     a.check_in();
@@ -170,7 +170,7 @@ fn shares_of_a_dead_node_are_given_to_another() {
     cluster.advance(WINDOW / 2 + SECOND);
     assert_eq!(a.recovers()[0].recovery_triggers.len(), 1);
     assert_eq!(parts(&a.acquire().fired), ["1/2", "1/2"], "one that had begun and one that had not");
-    let history = cluster.store.history(&HistoryQuery::new()).unwrap();
+    let history = cluster.store.history().find(&HistoryQuery::new()).unwrap();
     let lost = history.iter().filter(|row| row.outcome == FireOutcome::Lost);
     assert_eq!(lost.count(), 2, "the run that died, and the share that nobody will do");
     assert_eq!(waiting(&cluster), 0);
@@ -182,7 +182,7 @@ fn a_node_that_leaves_or_is_barred_gives_up_its_parts() {
     let (mut a, b, c) = (cluster.node("A"), cluster.node("B"), cluster.node("C"));
     cluster.schedule(broadcast("j"), [once("t", "j", NOW)]);
     cluster.schedule(sharded("k"), [once("u", "k", NOW)]);
-    assert_eq!(c.acquire().spread, 2);
+    assert_eq!(c.acquire().fanned_out, 2);
     assert_eq!(waiting(&cluster), 6);
     assert_eq!(b.store.leave(&b.owner()).unwrap(), 0);
     assert_eq!(waiting(&cluster), 5);
@@ -200,11 +200,11 @@ fn a_busy_node_is_left_out_where_fires_may_not_overlap() {
     let cluster = Cluster::new(open);
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(broadcast("j"), [secondly("t", "j", NOW).overlap(Overlap::Skip)]);
-    assert_eq!(a.acquire().spread, 1);
+    assert_eq!(a.acquire().fanned_out, 1);
     let (first, second) = (a.fire_one(), b.fire_one());
     assert_eq!(b.complete(&second), CompletionOutcome::Recorded);
     cluster.advance(SECOND);
-    assert_eq!(b.acquire().spread, 1);
+    assert_eq!(b.acquire().fanned_out, 1);
     assert_eq!((parts(&b.acquire().fired), a.acquire().fired.len()), (vec!["0/1".to_owned()], 0));
     assert_eq!(a.complete(&first), CompletionOutcome::Recorded);
 }
@@ -235,7 +235,7 @@ fn strategies_are_refused_beside_nodes_of_quartz() {
     let mut ours = cluster.node("A");
     java_joins(&cluster, &mut ours);
     let add = |builder: JobDetailBuilder| {
-        cluster.store.add_job(&builder.job_type("com.example.Work").durable(true).build().unwrap(), true)
+        cluster.store.catalogue().add_job(&builder.job_type("com.example.Work").durable(true).build().unwrap(), true)
     };
     let error = add(broadcast("j")).unwrap_err();
     assert!(matches!(&error, Error::Refused(why) if why.contains("strategy broadcast")), "{error}");

@@ -1,7 +1,7 @@
 //! Taking more than there are free workers, and taking fires back that have not begun.
 
 use super::*;
-use carnelian::store::{FireBundle, TakeAhead, Unfired};
+use carnelian::store::{FireBundle, Prefetch, Unfired};
 use carnelian::{HistoryQuery, JobDetailBuilder, Overlap, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -11,8 +11,8 @@ static NOTHING: BTreeSet<String> = BTreeSet::new();
 
 /// How many of ten triggers a node takes that has two free workers and room for three more.
 fn taken(cluster: &Cluster, node: &Node, short: &'static BTreeSet<String>) -> (usize, bool) {
-    let ahead = Some(TakeAhead { free: 2, quick: 2, short });
-    let brought = node.acquire_with(5, |request| request.ahead = ahead).unwrap();
+    let ahead = Some(Prefetch { free: 2, quick: 2, short });
+    let brought = node.acquire_with(5, |request| request.prefetch = ahead).unwrap();
     cluster.check();
     (brought.fired.len() + brought.reserved.len(), brought.withheld > 0)
 }
@@ -59,7 +59,7 @@ fn a_fire_that_is_taken_back_was_never_taken() {
     let after = cluster.snapshot();
     assert_eq!((after.fired.len(), after.jobs.len()), (0, 2));
     assert_eq!(format!("{:?}", after.triggers), format!("{:?}", before.triggers), "as before, to the last column");
-    assert!(cluster.store.history(&HistoryQuery::new()).unwrap().is_empty());
+    assert!(cluster.store.history().find(&HistoryQuery::new()).unwrap().is_empty());
     let again = b.acquire().fired;
     let shown = |fire: &FireBundle| {
         let data = fire.trigger.data().text("x").map(str::to_owned);
@@ -94,14 +94,14 @@ fn what_was_paused_or_deleted_meanwhile_stays_so() {
     cluster.schedule(job("a"), [minutely("paused", "a", NOW), once("spent", "a", NOW)]);
     cluster.schedule(job("d"), [minutely("deleted", "d", NOW)]);
     let fired = a.acquire().fired;
-    cluster.store.pause_all().unwrap();
-    cluster.store.unschedule(&[trigger_key("deleted")]).unwrap();
+    cluster.store.catalogue().pause_all().unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("deleted")]).unwrap();
     let all: Vec<&FireBundle> = fired.iter().collect();
     assert_eq!(cluster.store.unfire(&a.owner(), &all).unwrap(), [Unfired::Done; 3]);
     cluster.check();
     assert_eq!(["paused", "spent"].map(|name| cluster.state(name)), ["PAUSED", "PAUSED"]);
     assert!(!cluster.has_job("d"), "the fire was all that kept it");
     assert!(a.acquire().fired.is_empty());
-    cluster.store.resume_all(true).unwrap();
+    cluster.store.catalogue().resume_all(true).unwrap();
     assert_eq!(a.acquire().fired.len(), 2);
 }

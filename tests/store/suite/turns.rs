@@ -10,13 +10,13 @@ fn turn(node: &Node, ended: &[Completion], max: usize) -> carnelian::Result<(Vec
     let (types, none) = (vec!["work".to_owned()], BTreeSet::new());
     let request = AcquireRequest {
         max,
-        ahead: None,
+        prefetch: None,
         look_ahead_ms: 30 * SECOND,
         fire_ahead_ms: 0,
         job_types: &types,
         quarantined: &none,
     };
-    node.store.turn(&node.owner(), ended, &request).map(|(recorded, taken)| (recorded.outcomes, taken))
+    node.store.complete_and_acquire(&node.owner(), ended, &request).map(|(recorded, taken)| (recorded.outcomes, taken))
 }
 
 #[test]

@@ -90,8 +90,8 @@ fn request(id: Option<&str>, name: &str) -> Request {
 #[test]
 fn a_request_is_taken_once() {
     let cluster = Cluster::new(open);
-    let first = cluster.store.take_requests(&[request(Some("order 17"), "a")]).unwrap();
-    let second = cluster.store.take_requests(&[request(Some("order 17"), "b")]).unwrap();
+    let first = cluster.store.catalogue().take_requests(&[request(Some("order 17"), "a")]).unwrap();
+    let second = cluster.store.catalogue().take_requests(&[request(Some("order 17"), "b")]).unwrap();
     assert!(first[0].is_new && !second[0].is_new);
     assert_eq!((&first[0].job, &first[0].trigger), (&second[0].job, &second[0].trigger));
     assert!(cluster.has_job("a") && !cluster.has_job("b"));
@@ -100,28 +100,29 @@ fn a_request_is_taken_once() {
     let fire = a.fire_one();
     a.complete(&fire);
     assert!(!cluster.has_job("a"));
-    assert!(!cluster.store.take_requests(&[request(Some("order 17"), "c")]).unwrap()[0].is_new);
-    assert_eq!(cluster.store.taken("order 17").unwrap().map(|taken| taken.job), Some(job_key("a")));
-    assert_eq!(cluster.store.taken("order 18").unwrap(), None);
+    assert!(!cluster.store.catalogue().take_requests(&[request(Some("order 17"), "c")]).unwrap()[0].is_new);
+    assert_eq!(cluster.store.catalogue().taken("order 17").unwrap().map(|taken| taken.job), Some(job_key("a")));
+    assert_eq!(cluster.store.catalogue().taken("order 18").unwrap(), None);
     // For a week.
     cluster.advance(8 * 24 * 60 * MINUTE);
     assert_eq!(cluster.store.clean_up().unwrap().requests, 1);
-    assert!(cluster.store.take_requests(&[request(Some("order 17"), "d")]).unwrap()[0].is_new);
+    assert!(cluster.store.catalogue().take_requests(&[request(Some("order 17"), "d")]).unwrap()[0].is_new);
 }
 
 #[test]
 fn requests_are_taken_together_or_not_at_all() {
     let cluster = Cluster::new(open);
     let all = [request(Some("1"), "a"), request(None, "b"), request(Some("1"), "c"), request(Some("2"), "d")];
-    let answers = cluster.store.take_requests(&all).unwrap();
+    let answers = cluster.store.catalogue().take_requests(&all).unwrap();
     assert_eq!(answers.iter().map(|answer| answer.is_new).collect::<Vec<_>>(), [true, true, false, true]);
     assert_eq!(answers[2].job, job_key("a"));
     let before = cluster.rows();
-    let error = cluster.store.take_requests(&[request(Some("3"), "e"), request(Some("4"), "a")]).unwrap_err();
+    let error =
+        cluster.store.catalogue().take_requests(&[request(Some("3"), "e"), request(Some("4"), "a")]).unwrap_err();
     assert!(error.is_already_exists(), "{error}");
     assert_eq!(cluster.rows(), before);
-    assert_eq!(cluster.store.taken("3").unwrap(), None);
-    let error = cluster.store.take_requests(&[request(Some(""), "f")]).unwrap_err();
+    assert_eq!(cluster.store.catalogue().taken("3").unwrap(), None);
+    let error = cluster.store.catalogue().take_requests(&[request(Some(""), "f")]).unwrap_err();
     assert!(error.to_string().contains("request id"), "{error}");
     cluster.check();
 }

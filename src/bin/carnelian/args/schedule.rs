@@ -1,4 +1,4 @@
-//! What `carnelian schedule` and `carnelian job add` take: the job, its policies, the trigger.
+//! Arguments of `carnelian schedule` and `carnelian job add`: the job, its policies, the trigger.
 
 use crate::history::KeepFlags;
 use crate::marks::MarkFlags;
@@ -33,23 +33,27 @@ pub struct Schedule {
     /// Fires so many times more after the first [default: for ever]
     #[arg(long, value_name = "N", conflicts_with_all = ["cron", "calendar_interval", "rrule", "at"])]
     pub repeat: Option<u32>,
-    /// With --calendar-interval: a time that a clock change has moved returns to the hour of the start
+    /// With --calendar-interval: a time that a clock change has moved returns to the hour of the
+    /// start
     #[arg(long, conflicts_with_all = ["cron", "every", "daily_every", "rrule", "at"])]
     pub preserve_hour: bool,
     /// With --preserve-hour: a day on which the clock jumps over that hour is left out
     #[arg(long, requires = "preserve_hour")]
     pub skip_day: bool,
-    /// With --cron: times that the clock jumps over fire at the end of the gap; not beside nodes of Quartz
+    /// With --cron: times that the clock jumps over fire at the end of the gap; not beside nodes of
+    /// Quartz
     #[arg(long, conflicts_with_all = ["every", "calendar_interval", "daily_every", "rrule", "at"])]
     pub fire_at_gap_end: bool,
-    /// With --cron: times of an hour that comes twice fire in both passes; not beside nodes of Quartz
+    /// With --cron: times of an hour that comes twice fire in both passes; not beside nodes of
+    /// Quartz
     #[arg(long, conflicts_with_all = ["every", "calendar_interval", "daily_every", "rrule", "at"])]
     pub both_passes: bool,
-    /// With --calendar-interval: each time is counted from the start, so that monthly from the 31st returns to the 31st;
-    /// not beside nodes of Quartz
+    /// With --calendar-interval: each time is counted from the start, so that monthly from the 31st
+    /// returns to the 31st; not beside nodes of Quartz
     #[arg(long, conflicts_with_all = ["cron", "every", "daily_every", "rrule", "at"])]
     pub without_drift: bool,
-    /// With --daily-every: nothing fires after --end, not even on the last day; not beside nodes of Quartz
+    /// With --daily-every: nothing fires after --end, not even on the last day; not beside nodes of
+    /// Quartz
     #[arg(long, conflicts_with_all = ["cron", "every", "calendar_interval", "rrule", "at"])]
     pub respect_end_time: bool,
     /// With --daily-every: the first time of the day [default: 00:00]
@@ -67,7 +71,7 @@ pub struct Schedule {
     /// The moment after which it does not fire
     #[arg(long, value_name = "TIME", value_parser = value::moment)]
     pub end: Option<Moment>,
-    /// What is done when it could not fire in time
+    /// The treatment of a fire that could not happen in time
     #[arg(long, value_name = "NAME", default_value = "smart", value_parser = value::misfire())]
     pub misfire: MisfireInstruction,
     #[command(flatten)]
@@ -85,31 +89,33 @@ pub struct Schedule {
     /// Replaces the job and the trigger if they exist; fires in progress go on
     #[arg(long)]
     pub replace: bool,
-    /// Your name for the request: a second one with it stores nothing, and is answered like the first
+    /// Your name for the request: a second one with it stores nothing, and is answered like the
+    /// first
     #[arg(long, value_name = "ID", conflicts_with = "replace")]
     pub request_id: Option<String>,
 }
 
-/// What is done about a run that takes too long, falls silent or dies.
+/// The policy about a run that takes too long, falls silent or dies.
 #[derive(Args, Default)]
 pub struct Policy {
-    /// How long a run may take; then it is asked to stop, and given up if it does not [default: as long as it likes]
+    /// The longest run time; then the run is asked to stop, and its worker is abandoned if it does
+    /// not [default: as long as it likes]
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub timeout: Option<Duration>,
     /// After how long without progress a run is stuck [default: 5m for jobs that report progress]
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub stuck_after: Option<Duration>,
-    /// What is done then [default: log]
+    /// The action on a stuck run [default: log]
     #[arg(long, value_name = "ACTION", requires = "stuck_after", value_parser = value::stuck_action())]
     pub on_stuck: Option<StuckAction>,
-    /// How often in a row its work is taken over from a run that died before it is parked; 0 for as
-    /// often as it dies [default: carnelian.recovery.maxTakeovers]
+    /// The number of times in a row that its work is taken over from a run that died before it is
+    /// parked; 0 for no limit [default: carnelian.recovery.maxTakeovers]
     #[arg(long, value_name = "N")]
     pub max_takeovers: Option<u32>,
     /// A run that is silent for so long has no heartbeat any more, and dies [default: none]
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub max_silence: Option<Duration>,
-    /// How many heartbeats a run may miss [default: that of the node]
+    /// The number of heartbeats that a run may miss [default: that of the node]
     #[arg(long, value_name = "N")]
     pub missed_heartbeats: Option<u32>,
     /// With --recover: what becomes of the work of a dead fire [default: recovery-trigger]
@@ -127,18 +133,20 @@ pub struct When {
     /// Fires by this cron expression
     #[arg(long, value_name = "EXPR")]
     pub cron: Option<String>,
-    /// Fires by this recurrence rule of iCalendar, such as `FREQ=MONTHLY;BYDAY=-1FR`, at the time of day of the start;
-    /// lines `EXDATE:20270101T090000` and `RDATE:…` may follow. Not beside nodes of Quartz
+    /// Fires by this recurrence rule of iCalendar, such as `FREQ=MONTHLY;BYDAY=-1FR`, at the time
+    /// of day of the start; lines `EXDATE:20270101T090000` and `RDATE:…` may follow. Not beside
+    /// nodes of Quartz
     #[arg(long, value_name = "RULE")]
     pub rrule: Option<String>,
     /// Fires again and again after this time: `500ms 30s 5m 2h 1d`
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub every: Option<Duration>,
-    /// Fires after so many units of the calendar, such as 1month or 2weeks; the first time at the start
+    /// Fires after so many units of the calendar, such as 1month or 2weeks; the first time at the
+    /// start
     #[arg(long, value_name = "N+UNIT", value_parser = when::calendar_interval)]
     pub calendar_interval: Option<CalendarInterval>,
-    /// Fires after this time again and again, but between --from and --to on --days only; they are read in the
-    /// scheduler's zone (carnelian.scheduler.timeZone)
+    /// Fires after this time again and again, but between --from and --to on --days only; they are
+    /// read in the scheduler's zone (carnelian.scheduler.timeZone)
     #[arg(long, value_name = "DUR", value_parser = when::whole_seconds)]
     pub daily_every: Option<Duration>,
     /// Fires once: ISO 8601 with offset, `now`, or `+30s`
@@ -168,15 +176,16 @@ pub struct JobFlags {
     /// The job stays when no trigger points to it
     #[arg(long)]
     pub durable: bool,
-    /// The version of the type's data that the data are of [default: the latest that a live node reads]
+    /// The version of the type's data that the data are of [default: the latest that a live node
+    /// reads]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub data_version: Option<u32>,
     #[command(flatten)]
     pub placement: PlacementFlags,
     #[command(flatten)]
     pub strategy: StrategyFlags,
-    /// Stores it even if every live node that has the type calls it deprecated, or if a node of Quartz does not heed where
-    /// it may run
+    /// Stores it even if every live node that has the type calls it deprecated, or if a node of
+    /// Quartz does not heed where it may run
     #[arg(long)]
     pub force: bool,
 }

@@ -6,16 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// When fires began, of all nodes. Without a lock: workers that queue here would be measured as well.
+/// The times at which the fires of all nodes began. Without a lock: workers that queue here would
+/// be measured as well.
 pub struct Fires {
     clock: SystemClock,
-    /// The time since the origin of the clock at which the fire that was expected last began, in nanoseconds.
+    /// The time since the origin of the clock at which the fire that was expected last began, in
+    /// nanoseconds.
     last_ns: AtomicU64,
-    /// How many have begun.
+    /// The number of fires that have begun.
     began: AtomicUsize,
-    /// How late each was, in milliseconds, in the order in which they began.
+    /// The lateness of each fire, in milliseconds, in the order in which they began.
     late_ms: Vec<AtomicI64>,
-    /// No fire is later than since then, in epoch milliseconds: for what was due before the nodes were started.
+    /// No fire is later than since then, in epoch milliseconds: for what was due before the nodes
+    /// were started.
     since_ms: AtomicI64,
     /// Raised by the fire that was expected last.
     all: Signal,
@@ -55,7 +58,8 @@ impl Fires {
         }
     }
 
-    /// What was due before this moment is late since then. Returns the moment, by the monotonic clock.
+    /// Begins the measurement: fires that were due before this moment are late since then. Returns
+    /// the moment, by the monotonic clock.
     pub fn begin(&self) -> Duration {
         self.since_ms.store(self.clock.wall_ms(), Ordering::Relaxed);
         self.clock.ticks()
@@ -84,7 +88,7 @@ impl Fires {
         }
     }
 
-    /// How late the fires were, in milliseconds.
+    /// The lateness of the fires, in milliseconds.
     pub fn late_ms(&self) -> Vec<i64> {
         self.late_ms.iter().take(self.began()).map(|late| late.load(Ordering::Relaxed)).collect()
     }

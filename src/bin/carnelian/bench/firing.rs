@@ -1,4 +1,5 @@
-//! Fires a second: a store of due one-shots that is drained, or repeating triggers that keep a pace.
+//! Fires a second: a store of due one-shots that is drained, or repeating triggers that keep a
+//! pace.
 
 use super::fires::Fires;
 use super::scratch::Scratch;
@@ -13,11 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How often an interrupt is looked for, and whether all is recorded.
+/// The interval of checks for an interrupt, and for the last record.
 const POLL: Duration = Duration::from_millis(100);
 /// A run without a fire for so long is given up.
 const STALLED: Duration = Duration::from_secs(60);
-/// What has to be left to start the nodes between the fill and the first fire of paced triggers.
+/// The time that must be left to start the nodes between the fill and the first fire of paced
+/// triggers.
 const START_MS: i64 = 1_000;
 
 /// Stores the triggers, lets the nodes loose, and measures until every fire is done and recorded.
@@ -68,8 +70,8 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
     ))
 }
 
-/// Stores the triggers: all due at once, or a first time that is spread over a second if they are paced, and not before
-/// the nodes are up.
+/// Stores the triggers: all due at once, or a first time that is spread over a second if they are
+/// paced, and not before the nodes are up.
 fn fill(scratch: &Scratch, options: &Bench) -> Outcome {
     let triggers = options.triggers();
     let Some(repeat) = options.repeat else {
@@ -147,7 +149,7 @@ struct Measured {
     commits_per_fire: f64,
     log_bytes_per_fire: Option<f64>,
     late_ms: Spread,
-    /// How many fires began on which node.
+    /// The number of fires that began on each node.
     shares: Vec<(String, usize)>,
 }
 

@@ -1,4 +1,5 @@
-//! The time from a scheduling call to the start of the job, on the node that stored it and on another.
+//! The time from a scheduling call to the start of the job, on the node that stored it and on
+//! another.
 
 use super::scratch::{Scratch, trigger};
 use super::spread::Spread;
@@ -12,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What does not start in so long does not start.
+/// The time after which a job will not start any more.
 const STALLED: Duration = Duration::from_secs(60);
-/// How often an interrupt is looked for.
+/// The interval of checks for an interrupt.
 const POLL: Duration = Duration::from_millis(100);
 
 /// The start that is waited for.
@@ -35,7 +36,7 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
     let start = Arc::new(Start::default());
     let (noted, clock) = (Arc::clone(&start), Arc::clone(&scratch.clock));
     let job = scratch.job("timed")?;
-    scratch.store.add_job(&job, false)?;
+    scratch.store.catalogue().add_job(&job, false)?;
     let node = scratch.node("bench-1", move |_: &mut JobContext| {
         noted.at_ns.store(u64::try_from(clock.ticks().as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
         noted.signal.raise();

@@ -34,7 +34,7 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
     let nothing = |_: &mut JobContext| Ok(());
     let (calls, threads) = (options.triggers(), options.threads.max(1));
     let job = scratch.job("scheduled")?;
-    scratch.store.add_job(&job, false)?;
+    scratch.store.catalogue().add_job(&job, false)?;
     let due_ms = scratch.store.now_ms()? + DAY_MS;
     let caller = Calls { scratch, node: scratch.node("bench-1", nothing)?, job: job.key().clone(), due_ms };
 
@@ -101,7 +101,7 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// So many calls, each of which takes the next number, on so many threads.
+    /// Calls on several threads, each of which takes the next number.
     fn rate(&self, name: &str, calls: u32, threads: u32, call: impl Fn(&str) -> Outcome + Sync) -> Outcome<Rate> {
         let next = AtomicU32::new(0);
         let work = || -> Outcome {
@@ -128,7 +128,7 @@ impl Calls<'_> {
         Ok(self.since(begun, before, calls))
     }
 
-    /// So many triggers, a bulk in each call.
+    /// Triggers stored by calls of a bulk each.
     fn bulk(&self, triggers: u32) -> Outcome<Rate> {
         let size = BULK.min(triggers);
         let bulks = triggers / size;

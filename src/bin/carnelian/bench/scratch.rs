@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub const TYPE: &str = "carnelian.bench";
 pub const GROUP: &str = "bench";
-/// How many triggers are stored in one call.
+/// The number of triggers that are stored in one call.
 pub const BULK: u32 = 10_000;
 const DAY_MS: i64 = 24 * 3_600_000;
 
@@ -68,7 +68,7 @@ impl Scratch {
     pub fn node(&self, name: &str, job: impl Job) -> Outcome<Scheduler> {
         let mut settings = self.settings.clone();
         settings.scheduler.instance_id = InstanceIdSetting::Fixed(name.to_owned());
-        // What is in memory is there once; to a database every node has connections of its own.
+        // A store in memory exists once; every node has its own connections to a database.
         let store = if self.is_in_memory() { self.store.clone() } else { open(&settings)? };
         Ok(Scheduler::builder().store(store).settings(settings).job(TYPE, job).build()?)
     }
@@ -77,7 +77,7 @@ impl Scratch {
         self.settings.job_store.kind == StoreKind::Memory
     }
 
-    /// Which fires the history gets, in the word of the property.
+    /// The fires that the history gets, in the word of the property.
     pub fn history(&self) -> &'static str {
         match self.settings.history.record {
             HistoryRecord::All => "all",
@@ -110,7 +110,8 @@ impl Scratch {
         Ok(job.requests_recovery(self.requests_recovery).build()?)
     }
 
-    /// Stores so many triggers, a bulk a call; `plan` says what each is: when it starts, and its schedule.
+    /// Stores so many triggers, a bulk a call; `plan` says what each is: when it starts, and its
+    /// schedule.
     pub fn fill(&self, name: &str, triggers: u32, plan: impl Fn(u32) -> (i64, SimpleSchedule)) -> Outcome {
         let mut stored = 0;
         while stored < triggers {
@@ -122,7 +123,7 @@ impl Scratch {
                 trigger(&format!("{name}-{number}"), job.key(), Some(start_ms), schedule)
             };
             let triggers = (stored..until).map(trigger).collect::<Outcome<Vec<Trigger>>>()?;
-            self.store.schedule(vec![(job, triggers)], false)?;
+            self.store.catalogue().schedule(vec![(job, triggers)], false)?;
             stored = until;
         }
         Ok(())

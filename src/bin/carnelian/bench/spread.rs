@@ -20,7 +20,7 @@ impl Spread {
     }
 }
 
-/// So many in this time, by the second.
+/// Rate by the second, of so many in this time.
 pub fn per_second(count: usize, time: std::time::Duration) -> f64 {
     let seconds = time.as_secs_f64();
     if seconds > 0.0 { count as f64 / seconds } else { 0.0 }

@@ -13,7 +13,7 @@ use chrono_tz::Tz;
 use parking_lot::Mutex;
 
 pub(super) use rule::{Clock, DaylightRule, RuleDay};
-use spans::{Span, spans};
+use spans::{Span, milliseconds, spans};
 
 /// The first instant of a table, in seconds: 1900-01-01T00:00Z.
 const BEGIN: i64 = -2_208_988_800;
@@ -30,7 +30,7 @@ pub(super) struct ZoneTable {
     pub(super) checksum: i32,
     /// Nothing for a zone whose clocks never changed since 1900.
     pub(super) transitions: Option<Transitions>,
-    /// How clocks change after the table.
+    /// Rule by which clocks change after the table.
     pub(super) rule: Option<DaylightRule>,
 }
 
@@ -63,10 +63,6 @@ impl ZoneTable {
             rule,
         }
     }
-}
-
-fn milliseconds(seconds: i64) -> i32 {
-    i32::try_from(seconds.saturating_mul(1000)).unwrap_or(i32::MAX)
 }
 
 impl Transitions {
@@ -104,16 +100,20 @@ impl Transitions {
 
     /// The CRC of instants and numbers.
     fn checksum(&self) -> i32 {
-        let mut crc = crc32fast::Hasher::new();
-        for coded in &self.coded {
+        let bytes = self.coded.iter().flat_map(|coded| {
             let (instant, saving, offset) = (coded >> 12, coded >> 4 & 0xF, coded & 0xF);
             let word = |number: i64| i32::try_from(number).unwrap_or(0).to_be_bytes();
-            crc.update(&(instant + offset).to_be_bytes());
-            crc.update(&word(offset));
-            crc.update(&word(if saving == 0 { -1 } else { saving }));
-        }
-        crc.finalize().cast_signed()
+            let saving = if saving == 0 { -1 } else { saving };
+            (instant + offset).to_be_bytes().into_iter().chain(word(offset)).chain(word(saving))
+        });
+        crc32(bytes).cast_signed()
     }
+}
+
+/// `java.util.zip.CRC32`.
+fn crc32(bytes: impl Iterator<Item = u8>) -> u32 {
+    let shifted = |crc: u32| crc >> 1 ^ if crc & 1 == 1 { 0xEDB8_8320 } else { 0 };
+    !bytes.fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| shifted(crc)))
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use chrono::{DateTime, Datelike, NaiveDateTime, Timelike};
 use chrono_tz::Tz;
 
-use super::milliseconds;
-use super::spans::{Span, spans};
+use super::spans::{Span, milliseconds, spans};
 
 /// 2087-01-01T00:00Z: no zone has exceptions from its rule after this.
 const RULES_ONLY: i64 = 3_692_217_600;

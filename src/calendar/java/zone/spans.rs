@@ -9,7 +9,7 @@ pub(super) struct Span {
     pub(super) from: i64,
     /// Standard time, ahead of UTC.
     pub(super) standard: i64,
-    /// What the clocks show, ahead of UTC.
+    /// Offset that the clocks show, ahead of UTC.
     pub(super) wall: i64,
 }
 
@@ -68,4 +68,8 @@ fn java_standard(zone: Tz, at: i64) -> Option<i64> {
         _ => return None,
     };
     (from..until).contains(&at).then_some(standard)
+}
+
+pub(super) fn milliseconds(seconds: i64) -> i32 {
+    i32::try_from(seconds.saturating_mul(1000)).unwrap_or(i32::MAX)
 }

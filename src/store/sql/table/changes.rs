@@ -5,34 +5,31 @@ use super::time;
 use super::waiting::{waiting, waiting_values};
 use crate::error::Result;
 use crate::store::database::{ChangeRows, Session};
-use crate::store::row::{ClusterLook, LAST_COUNT, LeftAlone, Look, News, TypeVersions, Whereabouts};
+use crate::store::row::{
+    ClusterMembers, Exclusions, LAST_COUNT, Notification, PlacementView, PollResult, TypeVersions,
+};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable};
 
-#[derive(QueryableByName)]
-struct LookRow {
-    #[diesel(sql_type = BigInt)]
-    now_ms: i64,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    changes: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    cancels: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    next_fire_time: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    reserved_time: Option<i64>,
+by_place! {
+    struct PollRow {
+        now_ms: i64 as BigInt,
+        changes: Option<i64> as Nullable<BigInt>,
+        cancels: Option<i64> as Nullable<BigInt>,
+        reserved_time: Option<i64> as Nullable<BigInt>,
+        next_fire_time: Option<i64> as Nullable<BigInt>,
+    }
 }
 
-#[derive(QueryableByName)]
-struct DoubtRow {
-    #[diesel(sql_type = BigInt)]
-    now_ms: i64,
-    #[diesel(sql_type = BigInt)]
-    n: i64,
+by_place! {
+    struct DoubtRow {
+        now_ms: i64 as BigInt,
+        n: i64 as BigInt,
+    }
 }
 
 /// The time as a statement has it.
@@ -66,12 +63,12 @@ impl SqlSession<'_, '_> {
     }
 }
 
-impl News {
+impl Notification {
     /// The column of its counter, and what PostgreSQL's listeners are told.
     pub(super) fn column(self) -> &'static str {
         match self {
-            News::Change => "changes",
-            News::Cancel => "cancels",
+            Notification::Change => "changes",
+            Notification::Cancel => "cancels",
         }
     }
 
@@ -86,11 +83,11 @@ impl News {
 }
 
 impl ChangeRows for SqlSession<'_, '_> {
-    fn announce(&mut self, news: News) -> Result<()> {
-        if !self.is_first_announcement(news) {
+    fn notify(&mut self, what: Notification) -> Result<()> {
+        if !self.is_first_notification(what) {
             return Ok(());
         }
-        let (column, bump) = (news.column(), news.bump());
+        let (column, bump) = (what.column(), what.bump());
         // The counter is one row, which others would wait for as long as the caller's transaction
         // lasts. Whoever does not listen sees with the next look what is due.
         if self.is_joined() {
@@ -104,31 +101,32 @@ impl ChangeRows for SqlSession<'_, '_> {
         if self.backend() != Backend::Postgres {
             return self.execute(&bump, &[self.name()]).map(drop);
         }
-        // One statement does both: those that listen hear it at the commit, those that do not see the counter.
+        // One statement does both: those that listen hear it at the commit, those that do not see
+        // the counter.
         let text = format!("WITH bumped AS ({bump} RETURNING 1) SELECT pg_notify(?, ?)");
         let channel = Value::from(&self.channel());
         self.execute(&text, &[self.name(), channel, column.into()]).map(drop)
     }
 
-    fn look(
+    fn poll(
         &mut self,
         instance: &str,
         horizon_ms: Option<i64>,
         misfire_threshold_ms: i64,
         job_types: &[String],
         versions: &TypeVersions,
-        left: &LeftAlone,
-    ) -> Result<Look> {
+        excluded: &Exclusions,
+    ) -> Result<PollResult> {
         let now = self.now_in_statement()?;
         let (of_types, types) = self.of_types(job_types, versions);
-        let (not_left, left) = self.not_left(left);
+        let (not_excluded, excluded) = self.not_excluded(excluded);
         let no_later_than = if horizon_ms.is_some() { format!("{} + ?", now.text) } else { "?".to_owned() };
         let text = format!(
             "SELECT {} AS now_ms, \
              (SELECT c.changes FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS changes, \
              (SELECT c.cancels FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS cancels, \
              (SELECT f.sched_time {RESERVED_BY_OTHERS} ORDER BY f.sched_time LIMIT 1) AS reserved_time, \
-             (SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_left} \
+             (SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_excluded} \
              ORDER BY t.next_fire_time ASC LIMIT 1) AS next_fire_time",
             now.shown,
             waiting(self.backend(), &no_later_than, &format!("{} - ?", now.text))
@@ -142,23 +140,23 @@ impl ChangeRows for SqlSession<'_, '_> {
         let mut values = vec![self.name(), self.name(), self.name(), instance.into()];
         values.extend(waiting_values(self.backend(), &self.name(), &last, &before));
         values.extend(types);
-        values.extend(left);
-        let rows: Vec<LookRow> = self.load(&text, &values)?;
-        let look = |row: LookRow| Look {
+        values.extend(excluded);
+        let rows: Vec<PollRow> = self.load(&text, &values)?;
+        let poll = |row: PollRow| PollResult {
             now_ms: now.or(row.now_ms),
             earliest_ms: time(row.next_fire_time),
             reserved_ms: row.reserved_time,
             changes: row.changes.unwrap_or(0),
             cancels: row.cancels.unwrap_or(0),
         };
-        Ok(rows.into_iter().next().map(look).unwrap_or_default())
+        Ok(rows.into_iter().next().map(poll).unwrap_or_default())
     }
 
-    fn look_around(&mut self) -> Result<(ClusterLook, Whereabouts)> {
-        self.look_at_members()
+    fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
+        self.load_members()
     }
 
-    fn doubtful_beats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
+    fn doubtful_heartbeats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
         let now = self.now_in_statement()?;
         let text = format!(
             "SELECT {shown} AS now_ms, COUNT(*) AS n FROM {{p}}CN_BEATS WHERE sched_name = ? \

@@ -5,30 +5,28 @@ use super::{time, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::sql::bulk::transpose;
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
-/// Where triggers are looked for: the table with the alias `t`, a condition, and the values before and after those of
-/// other conditions.
+/// Where triggers are looked for: the table with the alias `t`, a condition, and the values before
+/// and after those of other conditions.
 pub(super) type Searched = (String, String, (Vec<Value>, Vec<Value>));
 
-#[derive(QueryableByName)]
-struct WaitingRow {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    next_fire_time: Option<i64>,
+by_place! {
+    struct WaitingRow {
+        trigger_name: String as Text,
+        trigger_group: String as Text,
+        next_fire_time: Option<i64> as Nullable<BigInt>,
+    }
 }
 
 impl SqlSession<'_, '_> {
-    /// The whole table, or these of its rows, each looked up by the primary key: a planner that sees the condition of
-    /// what is due as well may go through the whole backlog for a few rows.
+    /// The whole table, or these of its rows, each looked up by the primary key: a planner that
+    /// sees the condition of what is due as well may go through the whole backlog for a few rows.
     pub(super) fn searched(&self, among: Option<&[TriggerKey]>) -> Vec<Searched> {
         let Some(keys) = among else {
             return vec![("{p}TRIGGERS t".to_owned(), String::new(), (Vec::new(), Vec::new()))];
@@ -62,7 +60,8 @@ impl SqlSession<'_, '_> {
         for (table, among, (before, after)) in self.searched(Some(&keys)) {
             let text = match self.backend() {
                 Backend::Postgres => {
-                    // Not the column itself: the planner could take the index of due triggers for the state.
+                    // Not the column itself: the planner could take the index of due triggers for
+                    // the state.
                     format!("{columns} {} WHERE {waiting}", by_key(" AND k.trigger_state || '' = 'WAITING'", hold))
                 }
                 _ => format!("{columns} {table} WHERE {waiting}{among}{hold}"),
@@ -80,7 +79,8 @@ impl SqlSession<'_, '_> {
     }
 }
 
-/// PostgreSQL: rows of the table by keys that come as arrays, then the scheduler's name; with the alias `t`.
+/// PostgreSQL: rows of the table by keys that come as arrays, then the scheduler's name; with the
+/// alias `t`.
 fn by_key(guard: &str, hold: &str) -> String {
     format!(
         "unnest(?, ?) AS v(c0, c1) CROSS JOIN LATERAL (SELECT k.* FROM {{p}}TRIGGERS k WHERE k.sched_name = ? \

@@ -1,40 +1,30 @@
 //! `CN_CONTINUATIONS`: which jobs follow the runs of others.
 
-use super::executing::job_executes;
+use super::executing::{job_executes, job_executes_alone};
 use super::job_keys;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::ContinuationRows;
 use crate::store::row::{ContinuationRow, JobRow};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Flag, FlagType};
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Binary, Nullable, Text};
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    parent_name: String,
-    #[diesel(sql_type = Text)]
-    parent_group: String,
-    #[diesel(sql_type = Text)]
-    parent_type: String,
-    #[diesel(sql_type = Text)]
-    child_name: String,
-    #[diesel(sql_type = Text)]
-    child_group: String,
-    #[diesel(sql_type = Text)]
-    child_hash: String,
-    #[diesel(sql_type = Text)]
-    on_outcome: String,
-    #[diesel(sql_type = BigInt)]
-    since_fence: i64,
-    #[diesel(sql_type = Nullable<Binary>)]
-    link_data: Option<Vec<u8>>,
-    #[diesel(sql_type = FlagType)]
-    is_nonconcurrent: Flag,
-    #[diesel(sql_type = BigInt)]
-    executing: i64,
+by_place! {
+    struct Row {
+        parent_name: String as Text,
+        parent_group: String as Text,
+        parent_type: String as Text,
+        child_name: String as Text,
+        child_group: String as Text,
+        child_hash: String as Text,
+        on_outcome: String as Text,
+        since_fence: i64 as BigInt,
+        link_data: Option<Vec<u8>> as Nullable<Binary>,
+        is_nonconcurrent: Flag as FlagType,
+        executing: i64 as BigInt,
+    }
 }
 
 impl From<Row> for ContinuationRow {
@@ -48,7 +38,7 @@ impl From<Row> for ContinuationRow {
             since_fence: row.since_fence,
             data: row.link_data,
             child_nonconcurrent: row.is_nonconcurrent.into(),
-            child_is_executing: row.executing > 0,
+            child_is_blocked: row.executing > 0,
         }
     }
 }
@@ -56,8 +46,8 @@ impl From<Row> for ContinuationRow {
 const PARENT: [&str; 2] = ["parent_name", "parent_group"];
 const CHILD: [&str; 2] = ["child_name", "child_group"];
 
-/// How many continuations the job of trigger `t` is the parent of, by the primary key. Those of a job that had the key
-/// before are found out when they are looked at.
+/// How many continuations the job of trigger `t` is the parent of, by the primary key. Those of a
+/// job that had the key before are found out when they are looked at.
 pub(super) const FOLLOWED: &str = "(SELECT COUNT(*) FROM {p}CN_CONTINUATIONS l WHERE l.sched_name = t.sched_name \
      AND l.parent_name = t.job_name AND l.parent_group = t.job_group) AS followers";
 
@@ -68,14 +58,6 @@ pub(super) const CONTINUATIONS: &str = "(SELECT COUNT(*) FROM {p}CN_CONTINUATION
      WHERE l.sched_name = {p}JOB_DETAILS.sched_name AND l.child_name = {p}JOB_DETAILS.job_name \
      AND l.child_group = {p}JOB_DETAILS.job_group)";
 
-/// Continuations whose parent or child is gone, or whose parent was replaced by a program that knows nothing of them.
-pub(super) const STRAY: &str = "{p}CN_CONTINUATIONS WHERE sched_name = ? AND NOT (EXISTS (SELECT 1 \
-     FROM {p}JOB_DETAILS j WHERE j.sched_name = {p}CN_CONTINUATIONS.sched_name \
-     AND j.job_name = {p}CN_CONTINUATIONS.parent_name AND j.job_group = {p}CN_CONTINUATIONS.parent_group \
-     AND j.job_class_name = {p}CN_CONTINUATIONS.parent_type) AND EXISTS (SELECT 1 FROM {p}JOB_DETAILS k \
-     WHERE k.sched_name = {p}CN_CONTINUATIONS.sched_name AND k.job_name = {p}CN_CONTINUATIONS.child_name \
-     AND k.job_group = {p}CN_CONTINUATIONS.child_group))";
-
 impl SqlSession<'_, '_> {
     /// Continuations of jobs that are there, up to the condition.
     fn continuations_where(&self) -> String {
@@ -83,14 +65,15 @@ impl SqlSession<'_, '_> {
             "SELECT l.parent_name AS parent_name, l.parent_group AS parent_group, l.parent_type AS parent_type, \
              l.child_name AS child_name, l.child_group AS child_group, l.child_hash AS child_hash, \
              l.on_outcome AS on_outcome, l.since_fence AS since_fence, l.data AS link_data, \
-             k.is_nonconcurrent AS is_nonconcurrent, CASE WHEN k.is_nonconcurrent = {} THEN {} ELSE 0 END AS executing \
+             k.is_nonconcurrent AS is_nonconcurrent, CASE WHEN k.is_nonconcurrent = {} THEN {} ELSE {} END AS executing \
              FROM {{p}}CN_CONTINUATIONS l \
              JOIN {{p}}JOB_DETAILS j ON j.sched_name = l.sched_name AND j.job_name = l.parent_name \
              AND j.job_group = l.parent_group AND j.job_class_name = l.parent_type \
              JOIN {{p}}JOB_DETAILS k ON k.sched_name = l.sched_name AND k.job_name = l.child_name \
              AND k.job_group = l.child_group WHERE l.sched_name = ?",
             self.true_literal(),
-            job_executes(self.backend(), "k")
+            job_executes(self.backend(), "k"),
+            job_executes_alone(self.backend(), "k")
         )
     }
 
@@ -106,7 +89,8 @@ impl SqlSession<'_, '_> {
         self.delete_rows("CN_CONTINUATIONS", &CHILD, &job_keys(jobs), "").map(drop)
     }
 
-    /// A job that is about to be replaced by this one keeps its children; what a job before it had is void.
+    /// A job that is about to be replaced by this one keeps its children; what a job before it had
+    /// is void.
     pub(super) fn keep_continuations(&mut self, job: &JobRow) -> Result<()> {
         let void = "DELETE FROM {p}CN_CONTINUATIONS WHERE sched_name = ? AND parent_name = ? AND parent_group = ? \
              AND NOT EXISTS (SELECT 1 FROM {p}JOB_DETAILS j WHERE j.sched_name = {p}CN_CONTINUATIONS.sched_name \
@@ -132,40 +116,5 @@ impl ContinuationRows for SqlSession<'_, '_> {
     fn all_continuations(&mut self) -> Result<Vec<ContinuationRow>> {
         let rows: Vec<Row> = self.load(&self.continuations_where(), &[self.name()])?;
         Ok(rows.into_iter().map(ContinuationRow::from).collect())
-    }
-
-    fn put_continuation(&mut self, row: &ContinuationRow) -> Result<()> {
-        self.assert_trigger_access();
-        self.delete_continuation(&row.parent, &row.child)?;
-        let columns = [
-            "parent_name",
-            "parent_group",
-            "child_hash",
-            "parent_type",
-            "child_name",
-            "child_group",
-            "on_outcome",
-            "since_fence",
-            "data",
-        ];
-        let values = vec![
-            row.parent.name().into(),
-            row.parent.group().into(),
-            (&row.child_hash).into(),
-            (&row.parent_type).into(),
-            row.child.name().into(),
-            row.child.group().into(),
-            (&row.on).into(),
-            row.since_fence.into(),
-            row.data.as_ref().into(),
-        ];
-        self.insert_rows("CN_CONTINUATIONS", &columns, vec![values])
-    }
-
-    fn delete_continuation(&mut self, parent: &JobKey, child: &JobKey) -> Result<bool> {
-        self.assert_trigger_access();
-        let keys = ["parent_name", "parent_group", "child_name", "child_group"];
-        let key = vec![parent.name().into(), parent.group().into(), child.name().into(), child.group().into()];
-        Ok(self.delete_rows("CN_CONTINUATIONS", &keys, &[key], "")? > 0)
     }
 }

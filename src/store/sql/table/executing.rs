@@ -11,20 +11,18 @@ use super::{JOB_KEY, job_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::FiredRow;
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text};
 
-#[derive(QueryableByName)]
-struct ExecutingJob {
-    #[diesel(sql_type = Text)]
-    job_name: String,
-    #[diesel(sql_type = Text)]
-    job_group: String,
-    #[diesel(sql_type = BigInt)]
-    alone: i64,
+by_place! {
+    struct ExecutingJob {
+        job_name: String as Text,
+        job_group: String as Text,
+        alone: i64 as BigInt,
+    }
 }
 
 /// A column `name` of the fires `f`, as the index has it.
@@ -68,7 +66,7 @@ pub(super) fn job_executes(backend: Backend, row: &str) -> String {
 }
 
 /// 1 if a fire of the job that `row` names lets no other run beside it, else 0.
-fn job_executes_alone(backend: Backend, row: &str) -> String {
+pub(super) fn job_executes_alone(backend: Backend, row: &str) -> String {
     let flag = dialect::true_literal(backend);
     is_any(backend, &format!("{} AND f.is_nonconcurrent = {flag}", of_job(backend, row)))
 }

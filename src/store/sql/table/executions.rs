@@ -1,126 +1,30 @@
 //! `CN_BEATS` and `CN_CANCELS`.
 
-use super::texts;
+use super::declared::{values, written};
 use crate::error::Result;
 use crate::store::database::{ExecutionRows, Session};
-use crate::store::row::{BeatRow, CancelRow, Progress};
+use crate::store::row::{CancelRow, HeartbeatRow, Table};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
-use crate::store::sql::statement::Value;
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Nullable, Text};
+use diesel::sql_types::Text;
 
-#[derive(QueryableByName)]
-struct Beat {
-    #[diesel(sql_type = Text)]
-    entry_id: String,
-    #[diesel(sql_type = Text)]
-    instance_name: String,
-    #[diesel(sql_type = BigInt)]
-    beat_ms: i64,
-    #[diesel(sql_type = BigInt)]
-    limit_ms: i64,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    done: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    total: Option<i64>,
-    #[diesel(sql_type = Nullable<Text>)]
-    note: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    progress_ms: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    progress_limit_ms: Option<i64>,
-}
-
-#[derive(QueryableByName)]
-struct Cancel {
-    #[diesel(sql_type = Text)]
-    entry_id: String,
-    #[diesel(sql_type = Text)]
-    who: String,
-}
-
-impl From<Beat> for BeatRow {
-    fn from(row: Beat) -> Self {
-        let progress = row.done.map(|done| Progress { done, total: row.total, note: row.note });
-        BeatRow {
-            fire_id: row.entry_id,
-            instance: row.instance_name,
-            beat_ms: row.beat_ms,
-            limit_ms: row.limit_ms,
-            progress,
-            progress_ms: row.progress_ms,
-            progress_limit_ms: row.progress_limit_ms,
-        }
+by_place! {
+    struct Cancel {
+        entry_id: String as Text,
+        who: String as Text,
     }
 }
-
-const COLUMNS: &str = "entry_id AS entry_id, instance_name AS instance_name, beat_ms AS beat_ms, limit_ms AS limit_ms, \
-     done AS done, total AS total, note AS note, progress_ms AS progress_ms, progress_limit_ms AS progress_limit_ms";
-
-/// Beats of fires that have ended.
-pub(super) const STRAY_BEATS: &str = "{p}CN_BEATS WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f \
-     WHERE f.sched_name = {p}CN_BEATS.sched_name AND f.entry_id = {p}CN_BEATS.entry_id)";
-
-/// Orders for fires that have ended.
-pub(super) const STRAY_CANCELS: &str = "{p}CN_CANCELS WHERE sched_name = ? AND NOT EXISTS (SELECT 1 \
-     FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = {p}CN_CANCELS.sched_name AND f.entry_id = {p}CN_CANCELS.entry_id)";
 
 impl ExecutionRows for SqlSession<'_, '_> {
-    fn put_beats(&mut self, rows: &[BeatRow]) -> Result<()> {
-        let row = |row: &BeatRow| {
-            let progress = row.progress.as_ref();
-            vec![
-                (&row.fire_id).into(),
-                (&row.instance).into(),
-                row.beat_ms.into(),
-                row.limit_ms.into(),
-                Value::Int(progress.map(|progress| progress.done)),
-                Value::Int(progress.and_then(|progress| progress.total)),
-                progress.and_then(|progress| progress.note.as_deref()).into(),
-                Value::Int(row.progress_ms),
-                Value::Int(row.progress_limit_ms),
-            ]
-        };
-        let columns = [
-            "entry_id",
-            "instance_name",
-            "beat_ms",
-            "limit_ms",
-            "done",
-            "total",
-            "note",
-            "progress_ms",
-            "progress_limit_ms",
-        ];
-        let rows: Vec<_> = rows.iter().map(row).collect();
-        self.put_rows_of_executing("CN_BEATS", &columns, &rows)
+    fn put_heartbeats(&mut self, rows: &[HeartbeatRow]) -> Result<()> {
+        let rows: Vec<_> = rows.iter().map(|row| values(HeartbeatRow::DEF, row.cells())).collect();
+        self.put_rows_of_executing(HeartbeatRow::DEF.name, &written(HeartbeatRow::DEF), &rows)
     }
 
-    fn notable_beats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<BeatRow>> {
-        let text = format!(
-            "SELECT {COLUMNS} FROM {{p}}CN_BEATS WHERE sched_name = ? AND ((instance_name = ? AND beat_ms = ?) \
-             OR beat_ms + limit_ms < ? OR beat_ms > ?)"
-        );
-        let values = [self.name(), instance.into(), now_ms.into(), now_ms.into(), future_ms.into()];
-        let rows: Vec<Beat> = self.load(&text, &values)?;
-        Ok(rows.into_iter().map(BeatRow::from).collect())
-    }
-
-    fn beats_of(&mut self, fire_ids: &[String]) -> Result<Vec<BeatRow>> {
-        let head = format!("SELECT {COLUMNS} FROM {{p}}CN_BEATS WHERE sched_name = ? AND");
-        let rows: Vec<Beat> = self.load_for_keys(&head, &[self.name()], &["entry_id"], &texts(fire_ids))?;
-        Ok(rows.into_iter().map(BeatRow::from).collect())
-    }
-
-    fn all_beats(&mut self) -> Result<Vec<BeatRow>> {
-        let text = format!("SELECT {COLUMNS} FROM {{p}}CN_BEATS WHERE sched_name = ?");
-        let rows: Vec<Beat> = self.load(&text, &[self.name()])?;
-        Ok(rows.into_iter().map(BeatRow::from).collect())
-    }
-
-    fn delete_beats(&mut self, fire_ids: &[String]) -> Result<()> {
-        self.delete_rows("CN_BEATS", &["entry_id"], &texts(fire_ids), "").map(drop)
+    fn notable_heartbeats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<HeartbeatRow>> {
+        let condition = "((instance_name = ? AND beat_ms = ?) OR beat_ms + limit_ms < ? OR beat_ms > ?)";
+        self.rows_where(condition, &[instance.into(), now_ms.into(), now_ms.into(), future_ms.into()])
     }
 
     fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize> {

@@ -12,7 +12,6 @@ use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::{Count, SqlSession};
 use crate::store::sql::statement::{Flag, FlagType, Value};
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text};
 
 by_place! {
@@ -32,36 +31,29 @@ by_place! {
     }
 }
 
-#[derive(QueryableByName)]
-struct IdRow {
-    #[diesel(sql_type = Text)]
-    entry_id: String,
-    #[diesel(sql_type = Text)]
-    state: String,
+by_place! {
+    struct IdRow {
+        entry_id: String as Text,
+        state: String as Text,
+    }
 }
 
-#[derive(QueryableByName)]
-struct NameRow {
-    #[diesel(sql_type = Text)]
-    name: String,
+by_place! {
+    struct NameRow {
+        name: String as Text,
+    }
 }
 
-#[derive(QueryableByName)]
-pub(super) struct RecoveryColumns {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-    #[diesel(sql_type = Text)]
-    origin_fire_id: String,
-    #[diesel(sql_type = Text)]
-    root_fire_id: String,
-    #[diesel(sql_type = BigInt)]
-    original_sched_ms: i64,
-    #[diesel(sql_type = BigInt)]
-    attempt: i64,
-    #[diesel(sql_type = BigInt)]
-    takeovers: i64,
+by_place! {
+    pub(super) struct RecoveryColumns {
+        trigger_name: String as Text,
+        trigger_group: String as Text,
+        origin_fire_id: String as Text,
+        root_fire_id: String as Text,
+        original_sched_ms: i64 as BigInt,
+        attempt: i64 as BigInt,
+        takeovers: i64 as BigInt,
+    }
 }
 
 impl From<RecoveryColumns> for RecoveryRow {

@@ -1,94 +1,24 @@
 //! `CN_HISTORY`: what became of fires.
 
+use super::declared::{select_of, values, written};
 use super::fired::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
 use super::texts;
 use crate::error::{FailureClass, Result};
-use crate::job::FireOutcome;
-use crate::key::{JobKey, TriggerKey};
+use crate::hash::HashMap;
 use crate::store::database::{FiredRows, HistoryRows};
-use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, RunSample};
+use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, RunSample, Table};
 use crate::store::sql::bulk::{by_primary_key, transpose};
-use crate::store::sql::connection::{Backend, Readable};
+use crate::store::sql::by_place::by_place;
+use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
+use crate::store::sql::raw::RawRow;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Nullable, Text};
-use foldhash::HashMap;
+use diesel::sql_types::Text;
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    fire_id: String,
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    job_name: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    job_group: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    job_type: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    instance_name: Option<String>,
-    #[diesel(sql_type = BigInt)]
-    sched_ms: i64,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    fired_ms: Option<i64>,
-    #[diesel(sql_type = BigInt)]
-    ended_ms: i64,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    run_ms: Option<i64>,
-    #[diesel(sql_type = Text)]
-    outcome: String,
-    #[diesel(sql_type = BigInt)]
-    attempt: i64,
-    #[diesel(sql_type = Nullable<Text>)]
-    root_fire_id: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    error: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    result: Option<String>,
-}
-
-#[derive(QueryableByName)]
-struct IdRow {
-    #[diesel(sql_type = Text)]
-    entry_id: String,
-}
-
-#[derive(QueryableByName)]
-struct SampleRow {
-    #[diesel(sql_type = Nullable<Text>)]
-    job_name: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    job_group: Option<String>,
-    #[diesel(sql_type = Text)]
-    outcome: String,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    run_ms: Option<i64>,
-}
-
-impl Row {
-    /// None for an outcome that only a later version knows.
-    fn value(self) -> Option<HistoryRow> {
-        Some(HistoryRow {
-            outcome: FireOutcome::from_name(&self.outcome)?,
-            fire_id: self.fire_id,
-            trigger: TriggerKey::new(self.trigger_group, self.trigger_name),
-            job: self.job_name.zip(self.job_group).map(|(name, group)| JobKey::new(group, name)),
-            job_type: self.job_type,
-            instance: self.instance_name,
-            scheduled_ms: self.sched_ms,
-            fired_ms: self.fired_ms,
-            ended_ms: self.ended_ms,
-            run_ms: self.run_ms,
-            attempt: self.attempt,
-            root_fire_id: self.root_fire_id,
-            error: self.error,
-            result: self.result,
-        })
+by_place! {
+    struct IdRow {
+        entry_id: String as Text,
     }
 }
 
@@ -182,8 +112,9 @@ impl SqlSession<'_, '_> {
         Ok(gone.into_iter().map(|row| row.entry_id).collect())
     }
 
-    /// The rows are read, deleted and written again as the history's: a join of the values with them would be gathered in a
-    /// table on disk first. There is a `DELETE … RETURNING` on MariaDB, but a prepared one does not say what it gives.
+    /// The rows are read, deleted and written again as the history's: a join of the values with
+    /// them would be gathered in a table on disk first. There is a `DELETE … RETURNING` on MariaDB,
+    /// but a prepared one does not say what it gives.
     fn end_on_mysql(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         if let ([id], [end]) = (ids, &*ends)
             && end.fire_id == *id
@@ -240,9 +171,10 @@ impl SqlSession<'_, '_> {
         self.keep_ended(gone, ends)
     }
 
-    /// These columns of the rows that are asked for, the newest first.
-    fn load_history<R: Readable>(&mut self, columns: &str, filter: &HistoryFilter<'_>) -> Result<Vec<R>> {
-        let mut text = format!("SELECT {columns} FROM {{p}}CN_HISTORY WHERE sched_name = ?");
+    /// The rows that are asked for, the newest first; without those of an outcome that only a later
+    /// version knows.
+    fn load_history<T: Table>(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<T>> {
+        let mut text = select_of(T::DEF);
         let mut values = vec![self.name()];
         let mut and = |condition: &str, further: &[Value]| {
             text.push_str(" AND ");
@@ -288,32 +220,14 @@ impl SqlSession<'_, '_> {
         }
         text.push_str(" ORDER BY ended_ms DESC, fire_id DESC LIMIT ?");
         values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
-        self.load(&text, &values)
+        let rows: Vec<RawRow> = self.load(&text, &values)?;
+        let cells: Result<Vec<_>> = rows.into_iter().map(|row| row.cells(T::DEF)).collect();
+        Ok(cells?.into_iter().filter_map(|cells| T::from_cells(cells).ok()).collect())
     }
 
     fn insert_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
-        let columns: Vec<&str> = OF_FIRED.iter().map(|(_, ours)| *ours).chain(OF_END).collect();
-        let values = |row: &HistoryRow| -> Vec<Value> {
-            vec![
-                (&row.fire_id).into(),
-                row.trigger.name().into(),
-                row.trigger.group().into(),
-                row.job.as_ref().map(JobKey::name).into(),
-                row.job.as_ref().map(JobKey::group).into(),
-                row.instance.as_deref().into(),
-                row.scheduled_ms.into(),
-                row.fired_ms.into(),
-                row.job_type.as_deref().into(),
-                row.ended_ms.into(),
-                row.run_ms.into(),
-                row.outcome.name().into(),
-                row.attempt.into(),
-                row.root_fire_id.as_deref().into(),
-                row.error.as_deref().into(),
-                row.result.as_deref().into(),
-            ]
-        };
-        self.insert_rows("CN_HISTORY", &columns, rows.iter().map(values).collect())
+        let rows = rows.iter().map(|row| values(HistoryRow::DEF, row.cells())).collect();
+        self.insert_rows("CN_HISTORY", &written(HistoryRow::DEF), rows)
     }
 }
 
@@ -337,22 +251,10 @@ impl HistoryRows for SqlSession<'_, '_> {
     }
 
     fn history(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
-        let columns: Vec<String> =
-            OF_FIRED.iter().map(|(_, ours)| *ours).chain(OF_END).map(|name| format!("{name} AS {name}")).collect();
-        let rows: Vec<Row> = self.load_history(&columns.join(", "), filter)?;
-        Ok(rows.into_iter().filter_map(Row::value).collect())
+        self.load_history(filter)
     }
 
     fn run_samples(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<RunSample>> {
-        let columns = "job_name AS job_name, job_group AS job_group, outcome AS outcome, run_ms AS run_ms";
-        let rows: Vec<SampleRow> = self.load_history(columns, filter)?;
-        let sample = |row: SampleRow| {
-            Some(RunSample {
-                outcome: FireOutcome::from_name(&row.outcome)?,
-                job: row.job_name.zip(row.job_group).map(|(name, group)| JobKey::new(group, name)),
-                run_ms: row.run_ms,
-            })
-        };
-        Ok(rows.into_iter().filter_map(sample).collect())
+        self.load_history(filter)
     }
 }

@@ -4,40 +4,30 @@
 //! `CN_NODES`. Where both are there and differ, a node of Quartz has taken the name of a dead one
 //! of ours, and knows nothing of our tables.
 
-use super::ahead::{STRAY_BATCHES, STRAY_BEGUN};
-use super::executions::{STRAY_BEATS, STRAY_CANCELS};
-use super::marks::{STRAY_MARKS, STRAY_TAGS};
-use super::policies::STRAY_POLICIES;
-use super::work::STRAY_CHECKPOINTS;
+use super::stray::stray_rows;
 use crate::error::Result;
 use crate::store::database::{ClusterRows, Owner};
 use crate::store::row::{InstanceRow, ProcessRow};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    instance_name: String,
-    #[diesel(sql_type = BigInt)]
-    last_checkin_time: i64,
-    #[diesel(sql_type = BigInt)]
-    checkin_interval: i64,
-    #[diesel(sql_type = Nullable<Text>)]
-    incarnation: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    joined: Option<i64>,
+by_place! {
+    struct Row {
+        instance_name: String as Text,
+        last_checkin_time: i64 as BigInt,
+        checkin_interval: i64 as BigInt,
+        incarnation: Option<String> as Nullable<Text>,
+        joined: Option<i64> as Nullable<BigInt>,
+    }
 }
 
-#[derive(QueryableByName)]
-struct ProcessColumns {
-    #[diesel(sql_type = Nullable<Text>)]
-    process: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    host_name: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    pid: Option<i64>,
+by_place! {
+    struct ProcessColumns {
+        process: Option<String> as Nullable<Text>,
+        host_name: Option<String> as Nullable<Text>,
+        pid: Option<i64> as Nullable<BigInt>,
+    }
 }
 
 /// The incarnation of an instance `s`, with its rows `i` and `n`: none if it is not ours.
@@ -49,34 +39,6 @@ pub(super) const SIDE_ROWS: &str = "LEFT JOIN {p}CN_INSTANCES i ON i.sched_name 
 
 /// What is there of an instance of ours beside its state row.
 const OF_INSTANCE: [&str; 4] = ["CN_INSTANCES", "CN_PROCESSES", "CN_JOB_TYPES", "CN_NODES"];
-
-/// Side rows without what they stand for.
-const STRAY: &[&str] = &[
-    STRAY_BATCHES,
-    STRAY_BEGUN,
-    STRAY_BEATS,
-    STRAY_CANCELS,
-    STRAY_CHECKPOINTS,
-    STRAY_POLICIES,
-    STRAY_MARKS,
-    STRAY_TAGS,
-    "{p}CN_INSTANCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}SCHEDULER_STATE s \
-     WHERE s.sched_name = {p}CN_INSTANCES.sched_name AND s.instance_name = {p}CN_INSTANCES.instance_name)",
-    "{p}CN_PROCESSES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}CN_INSTANCES i \
-     WHERE i.sched_name = {p}CN_PROCESSES.sched_name AND i.instance_name = {p}CN_PROCESSES.instance_name \
-     AND i.incarnation = {p}CN_PROCESSES.incarnation)",
-    "{p}CN_RECOVERIES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
-     WHERE t.sched_name = {p}CN_RECOVERIES.sched_name AND t.trigger_name = {p}CN_RECOVERIES.trigger_name \
-     AND t.trigger_group = {p}CN_RECOVERIES.trigger_group)",
-    super::continuations::STRAY,
-    super::options::STRAY,
-    super::recoveries::STRAY,
-    super::recurrences::STRAY,
-    super::nodes::STRAY,
-    super::job_types::STRAY,
-    super::job_versions::STRAY,
-    super::orphans::STRAY,
-];
 
 impl ClusterRows for SqlSession<'_, '_> {
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
@@ -117,15 +79,6 @@ impl ClusterRows for SqlSession<'_, '_> {
         self.insert_rows("CN_INSTANCES", &["instance_name", "incarnation", "joined"], vec![side.to_vec()])
     }
 
-    fn put_process(&mut self, name: &str, incarnation: &str, process: &str) -> Result<()> {
-        self.execute(
-            "DELETE FROM {p}CN_PROCESSES WHERE sched_name = ? AND instance_name = ?",
-            &[self.name(), name.into()],
-        )?;
-        let row = vec![name.into(), incarnation.into(), process.into()];
-        self.insert_rows("CN_PROCESSES", &["instance_name", "incarnation", "process"], vec![row])
-    }
-
     fn process_of(&mut self, name: &str) -> Result<ProcessRow> {
         let text = format!(
             "SELECT r.process AS process, n.host_name AS host_name, n.pid AS pid FROM {{p}}SCHEDULER_STATE s {SIDE_ROWS} \
@@ -149,15 +102,15 @@ impl ClusterRows for SqlSession<'_, '_> {
     }
 
     fn stray_side_rows(&mut self) -> Result<usize> {
-        let counts: Vec<String> = STRAY.iter().map(|rows| format!("(SELECT COUNT(*) FROM {rows})")).collect();
-        let values: Vec<_> = STRAY.iter().map(|_| self.name()).collect();
+        let counts: Vec<String> = stray_rows().map(|rows| format!("(SELECT COUNT(*) FROM {rows})")).collect();
+        let values = vec![self.name(); counts.len()];
         let stray = self.count(&format!("SELECT {} AS n", counts.join(" + ")), &values)?;
         Ok(usize::try_from(stray).unwrap_or(0))
     }
 
     fn sweep_side_rows(&mut self) -> Result<usize> {
         let mut swept = 0;
-        for rows in STRAY {
+        for rows in stray_rows() {
             swept += self.execute(&format!("DELETE FROM {rows}"), &[self.name()])?;
         }
         Ok(swept)

@@ -10,52 +10,40 @@ use crate::job::JobFilter;
 use crate::key::JobKey;
 use crate::store::database::JobRows;
 use crate::store::row::{JobRow, PolicyRow};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Flag, FlagType, Value};
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Binary, Nullable, Text};
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    job_name: String,
-    #[diesel(sql_type = Text)]
-    job_group: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    description: Option<String>,
-    #[diesel(sql_type = Text)]
-    job_class_name: String,
-    #[diesel(sql_type = FlagType)]
-    is_durable: Flag,
-    #[diesel(sql_type = FlagType)]
-    is_nonconcurrent: Flag,
-    #[diesel(sql_type = FlagType)]
-    is_update_data: Flag,
-    #[diesel(sql_type = FlagType)]
-    requests_recovery: Flag,
-    #[diesel(sql_type = Nullable<Binary>)]
-    job_data: Option<Vec<u8>>,
-    #[diesel(sql_type = Nullable<Text>)]
-    policy: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    marks: Option<String>,
+by_place! {
+    struct Row {
+        job_name: String as Text,
+        job_group: String as Text,
+        description: Option<String> as Nullable<Text>,
+        job_class_name: String as Text,
+        is_durable: Flag as FlagType,
+        is_nonconcurrent: Flag as FlagType,
+        is_update_data: Flag as FlagType,
+        requests_recovery: Flag as FlagType,
+        policy: Option<String> as Nullable<Text>,
+        marks: Option<String> as Nullable<Text>,
+        job_data: Option<Vec<u8>> as Nullable<Binary>,
+    }
 }
 
-#[derive(QueryableByName)]
-struct KeyRow {
-    #[diesel(sql_type = Text)]
-    job_name: String,
-    #[diesel(sql_type = Text)]
-    job_group: String,
+by_place! {
+    struct KeyRow {
+        job_name: String as Text,
+        job_group: String as Text,
+    }
 }
 
-/// A job that may go, and whether side tables have something for it.
-#[derive(QueryableByName)]
-struct IdleRow {
-    #[diesel(embed)]
-    key: KeyRow,
-    #[diesel(sql_type = BigInt)]
-    side_rows: i64,
+by_place! {
+    /// A job that may go, and whether side tables have something for it.
+    struct IdleRow {
+        key: KeyRow,
+        side_rows: i64 as BigInt,
+    }
 }
 
 impl From<Row> for JobRow {
@@ -225,7 +213,8 @@ impl JobRows for SqlSession<'_, '_> {
             job_executes(self.backend(), "{p}JOB_DETAILS")
         );
         let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &job_keys(keys))?;
-        // Fewer statements for the many that have run once: few have side rows, and an orphan has not run.
+        // Fewer statements for the many that have run once: few have side rows, and an orphan has
+        // not run.
         let has_side_rows = idle.iter().any(|row| row.side_rows > 0);
         let idle: Vec<JobKey> = idle.into_iter().map(|row| row.key.into()).collect();
         if has_side_rows {

@@ -6,24 +6,24 @@ use crate::key::TriggerKey;
 use crate::store::database::{FiredRows, TriggerRows};
 use crate::store::row::FiredRow;
 use crate::store::sql::bulk::{and_guard, by_primary_key, transpose};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::table::trigger_row::is_rerun;
 use crate::trigger::TriggerState;
-use diesel::QueryableByName;
 use diesel::sql_types::BigInt;
 
-#[derive(QueryableByName)]
-struct Begun {
-    #[diesel(sql_type = BigInt)]
-    triggers: i64,
-    #[diesel(sql_type = BigInt)]
-    simple: i64,
+by_place! {
+    struct Begun {
+        triggers: i64 as BigInt,
+        simple: i64 as BigInt,
+    }
 }
 
 impl SqlSession<'_, '_> {
-    /// Deletes triggers that were just read in this state, and writes the rows of their fires; returns how many triggers
-    /// there were. One statement where the database can, and nearly all of them are simple.
+    /// Deletes triggers that were just read in this state, and writes the rows of their fires;
+    /// returns how many triggers there were. One statement where the database can, and nearly all
+    /// of them are simple.
     pub(super) fn begin_in_place_of(
         &mut self,
         keys: &[TriggerKey],

@@ -12,21 +12,9 @@ use crate::store::sql::statement::Value;
 pub(super) const MARKS: &str = " LEFT JOIN {p}CN_JOB_MARKS m ON m.sched_name = j.sched_name \
      AND m.job_name = j.job_name AND m.job_group = j.job_group AND m.job_type = j.job_class_name";
 
-/// Marks whose job is gone or was replaced.
-pub(super) const STRAY_MARKS: &str = "{p}CN_JOB_MARKS WHERE sched_name = ? AND NOT EXISTS (SELECT 1 \
-     FROM {p}JOB_DETAILS j WHERE j.sched_name = {p}CN_JOB_MARKS.sched_name \
-     AND j.job_name = {p}CN_JOB_MARKS.job_name AND j.job_group = {p}CN_JOB_MARKS.job_group \
-     AND j.job_class_name = {p}CN_JOB_MARKS.job_type)";
-
-/// Tags whose job is gone or was replaced.
-pub(super) const STRAY_TAGS: &str = "{p}CN_TAGS WHERE sched_name = ? AND NOT EXISTS (SELECT 1 \
-     FROM {p}JOB_DETAILS j JOIN {p}CN_JOB_MARKS m ON m.sched_name = j.sched_name AND m.job_name = j.job_name \
-     AND m.job_group = j.job_group AND m.job_type = j.job_class_name WHERE j.sched_name = {p}CN_TAGS.sched_name \
-     AND j.job_name = {p}CN_TAGS.job_name AND j.job_group = {p}CN_TAGS.job_group)";
-
 impl SqlSession<'_, '_> {
-    /// What a job `j` with marks `m` must be to be asked for, and the values that stand in it. Each part is a look-up in an
-    /// index of the side tables.
+    /// What a job `j` with marks `m` must be to be asked for, and the values that stand in it. Each
+    /// part is a look-up in an index of the side tables.
     pub(super) fn marked(&self, filter: &JobFilter) -> (String, Vec<Value>) {
         let (mut text, mut values) = (" AND m.sched_name IS NOT NULL".to_owned(), Vec::new());
         let columns = [("BIZ_KEY", &filter.biz_key), ("OWNER", &filter.owner)];

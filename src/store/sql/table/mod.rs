@@ -1,45 +1,39 @@
 //! The statements, a file per table.
 //!
-//! Every selected column has an alias in small letters: SQLite names a column as its table was written, and others
-//! wrote it in capitals.
+//! Every selected column has an alias in small letters: SQLite names a column as its table was
+//! written, and others wrote it in capitals.
 
 mod ahead;
-mod calendars;
 mod changes;
 mod claims;
 mod continuations;
-mod definitions;
+mod declared;
 mod executing;
 mod executions;
+pub(super) mod fast_path;
 mod fired;
 mod history;
-mod history_log;
 mod history_upkeep;
 mod instances;
-mod job_types;
 mod job_versions;
 mod jobs;
 mod last_fires;
 mod locks;
 mod marks;
 mod monitor;
-mod nodes;
 mod options;
 mod orphans;
-mod outages;
 mod parts;
-mod paused;
 mod placement;
-pub(super) mod plain;
 mod policies;
 mod recoveries;
 mod recurrences;
 mod schedules;
 mod snapshot;
+mod stray;
 mod trigger_row;
 mod triggers;
 mod waiting;
-mod work;
 
 use super::statement::Value;
 use crate::key::{JobKey, TriggerKey};

@@ -1,63 +1,45 @@
 //! The load of a cluster: `TRIGGERS`, `FIRED_TRIGGERS` and `SCHEDULER_STATE` in one statement.
 
 use super::instances::{INCARNATION, SIDE_ROWS};
-use super::nodes::decided_by;
 use super::recoveries::PARKED;
 use super::time;
 use crate::error::Result;
-use crate::node::NodeInfo;
+use crate::node::{NodeActivity, NodeInfo, NodeRole};
 use crate::store::database::MonitorRows;
-use crate::store::row::{BarKind, BarRow, InstanceRow, LoadRow};
+use crate::store::row::{BlacklistKind, BlacklistRow, InstanceRow, LoadRow};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
-#[derive(QueryableByName)]
-struct Load {
-    #[diesel(sql_type = BigInt)]
-    now_ms: i64,
-    #[diesel(sql_type = BigInt)]
-    overdue: i64,
-    #[diesel(sql_type = BigInt)]
-    held: i64,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    oldest: Option<i64>,
-    #[diesel(sql_type = Nullable<Text>)]
-    instance_name: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    last_checkin_time: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    checkin_interval: Option<i64>,
-    #[diesel(sql_type = Nullable<Text>)]
-    incarnation: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    joined: Option<i64>,
-    #[diesel(sql_type = BigInt)]
-    running: i64,
-    #[diesel(sql_type = BigInt)]
-    recovery_since: i64,
-    #[diesel(sql_type = BigInt)]
-    parked: i64,
-    #[diesel(sql_type = Nullable<Text>)]
-    node_name: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    node_role: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    activity: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    barred: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    until_ms: Option<i64>,
+by_place! {
+    struct Load {
+        now_ms: i64 as BigInt,
+        overdue: i64 as BigInt,
+        oldest: Option<i64> as Nullable<BigInt>,
+        held: i64 as BigInt,
+        instance_name: Option<String> as Nullable<Text>,
+        last_checkin_time: Option<i64> as Nullable<BigInt>,
+        checkin_interval: Option<i64> as Nullable<BigInt>,
+        incarnation: Option<String> as Nullable<Text>,
+        joined: Option<i64> as Nullable<BigInt>,
+        node_name: Option<String> as Nullable<Text>,
+        node_role: Option<String> as Nullable<Text>,
+        activity: Option<String> as Nullable<Text>,
+        barred: Option<String> as Nullable<Text>,
+        until_ms: Option<i64> as Nullable<BigInt>,
+        parked: i64 as BigInt,
+        running: i64 as BigInt,
+        recovery_since: i64 as BigInt,
+    }
 }
 
-#[derive(QueryableByName)]
-struct State {
-    #[diesel(sql_type = Text)]
-    trigger_state: String,
-    #[diesel(sql_type = BigInt)]
-    n: i64,
+by_place! {
+    struct State {
+        trigger_state: String as Text,
+        n: i64 as BigInt,
+    }
 }
 
 /// One row at least, also without an instance; one more for each further thing that keeps an
@@ -83,6 +65,15 @@ fn load_text(shown: &str, before: &str) -> String {
     )
 }
 
+/// What of a node decides whether it takes work, its name apart.
+fn decided_by(role: &str, activity: &str) -> NodeInfo {
+    NodeInfo {
+        role: NodeRole::from_name(role).unwrap_or_default(),
+        activity: NodeActivity::from_name(activity).unwrap_or_default(),
+        ..NodeInfo::default()
+    }
+}
+
 impl SqlSession<'_, '_> {
     fn load_before(&mut self, shown: &str, before: &str, values: &[Value], most: usize) -> Result<(i64, LoadRow)> {
         let name = self.name();
@@ -104,9 +95,9 @@ impl SqlSession<'_, '_> {
         }
         for row in rows {
             let Some(instance) = row.instance_name else { continue };
-            load.bars.extend(row.barred.map(|node| BarRow {
+            load.blacklist.extend(row.barred.map(|node| BlacklistRow {
                 node,
-                kind: BarKind::Blacklist,
+                kind: BlacklistKind::Blacklist,
                 reason: None,
                 who: String::new(),
                 until_ms: row.until_ms,

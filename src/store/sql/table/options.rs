@@ -18,7 +18,8 @@ pub(super) const OPTION_COLUMNS: &str = "o.options AS options, o.trigger_type AS
      WHERE q.sched_name = o.sched_name AND NOT EXISTS (SELECT 1 FROM {p}CN_INSTANCES i \
      WHERE i.sched_name = q.sched_name AND i.instance_name = q.instance_name)) END AS nodes_of_quartz";
 
-/// Whether a fire of trigger `t`, for the job it has now, is executing; asked only where there are options.
+/// Whether a fire of trigger `t`, for the job it has now, is executing; asked only where there are
+/// options.
 pub(super) fn of_trigger_with_options(backend: Backend) -> String {
     format!("CASE WHEN o.options IS NULL THEN 0 ELSE {} END AS trigger_executing", trigger_executes(backend, "t"))
 }
@@ -31,12 +32,6 @@ pub(super) fn options(of: &str) -> String {
     )
 }
 
-/// Options whose trigger is gone, or was replaced by a program that knows nothing of them.
-pub(super) const STRAY: &str = "{p}CN_TRIGGER_OPTIONS WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
-     WHERE t.sched_name = {p}CN_TRIGGER_OPTIONS.sched_name AND t.trigger_name = {p}CN_TRIGGER_OPTIONS.trigger_name \
-     AND t.trigger_group = {p}CN_TRIGGER_OPTIONS.trigger_group \
-     AND t.trigger_type = {p}CN_TRIGGER_OPTIONS.trigger_type AND t.start_time = {p}CN_TRIGGER_OPTIONS.start_time)";
-
 by_place! {
     pub(super) struct OptionColumns {
         options: Option<String> as Nullable<Text>,
@@ -47,7 +42,8 @@ by_place! {
 }
 
 impl OptionColumns {
-    /// The row, if it was given to a trigger of this type and start, and not to one whose place that has taken.
+    /// The row, if it was given to a trigger of this type and start, and not to one whose place
+    /// that has taken.
     pub(super) fn given_to(self, trigger_type: &str, start_ms: i64) -> Option<OptionsRow> {
         let is_its = self.options_type.as_deref() == Some(trigger_type) && self.options_start == Some(start_ms);
         let beside_quartz = self.nodes_of_quartz > 0;

@@ -1,57 +1,34 @@
 //! `CN_ORPHANS`: since when there are jobs that no live node can run; and which those are.
 
 use super::job_versions::latest_of;
-use super::{JOB_KEY, job_keys, time};
+use super::time;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::OrphanRows;
-use crate::store::row::{OrphanRow, TypeVersions, UnknownJobRow};
+use crate::store::row::{TypeVersions, UnknownJobRow};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    job_name: String,
-    #[diesel(sql_type = Text)]
-    job_group: String,
-    #[diesel(sql_type = Text)]
-    job_type: String,
-    #[diesel(sql_type = BigInt)]
-    since_ms: i64,
+by_place! {
+    struct UnknownRow {
+        job_name: String as Text,
+        job_group: String as Text,
+        job_class_name: String as Text,
+        version: i64 as BigInt,
+        triggers: i64 as BigInt,
+        next_fire_time: Option<i64> as Nullable<BigInt>,
+    }
 }
 
-#[derive(QueryableByName)]
-struct UnknownRow {
-    #[diesel(sql_type = Text)]
-    job_name: String,
-    #[diesel(sql_type = Text)]
-    job_group: String,
-    #[diesel(sql_type = Text)]
-    job_class_name: String,
-    #[diesel(sql_type = BigInt)]
-    version: i64,
-    #[diesel(sql_type = BigInt)]
-    triggers: i64,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    next_fire_time: Option<i64>,
+by_place! {
+    struct KeyRow {
+        job_name: String as Text,
+        job_group: String as Text,
+    }
 }
-
-#[derive(QueryableByName)]
-struct KeyRow {
-    #[diesel(sql_type = Text)]
-    job_name: String,
-    #[diesel(sql_type = Text)]
-    job_group: String,
-}
-
-/// Orphans that are gone, or were replaced by a program that knows nothing of this table.
-pub(super) const STRAY: &str = "{p}CN_ORPHANS WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}JOB_DETAILS j \
-     WHERE j.sched_name = {p}CN_ORPHANS.sched_name AND j.job_name = {p}CN_ORPHANS.job_name \
-     AND j.job_group = {p}CN_ORPHANS.job_group AND j.job_class_name = {p}CN_ORPHANS.job_type)";
 
 const VERSION: &str = " LEFT JOIN {p}CN_JOB_VERSIONS v ON v.sched_name = j.sched_name AND v.job_name = j.job_name \
      AND v.job_group = j.job_group AND v.job_type = j.job_class_name";
@@ -118,29 +95,5 @@ impl OrphanRows for SqlSession<'_, '_> {
         values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
         let rows: Vec<KeyRow> = self.load(&text, &values)?;
         Ok(rows.into_iter().map(|row| JobKey::new(row.job_group, row.job_name)).collect())
-    }
-
-    fn orphans(&mut self) -> Result<Vec<OrphanRow>> {
-        let text = "SELECT job_name AS job_name, job_group AS job_group, job_type AS job_type, since_ms AS since_ms \
-             FROM {p}CN_ORPHANS WHERE sched_name = ? ORDER BY job_group, job_name";
-        let rows: Vec<Row> = self.load(text, &[self.name()])?;
-        let row = |row: Row| OrphanRow {
-            job: JobKey::new(row.job_group, row.job_name),
-            job_type: row.job_type,
-            since_ms: row.since_ms,
-        };
-        Ok(rows.into_iter().map(row).collect())
-    }
-
-    fn insert_orphans(&mut self, rows: &[OrphanRow]) -> Result<()> {
-        let row = |row: &OrphanRow| {
-            vec![row.job.name().into(), row.job.group().into(), (&row.job_type).into(), row.since_ms.into()]
-        };
-        let columns = ["job_name", "job_group", "job_type", "since_ms"];
-        self.insert_rows("CN_ORPHANS", &columns, rows.iter().map(row).collect())
-    }
-
-    fn delete_orphans(&mut self, jobs: &[JobKey]) -> Result<()> {
-        self.delete_rows("CN_ORPHANS", &JOB_KEY, &job_keys(jobs), "").map(drop)
     }
 }

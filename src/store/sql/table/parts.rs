@@ -3,14 +3,14 @@
 use crate::error::Result;
 use crate::key::{BROADCAST_GROUP, TriggerKey};
 use crate::store::database::PartRows;
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
-use diesel::QueryableByName;
 use diesel::sql_types::Text;
 
-#[derive(QueryableByName)]
-struct Name {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
+by_place! {
+    struct Name {
+        trigger_name: String as Text,
+    }
 }
 
 impl PartRows for SqlSession<'_, '_> {

@@ -1,4 +1,5 @@
-//! `CN_BLACKLIST` and `CN_GROUP_LIMITS`, the runs that count against limits, and what is left alone when work is sought.
+//! `CN_BLACKLIST` and `CN_GROUP_LIMITS`, the runs that count against limits, and what is left alone
+//! when work is sought.
 
 use super::executing::{column, executing};
 use super::instances::{INCARNATION, SIDE_ROWS};
@@ -9,76 +10,38 @@ use crate::node::{Labels, NodeRole};
 use crate::rules::strategy::{FOR_ANY, groups_of_one};
 use crate::store::database::{PlacementRows, Session};
 use crate::store::row::{
-    BarKind, BarRow, ClusterLook, GroupRuns, InstanceRow, LeftAlone, LimitRow, NodePlace, Whereabouts,
+    BlacklistKind, BlacklistRow, ClusterMembers, Exclusions, GroupRuns, InstanceRow, LimitRow, NodePlace, PlacementView,
 };
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
-#[derive(QueryableByName)]
-struct Bar {
-    #[diesel(sql_type = Text)]
-    node_name: String,
-    #[diesel(sql_type = Text)]
-    kind: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    reason: Option<String>,
-    #[diesel(sql_type = Text)]
-    who: String,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    until_ms: Option<i64>,
-    #[diesel(sql_type = BigInt)]
-    made_ms: i64,
+by_place! {
+    /// A row of one of several tables; each uses the columns in its own way.
+    struct Place {
+        now_ms: i64 as BigInt,
+        what: String as Text,
+        name: String as Text,
+        first: String as Text,
+        second: Option<String> as Nullable<Text>,
+        third: String as Text,
+        one: Option<i64> as Nullable<BigInt>,
+        two: Option<i64> as Nullable<BigInt>,
+        made_ms: i64 as BigInt,
+    }
 }
 
-#[derive(QueryableByName)]
-struct Limit {
-    #[diesel(sql_type = Text)]
-    job_group: String,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    per_node: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    per_cluster: Option<i64>,
-    #[diesel(sql_type = Text)]
-    who: String,
-    #[diesel(sql_type = BigInt)]
-    made_ms: i64,
+by_place! {
+    struct Runs {
+        job_group: String as Text,
+        instance_name: String as Text,
+    }
 }
 
-/// A row of one of several tables; each uses the columns in its own way.
-#[derive(QueryableByName)]
-struct Place {
-    #[diesel(sql_type = BigInt)]
-    now_ms: i64,
-    #[diesel(sql_type = Text)]
-    what: String,
-    #[diesel(sql_type = Text)]
-    name: String,
-    #[diesel(sql_type = Text)]
-    first: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    second: Option<String>,
-    #[diesel(sql_type = Text)]
-    third: String,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    one: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    two: Option<i64>,
-    #[diesel(sql_type = BigInt)]
-    made_ms: i64,
-}
-
-#[derive(QueryableByName)]
-struct Runs {
-    #[diesel(sql_type = Text)]
-    job_group: String,
-    #[diesel(sql_type = Text)]
-    instance_name: String,
-}
-
-/// How many are told by one condition; a list is filled up to one of these sizes, so that few statements are prepared.
+/// How many are told by one condition; a list is filled up to one of these sizes, so that few
+/// statements are prepared.
 const SIZES: [usize; 4] = [1, 4, 16, 64];
 
 /// The type of a trigger's job.
@@ -87,24 +50,24 @@ const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sc
 
 impl SqlSession<'_, '_> {
     /// The condition, after others, that a trigger `t` is not left alone, with its values.
-    pub(super) fn not_left(&self, left: &LeftAlone) -> (String, Vec<Value>) {
+    pub(super) fn not_excluded(&self, excluded: &Exclusions) -> (String, Vec<Value>) {
         let (mut text, mut values) = (String::new(), Vec::new());
-        if let Some(prefix) = &left.parts_but {
+        if let Some(prefix) = &excluded.parts_but {
             text.push_str(" AND (t.trigger_group <> ? OR t.trigger_name LIKE ? OR t.trigger_name LIKE ?)");
             values.extend([BROADCAST_GROUP.into(), (&format!("{prefix}%")).into(), (&format!("{FOR_ANY}%")).into()]);
         }
         let lists = self.backend() == Backend::Postgres;
-        if !left.groups.is_empty() {
+        if !excluded.groups.is_empty() {
             if lists {
                 text.push_str(" AND NOT t.job_group = ANY(?)");
-                values.push(Value::Texts(left.groups.iter().cloned().map(Some).collect()));
+                values.push(Value::Texts(excluded.groups.iter().cloned().map(Some).collect()));
             } else {
-                let groups = filled_up(&left.groups);
+                let groups = filled_up(&excluded.groups);
                 text.push_str(&format!(" AND t.job_group NOT IN ({})", vec!["?"; groups.len()].join(", ")));
                 values.extend(groups.into_iter().map(Value::from));
             }
         }
-        if left.policies.is_empty() && left.ticks.is_empty() {
+        if excluded.policies.is_empty() && excluded.ticks.is_empty() {
             return (text, values);
         }
         // The policy of a job that another program has replaced is not that of the job.
@@ -112,9 +75,9 @@ impl SqlSession<'_, '_> {
             "y.sched_name = t.sched_name AND y.job_name = t.job_name AND y.job_group = t.job_group \
              AND y.job_type = ({JOB_TYPE})"
         );
-        if !left.ticks.is_empty() {
+        if !excluded.ticks.is_empty() {
             let of_one: Vec<Value> = groups_of_one().map(Value::from).collect();
-            let policies = filled_up(&left.ticks);
+            let policies = filled_up(&excluded.ticks);
             text.push_str(&format!(
                 " AND (t.trigger_group IN ({}) OR NOT EXISTS (SELECT 1 FROM {{p}}CN_JOB_POLICIES y WHERE {of_job} \
                  AND y.policy IN ({})))",
@@ -124,7 +87,7 @@ impl SqlSession<'_, '_> {
             values.extend(of_one);
             values.extend(policies.into_iter().map(Value::from));
         }
-        if left.policies.is_empty() {
+        if excluded.policies.is_empty() {
             return (text, values);
         }
         if lists {
@@ -132,10 +95,10 @@ impl SqlSession<'_, '_> {
                 " AND NOT EXISTS (SELECT 1 FROM {{p}}CN_JOB_POLICIES y JOIN unnest(?, ?) AS l(policy, after_ms) \
                  ON l.policy = y.policy WHERE {of_job} AND t.next_fire_time > l.after_ms)"
             ));
-            values.push(Value::Texts(left.policies.iter().map(|(policy, _)| Some(policy.clone())).collect()));
-            values.push(Value::Ints(left.policies.iter().map(|(_, after_ms)| Some(*after_ms)).collect()));
+            values.push(Value::Texts(excluded.policies.iter().map(|(policy, _)| Some(policy.clone())).collect()));
+            values.push(Value::Ints(excluded.policies.iter().map(|(_, after_ms)| Some(*after_ms)).collect()));
         } else {
-            let policies = filled_up(&left.policies);
+            let policies = filled_up(&excluded.policies);
             let one = "(y.policy = ? AND t.next_fire_time > ?)";
             text.push_str(&format!(
                 " AND NOT EXISTS (SELECT 1 FROM {{p}}CN_JOB_POLICIES y WHERE {of_job} AND ({}))",
@@ -151,7 +114,7 @@ impl SqlSession<'_, '_> {
 fn places(shown: &str) -> String {
     // The first says which type each column has.
     format!(
-        "SELECT {shown} AS now_ms, 'bar' AS what, b.node_name AS name, b.kind AS first, b.reason AS second, b.who AS third, \
+        "SELECT {shown} AS now_ms, 'blacklist' AS what, b.node_name AS name, b.kind AS first, b.reason AS second, b.who AS third, \
          b.until_ms AS one, b.until_ms AS two, b.made_ms AS made_ms FROM {{p}}CN_BLACKLIST b WHERE b.sched_name = ? \
          UNION ALL SELECT {shown}, 'limit', l.job_group, '', NULL, l.who, l.per_node, l.per_cluster, l.made_ms \
          FROM {{p}}CN_GROUP_LIMITS l WHERE l.sched_name = ? \
@@ -160,8 +123,8 @@ fn places(shown: &str) -> String {
     )
 }
 
-fn found(rows: Vec<Place>) -> Whereabouts {
-    let mut found = Whereabouts::default();
+fn found(rows: Vec<Place>) -> PlacementView {
+    let mut found = PlacementView::default();
     for row in rows {
         match row.what.as_str() {
             "node" => found.nodes.push(NodePlace {
@@ -177,10 +140,10 @@ fn found(rows: Vec<Place>) -> Whereabouts {
                 who: row.third,
                 made_ms: row.made_ms,
             }),
-            _ => found.bars.push(BarRow {
+            _ => found.blacklist.push(BlacklistRow {
                 node: row.name,
                 // What a later version adds keeps a node from work too.
-                kind: BarKind::from_name(&row.first).unwrap_or(BarKind::Blacklist),
+                kind: BlacklistKind::from_name(&row.first).unwrap_or(BlacklistKind::Blacklist),
                 reason: row.second,
                 who: row.third,
                 until_ms: row.one,
@@ -188,7 +151,7 @@ fn found(rows: Vec<Place>) -> Whereabouts {
             }),
         }
     }
-    found.bars.sort_by(|a, b| (&a.node, a.kind).cmp(&(&b.node, b.kind)));
+    found.blacklist.sort_by(|a, b| (&a.node, a.kind).cmp(&(&b.node, b.kind)));
     found.limits.sort_by(|a, b| a.group.cmp(&b.group));
     found
 }
@@ -204,8 +167,8 @@ fn count(number: Option<i64>) -> Option<u32> {
 }
 
 impl SqlSession<'_, '_> {
-    /// See [`ChangeRows::look_around`](crate::store::ChangeRows::look_around).
-    pub(super) fn look_at_members(&mut self) -> Result<(ClusterLook, Whereabouts)> {
+    /// See [`ChangeRows::read_members`](crate::store::ChangeRows::read_members).
+    pub(super) fn load_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
         let now = self.now_in_statement()?;
         let text = format!(
             "{places} UNION ALL SELECT {shown}, 'instance', s.instance_name, '', {INCARNATION}, '', s.last_checkin_time, \
@@ -220,102 +183,31 @@ impl SqlSession<'_, '_> {
         if let Some(row) = rows.first() {
             self.know_now(now.or(row.now_ms));
         }
-        let mut look = ClusterLook { now_ms: self.now_ms()?, ..ClusterLook::default() };
+        let mut members = ClusterMembers { now_ms: self.now_ms()?, ..ClusterMembers::default() };
         let mut places = Vec::new();
         for row in rows {
             match row.what.as_str() {
-                "instance" => look.instances.push(InstanceRow {
+                "instance" => members.instances.push(InstanceRow {
                     name: row.name,
                     last_checkin_ms: row.one.unwrap_or(0),
                     checkin_interval_ms: row.two.unwrap_or(0),
                     incarnation: row.second,
                     joined: row.made_ms,
                 }),
-                "fires" => look.with_fires.push(row.name),
+                "fires" => members.with_fires.push(row.name),
                 _ => places.push(row),
             }
         }
-        look.instances.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok((look, found(places)))
+        members.instances.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok((members, found(places)))
     }
 }
 
 impl PlacementRows for SqlSession<'_, '_> {
-    fn whereabouts(&mut self) -> Result<Whereabouts> {
+    fn placement_view(&mut self) -> Result<PlacementView> {
         let text = places(self.now_in_statement()?.shown);
         let rows: Vec<Place> = self.load(&text, &[self.name(), self.name(), self.name()])?;
         Ok(found(rows))
-    }
-
-    fn bars(&mut self) -> Result<Vec<BarRow>> {
-        let text = "SELECT node_name AS node_name, kind AS kind, reason AS reason, who AS who, until_ms AS until_ms, \
-             made_ms AS made_ms FROM {p}CN_BLACKLIST WHERE sched_name = ? ORDER BY node_name, kind";
-        let rows: Vec<Bar> = self.load(text, &[self.name()])?;
-        let bar = |row: Bar| BarRow {
-            node: row.node_name,
-            // What a later version adds keeps a node from work too.
-            kind: BarKind::from_name(&row.kind).unwrap_or(BarKind::Blacklist),
-            reason: row.reason,
-            who: row.who,
-            until_ms: row.until_ms,
-            made_ms: row.made_ms,
-        };
-        Ok(rows.into_iter().map(bar).collect())
-    }
-
-    fn put_bar(&mut self, row: &BarRow) -> Result<()> {
-        self.delete_bars(&row.node, row.kind.replaces())?;
-        let columns = ["node_name", "kind", "reason", "who", "until_ms", "made_ms"];
-        let values = vec![
-            (&row.node).into(),
-            row.kind.name().into(),
-            row.reason.as_deref().into(),
-            (&row.who).into(),
-            row.until_ms.into(),
-            row.made_ms.into(),
-        ];
-        self.insert_rows("CN_BLACKLIST", &columns, vec![values])
-    }
-
-    fn delete_bars(&mut self, node: &str, kinds: &[BarKind]) -> Result<usize> {
-        let rows: Vec<_> = kinds.iter().map(|kind| vec![node.into(), kind.name().into()]).collect();
-        self.delete_rows("CN_BLACKLIST", &["node_name", "kind"], &rows, "")
-    }
-
-    fn forget_bars(&mut self, before_ms: i64) -> Result<usize> {
-        let text = "DELETE FROM {p}CN_BLACKLIST WHERE sched_name = ? AND until_ms <= ?";
-        self.execute(text, &[self.name(), before_ms.into()])
-    }
-
-    fn limits(&mut self) -> Result<Vec<LimitRow>> {
-        let text = "SELECT job_group AS job_group, per_node AS per_node, per_cluster AS per_cluster, who AS who, made_ms \
-             AS made_ms FROM {p}CN_GROUP_LIMITS WHERE sched_name = ? ORDER BY job_group";
-        let rows: Vec<Limit> = self.load(text, &[self.name()])?;
-        let limit = |row: Limit| LimitRow {
-            group: row.job_group,
-            per_node: count(row.per_node),
-            per_cluster: count(row.per_cluster),
-            who: row.who,
-            made_ms: row.made_ms,
-        };
-        Ok(rows.into_iter().map(limit).collect())
-    }
-
-    fn put_limit(&mut self, row: &LimitRow) -> Result<()> {
-        self.delete_limit(&row.group)?;
-        let columns = ["job_group", "per_node", "per_cluster", "who", "made_ms"];
-        let values = vec![
-            (&row.group).into(),
-            row.per_node.map(i64::from).into(),
-            row.per_cluster.map(i64::from).into(),
-            (&row.who).into(),
-            row.made_ms.into(),
-        ];
-        self.insert_rows("CN_GROUP_LIMITS", &columns, vec![values])
-    }
-
-    fn delete_limit(&mut self, group: &str) -> Result<bool> {
-        Ok(self.delete_rows("CN_GROUP_LIMITS", &["job_group"], &[vec![group.into()]], "")? > 0)
     }
 
     fn runs_of_groups(&mut self, groups: &[String]) -> Result<Vec<GroupRuns>> {

@@ -4,21 +4,18 @@ use super::job_keys;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::row::{JobRow, PolicyRow};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
-use diesel::QueryableByName;
 use diesel::sql_types::{Nullable, Text};
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    job_name: String,
-    #[diesel(sql_type = Text)]
-    job_group: String,
-    #[diesel(sql_type = Text)]
-    job_class_name: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    policy: Option<String>,
+by_place! {
+    struct Row {
+        job_name: String as Text,
+        job_group: String as Text,
+        job_class_name: String as Text,
+        policy: Option<String> as Nullable<Text>,
+    }
 }
 
 impl From<Row> for PolicyRow {
@@ -29,16 +26,10 @@ impl From<Row> for PolicyRow {
 
 const KEY: [&str; 2] = ["job_name", "job_group"];
 
-/// The policy of the job `j`. One that was given to a job of another type is none of this one's: a program that knows
-/// nothing of it has put this job in that one's place.
+/// The policy of the job `j`. One that was given to a job of another type is none of this one's: a
+/// program that knows nothing of it has put this job in that one's place.
 pub(super) const POLICY: &str = " LEFT JOIN {p}CN_JOB_POLICIES y ON y.sched_name = j.sched_name \
      AND y.job_name = j.job_name AND y.job_group = j.job_group AND y.job_type = j.job_class_name";
-
-/// Policies whose job is gone or was replaced.
-pub(super) const STRAY_POLICIES: &str = "{p}CN_JOB_POLICIES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 \
-     FROM {p}JOB_DETAILS j WHERE j.sched_name = {p}CN_JOB_POLICIES.sched_name \
-     AND j.job_name = {p}CN_JOB_POLICIES.job_name AND j.job_group = {p}CN_JOB_POLICIES.job_group \
-     AND j.job_class_name = {p}CN_JOB_POLICIES.job_type)";
 
 impl SqlSession<'_, '_> {
     /// Those of these jobs that exist, with their policies.

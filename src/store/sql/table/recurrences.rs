@@ -1,8 +1,9 @@
 //! `CN_RECURRENCES`: triggers that recur by a rule, a kind that Quartz does not have.
 //!
-//! A node of Quartz stops at a row of a kind it does not know, and takes nothing any more. It takes and handles triggers
-//! by their misfire instruction only, so these have none in `TRIGGERS`: to it they are never due. Theirs stands here, and
-//! their type tells those that ignore misfires, so that the search for due triggers needs no other table.
+//! A node of Quartz stops at a row of a kind it does not know, and takes nothing any more. It takes
+//! and handles triggers by their misfire instruction only, so these have none in `TRIGGERS`: to it
+//! they are never due. Theirs stands here, and their type tells those that ignore misfires, so that
+//! the search for due triggers needs no other table.
 
 use super::{BARE_KEY, trigger_keys};
 use crate::error::Result;
@@ -23,15 +24,11 @@ pub(super) const RECURRENCE_COLUMNS: &str =
 pub(super) const RECURRENCES: &str = " LEFT JOIN {p}CN_RECURRENCES u ON u.sched_name = t.sched_name \
      AND u.trigger_name = t.trigger_name AND u.trigger_group = t.trigger_group";
 
-/// Triggers that ignore misfires, and those that do not: also those whose instruction another program left out.
+/// Triggers that ignore misfires, and those that do not: also those whose instruction another
+/// program left out.
 pub(super) const IGNORES_MISFIRES: &str = "(t.misfire_instr = -1 OR t.trigger_type = 'RRULE_IG')";
 pub(super) const HEEDS_MISFIRES: &str =
     "(t.misfire_instr <> -1 OR (t.misfire_instr IS NULL AND t.trigger_type <> 'RRULE_IG'))";
-
-/// Rules whose trigger is gone, or was replaced by a program that knows nothing of them.
-pub(super) const STRAY: &str = "{p}CN_RECURRENCES WHERE sched_name = ? AND NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t \
-     WHERE t.sched_name = {p}CN_RECURRENCES.sched_name AND t.trigger_name = {p}CN_RECURRENCES.trigger_name \
-     AND t.trigger_group = {p}CN_RECURRENCES.trigger_group AND t.trigger_type IN ('RRULE', 'RRULE_IG'))";
 
 by_place! {
     /// What the table has for a trigger; all null if it has no row.

@@ -1,4 +1,5 @@
-//! `SIMPLE_TRIGGERS`, `CRON_TRIGGERS`, `SIMPROP_TRIGGERS` and `BLOB_TRIGGERS`: what belongs to the kind of a trigger.
+//! `SIMPLE_TRIGGERS`, `CRON_TRIGGERS`, `SIMPROP_TRIGGERS` and `BLOB_TRIGGERS`: what belongs to the
+//! kind of a trigger.
 
 use super::BARE_KEY;
 use crate::error::Result;
@@ -6,7 +7,8 @@ use crate::store::row::{Advance, Counts, ScheduleRow, TriggerRow};
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 
-/// The tables of the kinds; a trigger has a row in one of them. The triggers of the first seldom have options.
+/// The tables of the kinds; a trigger has a row in one of them. The triggers of the first seldom
+/// have options.
 pub(super) const KIND_TABLES: [&str; 4] = ["SIMPLE_TRIGGERS", "CRON_TRIGGERS", "SIMPROP_TRIGGERS", "BLOB_TRIGGERS"];
 
 /// The columns of `SIMPROP_TRIGGERS` but the two of decimal numbers, which nothing uses.
@@ -94,11 +96,11 @@ impl SqlSession<'_, '_> {
         self.update_rows("SIMPROP_TRIGGERS", &BARE_KEY, &[], &["int_prop_2", "str_prop_3"], &daily).map(drop)
     }
 
-    /// Deletes the rows of the kinds of these triggers, and their options; `just_read` triggers have one each, and whoever
-    /// read the options of a simple one deletes them.
+    /// Deletes the rows of the kinds of these triggers, and their options; `just_read` triggers
+    /// have one each, and whoever read the options of a simple one deletes them.
     pub(super) fn delete_schedules(&mut self, keys: &[Vec<Value>], just_read: bool) -> Result<()> {
-        // A fire deletes triggers it has just read with their kinds; everybody else clears all tables, so that
-        // a trigger that once changed its kind leaves nothing behind.
+        // A fire deletes triggers it has just read with their kinds; everybody else clears all
+        // tables, so that a trigger that once changed its kind leaves nothing behind.
         let mut deleted = 0;
         for table in KIND_TABLES {
             deleted += self.delete_rows(table, &BARE_KEY, keys, "")?;

@@ -4,31 +4,29 @@ use super::fired::{COLUMNS as FIRED_COLUMNS, RecoveryColumns, Row as FiredColumn
 use super::schedules::KIND_TABLES;
 use super::{BARE_KEY, JOB_KEY};
 use crate::error::Result;
-use crate::store::database::{ClusterRows, TriggerRows};
+use crate::store::database::{ClusterRows, Session};
 use crate::store::row::{FiredRow, RecoveryRow, Snapshot, SnapshotPlace};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text};
 
 /// The most rows of a page.
 const PAGE: usize = 1_000;
 
-#[derive(QueryableByName)]
-struct NameRow {
-    #[diesel(sql_type = Text)]
-    name: String,
+by_place! {
+    struct NameRow {
+        name: String as Text,
+    }
 }
 
-/// The key of a row of a kind, and how many triggers there are of it.
-#[derive(QueryableByName)]
-struct KindRow {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-    #[diesel(sql_type = BigInt)]
-    n: i64,
+by_place! {
+    /// The key of a row of a kind, and how many triggers there are of it.
+    struct KindRow {
+        trigger_name: String as Text,
+        trigger_group: String as Text,
+        n: i64 as BigInt,
+    }
 }
 
 impl SqlSession<'_, '_> {
@@ -106,8 +104,9 @@ impl SqlSession<'_, '_> {
         let locks: Vec<NameRow> = self.load(text, &[self.name()])?;
         into.locks = locks.into_iter().map(|row| row.name).collect();
         into.instances = self.instances()?;
-        into.paused_groups = self.paused_groups()?;
-        into.calendars = self.all_calendars()?;
+        let session: &mut dyn Session = self;
+        into.paused_groups = session.paused_groups()?;
+        into.calendars = session.rows().by(&["name"]).list()?;
         into.triggers.sort_by(|a, b| a.key.cmp(&b.key));
         into.jobs.sort_by(|a, b| a.key.cmp(&b.key));
         into.fired.sort_by(|a, b| (a.fired_ms, &a.fire_id).cmp(&(b.fired_ms, &b.fire_id)));

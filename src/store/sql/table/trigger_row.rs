@@ -8,7 +8,6 @@ use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow}
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::statement::{Flag, FlagType};
 use crate::trigger::TriggerState;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Binary, Integer, Nullable, SmallInt, Text};
 
 pub(super) const COLUMNS: &str = "t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, t.job_name AS job_name, t.job_group AS \
@@ -37,13 +36,12 @@ pub(super) const KNOWN_KIND: &str = "t.trigger_type IN ('SIMPLE', 'CRON', 'CAL_I
 pub(super) const JOB: &str = " JOIN {p}JOB_DETAILS j ON j.sched_name = t.sched_name \
      AND j.job_name = t.job_name AND j.job_group = t.job_group";
 
-/// The key of a trigger.
-#[derive(QueryableByName)]
-pub(super) struct KeyRow {
-    #[diesel(sql_type = Text)]
-    pub trigger_name: String,
-    #[diesel(sql_type = Text)]
-    pub trigger_group: String,
+by_place! {
+    /// The key of a trigger.
+    pub(super) struct KeyRow {
+        pub trigger_name: String as Text,
+        pub trigger_group: String as Text,
+    }
 }
 
 impl From<KeyRow> for TriggerKey {
@@ -132,7 +130,8 @@ by_place! {
 }
 
 impl Interval {
-    /// The row of a trigger of this kind. A null in a column of numbers or flags is what it is to Java: 0 or false.
+    /// The row of a trigger of this kind. A null in a column of numbers or flags is what it is to
+    /// Java: 0 or false.
     fn schedule(self, kind: &str) -> ScheduleRow {
         let Some(unit) = self.str_prop_1 else { return ScheduleRow::Missing };
         let number = |column: Option<i32>| i64::from(column.unwrap_or(0));

@@ -18,29 +18,27 @@ use crate::key::{JobKey, TriggerKey};
 use crate::store::database::TriggerRows;
 use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TypeVersions};
 use crate::store::sql::bulk::{and_guard, by_primary_key, transpose};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use crate::trigger::TriggerOrder;
 use crate::trigger::TriggerState;
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text};
 use std::fmt::Write as _;
 
-#[derive(QueryableByName)]
-struct FinishedRow {
-    #[diesel(sql_type = Text)]
-    trigger_name: String,
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
-    #[diesel(sql_type = BigInt)]
-    options: i64,
+by_place! {
+    struct FinishedRow {
+        trigger_name: String as Text,
+        trigger_group: String as Text,
+        options: i64 as BigInt,
+    }
 }
 
-#[derive(QueryableByName)]
-struct GroupRow {
-    #[diesel(sql_type = Text)]
-    trigger_group: String,
+by_place! {
+    struct GroupRow {
+        trigger_group: String as Text,
+    }
 }
 
 /// The type of a trigger's job, looked up for each trigger in turn.
@@ -93,7 +91,8 @@ pub(super) const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 impl SqlSession<'_, '_> {
     /// Candidates from `triggers`, which is a table or a query in brackets.
     pub(super) fn candidates_from(&self, triggers: &str) -> String {
-        // MySQL plans a statement whenever it runs: it is not to think about the order, and least of all to begin with the jobs.
+        // MySQL plans a statement whenever it runs: it is not to think about the order, and least
+        // of all to begin with the jobs.
         let job = match self.backend() {
             Backend::Mysql => JOB.replacen(" JOIN", " STRAIGHT_JOIN", 1),
             _ => JOB.to_owned(),
@@ -141,8 +140,9 @@ impl SqlSession<'_, '_> {
         Ok(rows.into_iter().map(TriggerRow::from).collect())
     }
 
-    /// Candidates with the rows of their kinds. Few triggers are intervals, so the due ones are read without them, and
-    /// only where there is one is their table asked: nothing can have changed in between, under the lock.
+    /// Candidates with the rows of their kinds. Few triggers are intervals, so the due ones are
+    /// read without them, and only where there is one is their table asked: nothing can have
+    /// changed in between, under the lock.
     pub(super) fn with_kinds(&mut self, rows: Vec<CandidateRow>) -> Result<Vec<Candidate>> {
         let mut candidates: Vec<_> = rows.into_iter().map(Candidate::from).collect();
         let intervals = candidates.iter().map(|c| &c.trigger).filter(|t| is_of_interval(t));
@@ -169,6 +169,11 @@ impl TriggerRows for SqlSession<'_, '_> {
         let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group FROM {p}TRIGGERS WHERE sched_name = ? AND";
         let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &BARE_KEY, &trigger_keys(keys))?;
         Ok(rows.into_iter().map(TriggerKey::from).collect())
+    }
+
+    fn triggers_of_calendar(&mut self, name: &str) -> Result<Vec<TriggerRow>> {
+        let values = [self.name(), name.into()];
+        self.load_triggers("t.sched_name = ? AND t.calendar_name = ? ORDER BY t.trigger_group, t.trigger_name", &values)
     }
 
     fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>> {
@@ -208,8 +213,8 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.assert_trigger_access();
         let rows = trigger_keys(keys);
         self.delete_schedules(&rows, only_in.is_some())?;
-        // Of other groups only one that was revived has a row, and such a one is in no state that is asked for here when
-        // triggers go by themselves.
+        // Of other groups only one that was revived has a row, and such a one is in no state that
+        // is asked for here when triggers go by themselves.
         let recoveries: Vec<_> = keys.iter().filter(|key| only_in.is_none() || is_rerun(key)).cloned().collect();
         self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "")?;
         let state = only_in.map_or(String::new(), |state| format!("trigger_state = '{}'", state.name()));
@@ -344,8 +349,8 @@ impl TriggerRows for SqlSession<'_, '_> {
         let mut rows: Vec<CandidateRow> = Vec::new();
         for (table, among, (before, after)) in self.searched(Some(keys)) {
             let (text, values) = match self.backend() {
-                // The triggers first, and no word of the scheduler beside them: a planner that sees it may begin with all of
-                // its jobs.
+                // The triggers first, and no word of the scheduler beside them: a planner that sees
+                // it may begin with all of its jobs.
                 Backend::Postgres => (self.candidates_from(&format!("(SELECT t.* FROM {table} OFFSET 0)")), before),
                 _ => {
                     let text = format!("{} WHERE t.sched_name = ?{among}", self.candidates_from("{p}TRIGGERS"));
@@ -380,18 +385,6 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool> {
         self.look_for_misfired(threshold_ms)
-    }
-
-    fn paused_groups(&mut self) -> Result<Vec<String>> {
-        self.read_paused_groups()
-    }
-
-    fn insert_paused_groups(&mut self, groups: &[String]) -> Result<()> {
-        self.add_paused_groups(groups)
-    }
-
-    fn delete_paused_groups(&mut self, groups: &[String]) -> Result<()> {
-        self.remove_paused_groups(groups)
     }
 
     fn clear(&mut self) -> Result<()> {

@@ -1,29 +1,31 @@
-//! `TRIGGERS`, those that wait: which are due, and which are so late that they are the misfire handler's.
+//! `TRIGGERS`, those that wait: which are due, and which are so late that they are the misfire
+//! handler's.
 
 use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES};
 use super::trigger_row::{CandidateRow, KNOWN_KIND, KeyRow};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::row::{Candidate, DueQuery};
+use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use crate::trigger::TriggerOrder;
-use diesel::QueryableByName;
 use diesel::sql_types::BigInt;
 
-#[derive(QueryableByName)]
-struct CountRow {
-    #[diesel(sql_type = BigInt)]
-    n: i64,
+by_place! {
+    struct CountRow {
+        n: i64 as BigInt,
+    }
 }
 
-/// What is due by `no_later_than` and whose turn it is: waiting and not left to the misfire handler, which has what was due
-/// before `misfired_before`. Its values are [`waiting_values`].
+/// What is due by `no_later_than` and whose turn it is: waiting and not left to the misfire
+/// handler, which has what was due before `misfired_before`. Its values are [`waiting_values`].
 ///
-/// What the handler has still to do may be a great deal, and it is where the index of due triggers begins. So the search
-/// begins behind it, or at the first trigger that ignores misfires, of which there is an index. MySQL has no index of some
-/// rows only; there the search goes through what is misfired.
+/// What the handler has still to do may be a great deal, and it is where the index of due triggers
+/// begins. So the search begins behind it, or at the first trigger that ignores misfires, of which
+/// there is an index. MySQL has no index of some rows only; there the search goes through what is
+/// misfired.
 pub(super) fn waiting(backend: Backend, no_later_than: &str, misfired_before: &str) -> String {
     let from = match backend {
         Backend::Mysql => String::new(),
@@ -34,7 +36,8 @@ pub(super) fn waiting(backend: Backend, no_later_than: &str, misfired_before: &s
              {misfired_before})"
         ),
     };
-    // A planner that sees an alternative of two conditions looks for both by indexes, and sorts all that is due.
+    // A planner that sees an alternative of two conditions looks for both by indexes, and sorts all
+    // that is due.
     format!(
         "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= {no_later_than}{from} \
          AND CASE WHEN {IGNORES_MISFIRES} THEN 1 WHEN t.next_fire_time >= {misfired_before} THEN 1 ELSE 0 END <> 0 \
@@ -75,8 +78,9 @@ pub(super) fn order_of_misfired(order: TriggerOrder) -> &'static str {
     }
 }
 
-/// At least so many rows, as a literal of which there are few: a planner that does not see how few rows are wanted may sort
-/// the whole backlog, and one that is told anew each time plans anew each time.
+/// At least so many rows, as a literal of which there are few: a planner that does not see how few
+/// rows are wanted may sort the whole backlog, and one that is told anew each time plans anew each
+/// time.
 fn page_size(limit: usize) -> usize {
     const SIZES: [usize; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
     SIZES.into_iter().find(|size| *size >= limit).unwrap_or_else(|| limit.next_multiple_of(1000))
@@ -86,7 +90,7 @@ impl SqlSession<'_, '_> {
     /// See [`TriggerRows::due`](crate::store::TriggerRows::due).
     pub(super) fn due_candidates(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         let (of_types, types) = self.of_types(query.job_types, query.versions);
-        let (not_left, left) = self.not_left(query.left);
+        let (not_excluded, excluded) = self.not_excluded(query.excluded);
         // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
         // once may begin with the jobs and sort the whole backlog.
         let (order, ordered_by): (_, &[i64]) = match query.order {
@@ -98,13 +102,14 @@ impl SqlSession<'_, '_> {
         };
         let mut rows: Vec<CandidateRow> = Vec::new();
         for (triggers, among, keys) in self.searched(query.among) {
-            // MySQL plans each time anyway, and gives its rows in no order: it is told how many exactly.
+            // MySQL plans each time anyway, and gives its rows in no order: it is told how many
+            // exactly.
             let is_ordered = self.backend() != Backend::Mysql;
             let page = if is_ordered { page_size(query.limit) } else { query.limit };
             let offset = if query.offset > 0 { " OFFSET ?" } else { "" };
             let head = |columns: &str| {
                 format!(
-                    "(SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_left}{among} \
+                    "(SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_excluded}{among} \
                      ORDER BY {order} LIMIT {page}{offset})",
                     waiting(self.backend(), "?", "?")
                 )
@@ -112,7 +117,8 @@ impl SqlSession<'_, '_> {
             let text = if is_ordered {
                 format!("{} ORDER BY {order}", self.candidates_from(&head("t.*")))
             } else {
-                // Keys only: a table with data in it would be gathered on disk, once for the query and once for its order.
+                // Keys only: a table with data in it would be gathered on disk, once for the query
+                // and once for its order.
                 let keys = head("t.sched_name, t.trigger_name, t.trigger_group");
                 let found = self.candidates_from(&format!("{keys} k STRAIGHT_JOIN {{p}}TRIGGERS"));
                 let same = "t.sched_name = k.sched_name AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group";
@@ -123,7 +129,7 @@ impl SqlSession<'_, '_> {
             let (last, first) = ([query.no_later_than_ms.into()], [query.misfired_before_ms.into()]);
             values.extend(waiting_values(self.backend(), &self.name(), &last, &first));
             values.extend(types.iter().cloned());
-            values.extend(left.iter().cloned());
+            values.extend(excluded.iter().cloned());
             values.extend(after);
             values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
             if query.offset > 0 {

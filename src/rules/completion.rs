@@ -1,0 +1,105 @@
+//! Completion: the triggers and jobs that may be over when fires have ended.
+
+use crate::key::{JobKey, TriggerKey};
+use crate::store::row::TriggerRow;
+use crate::trigger::TriggerState;
+use std::collections::BTreeMap;
+
+/// A fire that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndedFire<'a> {
+    pub(crate) trigger: &'a TriggerKey,
+    pub(crate) job: &'a JobKey,
+    /// True if the trigger had no fire time left after this fire.
+    pub(crate) last: bool,
+    /// True if the trigger's row went with the fire.
+    pub(crate) removed: bool,
+    /// True if the job stays without triggers.
+    pub(crate) durable: bool,
+    /// True if the job has said what becomes of its triggers.
+    pub(crate) is_instructed: bool,
+}
+
+/// Triggers that go if nothing else of theirs runs, and jobs that go if they have nothing else to
+/// do.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Over {
+    pub(crate) triggers: Vec<TriggerKey>,
+    pub(crate) jobs: Vec<JobKey>,
+}
+
+/// Triggers and jobs that may be over after these fires; `stored` are the rows that are there of
+/// triggers whose fires were not their last.
+///
+/// A fire that was not its trigger's last when it began may be the last to end: the trigger was
+/// completed, or deleted, while the job ran, and waits for this fire; so does its job.
+pub(crate) fn over(fires: &[EndedFire<'_>], stored: &[TriggerRow]) -> Over {
+    let is_complete: BTreeMap<&TriggerKey, bool> =
+        stored.iter().map(|row| (&row.key, row.state == TriggerState::Complete.name())).collect();
+    let mut over = Over::default();
+    for fire in fires {
+        let found = if fire.last { None } else { Some(is_complete.get(fire.trigger)) };
+        let is_over = match found {
+            None => !fire.removed,
+            Some(state) => state == Some(&true),
+        };
+        if is_over {
+            over.triggers.push(fire.trigger.clone());
+        }
+        let has_gone_meanwhile = found.is_some_and(|state| state != Some(&false));
+        if has_gone_meanwhile || !fire.durable && (fire.last || fire.is_instructed) {
+            over.jobs.push(fire.job.clone());
+        }
+    }
+    over
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::row::ScheduleRow;
+
+    fn row(key: &TriggerKey, job: &JobKey, state: TriggerState) -> TriggerRow {
+        TriggerRow {
+            key: key.clone(),
+            job: job.clone(),
+            description: None,
+            next_ms: None,
+            previous_ms: None,
+            priority: 5,
+            state: state.name().to_owned(),
+            kind: "SIMPLE".to_owned(),
+            start_ms: 0,
+            end_ms: None,
+            calendar: None,
+            misfire: 0,
+            data: None,
+            schedule: ScheduleRow::Missing,
+            options: None,
+        }
+    }
+
+    #[test]
+    fn the_fire_and_the_row_say_what_may_be_over() {
+        use TriggerState::{Complete, Waiting};
+        let (trigger, job) = (TriggerKey::named("t"), JobKey::named("j"));
+        // Last, its row went, durable job, instructed, the row's state; trigger over, job over.
+        for (last, removed, durable, is_instructed, state, expected) in [
+            (true, true, true, false, None, (false, false)),
+            (true, true, false, false, None, (false, true)),
+            (true, false, true, false, None, (true, false)),
+            (true, false, false, false, None, (true, true)),
+            (false, false, true, false, Some(Waiting), (false, false)),
+            (false, false, false, false, Some(Waiting), (false, false)),
+            (false, false, false, true, Some(Waiting), (false, true)),
+            (false, false, true, true, Some(Waiting), (false, false)),
+            (false, false, true, false, Some(Complete), (true, true)),
+            (false, false, true, false, None, (false, true)),
+        ] {
+            let fire = EndedFire { trigger: &trigger, job: &job, last, removed, durable, is_instructed };
+            let stored: Vec<TriggerRow> = state.map(|state| row(&trigger, &job, state)).into_iter().collect();
+            let over = over(&[fire], &stored);
+            assert_eq!((!over.triggers.is_empty(), !over.jobs.is_empty()), expected, "{fire:?} {state:?}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! `SchedulerBuilder`: from settings, job types and listeners to a scheduler.
+
+use super::handle::Inner;
+use super::handle::Scheduler;
+use super::instance_id;
+use crate::scheduler::engine::Engine;
+use crate::scheduler::lock_keeper::LockKeeper;
+use crate::scheduler::node::Node;
+use crate::scheduler::run::context::JobContext;
+use crate::scheduler::run::job::Job;
+use crate::scheduler::run::job_error::{JobError, Outcome};
+use crate::scheduler::run::job_type::JobType;
+use crate::scheduler::run::registry::Registry;
+#[cfg(feature = "job-files")]
+use crate::scheduler::services::job_file_watcher::JobFileWatcher;
+
+use crate::clock::{Clock, SystemClock};
+use crate::error::{Error, Result};
+use crate::job::{ExecutionStrategy, JobDefinition};
+use crate::key::check_name;
+use crate::listener::{
+    JobListener, ListenerManager, Listeners, SchedulerListener, TriggerListener, guarded, lifecycle_log,
+};
+use crate::machine::{Machine, MachineFiles};
+use crate::matcher::KeyMatcher;
+use crate::settings::{InstanceIdSetting, Settings};
+use crate::store::{DeadFire, DeadFireDecision, DeadFireHandler, JobStore};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+/// Builds a [`Scheduler`]; made by [`Scheduler::builder`].
+#[derive(Default)]
+pub struct SchedulerBuilder {
+    settings: Option<Settings>,
+    settings_file: Option<PathBuf>,
+    store: Option<JobStore>,
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pool: Option<crate::store::CallersPool>,
+    clock: Option<Arc<dyn Clock>>,
+    machine: Option<Arc<dyn Machine>>,
+    instance_id: Option<String>,
+    jobs: Vec<(String, JobType)>,
+    aliases: Vec<(String, String)>,
+    dead_fire_handlers: DeadFireHandlers,
+    strategies: Vec<(String, Arc<dyn ExecutionStrategy>)>,
+    declared: Vec<JobDefinition>,
+    listeners: Listeners,
+}
+
+impl SchedulerBuilder {
+    /// The settings. Default: those of the [store](SchedulerBuilder::store), or of an empty file.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = Some(settings);
+        self
+    }
+
+    /// Reads the settings from a properties file when the scheduler is built.
+    pub fn settings_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings_file = Some(path.into());
+        self
+    }
+
+    /// A store of one's own. The name of the scheduler, the check-in interval and the misfire threshold are those of its
+    /// settings, also where [`SchedulerBuilder::settings`] says otherwise. Default: the store that the settings ask for.
+    pub fn store(mut self, store: JobStore) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Connections from a pool of one's own, see [`CallersPool`](crate::store::CallersPool),
+    /// instead of from the data source that the settings name. Default: a pool of the scheduler's,
+    /// sized by `dataSource.NAME.maxConnections`.
+    ///
+    /// ```
+    /// use carnelian::Scheduler;
+    /// use diesel::r2d2::{ConnectionManager, Pool};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let file = folder.path().join("jobs.db").display().to_string();
+    /// let pool = Pool::builder().max_size(4).build(ConnectionManager::<diesel::SqliteConnection>::new(file))?;
+    /// let scheduler = Scheduler::builder().pool(pool.clone()).build()?;
+    /// scheduler.migrate()?;
+    /// scheduler.start()?;
+    /// assert!(scheduler.shutdown(true).is_clean());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub fn pool(mut self, pool: impl Into<crate::store::CallersPool>) -> Self {
+        self.pool = Some(pool.into());
+        self
+    }
+
+    /// The clock. Default: the machine's. A store of one's own must have been given the same.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// The machine whose load this node reports with each check-in. Default: the one it runs on, as
+    /// its files show it.
+    pub fn machine(mut self, machine: Arc<dyn Machine>) -> Self {
+        self.machine = Some(machine);
+        self
+    }
+
+    /// This node's name, unique in the cluster. Property `scheduler.instanceId`.
+    pub fn instance_id(mut self, name: impl Into<String>) -> Self {
+        self.instance_id = Some(name.into());
+        self
+    }
+
+    /// Adds a job type.
+    pub fn job(self, job_type: impl Into<String>, job: impl Job) -> Self {
+        self.job_type(job_type, JobType::new(job))
+    }
+
+    /// Adds a job type with what else is to be said of it: see [`JobType`].
+    pub fn job_type(mut self, name: impl Into<String>, job_type: JobType) -> Self {
+        self.jobs.push((name.into(), job_type));
+        self
+    }
+
+    /// Has the node run jobs that are stored under an old name of a type as well: see
+    /// [`Scheduler::register_job_alias`].
+    pub fn job_alias(mut self, old: impl Into<String>, new: impl Into<String>) -> Self {
+        self.aliases.push((old.into(), new.into()));
+        self
+    }
+
+    /// Adds a job type whose code is a function.
+    pub fn job_fn<F, O>(self, job_type: impl Into<String>, run: F) -> Self
+    where
+        F: Fn(&mut JobContext) -> Result<O, JobError> + Send + Sync + 'static,
+        O: Into<Outcome>,
+    {
+        self.job(job_type, run)
+    }
+
+    /// Says of a job that it shall be stored as the program defines it: see [`JobDefinition`].
+    pub fn define(mut self, definition: JobDefinition) -> Self {
+        self.declared.push(definition);
+        self
+    }
+
+    /// Decides what becomes of the work of dead fires of jobs of this type whose policy is
+    /// [`OnDead::Ask`](crate::OnDead::Ask). Any node may recover a fire: all of them should have
+    /// the same handlers.
+    ///
+    /// ```
+    /// use carnelian::Scheduler;
+    /// use carnelian::store::{DeadFire, DeadFireDecision};
+    /// use std::time::Duration;
+    ///
+    /// let handler = |dead: &DeadFire| match dead.attempt {
+    ///     0 => Some(DeadFireDecision::Recover),
+    ///     1..5 => Some(DeadFireDecision::RecoverAfter(Duration::from_secs(300))),
+    ///     _ => Some(DeadFireDecision::Error),
+    /// };
+    /// let builder = Scheduler::builder().dead_fire_handler("billing.close_day", handler);
+    /// # let _ = builder;
+    /// ```
+    pub fn dead_fire_handler(mut self, job_type: impl Into<String>, handler: impl DeadFireHandler + 'static) -> Self {
+        self.dead_fire_handlers.by_type.insert(job_type.into(), Box::new(handler));
+        self
+    }
+
+    /// Registers a strategy of one's own: jobs choose it with
+    /// [`JobPolicy::strategy`](crate::JobPolicy::strategy) by this name, a letter of A to Z, then
+    /// such letters, digits, `-`, `_` or `.`, at most 60 in all. This node spreads their ticks by
+    /// it; nodes without it leave those ticks alone, and take the parts that they are given.
+    ///
+    /// ```
+    /// use carnelian::{EligibleNode, NodePart, Scheduler, Tick};
+    ///
+    /// // One node: the one with the fewest runs at its last check-in.
+    /// let least_loaded = |_: &Tick<'_>, nodes: &[EligibleNode]| {
+    ///     Ok(nodes.iter().min_by_key(|node| node.info.running).map(NodePart::of).into_iter().collect())
+    /// };
+    /// let builder = Scheduler::builder().execution_strategy("least-loaded", least_loaded);
+    /// # let _ = builder;
+    /// ```
+    pub fn execution_strategy(mut self, name: impl Into<String>, strategy: impl ExecutionStrategy + 'static) -> Self {
+        self.strategies.push((name.into(), Arc::new(strategy)));
+        self
+    }
+
+    /// Adds a listener for the runs of all jobs.
+    pub fn job_listener(self, listener: impl JobListener) -> Self {
+        self.job_listener_for(KeyMatcher::Everything, listener)
+    }
+
+    /// Adds a listener for the runs of the jobs that match.
+    pub fn job_listener_for(self, jobs: impl Into<KeyMatcher>, listener: impl JobListener) -> Self {
+        ListenerManager::new(&self.listeners).add_job_listener(jobs, listener);
+        self
+    }
+
+    /// Adds a listener for the fires of all triggers.
+    pub fn trigger_listener(self, listener: impl TriggerListener) -> Self {
+        self.trigger_listener_for(KeyMatcher::Everything, listener)
+    }
+
+    /// Adds a listener for the fires of the triggers that match.
+    pub fn trigger_listener_for(self, triggers: impl Into<KeyMatcher>, listener: impl TriggerListener) -> Self {
+        ListenerManager::new(&self.listeners).add_trigger_listener(triggers, listener);
+        self
+    }
+
+    /// Adds a listener for what is done with the scheduler.
+    pub fn scheduler_listener(self, listener: impl SchedulerListener) -> Self {
+        ListenerManager::new(&self.listeners).add_scheduler_listener(listener);
+        self
+    }
+
+    /// The scheduler, not started yet.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] with all problems of the settings, [`Error::Invalid`] for a name that
+    /// cannot be stored, what is wrong with a [`JobType`], an old name or the name of a strategy,
+    /// and what keeps the store from being opened.
+    pub fn build(self) -> Result<Scheduler> {
+        let settings = match (self.settings, self.settings_file) {
+            (Some(_), Some(path)) => {
+                let message = format!("both settings and the file `{}` were given: expected one", path.display());
+                return Err(Error::Settings(message));
+            }
+            (Some(settings), None) => settings,
+            (None, Some(path)) => Settings::from_file(path).map_err(|errors| Error::Settings(errors.to_string()))?,
+            (None, None) => self.store.as_ref().map(|store| store.settings().clone()).unwrap_or_default(),
+        };
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::default()));
+        #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+        let own = match (self.store, self.pool) {
+            (Some(_), Some(_)) => {
+                return Err(Error::Settings("both a store and a pool were given: expected one".to_owned()));
+            }
+            (None, Some(pool)) => Some(crate::store::open_with_pool(&settings, pool, Arc::clone(&clock))?),
+            (store, None) => store,
+        };
+        #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
+        let own = self.store;
+        let store = match own {
+            Some(store) => store,
+            None => crate::store::open(&settings, Arc::clone(&clock))?,
+        };
+        let store = match self.dead_fire_handlers {
+            handlers if handlers.by_type.is_empty() => store,
+            handlers => store.with_dead_fire_handler(Arc::new(handlers)),
+        };
+        let mut store = store;
+        for (name, strategy) in self.strategies {
+            store = store.with_execution_strategy(name, strategy)?;
+        }
+        let instance = match (self.instance_id, &settings.scheduler.instance_id) {
+            (Some(name), _) => name,
+            (None, InstanceIdSetting::Fixed(name)) => name.clone(),
+            (None, InstanceIdSetting::Auto) => instance_id::automatic(clock.wall_ms())?,
+        };
+        check_name("instance id", &instance)?;
+        #[cfg(feature = "job-files")]
+        JobFileWatcher::check(&settings.plugins)?;
+        let (listeners, declared) = (self.listeners, self.declared);
+        #[cfg(feature = "quartz-plugins")]
+        crate::quartz_plugins::add(&listeners, &settings, &clock)?;
+        let machine = self.machine.unwrap_or_else(|| Arc::new(MachineFiles::default()));
+        let registry = Arc::<Registry>::default();
+        for (job_type, job) in self.jobs {
+            registry.register(job_type, job)?;
+        }
+        for (old, new) in self.aliases {
+            registry.alias(old, &new)?;
+        }
+        let inner = Arc::new_cyclic(|inner| {
+            let handle: Weak<Inner> = Weak::clone(inner);
+            let node = Node::new(instance, store, clock, machine, settings, listeners, handle);
+            let locks = LockKeeper::new(node.store.clone(), Arc::clone(&node.clock), &node.name);
+            Inner { node: Arc::new(node), engine: Engine::default(), registry, locks, declared }
+        });
+        inner.node.store.job_types().set(inner.registry.infos());
+        Ok(Scheduler { inner })
+    }
+}
+
+impl Scheduler {
+    /// Begins a scheduler.
+    pub fn builder() -> SchedulerBuilder {
+        SchedulerBuilder::default()
+    }
+}
+
+/// Handlers of dead fires, by the type of their jobs.
+#[derive(Default)]
+struct DeadFireHandlers {
+    by_type: BTreeMap<String, Box<dyn DeadFireHandler>>,
+}
+
+impl DeadFireHandler for DeadFireHandlers {
+    fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision> {
+        let handler = self.by_type.get(&fire.job_type)?;
+        // A panic would end the recovery, again and again, on every node.
+        guarded(|| handler.decide(fire)).unwrap_or_else(|panic| {
+            lifecycle_log::listener_failed("dead fire handler", &fire.job_type, "decide", &panic);
+            None
+        })
+    }
+}

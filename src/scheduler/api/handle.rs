@@ -1,0 +1,120 @@
+//! `Scheduler`: the handle that an application holds.
+
+use crate::error::{Error, Result};
+use crate::job::JobDefinition;
+use crate::listener::ListenerManager;
+use crate::scheduler::engine::Engine;
+use crate::scheduler::lock_keeper::LockKeeper;
+use crate::scheduler::node::Node;
+use crate::scheduler::run::registry::Registry;
+use crate::store::JobStore;
+use std::sync::Arc;
+
+/// A node of a scheduler: stores jobs and triggers, and once started fires them.
+///
+/// A clone is another handle of the same node. The node is shut down when its last handle is
+/// dropped; better call [`Scheduler::shutdown`], which says what was left behind.
+#[derive(Clone)]
+pub struct Scheduler {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// The parts that all handles of a node share.
+pub(crate) struct Inner {
+    pub(crate) node: Arc<Node>,
+    pub(crate) engine: Engine,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) locks: Arc<LockKeeper>,
+    /// The jobs that the program declares.
+    pub(crate) declared: Vec<JobDefinition>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.engine.end_dropped(&self.node);
+    }
+}
+
+impl Scheduler {
+    /// The scheduler's name, equal on all nodes of the cluster.
+    #[doc(alias = "getSchedulerName")]
+    pub fn name(&self) -> &str {
+        &self.inner.node.name
+    }
+
+    /// This node's name.
+    #[doc(alias = "getSchedulerInstanceId")]
+    pub fn instance_id(&self) -> &str {
+        &self.inner.node.instance
+    }
+
+    /// A text of the scheduler's context, as jobs see it. Properties `context.key.NAME`.
+    ///
+    /// What a program wants to share with its jobs beside texts is captured by the job types that
+    /// it registers.
+    #[doc(alias("getContext", "SchedulerContext"))]
+    pub fn context_text(&self, name: &str) -> Option<&str> {
+        self.inner.node.settings.scheduler.context.get(name).map(String::as_str)
+    }
+
+    /// The listeners, to add and remove some while the scheduler runs.
+    #[doc(alias = "getListenerManager")]
+    pub fn listeners(&self) -> ListenerManager<'_> {
+        ListenerManager::new(&self.inner.node.listeners)
+    }
+
+    /// The store, with everything it offers for reading.
+    pub fn store(&self) -> &JobStore {
+        &self.inner.node.store
+    }
+
+    /// Creates or upgrades the tables; safe to repeat, and to race with other nodes. Tables that
+    /// Quartz made are kept, and side tables put beside them. Returns what was done, a line each.
+    ///
+    /// # Errors
+    /// What the database reports, and [`Error::Schema`] for tables of a newer version.
+    pub fn migrate(&self) -> Result<Vec<String>> {
+        self.open_store()?.database().migrate()
+    }
+
+    /// The store, unless the scheduler is shut down.
+    pub(crate) fn open_store(&self) -> Result<&JobStore> {
+        if self.inner.engine.is_shut_down() {
+            return Err(Error::ShutDown(self.name().to_owned()));
+        }
+        Ok(self.store())
+    }
+
+    /// Tells the acquirer that something may be due earlier than it thinks.
+    pub(crate) fn signal_change(&self) {
+        self.inner.node.services.acquirer.wake();
+    }
+
+    /// Tells the acquirer of work that was stored here; if some of it fires at once, nobody need
+    /// look whether there is any.
+    pub(crate) fn signal_stored(&self, fires_at_once: bool) {
+        if fires_at_once {
+            self.inner.node.notifications.note_due();
+        }
+        self.signal_change();
+    }
+
+    /// True if this node has the type of the job.
+    pub(crate) fn is_of_this_node(&self, job: &crate::JobDetail) -> bool {
+        self.inner.registry.job(&job.job_type).is_some()
+    }
+
+    /// Tells the scheduler listeners.
+    pub(crate) fn tell(&self, event: &'static str, tell: impl Fn(&dyn crate::listener::SchedulerListener)) {
+        self.inner.node.listeners.scheduler(event, tell);
+    }
+}
+
+impl std::fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scheduler")
+            .field("name", &self.name())
+            .field("instance_id", &self.instance_id())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,108 @@
+//! The life of a node through its handle: start, standby, resume, shutdown.
+
+use super::handle::{Inner, Scheduler};
+use crate::error::{Error, Result};
+use crate::listener::lifecycle_log;
+use crate::scheduler::shutdown::ShutdownReport;
+use crate::signal::Woken;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Scheduler {
+    /// Starts firing; after [`Scheduler::standby`], resumes.
+    ///
+    /// The first start stores the definitions of the program (see
+    /// [`JobDefinition`](crate::JobDefinition)) and checks in before it returns, so that its errors
+    /// are seen here. With `carnelian.scheduler.enabled=false` it does nothing.
+    ///
+    /// # Errors
+    /// What went wrong with the tables, the check-in or the threads; nothing is started then.
+    /// [`Error::ShutDown`] after a shutdown.
+    pub fn start(&self) -> Result<()> {
+        let node = &self.inner.node;
+        self.open_store()?;
+        if !node.settings.scheduler.enabled {
+            lifecycle_log::disabled(&node.name);
+            return Ok(());
+        }
+        if self.is_started() && !self.is_in_standby() {
+            return Ok(());
+        }
+        if !self.is_started() {
+            self.register_definitions()?;
+        }
+        self.tell("scheduler_starting", |listener| listener.scheduler_starting());
+        if self.inner.engine.start(node, &self.inner.registry)? {
+            lifecycle_log::started(&node.name, &node.instance);
+        } else {
+            lifecycle_log::resumed(&node.name, &node.instance);
+        }
+        self.tell("scheduler_started", |listener| listener.scheduler_started());
+        Ok(())
+    }
+
+    /// Starts after a while, on a thread of its own; an error is logged and told to the scheduler
+    /// listeners.
+    ///
+    /// # Errors
+    /// [`Error::ShutDown`] after a shutdown, [`Error::Refused`] if there is no thread to be had.
+    pub fn start_delayed(&self, delay: Duration) -> Result<()> {
+        self.open_store()?;
+        let at = self.inner.node.clock.ticks().saturating_add(delay);
+        let signal = self.inner.engine.delayed_starts();
+        let clock = Arc::clone(&self.inner.node.clock);
+        let inner = Arc::downgrade(&self.inner);
+        let start = move || {
+            while clock.wait(&signal, Some(at)) == Woken::Raised {}
+            let Some(inner) = inner.upgrade().filter(|_| !signal.is_stopped()) else { return };
+            let scheduler = Scheduler { inner };
+            if let Err(error) = scheduler.start() {
+                scheduler.inner.node.listeners.error(&format!("the delayed start failed: {error}"));
+            }
+        };
+        let spawned = std::thread::Builder::new().name(format!("{}-start", self.name())).spawn(start);
+        spawned.map(drop).map_err(|why| Error::Refused(format!("a thread could not be started: {why}")))
+    }
+
+    /// Stops firing on this node; check-in and misfires go on, and running jobs end as usual.
+    pub fn standby(&self) {
+        let node = &self.inner.node;
+        if node.firing.enter_standby() {
+            node.services.acquirer.wake();
+            lifecycle_log::standby(&node.name, &node.instance);
+            self.tell("scheduler_in_standby_mode", |listener| listener.scheduler_in_standby_mode());
+        }
+    }
+
+    /// Ends this node for good, within the deadline of the settings. A second call
+    /// returns what the first found.
+    ///
+    /// With `wait_for_jobs` running jobs go on to their end; when the time is over, those that
+    /// [look](crate::JobContext::should_stop) are told, and the others left behind. Without it they
+    /// are told at once and have a second to stop. `scheduler.interruptJobsOnShutdownWithWait` and
+    /// `scheduler.interruptJobsOnShutdown` have them interrupted instead: each is told, asked
+    /// again, and given up after `carnelian.shutdown.stopAttempts` times `stopWait`, and its work
+    /// goes on elsewhere. The fires of jobs that are left behind are others' as soon as these take
+    /// the node for dead; they run them again if the jobs ask for recovery.
+    ///
+    /// Do not call it from a job: it would wait for itself, until the deadline.
+    pub fn shutdown(&self, wait_for_jobs: bool) -> ShutdownReport {
+        let Inner { node, engine, .. } = &*self.inner;
+        engine.end(node, wait_for_jobs, node.settings.shutdown.deadline)
+    }
+
+    /// True if it was started and not shut down since; also true in standby.
+    pub fn is_started(&self) -> bool {
+        !self.is_shut_down() && self.inner.engine.is_started()
+    }
+
+    /// True if it does not fire for now: before the start, and after [`Scheduler::standby`].
+    pub fn is_in_standby(&self) -> bool {
+        self.inner.node.firing.is_in_standby()
+    }
+
+    /// True if it is shut down, or about to be.
+    pub fn is_shut_down(&self) -> bool {
+        self.inner.engine.is_shut_down()
+    }
+}

@@ -1,0 +1,115 @@
+//! Pausing and resuming through the scheduler.
+
+use super::handle::Scheduler;
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey};
+use crate::matcher::GroupMatcher;
+use crate::scheduler::run::stop_reason::StopReason;
+
+/// Each may fail with what can go wrong with the store.
+impl Scheduler {
+    /// Pauses a trigger; false if nothing changed.
+    pub fn pause_trigger(&self, key: &TriggerKey) -> Result<bool> {
+        let count = self.open_store()?.catalogue().pause_triggers(std::slice::from_ref(key))?;
+        self.signal_change();
+        self.tell("trigger_paused", |listener| listener.trigger_paused(key));
+        Ok(count > 0)
+    }
+
+    /// Resumes a trigger; what it missed is treated as a misfire. False if nothing changed.
+    pub fn resume_trigger(&self, key: &TriggerKey) -> Result<bool> {
+        let count = self.open_store()?.catalogue().resume_triggers(std::slice::from_ref(key), self.is_started())?;
+        self.signal_change();
+        self.tell("trigger_resumed", |listener| listener.trigger_resumed(key));
+        Ok(count > 0)
+    }
+
+    /// Pauses the triggers of a job; returns how many changed.
+    pub fn pause_job(&self, key: &JobKey) -> Result<usize> {
+        let count = self.open_store()?.catalogue().pause_jobs(std::slice::from_ref(key))?;
+        self.signal_change();
+        self.tell("job_paused", |listener| listener.job_paused(key));
+        Ok(count)
+    }
+
+    /// Pauses the triggers of a job and asks its runs to stop, wherever in the cluster they are,
+    /// with the reason [`StopReason::Paused`]; returns how many runs were asked. Other nodes learn
+    /// it with their next heartbeat.
+    pub fn pause_job_and_stop(&self, key: &JobKey) -> Result<usize> {
+        self.pause_job(key)?;
+        // Nothing of it begins from here on.
+        let asked = self.open_store()?.stop_runs(key, &format!("instance {}", self.instance_id()))?;
+        for fire in self.inner.node.lease.fires().iter().filter(|fire| fire.job == *key) {
+            self.stop_here(fire, StopReason::Paused);
+        }
+        Ok(asked)
+    }
+
+    /// Resumes the triggers of a job; returns how many changed.
+    pub fn resume_job(&self, key: &JobKey) -> Result<usize> {
+        let count = self.open_store()?.catalogue().resume_jobs(std::slice::from_ref(key), self.is_started())?;
+        self.signal_change();
+        self.tell("job_resumed", |listener| listener.job_resumed(key));
+        Ok(count)
+    }
+
+    /// Pauses all triggers of the matching groups, also those to come; returns the groups.
+    pub fn pause_triggers(&self, groups: &GroupMatcher) -> Result<Vec<String>> {
+        let paused = self.open_store()?.catalogue().pause_trigger_groups(groups)?;
+        self.signal_change();
+        self.tell("triggers_paused", |listener| listener.triggers_paused(groups));
+        Ok(paused)
+    }
+
+    /// Resumes all triggers of the matching groups; returns the groups.
+    pub fn resume_triggers(&self, groups: &GroupMatcher) -> Result<Vec<String>> {
+        let resumed = self.open_store()?.catalogue().resume_trigger_groups(groups, self.is_started())?;
+        self.signal_change();
+        self.tell("triggers_resumed", |listener| listener.triggers_resumed(groups));
+        Ok(resumed)
+    }
+
+    /// Pauses the triggers of all jobs of the matching job groups; returns how many changed.
+    pub fn pause_jobs(&self, groups: &GroupMatcher) -> Result<usize> {
+        let count = self.open_store()?.catalogue().pause_job_groups(groups)?;
+        self.signal_change();
+        self.tell("jobs_paused", |listener| listener.jobs_paused(groups));
+        Ok(count)
+    }
+
+    /// Resumes the triggers of all jobs of the matching job groups; returns how many changed.
+    pub fn resume_jobs(&self, groups: &GroupMatcher) -> Result<usize> {
+        let count = self.open_store()?.catalogue().resume_job_groups(groups, self.is_started())?;
+        self.signal_change();
+        self.tell("jobs_resumed", |listener| listener.jobs_resumed(groups));
+        Ok(count)
+    }
+
+    /// Pauses every group of triggers, also those to come.
+    pub fn pause_all(&self) -> Result<()> {
+        self.open_store()?.catalogue().pause_all()?;
+        self.signal_change();
+        self.tell("triggers_paused", |listener| listener.triggers_paused(&GroupMatcher::Any));
+        Ok(())
+    }
+
+    /// Resumes everything.
+    pub fn resume_all(&self) -> Result<()> {
+        self.open_store()?.catalogue().resume_all(self.is_started())?;
+        self.signal_change();
+        self.tell("triggers_resumed", |listener| listener.triggers_resumed(&GroupMatcher::Any));
+        Ok(())
+    }
+
+    /// Takes a trigger out of the error state; returns whether it was in it.
+    pub fn reset_trigger_from_error_state(&self, key: &TriggerKey) -> Result<bool> {
+        let was_in_error = self.open_store()?.catalogue().reset_from_error(key)?;
+        self.signal_change();
+        Ok(was_in_error)
+    }
+
+    /// The groups that are paused also for triggers to come.
+    pub fn paused_trigger_groups(&self) -> Result<Vec<String>> {
+        self.open_store()?.catalogue().paused_groups()
+    }
+}

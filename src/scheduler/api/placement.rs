@@ -1,0 +1,95 @@
+//! The nodes on which work may run: drained nodes, the blacklist, limits of groups.
+
+use super::handle::Scheduler;
+use crate::error::Result;
+use crate::job::JobDetail;
+use crate::store::row::{BlacklistRow, LimitRow};
+use crate::store::{BlacklistEntry, MayRun, UnplaceableJob};
+
+/// Nodes are meant by their instance ids or node names. A change has effect on each node with its
+/// next check-in, on this one at once. Each may fail with what can go wrong with the store.
+impl Scheduler {
+    /// Has a node take no work until [`Scheduler::undrain`]. Runs of the node go on, or with
+    /// `stops` are asked to stop ([`StopReason::Drained`](crate::StopReason::Drained)); the work of
+    /// a run that was stopped so goes on elsewhere if its job requests recovery or has a retry
+    /// policy.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) for a name that cannot be;
+    /// [`Error::Refused`](crate::Error::Refused) if a thousand nodes take no work already.
+    pub fn drain(&self, node: &str, stops: bool) -> Result<()> {
+        self.open_store()?.drain(node, stops, &self.who())?;
+        self.check_in_soon();
+        Ok(())
+    }
+
+    /// Ends a drain; false if there is none of this name.
+    pub fn undrain(&self, node: &str) -> Result<bool> {
+        let ended = self.open_store()?.undrain(node)?;
+        self.check_in_soon();
+        Ok(ended)
+    }
+
+    /// Puts a node on the blacklist: it takes no work, what it runs goes on.
+    ///
+    /// # Errors
+    /// As [`Scheduler::drain`].
+    pub fn blacklist(&self, entry: &BlacklistEntry) -> Result<()> {
+        self.open_store()?.blacklist(entry, &self.who())?;
+        self.check_in_soon();
+        Ok(())
+    }
+
+    /// Takes a node off the blacklist; false if it is not there.
+    pub fn unblacklist(&self, node: &str) -> Result<bool> {
+        let removed = self.open_store()?.unblacklist(node)?;
+        self.check_in_soon();
+        Ok(removed)
+    }
+
+    /// The nodes that take no work: drained, or on the blacklist.
+    pub fn blacklist_rows(&self) -> Result<Vec<BlacklistRow>> {
+        self.store().blacklist_rows()
+    }
+
+    /// Sets how many runs of the jobs of a group there may be on each node, and in the cluster.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) for a group that cannot be, or neither number.
+    pub fn set_group_limit(&self, group: &str, per_node: Option<u32>, per_cluster: Option<u32>) -> Result<()> {
+        self.open_store()?.set_group_limit(group, per_node, per_cluster, &self.who())?;
+        self.check_in_soon();
+        Ok(())
+    }
+
+    /// Removes the limit of a group; false if there is none.
+    pub fn remove_group_limit(&self, group: &str) -> Result<bool> {
+        let removed = self.open_store()?.remove_group_limit(group)?;
+        self.check_in_soon();
+        Ok(removed)
+    }
+
+    /// The limits of groups.
+    pub fn group_limits(&self) -> Result<Vec<LimitRow>> {
+        self.store().group_limits()
+    }
+
+    /// The living nodes that may take a fire of the job that is due at `due_ms`, epoch
+    /// milliseconds, and why others may not.
+    pub fn who_may_run(&self, job: &JobDetail, due_ms: i64) -> Result<Vec<MayRun>> {
+        self.store().who_may_run(job, due_ms)
+    }
+
+    /// The jobs that no living node may run, for the sake of their placement.
+    pub fn unplaceable_jobs(&self) -> Result<Vec<UnplaceableJob>> {
+        self.store().unplaceable_jobs()
+    }
+
+    fn who(&self) -> String {
+        format!("instance {}", self.instance_id())
+    }
+
+    fn check_in_soon(&self) {
+        self.inner.node.services.cluster.wake();
+    }
+}

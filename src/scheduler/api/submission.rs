@@ -1,0 +1,191 @@
+//! `Submission`: work to be done now, once, whoever asks for it how often.
+
+use super::handle::Scheduler;
+use crate::data_map::{DataValue, JobDataMap};
+use crate::error::Result;
+use crate::job::{JobDetail, JobMarks};
+use crate::key::{JobKey, TriggerKey};
+use crate::store::{Request, Taken};
+use crate::trigger::{DEFAULT_PRIORITY, Trigger};
+
+/// The group of the jobs and triggers that submissions become.
+pub const SUBMITTED_GROUP: &str = "SUBMITTED";
+
+/// Work for one run of a job type, as soon as a worker is free.
+///
+/// It becomes a job and a one-shot trigger of a random name in the group `SUBMITTED`, which go when
+/// it has been done. The work asks for recovery unless told otherwise.
+///
+/// ```
+/// use carnelian::{Scheduler, Submission};
+///
+/// let scheduler = Scheduler::builder().build()?;
+/// let mail = || Submission::new("mail").data("to", "ada@example.org").request_id("order-17");
+/// let first = scheduler.submit(mail())?;
+/// let second = scheduler.submit(mail())?; // the client has asked again
+/// assert!(first.is_new && !second.is_new);
+/// assert_eq!(first.job, second.job);
+/// # Ok::<(), carnelian::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it does nothing until it is submitted"]
+pub struct Submission {
+    job_type: String,
+    data: JobDataMap,
+    request_id: Option<String>,
+    priority: i32,
+    requests_recovery: bool,
+    description: Option<String>,
+    marks: JobMarks,
+}
+
+impl Submission {
+    /// Work for a job of this type.
+    pub fn new(job_type: impl Into<String>) -> Self {
+        Self {
+            job_type: job_type.into(),
+            data: JobDataMap::new(),
+            request_id: None,
+            priority: DEFAULT_PRIORITY,
+            requests_recovery: true,
+            description: None,
+            marks: JobMarks::new(),
+        }
+    }
+
+    /// A value for the job.
+    pub fn data(mut self, key: impl Into<String>, value: impl Into<DataValue>) -> Self {
+        self.data.put(key, value);
+        self
+    }
+
+    /// The caller's own name for the request, at most 190 characters: a second submission with it
+    /// is answered like the first, and nothing is stored for it. The name is remembered for seven
+    /// days. Default: none.
+    pub fn request_id(mut self, id: impl Into<String>) -> Self {
+        self.request_id = Some(id.into());
+        self
+    }
+
+    /// Higher is done first among work of one moment. Default: 5.
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// True if it is done again if its node dies in the middle. Default: yes.
+    pub fn requests_recovery(mut self, yes: bool) -> Self {
+        self.requests_recovery = yes;
+        self
+    }
+
+    /// A note for people.
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = Some(text.into());
+        self
+    }
+
+    /// The name of the work in the business, see [`JobMarks::biz_key`].
+    pub fn biz_key(mut self, key: impl Into<String>) -> Self {
+        self.marks = self.marks.biz_key(key);
+        self
+    }
+
+    /// One more tag, see [`JobMarks::tag`].
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        self.marks = self.marks.tag(tag);
+        self
+    }
+
+    /// All that people and other systems know the work by; takes the place of what was said of it
+    /// before.
+    pub fn marks(mut self, marks: JobMarks) -> Self {
+        self.marks = marks;
+        self
+    }
+
+    fn into_request(self) -> Result<Request> {
+        let name = JobKey::unique(SUBMITTED_GROUP)?;
+        let mut job =
+            JobDetail::builder(name.clone(), self.job_type).requests_recovery(self.requests_recovery).marks(self.marks);
+        if let Some(text) = self.description {
+            job = job.description(text);
+        }
+        let key = TriggerKey::new(SUBMITTED_GROUP, name.name());
+        let trigger = Trigger::builder(key, name).priority(self.priority).build()?;
+        Ok(Request { request_id: self.request_id, job: job.data_map(self.data).build()?, trigger })
+    }
+}
+
+impl Scheduler {
+    /// Stores work to be done now; the answer says whether it is new, by its request id.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) for anything no table can hold, and what can go
+    /// wrong with the store.
+    pub fn submit(&self, submission: Submission) -> Result<Taken> {
+        let mut taken = self.submit_all([submission])?;
+        taken.pop().ok_or_else(|| crate::Error::Refused("the submission was not answered".to_owned()))
+    }
+
+    /// Stores much work at once, all or none, in one transaction; the answers are in order.
+    ///
+    /// # Errors
+    /// As [`Scheduler::submit`].
+    pub fn submit_all(&self, submissions: impl IntoIterator<Item = Submission>) -> Result<Vec<Taken>> {
+        let requests = submissions.into_iter().map(Submission::into_request).collect::<Result<Vec<_>>>()?;
+        let taken = self.open_store()?.catalogue().take_requests(&requests)?;
+        let new = requests.iter().zip(&taken).filter(|(_, taken)| taken.is_new).map(|(request, _)| request);
+        let runs_here = |request: &&Request| self.is_of_this_node(&request.job);
+        self.signal_stored(new.filter(runs_here).any(|request| request.trigger.fires_when_stored()));
+        for (request, _) in requests.iter().zip(&taken).filter(|(_, taken)| taken.is_new) {
+            self.tell("job_added", |listener| listener.job_added(&request.job));
+            self.tell("job_scheduled", |listener| listener.job_scheduled(&request.trigger));
+        }
+        Ok(taken)
+    }
+
+    /// Stores work inside a transaction of the caller's: with what the caller writes, or not at
+    /// all. A handler that inserts its row and submits the work for it needs no outbox.
+    ///
+    /// Call it as the last step of the transaction, and [`Scheduler::wake`] after the commit, as
+    /// for [`Scheduler::schedule_in`]; listeners are not told.
+    ///
+    /// ```
+    /// use carnelian::{Scheduler, Submission};
+    /// use diesel::connection::SimpleConnection;
+    /// use diesel::r2d2::{ConnectionManager, Pool};
+    /// use diesel::{Connection, SqliteConnection};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let file = folder.path().join("jobs.db").display().to_string();
+    /// let pool = Pool::new(ConnectionManager::<SqliteConnection>::new(file))?;
+    /// let scheduler = Scheduler::builder().pool(pool.clone()).build()?;
+    /// scheduler.migrate()?;
+    ///
+    /// let mut db = pool.get()?;
+    /// db.batch_execute("CREATE TABLE orders (id INTEGER)")?;
+    /// let taken = db.immediate_transaction(|db| {
+    ///     db.batch_execute("INSERT INTO orders VALUES (17)")?;
+    ///     let mail = Submission::new("mail").data("order", 17).request_id("order-17");
+    ///     Ok::<_, Box<dyn std::error::Error>>(scheduler.submit_in(db, [mail])?)
+    /// })?;
+    /// scheduler.wake();
+    /// assert!(taken[0].is_new && scheduler.job_exists(&taken[0].job)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Scheduler::submit`]; [`Error::Refused`](crate::Error::Refused) without an open
+    /// transaction, or for a connection to another kind of database than the jobs are in. The
+    /// caller rolls its transaction back then.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub fn submit_in<'c>(
+        &self,
+        connection: impl Into<crate::store::CallersConnection<'c>>,
+        submissions: impl IntoIterator<Item = Submission>,
+    ) -> Result<Vec<Taken>> {
+        let requests = submissions.into_iter().map(Submission::into_request).collect::<Result<Vec<_>>>()?;
+        self.open_store()?.catalogue().take_requests_within(connection, &requests)
+    }
+}

@@ -1,0 +1,122 @@
+//! `Counters`: what a node counts from when it was built.
+
+use crate::job::FireOutcome;
+use crate::meter::Counter;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// The counters of this node, from when it was built.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: Counter,)*
+        }
+
+        /// The values of the node's counters, from when it was built.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct CounterValues {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Counters {
+            pub(crate) fn values(&self) -> CounterValues {
+                CounterValues { $($name: self.$name.value(),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Runs that have begun, each try of one that was fired again at once for itself.
+    begun,
+    /// Runs that ended well.
+    succeeded,
+    /// Runs that ended with an error or a panic.
+    failed,
+    /// Runs that ended because somebody asked them to.
+    cancelled,
+    /// Runs that ended because they took too long, or made no progress.
+    timed_out,
+    /// Runs that ended because the node did.
+    interrupted,
+    /// Fires that a trigger listener refused.
+    vetoed,
+    /// Fires that were lost before their job had ended.
+    lost,
+    /// Completions refused since the fire belonged to another node by then.
+    fenced_writes,
+    /// Running fires that were lost since this node was declared dead.
+    failed_out,
+    /// Nodes this node declared dead.
+    convictions,
+    /// Acquired triggers of failed nodes that were given back.
+    recoveries_freed,
+    /// Recovery triggers made for fires of failed nodes.
+    recoveries_recovered,
+    /// Triggers made due again for fires of failed nodes.
+    recoveries_revived,
+    /// Interrupted fires of failed nodes whose job asks for no recovery.
+    recoveries_lost,
+    /// Work that was set aside instead of being taken over.
+    recoveries_parked,
+    /// Runs that had died with their nodes or fallen silent, and that this node cleared away.
+    dead_executions,
+    /// Triggers whose misfire instruction was applied.
+    misfires,
+    /// Due triggers that another node was faster to take, where they are looked for without the
+    /// lock; and reservations that were given to others, or taken by them, before this node fired
+    /// them.
+    overtaken,
+    /// Times of triggers that were left out by their policies: the overlap, the catch-up window.
+    skipped,
+    /// Triggers that were paused since a run of theirs failed.
+    paused_on_failure,
+    /// Check-ins that failed.
+    checkin_failures,
+    /// Times that a run was found to be stuck.
+    stuck,
+    /// Triggers and jobs that an audit set right.
+    mended,
+    /// Fires that were forgotten by the clean-up of the history.
+    forgotten_history,
+    /// Requests that were forgotten by the clean-up.
+    forgotten_requests,
+    /// Alarms for jobs that no living node can run: one for each before it is due, and one with
+    /// each audit.
+    orphaned_jobs,
+    /// Alarms raised.
+    alarms,
+}
+
+impl Counters {
+    pub(crate) fn fire(&self, outcome: FireOutcome) {
+        match outcome {
+            FireOutcome::Succeeded => self.succeeded.add(1),
+            FireOutcome::Failed => self.failed.add(1),
+            FireOutcome::Cancelled => self.cancelled.add(1),
+            FireOutcome::TimedOut => self.timed_out.add(1),
+            FireOutcome::Interrupted => self.interrupted.add(1),
+            FireOutcome::Vetoed => self.vetoed.add(1),
+            FireOutcome::Lost => self.lost.add(1),
+            FireOutcome::Misfired => self.misfires.add(1),
+            FireOutcome::Running => {} // it has not ended
+        }
+    }
+}
+
+impl CounterValues {
+    /// The number of fires of this node that ended so.
+    pub fn of(&self, outcome: FireOutcome) -> u64 {
+        match outcome {
+            FireOutcome::Succeeded => self.succeeded,
+            FireOutcome::Failed => self.failed,
+            FireOutcome::Cancelled => self.cancelled,
+            FireOutcome::TimedOut => self.timed_out,
+            FireOutcome::Interrupted => self.interrupted,
+            FireOutcome::Vetoed => self.vetoed,
+            FireOutcome::Lost => self.lost,
+            FireOutcome::Misfired => self.misfires,
+            FireOutcome::Running => 0,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `Engine`: the threads of a node, which are started once and ended once.
+
+use super::launch::{launch, spawn_service};
+use super::metrics::Workers;
+use super::node::Node;
+use super::run::registry::Registry;
+#[cfg(feature = "job-files")]
+use super::services::job_file_watcher::JobFileWatcher;
+use super::services::service::ServiceThread;
+use super::shutdown::{ShutdownReport, Threads, shut_down};
+use crate::error::{Error, Result};
+use crate::listener::lifecycle_log;
+use crate::signal::Signal;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// The longest that dropping the last handle may take.
+const DROP_LIMIT: Duration = Duration::from_secs(5);
+
+/// The engine of a node, and how far it has come in its life.
+#[derive(Default)]
+pub(crate) struct Engine {
+    phase: Mutex<Phase>,
+    /// Set when the first start succeeded.
+    started: AtomicBool,
+    /// The wall clock at the first start.
+    since_ms: OnceLock<i64>,
+    /// Set as soon as a shutdown begins.
+    shut: AtomicBool,
+    /// Stopped when a shutdown begins, for starts that are still waiting.
+    delayed: Arc<Signal>,
+}
+
+#[derive(Default)]
+enum Phase {
+    #[default]
+    Built,
+    Started(Box<Threads>),
+    Ended(ShutdownReport),
+}
+
+impl Engine {
+    /// The wall clock at the first start, epoch milliseconds; none before it.
+    pub(crate) fn since_ms(&self) -> Option<i64> {
+        self.since_ms.get().copied()
+    }
+
+    pub(crate) fn is_started(&self) -> bool {
+        self.started.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.shut.load(Ordering::SeqCst)
+    }
+
+    /// The signal that starts wait for which are to come later.
+    pub(crate) fn delayed_starts(&self) -> Arc<Signal> {
+        Arc::clone(&self.delayed)
+    }
+
+    /// The threads for jobs: all, those that are free, and those that were abandoned.
+    pub(crate) fn workers(&self) -> Workers {
+        match self.phase.try_lock().as_deref() {
+            Some(Phase::Started(threads)) => Workers::of(&threads.pool),
+            _ => Workers::default(),
+        }
+    }
+
+    /// Lets the node fire; true if this was its first start.
+    pub(crate) fn start(&self, node: &Arc<Node>, registry: &Arc<Registry>) -> Result<bool> {
+        let is_first = self.launch(node, registry)?;
+        // Before anything fires, as in Quartz; not under the lock, since listeners hear of it.
+        #[cfg(feature = "job-files")]
+        let job_files = if is_first { JobFileWatcher::load(node, registry) } else { None };
+        #[cfg(not(feature = "job-files"))]
+        let job_files: Option<Box<dyn super::services::service::Service>> = None;
+        let watcher = job_files.and_then(|service| {
+            let watcher = spawn_service(node, &node.services.job_files, service);
+            watcher.inspect_err(|error| node.listeners.error(&format!("job files are not watched: {error}"))).ok()
+        });
+        let mut phase = self.phase.lock();
+        let Phase::Started(threads) = &mut *phase else {
+            watcher.iter().for_each(ServiceThread::stop);
+            return Err(Error::ShutDown(node.name.to_string()));
+        };
+        threads.services.extend(watcher);
+        self.since_ms.get_or_init(|| node.clock.wall_ms());
+        self.started.store(true, Ordering::SeqCst);
+        node.firing.leave_standby();
+        node.services.acquirer.wake();
+        node.services.misfire.wake();
+        Ok(is_first)
+    }
+
+    /// Starts the threads; true if there were none.
+    fn launch(&self, node: &Arc<Node>, registry: &Arc<Registry>) -> Result<bool> {
+        let mut phase = self.phase.lock();
+        let is_first = match &*phase {
+            Phase::Ended(_) => return Err(Error::ShutDown(node.name.to_string())),
+            Phase::Started(_) => false,
+            Phase::Built => true,
+        };
+        if is_first {
+            let workers = usize::try_from(node.settings.thread_pool.thread_count).unwrap_or(0);
+            node.settings
+                .unsafe_intervals()
+                .iter()
+                .for_each(|warning| lifecycle_log::unsafe_intervals(&warning.to_string()));
+            lifecycle_log::starting(&node.name, &node.instance, workers, &node.store.database().describe());
+            match launch(node, registry, workers, &self.delayed) {
+                Ok(threads) => *phase = Phase::Started(Box::new(threads)),
+                Err(error) => {
+                    node.listeners.close();
+                    if node.services.completer.signal.is_stopped() {
+                        // Some threads were had and told to end: this node cannot be started any
+                        // more.
+                        *phase = Phase::Ended(ShutdownReport::default());
+                        self.shut.store(true, Ordering::SeqCst);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(is_first)
+    }
+
+    /// Ends the node within `limit`; a second call returns the report of the first.
+    pub(crate) fn end(&self, node: &Arc<Node>, wait_for_jobs: bool, limit: Duration) -> ShutdownReport {
+        self.shut.store(true, Ordering::SeqCst);
+        self.delayed.stop();
+        // A second caller waits here for the first, which ends within its limit.
+        let mut phase = self.phase.lock();
+        let threads = match std::mem::take(&mut *phase) {
+            Phase::Ended(report) => {
+                *phase = Phase::Ended(report.clone());
+                return report;
+            }
+            Phase::Started(threads) => Some(*threads),
+            Phase::Built => None,
+        };
+        let report = shut_down(node, threads, wait_for_jobs, limit);
+        *phase = Phase::Ended(report.clone());
+        report
+    }
+
+    /// Ends a node whose last handle was dropped without a shutdown.
+    pub(crate) fn end_dropped(&mut self, node: &Arc<Node>) {
+        if matches!(self.phase.get_mut(), Phase::Started(_)) {
+            lifecycle_log::dropped_without_shutdown(&node.name, &node.instance);
+            self.end(node, false, node.settings.shutdown.deadline.min(DROP_LIMIT));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The start of a node: the first check-in, then all of its threads.
+
+use super::node::{Node, ServicePost};
+use super::run::begin_log::BeginLog;
+use super::run::completion_queue::CompletionQueue;
+use super::run::registry::Registry;
+use super::run::run_shell::RunShell;
+use super::run::worker_pool::WorkerPool;
+use super::services::acquirer::Acquirer;
+use super::services::auditor::Auditor;
+use super::services::clean_up::CleanUp;
+use super::services::cluster_manager::ClusterManager;
+use super::services::completer::Completer;
+use super::services::dispatcher::{Dispatcher, Precommitted};
+use super::services::heartbeat::Heartbeat;
+use super::services::listener_thread::ListenerThread;
+use super::services::misfire_handler::MisfireHandler;
+use super::services::monitor::Monitor;
+use super::services::notification_listener::NotificationListener;
+use super::services::service::{LoopParts, Service, ServiceThread, spawn};
+use super::shutdown::Threads;
+use crate::error::Result;
+use crate::listener::lifecycle_log;
+use crate::signal::Signal;
+use crossbeam_channel::bounded;
+use std::sync::Arc;
+
+/// The first check-in, then all threads; if one of them cannot be had, none is left.
+pub(crate) fn launch(node: &Arc<Node>, registry: &Arc<Registry>, workers: usize, stopped: &Signal) -> Result<Threads> {
+    node.store.database().check_schema()?;
+    node.store.database().guard()?.iter().for_each(|guard| lifecycle_log::guarded(guard));
+    // Before the first check-in: what that finds must not keep the next ones waiting.
+    node.listeners.open();
+    let mut cluster = ClusterManager::new(Arc::clone(node));
+    cluster.begin(stopped)?;
+
+    // Fires that were taken ahead may all have ended before the first of them is recorded.
+    let batch = usize::try_from(node.settings.scheduler.batch_max_count).unwrap_or(0);
+    let (sender, receiver) = bounded(workers.saturating_add(batch).saturating_mul(2).clamp(16, 2000));
+    let queue = Arc::new(CompletionQueue::new(receiver));
+    let shell = RunShell { node: Arc::clone(node), registry: Arc::clone(registry), completions: sender.clone() };
+    let worker_prefix = match &node.settings.thread_pool.thread_name_prefix {
+        Some(prefix) => prefix.clone(),
+        None => format!("{}-worker", node.name),
+    };
+    let freed = Arc::clone(&node.services.acquirer.signal);
+    let gate = Arc::new(BeginLog::new(node));
+    let pool = Arc::new(WorkerPool::start(workers, &worker_prefix, freed, Some(gate), move |task| shell.run(task))?);
+    node.set_pool(&pool);
+
+    let precommitted = Arc::new(Precommitted::default());
+    let dispatcher = Dispatcher::new(Arc::clone(node), Arc::clone(&pool), Arc::clone(&precommitted));
+    let acquirer =
+        Acquirer::new(Arc::clone(node), Arc::clone(registry), Arc::clone(&pool), precommitted, Arc::clone(&queue));
+    let completer = Completer::new(Arc::clone(node), queue);
+    let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
+    let monitor = Monitor::new(Arc::clone(node), Arc::clone(&pool));
+    let posts = &node.services;
+    let mut services: Vec<(&ServicePost, Box<dyn Service>)> = vec![
+        (&posts.completer, Box::new(completer)),
+        (&posts.misfire, Box::new(MisfireHandler::new(Arc::clone(node)))),
+        (&posts.cluster, Box::new(cluster)),
+        (&posts.dispatcher, Box::new(dispatcher)),
+        (&posts.acquirer, Box::new(acquirer)),
+        (&posts.heartbeat, Box::new(heartbeat)),
+        (&posts.clean_up, Box::new(CleanUp::new(Arc::clone(node)))),
+        (&posts.monitor, Box::new(monitor)),
+        (&posts.audit, Box::new(Auditor::new(Arc::clone(node)))),
+        (&posts.listener_thread, Box::new(ListenerThread::new(Arc::clone(node)))),
+    ];
+    if let Some(listener) = NotificationListener::new(Arc::clone(node)) {
+        services.push((&posts.notification_listener, Box::new(listener)));
+    }
+    let mut threads = Threads { pool, services: Vec::with_capacity(services.len()) };
+    for (post, service) in services {
+        match spawn_service(node, post, service) {
+            Ok(thread) => threads.services.push(thread),
+            Err(error) => {
+                threads.pool.close();
+                threads.services.iter().for_each(ServiceThread::stop);
+                return Err(error);
+            }
+        }
+    }
+    Ok(threads)
+}
+
+pub(crate) fn spawn_service(node: &Node, post: &ServicePost, service: Box<dyn Service>) -> Result<ServiceThread> {
+    let thread_name = match &node.settings.scheduler.thread_name {
+        Some(name) if service.name() == "acquirer" => name.clone(),
+        _ => format!("{}-{}", node.name, service.name()),
+    };
+    let parts = LoopParts {
+        clock: Arc::clone(&node.clock),
+        signal: Arc::clone(&post.signal),
+        record: Arc::clone(&post.record),
+        log_threshold: node.settings.job_store.retry_log_threshold,
+        longest_retry: node.settings.job_store.db_retry_interval,
+    };
+    spawn(service, thread_name, parts)
+}

@@ -1,0 +1,299 @@
+//! `Lease`: whether this node may act in the cluster, and which fires are its own.
+//!
+//! A node that has not checked in for long suspects itself before others may convict it: it begins
+//! nothing new and its jobs no longer hold their fires. A good check-in under the same incarnation
+//! ends the suspicion. A conviction ends the incarnation, and its fires are lost for good.
+
+use super::run::run_handle::{RunHandle, RunningJob};
+use crate::clock::{Clock, Moment};
+use crate::hash::HashMap;
+use crate::signal::Signal;
+use crate::store::Owner;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The time by which a node suspects itself earlier than others, if the tolerance allows it.
+const MARGIN: Duration = Duration::from_millis(1500);
+
+/// Shared by all services and jobs of a node.
+pub(crate) struct Lease {
+    clock: Arc<dyn Clock>,
+    window: Duration,
+    state: Mutex<State>,
+    fires: Mutex<HashMap<String, Arc<RunHandle>>>,
+    stopping: AtomicBool,
+    /// Raised, once after each check-in, when the node is seen to suspect itself: the next check-in
+    /// is to come at once.
+    ask: Arc<Signal>,
+    asked: AtomicBool,
+    /// True if its jobs are told that it ends.
+    telling: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    owner: Option<Owner>,
+    /// The beginning of the last check-in that was committed.
+    confirmed: Option<Moment>,
+}
+
+impl Lease {
+    /// The lease of a node that has not checked in yet.
+    pub(crate) fn new(clock: Arc<dyn Clock>, checkin_interval: Duration, tolerance: Duration) -> Self {
+        // With a small tolerance the margin shrinks, or the node would suspect itself before each
+        // check-in.
+        let margin = MARGIN.min(tolerance / 2);
+        Self {
+            clock,
+            window: checkin_interval.saturating_add(tolerance).saturating_sub(margin),
+            state: Mutex::default(),
+            fires: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            ask: Arc::default(),
+            asked: AtomicBool::new(false),
+            telling: AtomicBool::new(false),
+        }
+    }
+
+    /// Asks for check-ins by this signal.
+    pub(crate) fn asking(self, ask: Arc<Signal>) -> Self {
+        Self { ask, ..self }
+    }
+
+    /// Notes a committed check-in that was begun at `begun`; returns whether a suspicion ended.
+    pub(crate) fn confirm(&self, owner: Owner, begun: Moment) -> bool {
+        let ended = {
+            let mut state = self.state.lock();
+            let was_fresh = self.is_fresh(&state);
+            *state = State { owner: Some(owner), confirmed: Some(begun) };
+            self.asked.store(false, Ordering::SeqCst);
+            !was_fresh && self.is_fresh(&state)
+        };
+        if ended {
+            self.wake_fires();
+        }
+        ended
+    }
+
+    /// Notes that the incarnation is over: all its fires are lost. Returns how many.
+    pub(crate) fn revoke(&self) -> usize {
+        *self.state.lock() = State::default();
+        let fires = self.fires.lock();
+        fires.values().filter(|fire| fire.revoke()).count()
+    }
+
+    /// Notes that a guarded write of `owner` was refused: suspicion until the next good check-in.
+    pub(crate) fn doubt(&self, owner: &Owner) {
+        let mut state = self.state.lock();
+        if state.owner.as_ref() == Some(owner) {
+            state.confirmed = None;
+        }
+    }
+
+    /// The node's incarnation, if it is registered.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        self.state.lock().owner.clone()
+    }
+
+    /// The node's incarnation, if it may begin something: registered, and checked in recently.
+    pub(crate) fn owner_for_new_work(&self) -> Option<Owner> {
+        let state = self.state.lock();
+        state.owner.clone().filter(|_| self.is_fresh(&state))
+    }
+
+    /// True if `owner` is this node's present incarnation, with a check-in recent enough.
+    pub(crate) fn is_held_by(&self, owner: &Owner) -> bool {
+        let state = self.state.lock();
+        state.owner.as_ref() == Some(owner) && self.is_fresh(&state)
+    }
+
+    /// The time at which the node will suspect itself, in ticks.
+    pub(crate) fn suspicion_at(&self) -> Option<Duration> {
+        self.state.lock().confirmed.map(|confirmed| confirmed.ticks.saturating_add(self.window))
+    }
+
+    /// The time since the last good check-in was begun.
+    pub(crate) fn since_checkin(&self) -> Option<Duration> {
+        self.state.lock().confirmed.map(|confirmed| self.clock.ticks().saturating_sub(confirmed.ticks))
+    }
+
+    /// Also false after a pause that the ticks do not know of: how long it was is known to nobody
+    /// here.
+    fn is_fresh(&self, state: &State) -> bool {
+        let Some(confirmed) = &state.confirmed else { return false };
+        let now = Moment::now(&*self.clock);
+        let is_fresh = now.ticks < confirmed.ticks.saturating_add(self.window) && !now.was_paused_since(confirmed);
+        if !is_fresh && !self.asked.swap(true, Ordering::SeqCst) {
+            self.ask.raise();
+        }
+        is_fresh
+    }
+
+    /// Enters a fire in the table, before a worker sees it.
+    pub(crate) fn enter(&self, fire: Arc<RunHandle>) {
+        let mut fires = self.fires.lock();
+        // A conviction between the acquisition and here found the table without this fire.
+        if self.state.lock().owner.as_ref() != Some(&*fire.owner) {
+            fire.revoke();
+        }
+        fires.insert(fire.fire_id().to_owned(), fire);
+    }
+
+    /// Takes a fire out of the table.
+    pub(crate) fn remove(&self, fire_id: &str) {
+        self.fires.lock().remove(fire_id);
+    }
+
+    /// The fires handed to workers and not ended.
+    pub(crate) fn fires(&self) -> Vec<Arc<RunHandle>> {
+        self.fires.lock().values().cloned().collect()
+    }
+
+    /// The fires as people see them, in the order in which they were fired.
+    pub(crate) fn shown(&self) -> Vec<RunningJob> {
+        let now = self.clock.ticks();
+        let mut shown: Vec<RunningJob> = self.fires().iter().map(|fire| fire.show(now)).collect();
+        // Of one moment by their fences, with which their ids end: the longer is the larger.
+        shown.sort_by(|a, b| {
+            (a.fire_time, a.fire_id.len(), &a.fire_id).cmp(&(b.fire_time, b.fire_id.len(), &b.fire_id))
+        });
+        shown
+    }
+
+    /// The number of fires that are handed to workers and not ended.
+    pub(crate) fn running(&self) -> usize {
+        self.fires.lock().len()
+    }
+
+    /// Notes that the node is about to end. The jobs do not hear of it: those of a graceful end go
+    /// on.
+    pub(crate) fn begin_stopping(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.wake_fires();
+    }
+
+    /// Tells all jobs that the node ends, so that those that look stop.
+    pub(crate) fn tell_jobs(&self) {
+        self.telling.store(true, Ordering::SeqCst);
+        self.wake_fires();
+    }
+
+    /// True if jobs are told that the node ends.
+    pub(crate) fn tells_jobs(&self) -> bool {
+        self.telling.load(Ordering::SeqCst)
+    }
+
+    /// True if the node is about to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    fn wake_fires(&self) {
+        for fire in self.fires.lock().values() {
+            fire.signal.raise();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::scheduler::run::run_handle::tests::handle;
+
+    fn owner(incarnation: &str) -> Owner {
+        Owner { instance: "n1".to_owned(), incarnation: incarnation.to_owned() }
+    }
+
+    fn lease() -> (Arc<ManualClock>, Lease) {
+        let clock = Arc::new(ManualClock::at(0));
+        let shared: Arc<dyn Clock> = clock.clone();
+        (clock, Lease::new(shared, Duration::from_secs(15), Duration::from_millis(7500)))
+    }
+
+    fn now(clock: &ManualClock) -> Moment {
+        Moment::now(clock)
+    }
+
+    #[test]
+    fn suspicion_comes_before_conviction_and_is_counted_from_the_beginning_of_the_attempt() {
+        let (clock, lease) = lease();
+        assert_eq!(lease.owner_for_new_work(), None);
+        clock.advance(Duration::from_secs(3));
+        // The attempt took three seconds.
+        assert!(lease.confirm(owner("a"), Moment::default()));
+        clock.advance(Duration::from_millis(17_999));
+        assert_eq!(lease.owner_for_new_work(), Some(owner("a")));
+        clock.advance(Duration::from_millis(1));
+        assert_eq!(lease.owner_for_new_work(), None);
+        assert_eq!(lease.suspicion_at(), Some(clock.ticks()));
+        assert_eq!(lease.owner(), Some(owner("a")));
+        assert!(lease.confirm(owner("a"), now(&clock)));
+        assert!(lease.is_held_by(&owner("a")));
+        assert!(!lease.confirm(owner("a"), now(&clock)));
+    }
+
+    #[test]
+    fn a_pause_of_the_process_is_a_suspicion_at_once() {
+        let (clock, lease) = lease();
+        lease.confirm(owner("a"), now(&clock));
+        clock.advance(Duration::from_secs(600));
+        assert!(!lease.is_held_by(&owner("a")));
+    }
+
+    /// A virtual machine that is paused as a whole: none of its monotonic clocks goes on, and its
+    /// host sets the wall clock right.
+    #[test]
+    fn a_pause_that_only_the_wall_clock_knows_of_is_a_suspicion_until_the_next_check_in() {
+        let (clock, lease) = lease();
+        let begun = now(&clock);
+        lease.confirm(owner("a"), begun);
+        clock.set_wall_ms(40_000);
+        assert!(!lease.is_held_by(&owner("a")));
+        assert_eq!(lease.owner_for_new_work(), None);
+        assert!(!lease.confirm(owner("a"), begun), "the pause was in the middle of this check-in");
+        assert!(lease.confirm(owner("a"), now(&clock)));
+        assert!(lease.is_held_by(&owner("a")));
+    }
+
+    #[test]
+    fn a_short_tolerance_leaves_room_for_the_interval() {
+        let clock = Arc::new(ManualClock::at(0));
+        let lease = Lease::new(clock.clone(), Duration::from_secs(1), Duration::from_millis(500));
+        lease.confirm(owner("a"), Moment::default());
+        clock.advance(Duration::from_millis(1249));
+        assert!(lease.is_held_by(&owner("a")));
+        clock.advance(Duration::from_millis(1));
+        assert!(!lease.is_held_by(&owner("a")));
+    }
+
+    #[test]
+    fn fires_of_a_lost_incarnation_never_hold_again() {
+        let (clock, lease) = lease();
+        lease.confirm(owner("a"), now(&clock));
+        let fire = handle("f1", owner("a"));
+        lease.enter(Arc::clone(&fire));
+        assert_eq!(lease.revoke(), 1);
+        assert_eq!(lease.revoke(), 0);
+        lease.confirm(owner("b"), now(&clock));
+        assert!(fire.is_lost());
+        assert!(!lease.is_held_by(&fire.owner));
+        // A fire that was acquired before the conviction and handed over after it.
+        let late = handle("f2", owner("a"));
+        lease.enter(Arc::clone(&late));
+        assert!(late.is_lost());
+    }
+
+    #[test]
+    fn a_refused_write_is_a_suspicion_until_the_next_check_in() {
+        let (clock, lease) = lease();
+        lease.confirm(owner("b"), now(&clock));
+        lease.doubt(&owner("a"));
+        assert!(lease.owner_for_new_work().is_some());
+        lease.doubt(&owner("b"));
+        assert_eq!(lease.owner_for_new_work(), None);
+        assert!(lease.confirm(owner("b"), now(&clock)));
+    }
+}

@@ -1,0 +1,147 @@
+//! `Metrics`: the meters of a node beside its counters, in plain atomics.
+
+use crate::alarm::AlarmKind;
+use crate::job::FireOutcome;
+use crate::meter::{Counter, Histogram};
+use crate::settings::MonitorSettings;
+use crate::store::ClusterLoad;
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+/// The group of jobs whose group is one too many.
+const OTHER: &str = "other";
+
+/// The meters of a node beside its counters.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    pub(crate) fire_duration: Histogram,
+    pub(crate) lateness: Histogram,
+    pub(crate) acquire: Histogram,
+    /// Check-ins that recovered nothing.
+    pub(crate) checkin: Histogram,
+    /// Check-ins that recovered the work of others.
+    pub(crate) recovery: Histogram,
+    groups: Option<Groups>,
+    pub(crate) view: Mutex<View>,
+    /// The check-ins that have succeeded.
+    pub(crate) checkins: Counter,
+    /// The triggers that the acquirer has reserved.
+    pub(crate) reserved: AtomicUsize,
+    /// The jobs that no living node can run, if this node is the one that looks for them.
+    pub(crate) orphans: AtomicUsize,
+    #[cfg(feature = "metrics")]
+    pub(crate) publisher: Mutex<super::facade::Publisher>,
+    /// The number of times that each alarm was raised.
+    pub(crate) alarms: [Counter; AlarmKind::ALL.len()],
+}
+
+/// The last view of the monitor; times in ticks.
+#[derive(Clone, Default)]
+pub(crate) struct View {
+    /// The cluster, and when it was looked at.
+    pub(crate) load: Option<(Duration, ClusterLoad)>,
+    /// The time by which the node's clock is ahead of the store's at least, in seconds.
+    pub(crate) skew: Option<f64>,
+    /// The number of triggers by state.
+    pub(crate) states: Option<BTreeMap<String, usize>>,
+    pub(crate) raised: BTreeSet<AlarmKind>,
+}
+
+/// Fires by the groups of their jobs. Only with the setting that asks for it: here is a lock.
+struct Groups {
+    most: usize,
+    meters: RwLock<BTreeMap<String, Arc<GroupMeters>>>,
+}
+
+/// The fires of the jobs of a group.
+#[derive(Default)]
+pub(crate) struct GroupMeters {
+    pub(super) outcomes: [Counter; FireOutcome::ALL.len()],
+    pub(super) duration: Histogram,
+}
+
+impl Metrics {
+    pub(crate) fn new(settings: &MonitorSettings) -> Self {
+        let most = usize::try_from(settings.max_groups).unwrap_or(usize::MAX);
+        let groups = settings.group_label.then(|| Groups { most, meters: RwLock::default() });
+        Self { groups, ..Self::default() }
+    }
+
+    fn note_alarm(&self, kind: AlarmKind) {
+        let counter = AlarmKind::ALL.iter().zip(&self.alarms).find(|(known, _)| **known == kind);
+        if let Some((_, counter)) = counter {
+            counter.add(1);
+        }
+    }
+
+    /// Notes that an alarm was raised or cleared.
+    pub(crate) fn set_alarm(&self, kind: AlarmKind, is_raised: bool) {
+        if is_raised {
+            self.note_alarm(kind);
+            self.view.lock().raised.insert(kind);
+        } else {
+            self.view.lock().raised.remove(&kind);
+        }
+    }
+
+    /// Notes a fire under the group of its job, with how long its job ran if it did.
+    pub(crate) fn note_fire(&self, group: &str, outcome: FireOutcome, run_time: Option<Duration>) {
+        if let Some(run_time) = run_time {
+            self.fire_duration.observe(run_time);
+        }
+        if let Some(groups) = &self.groups {
+            let meters = groups.of(group);
+            meters.count(outcome);
+            if let Some(run_time) = run_time {
+                meters.duration.observe(run_time);
+            }
+        }
+    }
+
+    /// The groups so far; none if they are not told apart.
+    pub(super) fn groups(&self) -> Option<Vec<(String, Arc<GroupMeters>)>> {
+        let meters = self.groups.as_ref()?.meters.read();
+        Some(meters.iter().map(|(group, meters)| (group.clone(), Arc::clone(meters))).collect())
+    }
+}
+
+impl Groups {
+    fn of(&self, group: &str) -> Arc<GroupMeters> {
+        if let Some(meters) = self.meters.read().get(group) {
+            return Arc::clone(meters);
+        }
+        let mut meters = self.meters.write();
+        let group = if meters.len() < self.most || meters.contains_key(group) { group } else { OTHER };
+        Arc::clone(meters.entry(group.to_owned()).or_default())
+    }
+}
+
+impl GroupMeters {
+    fn count(&self, outcome: FireOutcome) {
+        let counter = FireOutcome::ALL.iter().zip(&self.outcomes).find(|(known, _)| **known == outcome);
+        if let Some((_, counter)) = counter {
+            counter.add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_beyond_the_limit_are_one() {
+        let groups = Groups { most: 2, meters: RwLock::default() };
+        for group in ["a", "b", "c", "d", "a"] {
+            groups.of(group).count(FireOutcome::Failed);
+        }
+        let metrics = Metrics { groups: Some(groups), ..Metrics::default() };
+        let seen = metrics.groups().expect("they are told apart");
+        let failed = |meters: &GroupMeters| meters.outcomes[1].value();
+        let counted: Vec<(&str, u64)> = seen.iter().map(|(group, m)| (group.as_str(), failed(m))).collect();
+        assert_eq!(counted, [("a", 2), ("b", 1), (OTHER, 2)]);
+    }
+}

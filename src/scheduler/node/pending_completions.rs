@@ -1,0 +1,79 @@
+//! `PendingCompletions`: the fires that have ended and are not recorded, and who records them.
+
+use crate::hash::HashMap;
+use crate::signal::Signal;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// The fires that have ended and are not recorded, and who records them.
+pub(crate) struct PendingCompletions {
+    /// Fire ids, each with whether its heartbeats are stored: those go on until the end is
+    /// recorded.
+    ids: Mutex<HashMap<String, bool>>,
+    /// Raised after each commit of completions.
+    pub(crate) recorded: Signal,
+    acquirer_records: AtomicBool,
+    /// The number of completions in the queue that are worth a pass of the completer.
+    batch: AtomicUsize,
+}
+
+impl Default for PendingCompletions {
+    fn default() -> Self {
+        Self {
+            ids: Mutex::default(),
+            recorded: Signal::default(),
+            acquirer_records: AtomicBool::new(false),
+            batch: AtomicUsize::new(1),
+        }
+    }
+}
+
+impl PendingCompletions {
+    pub(crate) fn add(&self, fire_id: &str, has_heartbeats: bool) {
+        self.ids.lock().insert(fire_id.to_owned(), has_heartbeats);
+    }
+
+    /// The fires of which heartbeats are stored.
+    pub(crate) fn with_heartbeats(&self) -> Vec<String> {
+        self.ids.lock().iter().filter(|(_, has_heartbeats)| **has_heartbeats).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Notes that the ends of these fires were committed.
+    pub(crate) fn note_recorded<'a>(&self, fire_ids: impl Iterator<Item = &'a str>) {
+        {
+            let mut ids = self.ids.lock();
+            for id in fire_ids {
+                ids.remove(id);
+            }
+        }
+        self.recorded.raise();
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.ids.lock().len()
+    }
+
+    pub(super) fn ids(&self) -> Vec<String> {
+        self.ids.lock().keys().cloned().collect()
+    }
+
+    /// True if the acquirer records completions with its acquisitions; else the completer does.
+    pub(crate) fn acquirer_records(&self) -> bool {
+        self.acquirer_records.load(Ordering::SeqCst)
+    }
+
+    /// Notes who records completions; returns whether the completer has to begin again.
+    pub(super) fn set_acquirer_records(&self, acquirer_records: bool) -> bool {
+        self.acquirer_records.swap(acquirer_records, Ordering::SeqCst) && !acquirer_records
+    }
+
+    /// Has workers wake the completer when so many completions are in the queue.
+    pub(crate) fn await_batch(&self, count: usize) {
+        self.batch.store(count.max(1), Ordering::SeqCst);
+    }
+
+    /// True if a queue of this length is worth a pass of the completer.
+    pub(crate) fn is_batch(&self, queued: usize) -> bool {
+        !self.acquirer_records() && queued >= self.batch.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,106 @@
+//! `BeginLog`: fires that were taken ahead begin once the store knows it, so that those which have
+//! not begun when the node dies are given back.
+
+use super::run_handle::FireTask;
+use super::task_queue::Gate;
+use crate::error::{Error, Result};
+use crate::listener::guarded;
+use crate::scheduler::node::Node;
+use crate::scheduler::services::service::is_loud;
+use crate::signal::Signal;
+use crate::store::Owner;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// After so many marks what was left of fires that have ended since is forgotten.
+const TIDIED_AFTER: i64 = 64;
+
+/// The pause before a mark is tried again that the store could not take.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// The first failure in a row is warned of, and then each so many later: every four seconds.
+const LOUD_EVERY: u32 = 40;
+
+/// The gate before a node's workers.
+pub(crate) struct BeginLog {
+    node: Arc<Node>,
+    /// Marks in a row that the store could not take.
+    errors: AtomicU64,
+}
+
+impl Gate<FireTask> for BeginLog {
+    fn holds(&self, task: &FireTask) -> bool {
+        task.bundle.prefetched
+    }
+
+    fn open(&self, tasks: VecDeque<FireTask>, is_last: bool) -> Result<VecDeque<FireTask>, VecDeque<FireTask>> {
+        // Fires of an earlier incarnation are another node's by now, and find it out on their
+        // workers.
+        let Some(owner) = tasks.back().map(|task| Arc::clone(&task.handle.owner)) else { return Ok(tasks) };
+        let (ours, lost): (Vec<_>, Vec<_>) = tasks.iter().partition(|task| task.handle.owner == owner);
+        let fences: Vec<i64> = ours.iter().map(|task| task.bundle.fence).collect();
+        let node = &*self.node;
+        if !lost.is_empty() {
+            node.prefetch.waiting().leave(lost.iter().map(|task| task.bundle.fence));
+        }
+        let noted = guarded(|| self.note(&owner, &fences));
+        match noted.unwrap_or_else(|panic| Err(Error::Refused(format!("it panicked: {panic}")))) {
+            Ok(()) => {
+                self.errors.store(0, Ordering::Relaxed);
+                Ok(tasks)
+            }
+            Err(error) if error.is_fenced() => {
+                // The workers wait until it is known whose the fires are.
+                node.lease.doubt(&owner);
+                node.services.cluster.wake();
+                Ok(tasks)
+            }
+            Err(error) if is_last => {
+                // The rows of these fires say that they have not begun: a node that finds this one
+                // gone gives them back.
+                ::log::warn!("fires are left to other nodes instance={} error={error}", node.instance);
+                for task in &tasks {
+                    task.handle.revoke();
+                }
+                Ok(tasks)
+            }
+            Err(error) => {
+                let errors = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
+                let level = if is_loud(errors, LOUD_EVERY) { ::log::Level::Warn } else { ::log::Level::Debug };
+                ::log::log!(
+                    level,
+                    "fires wait: it cannot be noted that they begin instance={} error={error}",
+                    node.instance
+                );
+                node.prefetch.waiting().enter(fences);
+                let again = node.clock.ticks().saturating_add(AGAIN);
+                node.clock.wait(&Signal::default(), Some(again));
+                Err(tasks)
+            }
+        }
+    }
+}
+
+impl BeginLog {
+    pub(crate) fn new(node: &Arc<Node>) -> Self {
+        Self { node: Arc::clone(node), errors: AtomicU64::new(0) }
+    }
+
+    fn note(&self, owner: &Owner, fences: &[i64]) -> Result<()> {
+        let node = &*self.node;
+        let mark = node.prefetch.waiting().begin(fences.iter().copied());
+        node.store.note_begun(owner, &mark)?;
+        if mark.number % TIDIED_AFTER == 0 {
+            // A begun fire is of use for its recovery until its end is recorded.
+            let first = node.prefetch.waiting().first_waiting();
+            let fence = |id: &String| id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok());
+            let first = node.known_fires().iter().filter_map(fence).fold(first, i64::min);
+            if let Err(error) = node.store.forget_prefetched(owner, first) {
+                ::log::debug!("what has ended is not forgotten yet instance={} error={error}", node.instance);
+            }
+        }
+        Ok(())
+    }
+}

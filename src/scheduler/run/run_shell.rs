@@ -1,0 +1,241 @@
+//! `RunShell`: one fire on its worker, in the order of Quartz: trigger listeners, veto, job
+//! listeners, the job, job listeners, instruction, trigger listeners, and the hand-over to the
+//! completer.
+
+use super::capture_log::RunLines;
+use super::completion_queue::OwnedCompletion;
+use super::context::JobContext;
+use super::job::Job;
+use super::job_error::{JobError, Outcome};
+use super::not_begun::not_begun;
+use super::registry::Registry;
+use super::run_handle::{FireTask, RunHandle};
+use super::run_result::{Failure, ending, error_of, outcome, rerun};
+use crate::job::FireOutcome;
+use crate::listener::{FireEnd, guarded, lifecycle_log};
+use crate::scheduler::node::Node;
+use crate::store::{Completion, CompletionInstruction, Ending, RerunOrder};
+use crossbeam_channel::Sender;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// More immediate repetitions than this in one fire are a mistake of the job.
+const MOST_REFIRES: u32 = 10_000;
+
+/// The time for which a worker that may not begin waits before it looks again without having been
+/// told.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Runs fires; shared by all workers.
+pub(crate) struct RunShell {
+    pub(crate) node: Arc<Node>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) completions: Sender<OwnedCompletion>,
+}
+
+/// Takes the fire out of the table at the end, whatever happens before.
+struct InTable<'a> {
+    node: &'a Node,
+    handle: Arc<RunHandle>,
+    /// The end is on its way to the store, or another node's business.
+    is_accounted: bool,
+}
+
+impl Drop for InTable<'_> {
+    fn drop(&mut self) {
+        self.node.lease.remove(self.handle.fire_id());
+        if !self.is_accounted {
+            self.node.note_uncertain();
+            self.node.services.acquirer.wake();
+        }
+    }
+}
+
+impl RunShell {
+    /// Runs one fire to its end.
+    pub(crate) fn run(&self, task: FireTask) {
+        let node = &*self.node;
+        let handle = Arc::clone(&task.handle);
+        let mut in_table = InTable { node, handle: Arc::clone(&handle), is_accounted: false };
+        if let Err(why) = self.await_hold(&handle) {
+            in_table.is_accounted = true;
+            lifecycle_log::not_started(handle.fire_id(), why);
+            node.count_fire(&handle.job, FireOutcome::Lost, None);
+            return;
+        }
+        if handle.stop_reason().is_some() {
+            // The fire has waited for this worker, and somebody wanted it to stop meanwhile.
+            let ended = not_begun(node, &task, "it was asked to stop before");
+            in_table.is_accounted = true;
+            return ended.into_iter().for_each(|ended| self.hand_to_completer(ended));
+        }
+        let FireTask { mut bundle, due, .. } = task;
+        let (upgraded, broken) = match self.registry.needs_upgrade(&bundle) {
+            false => (None, None),
+            true => match self.registry.bring_up(Arc::make_mut(&mut bundle)) {
+                Ok(version) => (version, None),
+                Err(error) => (None, Some(error)),
+            },
+        };
+        let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle, upgraded);
+        let begun = node.clock.ticks();
+        handle.begin(begun);
+        node.prefetch.note_wait(begun.saturating_sub(due));
+        if handle.has_limits() {
+            // The watch over the run has a new time to look at.
+            node.services.heartbeat.wake();
+        }
+        lifecycle_log::fired(&ctx.event());
+        let end = if node.listeners.trigger_fired(&ctx.event()) {
+            lifecycle_log::vetoed(&ctx.event());
+            node.listeners.job_execution_vetoed(&ctx.event());
+            node.count_fire(&handle.job, FireOutcome::Vetoed, None);
+            handle.begin_end().then(End::vetoed)
+        } else {
+            self.execute(&mut ctx, &handle, broken.as_ref())
+        };
+        let Some(end) = end else {
+            in_table.is_accounted = true;
+            lifecycle_log::came_back_late(handle.fire_id());
+            return;
+        };
+        let now = node.clock.ticks();
+        node.prefetch.run_times().note(ctx.job().job_type(), now.saturating_sub(begun));
+        let ended = self.ended(&ctx, &handle, end, now);
+        node.completions.add(handle.fire_id(), handle.has_heartbeats());
+        in_table.is_accounted = true;
+        self.hand_to_completer(ended);
+    }
+
+    fn hand_to_completer(&self, ended: OwnedCompletion) {
+        let node = &*self.node;
+        // Full: the worker waits, which is what keeps the completer from falling behind without
+        // bound.
+        if let Err(refused) = self.completions.send(ended) {
+            lifecycle_log::completion_abandoned(&refused.into_inner().completion.fire_id);
+        }
+        if node.completions.is_batch(self.completions.len()) {
+            node.services.completer.wake();
+        }
+    }
+
+    /// Waits while the node suspects itself; then the fire is its own, or it is lost.
+    fn await_hold(&self, handle: &RunHandle) -> Result<(), &'static str> {
+        let node = &*self.node;
+        loop {
+            if handle.is_lost() {
+                return Err("the fire belongs to another node now");
+            }
+            if node.lease.is_held_by(&handle.owner) {
+                return Ok(());
+            }
+            if node.lease.is_stopping() {
+                return Err("the node ends and cannot tell whether the fire is still its own");
+            }
+            let again = node.clock.ticks().saturating_add(LOOK_AGAIN);
+            node.clock.wait(&handle.signal, Some(again));
+        }
+    }
+
+    /// Runs the job, again and again if it asks for it; none if the fire was ended in its place
+    /// meanwhile. Data that could not be upgraded it does not see.
+    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle, broken: Option<&JobError>) -> Option<End> {
+        let node = &*self.node;
+        let job = self.registry.job(ctx.job().job_type());
+        loop {
+            node.counters.begun.add(1);
+            node.listeners.job_to_be_executed(&ctx.event());
+            let begun = node.clock.ticks();
+            let result = match broken {
+                Some(error) => Err(Failure { error: error.clone(), panicked: false }),
+                None => attempt(job.as_deref(), ctx),
+            };
+            if !handle.begin_end() {
+                return None;
+            }
+            let run_time = node.clock.ticks().saturating_sub(begun);
+            let end = self.end_of(&result, ctx, handle, run_time);
+            lifecycle_log::ended(&ctx.event(), &end);
+            if let Err(Failure { panicked: true, error }) = &result {
+                let message = format!("job `{}` panicked: {}", ctx.job().key(), error.message());
+                node.listeners.announce("scheduler_error", move |listener| listener.scheduler_error(&message));
+            }
+            node.listeners.job_was_executed(&ctx.event(), &end);
+            let refire = result.as_ref().is_err_and(|failure| failure.error.wants_refire());
+            let instruction =
+                result.as_ref().map_or_else(Failure::instruction, |_| CompletionInstruction::NoInstruction);
+            node.listeners.trigger_complete(&ctx.event(), instruction);
+            node.count_fire(ctx.job().key(), end.outcome, Some(run_time));
+            if !refire || ctx.should_stop() {
+                let rerun = rerun(ctx, &result, end.outcome);
+                return Some(End::of(end, instruction, rerun));
+            }
+            if ctx.count_refire() > MOST_REFIRES {
+                node.listeners.error(&format!(
+                    "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
+                    ctx.job().key()
+                ));
+                return Some(End::of(end, instruction, None));
+            }
+            handle.run_again();
+        }
+    }
+
+    fn end_of(
+        &self,
+        result: &Result<Outcome, Failure>,
+        ctx: &JobContext,
+        handle: &RunHandle,
+        run_time: Duration,
+    ) -> FireEnd {
+        let outcome = outcome(result, ctx.stop_reason(), handle.is_lost());
+        let error = error_of(result, outcome, ctx.stop_reason());
+        FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }
+    }
+
+    fn ended(&self, ctx: &JobContext, handle: &RunHandle, end: End, now: Duration) -> OwnedCompletion {
+        let at = Some(now);
+        // From the moment that it began on its worker, with its repetitions: so both are known,
+        // when it began and ended.
+        let run_time = end.ending.run_time.and_then(|_| handle.running_for(now));
+        // Work that is tried again has not failed yet.
+        let failed = matches!(end.ending.outcome, FireOutcome::Failed | FireOutcome::TimedOut) && end.rerun.is_none();
+        let completion = Completion {
+            ending: Ending { at, run_time, ..end.ending },
+            rerun: end.rerun,
+            failed,
+            ..ctx.completion(end.instruction)
+        };
+        OwnedCompletion { owner: Arc::clone(&handle.owner), completion }
+    }
+}
+
+/// The end as the store is to be told.
+struct End {
+    instruction: CompletionInstruction,
+    ending: Ending,
+    rerun: Option<RerunOrder>,
+}
+
+impl End {
+    fn of(end: FireEnd, instruction: CompletionInstruction, rerun: Option<RerunOrder>) -> Self {
+        Self { instruction, ending: ending(end, Duration::ZERO), rerun }
+    }
+
+    fn vetoed() -> Self {
+        let ending = Ending { outcome: FireOutcome::Vetoed, ..Ending::default() };
+        Self { instruction: CompletionInstruction::NoInstruction, ending, rerun: None }
+    }
+}
+
+fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<Outcome, Failure> {
+    let Some(job) = job else {
+        let message = format!("job type `{}` is not registered on this node", ctx.job().job_type());
+        return Err(Failure { error: JobError::new(message), panicked: false });
+    };
+    let _attached = RunLines::attach(ctx.handle().lines());
+    match guarded(|| job.execute(ctx)) {
+        Ok(result) => result.map_err(|error| Failure { error, panicked: false }),
+        Err(panic) => Err(Failure { error: JobError::new(format!("panic: {panic}")), panicked: true }),
+    }
+}

@@ -1,0 +1,60 @@
+//! `StopReason`: why a running job is asked to stop.
+
+use std::fmt;
+
+/// Why a run is asked to stop. The first reason stays; only the loss of the fire takes the place of
+/// another.
+///
+/// All of them reach the job in the same way:
+/// [`JobContext::should_stop`](crate::JobContext::should_stop) becomes true and
+/// [`JobContext::wait`](crate::JobContext::wait) returns. A job that ends because of it is recorded
+/// by the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// Somebody asked: [`Scheduler::interrupt`](crate::Scheduler::interrupt), or `carnelian
+    /// cancel`.
+    Cancelled,
+    /// The job was paused, with the wish that its runs stop:
+    /// [`Scheduler::pause_job_and_stop`](crate::Scheduler::pause_job_and_stop), or `carnelian job
+    /// pause --stop`.
+    Paused,
+    /// The run takes longer than its [timeout](crate::JobPolicy::timeout).
+    TimedOut,
+    /// The run makes no progress, and its policy says
+    /// [`StuckAction::Cancel`](crate::StuckAction::Cancel).
+    Stuck,
+    /// The node is drained, and what it runs is to stop:
+    /// [`Scheduler::drain`](crate::Scheduler::drain).
+    Drained,
+    /// The node ends.
+    Shutdown,
+    /// The fire belongs to another node now, or may do so by now.
+    OwnershipLost,
+}
+
+impl StopReason {
+    /// The cause as an order to stop says it.
+    pub(crate) fn of_order(who: &str) -> Self {
+        if crate::store::is_order_of_pause(who) { StopReason::Paused } else { StopReason::Cancelled }
+    }
+
+    /// The words used in logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            StopReason::Cancelled => "cancelled",
+            StopReason::Paused => "paused",
+            StopReason::TimedOut => "timed out",
+            StopReason::Stuck => "stuck",
+            StopReason::Drained => "drained",
+            StopReason::Shutdown => "shutdown",
+            StopReason::OwnershipLost => "ownership lost",
+        }
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,206 @@
+//! One acquisition: from the request to the hand-over of what was acquired.
+
+use super::combined::HALF_BATCH_WAIT;
+use super::prefetch::prefetched;
+use super::{Acquirer, Found};
+use crate::error::Result;
+use crate::listener::lifecycle_log;
+use crate::rules::overdue::stagger_ms;
+use crate::scheduler::node::millis;
+use crate::scheduler::run::capture_log::RunLines;
+use crate::scheduler::run::interrupt_monitor;
+use crate::scheduler::run::run_handle::FireTask;
+use crate::scheduler::run::stop_reason::StopReason;
+use crate::store::row::PollResult;
+use crate::store::{AcquireRequest, Acquisition, FireBundle, Owner, Prefetch as PrefetchRequest};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Acquirer {
+    /// Polls without the lock, unless something is known to be due, and acquires it only if there
+    /// is something for this node.
+    pub(super) fn acquire(&mut self, owner: &Owner, job_types: &[String]) -> Result<Found> {
+        let node = Arc::clone(&self.node);
+        let has_notice = self.polling.take_notice(&node);
+        let has_polled = self.polling.is_first(&node, has_notice);
+        if has_polled {
+            let PollResult { now_ms, earliest_ms: earliest, .. } = self.poll(job_types)?;
+            self.polling.expect_more(false);
+            let soon_ms = self.prefetch.soon_ms(&node);
+            let wait_ms = earliest.map_or(i64::MAX, |earliest| earliest.saturating_sub(soon_ms.saturating_add(now_ms)));
+            if wait_ms > 0 {
+                self.prefetch.is_withheld = false;
+                self.adapt_prefetch(now_ms, None);
+                let wait_ms = wait_ms.saturating_add(stagger_ms(&node.instance, earliest, soon_ms));
+                return Ok(Found::Nothing(self.polling.within(&node, wait_ms)));
+            }
+        }
+        let (room, short) = (self.room_now(), Arc::clone(&self.prefetch.short));
+        let mut max = room.size().min(self.batch_limit()).max(1);
+        if let Some(until) = self.keep_pace(&mut max) {
+            return Ok(Found::Nothing(until));
+        }
+        let quarantined = node.quarantine.keys(node.clock.ticks());
+        let prefetch = PrefetchRequest { free: room.free, quick: room.quick, short: &short };
+        let request = AcquireRequest {
+            max,
+            prefetch: (room.free < max).then_some(prefetch),
+            look_ahead_ms: self.prefetch.reservation_lead_ms(&node),
+            fire_ahead_ms: millis(node.settings.scheduler.batch_time_window),
+            job_types,
+            quarantined: &quarantined,
+        };
+        self.polling.expect_more(false);
+        self.doubts.set_interrupted(true);
+        let asked = node.clock.ticks();
+        let mut acquisition = self.combined.acquire(&node, owner, &request)?;
+        let now = node.clock.ticks();
+        node.metrics.acquire.observe(now.saturating_sub(asked));
+        let deferred = self.note_acquisition(&acquisition);
+        node.quarantine.add(std::mem::take(&mut acquisition.unreadable), now);
+        node.note_parked(std::mem::take(&mut acquisition.parked));
+        let count = acquisition.fired.len() + acquisition.reserved.len();
+        self.pace.spend(count);
+        self.polling.store_time.note(now, acquisition.now_ms);
+        self.reservations.add(std::mem::take(&mut acquisition.reserved));
+        self.prefetch.is_withheld = acquisition.withheld > 0;
+        let expects_more = self.prefetch.is_withheld || count + acquisition.overtaken >= max;
+        self.polling.expect_more(expects_more);
+        node.let_acquirer_record(expects_more && node.store.combines_commits(&acquisition.fired));
+        // That these begin at once on free workers says nothing of those that would wait.
+        let longest = expects_more.then(|| node.prefetch.take_longest_wait()).flatten();
+        self.run(owner, std::mem::take(&mut acquisition.fired), false);
+        self.doubts.set_interrupted(acquisition.is_in_doubt);
+        self.doubts.keep(&node, acquisition.doubt.take())?;
+        self.adapt_prefetch(acquisition.now_ms, longest);
+        if count + deferred + acquisition.fanned_out > 0 {
+            self.polling.note_found();
+            return Ok(Found::Something);
+        }
+        Ok(Found::Nothing(self.next_after_nothing(&acquisition, has_polled, has_notice)))
+    }
+
+    /// The time at which to acquire again, in ticks, after an acquisition that has brought nothing.
+    fn next_after_nothing(&mut self, acquisition: &Acquisition, has_polled: bool, has_notice: bool) -> Duration {
+        let (node, now) = (&*self.node, self.node.clock.ticks());
+        if self.prefetch.is_withheld {
+            // The worker that is free next wakes the acquirer.
+            return now.saturating_add(self.polling.interval(node));
+        }
+        if acquisition.overtaken > 0 {
+            // Other nodes were faster: there may be more, and they are not to be asked without a
+            // pause.
+            return now.saturating_add(HALF_BATCH_WAIT);
+        }
+        if !has_polled {
+            // A trigger that was stored here may be another node's, or not be free; only a poll can
+            // say when the next is due.
+            self.polling.note_misled(has_notice);
+            return now;
+        }
+        let wait_ms = acquisition.unreserved_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(acquisition.now_ms));
+        self.polling.within(node, wait_ms)
+    }
+
+    /// Fires what is due of the reservations, all together.
+    pub(super) fn fire_due(&mut self, owner: &Owner) -> Result<()> {
+        let node = Arc::clone(&self.node);
+        let now = node.clock.ticks();
+        if self.reservations.first_fired_at(&self.polling.store_time).is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        let due = self.reservations.due(&self.polling.store_time, now);
+        self.doubts.set_interrupted(true);
+        let mut acquisition = node.store.fire_reserved(owner, &due)?;
+        self.doubts.keep(&node, acquisition.doubt.take())?;
+        self.polling.store_time.note(node.clock.ticks(), acquisition.now_ms);
+        let fired: BTreeSet<&str> = due.iter().map(|held| held.fire_id.as_str()).collect();
+        self.reservations.drop_fires(|fire_id| fired.contains(fire_id));
+        self.note_acquisition(&acquisition);
+        self.run(owner, acquisition.fired, true);
+        self.doubts.set_interrupted(false);
+        Ok(())
+    }
+
+    /// Takes over what open doubts turn out to have acquired.
+    pub(super) fn settle_doubts(&mut self, owner: &Owner) -> Result<()> {
+        while let Some((acquisition, leads)) = self.doubts.settle_next(&self.node, &self.combined.queue, owner)? {
+            self.note_deferred(&acquisition);
+            self.reservations.add(acquisition.reserved);
+            self.run(owner, acquisition.fired, leads);
+        }
+        Ok(())
+    }
+
+    /// A last try at the end of the node: doubts that are not settled then are recovered from rows.
+    pub(super) fn settle_at_end(&mut self) {
+        let Some(owner) = self.owner.clone().filter(|_| !self.doubts.is_empty()) else { return };
+        if let Err(error) = self.settle_doubts(&owner) {
+            lifecycle_log::leave_failed(&self.node.instance, &error.to_string());
+            self.doubts.forget(&self.node, &self.combined.queue, &owner);
+        }
+    }
+
+    /// Counts and tells what an acquisition has met; returns how many fires were deferred or left
+    /// out.
+    fn note_acquisition(&self, acquisition: &Acquisition) -> usize {
+        self.node.counters.overtaken.add(acquisition.overtaken);
+        self.note_deferred(acquisition)
+    }
+
+    /// Tells what did not fire by the policies of its triggers, and asks the runs here to stop that
+    /// are to; returns how many triggers there were.
+    fn note_deferred(&self, acquisition: &Acquisition) -> usize {
+        let node = &*self.node;
+        for trigger in &acquisition.misfired {
+            node.counters.misfires.add(1);
+            lifecycle_log::misfired(trigger.key());
+            node.listeners.trigger_misfired(trigger);
+        }
+        node.note_skipped(&acquisition.skipped);
+        node.note_finalized(&acquisition.finalized);
+        acquisition.waiting.iter().for_each(lifecycle_log::waits_for_earlier_run);
+        if !acquisition.cancelled.is_empty() {
+            let here = node.lease.fires();
+            for fire_id in &acquisition.cancelled {
+                let handle = here.iter().find(|handle| handle.fire_id() == fire_id);
+                lifecycle_log::cancelled_by_trigger(fire_id, handle.is_some());
+                if let Some(handle) = handle {
+                    handle.stop(StopReason::Cancelled, node.clock.ticks());
+                }
+            }
+        }
+        acquisition.skipped.len() + acquisition.waiting.len()
+    }
+
+    /// Hands fires to workers, at their times if they were precommitted.
+    fn run(&mut self, owner: &Owner, bundles: Vec<FireBundle>, is_precommitted: bool) {
+        if bundles.is_empty() {
+            return self.hand_over.submit();
+        }
+        let node = &*self.node;
+        let was_idle = node.lease.running() == 0;
+        let monitor = node.settings.plugins.interrupt_monitor.as_ref();
+        let owner = Arc::new(owner.clone());
+        let now = node.clock.ticks();
+        self.hand_over.begin(now);
+        node.prefetch.waiting().enter(prefetched(&bundles));
+        for mut bundle in bundles {
+            let late_ms = u64::try_from(bundle.fired_ms.saturating_sub(bundle.scheduled_ms)).unwrap_or(0);
+            node.metrics.lateness.observe(Duration::from_millis(late_ms));
+            interrupt_monitor::limit(&mut bundle, monitor);
+            let lines = RunLines::of(&bundle, &node.settings.history, &node.clock);
+            let store_time = &self.polling.store_time;
+            let due = if is_precommitted { store_time.ticks_at(bundle.scheduled_ms) } else { Duration::ZERO };
+            let task = FireTask::new(bundle, Arc::clone(&owner), lines, due.max(now));
+            node.lease.enter(Arc::clone(&task.handle));
+            self.hand_over.add(node, task);
+        }
+        if was_idle {
+            // From now on there are heartbeats to give, and runs to watch.
+            node.services.heartbeat.wake();
+        }
+        self.hand_over.submit();
+    }
+}

@@ -1,0 +1,102 @@
+//! `HandOver`: fires on their way from the store to the workers.
+
+use crate::rules::prefetch::{given_back_at, patience};
+use crate::scheduler::node::Node;
+use crate::scheduler::run::run_handle::FireTask;
+use crate::scheduler::run::worker_pool::WorkerPool;
+use crate::scheduler::services::dispatcher::Precommitted;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Fires on their way to the workers.
+pub(super) struct HandOver {
+    pub(super) pool: Arc<WorkerPool<FireTask>>,
+    /// Fired in the store before their time.
+    precommitted: Arc<Precommitted>,
+    /// Fired, and not handed over; normally empty.
+    tasks: VecDeque<FireTask>,
+    /// The time at which fires were last handed over, in ticks.
+    at: Duration,
+}
+
+impl HandOver {
+    pub(super) fn new(pool: Arc<WorkerPool<FireTask>>, precommitted: Arc<Precommitted>) -> Self {
+        Self { pool, precommitted, tasks: VecDeque::new(), at: Duration::ZERO }
+    }
+
+    /// Fires that are here and not with the pool: without those that the dispatcher hands over.
+    pub(super) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Fires that have a worker, or will have one.
+    pub(super) fn committed(&self) -> usize {
+        self.pool.busy() + self.precommitted.len() + self.tasks.len()
+    }
+
+    /// Fires that wait for a worker, or for their time.
+    pub(super) fn waiting(&self) -> usize {
+        self.pool.waiting() + self.precommitted.len()
+    }
+
+    /// Begins a hand-over at this time in ticks.
+    pub(super) fn begin(&mut self, now: Duration) {
+        self.at = now;
+    }
+
+    /// Takes a fire for the workers, or for the dispatcher if its time is to come.
+    pub(super) fn add(&mut self, node: &Node, task: FireTask) {
+        match task.due > self.at {
+            true => self.precommitted.add(node, task),
+            false => self.tasks.push_back(task),
+        }
+    }
+
+    /// Keeps fires that were withdrawn for the next hand-over.
+    pub(super) fn keep(&mut self, tasks: Vec<FireTask>) {
+        self.tasks.extend(tasks);
+    }
+
+    /// Gives fires to workers, and to their queue those for which none is free.
+    pub(super) fn submit(&mut self) {
+        self.pool.submit(&mut self.tasks);
+    }
+
+    /// Takes back what no worker has begun.
+    pub(super) fn withdraw_begun_by_none(&self) -> VecDeque<FireTask> {
+        let mut waiting = self.pool.withdraw(|_| true);
+        waiting.append(&mut self.precommitted.withdraw());
+        waiting
+    }
+
+    /// Takes back what is kept here.
+    pub(super) fn withdraw_kept(&mut self) -> VecDeque<FireTask> {
+        std::mem::take(&mut self.tasks)
+    }
+
+    /// The time at which to look at fires that wait for a worker; none if none waits. Workers that
+    /// begin long jobs do not say so.
+    pub(super) fn next_check(&self, node: &Node) -> Option<Duration> {
+        let next = node.clock.ticks().saturating_add(patience(node.settings.scheduler.take_ahead));
+        self.patience_ends(node).map(|at| at.min(next))
+    }
+
+    /// The time at which fires that still wait are given back, or this is to be asked again; none
+    /// if none waits.
+    pub(super) fn patience_ends(&self, node: &Node) -> Option<Duration> {
+        let waiting = self.pool.waiting();
+        if waiting == 0 {
+            return None;
+        }
+        let (allowed, now) = (node.settings.scheduler.take_ahead, node.clock.ticks());
+        let soonest = self.at.saturating_add(patience(allowed));
+        if now < soonest {
+            return Some(soonest);
+        }
+        let is_full = self.pool.busy().saturating_sub(waiting) >= self.pool.size();
+        let fires = if is_full { node.lease.fires() } else { Vec::new() };
+        let begun = fires.iter().filter_map(|fire| fire.worker()).map(|(_, begun)| begun).max();
+        Some(given_back_at(allowed, self.at, begun))
+    }
+}

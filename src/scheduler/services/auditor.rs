@@ -1,0 +1,105 @@
+//! `Auditor`: mends what nobody is responsible for, and looks for jobs that no node can run.
+//!
+//! A service of its own: an audit may have to go through all triggers, and a check-in does not wait
+//! for that.
+
+use super::orphan_watch::OrphanWatch;
+use super::service::{Next, Service};
+use crate::error::Result;
+use crate::listener::lifecycle_log;
+use crate::scheduler::counters::CounterValues;
+use crate::scheduler::node::Node;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An audit follows every so many check-ins; on a node on which nothing has happened since, it is
+/// only a look for triggers that are stuck and, if there is news, for orphans, and only the
+/// longest-serving node's.
+const CHECKINS_PER_AUDIT: u64 = 4;
+
+/// A whole audit follows every so many check-ins in any case.
+const CHECKINS_PER_IDLE_AUDIT: u64 = 16;
+
+/// An audit takes no larger share of the time than one in so many: it may have to go through all
+/// triggers.
+const SHARE_OF_AUDITS: u32 = 200;
+
+/// The audit service, which goes on in standby.
+pub(crate) struct Auditor {
+    node: Arc<Node>,
+    orphan_watch: OrphanWatch,
+    /// The check-ins that there had been at the last audit.
+    checkins: u64,
+    /// The counters of this node at the last audit.
+    counted: Option<CounterValues>,
+    /// The counter of changes when orphans were looked for.
+    changes: i64,
+    /// No audit before this, in ticks.
+    next_audit: Duration,
+}
+
+impl Auditor {
+    pub(crate) fn new(node: Arc<Node>) -> Self {
+        let orphan_watch = OrphanWatch::default();
+        Self { node, orphan_watch, checkins: 0, counted: None, changes: -1, next_audit: Duration::ZERO }
+    }
+
+    /// True if an audit follows this check-in.
+    pub(crate) fn follows(checkins: u64) -> bool {
+        checkins.is_multiple_of(CHECKINS_PER_AUDIT)
+    }
+
+    fn audit(&mut self, is_whole_due: bool) -> Result<()> {
+        let node = Arc::clone(&self.node);
+        let is_longest_serving = node.firing.is_longest_serving();
+        let counted = Some(node.counters.values());
+        let is_idle = std::mem::replace(&mut self.counted, counted) == counted;
+        let everything = !is_idle || is_whole_due;
+        if !everything && !is_longest_serving {
+            return Ok(());
+        }
+        let audited = if everything { node.store.audit() } else { node.store.mend() };
+        match audited {
+            Ok(pass) => {
+                node.counters.mended.add(pass.released.len() + pass.unblocked.len() + pass.finished.len());
+                lifecycle_log::mended(&pass);
+                if !(pass.released.is_empty() && pass.unblocked.is_empty()) {
+                    node.services.acquirer.wake();
+                }
+            }
+            Err(error) => lifecycle_log::audit_failed(&error.to_string()),
+        }
+        let changes = node.notifications.changes();
+        // A node that takes no work does not look for changes either.
+        let is_unchanged = node.is_firing() && changes == self.changes;
+        if is_longest_serving && !everything && is_unchanged && !self.orphan_watch.is_due(&node) {
+            return Ok(());
+        }
+        self.changes = changes;
+        self.orphan_watch.look(&node, is_longest_serving)
+    }
+}
+
+impl Service for Auditor {
+    fn name(&self) -> &'static str {
+        "audit"
+    }
+
+    fn run_once(&mut self) -> Result<Next> {
+        let begun = self.node.clock.ticks();
+        let checkins = self.node.metrics.checkins.value();
+        let is_over = |every: u64| checkins / every > self.checkins / every;
+        if !is_over(CHECKINS_PER_AUDIT) || begun < self.next_audit {
+            return Ok(Next::WhenSignalled);
+        }
+        let is_whole_due = is_over(CHECKINS_PER_IDLE_AUDIT);
+        self.checkins = checkins;
+        // The next one follows with a later check-in, whether this one fails or not.
+        if let Err(error) = self.audit(is_whole_due) {
+            lifecycle_log::audit_failed(&error.to_string());
+        }
+        let ended = self.node.clock.ticks();
+        self.next_audit = ended.saturating_add(ended.saturating_sub(begun).saturating_mul(SHARE_OF_AUDITS));
+        Ok(Next::WhenSignalled)
+    }
+}

@@ -1,0 +1,315 @@
+//! `Completer`: records whatever fires have ended since its last pass, in one transaction.
+
+use super::service::{Next, Service};
+use crate::error::{Error, FailureClass, Result};
+use crate::listener::lifecycle_log;
+use crate::scheduler::node::Node;
+use crate::scheduler::run::completion_queue::{CompletionQueue, MOST_RECORDED, MOST_TEXT_BYTES, OwnedCompletion};
+use crate::store::{Completion, CompletionOutcome, CompletionReport, Owner};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The most ends of one transaction that are followed by other jobs: each may have a thousand
+/// children.
+const MOST_FOLLOWED: usize = 50;
+
+/// While most fires are still running, how long the first that ended waits for others, so that one
+/// transaction records them.
+const BATCH_WAIT: Duration = Duration::from_millis(1);
+
+/// The time for which a completion that the store refuses for good waits for its next try.
+const PARKING_TIME: Duration = Duration::from_secs(60);
+
+/// The time for which a completion waits that a transaction of its job's holds.
+const HOLDING_TIME: Duration = Duration::from_secs(1);
+
+/// Beyond so many parked completions the oldest is given up; its row stays until this node ends.
+const MOST_PARKED: usize = 1000;
+
+/// The completion service.
+pub(crate) struct Completer {
+    node: Arc<Node>,
+    queue: Arc<CompletionQueue>,
+    /// Taken from the channel, all of one owner, not recorded yet.
+    batch: Vec<Completion>,
+    batch_owner: Option<Arc<Owner>>,
+    /// The number of completions, the first of the batch, that may be recorded: the answer was
+    /// lost, and nobody could say.
+    in_doubt: usize,
+    /// The first of the next owner's.
+    next: Option<OwnedCompletion>,
+    parked: Vec<OwnedCompletion>,
+    parked_until: Duration,
+    /// The completions that a transaction of their job's holds.
+    held: Vec<OwnedCompletion>,
+    held_until: Duration,
+    /// The held completions that were named in the log.
+    held_named: BTreeSet<String>,
+    /// Since when the batch waits for more.
+    waiting_since: Option<Duration>,
+}
+
+impl Completer {
+    pub(crate) fn new(node: Arc<Node>, queue: Arc<CompletionQueue>) -> Self {
+        Self {
+            node,
+            queue,
+            batch: Vec::new(),
+            batch_owner: None,
+            in_doubt: 0,
+            next: None,
+            parked: Vec::new(),
+            parked_until: Duration::ZERO,
+            held: Vec::new(),
+            held_until: Duration::ZERO,
+            held_named: BTreeSet::new(),
+            waiting_since: None,
+        }
+    }
+
+    /// Fills the batch with what has ended, up to the first fire of another incarnation.
+    fn gather(&mut self) {
+        let mut followed = self.batch.iter().filter(|completion| completion.followed).count();
+        let mut words: usize = self.batch.iter().map(|completion| completion.words()).sum();
+        while self.batch.len() < MOST_RECORDED && followed < MOST_FOLLOWED && words < MOST_TEXT_BYTES {
+            let Some(ended) = self.next.take().or_else(|| self.queue.next(&self.node)) else { return };
+            if self.batch_owner.as_ref().is_some_and(|owner| *owner != ended.owner) {
+                self.next = Some(ended);
+                return;
+            }
+            self.batch_owner = Some(ended.owner);
+            followed += usize::from(ended.completion.followed);
+            words += ended.completion.words();
+            self.batch.push(ended.completion);
+        }
+    }
+
+    /// Until when to wait for more; none if there is enough, or if it was long enough.
+    fn batching_deadline(&mut self) -> Option<Duration> {
+        let lease = &self.node.lease;
+        if lease.is_stopping() || self.batch.len().saturating_mul(2) >= lease.running() {
+            return None;
+        }
+        let now = self.node.clock.ticks();
+        let until = self.waiting_since.get_or_insert(now).saturating_add(BATCH_WAIT);
+        if now >= until {
+            return None;
+        }
+        // Each that ends is one more here and one less there: so many further ends are enough.
+        let missing = lease.running().saturating_sub(self.batch.len().saturating_mul(2)).div_ceil(3);
+        self.node.completions.await_batch(missing);
+        Some(until)
+    }
+
+    /// From now on the first end is told of; false if some have come before they could be.
+    fn awaits_any(&self) -> bool {
+        self.node.completions.await_batch(1);
+        self.queue.is_empty(&self.node)
+    }
+
+    /// Records the batch. A failure that will not pass by itself concerns one of them: they are
+    /// recorded singly then.
+    fn record(&mut self, owner: &Arc<Owner>) -> Result<()> {
+        self.settle_doubt(owner)?;
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        match self.node.store.record(owner, &self.batch) {
+            Ok(recorded) => {
+                let batch = std::mem::take(&mut self.batch);
+                self.settle(owner, batch, recorded);
+                Ok(())
+            }
+            Err(error) if error.is_fenced() => {
+                let batch = std::mem::take(&mut self.batch);
+                self.node.note_completed(&batch, &of_another(batch.len()));
+                Ok(())
+            }
+            Err(error) if error.is_transient() => {
+                let is_unknown = error.failure_class() == Some(FailureClass::CommitUnknown);
+                self.in_doubt = if is_unknown { self.batch.len() } else { 0 };
+                Err(error)
+            }
+            Err(_) => self.record_singly(owner),
+        }
+    }
+
+    /// Ends that were recorded without an answer are not to be recorded again: their rows are gone,
+    /// and they would pass for those of another node.
+    fn settle_doubt(&mut self, owner: &Arc<Owner>) -> Result<()> {
+        let count = self.in_doubt.min(self.batch.len());
+        let ended = self.batch.get(..count).unwrap_or_default();
+        if !ended.is_empty() && self.node.store.ends_are_recorded(owner, ended)? {
+            let ended: Vec<Completion> = self.batch.drain(..count).collect();
+            let outcomes = vec![CompletionOutcome::Recorded; count];
+            self.node.note_completed(&ended, &CompletionReport { outcomes, ..CompletionReport::default() });
+        }
+        self.in_doubt = 0;
+        Ok(())
+    }
+
+    fn record_singly(&mut self, owner: &Arc<Owner>) -> Result<()> {
+        while let Some(completion) = self.batch.pop() {
+            match self.record_one(owner, completion.clone()) {
+                Ok(recorded) => self.settle(owner, vec![completion], recorded),
+                Err(error) if error.is_transient() => {
+                    self.batch.push(completion);
+                    return Err(error);
+                }
+                Err(error) => {
+                    lifecycle_log::completion_refused(&completion.fire_id, &error.to_string());
+                    self.park(OwnedCompletion { owner: Arc::clone(owner), completion });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn record_one(&self, owner: &Owner, mut completion: Completion) -> Result<CompletionReport> {
+        let one = |completion: &Completion| match self.node.store.record(owner, std::slice::from_ref(completion)) {
+            Err(error) if error.is_fenced() => Ok(of_another(1)),
+            other => other,
+        };
+        let error = match one(&completion) {
+            Err(error) if !error.is_transient() => error,
+            other => return other,
+        };
+        // The job's texts and data are the likeliest reason; without them at least the end of the
+        // fire is known.
+        let has_lines = !completion.log.is_empty();
+        let has_words = completion.ending.error.is_some() || completion.ending.result.is_some() || has_lines;
+        let what = match completion.job_data.take() {
+            Some(_) => "the data",
+            None if has_words => "the result, the error or the log",
+            None => return Err(error),
+        };
+        self.node.listeners.error(&format!(
+            "{what} of job `{}` cannot be stored after fire {}: {error}",
+            completion.job, completion.fire_id
+        ));
+        let again = one(&completion);
+        if !has_words || again.as_ref().err().is_none_or(Error::is_transient) {
+            return again;
+        }
+        (completion.ending.error, completion.ending.result) = (None, None);
+        completion.log.clear();
+        one(&completion)
+    }
+
+    fn park(&mut self, ended: OwnedCompletion) {
+        if self.parked.len() >= MOST_PARKED {
+            let oldest = self.parked.remove(0);
+            lifecycle_log::completion_abandoned(&oldest.completion.fire_id);
+        }
+        self.parked.push(ended);
+        self.parked_until = self.node.clock.ticks().saturating_add(PARKING_TIME);
+    }
+
+    /// Tries parked completions again; those that are refused again stay.
+    fn retry_parked(&mut self) {
+        for ended in std::mem::take(&mut self.parked) {
+            match self.record_one(&ended.owner, ended.completion.clone()) {
+                Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
+                Err(_) => self.park(ended),
+            }
+        }
+    }
+
+    /// Tells what was recorded, and keeps what a transaction of its job's holds for later.
+    fn settle(&mut self, owner: &Arc<Owner>, batch: Vec<Completion>, mut recorded: CompletionReport) {
+        let is_held = |outcome: &CompletionOutcome| *outcome == CompletionOutcome::Held;
+        if !recorded.outcomes.iter().any(is_held) {
+            if self.held.is_empty() {
+                self.held_named.clear();
+            }
+            return self.node.note_completed(&batch, &recorded);
+        }
+        let (mut over, mut outcomes) = (Vec::new(), Vec::new());
+        for (completion, outcome) in batch.into_iter().zip(std::mem::take(&mut recorded.outcomes)) {
+            if is_held(&outcome) {
+                if self.held_named.insert(completion.fire_id.clone()) {
+                    lifecycle_log::end_held(&completion.fire_id);
+                }
+                self.held.push(OwnedCompletion { owner: Arc::clone(owner), completion });
+            } else {
+                over.push(completion);
+                outcomes.push(outcome);
+            }
+        }
+        self.held_until = self.node.clock.ticks().saturating_add(HOLDING_TIME);
+        recorded.outcomes = outcomes;
+        self.node.note_completed(&over, &recorded);
+    }
+
+    /// Tries those again that were held, if it is time.
+    fn retry_held(&mut self) {
+        if self.held.is_empty() || self.node.clock.ticks() < self.held_until {
+            return;
+        }
+        for ended in std::mem::take(&mut self.held) {
+            match self.record_one(&ended.owner, ended.completion.clone()) {
+                Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
+                Err(error) if error.is_transient() => self.held.push(ended),
+                Err(_) => self.park(ended),
+            }
+        }
+        self.held_until = self.node.clock.ticks().saturating_add(HOLDING_TIME);
+    }
+
+    /// The time at which to look again at what was left, if anything was.
+    fn next_retry(&self) -> Option<Duration> {
+        let parked = (!self.parked.is_empty()).then_some(self.parked_until);
+        let held = (!self.held.is_empty()).then_some(self.held_until);
+        parked.into_iter().chain(held).min()
+    }
+}
+
+/// The report on fires that belonged to another node by then.
+fn of_another(fires: usize) -> CompletionReport {
+    CompletionReport { outcomes: vec![CompletionOutcome::Fenced; fires], ..CompletionReport::default() }
+}
+
+impl Service for Completer {
+    fn name(&self) -> &'static str {
+        "completer"
+    }
+
+    fn run_once(&mut self) -> Result<Next> {
+        self.retry_held();
+        self.gather();
+        if let Some(owner) = self.batch_owner.clone() {
+            if let Some(until) = self.batching_deadline() {
+                return Ok(Next::At(until));
+            }
+            self.waiting_since = None;
+            self.record(&owner)?;
+            self.batch_owner = None;
+            return Ok(Next::Now);
+        }
+        if !self.awaits_any() {
+            return Ok(Next::Now);
+        }
+        if self.next_retry().is_none() {
+            let is_last = self.node.lease.is_stopping() && self.queue.is_over(&self.node);
+            return Ok(if is_last { Next::Stop } else { Next::WhenSignalled });
+        }
+        if !self.parked.is_empty() && self.node.clock.ticks() >= self.parked_until {
+            self.retry_parked();
+        }
+        Ok(self.next_retry().map_or(Next::WhenSignalled, Next::At))
+    }
+
+    /// Fires that are still unrecorded are recovered from their rows, here or by another node.
+    fn stopped(&mut self) {
+        // One last try, for what came in after the last pass.
+        while let Ok(Next::Now) = self.run_once() {}
+        let left = self.batch.iter().map(|c| &c.fire_id).chain(self.next.iter().map(|e| &e.completion.fire_id));
+        for fire_id in left.chain(self.parked.iter().chain(&self.held).map(|ended| &ended.completion.fire_id)) {
+            lifecycle_log::completion_abandoned(fire_id);
+        }
+        while let Some(ended) = self.queue.next_of_all() {
+            lifecycle_log::completion_abandoned(&ended.completion.fire_id);
+        }
+    }
+}

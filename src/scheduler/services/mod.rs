@@ -1,0 +1,20 @@
+//! The services of a node: each has a thread of its own, and all of them the loop in `service`.
+
+pub(crate) mod acquirer;
+mod alarm_board;
+pub(crate) mod auditor;
+pub(crate) mod clean_up;
+pub(crate) mod cluster_manager;
+pub(crate) mod completer;
+pub(crate) mod dispatcher;
+pub(crate) mod heartbeat;
+#[cfg(feature = "job-files")]
+pub(crate) mod job_file_watcher;
+pub(crate) mod listener_thread;
+pub(crate) mod misfire_handler;
+pub(crate) mod monitor;
+pub(crate) mod notification_listener;
+mod orphan_watch;
+mod recovery_watch;
+mod reporter;
+pub(crate) mod service;

@@ -1,0 +1,259 @@
+//! Declared jobs: the definitions of a program are stored, updated, and remembered by their source.
+
+mod form;
+mod survey;
+
+use self::survey::{Found, Judged, Survey, is_noted};
+use crate::error::{Error, Result};
+use crate::job::JobDefinition;
+use crate::key::{JobKey, TriggerKey, check_name};
+use crate::rules::declared::{Decision, WhyLeft};
+use crate::store::Catalogue;
+use crate::store::Session;
+use crate::store::calendars::Calendars;
+use crate::store::row::{DefinitionRow, Selection, TriggerRow};
+use crate::trigger::{Trigger, TriggerState};
+use std::collections::BTreeSet;
+
+/// The treatment of jobs that a program has declared once and declares no longer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OrphanedDefinitions {
+    /// The report names the jobs; the jobs stay.
+    #[default]
+    Report,
+    /// The jobs are deleted with their triggers; runs in progress end as usual. Not for programs of
+    /// several versions that share a source: each would delete the jobs of the other.
+    Delete,
+}
+
+/// The changes that the definitions of a program have caused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DefinitionReport {
+    /// Jobs that were missing and are stored now.
+    pub inserted: Vec<JobKey>,
+    /// Jobs that were stored again, or whose triggers were.
+    pub updated: Vec<JobKey>,
+    /// Jobs that were left alone, and why.
+    pub left: Vec<(JobKey, WhyLeft)>,
+    /// Jobs that this source has defined once and does not any more.
+    pub orphaned: Vec<JobKey>,
+    /// Orphaned jobs that were deleted.
+    pub deleted: Vec<JobKey>,
+    /// Deviations from the definitions: triggers that have no fire time left.
+    pub remarks: Vec<String>,
+}
+
+impl DefinitionReport {
+    /// Whether everything was stored as declared, or was to be left alone.
+    pub fn changed_nothing(&self) -> bool {
+        self.inserted.is_empty() && self.updated.is_empty() && self.deleted.is_empty()
+    }
+
+    fn add(&mut self, job: &JobKey, decision: Decision) {
+        match decision {
+            Decision::Insert => self.inserted.push(job.clone()),
+            Decision::Update => self.updated.push(job.clone()),
+            Decision::Leave(why) => self.left.push((job.clone(), why)),
+        }
+    }
+}
+
+impl Catalogue<'_> {
+    /// Stores what is missing of the definitions of a program, and what has changed, all or
+    /// nothing; `source` names the program, so that what it no longer defines can be told from what
+    /// others do. With `plan_only` nothing is stored: the report says what would be.
+    ///
+    /// A definition that is the same as when it was stored costs no lock.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a job that another source defines, for a trigger that belongs to
+    /// another job, and for keys that are given twice; what [`Catalogue::schedule`] refuses.
+    /// Nothing is stored then.
+    pub fn sync_definitions(
+        &self,
+        source: &str,
+        definitions: &[JobDefinition],
+        orphaned: OrphanedDefinitions,
+        plan_only: bool,
+    ) -> Result<DefinitionReport> {
+        self.sync_some_definitions(source, definitions, |_| true, orphaned, plan_only)
+    }
+
+    /// As [`sync_definitions`](Self::sync_definitions), for the definitions that are `meant`; the
+    /// others are left alone.
+    pub(crate) fn sync_some_definitions(
+        &self,
+        source: &str,
+        definitions: &[JobDefinition],
+        meant: impl Fn(&JobDefinition) -> bool,
+        orphaned: OrphanedDefinitions,
+        plan_only: bool,
+    ) -> Result<DefinitionReport> {
+        check_name("source of definitions", source)?;
+        check(definitions)?;
+        let survey = Survey { source, definitions, meant: &meant };
+        let (planned, is_noted) = self.store.read("look at definitions", |s| {
+            let found = survey.run(*self, s)?;
+            Ok((found.report(), found.is_noted()))
+        })?;
+        let deletes = orphaned == OrphanedDefinitions::Delete && !planned.orphaned.is_empty();
+        if plan_only || (planned.changed_nothing() && is_noted && !deletes) {
+            return Ok(planned);
+        }
+        self.store.write("store definitions", |s| {
+            // Another node may have been faster.
+            let found = survey.run(*self, s)?;
+            let mut report = found.report();
+            self.put_definitions_found(s, source, &found, &mut report)?;
+            if orphaned == OrphanedDefinitions::Delete {
+                self.delete_jobs_in(s, &report.orphaned)?;
+                s.delete_definitions(&report.orphaned)?;
+                report.deleted = report.orphaned.clone();
+            }
+            Ok(report)
+        })
+    }
+
+    /// The declared jobs of all programs, in order of the jobs.
+    ///
+    /// # Errors
+    /// Failures of the database after the bounded retries.
+    pub fn definitions(&self) -> Result<Vec<DefinitionRow>> {
+        self.store.read("read definitions", |s| s.definitions())
+    }
+
+    /// Forgets the definitions of these jobs, so that another program may declare them; the jobs
+    /// stay. Returns how many of them were declared.
+    ///
+    /// # Errors
+    /// Failures of the database after the bounded retries.
+    pub fn forget_definitions(&self, jobs: &[JobKey]) -> Result<usize> {
+        self.store.write("forget definitions", |s| {
+            let known = s.definitions()?.into_iter().filter(|row| jobs.contains(&row.job)).count();
+            s.delete_definitions(jobs)?;
+            Ok(known)
+        })
+    }
+
+    fn put_definitions_found(
+        &self,
+        s: &mut dyn Session,
+        source: &str,
+        found: &Found<'_>,
+        report: &mut DefinitionReport,
+    ) -> Result<()> {
+        let now_ms = s.now_ms()?;
+        let mut noted = Vec::new();
+        // Deletions come first: a trigger may move from one definition to another, in whatever
+        // order the two stand.
+        for judged in
+            found.judged.iter().filter(|judged| matches!(judged.decision, Decision::Insert | Decision::Update))
+        {
+            self.remove_undefined_triggers(s, judged.definition, judged.before.as_ref())?;
+        }
+        for Judged { definition, decision, before, is_job_same, differing } in &found.judged {
+            match decision {
+                Decision::Leave(WhyLeft::NewerStored | WhyLeft::ChangedByHand) => continue,
+                Decision::Leave(_) if is_noted(definition, before.as_ref()) => continue,
+                Decision::Leave(_) => {}
+                Decision::Insert | Decision::Update => {
+                    if !is_job_same {
+                        self.put_jobs(s, std::iter::once(&definition.job), true)?;
+                    }
+                    for trigger in differing {
+                        self.put_defined_trigger(s, definition, trigger, report)?;
+                    }
+                }
+            }
+            noted.push(DefinitionRow {
+                job: definition.job.key.clone(),
+                source: source.to_owned(),
+                revision: i64::from(definition.revision),
+                hash: form::hash(definition),
+                made_ms: now_ms,
+                triggers: definition.triggers.iter().map(|trigger| trigger.key.clone()).collect(),
+            });
+        }
+        s.delete_definitions(&found.forgotten)?;
+        s.put_definitions(&noted)
+    }
+
+    /// Stores a trigger in the place of its old form. A paused trigger stays paused; a trigger
+    /// without a fire time left is a remark.
+    fn put_defined_trigger(
+        &self,
+        s: &mut dyn Session,
+        definition: &JobDefinition,
+        trigger: &Trigger,
+        report: &mut DefinitionReport,
+    ) -> Result<()> {
+        let keys = std::slice::from_ref(&trigger.key);
+        let before = s.triggers(keys)?.pop();
+        if let Some(other) = before.as_ref().filter(|row| row.job != definition.job.key) {
+            return Err(Error::Refused(format!(
+                "the definition of job `{}` has trigger `{}`, which is stored for job `{}`: choose another name",
+                definition.job.key, trigger.key, other.job
+            )));
+        }
+        let mut calendars = Calendars::default();
+        self.store.read_calendars(s, &mut calendars, trigger.calendar_name.as_deref().into_iter())?;
+        let calendar = trigger.calendar_name.as_deref().map(|name| calendars.named(name)).transpose()?.flatten();
+        let now_ms = s.now_ms()?;
+        // The check comes before any deletion, so that the stored trigger goes on.
+        match self.set_first_fire_time(&mut trigger.clone(), calendar.as_deref(), now_ms) {
+            Err(error @ Error::NeverFires { .. }) => {
+                report.remarks.push(format!("left out: {error}"));
+                return Ok(());
+            }
+            other => other?,
+        }
+        self.put_trigger(s, trigger.clone(), true)?;
+        if before.is_some_and(|row| is_paused(&row)) {
+            let moves =
+                [(TriggerState::Waiting, TriggerState::Paused), (TriggerState::Blocked, TriggerState::PausedBlocked)];
+            s.change_states(Selection::Triggers(keys), &moves, false)?;
+        }
+        Ok(())
+    }
+
+    fn remove_undefined_triggers(
+        &self,
+        s: &mut dyn Session,
+        definition: &JobDefinition,
+        before: Option<&DefinitionRow>,
+    ) -> Result<()> {
+        let is_defined = |key: &TriggerKey| definition.triggers.iter().any(|trigger| trigger.key == *key);
+        let gone: Vec<TriggerKey> =
+            before.into_iter().flat_map(|row| &row.triggers).filter(|key| !is_defined(key)).cloned().collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let own = s.triggers(&gone)?.into_iter().filter(|row| row.job == definition.job.key);
+        let own: Vec<TriggerKey> = own.map(|row| row.key).collect();
+        s.delete_reservations(&own)?;
+        s.delete_triggers(&own, None).map(drop)
+    }
+}
+
+/// Checks what can be checked without the store.
+fn check(definitions: &[JobDefinition]) -> Result<()> {
+    let (mut jobs, mut triggers) = (BTreeSet::new(), BTreeSet::new());
+    for definition in definitions {
+        definition.check()?;
+        let twice = |what: &str, key: &dyn std::fmt::Display| {
+            Err(Error::Refused(format!("{what} `{key}` is defined twice: give each key once")))
+        };
+        if !jobs.insert(&definition.job.key) {
+            return twice("job", &definition.job.key);
+        }
+        if let Some(again) = definition.triggers.iter().find(|trigger| !triggers.insert(&trigger.key)) {
+            return twice("trigger", &again.key);
+        }
+    }
+    Ok(())
+}
+
+fn is_paused(row: &TriggerRow) -> bool {
+    [TriggerState::Paused.name(), TriggerState::PausedBlocked.name()].contains(&row.state.as_str())
+}

@@ -1,0 +1,162 @@
+//! `Survey`: compares the definitions of a program with the store before anything is changed.
+
+use super::{DefinitionReport, form};
+use crate::error::{Error, Result};
+use crate::job::{JobDefinition, JobDetail};
+use crate::key::{JobKey, TriggerKey};
+use crate::rules::declared::{Decision, Stored, decide};
+use crate::store::row::{DefinitionRow, TriggerRow};
+use crate::store::{Catalogue, Session};
+use crate::trigger::{START_WHEN_STORED, Trigger, TriggerState};
+use std::collections::BTreeMap;
+
+/// The definitions of one program.
+pub(super) struct Survey<'a> {
+    pub source: &'a str,
+    pub definitions: &'a [JobDefinition],
+    /// Whether a definition is to be stored now.
+    pub meant: &'a dyn Fn(&JobDefinition) -> bool,
+}
+
+/// The result of a survey.
+pub(super) struct Found<'a> {
+    pub judged: Vec<Judged<'a>>,
+    pub orphaned: Vec<JobKey>,
+    /// Jobs that are noted, but neither declared nor stored any more.
+    pub forgotten: Vec<JobKey>,
+}
+
+/// A definition with its decision.
+pub(super) struct Judged<'a> {
+    pub definition: &'a JobDefinition,
+    pub decision: Decision,
+    pub before: Option<DefinitionRow>,
+    pub is_job_same: bool,
+    /// Triggers of the definition that are stored otherwise, or not at all.
+    pub differing: Vec<&'a Trigger>,
+}
+
+impl<'a> Survey<'a> {
+    pub(super) fn run(&self, catalogue: Catalogue<'_>, s: &mut dyn Session) -> Result<Found<'a>> {
+        let noted: BTreeMap<JobKey, DefinitionRow> =
+            s.definitions()?.into_iter().map(|row| (row.job.clone(), row)).collect();
+        let keys: Vec<JobKey> =
+            self.definitions.iter().map(|d| d.job.key.clone()).chain(noted.keys().cloned()).collect();
+        let existing = s.existing_jobs(&crate::key::distinct(keys.iter()))?;
+        let wanted = self.definitions.iter().flat_map(|d| &d.triggers).map(|trigger| trigger.key.clone());
+        let undefined = noted.values().flat_map(|row| row.triggers.iter().cloned());
+        let triggers: Vec<TriggerKey> = wanted.chain(undefined).collect();
+        let triggers: BTreeMap<TriggerKey, TriggerRow> =
+            s.triggers(&crate::key::distinct(triggers.iter()))?.into_iter().map(|row| (row.key.clone(), row)).collect();
+        let mut judged = Vec::with_capacity(self.definitions.len());
+        for definition in self.definitions.iter().filter(|definition| (self.meant)(definition)) {
+            // A note of another program about a job that is gone binds nobody.
+            let is_bound = |row: &&DefinitionRow| row.source == self.source || existing.contains(&row.job);
+            let before = noted.get(&definition.job.key).filter(is_bound).cloned();
+            self.check_source(before.as_ref())?;
+            judged.push(judge(catalogue, s, definition, before, &existing, &triggers)?);
+        }
+        let is_defined = |job: &JobKey| self.definitions.iter().any(|definition| definition.job.key == *job);
+        let own = noted.into_values().filter(|row| row.source == self.source && !is_defined(&row.job));
+        let (orphaned, forgotten) = own.map(|row| row.job).partition(|job| existing.contains(job));
+        Ok(Found { judged, orphaned, forgotten })
+    }
+
+    fn check_source(&self, before: Option<&DefinitionRow>) -> Result<()> {
+        match before.filter(|row| row.source != self.source) {
+            None => Ok(()),
+            Some(row) => Err(Error::Refused(format!(
+                "job `{}` is defined by `{}` already, and now by `{}`: choose another key, or one source \
+                 (carnelian.definitions.source), or forget the first (`carnelian definitions --forget {}`)",
+                row.job, row.source, self.source, row.job
+            ))),
+        }
+    }
+}
+
+impl Found<'_> {
+    pub(super) fn report(&self) -> DefinitionReport {
+        let mut report = DefinitionReport { orphaned: self.orphaned.clone(), ..DefinitionReport::default() };
+        for judged in &self.judged {
+            report.add(&judged.definition.job.key, judged.decision);
+        }
+        report
+    }
+
+    /// Whether all decisions are noted already.
+    pub(super) fn is_noted(&self) -> bool {
+        self.forgotten.is_empty()
+            && self.judged.iter().all(|judged| is_noted(judged.definition, judged.before.as_ref()))
+    }
+}
+
+/// Whether this form of the definition is noted already, or a later revision is.
+pub(super) fn is_noted(definition: &JobDefinition, before: Option<&DefinitionRow>) -> bool {
+    let revision = i64::from(definition.revision);
+    before
+        .is_some_and(|row| row.revision > revision || (row.revision == revision && row.hash == form::hash(definition)))
+}
+
+fn judge<'a>(
+    catalogue: Catalogue<'_>,
+    s: &mut dyn Session,
+    definition: &'a JobDefinition,
+    before: Option<DefinitionRow>,
+    existing: &[JobKey],
+    triggers: &BTreeMap<TriggerKey, TriggerRow>,
+) -> Result<Judged<'a>> {
+    let key = &definition.job.key;
+    let is_job_same = catalogue.is_stored(s, &definition.job)?;
+    let is_same = |trigger: &&Trigger| {
+        let row = triggers.get(&trigger.key).filter(|row| row.job == *key);
+        row.is_some_and(|row| is_stored_so(catalogue, row, trigger))
+    };
+    let differing: Vec<&Trigger> = definition.triggers.iter().filter(|trigger| !is_same(trigger)).collect();
+    let is_defined = |key: &TriggerKey| definition.triggers.iter().any(|trigger| trigger.key == *key);
+    let superfluous = before.iter().flat_map(|row| &row.triggers).filter(|key| !is_defined(key));
+    let is_bare = superfluous.filter_map(|key| triggers.get(key)).all(|row| row.job != *key);
+    let revision = |row: &DefinitionRow| u32::try_from(row.revision).unwrap_or(u32::MAX);
+    let stored = Stored {
+        exists: existing.contains(key),
+        is_same: is_job_same && differing.is_empty() && is_bare,
+        noted: before.as_ref().map(|row| (row.hash.as_str(), revision(row))),
+    };
+    let decision = decide(definition.on_change, &form::hash(definition), definition.revision, stored);
+    Ok(Judged { definition, decision, before, is_job_same, differing })
+}
+
+fn is_stored_so(catalogue: Catalogue<'_>, row: &TriggerRow, trigger: &Trigger) -> bool {
+    let mut fresh = trigger.clone();
+    fresh.schedule.set_default_zone(catalogue.store.settings().scheduler.time_zone);
+    let is_start_given = trigger.start_ms != START_WHEN_STORED;
+    catalogue.store.trigger_value(row).is_ok_and(|stored| catalogue.is_same(&stored, &fresh, is_start_given))
+}
+
+impl Catalogue<'_> {
+    /// Whether a stored trigger is what a file or a program says, seen through the table. What it has done so
+    /// far does not count, nor does a start that is not given.
+    pub(in crate::store::catalogue) fn is_same(&self, stored: &Trigger, fresh: &Trigger, is_start_given: bool) -> bool {
+        let mut like = fresh.clone();
+        (like.next_ms, like.previous_ms) = (stored.next_ms, stored.previous_ms);
+        if !is_start_given {
+            like.start_ms = stored.start_ms;
+        }
+        if let (Some(count), Some(stored)) = (like.schedule.times_triggered_mut(), stored.schedule.times_triggered()) {
+            *count = stored;
+        }
+        let like = self.store.trigger_row(&like, TriggerState::Waiting).and_then(|row| self.store.trigger_value(&row));
+        like.is_ok_and(|like| like == *stored)
+    }
+
+    /// Whether a job is stored just so, seen through the table; data that belongs to its runs does
+    /// not count.
+    pub(in crate::store::catalogue) fn is_stored(&self, s: &mut dyn Session, detail: &JobDetail) -> Result<bool> {
+        let Some(mut stored) = s.job(&detail.key)?.and_then(|row| self.store.job_detail(&row).ok()) else {
+            return Ok(false);
+        };
+        if detail.persist_job_data_after_execution {
+            stored.data = detail.data.clone();
+        }
+        Ok(self.store.job_detail(&self.store.job_row(detail)?).is_ok_and(|detail| detail == stored))
+    }
+}

@@ -1,0 +1,268 @@
+//! Import: the jobs and triggers of a job file, and what it deletes before, in one transaction.
+
+use super::Catalogue;
+use super::scheduling::{NewTrigger, no_calendar};
+use crate::calendar::Calendar;
+use crate::error::{Error, Result};
+use crate::job::JobDetail;
+use crate::job_file::plan::{Plan, Stored, Unfit, doomed, plan};
+use crate::job_file::{FileJob, FileTrigger, JobFile, Start};
+use crate::key::{JobKey, TriggerKey};
+use crate::store::Session;
+use crate::store::calendars::Calendars;
+use crate::store::row::TriggerRow;
+use crate::trigger::Trigger;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most excluded fire times that are passed over.
+const MOST_EXCLUDED: usize = 100_000;
+
+/// The result of an import.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Imported {
+    /// The jobs that the file's commands deleted.
+    pub deleted_jobs: Vec<JobKey>,
+    /// The triggers that the file's commands deleted, without those of deleted jobs.
+    pub deleted_triggers: Vec<TriggerKey>,
+    /// The jobs that were stored, new or in the place of others.
+    pub jobs: Vec<JobDetail>,
+    /// The triggers that were stored, with their first fire times.
+    pub triggers: Vec<Trigger>,
+    /// Jobs of the file that existed and were passed over.
+    pub ignored_jobs: Vec<JobKey>,
+    /// Triggers of the file that existed and were passed over.
+    pub ignored_triggers: Vec<TriggerKey>,
+    /// Triggers that were left alone because they were stored just so, see
+    /// [`JobFile::keep_unchanged`].
+    pub unchanged: Vec<TriggerKey>,
+    /// What is odd about the file and was not done as it says, each `file:line: …`: triggers that
+    /// will never fire, and triggers that stayed with another job.
+    pub remarks: Vec<String>,
+}
+
+/// A trigger of the file as it would be stored now.
+type Prepared = BTreeMap<usize, Trigger>;
+
+impl Catalogue<'_> {
+    /// Does what a job file says: deletes, then stores jobs and triggers by its directives. All or
+    /// nothing.
+    ///
+    /// The rules are Quartz's, see [`JobFile`]. A job that is replaced keeps its flags of
+    /// concurrency and persistence unless [`JobFile::with_flags`] knows them. A trigger that will
+    /// never fire is left out and in [`Imported::remarks`], where Quartz stops in the middle of the
+    /// file.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with every reason, each with its line: what exists and may neither be
+    /// replaced nor passed over, a job or calendar that does not exist, a job that could not stay.
+    #[doc(alias = "processFileAndScheduleJobs")]
+    pub fn import(&self, file: &JobFile) -> Result<Imported> {
+        self.store.write("import a job file", |s| {
+            let mut imported = Imported::default();
+            delete_doomed(s, file, &mut imported)?;
+            self.put_file(s, file, imported)
+        })
+    }
+
+    fn put_file(&self, s: &mut dyn Session, file: &JobFile, mut imported: Imported) -> Result<Imported> {
+        let keys: Vec<TriggerKey> = file.triggers.iter().map(|entry| entry.trigger.key.clone()).collect();
+        let old: BTreeMap<TriggerKey, TriggerRow> =
+            s.triggers(&distinct(&keys))?.into_iter().map(|row| (row.key.clone(), row)).collect();
+        let (prepared, unfit) = self.prepare(s, file, &old)?;
+        let wanted: Vec<JobKey> = file
+            .jobs
+            .iter()
+            .map(|job| job.detail.key.clone())
+            .chain(file.triggers.iter().map(|entry| entry.trigger.job_key.clone()))
+            .collect();
+        let stored = Stored {
+            jobs: s.existing_jobs(&distinct(&wanted))?.into_iter().collect(),
+            triggers: old.iter().map(|(key, row)| (key.clone(), row.job.clone())).collect(),
+            unfit,
+            unchanged: if file.keeps_unchanged { self.unchanged(file, &prepared, &old) } else { BTreeSet::new() },
+        };
+        let plan = plan(file, stored);
+        if !plan.refusals.is_empty() {
+            let lines = plan.refusals.iter().map(|(line, why)| format!("{}:{line}: {why}", file.name));
+            return Err(Error::Refused(lines.collect::<Vec<_>>().join("\n")));
+        }
+        imported.jobs = self.put_file_jobs(s, file, &plan)?;
+        imported.triggers = self.put_file_triggers(s, &plan, prepared)?;
+        imported.ignored_jobs = plan.ignored_jobs;
+        imported.ignored_triggers = plan.ignored_triggers;
+        imported.unchanged = plan.unchanged;
+        imported.remarks =
+            plan.remarks.into_iter().map(|(line, what)| format!("{}:{line}: {what}", file.name)).collect();
+        Ok(imported)
+    }
+
+    /// Every trigger with its first fire time, and those that cannot be stored.
+    fn prepare(
+        &self,
+        s: &mut dyn Session,
+        file: &JobFile,
+        old: &BTreeMap<TriggerKey, TriggerRow>,
+    ) -> Result<(Prepared, BTreeMap<usize, Unfit>)> {
+        let now_ms = s.now_ms()?;
+        let mut calendars = Calendars::default();
+        let names = file.triggers.iter().filter_map(|entry| entry.trigger.calendar_name.as_deref());
+        self.store.read_calendars(s, &mut calendars, names)?;
+        let (mut prepared, mut unfit) = (Prepared::new(), BTreeMap::new());
+        for (at, entry) in file.triggers.iter().enumerate() {
+            let mut trigger = entry.trigger.clone();
+            if let Start::After(ms) = entry.start {
+                trigger.start_ms = start_of(&trigger, now_ms.saturating_add(ms));
+            }
+            let replaced =
+                old.get(&trigger.key).filter(|_| file.directives.relative && starts_about_now(&trigger, now_ms));
+            if let Some(replaced) = replaced {
+                trigger.start_ms = replaced.start_ms;
+            }
+            let calendar = match &trigger.calendar_name {
+                Some(name) => {
+                    calendars.named(name).and_then(|calendar| calendar.ok_or_else(|| no_calendar(name)).map(Some))
+                }
+                None => Ok(None),
+            };
+            let first = calendar.and_then(|calendar| {
+                self.set_first_fire_time(&mut trigger, calendar.as_deref(), now_ms).map(|()| calendar)
+            });
+            match first {
+                Ok(calendar) => {
+                    if let Some(replaced) = replaced {
+                        go_on_from(&mut trigger, replaced, calendar.as_deref(), now_ms);
+                    }
+                    prepared.insert(at, trigger);
+                }
+                Err(error @ Error::NeverFires { .. }) => {
+                    unfit.insert(at, Unfit::NeverFires(error.to_string()));
+                }
+                Err(error) if error.is_database() => return Err(error),
+                Err(error) => {
+                    unfit.insert(at, Unfit::Wrong(format!("trigger `{}`: {error}", entry.trigger.key)));
+                }
+            }
+        }
+        Ok((prepared, unfit))
+    }
+
+    /// The triggers of the file that are stored just so.
+    fn unchanged(
+        &self,
+        file: &JobFile,
+        prepared: &Prepared,
+        old: &BTreeMap<TriggerKey, TriggerRow>,
+    ) -> BTreeSet<usize> {
+        let is_same = |at: usize, entry: &FileTrigger| {
+            let stored = old.get(&entry.trigger.key).and_then(|row| self.store.trigger_value(row).ok());
+            // A trigger that has ended does not begin anew because its time is over.
+            let fresh = prepared.get(&at).unwrap_or(&entry.trigger);
+            stored.is_some_and(|stored| self.is_same(&stored, fresh, matches!(entry.start, Start::At(_))))
+        };
+        file.triggers.iter().enumerate().filter(|(at, entry)| is_same(*at, entry)).map(|(at, _)| at).collect()
+    }
+
+    fn put_file_jobs(&self, s: &mut dyn Session, file: &JobFile, plan: &Plan) -> Result<Vec<JobDetail>> {
+        let mut jobs = Vec::with_capacity(plan.jobs.len());
+        for job in plan.jobs.values().filter_map(|at| file.jobs.get(*at)) {
+            let detail = self.with_flags(s, job)?;
+            if file.keeps_unchanged && self.is_stored(s, &detail)? {
+                continue;
+            }
+            jobs.push(detail);
+        }
+        self.put_jobs(s, jobs.iter(), true)?;
+        Ok(jobs)
+    }
+
+    /// The job with the two flags that its file does not say.
+    fn with_flags(&self, s: &mut dyn Session, job: &FileJob) -> Result<JobDetail> {
+        let mut detail = job.detail.clone();
+        if let Some(flags) = job.flags {
+            detail.disallow_concurrent_execution = flags.disallow_concurrent_execution;
+            detail.persist_job_data_after_execution = flags.persist_job_data_after_execution;
+        } else if let Some(row) = s.job(&detail.key)?.filter(|row| row.job_type == detail.job_type) {
+            detail.disallow_concurrent_execution = row.nonconcurrent;
+            detail.persist_job_data_after_execution = row.update_data;
+        }
+        Ok(detail)
+    }
+
+    fn put_file_triggers(&self, s: &mut dyn Session, plan: &Plan, mut prepared: Prepared) -> Result<Vec<Trigger>> {
+        let mut nonconcurrent = BTreeMap::new();
+        let mut triggers = Vec::with_capacity(plan.triggers.len());
+        for (at, job) in plan.triggers.values() {
+            let Some(trigger) = prepared.remove(at) else { continue };
+            let nonconcurrent = match nonconcurrent.get(job) {
+                Some(known) => *known,
+                None => {
+                    let is_so = s.job(job)?.is_some_and(|row| row.nonconcurrent);
+                    nonconcurrent.insert(job.clone(), is_so);
+                    is_so
+                }
+            };
+            triggers.push(NewTrigger { trigger: Trigger { job_key: job.clone(), ..trigger }, nonconcurrent });
+        }
+        let keys: Vec<TriggerKey> = triggers.iter().map(|new| new.trigger.key.clone()).collect();
+        let existing = s.existing_triggers(&keys)?;
+        self.write_triggers(s, &triggers, &existing)?;
+        Ok(triggers.into_iter().map(|new| new.trigger).collect())
+    }
+}
+
+fn delete_doomed(s: &mut dyn Session, file: &JobFile, imported: &mut Imported) -> Result<()> {
+    let commands = &file.commands;
+    if commands.job_groups.is_empty()
+        && commands.trigger_groups.is_empty()
+        && commands.jobs.is_empty()
+        && commands.triggers.is_empty()
+    {
+        return Ok(());
+    }
+    let jobs: Vec<JobKey> = s.jobs()?.into_iter().map(|row| row.key).collect();
+    let triggers: BTreeMap<TriggerKey, JobKey> = s.all_triggers()?.into_iter().map(|row| (row.key, row.job)).collect();
+    let (doomed_jobs, doomed_triggers) = doomed(file, &jobs, &triggers);
+
+    let with_jobs = triggers.iter().filter(|(_, job)| doomed_jobs.contains(job)).map(|(key, _)| key.clone());
+    let going: Vec<TriggerKey> = with_jobs.chain(doomed_triggers.iter().cloned()).collect();
+    s.delete_reservations(&going)?;
+    s.delete_triggers(&going, None)?;
+    imported.deleted_jobs = doomed_jobs.into_iter().collect();
+    s.delete_jobs(&imported.deleted_jobs)?;
+
+    let bereft = doomed_triggers.iter().filter_map(|key| triggers.get(key)).cloned().collect::<BTreeSet<_>>();
+    let idle = s.delete_idle_jobs(&bereft.into_iter().collect::<Vec<_>>())?;
+    imported.deleted_jobs.extend(idle);
+    imported.deleted_triggers = doomed_triggers.into_iter().collect();
+    Ok(())
+}
+
+fn distinct<K: Ord + Clone>(keys: &[K]) -> Vec<K> {
+    crate::key::distinct(keys.iter())
+}
+
+/// The start of a cron trigger is a whole second.
+fn start_of(trigger: &Trigger, ms: i64) -> i64 {
+    if trigger.schedule.starts_with_the_second() { ms.div_euclid(1000) * 1000 } else { ms }
+}
+
+/// Quartz.NET's rule for `schedule-trigger-relative-to-replaced-trigger`: a start that is over, or
+/// less than this away.
+const ABOUT_NOW_MS: i64 = 5_000;
+
+fn starts_about_now(trigger: &Trigger, now_ms: i64) -> bool {
+    trigger.start_ms < now_ms.saturating_add(ABOUT_NOW_MS)
+}
+
+/// Lets a trigger go on where the one it replaces stands: it fires next after that one's last fire,
+/// or after now.
+fn go_on_from(trigger: &mut Trigger, replaced: &TriggerRow, calendar: Option<&Calendar>, now_ms: i64) {
+    let after = trigger.fire_time_after(replaced.previous_ms.unwrap_or(now_ms), now_ms);
+    let times = std::iter::successors(after, |time| trigger.fire_time_after(*time, now_ms)).take(MOST_EXCLUDED);
+    let next = times.into_iter().find(|time| calendar.is_none_or(|calendar| calendar.is_time_included(*time)));
+    if next.is_some() {
+        trigger.previous_ms = replaced.previous_ms;
+        trigger.next_ms = next;
+    }
+}

@@ -1,0 +1,243 @@
+//! Pausing and resuming triggers, jobs and groups, with Quartz's remembered groups.
+
+use super::Catalogue;
+use crate::error::Result;
+use crate::key::{BROADCAST_GROUP, FOLLOWING_GROUP, JobKey, RERUN_GROUPS, TriggerKey};
+use crate::matcher::GroupMatcher;
+use crate::rules::misfire;
+use crate::rules::new_trigger::PauseState;
+use crate::store::row::{ParkedRow, Selection, TriggerRow};
+use crate::store::{ALL_GROUPS_PAUSED, MisfirePass, Session};
+use crate::trigger::{Transition, Trigger, TriggerState};
+use std::collections::BTreeSet;
+
+impl Catalogue<'_> {
+    /// Pauses triggers; those that do not exist are ignored. Returns how many changed.
+    pub fn pause_triggers(&self, keys: &[TriggerKey]) -> Result<usize> {
+        self.store.write("pause triggers", |s| pause(s, keys))
+    }
+
+    /// Pauses all triggers of the matching groups and remembers the groups, so that triggers stored
+    /// into them later are paused too; returns their names. A group named exactly is remembered
+    /// even if it does not exist yet.
+    pub fn pause_trigger_groups(&self, groups: &GroupMatcher) -> Result<Vec<String>> {
+        self.store.write("pause trigger groups", |s| {
+            let mut names = matching(s, groups)?;
+            if let GroupMatcher::Equals(name) = groups {
+                names.insert(name.clone());
+            }
+            let names: Vec<String> = names.into_iter().collect();
+            pause_groups(s, &names)?;
+            s.insert_paused_groups(&names)?;
+            Ok(names)
+        })
+    }
+
+    /// Pauses the triggers of jobs; returns how many changed.
+    pub fn pause_jobs(&self, keys: &[JobKey]) -> Result<usize> {
+        self.store.write("pause jobs", |s| {
+            let triggers = triggers_of(s, keys)?;
+            pause(s, &triggers)
+        })
+    }
+
+    /// Pauses the triggers of all jobs of the matching job groups; the groups are not remembered,
+    /// as in Quartz.
+    pub fn pause_job_groups(&self, groups: &GroupMatcher) -> Result<usize> {
+        self.store.write("pause job groups", |s| {
+            let jobs = matching_jobs(s, groups)?;
+            let triggers = triggers_of(s, &jobs)?;
+            pause(s, &triggers)
+        })
+    }
+
+    /// Pauses every group, also those to come.
+    pub fn pause_all(&self) -> Result<()> {
+        self.store.write("pause all", |s| {
+            let mut groups = s.trigger_groups()?;
+            pause_groups(s, &groups)?;
+            groups.push(ALL_GROUPS_PAUSED.to_owned());
+            s.insert_paused_groups(&groups)
+        })
+    }
+
+    /// Resumes triggers. With `apply_misfires`, which is for a started scheduler, one that is too
+    /// late by now gets what its misfire instruction says; else it keeps its fire time. Returns how
+    /// many changed.
+    pub fn resume_triggers(&self, keys: &[TriggerKey], apply_misfires: bool) -> Result<usize> {
+        self.store.write("resume triggers", |s| self.resume(s, keys, apply_misfires))
+    }
+
+    /// Resumes all triggers of the matching groups, also those paused one by one, and forgets that
+    /// the groups are paused; returns the groups. As in Quartz, a matcher that matches
+    /// [`ALL_GROUPS_PAUSED`] as well, such as [`GroupMatcher::Any`], ends [`Catalogue::pause_all`]
+    /// for groups to come.
+    pub fn resume_trigger_groups(&self, groups: &GroupMatcher, apply_misfires: bool) -> Result<Vec<String>> {
+        self.store.write("resume trigger groups", |s| {
+            let forgotten: Vec<String> = s.paused_groups()?.into_iter().filter(|g| groups.matches(g)).collect();
+            s.delete_paused_groups(&forgotten)?;
+            let forgotten = forgotten.into_iter().filter(|group| group != ALL_GROUPS_PAUSED);
+            let keys: Vec<_> = all_keys(s)?.into_iter().filter(|k| groups.matches(k.group())).collect();
+            self.resume(s, &keys, apply_misfires)?;
+            let names: BTreeSet<String> = keys.iter().map(|k| k.group().to_owned()).chain(forgotten).collect();
+            Ok(names.into_iter().collect())
+        })
+    }
+
+    /// Resumes the triggers of jobs; returns how many changed.
+    pub fn resume_jobs(&self, keys: &[JobKey], apply_misfires: bool) -> Result<usize> {
+        self.store.write("resume jobs", |s| {
+            let triggers = triggers_of(s, keys)?;
+            self.resume(s, &triggers, apply_misfires)
+        })
+    }
+
+    /// Resumes the triggers of all jobs of the matching job groups; returns how many changed.
+    pub fn resume_job_groups(&self, groups: &GroupMatcher, apply_misfires: bool) -> Result<usize> {
+        self.store.write("resume job groups", |s| {
+            let jobs = matching_jobs(s, groups)?;
+            let triggers = triggers_of(s, &jobs)?;
+            self.resume(s, &triggers, apply_misfires)
+        })
+    }
+
+    /// Resumes everything that there is. As in Quartz a group that was paused before it had
+    /// triggers stays paused; only [`RECOVERY_GROUP`](crate::key::RECOVERY_GROUP) and those of
+    /// other work that runs again, which nobody pauses by name and which are empty most of the
+    /// time, do not.
+    pub fn resume_all(&self, apply_misfires: bool) -> Result<()> {
+        self.store.write("resume all", |s| {
+            let keys = all_keys(s)?;
+            let mut groups: BTreeSet<String> = keys.iter().map(|key| key.group().to_owned()).collect();
+            groups.insert(ALL_GROUPS_PAUSED.to_owned());
+            groups.extend(RERUN_GROUPS.into_iter().chain([FOLLOWING_GROUP, BROADCAST_GROUP]).map(str::to_owned));
+            s.delete_paused_groups(&groups.into_iter().collect::<Vec<_>>())?;
+            self.resume(s, &keys, apply_misfires).map(drop)
+        })
+    }
+
+    /// Takes a trigger out of the error state, into `WAITING` or, if its group is paused, `PAUSED`;
+    /// one without a fire time left goes. Returns whether it was in the error state.
+    #[doc(alias = "resetTriggerFromErrorState")]
+    pub fn reset_from_error(&self, key: &TriggerKey) -> Result<bool> {
+        self.store.write("reset a trigger from the error state", |s| self.reset_in(s, key))
+    }
+
+    pub(in crate::store) fn reset_in(&self, s: &mut dyn Session, key: &TriggerKey) -> Result<bool> {
+        let Some(row) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(false) };
+        let nonconcurrent = s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
+        let pauses = PauseState::read(s, [&row.job])?;
+        let target = pauses.state_of_new(key, &row.job, nonconcurrent);
+        let moves = |to| [(TriggerState::Error, to)];
+        let this = std::slice::from_ref(key);
+        // Were it in error once more, for another reason, it would be shown as parked for this one.
+        s.rows::<ParkedRow>().any_of(&["trigger"], this).delete()?;
+        if row.next_ms.is_some() {
+            return Ok(s.change_states(Selection::Triggers(this), &moves(target), false)? > 0);
+        }
+        // A trigger without a fire time has nothing to wait for.
+        let was_in_error = s.change_states(Selection::Triggers(this), &moves(TriggerState::Complete), false)? > 0;
+        s.delete_finished_triggers(this)?;
+        s.delete_idle_jobs(std::slice::from_ref(&row.job))?;
+        Ok(was_in_error)
+    }
+
+    /// The remembered paused groups, with the marker [`ALL_GROUPS_PAUSED`].
+    pub fn paused_groups(&self) -> Result<Vec<String>> {
+        self.store.read("list paused groups", |s| s.paused_groups())
+    }
+
+    fn resume(&self, s: &mut dyn Session, keys: &[TriggerKey], apply_misfires: bool) -> Result<usize> {
+        let now_ms = s.now_ms()?;
+        let threshold_ms = now_ms - self.store.misfired_before(now_ms);
+        let mut resumed = 0;
+        // Triggers whose job runs elsewhere go on being blocked.
+        let (mut waiting, mut blocked) = (Resumed::default(), Resumed::default());
+        let rows = s.triggers(keys)?;
+        let pauses = PauseState::read(s, rows.iter().map(|row| &row.job))?;
+        let calendars = self.store.calendars_of(s, &rows)?;
+        for row in rows {
+            use TriggerState::{Paused, PausedBlocked};
+            let paused = matches!(TriggerState::from_name(&row.state), Some(Paused | PausedBlocked));
+            if row.next_ms.is_none() {
+                continue; // Quartz leaves a trigger without a next fire time paused
+            }
+            let nonconcurrent = row.state == PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
+            let target = if pauses.is_blocked(&row.job, nonconcurrent) { &mut blocked } else { &mut waiting };
+            // At the very threshold Quartz resumes a trigger as misfired, though its scan would not
+            // see it yet.
+            let trigger = self.store.late_trigger(&row, &calendars).ok();
+            match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms - 1)) {
+                // A late trigger that was not paused is handled too, as the misfire handler would a
+                // moment later.
+                Some(trigger) if paused || row.state == TriggerState::Waiting.name() => {
+                    target.late.push((row, trigger))
+                }
+                None if paused => target.in_time.push(row.key),
+                _ => continue,
+            }
+            resumed += usize::from(paused);
+        }
+        for (state, resumed) in [(TriggerState::Waiting, waiting), (TriggerState::Blocked, blocked)] {
+            // A node of Quartz that paused a reserved trigger left its reservation, which now would
+            // come to life again.
+            let reserved: Vec<_> =
+                resumed.in_time.iter().cloned().chain(resumed.late.iter().map(|(row, _)| row.key.clone())).collect();
+            if !reserved.is_empty() {
+                s.delete_reservations(&reserved)?;
+            }
+            let moves = [(TriggerState::Paused, state), (TriggerState::PausedBlocked, state)];
+            if !resumed.in_time.is_empty() {
+                s.change_states(Selection::Triggers(&resumed.in_time), &moves, false)?;
+            }
+            if !resumed.late.is_empty() {
+                self.store.apply_misfires(s, now_ms, resumed.late, &calendars, state, &mut MisfirePass::default())?;
+            }
+        }
+        Ok(resumed)
+    }
+
+    fn is_nonconcurrent(&self, s: &mut dyn Session, row: &TriggerRow) -> Result<bool> {
+        Ok(s.job(&row.job)?.is_some_and(|job| job.nonconcurrent))
+    }
+}
+
+/// Triggers that are resumed into one state.
+#[derive(Default)]
+struct Resumed {
+    in_time: Vec<TriggerKey>,
+    late: Vec<(TriggerRow, Trigger)>,
+}
+
+/// Pauses these triggers. One that is reserved is taken back: its owner finds its fired row gone.
+fn pause(s: &mut dyn Session, keys: &[TriggerKey]) -> Result<usize> {
+    s.delete_reservations(keys)?;
+    s.change_states(Selection::Triggers(keys), Transition::Pause.moves(), false)
+}
+
+fn pause_groups(s: &mut dyn Session, groups: &[String]) -> Result<()> {
+    let mut reserved = s.reserved_triggers()?;
+    reserved.retain(|key| groups.iter().any(|group| group == key.group()));
+    s.delete_reservations(&reserved)?;
+    s.change_states(Selection::Groups(groups), Transition::Pause.moves(), false).map(drop)
+}
+
+fn matching(s: &mut dyn Session, groups: &GroupMatcher) -> Result<BTreeSet<String>> {
+    Ok(s.trigger_groups()?.into_iter().filter(|g| groups.matches(g)).collect())
+}
+
+fn matching_jobs(s: &mut dyn Session, groups: &GroupMatcher) -> Result<Vec<JobKey>> {
+    Ok(s.jobs()?.into_iter().map(|j| j.key).filter(|k| groups.matches(k.group())).collect())
+}
+
+fn triggers_of(s: &mut dyn Session, jobs: &[JobKey]) -> Result<Vec<TriggerKey>> {
+    let mut keys = Vec::new();
+    for job in jobs {
+        keys.extend(s.triggers_of_job(job)?.into_iter().map(|t| t.key));
+    }
+    Ok(keys)
+}
+
+fn all_keys(s: &mut dyn Session) -> Result<Vec<TriggerKey>> {
+    Ok(s.all_triggers()?.into_iter().map(|t| t.key).collect())
+}

@@ -1,0 +1,99 @@
+//! Rename: a job gets another key, and keeps its triggers.
+
+use super::Catalogue;
+use super::continuations::{continuations_of, rename_continuations};
+use crate::error::{Error, Result};
+use crate::key::{JobKey, TriggerKey};
+use crate::store::Session;
+use crate::store::row::{JobVersionRow, RequestRow, Selection};
+use crate::trigger::Transition;
+use std::collections::BTreeSet;
+
+/// The result of renaming a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renamed {
+    /// The number of triggers of the job.
+    pub triggers: usize,
+}
+
+impl Catalogue<'_> {
+    /// Gives a job another key. Its triggers keep their keys, states and times and are now the new
+    /// job's; so are the requests that it stands for. What a node had reserved of them is given
+    /// back and taken again.
+    ///
+    /// With `dry_run` nothing is changed, and the answer or the error is what it would be.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] without the old job, [`Error::AlreadyExists`] with the new one,
+    /// [`Error::Refused`] while the job executes, [`Error::Invalid`] for a key that no table can
+    /// hold.
+    pub fn rename_job(&self, old: &JobKey, new: &JobKey, dry_run: bool) -> Result<Renamed> {
+        new.check()?;
+        if dry_run {
+            return self.store.read("look at a job to be renamed", |s| check(s, old, new));
+        }
+        self.store.write("rename a job", |s| {
+            let renamed = check(s, old, new)?;
+            let Some(row) = s.job(old)? else { return Err(missing(old)) };
+            take_back_reservations(s, std::slice::from_ref(old))?;
+            let versions = s.job_versions(std::slice::from_ref(old))?;
+            s.insert_jobs(&[crate::store::row::JobRow { key: new.clone(), ..row }])?;
+            s.give_triggers(old, new)?;
+            s.rows::<RequestRow>().with("job", old).set("job", new)?;
+            let continuations = continuations_of(s, old)?;
+            s.delete_jobs(std::slice::from_ref(old))?;
+            rename_continuations(s, continuations, old, new)?;
+            let versions: Vec<_> = versions.into_iter().map(|row| JobVersionRow { job: new.clone(), ..row }).collect();
+            if !versions.is_empty() {
+                s.put_job_versions(&versions)?;
+            }
+            Ok(renamed)
+        })
+    }
+}
+
+fn check(s: &mut dyn Session, old: &JobKey, new: &JobKey) -> Result<Renamed> {
+    if s.existing_jobs(std::slice::from_ref(old))?.is_empty() {
+        return Err(missing(old));
+    }
+    if !s.existing_jobs(std::slice::from_ref(new))?.is_empty() {
+        return Err(Error::AlreadyExists { what: "job", key: new.to_string() });
+    }
+    if s.job_is_executing(old)? {
+        return Err(Error::Refused(format!(
+            "job `{old}` is running, and its end would not find it: pause it (`carnelian job pause {old}`), wait until \
+             `carnelian running` shows it no more, and try again"
+        )));
+    }
+    if let Some(row) = s.definitions()?.into_iter().find(|row| row.job == *old) {
+        return Err(Error::Refused(format!(
+            "job `{old}` is defined in the code of `{}`, which would store it again: rename it there, or forget the definition \
+             (`carnelian definitions --forget {old}`) and try again",
+            row.source
+        )));
+    }
+    Ok(Renamed { triggers: s.triggers_of_job(old)?.len() })
+}
+
+fn missing(job: &JobKey) -> Error {
+    Error::NotFound { what: "job", key: job.to_string(), hint: ": `carnelian job list` shows those that are stored" }
+}
+
+/// Gives back what nodes of ours have reserved of these jobs: they find out when they would fire
+/// it.
+pub(in crate::store) fn take_back_reservations(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
+    let triggers = match jobs {
+        [] => return Ok(()),
+        [job] => s.triggers_of_job(job)?,
+        jobs => {
+            let jobs: BTreeSet<&JobKey> = jobs.iter().collect();
+            s.all_triggers()?.into_iter().filter(|trigger| jobs.contains(&trigger.job)).collect()
+        }
+    };
+    let triggers: Vec<TriggerKey> = triggers.into_iter().map(|trigger| trigger.key).collect();
+    if triggers.is_empty() {
+        return Ok(());
+    }
+    s.delete_reservations(&triggers)?;
+    s.change_states(Selection::Triggers(&triggers), Transition::Release.moves(), false).map(drop)
+}

@@ -1,0 +1,424 @@
+//! Scheduling: jobs and triggers come, are replaced, and go.
+
+use super::Catalogue;
+use super::fast_path::FastPathOutcome;
+use super::foreign::check_triggers_beside_quartz;
+use super::rename::take_back_reservations;
+use crate::calendar::Calendar;
+use crate::data_map::JobDataMap;
+use crate::error::{Error, Result};
+use crate::job::JobDetail;
+use crate::key::{JobKey, TriggerKey};
+use crate::rules::new_trigger::PauseState;
+use crate::store::Session;
+use crate::store::calendars::Calendars;
+use crate::store::row::{CalendarName, JobVersionRow};
+use crate::store::transaction::random_hex;
+use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};
+use std::collections::BTreeSet;
+
+/// A trigger to be stored.
+pub(super) struct NewTrigger {
+    pub trigger: Trigger,
+    /// Whether the trigger's job disallows concurrent execution.
+    pub nonconcurrent: bool,
+}
+
+impl Catalogue<'_> {
+    /// Stores jobs, each with its triggers (any number, also none for a durable job), all in one
+    /// transaction, and returns the triggers with their first fire times.
+    ///
+    /// With `replace`, jobs and triggers of the same keys are replaced; their fires in progress go
+    /// on and are recovered as before (H16). A job that loses its last trigger to another job goes,
+    /// unless it is durable or runs: Quartz leaves it.
+    ///
+    /// As in Quartz a trigger may name a calendar that is not stored. It is not fired before it is.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::Unreadable`] for
+    /// a calendar that cannot be read; [`Error::Invalid`] for anything no table can hold;
+    /// [`Error::Refused`] for what nodes of Quartz could not do as we do, while there is one: a job
+    /// type that no Java class can have, a [`TriggerOption`](crate::TriggerOption), a
+    /// [`RecurrenceSchedule`](crate::RecurrenceSchedule). Nothing is stored then.
+    #[doc(alias = "scheduleJobs")]
+    pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
+        self.check_work(&work)?;
+        let purpose = "schedule jobs";
+        let fast = if replace { None } else { self.fast_path_work(&work) };
+        let Some(fast) = fast else {
+            return self.store.write(purpose, |s| self.schedule_in(s, &work, replace));
+        };
+        let token = random_hex()?;
+        let as_stored = |now_ms| {
+            let triggers = work.iter().flat_map(|(_, triggers)| triggers);
+            triggers.map(|trigger| self.as_stored(trigger, now_ms)).collect()
+        };
+        match self.store_on_fast_path(purpose, &fast, &token) {
+            FastPathOutcome::Stored(now_ms) => as_stored(now_ms),
+            FastPathOutcome::Declined | FastPathOutcome::Failed => {
+                self.store.write(purpose, |s| self.schedule_in(s, &work, replace))
+            }
+            FastPathOutcome::Unknown => {
+                self.store.write_unless_done(purpose, &token, as_stored, |s| self.schedule_in(s, &work, replace))
+            }
+        }
+    }
+
+    /// Checks what can be checked without the store.
+    pub(in crate::store) fn check_work(&self, work: &[(JobDetail, Vec<Trigger>)]) -> Result<()> {
+        for (job, triggers) in work {
+            job.check()?;
+            if triggers.is_empty() && !job.durable {
+                return Err(Error::Refused(format!(
+                    "job `{}` is not durable and has no trigger: make it durable or give it a trigger",
+                    job.key
+                )));
+            }
+            for trigger in triggers {
+                trigger.check()?;
+                if trigger.job_key != job.key {
+                    return Err(Error::Refused(format!(
+                        "trigger `{}` is for job `{}`, but was given with job `{}`",
+                        trigger.key, trigger.job_key, job.key
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(in crate::store) fn schedule_in(
+        &self,
+        s: &mut dyn Session,
+        work: &[(JobDetail, Vec<Trigger>)],
+        replace: bool,
+    ) -> Result<Vec<Trigger>> {
+        self.put_jobs(s, work.iter().map(|(job, _)| job), replace)?;
+        let new = |job: &JobDetail, trigger: &Trigger| NewTrigger {
+            trigger: trigger.clone(),
+            nonconcurrent: job.disallow_concurrent_execution,
+        };
+        let mut triggers: Vec<NewTrigger> =
+            work.iter().flat_map(|(job, triggers)| triggers.iter().map(move |trigger| new(job, trigger))).collect();
+        self.put_triggers(s, &mut triggers, replace)?;
+        Ok(triggers.into_iter().map(|new| new.trigger).collect())
+    }
+
+    /// Stores a job without a trigger; it must be durable.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if it is not durable, [`Error::AlreadyExists`] without `replace`.
+    pub fn add_job(&self, job: &JobDetail, replace: bool) -> Result<()> {
+        self.schedule(vec![(job.clone(), Vec::new())], replace).map(drop)
+    }
+
+    /// Stores a job that needs not be durable and waits for its first trigger.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] without `replace`.
+    #[doc(alias = "storeNonDurableWhileAwaitingScheduling")]
+    pub fn add_job_awaiting_trigger(&self, job: &JobDetail, replace: bool) -> Result<()> {
+        job.check()?;
+        self.store.write("store a job", |s| self.put_jobs(s, std::iter::once(job), replace))
+    }
+
+    /// Stores a trigger for a job that is stored already, and returns it with its first fire time.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the job or the calendar is not stored; [`Error::Refused`] if the
+    /// job's type is deprecated on this node; else as [`Catalogue::schedule`].
+    pub fn add_trigger(&self, trigger: Trigger, replace: bool) -> Result<Trigger> {
+        trigger.check()?;
+        if replace {
+            return self.store.write("schedule a trigger", |s| self.put_one_trigger(s, &trigger, true, false));
+        }
+        self.put_in_group(trigger, false)
+    }
+
+    /// Stores a trigger that must be new.
+    pub(super) fn put_new_trigger(
+        &self,
+        s: &mut dyn Session,
+        trigger: &Trigger,
+        even_if_deprecated: bool,
+    ) -> Result<Trigger> {
+        self.put_one_trigger(s, trigger, false, even_if_deprecated)
+    }
+
+    fn put_one_trigger(
+        &self,
+        s: &mut dyn Session,
+        trigger: &Trigger,
+        replace: bool,
+        even_if_deprecated: bool,
+    ) -> Result<Trigger> {
+        if !even_if_deprecated && let Some(job) = s.job(&trigger.job_key)? {
+            self.store
+                .view
+                .types
+                .read()
+                .check_not_deprecated(&format!("trigger `{}` of job `{}`", trigger.key, job.key), &job.job_type)?;
+        }
+        if let Some(name) = &trigger.calendar_name
+            && s.row::<CalendarName>(name)?.is_none()
+        {
+            return Err(no_calendar(name));
+        }
+        self.put_trigger(s, trigger.clone(), replace)
+    }
+
+    /// Puts `trigger` in the place of the trigger `key`, which may have another name. As in Quartz
+    /// it is for the job of the trigger that it replaces, whatever it says. None, and nothing is
+    /// stored, if there is no trigger `key`.
+    ///
+    /// # Errors
+    /// As [`Catalogue::schedule`]; [`Error::NotFound`] if the job is gone.
+    pub fn reschedule(&self, key: &TriggerKey, trigger: Trigger) -> Result<Option<Trigger>> {
+        trigger.check()?;
+        self.store.write("reschedule a trigger", |s| {
+            let Some(old) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(None) };
+            let trigger = Trigger { job_key: old.job, ..trigger.clone() };
+            s.delete_reservations(std::slice::from_ref(key))?;
+            s.delete_triggers(std::slice::from_ref(key), None)?;
+            self.put_trigger(s, trigger.clone(), &trigger.key == key).map(Some)
+        })
+    }
+
+    /// Deletes triggers, and jobs that are left without one, are not durable and do not run;
+    /// returns how many triggers there were.
+    pub fn unschedule(&self, keys: &[TriggerKey]) -> Result<usize> {
+        self.store.write("unschedule triggers", |s| {
+            let jobs: Vec<JobKey> = s.triggers(keys)?.into_iter().map(|t| t.job).collect();
+            s.delete_reservations(keys)?;
+            let deleted = s.delete_triggers(keys, None)?;
+            s.delete_idle_jobs(&jobs)?;
+            Ok(deleted)
+        })
+    }
+
+    /// Deletes jobs with all their triggers, in one transaction; returns how many jobs there were.
+    /// Runs in progress end as usual.
+    pub fn delete_jobs(&self, keys: &[JobKey]) -> Result<usize> {
+        self.store.write("delete jobs", |s| self.delete_jobs_in(s, keys))
+    }
+
+    pub(in crate::store) fn delete_jobs_in(&self, s: &mut dyn Session, keys: &[JobKey]) -> Result<usize> {
+        let mut triggers = Vec::new();
+        for key in keys {
+            triggers.extend(s.triggers_of_job(key)?.into_iter().map(|t| t.key));
+        }
+        s.delete_reservations(&triggers)?;
+        s.delete_triggers(&triggers, None)?;
+        s.delete_jobs(keys)
+    }
+
+    /// Makes a one-shot trigger that fires now: `MT_…` in the group `DEFAULT`, as Quartz names it.
+    /// It goes the ordinary way, so any node may run it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such job.
+    #[doc(alias = "triggerJob")]
+    pub fn trigger_job(&self, job: &JobKey, data: JobDataMap) -> Result<TriggerKey> {
+        let key = TriggerKey::named(format!("MT_{}", random_hex()?));
+        let trigger = Trigger::builder(key, job.clone()).data_map(data).build()?;
+        // A deprecated type is no hindrance: the job is stored already.
+        self.put_in_group(trigger, true).map(|t| t.key)
+    }
+
+    /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as
+    /// usual.
+    pub fn clear(&self) -> Result<()> {
+        self.store.write("clear everything", |s| {
+            let reserved = s.reserved_triggers()?;
+            s.delete_reservations(&reserved)?;
+            s.clear()
+        })
+    }
+
+    pub(super) fn put_jobs<'a>(
+        &self,
+        s: &mut dyn Session,
+        jobs: impl Iterator<Item = &'a JobDetail>,
+        replace: bool,
+    ) -> Result<()> {
+        let jobs: Vec<&JobDetail> = jobs.collect();
+        let rows = jobs.iter().map(|job| self.store.job_row(job)).collect::<Result<Vec<_>>>()?;
+        let keys: Vec<_> = rows.iter().map(|row| row.key.clone()).collect();
+        check_distinct("job", &keys)?;
+        self.check_types_beside_quartz(s, &rows)?;
+        Self::check_placements_beside_quartz(s, &jobs)?;
+        Self::check_strategies_beside_quartz(s, &jobs)?;
+        let existing: BTreeSet<JobKey> = s.existing_jobs(&keys)?.into_iter().collect();
+        if let (false, Some(key)) = (replace, existing.first()) {
+            return Err(Error::AlreadyExists { what: "job", key: key.to_string() });
+        }
+        // A stored job of a deprecated type may be changed; a new one is refused.
+        for job in jobs.iter().filter(|job| !job.even_if_deprecated && !existing.contains(&job.key)) {
+            self.store.view.types.read().check_not_deprecated(&format!("job `{}`", job.key), &job.job_type)?;
+        }
+        let version = |job: &&JobDetail| JobVersionRow {
+            job: job.key.clone(),
+            job_type: job.job_type.clone(),
+            version: self.store.view.types.read().version_of(job),
+        };
+        let versions: Vec<JobVersionRow> =
+            jobs.iter().map(version).filter(|row| row.version > 1 || existing.contains(&row.job)).collect();
+        self.check_versions_beside_quartz(s, &versions)?;
+        let (old, new): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| existing.contains(&row.key));
+        old.iter().try_for_each(|row| s.update_job(row))?;
+        if !new.is_empty() {
+            s.insert_jobs(&new)?;
+        }
+        if versions.is_empty() {
+            return Ok(());
+        }
+        s.put_job_versions(&versions)?;
+        // A node that reads earlier data only may have reserved a trigger of a job that was
+        // replaced.
+        let later = versions.into_iter().filter(|row| row.version > 1 && existing.contains(&row.job));
+        take_back_reservations(s, &later.map(|row| row.job).collect::<Vec<_>>())
+    }
+
+    /// Stores one trigger of a stored job, and sets its first fire time.
+    pub(super) fn put_trigger(&self, s: &mut dyn Session, trigger: Trigger, replace: bool) -> Result<Trigger> {
+        let job = s.job(&trigger.job_key)?.ok_or_else(|| Error::NotFound {
+            what: "job",
+            key: trigger.job_key.to_string(),
+            hint: ": store the job first, or schedule both together",
+        })?;
+        let mut triggers = [NewTrigger { trigger, nonconcurrent: job.nonconcurrent }];
+        self.put_triggers(s, &mut triggers, replace)?;
+        let [NewTrigger { trigger, .. }] = triggers;
+        Ok(trigger)
+    }
+
+    /// Stores triggers, and sets their first fire times.
+    fn put_triggers(&self, s: &mut dyn Session, triggers: &mut [NewTrigger], replace: bool) -> Result<()> {
+        let keys: Vec<TriggerKey> = triggers.iter().map(|new| new.trigger.key.clone()).collect();
+        check_distinct("trigger", &keys)?;
+        check_triggers_beside_quartz(s, triggers.iter().map(|new| &new.trigger))?;
+        triggers.iter().try_for_each(|new| check_overlap(&new.trigger, new.nonconcurrent))?;
+        let existing = s.existing_triggers(&keys)?;
+        if let (false, Some(key)) = (replace, existing.first()) {
+            return Err(Error::AlreadyExists { what: "trigger", key: key.to_string() });
+        }
+        let now_ms = s.now_ms()?;
+        let mut calendars = Calendars::default();
+        let names = triggers.iter().filter_map(|new| new.trigger.calendar_name.as_deref());
+        self.store.read_calendars(s, &mut calendars, names)?;
+        for NewTrigger { trigger, .. } in triggers.iter_mut() {
+            let calendar = trigger.calendar_name.as_deref().map(|name| calendars.named(name)).transpose()?.flatten();
+            if let (Some(name), None) = (&trigger.calendar_name, &calendar) {
+                log::warn!(
+                    "trigger will not fire before its calendar is stored trigger={} calendar={name}",
+                    trigger.key
+                );
+            }
+            self.set_first_fire_time(trigger, calendar.as_deref(), now_ms)?;
+        }
+        self.write_triggers(s, triggers, &existing)
+    }
+
+    /// Writes triggers that have their fire times, in the place of the `existing` triggers among
+    /// their keys. All new triggers of the catalogue are written here, or by the fast path.
+    pub(super) fn write_triggers(
+        &self,
+        s: &mut dyn Session,
+        triggers: &[NewTrigger],
+        existing: &[TriggerKey],
+    ) -> Result<()> {
+        let mut jobs_before = BTreeSet::new();
+        if !existing.is_empty() {
+            jobs_before.extend(s.triggers(existing)?.into_iter().map(|row| row.job));
+            // Triggers go before reservations: a node that reserves one without the lock is waited
+            // for.
+            s.delete_triggers(existing, None)?;
+            s.delete_reservations(existing)?;
+        }
+        let pauses = PauseState::read(s, triggers.iter().map(|new| &new.trigger.job_key))?;
+        let row = |NewTrigger { trigger, nonconcurrent }: &NewTrigger| {
+            let state = pauses.state_of_new(&trigger.key, &trigger.job_key, *nonconcurrent);
+            self.store.trigger_row(trigger, state)
+        };
+        let rows = triggers.iter().map(row).collect::<Result<Vec<_>>>()?;
+        remember_paused_groups(s, &pauses, rows.iter().map(|row| row.key.group()))?;
+        if !rows.is_empty() {
+            s.insert_triggers(&rows)?;
+        }
+        // A job whose last trigger now belongs to another job would never fire and never go.
+        jobs_before.retain(|job| triggers.iter().all(|new| new.trigger.job_key != *job));
+        match jobs_before.is_empty() {
+            true => Ok(()),
+            false => s.delete_idle_jobs(&jobs_before.into_iter().collect::<Vec<_>>()).map(drop),
+        }
+    }
+
+    /// The first fire time; as in Quartz it may be after the end, if only the start is not.
+    pub(super) fn set_first_fire_time(
+        &self,
+        trigger: &mut Trigger,
+        calendar: Option<&Calendar>,
+        now_ms: i64,
+    ) -> Result<()> {
+        if trigger.start_ms == START_WHEN_STORED {
+            let cut = trigger.schedule.starts_with_the_second();
+            trigger.start_ms = if cut { now_ms.div_euclid(1000) * 1000 } else { now_ms };
+        }
+        trigger.previous_ms = None;
+        trigger.schedule.set_default_zone(self.store.settings.scheduler.time_zone);
+        match trigger.compute_first_fire_time(calendar, now_ms) {
+            Some(_) if trigger.end_ms.is_none_or(|end| trigger.start_ms <= end) => Ok(()),
+            _ => Err(Error::NeverFires {
+                trigger: trigger.key.to_string(),
+                reason: format!(
+                    "there is no fire time from {} to {}{}",
+                    crate::trigger::show(Some(trigger.start_ms)),
+                    trigger.end_ms.map_or("the end of time".to_owned(), |end| crate::trigger::show(Some(end))),
+                    trigger
+                        .calendar_name
+                        .as_deref()
+                        .map_or(String::new(), |name| format!(" that calendar `{name}` includes"))
+                ),
+            }),
+        }
+    }
+}
+
+/// While a job runs that disallows concurrent execution its triggers are blocked, and nobody sees
+/// them come due.
+fn check_overlap(trigger: &Trigger, nonconcurrent: bool) -> Result<()> {
+    if trigger.policies.overlap != Overlap::CancelPrevious || !nonconcurrent {
+        return Ok(());
+    }
+    Err(Error::Refused(format!(
+        "trigger `{}` has overlap `{}`, and its job `{}` disallows concurrent execution, so that the trigger is blocked while \
+         it runs and nobody would ask it to stop: let the job run concurrently, or use `{}`",
+        trigger.key,
+        Overlap::CancelPrevious.name(),
+        trigger.job_key,
+        Overlap::BufferOne.name()
+    )))
+}
+
+pub(super) fn no_calendar(name: &str) -> Error {
+    Error::NotFound { what: "calendar", key: name.to_owned(), hint: ": store the calendar first" }
+}
+
+/// Makes the groups of new triggers paused groups while everything is paused.
+pub(super) fn remember_paused_groups<'g>(
+    s: &mut dyn Session,
+    pauses: &PauseState,
+    groups: impl Iterator<Item = &'g str>,
+) -> Result<()> {
+    let groups: BTreeSet<&str> = groups.filter(|group| pauses.is_paused_with_all(group)).collect();
+    let groups: Vec<String> = groups.into_iter().map(str::to_owned).collect();
+    if groups.is_empty() { Ok(()) } else { s.insert_paused_groups(&groups) }
+}
+
+fn check_distinct<K: Ord + std::fmt::Display>(what: &'static str, keys: &[K]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    match keys.iter().find(|key| !seen.insert(*key)) {
+        Some(key) => Err(Error::Refused(format!("{what} `{key}` is given twice: give each key once"))),
+        None => Ok(()),
+    }
+}

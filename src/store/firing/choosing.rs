@@ -1,0 +1,185 @@
+//! Choosing: the candidates of an acquisition are read page by page and judged one by one, until
+//! the batch is full.
+
+use super::fire_batch::Firable;
+use super::overlap::{Deferred, defer};
+use super::{AcquireRequest, Acquisition};
+use crate::error::Result;
+use crate::key::TriggerKey;
+use crate::rules::acquisition::{Batch, Left, order};
+use crate::rules::prefetch::Room;
+use crate::rules::strategy::is_tick;
+use crate::store::calendars::Calendars;
+use crate::store::placement::AdmissionFilter;
+use crate::store::row::{Candidate, DueQuery};
+use crate::store::{JobStore, Session};
+use crate::trigger::Policies;
+use std::collections::BTreeSet;
+
+/// The number of pages of candidates that one acquisition reads at most.
+const MAX_PAGES: usize = 20;
+
+impl AcquireRequest<'_> {
+    fn room(&self) -> Room {
+        self.prefetch.map_or(Room::of_workers(self.max), |prefetch| Room {
+            free: prefetch.free.min(self.max),
+            ahead: self.max.saturating_sub(prefetch.free),
+            quick: prefetch.quick,
+        })
+    }
+
+    /// The fire may wait for a worker: it begins soon, nobody waits for its end, and as
+    /// long as it has not begun it can be taken back.
+    fn may_wait(&self, firable: &Firable) -> bool {
+        let is_short = || self.prefetch.is_some_and(|prefetch| prefetch.short.contains(&firable.job.job_type));
+        !firable.job.disallow_concurrent_execution && firable.trigger.policies == Policies::default() && is_short()
+    }
+}
+
+/// An acquisition that is being chosen.
+struct Choice<'a, 'f> {
+    store: &'a JobStore,
+    now_ms: i64,
+    request: &'a AcquireRequest<'a>,
+    admission: &'a mut AdmissionFilter<'f>,
+    /// Where what is neither taken nor deferred is reported.
+    acquisition: &'a mut Acquisition,
+    calendars: Calendars,
+    batch: Batch<'a>,
+    taken: Vec<Firable>,
+    deferred: Vec<Deferred>,
+}
+
+impl JobStore {
+    /// Reads candidates page by page until the batch is full: a page may hold nothing but triggers
+    /// of one job that may run only once at a time, or triggers that nobody can read. Due triggers
+    /// that a policy of their own keeps from firing are deferred.
+    pub(super) fn choose(
+        &self,
+        s: &mut dyn Session,
+        admission: &mut AdmissionFilter<'_>,
+        now_ms: i64,
+        request: &AcquireRequest<'_>,
+        among: Option<&[TriggerKey]>,
+        acquisition: &mut Acquisition,
+    ) -> Result<(Vec<Firable>, Vec<Deferred>)> {
+        let mut choice = Choice {
+            store: self,
+            now_ms,
+            request,
+            admission,
+            acquisition,
+            calendars: Calendars::default(),
+            batch: Batch::new(request.room(), request.quarantined),
+            taken: Vec::new(),
+            deferred: Vec::new(),
+        };
+        let limit = among.map_or(request.max, <[_]>::len).max(1);
+        let mut seen = 0;
+        for page in 0..among.map_or(MAX_PAGES, |_| 1) {
+            if choice.is_over() {
+                break;
+            }
+            let candidates = choice.page(s, among, limit, seen)?;
+            let found = candidates.len();
+            seen += found;
+            choice.add_page(s, candidates, page > 0)?;
+            if found < limit {
+                break;
+            }
+        }
+        Ok((choice.taken, choice.deferred))
+    }
+}
+
+impl Choice<'_, '_> {
+    /// Triggers that wait for a free worker are not to be read again and again.
+    fn is_over(&self) -> bool {
+        self.batch.is_full() || self.acquisition.withheld > 0
+    }
+
+    fn page(
+        &self,
+        s: &mut dyn Session,
+        among: Option<&[TriggerKey]>,
+        limit: usize,
+        seen: usize,
+    ) -> Result<Vec<Candidate>> {
+        let request = self.request;
+        s.due(&DueQuery {
+            among,
+            order: self.store.trigger_order(),
+            now_ms: self.now_ms,
+            no_later_than_ms: self.now_ms.saturating_add(request.look_ahead_ms.max(request.fire_ahead_ms)),
+            misfired_before_ms: self.store.misfired_before(self.now_ms),
+            job_types: request.job_types,
+            versions: &self.store.view.types.read().reader().versions,
+            excluded: self.admission.excluded(),
+            limit,
+            offset: seen - self.admission.hidden().min(seen),
+        })
+    }
+
+    fn add_page(&mut self, s: &mut dyn Session, mut candidates: Vec<Candidate>, is_later: bool) -> Result<()> {
+        // Candidates are large: a vector that grows would copy them over and over.
+        self.taken.reserve(candidates.len());
+        if is_later {
+            // Pages are read one after the other, while others fire triggers and move them on: one
+            // may be in two pages.
+            let earlier = self.taken.iter().map(|one| &one.trigger.key);
+            let earlier = earlier.chain(self.deferred.iter().map(|one| &one.advance.key));
+            let earlier: BTreeSet<&TriggerKey> =
+                earlier.chain(self.acquisition.unreadable.iter().map(|(key, _)| key)).collect();
+            candidates.retain(|candidate| !earlier.contains(&candidate.trigger.key));
+        }
+        // Among equals a database has an order of its own.
+        let by = self.store.trigger_order();
+        candidates.sort_by(|a, b| order(by, self.now_ms, &a.trigger, &b.trigger));
+        let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
+        self.store.read_calendars(s, &mut self.calendars, names)?;
+        candidates.into_iter().for_each(|candidate| self.add(candidate));
+        Ok(())
+    }
+
+    fn add(&mut self, candidate: Candidate) {
+        let key = candidate.trigger.key.clone();
+        self.admission.sees(candidate.job.key.group());
+        if !self.admission.admits_part(&key) {
+            return;
+        }
+        match self.store.firable(candidate, &self.calendars) {
+            Ok(firable) => self.judge(firable),
+            Err(_) if self.request.quarantined.contains(&key) => {}
+            Err(error) => self.acquisition.unreadable.push((key, error.to_string())),
+        }
+    }
+
+    /// Takes, defers or leaves a trigger that can be read.
+    fn judge(&mut self, firable: Firable) {
+        let due_ms = firable.trigger.next_ms.unwrap_or(self.now_ms);
+        let policy = firable.candidate.job.policy.as_deref();
+        let is_admitted = self.admission.admits_tick(&firable.job, policy, &firable.trigger.key)
+            && self.admission.admits(&firable.job, policy, due_ms);
+        if !is_admitted {
+            return;
+        }
+        let group = firable.job.key.group();
+        let is_unreserved = self.admission.is_limited(group) || is_tick(&firable.job, &firable.trigger.key);
+        if is_unreserved && due_ms > self.now_ms.saturating_add(self.request.fire_ahead_ms) {
+            self.acquisition.unreserved_ms = self.acquisition.unreserved_ms.into_iter().chain([due_ms]).min();
+            return;
+        }
+        if let Some(deferred) = defer(&firable, self.now_ms, self.now_ms) {
+            self.deferred.push(deferred);
+            return;
+        }
+        match self.batch.takes(&firable.candidate, self.request.may_wait(&firable)) {
+            Ok(_) => {
+                self.admission.begins(group);
+                self.taken.push(firable);
+            }
+            Err(Left::ForAWorker) => self.acquisition.withheld += 1,
+            Err(Left::ForGood) => {}
+        }
+    }
+}

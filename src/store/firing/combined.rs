@@ -1,0 +1,56 @@
+//! Combined commits: with a backlog, ends and the next fires share a transaction, so that both pay
+//! for one lock and one commit.
+
+use super::doubt::is_there;
+use super::{AcquireRequest, Acquisition, Completion, CompletionReport, Doubt, FireBundle};
+use crate::error::Result;
+use crate::settings::PollingStrategy;
+use crate::store::transaction::TxOutcome;
+use crate::store::{JobStore, Owner, TxMode};
+
+impl JobStore {
+    /// A combined commit is worth anything for the ends of these fires. Where claims are made side
+    /// by side, ends are recorded beside them, and on a server so are ends that touch no trigger
+    /// and no job.
+    pub fn combines_commits(&self, fired: &[FireBundle]) -> bool {
+        let is_beside = || self.database.records_beside() && fired.iter().all(FireBundle::may_end_isolated);
+        self.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()
+    }
+
+    /// As [`JobStore::record`] and then [`JobStore::acquire`], in one transaction under
+    /// `TRIGGER_ACCESS`.
+    ///
+    /// If it cannot be found out what became of it, both are the acquisition's
+    /// [`doubt`](Acquisition::doubt).
+    ///
+    /// # Errors
+    /// As both; nothing is recorded and nothing taken then. [`Error::Fenced`](crate::Error::Fenced)
+    /// if `owner` is not registered under this incarnation.
+    pub fn complete_and_acquire(
+        &self,
+        owner: &Owner,
+        ended: &[Completion],
+        request: &AcquireRequest<'_>,
+    ) -> Result<(CompletionReport, Acquisition)> {
+        let outcome = self.retrying_or_doubt(
+            "record and acquire",
+            TxMode::BesideClaims,
+            |s| {
+                let recorded = self.complete_in(s, ended)?;
+                Ok((recorded, self.acquire_in(s, owner, request, None)?))
+            },
+            // The fires that were taken tell of both, and else what has ended does.
+            &mut |s, (_, acquisition)| match is_there(s, acquisition)? {
+                Some(is_there) => Ok(is_there),
+                None => self.is_recorded(s, owner, ended),
+            },
+        )?;
+        match outcome {
+            TxOutcome::Done(answer) => Ok(answer),
+            TxOutcome::InDoubt((recorded, acquisition), error) => {
+                let doubt = Doubt { acquisition, ended: ended.to_vec(), recorded, precommits: false, error };
+                Ok((CompletionReport::default(), doubt.into_acquisition()))
+            }
+        }
+    }
+}

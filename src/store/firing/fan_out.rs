@@ -1,0 +1,281 @@
+//! Fan-out: a tick of a job that runs on all nodes becomes a one-shot trigger for each of them, its
+//! part.
+//!
+//! The tick's trigger moves on in the same transaction that makes the parts, as a fire would move
+//! it: so a tick is spread once, however many nodes find it due. A part is named by its node, its
+//! trigger and its time, and only its node takes it: the admission filter leaves the others to
+//! theirs. Which nodes take part is said by the strategy that the job has chosen, a rule of the
+//! user's or a built-in one; a tick for which it has no answer stays as it is.
+
+use super::Acquisition;
+use super::fire_batch::{Firable, FireBatch};
+use crate::error::Result;
+use crate::job::{EligibleNode, JobDetail, JobPolicy, Tick as AskedTick};
+use crate::key::{JobKey, TriggerKey, distinct};
+use crate::node::NodeInfo;
+use crate::rules::new_trigger::PauseState;
+use crate::rules::one_shot::one_shot;
+use crate::rules::placement::ClusterView;
+use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_key, prefix};
+use crate::store::row::{FiredRow, FiredState, NodeRow, Notification, Parked, Selection, TriggerRow};
+use crate::store::{JobStore, Session};
+use crate::trigger::{Overlap, Transition, Trigger, TriggerState};
+use chrono::DateTime;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// An answer of a strategy that takes longer is named: the cluster waits for it.
+const SLOW: Duration = Duration::from_millis(100);
+
+/// A tick that is to be fanned out.
+pub(super) struct Tick {
+    pub(super) trigger: Trigger,
+    pub(super) job: JobDetail,
+    pub(super) scheduled_ms: i64,
+    /// The trigger's row goes.
+    pub(super) is_last: bool,
+}
+
+/// The parts of a batch of ticks.
+#[derive(Default)]
+pub(super) struct FanOut {
+    triggers: Vec<TriggerRow>,
+    /// Jobs that may have nothing left to do.
+    idle: Vec<JobKey>,
+    /// Ticks that are set aside.
+    parked: Vec<Parked>,
+    ticks: usize,
+}
+
+/// The cluster as it is when ticks are fanned out.
+struct Nodes {
+    view: ClusterView,
+    types: BTreeMap<String, BTreeSet<String>>,
+    /// The reports of the nodes, if a strategy may ask for it.
+    infos: BTreeMap<String, NodeInfo>,
+}
+
+impl JobStore {
+    /// Decides the parts of these ticks, whose triggers move on with what `firing` writes. Those
+    /// for which their strategy has no answer stay as they are, and are named.
+    pub(super) fn decide_parts(
+        &self,
+        s: &mut dyn Session,
+        firing: &mut FireBatch<'_>,
+        ticks: Vec<Firable>,
+        now_ms: i64,
+        unanswered: &mut Vec<(TriggerKey, String)>,
+    ) -> Result<FanOut> {
+        let mut fan_out = FanOut::default();
+        if ticks.is_empty() {
+            return Ok(fan_out);
+        }
+        self.view.note_parts();
+        let asks_more = ticks.iter().any(|tick| tick.job.policy().execution_strategy().is_named());
+        let nodes = self.look_for_parts(s, now_ms, asks_more)?;
+        let pauses = PauseState::read(s, ticks.iter().map(|tick| &tick.job.key))?;
+        let mut triggers: Vec<TriggerRow> = Vec::new();
+        for firable in ticks {
+            let mut takers = eligible(&firable.job, &nodes.view, &nodes.types, now_ms);
+            leave_busy(s, &firable, &mut takers)?;
+            let parts = match self.ask_for_parts(&firable, &takers, &nodes.infos, now_ms) {
+                Ok(parts) => parts,
+                Err(why) => {
+                    unanswered.push((firable.trigger.key.clone(), why));
+                    continue;
+                }
+            };
+            let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
+            let alone = firable.job.disallow_concurrent_execution;
+            let of_part = |part| {
+                let trigger = part_trigger(&firable.trigger, scheduled_ms, part);
+                let state = pauses.state_of_new(&trigger.key, &trigger.job_key, alone);
+                self.trigger_row(&trigger, state)
+            };
+            let mut rows = match parts.iter().map(of_part).collect::<Result<Vec<TriggerRow>>>() {
+                Ok(rows) => rows,
+                // A tick that cannot be built holds up itself only.
+                Err(why) => {
+                    fan_out.parked.push(Parked {
+                        key: firable.trigger.key,
+                        job: firable.job.key,
+                        fire_id: None,
+                        reason: format!("its parts cannot be built: {why}"),
+                        takeovers: 0,
+                        since_ms: now_ms,
+                    });
+                    continue;
+                }
+            };
+            let tick = firing.fan_out(firable);
+            fan_out.ticks += 1;
+            if parts.is_empty() {
+                log::info!("no node takes part trigger={} scheduled_ms={}", tick.trigger.key, tick.scheduled_ms);
+                fan_out.idle.extend(tick.is_last.then(|| tick.job.key.clone()));
+            }
+            triggers.append(&mut rows);
+        }
+        // A part of the same trigger, node and time is there already if the trigger was stored
+        // anew.
+        let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
+        let mut known: BTreeSet<TriggerKey> = match keys.is_empty() {
+            true => BTreeSet::new(),
+            false => s.existing_triggers(&keys)?.into_iter().collect(),
+        };
+        triggers.retain(|trigger| known.insert(trigger.key.clone()));
+        fan_out.triggers = triggers;
+        Ok(fan_out)
+    }
+
+    /// The parts by the job's strategy; nothing if nobody may take part. The reason if it has no
+    /// answer.
+    fn ask_for_parts(
+        &self,
+        tick: &Firable,
+        takers: &[String],
+        infos: &BTreeMap<String, NodeInfo>,
+        now_ms: i64,
+    ) -> std::result::Result<Vec<Part>, String> {
+        let chosen = tick.job.policy().execution_strategy();
+        let Some(rule) = self.view.strategies.get(chosen) else {
+            // The admission filter has left those alone.
+            return Err(format!("strategy `{chosen}` is not registered on this node"));
+        };
+        if takers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let info = |name: &String| infos.get(name).cloned().unwrap_or_default();
+        let nodes: Vec<EligibleNode> = takers.iter().map(|name| EligibleNode::new(name, info(name))).collect();
+        let scheduled = DateTime::from_timestamp_millis(tick.trigger.next_ms.unwrap_or(now_ms)).unwrap_or_default();
+        let begun = self.clock.ticks();
+        let parts = ask(rule, &AskedTick::new(&tick.trigger.key, scheduled, &tick.job), &nodes);
+        let took = self.clock.ticks().saturating_sub(begun);
+        if took >= SLOW {
+            log::warn!(
+                "a strategy is slow, and the cluster waits for it strategy={chosen} took_ms={}",
+                took.as_millis()
+            );
+        }
+        parts.map_err(|why| format!("strategy `{chosen}` {why}"))
+    }
+
+    fn look_for_parts(&self, s: &mut dyn Session, now_ms: i64, with_infos: bool) -> Result<Nodes> {
+        let view = self.read_cluster(s, now_ms)?;
+        let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for row in s.job_types()? {
+            types.entry(row.instance).or_default().insert(row.job_type);
+        }
+        let infos = match with_infos {
+            true => s.rows::<NodeRow>().list()?.into_iter().map(|row| (row.instance, row.info)).collect(),
+            false => BTreeMap::new(),
+        };
+        Ok(Nodes { view, types, infos })
+    }
+
+    /// Has a living node that takes no work any longer give up its parts.
+    pub(in crate::store) fn abandon_parts_of_living(&self, instance: &str) -> Result<()> {
+        let prefix = prefix(instance);
+        if self.glance("look for parts", |s| s.parts(&prefix))?.is_empty() {
+            return Ok(());
+        }
+        self.write("give up parts", |s| self.abandon_parts(s, instance)).map(drop)
+    }
+
+    /// Gives up what a node that takes no work any longer has not begun of its parts: shares of
+    /// jobs that request recovery are for any node from now on, the others are dropped. Returns how
+    /// many there were.
+    pub(in crate::store) fn abandon_parts(&self, s: &mut dyn Session, instance: &str) -> Result<usize> {
+        let keys = s.parts(&prefix(instance))?;
+        if keys.is_empty() {
+            return Ok(0);
+        }
+        let mut rows = s.triggers(&keys)?;
+        // Complete parts have begun, and wait for their runs.
+        rows.retain(|row| row.state != TriggerState::Complete.name());
+        let mut jobs = BTreeMap::new();
+        for key in distinct(rows.iter().map(|row| &row.job)) {
+            let job = s.job(&key)?;
+            let has_shares = job.as_ref().map(|job| match job.policy.as_deref().map(JobPolicy::decode) {
+                Some(Ok(policy)) => policy.execution_strategy().has_shares(),
+                _ => false,
+            });
+            jobs.insert(key, (has_shares, job.is_some_and(|job| job.requests_recovery)));
+        }
+        let now_ms = s.now_ms()?;
+        let (mut given, mut lost) = (Vec::new(), Vec::new());
+        for row in &rows {
+            match jobs.get(&row.job) {
+                Some((Some(true), true)) => {
+                    given.push(TriggerRow { key: for_any(&row.key), ..row.clone() });
+                }
+                Some((Some(true), false)) => lost.push(never_begun(row, instance, now_ms)),
+                _ => {}
+            }
+        }
+        self.record_lost(s, &lost, now_ms)?;
+        s.delete_triggers(&rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>(), None)?;
+        if !given.is_empty() {
+            s.insert_triggers(&given)?;
+        }
+        s.delete_idle_jobs(&distinct(rows.iter().map(|row| &row.job)))?;
+        s.notify(Notification::Change)?;
+        Ok(rows.len())
+    }
+}
+
+impl FanOut {
+    /// Writes the parts, after the ticks' triggers have moved on, and tells how many ticks there
+    /// were and which are set aside.
+    pub(super) fn write(self, s: &mut dyn Session, acquisition: &mut Acquisition) -> Result<()> {
+        if !self.triggers.is_empty() {
+            s.insert_triggers(&self.triggers)?;
+            s.notify(Notification::Change)?;
+        }
+        if !self.idle.is_empty() {
+            s.delete_idle_jobs(&distinct(self.idle.iter()))?;
+        }
+        if !self.parked.is_empty() {
+            let keys: Vec<TriggerKey> = self.parked.iter().map(|parked| parked.key.clone()).collect();
+            s.change_states(Selection::Triggers(&keys), Transition::Fail.moves(), false)?;
+            s.put_parked(&self.parked)?;
+        }
+        acquisition.fanned_out = self.ticks;
+        acquisition.parked = self.parked;
+        Ok(())
+    }
+}
+
+/// Leaves out the nodes that are still at an earlier tick of a trigger whose fires may not overlap
+/// (LT-78).
+fn leave_busy(s: &mut dyn Session, tick: &Firable, takers: &mut Vec<String>) -> Result<()> {
+    if tick.trigger.policies.overlap == Overlap::AllowAll {
+        return Ok(());
+    }
+    let mut held: Vec<TriggerKey> = s.triggers_of_job(&tick.job.key)?.into_iter().map(|row| row.key).collect();
+    held.extend(s.executing_of_job(&tick.job.key)?.into_iter().map(|fire| fire.trigger));
+    takers.retain(|node| !held.iter().any(|key| is_part_of(key, node, &tick.trigger.key)));
+    Ok(())
+}
+
+fn part_trigger(tick: &Trigger, scheduled_ms: i64, part: &Part) -> Trigger {
+    let mut data = tick.data.clone();
+    strategy::tell(&mut data, part, &tick.key);
+    let key = part_key(&part.node, &tick.key, scheduled_ms);
+    one_shot(key, tick.job_key.clone(), data, tick.priority, scheduled_ms)
+}
+
+/// A share that its node has not begun, as the history is told of it.
+fn never_begun(row: &TriggerRow, instance: &str, now_ms: i64) -> FiredRow {
+    FiredRow {
+        fire_id: format!("part-{}", row.key.name()),
+        trigger: row.key.clone(),
+        instance: instance.to_owned(),
+        fired_ms: now_ms,
+        scheduled_ms: row.next_ms.unwrap_or(now_ms),
+        priority: row.priority,
+        state: FiredState::Executing,
+        job: Some(row.job.clone()),
+        nonconcurrent: false,
+        requests_recovery: false,
+    }
+}

@@ -1,0 +1,279 @@
+//! `FireBatch`: what a batch of fires writes, collected so that each table is written once.
+
+use super::fan_out::Tick;
+use super::fire_ids::FireIds;
+use super::overlap::{Deferred, skipped};
+use super::prefetch::{left_ahead, may_go};
+use super::{Acquisition, FireBundle, Recovering, Rerun, SkipReason, SkippedFires};
+use crate::calendar::Calendar;
+use crate::error::Result;
+use crate::job::JobDetail;
+use crate::key::{RECOVERY_GROUP, RERUN_GROUPS, TriggerKey};
+use crate::rules::firing::{self, AfterFire};
+use crate::rules::recovery::recovery_keys;
+use crate::store::row::{Advance, AheadFire, Candidate, FiredRow, FiredState, Selection};
+use crate::store::transaction::overtaken;
+use crate::store::{Owner, Session};
+use crate::trigger::{Transition, Trigger, TriggerState};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A trigger that can be fired, and what that takes.
+pub(super) struct Firable {
+    pub(super) candidate: Candidate,
+    pub(super) job: JobDetail,
+    pub(super) trigger: Trigger,
+    pub(super) calendar: Option<Arc<Calendar>>,
+}
+
+/// Collects what a batch of fires writes, so that each table is written once.
+pub(super) struct FireBatch<'a> {
+    owner: &'a Owner,
+    pub(super) ids: FireIds,
+    now_ms: i64,
+    /// Jobs begin at the times of their triggers, where those are still to come.
+    precommits: bool,
+    /// A trigger that is done keeps its row until its job has ended.
+    keeps_rows: bool,
+    /// The fires are a batch that is taken ahead.
+    leaves_batch: bool,
+    bundles: Vec<FireBundle>,
+    rows: Vec<FiredRow>,
+    advances: Vec<Advance>,
+    gone: BTreeMap<TriggerState, Vec<TriggerKey>>,
+    gone_with_options: Vec<TriggerKey>,
+    deferred: Vec<Deferred>,
+    skipped: Vec<SkippedFires>,
+    ahead: Vec<AheadFire>,
+    one_at_a_time: BTreeSet<crate::JobKey>,
+}
+
+impl<'a> FireBatch<'a> {
+    /// `keeps_rows`: a node of Quartz that recovers a fire removes the job of a one-shot only if
+    /// the trigger's row is there to be removed; without it the job would stay for ever.
+    pub(super) fn new(owner: &'a Owner, now_ms: i64, keeps_rows: bool) -> Self {
+        Self {
+            owner,
+            ids: FireIds::of(owner),
+            now_ms,
+            precommits: false,
+            keeps_rows,
+            leaves_batch: false,
+            bundles: Vec::new(),
+            rows: Vec::new(),
+            advances: Vec::new(),
+            gone: BTreeMap::new(),
+            gone_with_options: Vec::new(),
+            deferred: Vec::new(),
+            skipped: Vec::new(),
+            ahead: Vec::new(),
+            one_at_a_time: BTreeSet::new(),
+        }
+    }
+
+    /// Whether it is of a batch that is taken ahead.
+    pub(super) fn leaving_batch(self, leaves_batch: bool) -> Self {
+        Self { leaves_batch, ..self }
+    }
+
+    /// Jobs begin at the times of their triggers, where those are still to come.
+    pub(super) fn precommitting(self, precommits: bool) -> Self {
+        Self { precommits, ..self }
+    }
+
+    /// Makes room for so many fires: vectors that grow would copy them over and over.
+    pub(super) fn expect(&mut self, fires: usize) {
+        self.bundles.reserve(fires);
+        self.rows.reserve(fires);
+    }
+
+    /// The job is free, in the store and in this batch.
+    pub(super) fn may_start(&self, candidate: &Candidate) -> bool {
+        !candidate.job.nonconcurrent
+            || (!candidate.job_is_executing && !self.one_at_a_time.contains(&candidate.job.key))
+    }
+
+    /// Notes a trigger that moves on, or waits, without a fire.
+    pub(super) fn defer(&mut self, deferred: Deferred) {
+        self.advances.push(deferred.advance.clone());
+        self.deferred.push(deferred);
+    }
+
+    /// Says what became of those that did not fire, once everything is written.
+    pub(super) fn report_deferred(&mut self, s: &mut dyn Session, acquisition: &mut Acquisition) -> Result<()> {
+        acquisition.skipped.append(&mut self.skipped);
+        super::overlap::report(s, std::mem::take(&mut self.deferred), acquisition)
+    }
+
+    /// Notes a fire. A fire that is `prefetched` begins later, and leaves what its trigger was.
+    pub(super) fn fire(&mut self, firable: Firable, fence: i64, prefetched: bool) {
+        let Firable { candidate, job, mut trigger, calendar } = firable;
+        let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
+        let fired_ms = if self.precommits { self.now_ms.max(scheduled_ms) } else { self.now_ms };
+        let previous_ms = trigger.previous_ms;
+        let mut removed = false;
+        let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);
+        // The recovery row goes with the trigger's, and says where the checkpoint is.
+        // A program that declares a fire failed has nothing but its rows to try it again with.
+        let is_retried = job.policy().retry_policy().is_some();
+        // Recovery reads the trigger's data from its row, or from what a batch leaves.
+        let is_recovered = job.requests_recovery && !(self.leaves_batch && job.policy().is_default());
+        let is_needed = is_recovered || is_retried || candidate.recovery.is_some();
+        let keeps_row = self.keeps_rows || is_needed || prefetched && !may_go(&candidate.trigger);
+        let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, fired_ms);
+        if let Some((first_ms, times)) = left_out {
+            self.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
+        }
+        match after {
+            AfterFire::Goes => {
+                removed = true;
+                if candidate.trigger.options.is_some() {
+                    self.gone_with_options.push(trigger.key.clone());
+                }
+                self.gone.entry(from).or_default().push(trigger.key.clone());
+            }
+            AfterFire::Stays(state) => {
+                let advance = Advance::of(&trigger, (from, Some(scheduled_ms)), state);
+                // The last fire is counted when it ends.
+                let counts = advance.counts.filter(|_| trigger.next_ms.is_some());
+                self.advances.push(Advance { counts, ..advance });
+            }
+        }
+        if job.disallow_concurrent_execution {
+            self.one_at_a_time.insert(job.key.clone());
+        }
+        if prefetched {
+            self.ahead.push(left_ahead(&candidate.trigger, fence, trigger.next_ms, removed));
+        }
+        let fire_id = self.ids.with(fence);
+        self.rows.push(FiredRow {
+            fire_id: fire_id.clone(),
+            trigger: trigger.key.clone(),
+            instance: self.owner.instance.clone(),
+            fired_ms,
+            scheduled_ms,
+            priority: trigger.priority,
+            state: FiredState::Executing,
+            job: Some(job.key.clone()),
+            nonconcurrent: job.disallow_concurrent_execution,
+            requests_recovery: job.requests_recovery,
+        });
+        let recovering = recovering(&candidate, &trigger);
+        self.bundles.push(FireBundle {
+            fire_id,
+            fence,
+            removed,
+            prefetched,
+            followed: candidate.job_is_followed,
+            rerun: Rerun::of(&candidate, recovering.as_ref()),
+            recovering,
+            job,
+            trigger,
+            calendar,
+            scheduled_ms,
+            fired_ms,
+            previous_ms,
+        });
+    }
+
+    /// Notes a trigger whose fire is spread over several nodes: it moves on as if it fired.
+    pub(super) fn fan_out(&mut self, firable: Firable) -> Tick {
+        let Firable { candidate, job, mut trigger, calendar } = firable;
+        let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
+        let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);
+        if let Some((first_ms, times)) = firing::move_on(&mut trigger, calendar.as_deref(), self.now_ms) {
+            self.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
+        }
+        let is_last = trigger.next_ms.is_none();
+        if is_last {
+            if candidate.trigger.options.is_some() {
+                self.gone_with_options.push(trigger.key.clone());
+            }
+            self.gone.entry(from).or_default().push(trigger.key.clone());
+        } else {
+            self.advances.push(Advance::of(&trigger, (from, Some(scheduled_ms)), TriggerState::Waiting));
+        }
+        Tick { trigger, job, scheduled_ms, is_last }
+    }
+
+    /// Writes the triggers, and these rows of fires and reservations.
+    pub(super) fn write(&self, s: &mut dyn Session, rows: Vec<FiredRow>) -> Result<()> {
+        // Nearly always they come from one state.
+        let Some((from, keys)) = self.gone.first_key_value().filter(|_| self.gone.len() == 1 && !rows.is_empty())
+        else {
+            self.write_triggers(s)?;
+            return if rows.is_empty() { Ok(()) } else { s.insert_fired(rows) };
+        };
+        self.write_advances(s)?;
+        if s.begin_last_fires(keys, *from, rows)? != keys.len() {
+            return Err(overtaken("fire triggers"));
+        }
+        self.write_rest(s)
+    }
+
+    /// Writes the triggers: those that stay move on, those that are done go, siblings of
+    /// one-at-a-time jobs block.
+    pub(super) fn write_triggers(&self, s: &mut dyn Session) -> Result<()> {
+        self.write_advances(s)?;
+        for (from, keys) in &self.gone {
+            if s.delete_triggers(keys, Some(*from))? != keys.len() {
+                return Err(overtaken("fire triggers"));
+            }
+        }
+        self.write_rest(s)
+    }
+
+    fn write_advances(&self, s: &mut dyn Session) -> Result<()> {
+        if !self.advances.is_empty() && s.advance(&self.advances)? != self.advances.len() {
+            return Err(overtaken("fire triggers"));
+        }
+        Ok(())
+    }
+
+    fn write_rest(&self, s: &mut dyn Session) -> Result<()> {
+        if !self.ahead.is_empty() {
+            s.insert_ahead(&self.owner.instance, &self.ahead)?;
+        }
+        if !self.gone_with_options.is_empty() {
+            s.delete_options(&self.gone_with_options)?;
+        }
+        if !self.one_at_a_time.is_empty() {
+            let jobs: Vec<_> = self.one_at_a_time.iter().cloned().collect();
+            s.change_states(Selection::Jobs(&jobs), Transition::Block.moves(), false)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_rows(&mut self) -> Vec<FiredRow> {
+        std::mem::take(&mut self.rows)
+    }
+
+    pub(super) fn into_bundles(self) -> Vec<FireBundle> {
+        self.bundles
+    }
+}
+
+/// What a recovery trigger, or one that was revived, says of the fire it stands for: its data keys,
+/// which Java nodes write too, and our side row.
+fn recovering(candidate: &Candidate, trigger: &Trigger) -> Option<Recovering> {
+    let side = candidate.recovery.as_ref();
+    let group = trigger.key.group();
+    if group != RECOVERY_GROUP {
+        // A trigger of its own, which was made due again in place; other reruns recover nothing.
+        return side.filter(|_| !RERUN_GROUPS.contains(&group)).map(|side| Recovering {
+            trigger: trigger.key.clone(),
+            fired_ms: side.original_scheduled_ms,
+            scheduled_ms: side.original_scheduled_ms,
+            root_fire_id: Some(side.root_fire_id.clone()),
+            attempt: side.attempt,
+        });
+    }
+    let text = |key| trigger.data.text(key);
+    Some(Recovering {
+        trigger: TriggerKey::new(text(recovery_keys::GROUP)?, text(recovery_keys::NAME)?),
+        fired_ms: text(recovery_keys::FIRED_MS)?.parse().ok()?,
+        scheduled_ms: text(recovery_keys::SCHEDULED_MS)?.parse().ok()?,
+        root_fire_id: side.map(|r| r.root_fire_id.clone()),
+        attempt: side.map_or(1, |r| r.attempt),
+    })
+}

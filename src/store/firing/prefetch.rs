@@ -1,0 +1,339 @@
+//! Fires that have not begun: taken ahead, told to the store as they begin, and taken back.
+
+use super::FireBundle;
+use super::acquire::fenced;
+use super::fire_ids::fence_of;
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey, distinct};
+use crate::rules::begun::BeginMark;
+use crate::rules::firing::{self, Restored, restore};
+use crate::rules::new_trigger::{PauseState, state_of_new};
+use crate::store::row::{
+    Advance, AheadFire, AheadRow, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow,
+};
+use crate::store::transaction::overtaken;
+use crate::store::{JobStore, Owner, Session, TxMode, Unfired};
+use crate::trigger::{Transition, Trigger, TriggerState};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Data of a trigger beyond so many bytes stay in its row, which is kept then.
+const MOST_DATA: usize = 1024;
+
+/// A fire that no worker has begun, and what its trigger was before it.
+pub(in crate::store) struct NotBegun {
+    pub(in crate::store) fire_id: String,
+    fence: i64,
+    job: JobKey,
+    /// The job runs once at a time.
+    is_alone: bool,
+    /// The trigger as it is to be again; where it is to go on from is `next_after_ms`.
+    before: Advance,
+    next_after_ms: Option<i64>,
+    /// The trigger's row before it, if that went with the fire.
+    gone: Option<TriggerRow>,
+}
+
+impl JobStore {
+    /// Notes that fires which were taken ahead begin: nobody gives them back from now on. By one
+    /// statement that commits by itself.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` was declared dead: they must not begin.
+    /// The error of the database that is left after the bounded retries: then nobody can say
+    /// whether it is noted, and the next mark says it anew.
+    pub fn note_begun(&self, owner: &Owner, mark: &BeginMark) -> Result<()> {
+        let begin = if self.database.prefers_single_statement() { TxMode::SingleStatement } else { TxMode::OwnRows };
+        let noted = self.retrying(
+            "note what begins",
+            begin,
+            |s| s.note_begun(owner, mark),
+            // A lost statement may come late: it does nothing after a later mark, and the same
+            // again after this one.
+            &mut |_, _| Ok(false),
+        )?;
+        if noted { Ok(()) } else { Err(fenced(owner)) }
+    }
+
+    /// Forgets what `owner` has taken ahead in batches that end before this fence: all of it has
+    /// ended.
+    ///
+    /// # Errors
+    /// The error of the database that is left after the bounded retries; then the next time forgets
+    /// it.
+    pub fn forget_prefetched(&self, owner: &Owner, before: i64) -> Result<()> {
+        self.retrying(
+            "forget what was taken ahead",
+            TxMode::OwnRows,
+            |s| s.rows::<AheadRow>().with("instance", &owner.instance).below("last_fence", before).delete().map(drop),
+            &mut |_, _| Ok(true),
+        )
+    }
+
+    /// Gives the triggers of these fires the fires back, as far as they have not gone on since, and
+    /// deletes their fired rows. The answer is in the order of `fires`.
+    pub(in crate::store) fn restore_all(&self, s: &mut dyn Session, fires: &[NotBegun]) -> Result<Vec<Unfired>> {
+        let keys: Vec<TriggerKey> = distinct(fires.iter().map(NotBegun::trigger));
+        let mut rows: BTreeMap<TriggerKey, TriggerRow> =
+            s.triggers(&keys)?.into_iter().map(|row| (row.key.clone(), row)).collect();
+        let jobs: Vec<JobKey> = distinct(fires.iter().map(|fire| &fire.job));
+        let jobs: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
+        let pauses = PauseState::read(s, [])?;
+        let now_ms = s.now_ms()?;
+        let free = |key: &TriggerKey| state_of_new(pauses.is_paused(key.group()), false);
+
+        let mut unfired: BTreeMap<i64, Unfired> = BTreeMap::new();
+        let mut advances: BTreeMap<TriggerKey, Advance> = BTreeMap::new();
+        let mut inserted: BTreeSet<TriggerKey> = BTreeSet::new();
+        let mut ended = Vec::new();
+        // The last first: of two fires of one trigger it is the one that left the row as it is.
+        let mut ordered: Vec<&NotBegun> = fires.iter().collect();
+        ordered.sort_by_key(|fire| Reverse(fire.fence));
+        for fire in ordered {
+            let key = fire.trigger();
+            let seen = rows.get(key).map(|row| (TriggerState::from_name(&row.state), row.next_ms, row.previous_ms));
+            match restore(seen, fire.as_seen(jobs.contains(&fire.job)), now_ms) {
+                Restored::Never => {
+                    unfired.insert(fire.fence, Unfired::Stands);
+                    continue;
+                }
+                Restored::Over => ended.push(fire),
+                Restored::Inserted => {
+                    let row = fire.gone.clone().map(|row| TriggerRow { state: free(key).name().to_owned(), ..row });
+                    rows.extend(row.map(|row| (key.clone(), row)));
+                    inserted.insert(key.clone());
+                }
+                Restored::InPlace(from, to) => {
+                    let state = to.unwrap_or_else(|| free(key));
+                    if let Some(row) = rows.get_mut(key) {
+                        fire.rewind(row, state);
+                    }
+                    if !inserted.contains(key) {
+                        let since = advances.remove(key);
+                        let (expected_state, expected_next_ms) = since
+                            .map_or((from, fire.next_after_ms), |since| (since.expected_state, since.expected_next_ms));
+                        let advance = Advance { expected_state, expected_next_ms, state, ..fire.before.clone() };
+                        advances.insert(key.clone(), advance);
+                    }
+                }
+            }
+            unfired.insert(fire.fence, Unfired::Done);
+        }
+        let unfired = |fire: &NotBegun| unfired.get(&fire.fence).copied().unwrap_or(Unfired::Stands);
+        let done = fires.iter().filter(|fire| unfired(fire) == Unfired::Done);
+        let over: Vec<String> = done.map(|fire| fire.fire_id.clone()).collect();
+        if !over.is_empty() {
+            s.delete_fired(&over)?;
+            s.delete_heartbeats(&over)?;
+        }
+        let advances: Vec<Advance> = advances.into_values().collect();
+        if !advances.is_empty() && s.advance(&advances)? != advances.len() {
+            return Err(overtaken("take fires back"));
+        }
+        let inserted: Vec<TriggerRow> = inserted.iter().filter_map(|key| rows.remove(key)).collect();
+        if !inserted.is_empty() {
+            s.insert_triggers(&inserted)?;
+        }
+        let blocked: Vec<JobKey> = distinct(fires.iter().filter(|fire| fire.is_alone).map(|fire| &fire.job));
+        if !blocked.is_empty() {
+            s.change_states(Selection::Jobs(&blocked), Transition::Unblock.moves(), true)?;
+        }
+        if !ended.is_empty() {
+            s.delete_finished_triggers(&distinct(ended.iter().map(|fire| fire.trigger())))?;
+            s.delete_idle_jobs(&distinct(ended.iter().map(|fire| &fire.job)))?;
+        }
+        Ok(fires.iter().map(unfired).collect())
+    }
+}
+
+/// The rows of the triggers that went with these fires, as far as they were left.
+pub(in crate::store) fn gone_rows(executing: &[FiredRow], left: &BTreeMap<i64, AheadFire>) -> Vec<TriggerRow> {
+    let of_fire = |fire: &FiredRow| {
+        let ahead = fence_of(&fire.fire_id).and_then(|fence| left.get(&fence))?;
+        NotBegun::of_row(fire, ahead.clone())?.gone
+    };
+    executing.iter().filter_map(of_fire).collect()
+}
+
+impl JobStore {
+    /// The rows that an instance has left of the fires that it has taken ahead, by their fences;
+    /// nothing is read where none of these can be one.
+    pub(in crate::store) fn left_ahead_by(
+        &self,
+        s: &mut dyn Session,
+        instance: &str,
+        executing: &[FiredRow],
+    ) -> Result<BTreeMap<i64, AheadFire>> {
+        if !executing.iter().any(|fire| fence_of(&fire.fire_id).is_some()) {
+            return Ok(BTreeMap::new());
+        }
+        Ok(s.ahead(instance)?.into_iter().map(|fire| (fire.fence, fire)).collect())
+    }
+
+    /// Takes back what a node that is dead, or has forgotten it, had taken ahead and not begun: as
+    /// if it had never been taken. With `closes` the node can begin nothing more of it.
+    ///
+    /// Returns those that have begun, and those whose triggers have gone on since: the work of
+    /// these goes on in fires of its own, as if their jobs asked for recovery.
+    pub(in crate::store) fn take_back_dead(
+        &self,
+        s: &mut dyn Session,
+        instance: &str,
+        executing: Vec<FiredRow>,
+        left: &BTreeMap<i64, AheadFire>,
+        closes: bool,
+    ) -> Result<(Vec<FiredRow>, Vec<FiredRow>)> {
+        if left.is_empty() {
+            return Ok((executing, Vec::new()));
+        }
+        let Some(mark) = s.begun(instance, closes)? else { return Ok((executing, Vec::new())) };
+        let mut not_begun: BTreeMap<String, NotBegun> = BTreeMap::new();
+        for fire in &executing {
+            let waits = fence_of(&fire.fire_id).filter(|fence| !mark.has_begun(*fence));
+            let fire = waits.and_then(|fence| NotBegun::of_row(fire, left.get(&fence)?.clone()));
+            not_begun.extend(fire.map(|fire| (fire.fire_id.clone(), fire)));
+        }
+        let not_begun: Vec<NotBegun> = not_begun.into_values().collect();
+        if not_begun.is_empty() {
+            return Ok((executing, Vec::new()));
+        }
+        let unfired = self.restore_all(s, &not_begun)?;
+        let told: BTreeMap<&String, Unfired> = not_begun.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
+        let (mut begun, mut going_on) = (Vec::new(), Vec::new());
+        for fire in executing {
+            match told.get(&fire.fire_id) {
+                None => begun.push(fire),
+                Some(Unfired::Stands) => going_on.push(FiredRow { requests_recovery: true, ..fire }),
+                Some(Unfired::Done | Unfired::Gone) => {}
+            }
+        }
+        Ok((begun, going_on))
+    }
+}
+
+impl NotBegun {
+    /// A fire of this node; `row` makes the row of a trigger.
+    pub(super) fn of_bundle(fire: &FireBundle, row: impl FnOnce(&Trigger) -> Result<TriggerRow>) -> Result<Self> {
+        let mut before = fire.trigger.clone();
+        before.unfire(fire.scheduled_ms, fire.previous_ms);
+        Ok(Self {
+            fire_id: fire.fire_id.clone(),
+            fence: fire.fence,
+            job: fire.job.key.clone(),
+            is_alone: fire.job.disallow_concurrent_execution,
+            next_after_ms: fire.trigger.next_ms,
+            gone: if fire.removed { Some(row(&before)?) } else { None },
+            before: Advance::of(&before, (TriggerState::Waiting, fire.trigger.next_ms), TriggerState::Waiting),
+        })
+    }
+
+    /// A fire of a node that died.
+    pub(in crate::store) fn of_row(fire: &FiredRow, ahead: AheadFire) -> Option<Self> {
+        let job = fire.job.clone()?;
+        let before = Advance {
+            key: fire.trigger.clone(),
+            expected_state: TriggerState::Waiting,
+            expected_next_ms: ahead.next_after_ms,
+            state: TriggerState::Waiting,
+            next_ms: Some(fire.scheduled_ms),
+            previous_ms: ahead.previous_ms,
+            start_ms: ahead.start_ms,
+            counts: ahead.counts,
+        };
+        Some(Self {
+            fire_id: fire.fire_id.clone(),
+            fence: ahead.fence,
+            is_alone: fire.nonconcurrent,
+            next_after_ms: ahead.next_after_ms,
+            gone: ahead.gone.and_then(|gone| gone_row(gone, &before, &job, fire.priority)),
+            job,
+            before,
+        })
+    }
+
+    fn trigger(&self) -> &TriggerKey {
+        &self.before.key
+    }
+
+    fn as_seen(&self, has_job: bool) -> firing::NotBegun {
+        firing::NotBegun {
+            after: (self.next_after_ms, self.before.next_ms),
+            took_row: self.gone.is_some(),
+            has_job,
+            is_alone: self.is_alone,
+        }
+    }
+
+    /// Makes of the row that this fire has left what it was before.
+    fn rewind(&self, row: &mut TriggerRow, state: TriggerState) {
+        row.state = state.name().to_owned();
+        (row.next_ms, row.previous_ms, row.start_ms) =
+            (self.before.next_ms, self.before.previous_ms, self.before.start_ms);
+        row.schedule.set_counts(self.before.counts.clone());
+    }
+}
+
+/// The row of a simple trigger that went with a fire.
+fn gone_row(gone: GoneTrigger, before: &Advance, job: &JobKey, priority: i32) -> Option<TriggerRow> {
+    let Some(Counts::Simple { repeat_count, times_triggered }) = before.counts else { return None };
+    Some(TriggerRow {
+        key: before.key.clone(),
+        job: job.clone(),
+        description: gone.description,
+        next_ms: before.next_ms,
+        previous_ms: before.previous_ms,
+        priority,
+        state: before.state.name().to_owned(),
+        kind: "SIMPLE".to_owned(),
+        start_ms: before.start_ms,
+        end_ms: gone.end_ms,
+        calendar: gone.calendar,
+        misfire: gone.misfire,
+        data: gone.data,
+        schedule: ScheduleRow::Simple { repeat_count, interval_ms: gone.interval_ms, times_triggered },
+        options: None,
+    })
+}
+
+/// The row of a trigger may go with a fire that is taken ahead: what is needed to store it
+/// again is little.
+pub(super) fn may_go(row: &TriggerRow) -> bool {
+    matches!(row.schedule, ScheduleRow::Simple { .. })
+        && row.options.is_none()
+        && row.data.as_ref().is_none_or(|data| data.len() <= MOST_DATA)
+}
+
+/// The row of a fire that is taken ahead of the trigger of this row, and that
+/// leaves it this next fire time, or takes the row with it.
+pub(super) fn left_ahead(row: &TriggerRow, fence: i64, next_after_ms: Option<i64>, goes: bool) -> AheadFire {
+    let gone = |interval_ms| GoneTrigger {
+        description: row.description.clone(),
+        end_ms: row.end_ms,
+        calendar: row.calendar.clone(),
+        misfire: row.misfire,
+        data: row.data.clone(),
+        interval_ms,
+    };
+    let (counts, interval_ms) = match &row.schedule {
+        ScheduleRow::Simple { repeat_count, interval_ms, times_triggered } => {
+            let counts = Counts::Simple { repeat_count: *repeat_count, times_triggered: *times_triggered };
+            (Some(counts), *interval_ms)
+        }
+        ScheduleRow::CalendarInterval { times_triggered, .. } => {
+            (Some(Counts::Interval { times_triggered: *times_triggered }), 0)
+        }
+        ScheduleRow::DailyTimeInterval { times_triggered, times_of_day, .. } => {
+            let times_of_day = times_of_day.clone().unwrap_or_default();
+            (Some(Counts::Daily { times_triggered: *times_triggered, times_of_day }), 0)
+        }
+        ScheduleRow::Cron { .. } | ScheduleRow::Recurrence { .. } | ScheduleRow::Missing => (None, 0),
+    };
+    AheadFire {
+        fence,
+        start_ms: row.start_ms,
+        previous_ms: row.previous_ms,
+        next_after_ms,
+        counts,
+        gone: goes.then(|| gone(interval_ms)),
+    }
+}

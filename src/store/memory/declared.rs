@@ -1,0 +1,245 @@
+//! Declared tables in maps: rows of cells, by the cells of their keys.
+
+use super::journal::Journaled;
+use super::{MemorySession, Tables};
+use crate::error::Result;
+use crate::store::database::{Compare, TableRows, Which};
+use crate::store::row::{Cell, HistoryRow, Table, TableDef, ToCells, cells_of};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The rows of one table. Several declarations may show different columns of it; the one that is
+/// written has all.
+#[derive(Clone, Default)]
+pub(super) struct DeclaredTable {
+    columns: Vec<&'static str>,
+    rows: Journaled<Vec<Cell>, Vec<Cell>>,
+}
+
+/// Every declared table that has been written, by its name.
+#[derive(Default)]
+pub(super) struct DeclaredTables(BTreeMap<&'static str, DeclaredTable>);
+
+impl DeclaredTable {
+    fn of(table: &TableDef) -> Self {
+        Self { columns: table.written().map(|(column, _)| column).collect(), rows: Journaled::default() }
+    }
+
+    fn place(&self, column: &str) -> Option<usize> {
+        self.columns.iter().position(|one| *one == column)
+    }
+
+    fn cell<'r>(&self, row: &'r [Cell], column: &str) -> &'r Cell {
+        self.place(column).and_then(|place| row.get(place)).unwrap_or(&Cell::Null)
+    }
+
+    fn takes(&self, row: &[Cell], which: &Which) -> bool {
+        let passes = |(column, compare, wanted): &(&str, Compare, Cell)| match (self.cell(row, column), compare) {
+            (Cell::Null, _) => false,
+            (cell, Compare::Equal) => cell == wanted,
+            (cell, Compare::Below) => cell < wanted,
+            (cell, Compare::AtMost) => cell <= wanted,
+        };
+        let is_any = |(columns, values): &(Vec<&str>, Vec<Vec<Cell>>)| {
+            values
+                .iter()
+                .any(|value| columns.iter().zip(value).all(|(column, wanted)| self.cell(row, column) == wanted))
+        };
+        which.tests.iter().all(passes) && which.any_of.as_ref().is_none_or(is_any)
+    }
+
+    /// The rows that are meant, in the order of their keys; by key, where the whole key is given.
+    fn chosen(&self, key: &[&str], which: &Which) -> Vec<&Vec<Cell>> {
+        let whole_key = key.iter().map(|column| (*column, Compare::Equal));
+        let found: Vec<&Vec<Cell>> = match &which.any_of {
+            Some((columns, values)) if columns == key => values.iter().filter_map(|key| self.rows.get(key)).collect(),
+            _ if which.tests.iter().map(|(column, compare, _)| (*column, *compare)).eq(whole_key) => {
+                let key: Vec<Cell> = which.tests.iter().map(|(.., cell)| cell.clone()).collect();
+                self.rows.get(&key).into_iter().collect()
+            }
+            _ => self.rows.values().collect(),
+        };
+        found.into_iter().filter(|row| self.takes(row, which)).collect()
+    }
+
+    fn key(&self, key: &[&str], row: &[Cell]) -> Vec<Cell> {
+        key.iter().map(|column| self.cell(row, column).clone()).collect()
+    }
+
+    fn keys(&self, table: &TableDef, which: &Which) -> Vec<Vec<Cell>> {
+        let key = table.key_columns();
+        self.chosen(&key, which).into_iter().map(|row| self.key(&key, row)).collect()
+    }
+
+    fn shown(&self, table: &TableDef, row: &[Cell]) -> Vec<Cell> {
+        table.columns().map(|(column, _)| self.cell(row, column).clone()).collect()
+    }
+}
+
+impl DeclaredTables {
+    pub(super) fn commit(&mut self) {
+        self.0.values_mut().for_each(|table| table.rows.commit());
+    }
+
+    pub(super) fn roll_back(&mut self) {
+        self.0.values_mut().for_each(|table| table.rows.roll_back());
+    }
+
+    fn of(&mut self, table: &'static TableDef) -> &mut DeclaredTable {
+        let made =
+            || DeclaredTable { columns: table.written().map(|(column, _)| column).collect(), ..Default::default() };
+        self.0.entry(table.name).or_insert_with(made)
+    }
+
+    /// A table as it was written, whatever of it is declared.
+    fn there(&mut self, table: &TableDef) -> Option<&mut DeclaredTable> {
+        self.0.get_mut(table.name)
+    }
+}
+
+impl Tables {
+    /// The rows of a table, in the order of their keys. What cannot be read is left out.
+    pub(super) fn rows<T: Table>(&self) -> impl Iterator<Item = T> {
+        let table = self.declared.0.get(T::DEF.name);
+        table
+            .into_iter()
+            .flat_map(|table| table.rows.values().filter_map(|row| T::from_cells(table.shown(T::DEF, row)).ok()))
+    }
+
+    /// The row of this key.
+    pub(super) fn row_of<T: Table>(&self, key: &(impl ToCells + ?Sized)) -> Option<T> {
+        let table = self.declared.0.get(T::DEF.name)?;
+        T::from_cells(table.shown(T::DEF, table.rows.get(&cells_of(key))?)).ok()
+    }
+
+    /// Whether a table has any row.
+    pub(super) fn has_rows(&self, table: &TableDef) -> bool {
+        self.declared.0.get(table.name).is_some_and(|table| table.rows.values().next().is_some())
+    }
+
+    /// Deletes the row of this key.
+    pub(super) fn remove_row<T: Table>(&mut self, key: &(impl ToCells + ?Sized)) {
+        if let Some(table) = self.declared.there(T::DEF) {
+            table.rows.remove(&cells_of(key));
+        }
+    }
+
+    /// Deletes every row of a table.
+    pub(super) fn empty(&mut self, table: &TableDef) {
+        if let Some(table) = self.declared.there(table) {
+            table.rows.remove_if(|_, _| true);
+        }
+    }
+
+    /// Deletes the rows that go; returns how many there were.
+    pub(super) fn delete_rows<T: Table>(&mut self, goes: impl Fn(&T) -> bool) -> usize {
+        let gone: Vec<Vec<Cell>> = self.rows::<T>().filter(|row| goes(row)).map(|row| row.cells()).collect();
+        let Some(table) = self.declared.there(T::DEF) else { return 0 };
+        let key = T::DEF.key_columns();
+        gone.iter().filter(|row| table.rows.remove(&table.key(&key, row)).is_some()).count()
+    }
+
+    /// Writes a row in the place of that of its key.
+    pub(super) fn put_row<T: Table>(&mut self, row: &T) {
+        let table = self.declared.of(T::DEF);
+        let cells = row.cells();
+        table.rows.put(table.key(&T::DEF.key_columns(), &cells), cells);
+    }
+}
+
+impl MemorySession<'_> {
+    /// A table as its rows are now. Rows of the history, of which every fire writes one, are not
+    /// kept as cells.
+    fn shown(&self, table: &TableDef) -> Option<Cow<'_, DeclaredTable>> {
+        if table.name != HistoryRow::DEF.name {
+            return self.tables.declared.0.get(table.name).map(Cow::Borrowed);
+        }
+        let mut shown = DeclaredTable::of(HistoryRow::DEF);
+        let key = HistoryRow::DEF.key_columns();
+        for row in self.tables.history.values() {
+            let cells = row.cells();
+            shown.rows.put(shown.key(&key, &cells), cells);
+        }
+        Some(Cow::Owned(shown))
+    }
+
+    fn may_change(&mut self, table: &TableDef) -> Result<()> {
+        if table.is_locked { self.changes() } else { self.reads() }
+    }
+}
+
+impl TableRows for MemorySession<'_> {
+    fn select_from(&mut self, table: &'static TableDef, which: &Which) -> Result<Vec<Vec<Cell>>> {
+        self.reads()?;
+        let Some(stored) = self.shown(table) else { return Ok(Vec::new()) };
+        let mut rows = stored.chosen(&table.key_columns(), which);
+        let order = |row: &[Cell]| -> Vec<Cell> { stored.key(&which.order, row) };
+        rows.sort_by(|a, b| if which.descending { order(b).cmp(&order(a)) } else { order(a).cmp(&order(b)) });
+        let page = rows.into_iter().skip(which.skipped).take(which.limit.unwrap_or(usize::MAX));
+        Ok(page.map(|row| stored.shown(table, row)).collect())
+    }
+
+    fn count_in(&mut self, table: &'static TableDef, which: &Which) -> Result<u64> {
+        self.reads()?;
+        Ok(self.shown(table).map_or(0, |stored| stored.chosen(&table.key_columns(), which).len() as u64))
+    }
+
+    fn insert_into(&mut self, table: &'static TableDef, rows: Vec<Vec<Cell>>) -> Result<()> {
+        self.may_change(table)?;
+        let key_columns = table.key_columns();
+        for row in rows {
+            let stored = self.tables.declared.of(table);
+            let key = stored.key(&key_columns, &row);
+            if stored.rows.get(&key).is_some() {
+                return Err(self.duplicate(table.name, format_args!("{key:?}")));
+            }
+            stored.rows.put(key, row);
+        }
+        Ok(())
+    }
+
+    fn upsert_into(&mut self, table: &'static TableDef, mut row: Vec<Cell>, kept: &[&str]) -> Result<()> {
+        self.may_change(table)?;
+        let stored = self.tables.declared.of(table);
+        let key = stored.key(&table.key_columns(), &row);
+        if let Some(old) = stored.rows.get(&key) {
+            let kept = kept.iter().filter_map(|column| stored.place(column));
+            for (place, cell) in kept.filter_map(|place| Some((place, old.get(place)?.clone()))) {
+                if let Some(new) = row.get_mut(place) {
+                    *new = cell;
+                }
+            }
+        }
+        stored.rows.put(key, row);
+        Ok(())
+    }
+
+    fn update_in(&mut self, table: &'static TableDef, which: &Which, sets: &[(&'static str, Cell)]) -> Result<usize> {
+        self.may_change(table)?;
+        let Some(stored) = self.tables.declared.there(table) else { return Ok(0) };
+        let keys = stored.keys(table, which);
+        let places: Vec<(Option<usize>, &Cell)> = sets.iter().map(|(name, cell)| (stored.place(name), cell)).collect();
+        for key in &keys {
+            stored.rows.change(key, |row| {
+                for (place, cell) in &places {
+                    if let Some(old) = place.and_then(|place| row.get_mut(place)) {
+                        *old = Cell::clone(cell);
+                    }
+                }
+            });
+        }
+        Ok(keys.len())
+    }
+
+    fn delete_from(&mut self, table: &'static TableDef, which: &Which) -> Result<usize> {
+        self.may_change(table)?;
+        let Some(keys) = self.shown(table).map(|stored| stored.keys(table, which)) else { return Ok(0) };
+        let tables = &mut *self.tables;
+        let remove = |key: &&Vec<Cell>| match (tables.declared.there(table), key.as_slice()) {
+            (Some(stored), _) => stored.rows.remove(*key).is_some(),
+            (None, [Cell::Text(fire_id)]) => tables.history.remove(fire_id).is_some(),
+            _ => false,
+        };
+        Ok(keys.iter().filter(remove).count())
+    }
+}

@@ -1,0 +1,79 @@
+//! `NodeView`: what one node knows of itself and of its cluster, beside the rows of the store.
+
+use super::known_types::KnownTypes;
+use super::placement::Placed;
+use super::row::InstanceRow;
+use super::strategies::Strategies;
+use parking_lot::RwLock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+
+/// One transaction in so many that could share the lock does not. A stream of transactions that
+/// share the lock could keep others waiting that want it alone: a transaction that queues behind
+/// these ends the stream.
+const FAIRNESS_INTERVAL: u32 = 16;
+
+/// The knowledge of one node: learned at its check-ins and acquisitions, and never needed for the
+/// rows to be right.
+///
+/// Clones share what they know.
+#[derive(Clone, Default)]
+pub struct NodeView {
+    /// The job types that the node can run.
+    pub(super) types: Arc<RwLock<KnownTypes>>,
+    /// Where work may run.
+    pub(super) placed: Arc<RwLock<Placed>>,
+    pub(super) strategies: Arc<Strategies>,
+    cluster: Arc<Cluster>,
+}
+
+/// The cluster as it was seen.
+#[derive(Debug, Default)]
+struct Cluster {
+    has_quartz: AtomicBool,
+    /// A node has checked in: only then is it known who the members are.
+    has_members: AtomicBool,
+    /// Since when the recovery mode is on, as far as it was seen; 0 if it is not.
+    recovering_since_ms: AtomicI64,
+    /// The number of claims of due triggers so far.
+    claims: AtomicU32,
+}
+
+impl NodeView {
+    /// The view of a new node in the same cluster, which has not said yet what it can run.
+    pub(crate) fn of_new_node(&self) -> Self {
+        Self { types: Arc::default(), placed: Arc::default(), ..self.clone() }
+    }
+
+    /// A node of Quartz was a member of the cluster at the last check-in.
+    pub(crate) fn is_beside_quartz(&self) -> bool {
+        self.cluster.has_quartz.load(Ordering::Relaxed)
+    }
+
+    /// The members of the cluster are known.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub(super) fn knows_members(&self) -> bool {
+        self.cluster.has_members.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_members(&self, members: &[InstanceRow]) {
+        self.cluster.has_members.store(true, Ordering::Relaxed);
+        let has_quartz = members.iter().any(|member| member.incarnation.is_none());
+        self.cluster.has_quartz.store(has_quartz, Ordering::Relaxed);
+    }
+
+    /// Whether due triggers are taken as the recovery mode wants it.
+    pub(crate) fn is_in_recovery(&self) -> bool {
+        self.cluster.recovering_since_ms.load(Ordering::Relaxed) > 0
+    }
+
+    /// Notes what was seen of the recovery mode.
+    pub(crate) fn note_recovery(&self, since_ms: Option<i64>) {
+        self.cluster.recovering_since_ms.store(since_ms.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// This transaction is to queue for the lock alone, for the sake of others that do.
+    pub(super) fn must_queue(&self) -> bool {
+        self.cluster.claims.fetch_add(1, Ordering::Relaxed) % FAIRNESS_INTERVAL == FAIRNESS_INTERVAL - 1
+    }
+}

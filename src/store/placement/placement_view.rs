@@ -1,0 +1,126 @@
+//! Which node may run a job, which may not and why; and the jobs that no living node may run.
+
+use crate::error::Result;
+use crate::job::{JobDetail, Placement};
+use crate::key::JobKey;
+use crate::rules::failover::{is_dead, millis};
+use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
+use crate::store::row::{InstanceRow, NodePlace};
+use crate::store::{JobStore, Session};
+use std::collections::BTreeMap;
+
+/// Whether one living node may take a fire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MayRun {
+    /// The instance id.
+    pub instance: String,
+    /// Why it may not; none if it may.
+    pub refusal: Option<Refusal>,
+    /// Whether that is a guess, since the node's name and labels are not known here.
+    pub is_guess: bool,
+}
+
+/// A job that no living node may run, for the sake of its placement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnplaceableJob {
+    /// The job.
+    pub job: JobKey,
+    /// Where it may run.
+    pub placement: Placement,
+    /// The living nodes, and why each may not.
+    pub nodes: Vec<MayRun>,
+}
+
+impl JobStore {
+    /// Which living nodes of ours may take a fire of the job that is due at `due_ms`, by the rule
+    /// that acquisition goes by.
+    ///
+    /// # Errors
+    /// The error of the database that is left after the bounded retries.
+    pub fn who_may_run(&self, job: &JobDetail, due_ms: i64) -> Result<Vec<MayRun>> {
+        self.read("look who may run a job", |s| {
+            let now_ms = s.now_ms()?;
+            let view = self.read_cluster(s, now_ms)?;
+            let group = job.key().group();
+            let limited = view.limits.iter().any(|limit| limit.group == group);
+            let runs = if limited { s.runs_of_groups(&[group.to_owned()])? } else { Vec::new() };
+            let work = Work { placement: job.policy().placed(), group, due_ms };
+            Ok(view.alive.iter().map(|node| may_run(node, decide(work, node, &view, &runs, now_ms))).collect())
+        })
+    }
+
+    /// The jobs with a placement that no living node may run; none while no node lives, and none
+    /// that a node of which too little is known might run.
+    ///
+    /// # Errors
+    /// The error of the database that is left after the bounded retries.
+    pub fn unplaceable_jobs(&self) -> Result<Vec<UnplaceableJob>> {
+        self.read("look for jobs that no node may run", |s| {
+            let now_ms = s.now_ms()?;
+            let view = self.read_cluster(s, now_ms)?;
+            let mut unplaceable = Vec::new();
+            if view.alive.is_empty() {
+                return Ok(unplaceable);
+            }
+            for row in s.jobs()?.into_iter().filter(|row| row.policy.is_some()) {
+                // A job that cannot be read is named elsewhere.
+                let Ok(job) = self.job_detail(&row) else { continue };
+                let Some(placement) = job.policy().placed() else { continue };
+                let work = Work { placement: Some(placement), group: job.key().group(), due_ms: now_ms };
+                let nodes: Vec<MayRun> =
+                    view.alive.iter().map(|node| may_run(node, decide(work, node, &view, &[], now_ms))).collect();
+                let may = |node: &MayRun| node.is_guess || node.refusal.as_ref().is_none_or(Refusal::is_for_now);
+                if !nodes.iter().any(may) {
+                    unplaceable.push(UnplaceableJob { job: row.key, placement: placement.clone(), nodes });
+                }
+            }
+            Ok(unplaceable)
+        })
+    }
+
+    /// The cluster as its rows show it now.
+    pub(in crate::store) fn read_cluster(&self, s: &mut dyn Session, now_ms: i64) -> Result<ClusterView> {
+        let lives = |row: &InstanceRow| {
+            !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.tolerance()), now_ms)
+        };
+        let instances: Vec<InstanceRow> = s.instances()?.into_iter().filter(lives).collect();
+        let found = s.placement_view()?;
+        let nodes = identities(found.nodes, &instances).into_iter();
+        Ok(ClusterView {
+            alive: nodes.filter(|node| !is_of_quartz(node, &instances)).collect(),
+            blacklist: found.blacklist,
+            limits: found.limits,
+            grace_ms: millis(self.settings.job_store.checkin_interval),
+        })
+    }
+}
+
+/// The identities of these instances, by what they say of themselves.
+pub(in crate::store) fn identities(said: Vec<NodePlace>, instances: &[InstanceRow]) -> Vec<NodeIdentity> {
+    let mut said: BTreeMap<String, NodePlace> = said.into_iter().map(|place| (place.instance.clone(), place)).collect();
+    let identity = |row: &InstanceRow| match said.remove(&row.name).filter(|_| row.incarnation.is_some()) {
+        Some(place) => NodeIdentity {
+            instance: place.instance,
+            node_name: Some(place.node_name),
+            labels: Some(place.labels),
+            role: place.role,
+        },
+        None => NodeIdentity::of_instance(&row.name),
+    };
+    instances.iter().map(identity).collect()
+}
+
+fn is_of_quartz(node: &NodeIdentity, instances: &[InstanceRow]) -> bool {
+    instances.iter().any(|row| row.name == node.instance && row.incarnation.is_none())
+}
+
+fn may_run(node: &NodeIdentity, verdict: Verdict) -> MayRun {
+    let refusal = verdict.err();
+    // The name may be allowed after all, its labels may be the right ones.
+    let is_guess = match refusal {
+        Some(Refusal::NotAllowed { .. }) => node.node_name.is_none(),
+        Some(Refusal::Label { .. }) => node.labels.is_none(),
+        _ => false,
+    };
+    MayRun { instance: node.instance.clone(), refusal, is_guess }
+}

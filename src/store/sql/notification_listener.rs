@@ -1,0 +1,71 @@
+//! `PostgresListener`: receives by LISTEN what other nodes send by NOTIFY.
+
+use super::SqlOptions;
+use super::connection::Connection;
+use super::dialect::Failure;
+use super::session::channel;
+use crate::error::{DatabaseError, Error, Result};
+use crate::settings::{DataSourceUrl, Synchronous};
+use crate::store::database::NotificationListener;
+use crate::store::row::Notifications;
+
+/// What a connection that mostly waits needs, so that a server that is gone without a word is
+/// noticed within half a minute. Whoever names one of them in the URL is obeyed.
+const PARAMETERS: [(&str, &str); 6] = [
+    ("connect_timeout", "5"),
+    ("keepalives", "1"),
+    ("keepalives_idle", "10"),
+    ("keepalives_interval", "5"),
+    ("keepalives_count", "3"),
+    ("tcp_user_timeout", "25000"),
+];
+
+/// One connection that listens, outside of every pool.
+pub(super) struct PostgresListener {
+    url: DataSourceUrl,
+    channel: String,
+    connection: Option<Connection<'static>>,
+}
+
+impl PostgresListener {
+    pub(super) fn new(url: &DataSourceUrl, options: &SqlOptions) -> Self {
+        Self { url: url.with_parameters(&PARAMETERS), channel: channel(options), connection: None }
+    }
+}
+
+impl NotificationListener for PostgresListener {
+    fn connect(&mut self) -> Result<()> {
+        self.connection = None;
+        let mut connection = Connection::establish(&self.url, Synchronous::default()).map_err(failed)?;
+        // A server may end sessions that do nothing; this one is meant to do nothing. Older servers
+        // do not know it.
+        drop(connection.run("SET idle_session_timeout = 0"));
+        connection.run(&format!("LISTEN {}", self.channel)).map_err(failed)?;
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    fn received(&mut self) -> Result<Notifications> {
+        let Some(connection) = &mut self.connection else {
+            return Err(failed(Failure::of_lost("not connected")));
+        };
+        let mut received = Notifications::default();
+        match connection.notifications() {
+            Ok(payloads) => {
+                for payload in payloads {
+                    received.change |= payload != "cancels";
+                    received.cancel |= payload != "changes";
+                }
+                Ok(received)
+            }
+            Err(failure) => {
+                self.connection = None;
+                Err(failed(failure))
+            }
+        }
+    }
+}
+
+fn failed(failure: Failure) -> Error {
+    DatabaseError { operation: "listen".to_owned(), message: failure.message, class: failure.class }.into()
+}

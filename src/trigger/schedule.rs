@@ -1,0 +1,114 @@
+//! `Schedule`: the kinds of schedule, each with what it needs to compute its times.
+
+use super::calendar_interval::CalendarIntervalSchedule;
+use super::cron::CronSchedule;
+use super::daily_time_interval::DailyTimeIntervalSchedule;
+use super::recurrence::RecurrenceSchedule;
+use super::simple::SimpleSchedule;
+use crate::error::Result;
+use chrono_tz::Tz;
+
+/// The kinds of schedule, each with what it needs to compute its times.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Schedule {
+    /// Once, or again and again after a fixed interval.
+    Simple(SimpleSchedule),
+    /// By a cron expression in a time zone.
+    Cron(CronSchedule),
+    /// After a number of units of the calendar.
+    CalendarInterval(CalendarIntervalSchedule),
+    /// Every so often between two times of day.
+    DailyTimeInterval(DailyTimeIntervalSchedule),
+    /// By a recurrence rule of iCalendar; not a kind of Quartz.
+    Recurrence(RecurrenceSchedule),
+}
+
+impl Schedule {
+    /// Every value of `TRIGGER_TYPE` that there is a schedule for.
+    pub const KINDS: [&'static str; 5] = ["SIMPLE", "CRON", "CAL_INT", "DAILY_I", "RRULE"];
+
+    /// The value of `TRIGGER_TYPE`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Schedule::Simple(_) => "SIMPLE",
+            Schedule::Cron(_) => "CRON",
+            Schedule::CalendarInterval(_) => "CAL_INT",
+            Schedule::DailyTimeInterval(_) => "DAILY_I",
+            Schedule::Recurrence(_) => "RRULE",
+        }
+    }
+
+    /// Checks every field of the schedule.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Schedule::Simple(simple) => simple.check(),
+            Schedule::Cron(cron) => cron.check(),
+            Schedule::CalendarInterval(interval) => interval.check(),
+            Schedule::DailyTimeInterval(daily) => daily.check(),
+            Schedule::Recurrence(recurrence) => recurrence.check(),
+        }
+    }
+
+    /// Reads a schedule that has no zone of its own by this one.
+    pub(crate) fn set_default_zone(&mut self, zone: Tz) {
+        if let Schedule::DailyTimeInterval(daily) = self {
+            daily.default_zone = zone;
+        }
+    }
+
+    /// True if the schedule begins with whole seconds, as clocks show them: its start is cut.
+    pub(crate) fn starts_with_the_second(&self) -> bool {
+        matches!(self, Schedule::Cron(_) | Schedule::Recurrence(_))
+    }
+
+    /// The number of fires so far; cron schedules and recurrences do not count.
+    pub(crate) fn times_triggered(&self) -> Option<i64> {
+        match self {
+            Schedule::Simple(simple) => Some(simple.times_triggered),
+            Schedule::Cron(_) | Schedule::Recurrence(_) => None,
+            Schedule::CalendarInterval(interval) => Some(interval.times_triggered),
+            Schedule::DailyTimeInterval(daily) => Some(daily.times_triggered),
+        }
+    }
+
+    /// The number of fires so far, to be changed.
+    pub(crate) fn times_triggered_mut(&mut self) -> Option<&mut i64> {
+        match self {
+            Schedule::Simple(simple) => Some(&mut simple.times_triggered),
+            Schedule::Cron(_) | Schedule::Recurrence(_) => None,
+            Schedule::CalendarInterval(interval) => Some(&mut interval.times_triggered),
+            Schedule::DailyTimeInterval(daily) => Some(&mut daily.times_triggered),
+        }
+    }
+}
+
+impl From<SimpleSchedule> for Schedule {
+    fn from(schedule: SimpleSchedule) -> Self {
+        Schedule::Simple(schedule)
+    }
+}
+
+impl From<CronSchedule> for Schedule {
+    fn from(schedule: CronSchedule) -> Self {
+        Schedule::Cron(schedule)
+    }
+}
+
+impl From<CalendarIntervalSchedule> for Schedule {
+    fn from(schedule: CalendarIntervalSchedule) -> Self {
+        Schedule::CalendarInterval(schedule)
+    }
+}
+
+impl From<DailyTimeIntervalSchedule> for Schedule {
+    fn from(schedule: DailyTimeIntervalSchedule) -> Self {
+        Schedule::DailyTimeInterval(schedule)
+    }
+}
+
+impl From<RecurrenceSchedule> for Schedule {
+    fn from(schedule: RecurrenceSchedule) -> Self {
+        Schedule::Recurrence(schedule)
+    }
+}

@@ -1,0 +1,295 @@
+//! The census of statements: how many each fire costs, counted on every database. No clock is looked at.
+#![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+
+use crate::support;
+use carnelian::clock::SystemClock;
+use carnelian::settings::Settings;
+use carnelian::store::{
+    AcquireRequest, CompletionInstruction, CompletionOutcome, JobStore, Membership, Owner, SqlDatabase,
+    StatementCounts, violations,
+};
+use carnelian::{
+    CalendarIntervalSchedule, Continuation, HistoryQuery, IntervalUnit, JobDetail, JobKey, Schedule, SimpleSchedule,
+    Trigger, TriggerKey,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+struct Node {
+    store: JobStore,
+    owner: Owner,
+}
+
+impl Node {
+    fn open(url: &str) -> Self {
+        let name = support::fresh_name("census");
+        let clock = Arc::new(SystemClock::default());
+        let settings = Settings::in_database(name, url.parse().unwrap());
+        let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
+        let store = JobStore::new(database, clock, settings);
+        store.database().migrate().unwrap();
+        let mut me = Membership::new("counter");
+        store.check_in(&mut me).unwrap();
+        Self { owner: me.owner().unwrap(), store }
+    }
+
+    fn schedule(&self, triggers: u32, schedule: impl Into<Schedule>, recovery: bool) {
+        let schedule = schedule.into();
+        let key = JobKey::named("counted");
+        let job = JobDetail::builder(key.clone(), "t").durable(true).requests_recovery(recovery).build().unwrap();
+        let trigger = |i| Trigger::builder(TriggerKey::named(format!("t{i}")), key.clone()).schedule(schedule.clone());
+        let triggers = (0..triggers).map(|i| trigger(i).build().unwrap()).collect();
+        self.store.catalogue().schedule(vec![(job, triggers)], true).unwrap();
+    }
+
+    /// Fires and completes in batches until nothing is due; returns fires and what they cost.
+    fn drain(&self, batch: usize, by: By) -> (u64, StatementCounts) {
+        let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
+        let request = AcquireRequest {
+            max: batch,
+            prefetch: None,
+            look_ahead_ms: 0,
+            fire_ahead_ms: 0,
+            job_types: &types,
+            quarantined: &quarantined,
+        };
+        let before = self.store.database().counts();
+        let (mut fires, mut ends) = (0, Vec::new());
+        loop {
+            let (outcomes, fired) = match by {
+                By::Calls => {
+                    let outcomes = self.store.complete(&self.owner, &ends).unwrap();
+                    (outcomes, self.store.acquire(&self.owner, &request).unwrap().fired)
+                }
+                By::Turns => {
+                    let (recorded, acquired) = self.store.complete_and_acquire(&self.owner, &ends, &request).unwrap();
+                    (recorded.outcomes, acquired.fired)
+                }
+            };
+            assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded));
+            if fired.is_empty() {
+                break;
+            }
+            fires += u64::try_from(fired.len()).unwrap();
+            ends = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
+        }
+        let after = self.store.database().counts();
+        let cost = StatementCounts {
+            statements: after.statements - before.statements,
+            commits: after.commits - before.commits,
+        };
+        assert_eq!(violations(&self.store.snapshot().unwrap()), []);
+        (fires, cost)
+    }
+}
+
+/// How a backlog is worked off.
+#[derive(Clone, Copy)]
+enum By {
+    /// A transaction that records the ends, and one that acquires.
+    Calls,
+    /// Both in one: what a node with a backlog does.
+    Turns,
+}
+
+/// The most statements that fires may take: what they take, so that nothing is added to them unseen.
+struct Most {
+    /// Of a one-shot in batches of 50, its row of the history included.
+    one_shots: f64,
+    /// The same by turns.
+    turns: f64,
+    /// The same of a calendar interval.
+    intervals: f64,
+    /// Of a lone one-shot.
+    lone: u64,
+    /// The same, of a job that requests recovery.
+    recoverable: u64,
+    /// Of a lone repeating trigger, with the poll that finds nothing.
+    repeating: u64,
+    /// More of fifty runs in a batch if they are followed.
+    followed: u64,
+    /// To store a trigger of a stored job.
+    new_trigger: u64,
+    /// To store a job with its trigger.
+    new_job: u64,
+    /// To store a trigger that asks for something special, here a calendar interval.
+    special: u64,
+}
+
+/// What calls that schedule cost. IS-6: on PostgreSQL new work that asks for nothing special is one statement, and no
+/// transaction beside it.
+fn scheduling(database: &str, node: &Node, most: &Most) {
+    node.schedule(0, SimpleSchedule::once(), false);
+    let trigger =
+        |name: &str, job: &str| Trigger::builder(TriggerKey::named(name), JobKey::named(job)).build().unwrap();
+    let new_job = JobDetail::builder(JobKey::named("new"), "t").build().unwrap();
+    let special = Trigger::builder(TriggerKey::named("special"), JobKey::named("counted"))
+        .schedule(CalendarIntervalSchedule::every(1, IntervalUnit::Month))
+        .build()
+        .unwrap();
+    type Call<'a> = Box<dyn Fn(&JobStore) + 'a>;
+    let calls: [(&str, u64, Call<'_>); 3] = [
+        (
+            "new trigger",
+            most.new_trigger,
+            Box::new(|s| drop(s.catalogue().add_trigger(trigger("one", "counted"), false).unwrap())),
+        ),
+        (
+            "new job",
+            most.new_job,
+            Box::new(|s| {
+                drop(s.catalogue().schedule(vec![(new_job.clone(), vec![trigger("two", "new")])], false).unwrap())
+            }),
+        ),
+        (
+            "special trigger",
+            most.special,
+            Box::new(|s| drop(s.catalogue().add_trigger(special.clone(), false).unwrap())),
+        ),
+    ];
+    for (what, most, call) in calls {
+        let before = node.store.database().counts();
+        call(&node.store);
+        let after = node.store.database().counts();
+        let (statements, commits) = (after.statements - before.statements, after.commits - before.commits);
+        println!("census database={database} scheduling {what}: statements={statements} commits={commits}");
+        assert!(statements <= most && commits == 1, "{what}: {statements} statements, {commits} commits");
+    }
+    node.store.catalogue().clear().unwrap();
+}
+
+/// What it costs that fifty runs, ended in one transaction, are followed by another job: the look for the children, the
+/// pauses, the triggers, the announcement. LT-12.
+fn followed(node: &Node, most: u64) {
+    node.store
+        .catalogue()
+        .add_job(&JobDetail::builder(JobKey::named("next"), "other").durable(true).build().unwrap(), false)
+        .unwrap();
+    let mut costs = Vec::new();
+    for follows in [false, true] {
+        node.schedule(50, SimpleSchedule::once(), false);
+        if follows {
+            node.store.catalogue().follow(&Continuation::new(JobKey::named("counted"), JobKey::named("next"))).unwrap();
+        }
+        let (fires, cost) = node.drain(50, By::Calls);
+        assert_eq!(fires, 50);
+        costs.push(cost);
+    }
+    let more = costs[1].statements - costs[0].statements;
+    println!("census followed batch=50 statements_more={more}");
+    assert_eq!(costs[0].commits, costs[1].commits);
+    assert!(more <= most, "{costs:?}");
+    let waiting = node.store.snapshot().unwrap().triggers.into_iter().filter(|t| t.job == JobKey::named("next"));
+    assert_eq!(waiting.count(), 50);
+    node.store.catalogue().clear().unwrap();
+}
+
+/// The cost of a backlog of one-shots and of one of calendar intervals at batch 50, and of a lone repeating fire.
+fn census(database: &str, url: &str, most: &Most) {
+    let node = Node::open(url);
+    node.schedule(1000, SimpleSchedule::once(), false);
+    let (fires, cost) = node.drain(50, By::Calls);
+    assert_eq!(fires, 1000);
+    let per_fire = |n: u64| n as f64 / fires as f64;
+    println!(
+        "census database={database} batch=50 one-shots={fires} statements_per_fire={:.3} commits_per_fire={:.3}",
+        per_fire(cost.statements),
+        per_fire(cost.commits)
+    );
+    assert!(per_fire(cost.statements) <= most.one_shots, "{cost:?}");
+    assert!(per_fire(cost.commits) <= 0.042, "{cost:?}");
+    assert_eq!(node.store.history().find(&HistoryQuery::new().limit(2000)).unwrap().len(), 1000);
+
+    node.schedule(1000, SimpleSchedule::once(), false);
+    let (fires, cost) = node.drain(50, By::Turns);
+    assert_eq!(fires, 1000);
+    println!(
+        "census database={database} batch=50 one-shots={fires} by turns: statements_per_fire={:.3} commits_per_fire={:.3}",
+        per_fire(cost.statements),
+        per_fire(cost.commits)
+    );
+    assert!(per_fire(cost.statements) <= most.turns, "{cost:?}");
+    assert!(per_fire(cost.commits) <= 0.021, "{cost:?}");
+
+    node.schedule(1000, CalendarIntervalSchedule::every(1, IntervalUnit::Month), false);
+    let (fires, cost) = node.drain(50, By::Calls);
+    assert_eq!(fires, 1000);
+    println!(
+        "census database={database} batch=50 calendar-intervals={fires} statements_per_fire={:.3}",
+        per_fire(cost.statements)
+    );
+    assert!(per_fire(cost.statements) <= most.intervals, "{cost:?}");
+    node.store.catalogue().clear().unwrap();
+
+    for (what, recovery, most) in [("plain", false, most.lone), ("recoverable", true, most.recoverable)] {
+        node.schedule(1, SimpleSchedule::once(), recovery);
+        let (fires, cost) = node.drain(1, By::Calls);
+        // The last acquisition, which finds nothing, is the idle poll and not the fire's.
+        let lone = StatementCounts { statements: cost.statements - 2, commits: cost.commits - 1 };
+        println!("census database={database} lone {what} one-shot: {lone:?}");
+        assert_eq!(fires, 1);
+        assert!(lone.statements <= most && lone.commits <= 2, "{lone:?}");
+    }
+    node.schedule(1, SimpleSchedule::every(Duration::from_secs(3600)), true);
+    let (fires, cost) = node.drain(1, By::Calls);
+    println!("census database={database} lone repeating fire: {cost:?} with its idle poll");
+    assert_eq!(fires, 1);
+    assert!(cost.statements <= most.repeating, "{cost:?}");
+    node.store.catalogue().clear().unwrap();
+    followed(&node, most.followed);
+    scheduling(database, &node, most);
+}
+
+#[test]
+fn postgres_takes_a_sixth_of_a_statement_per_fire() {
+    let most = Most {
+        one_shots: 0.163,
+        turns: 0.163,
+        intervals: 0.203,
+        lone: 8,
+        recoverable: 10,
+        repeating: 11,
+        followed: 5,
+        new_trigger: 1,
+        new_job: 1,
+        special: 11,
+    };
+    census("postgres", &support::postgres_url(), &most);
+}
+
+#[test]
+fn mysql_takes_a_fifth_of_a_statement_per_fire() {
+    let most = Most {
+        one_shots: 0.224,
+        turns: 0.203,
+        intervals: 0.363,
+        lone: 11,
+        recoverable: 14,
+        repeating: 15,
+        followed: 6,
+        new_trigger: 10,
+        new_job: 11,
+        special: 11,
+    };
+    census("mysql", &support::mysql_url(), &most);
+}
+
+/// In this process a statement is no round trip: SQLite loops over prepared ones, one commit a batch.
+#[test]
+fn sqlite_takes_few_commits() {
+    let folder = tempfile::tempdir().unwrap();
+    let most = Most {
+        one_shots: 2.182,
+        turns: 2.182,
+        intervals: 4.182,
+        lone: 6,
+        recoverable: 8,
+        repeating: 9,
+        followed: 9,
+        new_trigger: 9,
+        new_job: 10,
+        special: 10,
+    };
+    census("sqlite", &format!("sqlite:{}", folder.path().join("census.db").display()), &most);
+}

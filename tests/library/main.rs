@@ -1,0 +1,28 @@
+//! The library in one process, through its public interface: the engine, whole nodes, sessions on real servers,
+//! settings, job files. A module is a suite: `./tests/run --test census`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod census;
+mod executions;
+mod foreign_kinds;
+mod hazards;
+mod heartbeat_log;
+mod job_file;
+mod just_changed;
+mod locks;
+mod lost_answers;
+mod monitoring;
+mod nodes;
+mod outage;
+mod plans;
+mod plugins;
+mod pool;
+mod remote;
+mod scheduler;
+mod settings;
+mod silent_sessions;
+mod submission;
+mod within;

@@ -1,0 +1,25 @@
+//! The engine: runs, listeners, life, cluster; on the memory store, but for what says otherwise.
+
+mod cluster;
+mod continuations;
+mod definitions;
+pub(crate) mod fixture;
+mod history;
+mod in_code;
+mod job_files;
+mod life;
+#[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+mod outages;
+mod placement;
+mod policies;
+mod reports;
+mod reservations;
+mod retries;
+mod running;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod stories;
+mod strategies;
+mod taking_ahead;
+#[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+mod total_outage;

@@ -1,0 +1,146 @@
+//! The database goes away in the middle of acquire, complete and check-in (scenario 7; QZ-44), for longer than a node may be
+//! silent: it commits, does not answer, and is gone. When it is back, every fire runs to its end, and no trigger stays
+//! `ACQUIRED` or `BLOCKED`. On every database.
+
+use crate::scheduler::fixture::{Cluster, LONG, now};
+use crate::support::{mysql_url, postgres_url, wait_until};
+use carnelian::clock::{Clock, SystemClock};
+use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Signal, SimpleSchedule, Trigger, TriggerKey};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longer than the window of the nodes: 300 ms and 900 ms.
+const OUTAGE: Duration = Duration::from_millis(1_500);
+
+const CHECK_IN: &str = "check in";
+
+fn cluster(database: &str) -> Cluster {
+    let mut cluster = match database {
+        "sqlite" => Cluster::on_sqlite(),
+        "postgres" => Cluster::on_server(&postgres_url()),
+        _ => Cluster::on_server(&mysql_url()),
+    };
+    cluster.checkin_interval = Duration::from_millis(300);
+    cluster.tolerance = Duration::from_millis(900);
+    cluster
+}
+
+fn node(cluster: &Cluster, name: &str, ran: &Arc<Mutex<BTreeMap<String, u32>>>) -> Scheduler {
+    let ran = Arc::clone(ran);
+    let builder = cluster.node_with(name, "threadPool.threadCount = 3\ncarnelian.scheduler.pollInterval = 50ms\n");
+    let work = move |ctx: &mut JobContext| {
+        // By its job: the work of a fire that was lost is done by another trigger.
+        *ran.lock().entry(ctx.job().key().name().to_owned()).or_default() += 1;
+        // Some end in the middle of the outage.
+        ctx.wait(Duration::from_millis(100));
+        Ok(())
+    };
+    let node = builder.job_fn("work", work).build().unwrap();
+    node.start().unwrap();
+    node
+}
+
+/// Two nodes work off jobs, some alone and some not, while the answers of `purpose` are lost and the database with them.
+fn gone_in_the_middle_of(purpose: &'static str, database: &str) {
+    let cluster = cluster(database);
+    let ran = Arc::default();
+    let nodes = [node(&cluster, "a", &ran), node(&cluster, "b", &ran)];
+    let mut was_off = false;
+    match purpose {
+        // One that finds nothing is too small to be lost: check-ins are refused instead.
+        CHECK_IN => cluster.database.refuse(Some(purpose)),
+        _ => cluster.database.lose_answer_of(purpose),
+    }
+    let stored: Vec<String> = (0..12).map(|n| format!("t{n}")).collect();
+    for (n, name) in stored.iter().enumerate() {
+        let job = JobDetail::builder(JobKey::new("g", name), "work").requests_recovery(true);
+        let job = job.disallow_concurrent_execution(n % 2 == 0).build().unwrap();
+        let trigger = if n % 3 == 0 { twice(name, &job) } else { now(name, &job) };
+        // It may be gone before the last is stored: then they are stored when it is back.
+        while nodes[0].schedule_job(job.clone(), trigger.clone()).is_err() {
+            was_off |= wait_out(&cluster);
+        }
+    }
+    if purpose == CHECK_IN {
+        // Nodes that cannot check in distrust themselves, take nothing, and have not been heard of for a whole window.
+        let silent = |node: &Scheduler| node.health().since_checkin.is_some_and(|silence| silence >= OUTAGE);
+        wait_until("both are silent", LONG, || nodes.iter().all(silent));
+        assert!(nodes.iter().all(|node| node.health().is_suspicious));
+        cluster.database.refuse(None);
+    } else if !was_off {
+        wait_until("the database is gone", LONG, || cluster.database.is_off());
+        wait_out(&cluster);
+    }
+    wait_until("all have run, and nothing is left", LONG, || {
+        let done = stored.iter().all(|name| ran.lock().contains_key(name));
+        done && cluster.store().snapshot().is_ok_and(|s| s.fired.is_empty() && s.triggers.is_empty())
+    });
+    cluster.assert_sound();
+    assert!(nodes.iter().all(|node| node.shutdown(true).is_clean()));
+    cluster.store().database().forget_scheduler().unwrap();
+}
+
+/// Fires now and once more soon.
+fn twice(name: &str, job: &JobDetail) -> Trigger {
+    let schedule = SimpleSchedule::every(Duration::from_millis(300)).repeat(1);
+    Trigger::builder(TriggerKey::new("g", name), job.key().clone()).schedule(schedule).build().unwrap()
+}
+
+/// The outage lasts; then the database is back. False if there was none.
+fn wait_out(cluster: &Cluster) -> bool {
+    let (clock, nobody) = (SystemClock::default(), Signal::default());
+    let was_off = cluster.database.is_off();
+    if was_off {
+        clock.wait(&nobody, Some(clock.ticks() + OUTAGE));
+        cluster.database.turn(true);
+    }
+    was_off
+}
+
+fn everywhere(purpose: &'static str) {
+    for database in ["sqlite", "postgres", "mysql"] {
+        println!("on {database}");
+        gone_in_the_middle_of(purpose, database);
+    }
+}
+
+#[test]
+fn nothing_is_stuck_after_an_outage_in_the_middle_of_an_acquisition() {
+    everywhere("acquire triggers");
+}
+
+#[test]
+fn nothing_is_stuck_after_an_outage_in_the_middle_of_a_completion() {
+    everywhere("complete fires");
+}
+
+#[test]
+fn nothing_is_stuck_after_an_outage_in_the_middle_of_a_check_in() {
+    everywhere(CHECK_IN);
+}
+
+/// DS-98: an audit goes through all triggers, and may hang. Check-ins do not wait for it, so the
+/// node that audits is not declared dead for it.
+#[test]
+fn an_audit_that_hangs_delays_no_check_in() {
+    for mut cluster in
+        [Cluster::new(), Cluster::on_sqlite(), Cluster::on_server(&postgres_url()), Cluster::on_server(&mysql_url())]
+    {
+        cluster.checkin_interval = Duration::from_millis(200);
+        cluster.tolerance = Duration::from_secs(20);
+        let (comes, go) = cluster.database.hold_answer_of("look for stray side rows");
+        let a = cluster.node("a", 1).build().unwrap();
+        a.start().unwrap();
+        comes.recv_timeout(LONG).unwrap();
+        let service = |name: &str| a.health().services.into_iter().find(|service| service.name == name).unwrap();
+        let before = service("cluster").runs;
+        wait_until("it has checked in a few times more", LONG, || service("cluster").runs > before + 5);
+        assert_eq!(service("audit").state, carnelian::ServiceState::Working, "it is still at it");
+        go.send(()).unwrap();
+        wait_until("the audit has ended", LONG, || service("audit").state == carnelian::ServiceState::Waiting);
+        assert!(a.shutdown(true).is_clean());
+        cluster.store().database().forget_scheduler().unwrap();
+    }
+}

@@ -1,0 +1,97 @@
+//! SIGTERM with running and acquired work (scenario 16; DS-67, LT-87 to LT-90): what is acquired is released at once, what
+//! runs is finished or interrupted within the grace, and the node takes its rows with it.
+
+use super::node::NodeProcess;
+use super::support::wait_until;
+use super::*;
+use carnelian::store::row::FiredState;
+use carnelian::{FireOutcome, GroupMatcher, HistoryQuery, JobDetail, JobKey, Trigger, TriggerKey};
+use rustix::process::Signal;
+
+/// How many triggers are due one after the other, half a second apart.
+const SOON: i64 = 40;
+
+/// A node that runs this job, and holds reservations for moments to come.
+fn with_running_and_acquired(place: &Place, job_type: &str, ms: i64) -> NodeProcess {
+    let config = place.path("node.properties");
+    std::fs::write(&config, &place.text).unwrap();
+    let mut node = NodeProcess::demo(&config, &place.path("node.err"));
+    node.ready();
+    let schedule = |name: &str, job_type: &str, ms: i64, trigger: carnelian::TriggerBuilder| {
+        let job =
+            JobDetail::builder(JobKey::named(name), job_type).requests_recovery(true).data("ms", ms).build().unwrap();
+        place.store.catalogue().schedule(vec![(job, vec![trigger.build().unwrap()])], false).unwrap();
+    };
+    let trigger = |name: &str| Trigger::builder(TriggerKey::named(name), JobKey::named(name));
+    schedule("runs", job_type, ms, trigger("runs"));
+    wait_until("it runs", LONG, || fires(place, FiredState::Executing) == 1);
+    // A node reserves what is due within two seconds; of so many some are reserved at any time.
+    let begin = place.store.now_ms().unwrap();
+    for n in 1..=SOON {
+        let at = chrono::DateTime::from_timestamp_millis(begin + 500 * n).unwrap();
+        let name = format!("soon-{n}");
+        schedule(&name, "demo.sleep", 1, trigger(&name).start_at(at));
+    }
+    wait_until("some are acquired", LONG, || fires(place, FiredState::Acquired) > 0);
+    node
+}
+
+fn fires(place: &Place, state: FiredState) -> usize {
+    place.store.fired_triggers().unwrap().iter().filter(|fire| fire.state == state).count()
+}
+
+fn outcome(place: &Place) -> (FireOutcome, String) {
+    let mut rows = place.store.history().find(&HistoryQuery::new().job(JobKey::named("runs"))).unwrap();
+    assert_eq!(rows.len(), 1);
+    let row = rows.pop().unwrap();
+    (row.outcome, row.error.unwrap_or_default())
+}
+
+/// It ends by itself, with exit code 0, and nobody waits for its death.
+fn ends(place: &Place, node: &mut NodeProcess) {
+    node.expect_success();
+    assert!(place.store.instances().unwrap().is_empty());
+    assert!(place.store.fired_triggers().unwrap().is_empty());
+    let log = std::fs::read_to_string(place.path("node.err")).unwrap();
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+#[test]
+fn what_runs_is_finished_and_what_is_acquired_is_released_at_once() {
+    everywhere("carnelian.scheduler.pollInterval = 50ms\n", |place| {
+        let mut node = with_running_and_acquired(place, "demo.sleep", 4_000);
+        node.signal(Signal::TERM);
+        wait_until("what was acquired is released", LONG, || fires(place, FiredState::Acquired) == 0);
+        assert_eq!(fires(place, FiredState::Executing), 1, "at once: the other one still runs");
+        let waiting = place.store.catalogue().trigger_summaries(&GroupMatcher::Any).unwrap();
+        let waiting: Vec<_> = waiting.iter().filter(|trigger| trigger.job.name().starts_with("soon")).collect();
+        assert!(!waiting.is_empty() && waiting.iter().all(|trigger| trigger.state == "WAITING"), "{waiting:?}");
+        ends(place, &mut node);
+        assert_eq!(outcome(place), (FireOutcome::Succeeded, String::new()));
+        place.store.catalogue().clear().unwrap();
+    });
+}
+
+/// A job that looks, and one that does not and is given up: both are recorded, and their work waits for another node.
+#[test]
+fn what_does_not_end_is_interrupted_within_the_grace() {
+    let more = "carnelian.scheduler.pollInterval = 50ms\n\
+                scheduler.interruptJobsOnShutdownWithWait = true\ncarnelian.shutdown.stopWait = 100ms\n";
+    everywhere(more, |place| {
+        for (job_type, expected) in
+            [("demo.forever", "shutdown: "), ("demo.stubborn", "shutdown: it did not end within 300ms")]
+        {
+            let mut node = with_running_and_acquired(place, job_type, 600_000);
+            node.signal(Signal::TERM);
+            ends(place, &mut node);
+            let (outcome, error) = outcome(place);
+            assert_eq!(outcome, FireOutcome::Interrupted, "{job_type}: {error}");
+            assert!(error.starts_with(expected), "{job_type}: {error}");
+            let waiting = place.store.catalogue().triggers_of_job(&JobKey::named("runs")).unwrap();
+            assert_eq!(waiting.len(), 1, "{job_type}: its work goes on elsewhere");
+            place.store.catalogue().clear().unwrap();
+            place.store.database().forget_scheduler().unwrap();
+            place.store.database().migrate().unwrap();
+        }
+    });
+}
