@@ -114,6 +114,7 @@ impl Cluster {
         let clock =
             Arc::new(TestClock { wall: AtomicI64::new(NOW), ticks: AtomicI64::new(0), moves: AtomicBool::new(false) });
         let mut settings = Settings::named(&scheduler);
+        settings.scheduler.time_zone = chrono_tz::Tz::UTC; // not the zone of the machine
         let opened = open(&scheduler, Arc::clone(&clock) as _);
         settings.job_store.polling_strategy = opened.strategy;
         change(&mut settings);

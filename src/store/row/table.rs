@@ -164,9 +164,10 @@ impl<T: Default> Codec<T> for NotStored {
     }
 }
 
-/// Types that one column holds: how a value is written, and how it is read.
+/// Types that one column holds: how a value is written, how it is read, and the value in place of
+/// one that cannot be read, where the column may not be null.
 macro_rules! columns {
-    ($($type:ty, $kind:ident: |$value:ident| $write:expr, |$read:ident| $back:expr;)*) => {$(
+    ($($type:ty, $kind:ident: |$value:ident| $write:expr, |$read:ident| $back:expr $(, else $else:expr)?;)*) => {$(
         impl $crate::store::row::table::ToCells for $type {
             fn write(&self, row: &mut Vec<$crate::store::row::table::Cell>) {
                 let $value = self;
@@ -177,7 +178,7 @@ macro_rules! columns {
             const KINDS: &'static [$crate::store::row::table::Kind] = &[$crate::store::row::table::Kind::$kind];
             fn read(row: &mut std::vec::IntoIter<$crate::store::row::table::Cell>) -> Option<Self> {
                 match row.next() {
-                    Some($crate::store::row::table::Cell::$kind($read)) => $back,
+                    Some($crate::store::row::table::Cell::$kind($read)) => $back $(.or(Some($else)))?,
                     _ => None,
                 }
             }
@@ -205,8 +206,8 @@ macro_rules! columns {
 columns! {
     i64, Int: |value| *value, |cell| Some(cell);
     // A number of another range was written by hand.
-    u32, Int: |value| i64::from(*value), |cell| Some(u32::try_from(cell).unwrap_or(0));
-    u64, Int: |value| i64::try_from(*value).unwrap_or(i64::MAX), |cell| Some(u64::try_from(cell).unwrap_or(0));
+    u32, Int: |value| i64::from(*value), |cell| u32::try_from(cell).ok(), else 0;
+    u64, Int: |value| i64::try_from(*value).unwrap_or(i64::MAX), |cell| u64::try_from(cell).ok(), else 0;
     bool, Int: |value| i64::from(*value), |cell| Some(cell != 0);
     String, Text: |value| value.clone(), |cell| Some(cell);
     Vec<u8>, Bytes: |value| value.clone(), |cell| Some(cell);
