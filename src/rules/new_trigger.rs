@@ -33,15 +33,23 @@ impl PauseState {
         self.paused_groups.contains(ALL_GROUPS_PAUSED) && !self.paused_groups.contains(group)
     }
 
-    /// True if triggers of the job are blocked: a fire runs, and either that fire or the job, as
-    /// the job is stored now, lets no other run beside it.
-    pub(crate) fn is_blocked(&self, job: &JobKey, nonconcurrent: bool) -> bool {
-        self.executing.get(job).is_some_and(|alone| *alone || nonconcurrent)
+    /// True if triggers of the job are blocked: a fire runs that lets no other run beside it.
+    ///
+    /// As in Quartz the fire says so, by the job that was stored when the fire began. The end of
+    /// that fire is what unblocks the triggers. A job that has disallowed concurrent execution
+    /// since then blocks nobody: acquisitions leave its triggers alone while it runs.
+    pub(crate) fn is_blocked(&self, job: &JobKey) -> bool {
+        self.executing.get(job).is_some_and(|alone| *alone)
+    }
+
+    /// True if a fire of the job runs.
+    pub(crate) fn is_executing(&self, job: &JobKey) -> bool {
+        self.executing.contains_key(job)
     }
 
     /// The state in which a trigger of the job begins, or begins anew.
-    pub(crate) fn state_of_new(&self, trigger: &TriggerKey, job: &JobKey, nonconcurrent: bool) -> TriggerState {
-        state_of_new(self.is_paused(trigger.group()), self.is_blocked(job, nonconcurrent))
+    pub(crate) fn state_of_new(&self, trigger: &TriggerKey, job: &JobKey) -> TriggerState {
+        state_of_new(self.is_paused(trigger.group()), self.is_blocked(job))
     }
 }
 
@@ -61,11 +69,11 @@ mod tests {
     use TriggerState::{Blocked, Paused, PausedBlocked, Waiting};
 
     /// The state of a trigger in group `g` of job `g.j`.
-    fn state(paused: &[&str], executing: Option<bool>, nonconcurrent: bool) -> TriggerState {
+    fn state(paused: &[&str], executing: Option<bool>) -> TriggerState {
         let job = JobKey::new("g", "j");
         let executing = executing.map(|alone| (job.clone(), alone));
         let state = PauseState::new(paused.iter().map(|group| (*group).to_owned()), executing);
-        state.state_of_new(&TriggerKey::new("g", "t"), &job, nonconcurrent)
+        state.state_of_new(&TriggerKey::new("g", "t"), &job)
     }
 
     #[test]
@@ -76,20 +84,9 @@ mod tests {
             (&["g"], Paused, PausedBlocked),
             (&[ALL_GROUPS_PAUSED], Paused, PausedBlocked),
         ] {
-            // Executing fires of the job, each with whether it is alone; whether the job is.
-            for (executing, nonconcurrent, expected) in [
-                (None, false, free),
-                (None, true, free),
-                (Some(false), false, free),
-                (Some(false), true, blocked),
-                (Some(true), false, blocked),
-                (Some(true), true, blocked),
-            ] {
-                assert_eq!(
-                    state(paused, executing, nonconcurrent),
-                    expected,
-                    "{paused:?} {executing:?} {nonconcurrent}"
-                );
+            // Whether a fire of the job executes, and lets no other run beside it.
+            for (executing, expected) in [(None, free), (Some(false), free), (Some(true), blocked)] {
+                assert_eq!(state(paused, executing), expected, "{paused:?} {executing:?}");
             }
         }
     }
@@ -97,6 +94,6 @@ mod tests {
     #[test]
     fn fires_of_other_jobs_block_nothing() {
         let state = PauseState::new([], [(JobKey::new("g", "other"), true)]);
-        assert_eq!(state.state_of_new(&TriggerKey::new("g", "t"), &JobKey::new("g", "j"), true), Waiting);
+        assert_eq!(state.state_of_new(&TriggerKey::new("g", "t"), &JobKey::new("g", "j")), Waiting);
     }
 }

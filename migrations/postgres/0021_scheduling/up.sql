@@ -1,3 +1,3 @@
--- The function that stored new work was made here: 0027_scheduling makes it.
+-- The function that stored new work was made here: 0030_scheduling makes it.
 
 SELECT 0;

@@ -1,7 +1,6 @@
 //! `Backfill`: the fires of a trigger in a range of the past, to be made up for.
 
 use super::Catalogue;
-use super::scheduling::NewTrigger;
 use crate::error::{Error, Result};
 use crate::key::TriggerKey;
 use crate::rules::backfill::times;
@@ -120,10 +119,7 @@ impl Catalogue<'_> {
                 Ok(planned)
             }),
         }
-        .map(|planned| Backfilled {
-            fires: planned.fires,
-            stored: planned.triggers.into_iter().map(|new| new.trigger).collect(),
-        })
+        .map(|planned| Backfilled { fires: planned.fires, stored: planned.triggers })
     }
 
     fn plan_backfill(&self, s: &mut dyn Session, backfill: &Backfill) -> Result<Planned> {
@@ -179,7 +175,7 @@ impl Catalogue<'_> {
                     trigger: trigger.key.clone(),
                     job: row.job.clone(),
                 });
-                planned.triggers.push(NewTrigger { trigger, nonconcurrent: job.nonconcurrent });
+                planned.triggers.push(trigger);
             }
         }
         Ok(planned)
@@ -190,10 +186,10 @@ impl Catalogue<'_> {
             return Ok(());
         }
         let now_ms = s.now_ms()?;
-        for new in &mut planned.triggers {
-            self.set_first_fire_time(&mut new.trigger, None, now_ms)?;
+        for trigger in &mut planned.triggers {
+            self.set_first_fire_time(trigger, None, now_ms)?;
         }
-        self.write_triggers(s, &planned.triggers, &[])?;
+        self.write_triggers(s, &planned.triggers.iter().collect::<Vec<_>>(), &[])?;
         s.insert_all(&planned.requests)
     }
 }
@@ -202,7 +198,7 @@ impl Catalogue<'_> {
 #[derive(Default)]
 struct Planned {
     fires: Vec<BackfilledFire>,
-    triggers: Vec<NewTrigger>,
+    triggers: Vec<Trigger>,
     requests: Vec<RequestRow>,
 }
 

@@ -4,14 +4,13 @@ use super::Catalogue;
 use super::scheduling::remember_paused_groups;
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
-use crate::key::{JobKey, TriggerKey, check_name};
+use crate::key::{TriggerKey, check_name};
 use crate::rules::new_calendar;
 use crate::rules::new_trigger::PauseState;
 use crate::store::Session;
 use crate::store::calendars::unreadable_calendar;
 use crate::store::row::{CalendarName, CalendarRow, TriggerRow};
 use crate::trigger::{Trigger, TriggerState};
-use std::collections::BTreeMap;
 
 /// The most triggers that the refusal to delete a calendar names.
 const MAX_NAMED: usize = 5;
@@ -96,16 +95,10 @@ impl Catalogue<'_> {
         let threshold_ms = now_ms - self.store.misfired_before(now_ms);
         let updatable = self.updatable(s, name)?;
         let pauses = PauseState::read(s, updatable.iter().map(|(row, _)| &row.job))?;
-        let mut nonconcurrent: BTreeMap<JobKey, bool> = BTreeMap::new();
         let mut changes = Vec::new();
         for (row, mut trigger) in updatable {
             new_calendar::update(&mut trigger, calendar, now_ms, threshold_ms);
-            let alone = match nonconcurrent.get(&row.job) {
-                Some(known) => *known,
-                None => s.job(&row.job)?.is_some_and(|job| job.nonconcurrent),
-            };
-            nonconcurrent.insert(row.job.clone(), alone);
-            changes.push((row.key, pauses.state_of_new(&trigger.key, &trigger.job_key, alone), trigger.next_ms));
+            changes.push((row.key, pauses.state_of_new(&trigger.key, &trigger.job_key), trigger.next_ms));
         }
         let keys: Vec<_> = changes.iter().map(|(key, _, _)| key.clone()).collect();
         if keys.is_empty() {

@@ -73,7 +73,6 @@ impl Catalogue<'_> {
                 on: on.name().to_owned(),
                 since_fence,
                 data: data.clone(),
-                child_nonconcurrent: false,
                 child_is_blocked: false,
             })
         })

@@ -1,7 +1,7 @@
 //! Import: the jobs and triggers of a job file, and what it deletes before, in one transaction.
 
 use super::Catalogue;
-use super::scheduling::{NewTrigger, no_calendar};
+use super::scheduling::no_calendar;
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -190,24 +190,15 @@ impl Catalogue<'_> {
     }
 
     fn put_file_triggers(&self, s: &mut dyn Session, plan: &Plan, mut prepared: Prepared) -> Result<Vec<Trigger>> {
-        let mut nonconcurrent = BTreeMap::new();
         let mut triggers = Vec::with_capacity(plan.triggers.len());
         for (at, job) in plan.triggers.values() {
             let Some(trigger) = prepared.remove(at) else { continue };
-            let nonconcurrent = match nonconcurrent.get(job) {
-                Some(known) => *known,
-                None => {
-                    let is_so = s.job(job)?.is_some_and(|row| row.nonconcurrent);
-                    nonconcurrent.insert(job.clone(), is_so);
-                    is_so
-                }
-            };
-            triggers.push(NewTrigger { trigger: Trigger { job_key: job.clone(), ..trigger }, nonconcurrent });
+            triggers.push(Trigger { job_key: job.clone(), ..trigger });
         }
-        let keys: Vec<TriggerKey> = triggers.iter().map(|new| new.trigger.key.clone()).collect();
+        let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
         let existing = s.existing_triggers(&keys)?;
-        self.write_triggers(s, &triggers, &existing)?;
-        Ok(triggers.into_iter().map(|new| new.trigger).collect())
+        self.write_triggers(s, &triggers.iter().collect::<Vec<_>>(), &existing)?;
+        Ok(triggers)
     }
 }
 

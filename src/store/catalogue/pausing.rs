@@ -125,9 +125,8 @@ impl Catalogue<'_> {
 
     pub(in crate::store) fn reset_in(&self, s: &mut dyn Session, key: &TriggerKey) -> Result<bool> {
         let Some(row) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(false) };
-        let nonconcurrent = s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
         let pauses = PauseState::read(s, [&row.job])?;
-        let target = pauses.state_of_new(key, &row.job, nonconcurrent);
+        let target = pauses.state_of_new(key, &row.job);
         let moves = |to| [(TriggerState::Error, to)];
         let this = std::slice::from_ref(key);
         // Were it in error once more, for another reason, it would be shown as parked for this one.
@@ -162,8 +161,9 @@ impl Catalogue<'_> {
             if row.next_ms.is_none() {
                 continue; // Quartz leaves a trigger without a next fire time paused
             }
-            let nonconcurrent = row.state == PausedBlocked.name() || self.is_nonconcurrent(s, &row)?;
-            let target = if pauses.is_blocked(&row.job, nonconcurrent) { &mut blocked } else { &mut waiting };
+            // A trigger that waits for a run of its own, by its overlap policy, goes on waiting.
+            let waits = row.state == PausedBlocked.name() && pauses.is_executing(&row.job);
+            let target = if waits || pauses.is_blocked(&row.job) { &mut blocked } else { &mut waiting };
             // At the very threshold Quartz resumes a trigger as misfired, though its scan would not
             // see it yet.
             let trigger = self.store.late_trigger(&row, &calendars).ok();
@@ -195,10 +195,6 @@ impl Catalogue<'_> {
             }
         }
         Ok(resumed)
-    }
-
-    fn is_nonconcurrent(&self, s: &mut dyn Session, row: &TriggerRow) -> Result<bool> {
-        Ok(s.job(&row.job)?.is_some_and(|job| job.nonconcurrent))
     }
 }
 

@@ -18,10 +18,10 @@ use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};
 use std::collections::BTreeSet;
 
 /// A trigger to be stored.
-pub(super) struct NewTrigger {
-    pub trigger: Trigger,
+struct NewTrigger {
+    trigger: Trigger,
     /// Whether the trigger's job disallows concurrent execution.
-    pub nonconcurrent: bool,
+    nonconcurrent: bool,
 }
 
 impl Catalogue<'_> {
@@ -316,7 +316,8 @@ impl Catalogue<'_> {
             }
             self.set_first_fire_time(trigger, calendar.as_deref(), now_ms)?;
         }
-        self.write_triggers(s, triggers, &existing)
+        let triggers: Vec<&Trigger> = triggers.iter().map(|new| &new.trigger).collect();
+        self.write_triggers(s, &triggers, &existing)
     }
 
     /// Writes triggers that have their fire times, in the place of the `existing` triggers among
@@ -324,7 +325,7 @@ impl Catalogue<'_> {
     pub(super) fn write_triggers(
         &self,
         s: &mut dyn Session,
-        triggers: &[NewTrigger],
+        triggers: &[&Trigger],
         existing: &[TriggerKey],
     ) -> Result<()> {
         let mut jobs_before = BTreeSet::new();
@@ -335,9 +336,9 @@ impl Catalogue<'_> {
             s.delete_triggers(existing, None)?;
             s.delete_reservations(existing)?;
         }
-        let pauses = PauseState::read(s, triggers.iter().map(|new| &new.trigger.job_key))?;
-        let row = |NewTrigger { trigger, nonconcurrent }: &NewTrigger| {
-            let state = pauses.state_of_new(&trigger.key, &trigger.job_key, *nonconcurrent);
+        let pauses = PauseState::read(s, triggers.iter().map(|trigger| &trigger.job_key))?;
+        let row = |trigger: &&Trigger| {
+            let state = pauses.state_of_new(&trigger.key, &trigger.job_key);
             self.store.trigger_row(trigger, state)
         };
         let rows = triggers.iter().map(row).collect::<Result<Vec<_>>>()?;
@@ -346,7 +347,7 @@ impl Catalogue<'_> {
             s.insert_triggers(&rows)?;
         }
         // A job whose last trigger now belongs to another job would never fire and never go.
-        jobs_before.retain(|job| triggers.iter().all(|new| new.trigger.job_key != *job));
+        jobs_before.retain(|job| triggers.iter().all(|trigger| trigger.job_key != *job));
         match jobs_before.is_empty() {
             true => Ok(()),
             false => s.delete_idle_jobs(&jobs_before.into_iter().collect::<Vec<_>>()).map(drop),

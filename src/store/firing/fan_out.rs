@@ -86,10 +86,9 @@ impl JobStore {
                 }
             };
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
-            let alone = firable.job.disallow_concurrent_execution;
             let of_part = |part| {
                 let trigger = part_trigger(&firable.trigger, scheduled_ms, part);
-                let state = pauses.state_of_new(&trigger.key, &trigger.job_key, alone);
+                let state = pauses.state_of_new(&trigger.key, &trigger.job_key);
                 self.trigger_row(&trigger, state)
             };
             let mut rows = match parts.iter().map(of_part).collect::<Result<Vec<TriggerRow>>>() {

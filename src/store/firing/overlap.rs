@@ -5,6 +5,7 @@ use super::fire_batch::Firable;
 use super::{Acquisition, SkipReason, SkippedFires};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
+use crate::rules::new_trigger::PauseState;
 use crate::rules::overlap::{OverlapDecision, decide, may_wait};
 use crate::rules::passing_over::{leave_out_old, pass_over};
 use crate::store::calendars::Calendars;
@@ -225,8 +226,9 @@ impl JobStore {
     ) -> Result<Option<Advance>> {
         use TriggerState::{Blocked, Paused, PausedBlocked, Waiting};
         let Some(from) = TriggerState::from_name(&row.state) else { return Ok(None) };
+        // The triggers of jobs that have ended are unblocked with the others of the job.
         let is_blocked_by_job =
-            one_at_a_time.contains(&row.job) || s.job(&row.job)?.is_some_and(|job| job.nonconcurrent);
+            one_at_a_time.contains(&row.job) || PauseState::read(s, [&row.job])?.is_blocked(&row.job);
         let to = match from {
             Blocked | PausedBlocked if is_blocked_by_job => return Ok(None),
             Blocked | Waiting => Waiting,

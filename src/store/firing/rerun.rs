@@ -147,22 +147,21 @@ impl JobStore {
                 attempt: completion.attempt + i64::from(counts),
                 takeovers: 0, // this run has come to its end
             };
-            work.push((trigger, row, completion.nonconcurrent));
+            work.push((trigger, row));
         }
         self.put_reruns(s, work)
     }
 
-    /// Stores rerun triggers, each with whether its job disallows concurrent execution. Like any
-    /// other such a trigger waits while its job executes elsewhere (QZ-74), and while its group is
-    /// paused.
-    fn put_reruns(&self, s: &mut dyn Session, work: Vec<(Trigger, RecoveryRow, bool)>) -> Result<()> {
+    /// Stores rerun triggers. Like any other such a trigger waits while its job executes elsewhere
+    /// (QZ-74), and while its group is paused.
+    fn put_reruns(&self, s: &mut dyn Session, work: Vec<(Trigger, RecoveryRow)>) -> Result<()> {
         if work.is_empty() {
             return Ok(());
         }
-        let pauses = PauseState::read(s, work.iter().map(|(trigger, ..)| &trigger.job_key))?;
+        let pauses = PauseState::read(s, work.iter().map(|(trigger, _)| &trigger.job_key))?;
         let (mut triggers, mut rows) = (Vec::new(), Vec::new());
-        for (trigger, row, nonconcurrent) in work {
-            let state = pauses.state_of_new(&trigger.key, &trigger.job_key, nonconcurrent);
+        for (trigger, row) in work {
+            let state = pauses.state_of_new(&trigger.key, &trigger.job_key);
             triggers.push(self.trigger_row(&trigger, state)?);
             rows.push(row);
         }
@@ -220,7 +219,7 @@ impl JobStore {
                 attempt: fire.attempt.saturating_add(1),
                 takeovers: 0,
             };
-            self.put_reruns(s, vec![(trigger, row, job.nonconcurrent)])?;
+            self.put_reruns(s, vec![(trigger, row)])?;
             Ok(key)
         })
     }

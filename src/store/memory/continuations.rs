@@ -8,16 +8,9 @@ use crate::store::row::ContinuationRow;
 
 impl MemorySession<'_> {
     fn chosen(&self, takes: impl Fn(&ContinuationRow) -> bool) -> Vec<ContinuationRow> {
-        let filled = |row: ContinuationRow| {
-            let nonconcurrent = self.tables.jobs.get(&row.child).is_some_and(|child| child.nonconcurrent);
-            ContinuationRow {
-                child_nonconcurrent: nonconcurrent,
-                child_is_blocked: match nonconcurrent {
-                    true => self.is_executing(&row.child),
-                    false => self.tables.fired.index().is_executing_alone(&row.child),
-                },
-                ..row
-            }
+        let filled = |row: ContinuationRow| ContinuationRow {
+            child_is_blocked: self.tables.fired.index().is_executing_alone(&row.child),
+            ..row
         };
         self.tables.rows().filter(|row| takes(row)).map(filled).collect()
     }

@@ -49,19 +49,20 @@ const SCRIPTS: &[Script] = &[
     script!("0017_definitions", "the side tables of definitions in code"),
     script!("0019_outages", "the side tables of outages and of the recovery mode"),
     script!("0020_ignoring_misfires", "the index of triggers that ignore misfires"),
-    script!("0021_scheduling", "no table: the function of this version is that of `0027_scheduling`"),
+    script!("0021_scheduling", "no table: the function of this version is that of `0030_scheduling`"),
     script!("0022_executing_by_job", "the index of executing fires by their jobs"),
     script!("0023_parked", "the side table of parked work"),
     script!("0024_processes", "the side table of the processes of nodes"),
     script!("0025_progress", "the columns of the last progress of running fires"),
     script!("0026_executing_fires", "the index of executing fires by their jobs and triggers"),
-    script!("0027_scheduling", "the function that stores new jobs and triggers"),
+    script!("0027_scheduling", "no table: the function of this version is that of `0030_scheduling`"),
     script!("0028_reservations", "the index of reservations"),
     script!("0029_ahead", "the side tables of fires taken ahead"),
+    script!("0030_scheduling", "the function that stores new jobs and triggers"),
 ];
 
 /// The version with the function that stores new work.
-const SCHEDULING: &str = "0027_scheduling";
+const SCHEDULING: &str = "0030_scheduling";
 
 struct Script {
     version: &'static str,

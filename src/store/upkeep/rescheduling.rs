@@ -23,7 +23,6 @@ struct Dead {
     triggers: BTreeMap<TriggerKey, TriggerRow>,
     chains: BTreeMap<TriggerKey, RecoveryRow>,
     pauses: PauseState,
-    nonconcurrent: BTreeSet<JobKey>,
 }
 
 /// The work of a dead fire that goes on in a recovery trigger.
@@ -45,7 +44,7 @@ struct Writes {
 
 impl Dead {
     fn state_of(&self, key: &TriggerKey, job: &JobKey) -> TriggerState {
-        self.pauses.state_of_new(key, job, self.nonconcurrent.contains(job))
+        self.pauses.state_of_new(key, job)
     }
 
     fn takeovers(&self, fire: &FiredRow) -> i64 {
@@ -84,7 +83,6 @@ impl JobStore {
     fn read_dead(&self, s: &mut dyn Session, fires: &[FiredRow], gone: Vec<TriggerRow>) -> Result<Dead> {
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
-        let nonconcurrent = fires.iter().filter(|fire| fire.nonconcurrent).filter_map(|fire| fire.job.clone());
         Ok(Dead {
             jobs: self.policies_of(s, fires)?,
             recovered_before: s.recovered_origins(&ids)?.into_iter().collect(),
@@ -93,7 +91,6 @@ impl JobStore {
             // A recovery trigger waits, like any other, while the job executes elsewhere (QZ-74) or
             // the group is paused.
             pauses: PauseState::read(s, fires.iter().filter_map(|fire| fire.job.as_ref()))?,
-            nonconcurrent: nonconcurrent.collect(),
         })
     }
 

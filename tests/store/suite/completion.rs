@@ -251,27 +251,6 @@ fn fifty_fires_end_in_one_transaction() {
 }
 
 #[test]
-fn siblings_stay_blocked_until_nothing_of_the_job_executes() {
-    let cluster = Cluster::new(open);
-    let a = cluster.node("A");
-    // The job became a lone one while two of its fires were running.
-    cluster.schedule(job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW)]);
-    let fired = a.acquire().fired;
-    cluster
-        .store
-        .catalogue()
-        .schedule(vec![(lone_job("a").build().unwrap(), vec![minutely("v", "a", NOW).build().unwrap()])], true)
-        .unwrap();
-    assert_eq!(cluster.state("v"), "BLOCKED");
-    let lone =
-        |i: usize| carnelian::store::Completion { nonconcurrent: true, ..fired[i].completion(NoInstruction, None) };
-    a.complete_all(&[lone(0)]);
-    assert_eq!(cluster.state("v"), "BLOCKED");
-    a.complete_all(&[lone(1)]);
-    assert_eq!(cluster.state("v"), "WAITING");
-}
-
-#[test]
 fn a_fire_that_ended_twice_is_recorded_once() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");

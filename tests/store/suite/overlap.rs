@@ -222,6 +222,22 @@ fn one_fire_waits_for_the_end_of_the_run_and_begins_then_at_once() {
 }
 
 /// However long it waits it is no misfire, and what comes due meanwhile is left out.
+/// The run began as one of many, so its end unblocks nobody for the job's sake.
+#[test]
+fn a_waiting_fire_is_let_go_though_its_job_has_become_lone() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a").durable(true), [with("t", "a", Overlap::BufferOne)]);
+    let bundle = a.fire_one();
+    cluster.advance(MINUTE);
+    a.acquire();
+    assert_eq!(cluster.state("t"), "BLOCKED");
+    cluster.store.catalogue().add_job(&lone_job("a").durable(true).build().unwrap(), true).unwrap();
+    ends(&a, &bundle);
+    assert_eq!(cluster.state("t"), "WAITING");
+    a.complete(&a.fire_one());
+}
+
 #[test]
 fn a_fire_that_has_waited_for_long_is_no_misfire() {
     for lone in [false, true] {

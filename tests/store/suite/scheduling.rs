@@ -278,6 +278,27 @@ fn a_trigger_stored_while_its_lone_job_runs_is_blocked() {
     assert_eq!(cluster.state("u"), "WAITING");
 }
 
+/// The end of a run unblocks nobody if runs beside it were allowed when it began: a trigger that was
+/// stored, resumed or run again while it ran, and blocked, stayed blocked for ever.
+#[test]
+fn a_job_that_becomes_lone_while_it_runs_blocks_nobody_for_ever() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW), minutely("r", "a", NOW)]);
+    cluster.store.catalogue().pause_triggers(&[trigger_key("r")]).unwrap();
+    let bundle = a.fire_one();
+    cluster.store.catalogue().add_job(&lone_job("a").durable(true).build().unwrap(), true).unwrap();
+    cluster.store.catalogue().add_trigger(once("u", "a", NOW).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("r")], true).unwrap();
+    assert_eq!(["u", "r"].map(|name| cluster.state(name)), ["WAITING", "WAITING"]);
+    assert!(a.acquire().fired.is_empty(), "the job runs, and now no other run may be beside it");
+    a.complete(&bundle);
+    let one = a.fire_one();
+    assert!(["u", "r"].map(|name| cluster.state(name)).contains(&"BLOCKED".to_owned()));
+    a.complete(&one);
+    a.complete(&a.fire_one());
+}
+
 #[test]
 fn clearing_leaves_nothing_but_fires_in_progress() {
     let cluster = Cluster::new(open);

@@ -1,6 +1,6 @@
 //! `CN_CONTINUATIONS`: which jobs follow the runs of others.
 
-use super::executing::{job_executes, job_executes_alone};
+use super::executing::job_executes_alone;
 use super::job_keys;
 use crate::error::Result;
 use crate::key::JobKey;
@@ -8,7 +8,6 @@ use crate::store::database::ContinuationRows;
 use crate::store::row::{ContinuationRow, JobRow};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
-use crate::store::sql::statement::{Flag, FlagType};
 use diesel::sql_types::{BigInt, Binary, Nullable, Text};
 
 by_place! {
@@ -22,7 +21,6 @@ by_place! {
         on_outcome: String as Text,
         since_fence: i64 as BigInt,
         link_data: Option<Vec<u8>> as Nullable<Binary>,
-        is_nonconcurrent: Flag as FlagType,
         executing: i64 as BigInt,
     }
 }
@@ -37,7 +35,6 @@ impl From<Row> for ContinuationRow {
             on: row.on_outcome,
             since_fence: row.since_fence,
             data: row.link_data,
-            child_nonconcurrent: row.is_nonconcurrent.into(),
             child_is_blocked: row.executing > 0,
         }
     }
@@ -65,14 +62,12 @@ impl SqlSession<'_, '_> {
             "SELECT l.parent_name AS parent_name, l.parent_group AS parent_group, l.parent_type AS parent_type, \
              l.child_name AS child_name, l.child_group AS child_group, l.child_hash AS child_hash, \
              l.on_outcome AS on_outcome, l.since_fence AS since_fence, l.data AS link_data, \
-             k.is_nonconcurrent AS is_nonconcurrent, CASE WHEN k.is_nonconcurrent = {} THEN {} ELSE {} END AS executing \
+             {} AS executing \
              FROM {{p}}CN_CONTINUATIONS l \
              JOIN {{p}}JOB_DETAILS j ON j.sched_name = l.sched_name AND j.job_name = l.parent_name \
              AND j.job_group = l.parent_group AND j.job_class_name = l.parent_type \
              JOIN {{p}}JOB_DETAILS k ON k.sched_name = l.sched_name AND k.job_name = l.child_name \
              AND k.job_group = l.child_group WHERE l.sched_name = ?",
-            self.true_literal(),
-            job_executes(self.backend(), "k"),
             job_executes_alone(self.backend(), "k")
         )
     }

@@ -1,7 +1,7 @@
 //! The fast path of PostgreSQL: new work without special demands, stored by one call of a function.
 //!
 //! A caller that schedules waits for each of its statements in turn, and so do all that wait for
-//! its lock. The fast path is one statement, the function of `migrations/postgres/0027_scheduling`.
+//! its lock. The fast path is one statement, the function of `migrations/postgres/0030_scheduling`.
 
 use crate::error::Result;
 use crate::key::JobKey;
@@ -13,17 +13,17 @@ use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use crate::trigger::START_WHEN_STORED;
 use diesel::sql_types::{BigInt, Nullable};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// The call of the function. The statements after the function's lock must see what the holders
 /// before have done. In another isolation than READ COMMITTED, which a pooler may bring, the
 /// function is not called, and statements store the work.
 const TEXT: &str = "SELECT CASE WHEN current_setting('transaction_isolation') = 'read committed' \
-     THEN {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) END AS stored_ms";
+     THEN {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) END AS stored_ms";
 
 /// The types of the function's arguments: a function of other arguments belongs to another version.
 pub(in crate::store::sql) const ARGUMENTS: &str = "text, text, text, text, bigint, bigint, boolean, text[], text[], text[], \
-     text[], boolean[], boolean[], boolean[], boolean[], bytea[], text[], text[], text[], text[], boolean[], boolean[], text[], \
+     text[], boolean[], boolean[], boolean[], boolean[], bytea[], text[], text[], text[], text[], boolean[], text[], \
      bigint[], bigint[], bigint[], bigint[], bytea[], bigint[], bigint[]";
 
 by_place! {
@@ -68,9 +68,9 @@ fn of_jobs(jobs: &[JobRow]) -> [Value; 9] {
     ]
 }
 
-fn of_triggers(work: &FastPathWork) -> [Value; 12] {
+fn of_triggers(work: &FastPathWork) -> [Value; 11] {
     let triggers = &work.triggers;
-    let new: BTreeMap<&JobKey, &JobRow> = work.jobs.iter().map(|job| (&job.key, job)).collect();
+    let new: BTreeSet<&JobKey> = work.jobs.iter().map(|job| &job.key).collect();
     let texts =
         |of: fn(&TriggerRow) -> Option<&str>| Value::Texts(triggers.iter().map(|t| of(t).map(str::to_owned)).collect());
     let ints = |of: fn(&TriggerRow) -> Option<i64>| Value::Ints(triggers.iter().map(of).collect());
@@ -79,8 +79,7 @@ fn of_triggers(work: &FastPathWork) -> [Value; 12] {
         texts(|t| Some(t.key.group())),
         texts(|t| Some(t.job.name())),
         texts(|t| Some(t.job.group())),
-        Value::Flags(triggers.iter().map(|t| new.contains_key(&t.job)).collect()),
-        Value::Flags(triggers.iter().map(|t| new.get(&t.job).is_some_and(|job| job.nonconcurrent)).collect()),
+        Value::Flags(triggers.iter().map(|t| new.contains(&t.job)).collect()),
         texts(|t| t.description.as_deref()),
         ints(|t| Some(i64::from(t.priority))),
         ints(|t| Some(t.start_ms).filter(|ms| *ms != START_WHEN_STORED)),
