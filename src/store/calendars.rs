@@ -1,49 +1,18 @@
 //! `Calendars`: the stored calendars that a batch of triggers needs, read once per transaction.
 
+use super::decoded_calendars::Decoded;
 use super::row::{CalendarRow, TriggerRow};
 use super::{JobStore, Session};
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
-use chrono_tz::Tz;
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// More decoded calendars than these are not kept.
-const MAX_KEPT: usize = 256;
 
 /// The calendars read so far in one transaction.
 #[derive(Default)]
 pub(super) struct Calendars {
     /// By name; none for one that is not stored.
     read: BTreeMap<String, Option<Decoded>>,
-}
-
-/// A calendar, or why it cannot be read.
-type Decoded = Result<Arc<Calendar>, String>;
-
-/// What was decoded before, so that the same bytes are decoded once. The bytes are read in every
-/// transaction: what is kept is never older than what is stored.
-#[derive(Default)]
-pub(super) struct DecodedCalendars {
-    kept: Mutex<BTreeMap<String, (Vec<u8>, Decoded)>>,
-}
-
-impl DecodedCalendars {
-    fn decode(&self, row: CalendarRow, default_zone: Tz) -> Decoded {
-        let mut kept = self.kept.lock();
-        if let Some((bytes, decoded)) = kept.get(&row.name)
-            && *bytes == row.bytes
-        {
-            return decoded.clone();
-        }
-        let decoded = Calendar::decode(&row.bytes).map(|calendar| Arc::new(calendar.with_default_zone(default_zone)));
-        if kept.len() >= MAX_KEPT {
-            kept.clear();
-        }
-        kept.insert(row.name, (row.bytes, decoded.clone()));
-        decoded
-    }
 }
 
 impl JobStore {

@@ -1,9 +1,10 @@
 //! `NodeView`: what one node knows of itself and of its cluster, beside the rows of the store.
 
 use super::known_types::KnownTypes;
-use super::placement::Placed;
+use super::placed::Placed;
 use super::row::InstanceRow;
 use super::strategies::Strategies;
+use crate::job::JobDetail;
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
@@ -75,5 +76,10 @@ impl NodeView {
     /// This transaction is to queue for the lock alone, for the sake of others that do.
     pub(super) fn must_queue(&self) -> bool {
         self.cluster.claims.fetch_add(1, Ordering::Relaxed) % FAIRNESS_INTERVAL == FAIRNESS_INTERVAL - 1
+    }
+
+    /// Whether this node can fan out the ticks of the job.
+    pub(in crate::store) fn has_strategy_of(&self, job: &JobDetail) -> bool {
+        self.strategies.get(job.policy().execution_strategy()).is_some()
     }
 }

@@ -1,7 +1,7 @@
 //! Transactions: what is retried, how often, and what is done when the outcome is not known.
 
 use super::row::Notification;
-use super::{JobStore, Lock, Session, TxMode};
+use super::{JobStore, Lock, Owner, Session, TxMode};
 use crate::error::{Error, FailureClass, Result};
 use crate::signal::Signal;
 use std::sync::atomic::Ordering;
@@ -249,6 +249,15 @@ pub(super) fn overtaken(operation: &str) -> Error {
         class: FailureClass::Serialization,
     }
     .into()
+}
+
+/// The refusal of a write of a node that is not registered any longer.
+pub(super) fn fenced(owner: &Owner) -> Error {
+    Error::Fenced {
+        subject: format!("instance `{}`", owner.instance),
+        reason: "it is not registered under its incarnation: another node declared it dead, or took its name"
+            .to_owned(),
+    }
 }
 
 /// Sixteen random hexadecimal digits, never from a clock.

@@ -1,4 +1,4 @@
-//! `GroupCommit`: threads that store a trigger at the same time share one transaction.
+//! Group commit: threads that store a trigger at the same time share one transaction.
 //!
 //! A caller that comes while another thread stores waits for the end of that transaction. Then one
 //! of the waiting callers leads: it stores the triggers of all. So one commit and one wait for the
@@ -7,116 +7,22 @@
 //! everything back, and then each trigger is tried alone.
 
 use super::Catalogue;
+use super::commit_queue::{Answer, Caller, Leader};
 use super::fast_path::FastPathOutcome;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
-use crate::signal::Signal;
 use crate::store::row::{FastPathWork, Notification, TriggerRow};
 use crate::store::transaction::{random_hex, unknown};
 use crate::store::{Lock, Session, TxMode};
 use crate::trigger::Trigger;
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The most callers of one transaction.
-const MOST: usize = 128;
-
 const PURPOSE: &str = "schedule a trigger";
-
-/// The queue of the callers of one store.
-#[derive(Debug, Default)]
-pub(in crate::store) struct GroupCommit(Mutex<Queue>);
-
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: Vec<Arc<Caller>>,
-    /// Whether a caller leads: it stores now, and names the next leader at its end.
-    is_led: bool,
-}
-
-/// One call of `add_trigger`.
-#[derive(Debug)]
-struct Caller {
-    trigger: Trigger,
-    even_if_deprecated: bool,
-    answer: Mutex<Option<Answer>>,
-    answered: Signal,
-}
-
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "it is moved once, from the thread that stores to the one that asked")]
-enum Answer {
-    /// The trigger is stored, or refused.
-    Done(Result<Trigger>),
-    /// The caller has to store its trigger alone.
-    Alone,
-    /// The caller has to store for all that wait.
-    Lead,
-}
-
-impl Caller {
-    fn tell(&self, answer: Answer) {
-        *self.answer.lock() = Some(answer);
-        self.answered.raise();
-    }
-
-    fn wait(&self) -> Answer {
-        loop {
-            if let Some(answer) = self.answer.lock().take() {
-                return answer;
-            }
-            self.answered.wait(None);
-        }
-    }
-}
-
-/// The leadership of one caller, which stores for a group. Its end, also by a panic, names the next
-/// leader.
-struct Leader<'a> {
-    queue: &'a GroupCommit,
-    group: Vec<Arc<Caller>>,
-}
-
-impl<'a> Leader<'a> {
-    /// Enqueues a caller, and makes it the leader unless there is one, which will answer.
-    fn enter(commit: &'a GroupCommit, caller: &Arc<Caller>) -> Option<Self> {
-        let mut queue = commit.0.lock();
-        queue.waiting.push(Arc::clone(caller));
-        if queue.is_led {
-            return None;
-        }
-        queue.is_led = true;
-        drop(queue);
-        Some(Self::take(commit))
-    }
-
-    /// Takes the callers that have waited longest; the leader is among them.
-    fn take(commit: &'a GroupCommit) -> Self {
-        let mut queue = commit.0.lock();
-        let count = queue.waiting.len().min(MOST);
-        Self { queue: commit, group: queue.waiting.drain(..count).collect() }
-    }
-}
-
-impl Drop for Leader<'_> {
-    fn drop(&mut self) {
-        // Callers without an answer are left after a panic only.
-        for caller in self.group.drain(..) {
-            caller.tell(Answer::Alone);
-        }
-        let mut queue = self.queue.0.lock();
-        queue.is_led = !queue.waiting.is_empty();
-        if let Some(next) = queue.waiting.first() {
-            next.tell(Answer::Lead);
-        }
-    }
-}
 
 impl Catalogue<'_> {
     /// Stores a new trigger, with those that other threads are storing.
     pub(super) fn put_in_group(&self, trigger: Trigger, even_if_deprecated: bool) -> Result<Trigger> {
-        let caller =
-            Arc::new(Caller { trigger, even_if_deprecated, answer: Mutex::default(), answered: Signal::default() });
+        let caller = Arc::new(Caller::new(trigger, even_if_deprecated));
         let commit = Arc::clone(&self.store.group_commit);
         if let Some(leader) = Leader::enter(&commit, &caller) {
             self.store_for_all(leader);

@@ -2,6 +2,7 @@
 
 mod backfill;
 mod calendars;
+mod commit_queue;
 mod continuations;
 mod declared;
 mod fast_path;
@@ -16,9 +17,9 @@ mod requests;
 mod scheduling;
 
 pub use backfill::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire};
+pub(in crate::store) use commit_queue::GroupCommit;
 pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use declared::{DefinitionReport, OrphanedDefinitions};
-pub(in crate::store) use group_commit::GroupCommit;
 #[cfg(feature = "job-files")]
 pub use import::Imported;
 pub use rename::Renamed;

@@ -2,9 +2,10 @@
 
 use super::claim::Again;
 use super::doubt::is_there;
-use super::fire_batch::{Firable, FireBatch};
+use super::firable::Firable;
+use super::fire_batch::FireBatch;
 use super::{AcquireRequest, Acquisition, Reservation};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::failover::millis;
@@ -12,7 +13,7 @@ use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
 use crate::store::row::{Candidate, Exclusions, FiredRow, FiredState, PollResult, Selection};
-use crate::store::transaction::overtaken;
+use crate::store::transaction::{fenced, overtaken};
 use crate::store::{JobStore, Owner, Session, TxMode};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
 use std::collections::BTreeSet;
@@ -78,7 +79,7 @@ impl JobStore {
     /// they cannot be asked for, what was taken is the answer's [`doubt`](Acquisition::doubt).
     ///
     /// # Errors
-    /// [`Error::Fenced`] if `owner` is not registered under this incarnation: it was declared dead.
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation: it was declared dead.
     pub fn acquire(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         // If the database does not say what it can do, the lock is right on any of them.
         match self.polling_strategy().unwrap_or_default() {
@@ -240,13 +241,5 @@ fn ticks_of(chosen: Vec<Firable>) -> (Vec<Firable>, Vec<Firable>) {
     match chosen.iter().any(is_one) {
         true => chosen.into_iter().partition(is_one),
         false => (Vec::new(), chosen),
-    }
-}
-
-pub(in crate::store) fn fenced(owner: &Owner) -> Error {
-    Error::Fenced {
-        subject: format!("instance `{}`", owner.instance),
-        reason: "it is not registered under its incarnation: another node declared it dead, or took its name"
-            .to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! Choosing: the candidates of an acquisition are read page by page and judged one by one, until
 //! the batch is full.
 
-use super::fire_batch::Firable;
+use super::firable::Firable;
 use super::overlap::{Deferred, defer};
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;

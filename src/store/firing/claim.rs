@@ -1,12 +1,13 @@
 //! Claim: due triggers are looked for without the lock, and taken by locking their rows.
 
-use super::acquire::fenced;
 use super::doubt::is_there;
-use super::fire_batch::{Firable, FireBatch};
+use super::firable::Firable;
+use super::fire_batch::FireBatch;
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
 use crate::key::{RERUN_GROUPS, TriggerKey};
 use crate::rules::strategy::is_tick;
+use crate::store::transaction::fenced;
 use crate::store::{JobStore, Owner, Session, TxMode};
 use std::collections::BTreeMap;
 

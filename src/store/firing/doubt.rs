@@ -2,30 +2,11 @@
 //! can be asked for it.
 
 use super::overlap::is_written;
-use super::{Acquisition, Completion, CompletionReport, fenced};
-use crate::error::{Error, Result};
-use crate::store::transaction::TxOutcome;
+use super::{Acquisition, Completion, CompletionReport, Doubt};
+use crate::error::Result;
+use crate::store::transaction::{TxOutcome, fenced};
 use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use std::collections::BTreeSet;
-
-/// An acquisition of which it is not known whether it was committed: the answer was lost, and the
-/// store could not be asked.
-///
-/// Nobody else has a right to it while its owner lives: the fires in it have not begun, and must if
-/// their rows are there.
-#[derive(Debug)]
-pub struct Doubt {
-    /// The fires and reservations that were taken.
-    pub acquisition: Acquisition,
-    /// The ends that the same transaction was to record.
-    pub ended: Vec<Completion>,
-    /// The report on those ends.
-    pub recorded: CompletionReport,
-    /// Whether what was fired waits for its time.
-    pub precommits: bool,
-    /// The error of the last question.
-    pub error: Error,
-}
 
 impl Acquisition {
     /// The ids of what was taken.
@@ -80,7 +61,7 @@ impl JobStore {
     /// The question waits for the lost session's transaction to end, one way or the other.
     ///
     /// # Errors
-    /// [`Error::Fenced`] if `owner` is not registered any longer: then others have taken it over.
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered any longer: then others have taken it over.
     /// The error of the database that is left after the bounded retries; then it is in doubt still.
     pub fn settle_doubt(&self, owner: &Owner, doubt: &mut Doubt) -> Result<bool> {
         let Doubt { acquisition, ended, .. } = &*doubt;

@@ -8,9 +8,10 @@
 //! user's or a built-in one; a tick for which it has no answer stays as it is.
 
 use super::Acquisition;
-use super::fire_batch::{Firable, FireBatch};
+use super::firable::Firable;
+use super::fire_batch::FireBatch;
 use crate::error::Result;
-use crate::job::{EligibleNode, JobDetail, JobPolicy, Tick as AskedTick};
+use crate::job::{EligibleNode, JobPolicy, Tick as AskedTick};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::node::NodeInfo;
 use crate::rules::new_trigger::PauseState;
@@ -26,15 +27,6 @@ use std::time::Duration;
 
 /// An answer of a strategy that takes longer is named: the cluster waits for it.
 const SLOW: Duration = Duration::from_millis(100);
-
-/// A tick that is to be fanned out.
-pub(super) struct Tick {
-    pub(super) trigger: Trigger,
-    pub(super) job: JobDetail,
-    pub(super) scheduled_ms: i64,
-    /// The trigger's row goes.
-    pub(super) is_last: bool,
-}
 
 /// The parts of a batch of ticks.
 #[derive(Default)]

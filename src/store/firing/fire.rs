@@ -1,8 +1,8 @@
 //! Fire: triggers whose time has come begin to execute.
 
-use super::acquire::fenced;
 use super::doubt::is_there;
-use super::fire_batch::{Firable, FireBatch};
+use super::firable::Firable;
+use super::fire_batch::FireBatch;
 use super::overlap::defer;
 use super::{Acquisition, FireBundle, Reservation};
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
 use crate::store::placement::AdmissionFilter;
 use crate::store::row::{Candidate, Selection};
-use crate::store::transaction::overtaken;
+use crate::store::transaction::{fenced, overtaken};
 use crate::store::{JobStore, Owner, Session, TxMode};
 use crate::trigger::Transition;
 use std::collections::{BTreeMap, BTreeSet};

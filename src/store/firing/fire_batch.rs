@@ -1,13 +1,12 @@
 //! `FireBatch`: what a batch of fires writes, collected so that each table is written once.
 
-use super::fan_out::Tick;
+use super::firable::{Firable, Tick};
 use super::fire_ids::FireIds;
-use super::overlap::{Deferred, skipped};
+use super::overlap::{Deferred, report};
 use super::prefetch::{left_ahead, may_go};
+use super::skipped::skipped;
 use super::{Acquisition, FireBundle, Recovering, Rerun, SkipReason, SkippedFires};
-use crate::calendar::Calendar;
 use crate::error::Result;
-use crate::job::JobDetail;
 use crate::key::{RECOVERY_GROUP, RERUN_GROUPS, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::recovery::recovery_keys;
@@ -16,15 +15,6 @@ use crate::store::transaction::overtaken;
 use crate::store::{Owner, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-/// A trigger that can be fired, and what that takes.
-pub(super) struct Firable {
-    pub(super) candidate: Candidate,
-    pub(super) job: JobDetail,
-    pub(super) trigger: Trigger,
-    pub(super) calendar: Option<Arc<Calendar>>,
-}
 
 /// Collects what a batch of fires writes, so that each table is written once.
 pub(super) struct FireBatch<'a> {
@@ -102,7 +92,7 @@ impl<'a> FireBatch<'a> {
     /// Says what became of those that did not fire, once everything is written.
     pub(super) fn report_deferred(&mut self, s: &mut dyn Session, acquisition: &mut Acquisition) -> Result<()> {
         acquisition.skipped.append(&mut self.skipped);
-        super::overlap::report(s, std::mem::take(&mut self.deferred), acquisition)
+        report(s, std::mem::take(&mut self.deferred), acquisition)
     }
 
     /// Notes a fire. A fire that is `prefetched` begins later, and leaves what its trigger was.

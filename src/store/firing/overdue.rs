@@ -2,12 +2,12 @@
 //! first.
 
 use super::Reservation;
-use super::acquire::fenced;
 use super::fire::give_back;
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::rules::failover::millis;
 use crate::store::row::FiredRow;
+use crate::store::transaction::fenced;
 use crate::store::{JobStore, Lock, Owner, TxMode};
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! Overlap and catch-up: due triggers that may not fire by a policy of their own, and what they do
 //! when the runs before them have ended.
 
-use super::fire_batch::Firable;
+use super::firable::Firable;
+use super::skipped::skipped;
 use super::{Acquisition, SkipReason, SkippedFires};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
@@ -113,10 +114,6 @@ pub(super) fn is_written(s: &mut dyn Session, acquisition: &Acquisition) -> Resu
         Some(key) => Ok(Some(row(key)?.is_some_and(|row| row.state == TriggerState::Blocked.name()))),
         None => Ok(None),
     }
-}
-
-pub(super) fn skipped(trigger: &Trigger, first_ms: i64, times: u64, reason: SkipReason) -> SkippedFires {
-    SkippedFires { trigger: trigger.key.clone(), job: trigger.job_key.clone(), first_ms, times, reason }
 }
 
 /// The effects of the ends of runs on their triggers.

@@ -1,7 +1,6 @@
 //! Fires that have not begun: taken ahead, told to the store as they begin, and taken back.
 
 use super::FireBundle;
-use super::acquire::fenced;
 use super::fire_ids::fence_of;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
@@ -11,14 +10,25 @@ use crate::rules::new_trigger::{PauseState, state_of_new};
 use crate::store::row::{
     Advance, AheadFire, AheadRow, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow,
 };
-use crate::store::transaction::overtaken;
-use crate::store::{JobStore, Owner, Session, TxMode, Unfired};
+use crate::store::transaction::{fenced, overtaken};
+use crate::store::{JobStore, Owner, Session, TxMode};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Data of a trigger beyond so many bytes stay in its row, which is kept then.
 const MOST_DATA: usize = 1024;
+
+/// The outcome for a fire that was to be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfired {
+    /// The trigger is due for it again, or was deleted or replaced, and needs no fire.
+    Done,
+    /// The trigger has fired or was reserved since: the fire stands.
+    Stands,
+    /// The fire belongs to another node by now.
+    Gone,
+}
 
 /// A fire that no worker has begun, and what its trigger was before it.
 pub(in crate::store) struct NotBegun {

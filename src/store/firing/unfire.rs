@@ -1,24 +1,13 @@
 //! Unfire: a fire that has not begun is taken back, as if its trigger had never been taken.
 
 use super::FireBundle;
-use super::acquire::fenced;
-use super::prefetch::NotBegun;
+use super::prefetch::{NotBegun, Unfired};
 use crate::error::Result;
 use crate::store::row::Notification;
+use crate::store::transaction::fenced;
 use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The outcome for a fire that was to be taken back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfired {
-    /// The trigger is due for it again, or was deleted or replaced, and needs no fire.
-    Done,
-    /// The trigger has fired or was reserved since: the fire stands.
-    Stands,
-    /// The fire belongs to another node by now.
-    Gone,
-}
 
 impl JobStore {
     /// Takes fires back that have not begun: their triggers are due again for the same times, under

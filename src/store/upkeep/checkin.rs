@@ -1,6 +1,6 @@
 //! Check-in: say "I am alive", learn who is not, learn whether we were thought dead.
 
-use super::verdicts::suspect;
+use super::verdicts::{Seen, suspect};
 use super::{Checkin, Membership, nodes};
 use crate::error::{Error, Result};
 use crate::machine::{Living, Process, lives_here};
@@ -8,7 +8,7 @@ use crate::node::NodeReport;
 use crate::rules::failover::{Namesake, millis};
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
-use crate::store::row::{BlacklistRow, ClusterMembers, InstanceProcessRow, InstanceRow, LimitRow, PlacementView};
+use crate::store::row::{ClusterMembers, InstanceProcessRow, InstanceRow, PlacementView};
 use crate::store::transaction::random_hex;
 use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use std::time::Duration;
@@ -42,7 +42,11 @@ impl JobStore {
     }
 
     fn try_to_check_in(&self, me: &mut Membership) -> Result<Checkin> {
-        self.view.note_identity(me);
+        let identity = match &me.node {
+            Some(report) => NodeIdentity::of_info(&me.instance, &report.info),
+            None => NodeIdentity::of_instance(&me.instance),
+        };
+        self.view.note_identity(identity);
         let begun = self.clock.ticks();
         let mut checkin = Checkin::default();
 
@@ -245,21 +249,4 @@ impl JobStore {
         let nodes = identities(nodes, &instances);
         Ok(Seen { now_ms, asked, answered, nodes, with_fires, blacklist, limits, instances, replaced })
     }
-}
-
-/// The members of the cluster, as one read showed them.
-#[derive(Default)]
-pub(super) struct Seen {
-    pub(super) now_ms: i64,
-    /// The ticks before the statement that brought the time, and when its answer was there.
-    pub(super) asked: Duration,
-    pub(super) answered: Duration,
-    pub(super) instances: Vec<InstanceRow>,
-    pub(super) with_fires: Vec<String>,
-    pub(super) nodes: Vec<NodeIdentity>,
-    pub(super) blacklist: Vec<BlacklistRow>,
-    pub(super) limits: Vec<LimitRow>,
-    /// Nodes of ours whose names nodes of Quartz have taken since they died: what is left of ours
-    /// is to be forgotten.
-    replaced: Vec<String>,
 }

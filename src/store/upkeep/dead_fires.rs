@@ -1,64 +1,15 @@
 //! The fate of the work of a dead fire: its job's policy decides, or a handler of the user's.
 
+use super::dead_fire_handler::DeadFire;
 use crate::error::Result;
 use crate::job::{JobPolicy, OnDead};
-use crate::key::{JobKey, TriggerKey};
+use crate::key::JobKey;
 use crate::rules::recovery::DeadFireDecision;
 use crate::store::row::{FiredRow, PolicyRow};
 use crate::store::{JobStore, Session};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-/// A fire that died: its node was declared dead, or its heartbeat ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DeadFire {
-    /// The fire.
-    pub fire_id: String,
-    /// The instance it ran on.
-    pub instance: String,
-    /// The job.
-    pub job: JobKey,
-    /// The job's type.
-    pub job_type: String,
-    /// The trigger.
-    pub trigger: TriggerKey,
-    /// The time it stood for, epoch milliseconds.
-    pub scheduled_ms: i64,
-    /// When it was fired, epoch milliseconds.
-    pub fired_ms: i64,
-    /// The number of runs of this work that were interrupted before it.
-    pub attempt: i64,
-    /// The store's time, epoch milliseconds.
-    pub now_ms: i64,
-}
-
-/// Decides for jobs whose policy is [`OnDead::Ask`].
-pub trait DeadFireHandler: Send + Sync {
-    /// The decision; none if this handler has no say in it.
-    ///
-    /// A handler is asked inside the transaction that recovers the fire, by the one node that
-    /// recovers it, and must be quick: the cluster waits. The transaction may be tried again, so it
-    /// may be asked again. One that panics here has no say.
-    fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision>;
-}
-
-impl<F> DeadFireHandler for F
-where
-    F: Fn(&DeadFire) -> Option<DeadFireDecision> + Send + Sync,
-{
-    fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision> {
-        self(fire)
-    }
-}
 
 impl JobStore {
-    /// The store whose recoveries ask `handler` for jobs whose policy is [`OnDead::Ask`].
-    pub fn with_dead_fire_handler(mut self, handler: Arc<dyn DeadFireHandler>) -> Self {
-        self.dead_fires = Some(handler);
-        self
-    }
-
     /// The jobs of these fires that still exist, with their policies.
     pub(super) fn policies_of(&self, s: &mut dyn Session, fires: &[FiredRow]) -> Result<BTreeMap<JobKey, PolicyRow>> {
         let jobs: Vec<JobKey> = crate::key::distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));

@@ -1,7 +1,6 @@
 //! Verdicts: which peers are dead, when the next may be, and the recovery of what the dead have
 //! left.
 
-use super::checkin::Seen;
 use super::recovery::Held;
 use super::{Checkin, Membership, Recovered, Said};
 use crate::error::Result;
@@ -9,7 +8,7 @@ use crate::rules::failover::{self, Observer, Suspect, millis};
 use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
-use crate::store::row::{BlacklistRow, InstanceRow, Notification};
+use crate::store::row::{BlacklistRow, InstanceRow, LimitRow, Notification};
 use crate::store::{JobStore, Lock, Session, TxMode};
 use std::time::Duration;
 
@@ -26,6 +25,23 @@ const PAGE: usize = 500;
 /// The longest that a transaction is open before the window's end: less than the time after which
 /// servers end a session that does nothing in one.
 const LONGEST_OPEN: Duration = Duration::from_secs(3);
+
+/// The members of the cluster, as one read showed them.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) now_ms: i64,
+    /// The ticks before the statement that brought the time, and when its answer was there.
+    pub(super) asked: Duration,
+    pub(super) answered: Duration,
+    pub(super) instances: Vec<InstanceRow>,
+    pub(super) with_fires: Vec<String>,
+    pub(super) nodes: Vec<NodeIdentity>,
+    pub(super) blacklist: Vec<BlacklistRow>,
+    pub(super) limits: Vec<LimitRow>,
+    /// Nodes of ours whose names nodes of Quartz have taken since they died: what is left of ours
+    /// is to be forgotten.
+    pub(super) replaced: Vec<String>,
+}
 
 /// A peer whose window ends soon, if it goes on being silent.
 pub(super) struct Foreseen<'a> {

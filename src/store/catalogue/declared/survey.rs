@@ -1,6 +1,7 @@
 //! `Survey`: compares the definitions of a program with the store before anything is changed.
 
-use super::{DefinitionReport, form};
+use super::form;
+use super::report::DefinitionReport;
 use crate::error::{Error, Result};
 use crate::job::{JobDefinition, JobDetail};
 use crate::key::{JobKey, TriggerKey};

@@ -1,0 +1,82 @@
+//! `Membership`: what a node knows of its own place in the cluster between check-ins.
+
+use crate::machine::{Living, Process};
+use crate::node::NodeReport;
+use crate::rules::failover::Observations;
+use crate::store::Owner;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The knowledge of a node of its own place in the cluster; kept by its cluster manager between
+/// check-ins.
+#[derive(Clone, Debug)]
+pub struct Membership {
+    /// The instance's name.
+    pub instance: String,
+    /// Under which incarnation it is registered; none before the first check-in and after a
+    /// conviction.
+    pub incarnation: Option<String>,
+    /// The clock's ticks when the last committed check-in was begun.
+    pub last_checkin: Option<Duration>,
+    /// The clock's ticks when the store answered last at a check-in; none before the first.
+    pub(crate) answered: Option<Duration>,
+    /// The last try to check in failed: what comes after it is the end of an outage.
+    pub(crate) is_cut_off: bool,
+    /// The report of the node on itself, if anything: written with each check-in, in the same
+    /// transaction.
+    pub node: Option<NodeReport>,
+    /// The process that the node runs in, so that who starts under its name later can tell whether
+    /// it is gone; none where that cannot be told.
+    pub process: Option<Process>,
+    /// Kept as long as the node is registered.
+    pub(crate) living: Option<Arc<Living>>,
+    /// The last incarnation was declared dead by a peer.
+    pub(crate) was_failed_out: bool,
+    /// The incarnation of a registration whose answer was lost, if the last one's was: its row is
+    /// no twin's.
+    pub(crate) attempted: Option<String>,
+    /// The last statement of the node about its job types that is published; 0 for none.
+    pub(crate) published: u64,
+    /// The clock's ticks at the last check-in at which the node took no work: see
+    /// [`Checkin::is_active`](crate::store::Checkin::is_active).
+    pub(crate) barred_at: Option<Duration>,
+    /// The node took work at its last check-in.
+    pub(crate) worked: bool,
+    /// The node whose work was recovered last, in part at least: the next turn is another's.
+    pub(crate) last_recovered: Option<String>,
+    /// The duration of one of the last looks at the others took, the slowest of them: an older one
+    /// counts for less.
+    pub(crate) slowest_read: Duration,
+    /// The observations of the others.
+    pub(crate) observations: Observations,
+}
+
+impl Membership {
+    /// A node that has not checked in yet.
+    pub fn new(instance: impl Into<String>) -> Self {
+        Self {
+            instance: instance.into(),
+            incarnation: None,
+            last_checkin: None,
+            answered: None,
+            is_cut_off: false,
+            node: None,
+            process: Process::own(),
+            living: None,
+            was_failed_out: false,
+            attempted: None,
+            published: 0,
+            barred_at: None,
+            worked: false,
+            last_recovered: None,
+            slowest_read: Duration::ZERO,
+            observations: Observations::default(),
+        }
+    }
+
+    /// The owner in guarded writes; none if it is not registered.
+    pub fn owner(&self) -> Option<Owner> {
+        let incarnation = self.incarnation.clone()?;
+        Some(Owner { instance: self.instance.clone(), incarnation })
+    }
+}

@@ -1,0 +1,85 @@
+//! Status: the nodes of a cluster and their fires, as their rows show them.
+
+use crate::key::{JobKey, TriggerKey};
+use crate::rules::failover::millis;
+use crate::store::row::{FiredState, NodeRow, Progress};
+use std::time::Duration;
+
+/// A fire that is reserved or running somewhere in the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FiredTrigger {
+    /// The fire's id.
+    pub fire_id: String,
+    /// The trigger.
+    pub trigger: TriggerKey,
+    /// The job; none while it is only reserved.
+    pub job: Option<JobKey>,
+    /// The instance it belongs to.
+    pub instance: String,
+    /// Reserved or executing.
+    pub state: FiredState,
+    /// The time at which the trigger was reserved or fired, epoch milliseconds.
+    pub fired_ms: i64,
+    /// The time it stands for, epoch milliseconds.
+    pub scheduled_ms: i64,
+    /// The last sign of life; none if it is too young for one, or runs on a node of Quartz.
+    pub heartbeat: Option<Heartbeat>,
+}
+
+/// The last sign of life of a running fire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// The time at which the heartbeat came, epoch milliseconds by the store's clock.
+    pub last_ms: i64,
+    /// The time for which the fire may be silent after it, without the tolerance.
+    pub limit: Duration,
+    /// The progress of its job.
+    pub progress: Option<Progress>,
+    /// The time at which the job had last made progress, epoch milliseconds by the store's clock;
+    /// none if the job need not say.
+    pub progress_ms: Option<i64>,
+    /// The time for which it may go without progress; none if that does not matter.
+    pub progress_limit: Option<Duration>,
+}
+
+impl Heartbeat {
+    /// True if the fire has been silent, or its job without progress, for longer than it may, at
+    /// this time of the store's clock.
+    pub fn is_overdue(&self, now_ms: i64) -> bool {
+        let is_over = |since_ms: i64, limit: Duration| since_ms.saturating_add(millis(limit)) < now_ms;
+        let progress = self.progress_ms.zip(self.progress_limit);
+        is_over(self.last_ms, self.limit) || progress.is_some_and(|(since_ms, limit)| is_over(since_ms, limit))
+    }
+}
+
+/// A node as its row shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceStatus {
+    /// The name.
+    pub instance: String,
+    /// The last check-in, epoch milliseconds by the store's clock.
+    pub last_checkin_ms: i64,
+    /// The interval at which it means to check in.
+    pub checkin_interval_ms: i64,
+    /// The check-in is recent enough, by the rule that declares nodes dead.
+    pub alive: bool,
+    /// The node takes work, by what it said with its last check-in: it is no observer, not in
+    /// standby, not ending, and neither drained nor on the blacklist. A node of Quartz counts as
+    /// one that does, and so does one that says nothing.
+    pub takes_work: bool,
+    /// The number of fires it is executing.
+    pub running: usize,
+    /// The node is a node of Quartz, not ours.
+    pub foreign: bool,
+    /// The report of the node with its last check-in. None of a node of Quartz, and of one that
+    /// says nothing.
+    pub node: Option<NodeRow>,
+}
+
+impl InstanceStatus {
+    /// True if the node is alive and takes work: alarms, `check` and the report of an outage count
+    /// such nodes.
+    pub fn is_working(&self) -> bool {
+        self.alive && self.takes_work
+    }
+}
