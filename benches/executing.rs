@@ -36,7 +36,7 @@ impl Node {
         database.migrate().unwrap();
         let store = JobStore::new(database.clone(), clock, settings);
         let mut me = Membership::new(instance);
-        store.check_in(&mut me).unwrap();
+        store.upkeep().check_in(&mut me).unwrap();
         Self { database, store, me }
     }
 
@@ -50,12 +50,12 @@ impl Node {
             job_types: &types,
             quarantined: &nobody,
         };
-        self.store.acquire(&self.me.owner().unwrap(), &request).unwrap().fired
+        self.store.firing().acquire(&self.me.owner().unwrap(), &request).unwrap().fired
     }
 
     fn complete(&self, fired: &[FireBundle]) {
         let ends: Vec<_> = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
-        self.store.complete(&self.me.owner().unwrap(), &ends).unwrap();
+        self.store.firing().complete(&self.me.owner().unwrap(), &ends).unwrap();
     }
 
     fn schedule_singles(&self, round: &str) {

@@ -92,7 +92,7 @@ fn show() -> Result<bool, Box<dyn Error>> {
     loop {
         timeline.rest_until(grid_ms + GRID_MS / 2)?;
         let is_its = |fire: &FiredTrigger| fire.instance == "node-a" && fire.trigger.group() == "grid";
-        if grid_ms >= first_grid_ms + LAST_KILL_MS || store.fired_triggers()?.iter().any(is_its) {
+        if grid_ms >= first_grid_ms + LAST_KILL_MS || store.upkeep().fired_triggers()?.iter().any(is_its) {
             break;
         }
         grid_ms += GRID_MS;
@@ -101,6 +101,7 @@ fn show() -> Result<bool, Box<dyn Error>> {
     victim.kill()?;
     let killed_ms = timeline.now_ms();
     let last_checkin_ms = store
+        .upkeep()
         .instances()?
         .iter()
         .find(|node| node.instance == "node-a")
@@ -110,7 +111,7 @@ fn show() -> Result<bool, Box<dyn Error>> {
     timeline.say("node-a", &format!("is KILLED with SIGKILL in mid-job, {before} ms after its last check-in"));
 
     timeline.until_true("node-a is declared dead", || {
-        Ok(store.instances()?.iter().all(|node| node.instance != "node-a"))
+        Ok(store.upkeep().instances()?.iter().all(|node| node.instance != "node-a"))
     })?;
     let noticed = timeline.now_ms() - last_checkin_ms;
     timeline.say("cluster", &format!("node-a is declared dead, {noticed} ms after its last check-in"));
@@ -130,8 +131,8 @@ fn show() -> Result<bool, Box<dyn Error>> {
         last_checkin_ms,
         killed_ms,
         triggers_left: store.catalogue().trigger_summaries(&carnelian::GroupMatcher::any())?,
-        fires_left: store.fired_triggers()?.len(),
-        violations: carnelian::store::violations(&store.snapshot()?).iter().map(ToString::to_string).collect(),
+        fires_left: store.upkeep().fired_triggers()?.len(),
+        violations: carnelian::store::violations(&store.upkeep().snapshot()?).iter().map(ToString::to_string).collect(),
     }))
 }
 

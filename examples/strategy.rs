@@ -61,7 +61,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         nodes.push(node(name, zone, &database, &clock, done.clone())?);
     }
     let Some(first) = nodes.first() else { return Ok(()) };
-    while first.store().instances()?.len() < nodes.len() {
+    while first.store().upkeep().instances()?.len() < nodes.len() {
         std::thread::yield_now();
     }
     schedule(first)?;

@@ -42,8 +42,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("databases", &["store::memory", "store::sql", "store::faults"]),
     ("stores", &["store"]),
     ("listeners", &["listener", "quartz_plugins"]),
-    ("engine", &["scheduler", "history", "metrics"]),
-    ("surfaces", &["dashboard"]),
+    ("engine", &["scheduler"]),
 ];
 
 /// Who alone may name a crate or a module (and that module itself). `bin` and `examples` are no modules of the library:
@@ -75,17 +74,19 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("TimeUnitSpec", &["cron::shared_dialect"]),
 ];
 
-/// The rooms of the store in which operations are: a room that has a wall imports from the named rooms only.
-const STORE_ROOMS: [&str; 9] =
-    ["catalogue", "firing", "history", "job_types", "locks", "monitor", "outages", "placement", "upkeep"];
-
-/// The rooms that have a wall, each with the other rooms that it may import from.
-const STORE_WALLS: &[(&str, &[&str])] = &[
+/// The rooms of the store in which operations are, each with the other rooms that it may use. A room uses another if it
+/// imports a name of it, or takes its handle from a store (`store.firing()`). The rooms are in order: each uses rooms
+/// above it only, so that no circle of calls hides behind the handles.
+const STORE_ROOMS: &[(&str, &[&str])] = &[
     ("history", &[]),
     ("locks", &[]),
+    ("placement", &[]),
+    ("outages", &["placement"]),
+    ("firing", &["history", "placement"]),
+    ("upkeep", &["history", "locks", "placement", "outages", "firing"]),
     // A trigger that is resumed late is handled as a misfire.
-    ("catalogue", &["upkeep"]),
-    ("job_types", &["catalogue"]),
+    ("catalogue", &["firing", "upkeep"]),
+    ("job_types", &["firing", "catalogue"]),
 ];
 
 const MOST_LINES: usize = 450;
@@ -105,7 +106,20 @@ fn databases_are_named_in_their_rooms_only() {
 
 #[test]
 fn rooms_of_the_store_keep_their_walls() {
-    none("imports through a wall of the store", &imports_through_walls(&library()));
+    none("passages through a wall of the store", &passages_through_walls(&library()));
+}
+
+#[test]
+fn the_floors_and_rooms_exist_and_the_rooms_are_in_order() {
+    let modules: Vec<String> = library().iter().map(|(file, _)| module_of(file).join("::")).collect();
+    let floors = FLOORS.iter().flat_map(|(_, rooms)| rooms.iter().map(|room| (*room).to_owned()));
+    let rooms = STORE_ROOMS.iter().map(|(room, _)| format!("store::{room}"));
+    let missing: Vec<String> = floors.chain(rooms).filter(|room| !modules.contains(room)).collect();
+    none("floors and rooms that no module is in", &missing);
+    for (at, (room, others)) in STORE_ROOMS.iter().enumerate() {
+        let is_above = |other: &&str| STORE_ROOMS[..at].iter().any(|(above, _)| above == other);
+        assert!(others.iter().all(is_above), "{room} uses a room that is not above it");
+    }
 }
 
 #[test]
@@ -236,17 +250,24 @@ fn misplaced_names(files: &Files) -> Vec<String> {
     found
 }
 
-fn imports_through_walls(files: &Files) -> Vec<String> {
+fn passages_through_walls(files: &Files) -> Vec<String> {
     let library = Crate::read(files);
-    let room_of = |module: &str| STORE_ROOMS.iter().find(|room| is_within(module, &format!("store::{room}")));
+    let room_of = |module: &str| STORE_ROOMS.iter().find(|(room, _)| is_within(module, &format!("store::{room}")));
     let mut found = Vec::new();
     for (file, text) in files {
-        let Some(room) = room_of(&module_of(file).join("::")) else { continue };
-        let Some((_, others)) = STORE_WALLS.iter().find(|(walled, _)| walled == room) else { continue };
+        let Some((room, others)) = room_of(&module_of(file).join("::")) else { continue };
+        let is_shut = |other: &str| other != *room && !others.contains(&other);
         for import in library.imports(file, text) {
-            let Some(other) = room_of(&import.module.join("::")).filter(|other| *other != room) else { continue };
-            if !others.contains(other) {
-                found.push(format!("src/{file}:{}: {} is of {other}", import.line, import.path));
+            let Some((other, _)) = room_of(&import.module.join("::")).filter(|(other, _)| is_shut(other)) else {
+                continue;
+            };
+            found.push(format!("src/{file}:{}: {} is of {other}", import.line, import.path));
+        }
+        for call in tokens(text).windows(5) {
+            let [(line, store), (_, dot), (_, handle), (_, open), (_, close)] = *call else { continue };
+            let is_handle = (store, dot, open, close) == ("store", ".", "(", ")");
+            if is_handle && STORE_ROOMS.iter().any(|(other, _)| *other == handle && is_shut(other)) {
+                found.push(format!("src/{file}:{line}: store.{handle}() is of {handle}"));
             }
         }
     }
@@ -404,18 +425,26 @@ mod on_made_up_trees {
     }
 
     #[test]
-    fn imports_through_walls_of_the_store_are_found() {
+    fn passages_through_walls_of_the_store_are_found() {
         let through = |file: &str, text: &str| {
             let rooms = [("store/upkeep/mod.rs", ""), ("store/catalogue/mod.rs", ""), ("store/history.rs", "")];
             let rooms = rooms.iter().filter(|(path, _)| *path != file);
-            imports_through_walls(&tree(&rooms.copied().chain([(file, text)]).collect::<Vec<_>>()))
+            passages_through_walls(&tree(&rooms.copied().chain([(file, text)]).collect::<Vec<_>>()))
         };
-        none("an open room", &through("store/upkeep/x.rs", "use crate::store::catalogue::Catalogue;"));
         none("a door", &through("store/catalogue/x.rs", "use crate::store::upkeep::MisfirePass;"));
-        none("its own room", &through("store/catalogue/x.rs", "use super::Catalogue;"));
+        none("the door of a handle", &through("store/upkeep/x.rs", "fn f() { self.store.history().find(&query) }"));
+        none(
+            "its own room",
+            &through("store/catalogue/x.rs", "use super::Catalogue; fn f() { store.catalogue().g() }"),
+        );
+        none("a session", &through("store/firing/x.rs", "fn f() { s.job_types() }"));
         assert_eq!(
             through("store/history.rs", "\nuse super::catalogue::Catalogue;"),
             ["src/store/history.rs:2: crate::store::catalogue::Catalogue is of catalogue"]
+        );
+        assert_eq!(
+            through("store/firing/x.rs", "fn f() {\n    self.store\n        .upkeep()\n        .g()\n}"),
+            ["src/store/firing/x.rs:2: store.upkeep() is of upkeep"]
         );
     }
 

@@ -140,7 +140,7 @@ fn ends(w: &World, instruction: CompletionInstruction) -> Vec<carnelian::store::
 }
 
 fn complete(w: &mut World, instruction: CompletionInstruction) -> Result<()> {
-    let outcomes = w.a.store.complete(&w.a.owner(), &ends(w, instruction))?;
+    let outcomes = w.a.store.firing().complete(&w.a.owner(), &ends(w, instruction))?;
     assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded), "{outcomes:?}");
     w.running.clear();
     Ok(())
@@ -158,7 +158,7 @@ fn complete_with_logs(w: &mut World) -> Result<()> {
     for (end, fire) in ends.iter_mut().zip(&w.running) {
         end.log = vec![line(fire)];
     }
-    w.a.store.complete(&w.a.owner(), &ends)?;
+    w.a.store.firing().complete(&w.a.owner(), &ends)?;
     w.logged = std::mem::take(&mut w.running).into_iter().map(|fire| fire.fire_id).collect();
     Ok(())
 }
@@ -295,7 +295,7 @@ fn operations() -> Vec<Operation> {
             "fire",
             |c, _| c.clock.advance(20 * SECOND),
             |_, w| {
-                let fired = w.a.store.fire(&w.a.owner(), &w.reserved)?;
+                let fired = w.a.store.firing().fire(&w.a.owner(), &w.reserved)?;
                 w.running.extend(fired);
                 w.reserved.clear();
                 Ok(())
@@ -308,7 +308,7 @@ fn operations() -> Vec<Operation> {
                 c.clock.advance(20 * SECOND);
             },
             |_, w| {
-                let fired = w.a.store.fire(&w.a.owner(), &w.reserved)?;
+                let fired = w.a.store.firing().fire(&w.a.owner(), &w.reserved)?;
                 w.running.extend(fired);
                 w.reserved.clear();
                 Ok(())
@@ -363,11 +363,11 @@ fn operations() -> Vec<Operation> {
                 |_, w| prune(w),
             )
         },
-        usual("release", |_, w| w.a.store.release(&w.reserved).map(|()| w.reserved.clear())),
+        usual("release", |_, w| w.a.store.firing().release(&w.reserved).map(|()| w.reserved.clear())),
         Operation {
             holding: false,
             prepare: |c, _| c.clock.advance(10 * MINUTE),
-            ..usual("handle_misfires", |c, _| c.handle_misfires().map(drop))
+            ..usual("handle_misfires", |c, _| c.upkeep().handle_misfires().map(drop))
         },
         Operation {
             retried: false,
@@ -394,7 +394,7 @@ fn operations() -> Vec<Operation> {
         Operation {
             retried: false,
             ..usual("beat", |_, w| {
-                let pass = w.a.store.heartbeat(&w.a.owner(), &beats(w), &mut Heartbeats::default())?;
+                let pass = w.a.store.upkeep().heartbeat(&w.a.owner(), &beats(w), &mut Heartbeats::default())?;
                 assert_eq!(pass.lost, Vec::<String>::new());
                 Ok(())
             })
@@ -405,7 +405,7 @@ fn operations() -> Vec<Operation> {
             ..after(
                 "beat that recovers",
                 |c, w| {
-                    w.a.store.heartbeat(&w.a.owner(), &beats(w), &mut Heartbeats::default()).unwrap();
+                    w.a.store.upkeep().heartbeat(&w.a.owner(), &beats(w), &mut Heartbeats::default()).unwrap();
                     c.clock.advance(15 * SECOND);
                     w.a.check_in();
                     w.b.check_in();
@@ -413,7 +413,7 @@ fn operations() -> Vec<Operation> {
                     w.a.check_in();
                     w.b.check_in();
                 },
-                |_, w| w.b.store.heartbeat(&w.b.owner(), &[], &mut Heartbeats::default()).map(drop),
+                |_, w| w.b.store.upkeep().heartbeat(&w.b.owner(), &[], &mut Heartbeats::default()).map(drop),
             )
         },
         after(
@@ -437,13 +437,13 @@ fn operations() -> Vec<Operation> {
         ),
         usual("give up", |_, w| {
             let ids: Vec<String> = w.running.iter().map(|fire| fire.fire_id.clone()).collect();
-            w.a.store.abandon(&w.a.owner(), &ids).map(|_| w.running.clear())
+            w.a.store.upkeep().abandon(&w.a.owner(), &ids).map(|_| w.running.clear())
         }),
-        usual("leave", |_, w| w.a.store.leave(&w.a.owner()).map(|_| w.reserved.clear())),
+        usual("leave", |_, w| w.a.store.upkeep().leave(&w.a.owner()).map(|_| w.reserved.clear())),
         after(
             "leave with nothing running",
             |_, w| complete(w, CompletionInstruction::NoInstruction).unwrap(),
-            |_, w| w.a.store.leave(&w.a.owner()).map(|_| w.reserved.clear()),
+            |_, w| w.a.store.upkeep().leave(&w.a.owner()).map(|_| w.reserved.clear()),
         ),
         Operation {
             holding: false,
@@ -456,9 +456,9 @@ fn operations() -> Vec<Operation> {
                     s.change_states(Selection::Triggers(&[key("d2")]), &[(Waiting, Blocked)], false).map(drop)
                 });
             },
-            ..usual("audit", |c, _| c.audit().map(drop))
+            ..usual("audit", |c, _| c.upkeep().audit().map(drop))
         },
-        Operation { whole: false, ..usual("clean_up", |c, _| c.clean_up().map(drop)) },
+        Operation { whole: false, ..usual("clean_up", |c, _| c.upkeep().clean_up().map(drop)) },
     ]
 }
 
@@ -517,11 +517,23 @@ fn shape(c: &Cluster) -> Vec<String> {
     rows.extend(s.paused_groups);
     rows.extend(c.catalogue().continuations().unwrap().iter().map(|link| format!("{link:?}")));
     rows.extend(
-        c.blacklist_rows().unwrap().iter().map(|entry| format!("{} {:?} {:?}", entry.node, entry.kind, entry.until_ms)),
+        c.placement()
+            .blacklist_rows()
+            .unwrap()
+            .iter()
+            .map(|entry| format!("{} {:?} {:?}", entry.node, entry.kind, entry.until_ms)),
     );
-    rows.extend(c.group_limits().unwrap().iter().map(|l| format!("{} {:?} {:?}", l.group, l.per_node, l.per_cluster)));
+    rows.extend(
+        c.placement()
+            .group_limits()
+            .unwrap()
+            .iter()
+            .map(|l| format!("{} {:?} {:?}", l.group, l.per_node, l.per_cluster)),
+    );
     rows.extend(s.calendars.iter().map(|c| format!("{c:?}")));
-    rows.extend(c.parked().unwrap().iter().map(|work| format!("{} {} {}", work.job, work.takeovers, work.reason)));
+    rows.extend(
+        c.catalogue().parked().unwrap().iter().map(|work| format!("{} {} {}", work.job, work.takeovers, work.reason)),
+    );
     rows.sort();
     rows
 }
@@ -608,7 +620,7 @@ fn account(c: &Cluster, w: &World, what: &str) {
     assert_eq!(dealt_with, rows.len() + reserved.len(), "{what}: each interrupted fire has its due");
     if !w.waiting.is_empty() {
         let all = BeginMark { number: 99, last: i64::MAX, waiting: Vec::new() };
-        let told = w.a.store.note_begun(&w.a.owner(), &all).unwrap_err();
+        let told = w.a.store.firing().note_begun(&w.a.owner(), &all).unwrap_err();
         assert!(told.is_fenced(), "{what}: who is gone begins nothing: {told}");
     }
     let waiting: BTreeMap<String, TriggerKey> =
@@ -622,7 +634,7 @@ fn account(c: &Cluster, w: &World, what: &str) {
     for trigger in c.look().triggers.iter().filter(|t| t.state == "ERROR") {
         assert!(c.catalogue().reset_from_error(&trigger.key).unwrap());
     }
-    while c.handle_misfires().unwrap().more {}
+    while c.upkeep().handle_misfires().unwrap().more {}
     let due: BTreeSet<TriggerKey> = {
         let now = c.now_ms().unwrap();
         let triggers = c.look().triggers.into_iter();
@@ -663,7 +675,7 @@ fn account(c: &Cluster, w: &World, what: &str) {
     let end = c.look();
     assert!(end.fired.is_empty() && end.recoveries.is_empty(), "{what}: {end:?}");
     assert!(end.triggers.iter().all(|t| t.state == "WAITING"), "{what}: {end:?}");
-    assert_eq!(c.audit().unwrap(), Default::default(), "{what}: the audit finds nothing");
+    assert_eq!(c.upkeep().audit().unwrap(), Default::default(), "{what}: the audit finds nothing");
 }
 
 /// Every operation with this fault at the first, second, third … place, until it ends without meeting it.

@@ -130,11 +130,11 @@ fn pauses(database: &str) {
         cluster.wait_until_running();
         let (node, instance) = cluster.pause_one();
         support::wait_until("the stopped node is convicted", WINDOW * 2, || {
-            cluster.store.instances().is_ok_and(|all| all.iter().all(|i| i.instance != instance))
+            cluster.store.upkeep().instances().is_ok_and(|all| all.iter().all(|i| i.instance != instance))
         });
         cluster.resume(node);
         support::wait_until("the revived node is registered again", WINDOW * 2, || {
-            cluster.store.instances().is_ok_and(|all| all.iter().any(|i| i.instance == instance && i.alive))
+            cluster.store.upkeep().instances().is_ok_and(|all| all.iter().any(|i| i.instance == instance && i.alive))
         });
     }
     cluster.wait_until_quiet(Duration::from_secs(u64::from(fires) * 2 + 60));
@@ -192,7 +192,7 @@ fn effects_happen_once(database: &str) {
         if blow % 2 == 0 {
             let (node, instance) = cluster.pause_one();
             support::wait_until("the stopped node is convicted", WINDOW * 2, || {
-                cluster.store.instances().is_ok_and(|all| all.iter().all(|i| i.instance != instance))
+                cluster.store.upkeep().instances().is_ok_and(|all| all.iter().all(|i| i.instance != instance))
             });
             cluster.resume(node);
         } else {
@@ -305,7 +305,7 @@ fn a_convicted_node_that_is_to_abort_ends_itself() {
     cluster.wait_until_ready(2);
     let (node, instance) = cluster.pause_one();
     support::wait_until("the stopped node is convicted", WINDOW * 2, || {
-        cluster.store.instances().is_ok_and(|all| all.iter().all(|i| i.instance != instance))
+        cluster.store.upkeep().instances().is_ok_and(|all| all.iter().all(|i| i.instance != instance))
     });
     cluster.resume(node);
     let status = cluster.await_end(node);

@@ -188,7 +188,7 @@ impl Steps<'_> {
         node.enter_stop_step(Some(StopStep::Deregistration));
         // From here on jobs that still run do not hold their fires.
         node.lease.revoke();
-        let why = match guarded(|| node.store.leave(&owner)) {
+        let why = match guarded(|| node.store.upkeep().leave(&owner)) {
             Ok(Ok(left)) => {
                 self.report.left_executing = left;
                 return;

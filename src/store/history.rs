@@ -1,5 +1,6 @@
 //! `History`: the fires that have ended, and the fires that run.
 
+mod lost;
 mod pruning;
 mod run_record;
 mod summary;
@@ -9,7 +10,7 @@ pub use run_record::RunRecord;
 pub use summary::HistorySummary;
 
 use super::row::{FiredState, HistoryFilter, HistoryRow, RecoveryRow};
-use super::{JobStore, Session};
+use super::{History, Session};
 use crate::error::Result;
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey, distinct};
@@ -156,7 +157,7 @@ impl HistoryQuery {
         }
     }
 
-    /// Whether the query asks for fires that run. Those are on the first page only.
+    /// True if the query asks for running fires. Running fires are on the first page only.
     fn wants_running(&self) -> bool {
         let by_outcome = self.outcomes.contains(&FireOutcome::Running);
         (by_outcome || self.running && self.outcomes.is_empty()) && self.after.is_none()
@@ -164,19 +165,6 @@ impl HistoryQuery {
 
     fn wants_ended(&self) -> bool {
         self.outcomes.is_empty() || self.outcomes.iter().any(|outcome| *outcome != FireOutcome::Running)
-    }
-}
-
-/// The operations on the history; see [`JobStore::history`].
-#[derive(Clone, Copy)]
-pub struct History<'a> {
-    store: &'a JobStore,
-}
-
-impl JobStore {
-    /// The history: the fires that have ended, and the fires that run.
-    pub fn history(&self) -> History<'_> {
-        History { store: self }
     }
 }
 
@@ -212,7 +200,7 @@ impl History<'_> {
 }
 
 impl HistorySettings {
-    /// Whether the history keeps fires of this outcome.
+    /// True if the history keeps fires of this outcome.
     pub(in crate::store) fn records(&self, outcome: FireOutcome) -> bool {
         if outcome == FireOutcome::Misfired && !self.misfires {
             return false;

@@ -9,14 +9,16 @@ use crate::error::Result;
 use crate::job::{ExecutionStrategy, Strategy};
 use crate::rules::failover::millis;
 use crate::settings::{PollingStrategy, Settings};
+use crate::trigger::TriggerOrder;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// The store of one scheduler, on any [`Database`].
 ///
-/// Every method is one transaction unless it says otherwise: it happens whole or not at all.
-/// Transient failures of the database are retried within a bound; what is left is returned.
+/// The operations are methods of its handles, such as [`JobStore::firing`]. Each operation is one
+/// transaction unless it says otherwise: it happens whole or not at all. Transient failures of the
+/// database are retried within a bound; what is left is returned.
 #[derive(Clone)]
 pub struct JobStore {
     pub(super) database: Arc<dyn Database>,
@@ -126,5 +128,33 @@ impl JobStore {
     /// The database below.
     pub fn database(&self) -> &dyn Database {
         &*self.database
+    }
+
+    /// True if this node takes due triggers in the order of the recovery mode.
+    pub fn is_in_recovery(&self) -> bool {
+        self.view.is_in_recovery()
+    }
+
+    /// The present order of due triggers.
+    pub(super) fn trigger_order(&self) -> TriggerOrder {
+        if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { self.settings.job_store.trigger_order }
+    }
+
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    /// The way in which rows are changed in a caller's transaction.
+    pub(super) fn change_joined(&self) -> super::Join {
+        match (self.view.is_beside_quartz(), self.view.knows_members()) {
+            (true, _) => super::Join::ChangeBesideQuartz,
+            (false, true) => super::Join::Change,
+            (false, false) => super::Join::ChangeOfStranger,
+        }
+    }
+
+    /// The store's time, epoch milliseconds.
+    ///
+    /// # Errors
+    /// The error of the database that is left after the bounded retries.
+    pub fn now_ms(&self) -> Result<i64> {
+        self.read("read the clock", |s| s.now_ms())
     }
 }

@@ -3,7 +3,7 @@
 
 use super::row::LockRow;
 use super::transaction::random_hex;
-use super::{JobStore, Session, TxMode};
+use super::{Locks, Session, TxMode};
 use crate::error::{Error, FailureClass, Result};
 use crate::key::check_name;
 use crate::rules::failover::millis;
@@ -18,19 +18,6 @@ const LONGEST_TTL: Duration = Duration::from_secs(366 * 24 * 3600);
 /// The time for which an expired lock that nobody has released or taken over is remembered, for
 /// people.
 pub(in crate::store) const REMEMBERED_MS: i64 = 24 * 3_600_000;
-
-/// The operations on locks of applications; see [`JobStore::locks`].
-#[derive(Clone, Copy)]
-pub struct Locks<'a> {
-    store: &'a JobStore,
-}
-
-impl JobStore {
-    /// The locks of applications.
-    pub fn locks(&self) -> Locks<'_> {
-        Locks { store: self }
-    }
-}
 
 impl Locks<'_> {
     /// Takes the lock of this name for `ttl`, unless another holds it; its row tells by which
@@ -74,7 +61,8 @@ impl Locks<'_> {
                     ttl_ms: millis(ttl),
                     expires_ms: taken_ms.saturating_add(millis(ttl)),
                 };
-                // Over a lock whose time is over; else the primary key says whether the lock is held.
+                // Over a lock whose time is over; else the primary key says whether the lock is
+                // held.
                 if s.rows::<LockRow>().with("name", name).at_most("expires_ms", taken_ms).write(&row)? == 0 {
                     s.insert(&row)?;
                 }

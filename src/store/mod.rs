@@ -11,6 +11,7 @@ mod decoded_calendars;
 #[cfg(any(test, feature = "test-util"))]
 pub mod faults;
 mod firing;
+mod handles;
 mod history;
 mod job_store;
 mod job_types;
@@ -18,7 +19,6 @@ mod known_types;
 mod locks;
 mod memory;
 pub(crate) mod meters;
-mod monitor;
 mod node_view;
 mod open;
 mod outages;
@@ -38,7 +38,7 @@ pub use crate::rules::declared::WhyLeft;
 #[cfg(feature = "job-files")]
 pub use catalogue::Imported;
 pub use catalogue::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Catalogue, DefinitionReport, MAX_CHILDREN, MAX_PASSED_BYTES,
+    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, MAX_CHILDREN, MAX_PASSED_BYTES,
     OrphanedDefinitions, Renamed, Request, Taken, TriggerSummary,
 };
 
@@ -53,22 +53,21 @@ pub use firing::{
     FireBundle, MAX_CHECKPOINT_BYTES, Prefetch, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason,
     SkippedFires, Unfired,
 };
-pub use history::{History, HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
+pub use handles::{Catalogue, ClusterPlacement, Firing, History, JobTypes, Locks, Outages, Upkeep};
+pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
 pub use job_store::JobStore;
-pub use job_types::{JobTypes, Migrated, Orphan, Orphans, Upgrade};
+pub use job_types::{Migrated, Orphan, Orphans, Upgrade};
 pub use known_types::JobTypeInfo;
-pub use locks::Locks;
 pub use memory::MemoryDatabase;
-pub use monitor::ClusterLoad;
 pub use node_view::NodeView;
 pub use open::open;
-pub use outages::Outages;
 pub use placement::{BlacklistEntry, MayRun, UnplaceableJob};
 pub use row::{Outage, RecoveryModeRow};
 pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{
-    AuditPass, Checkin, CleanUpPass, DeadFire, DeadFireDecision, DeadFireHandler, FireHeartbeat, FiredTrigger,
-    Heartbeat, HeartbeatPass, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass, Recovered,
+    AuditPass, Checkin, CleanUpPass, ClusterLoad, DeadFire, DeadFireDecision, DeadFireHandler, FireHeartbeat,
+    FiredTrigger, Heartbeat, HeartbeatPass, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass,
+    Recovered,
 };
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]

@@ -22,7 +22,7 @@ const FAIRNESS_INTERVAL: u32 = 16;
 pub struct NodeView {
     /// The job types that the node can run.
     pub(super) types: Arc<RwLock<KnownTypes>>,
-    /// Where work may run.
+    /// The placement of work.
     pub(super) placed: Arc<RwLock<Placed>>,
     pub(super) strategies: Arc<Strategies>,
     cluster: Arc<Cluster>,
@@ -63,7 +63,7 @@ impl NodeView {
         self.cluster.has_quartz.store(has_quartz, Ordering::Relaxed);
     }
 
-    /// Whether due triggers are taken as the recovery mode wants it.
+    /// True if due triggers are taken as the recovery mode wants it.
     pub(crate) fn is_in_recovery(&self) -> bool {
         self.cluster.recovering_since_ms.load(Ordering::Relaxed) > 0
     }
@@ -78,7 +78,7 @@ impl NodeView {
         self.cluster.claims.fetch_add(1, Ordering::Relaxed) % FAIRNESS_INTERVAL == FAIRNESS_INTERVAL - 1
     }
 
-    /// Whether this node can fan out the ticks of the job.
+    /// True if this node can fan out the ticks of the job.
     pub(in crate::store) fn has_strategy_of(&self, job: &JobDetail) -> bool {
         self.strategies.get(job.policy().execution_strategy()).is_some()
     }

@@ -2,9 +2,9 @@
 //! backlog.
 
 use super::calendars::Calendars;
+use super::placement::Said;
 use super::row::{FiredState, InstanceRow, Outage, RecoveryModeRow, TriggerRow};
-use super::upkeep::Said;
-use super::{JobStore, Lock, Recovered, Session, TxMode};
+use super::{Lock, Outages, Session, TxMode};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::rules::failover::{is_dead, millis};
@@ -19,29 +19,6 @@ const PAGE: usize = 1_000;
 
 /// The most outages that are remembered.
 const MOST_OUTAGES: usize = 100;
-
-/// The operations on outages and on the recovery mode; see [`JobStore::outages`].
-#[derive(Clone, Copy)]
-pub struct Outages<'a> {
-    store: &'a JobStore,
-}
-
-impl JobStore {
-    /// The total outages, and the recovery mode.
-    pub fn outages(&self) -> Outages<'_> {
-        Outages { store: self }
-    }
-
-    /// Whether this node takes due triggers in the order of the recovery mode.
-    pub fn is_in_recovery(&self) -> bool {
-        self.view.is_in_recovery()
-    }
-
-    /// The present order of due triggers.
-    pub(in crate::store) fn trigger_order(&self) -> TriggerOrder {
-        if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { self.settings.job_store.trigger_order }
-    }
-}
 
 impl Outages<'_> {
     /// Starts the recovery mode: the cluster drains its backlog, the most important triggers first,
@@ -127,7 +104,7 @@ impl Outages<'_> {
         s: &mut dyn Session,
         instance: &str,
         instances: &[InstanceRow],
-        own: &[Recovered],
+        interrupted: usize,
     ) -> Result<(Option<Outage>, Option<i64>)> {
         let now_ms = s.now_ms()?;
         let before = s.recovery_mode()?;
@@ -152,8 +129,7 @@ impl Outages<'_> {
             return Ok((None, mode.since_ms));
         };
         let mut outage = Outage { began_ms, ended_ms: now_ms, instance: instance.to_owned(), ..Outage::default() };
-        let died = |r: &Recovered| r.recovery_triggers.len() + r.revived.len() + r.lost.len() + r.other;
-        outage.interrupted = own.iter().map(died).sum::<usize>() as i64;
+        outage.interrupted = count(interrupted);
         self.count_missed(s, &mut outage)?;
         s.insert(&outage)?;
         let last: Vec<Outage> = s.rows().latest_by(&["ended_ms"]).limit(MOST_OUTAGES).list()?;

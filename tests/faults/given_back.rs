@@ -14,7 +14,7 @@ fn due_of(fires: &[FireBundle]) -> impl Iterator<Item = (TriggerKey, i64)> {
 /// Takes back all that A has not begun: what is taken back is owed by whoever takes it next.
 fn unfire(w: &mut World, expected: &[Unfired]) -> Result<()> {
     let fires: Vec<&FireBundle> = w.running.iter().collect();
-    let mut answer = w.a.store.unfire(&w.a.owner(), &fires)?.into_iter();
+    let mut answer = w.a.store.firing().unfire(&w.a.owner(), &fires)?.into_iter();
     assert_eq!(answer.as_slice(), expected);
     w.running.retain(|_| answer.next() == Some(Unfired::Stands));
     Ok(())
@@ -42,7 +42,7 @@ fn overdue(c: &Cluster, w: &mut World) {
 
 /// B sets free what is overdue: A finds nothing of it.
 fn take_back(w: &mut World) -> Result<()> {
-    w.b.store.take_back_overdue(&w.b.owner(), Duration::ZERO)?;
+    w.b.store.firing().take_back_overdue(&w.b.owner(), Duration::ZERO)?;
     w.stale.append(&mut w.reserved);
     Ok(())
 }
@@ -98,7 +98,7 @@ fn not_turned_in_doubt(c: &Cluster, w: &mut World) {
 /// Asks what became of it, and goes on from there as an engine does.
 fn settle(w: &mut World, expected: bool) -> Result<()> {
     let doubt = w.doubt.as_mut().unwrap();
-    assert_eq!(w.a.store.settle_doubt(&w.a.owner(), doubt)?, expected);
+    assert_eq!(w.a.store.firing().settle_doubt(&w.a.owner(), doubt)?, expected);
     let doubt = *w.doubt.take().unwrap();
     w.running.extend(doubt.acquisition.fired);
     w.reserved.extend(doubt.acquisition.reserved);
@@ -118,7 +118,7 @@ fn ended_in_doubt(c: &Cluster, w: &mut World) {
 fn not_ended_in_doubt(c: &Cluster, w: &mut World) {
     let ended = ends(w, CompletionInstruction::NoInstruction);
     c.database.faults().forget("complete fires");
-    w.a.store.complete(&w.a.owner(), &ended).unwrap();
+    w.a.store.firing().complete(&w.a.owner(), &ended).unwrap();
     assert!(!c.database.faults().is_about_to_forget());
     w.doubt = Some(Box::new(in_doubt(Acquisition::default(), ended)));
 }
@@ -126,7 +126,7 @@ fn not_ended_in_doubt(c: &Cluster, w: &mut World) {
 /// Asks whether ends are recorded, and records them if not.
 fn settle_ends(w: &mut World, expected: bool) -> Result<()> {
     let ended = &w.doubt.as_ref().unwrap().ended;
-    assert_eq!(w.a.store.ends_are_recorded(&w.a.owner(), ended)?, expected);
+    assert_eq!(w.a.store.firing().ends_are_recorded(&w.a.owner(), ended)?, expected);
     if expected { Ok(()) } else { complete(w, CompletionInstruction::NoInstruction) }
 }
 
@@ -152,7 +152,7 @@ fn parked(c: &Cluster, w: &mut World) {
     convict(w);
     w.running.clear();
     w.reserved.clear();
-    w.parked = c.parked().unwrap().into_iter().map(|parked| parked.key).collect();
+    w.parked = c.catalogue().parked().unwrap().into_iter().map(|parked| parked.key).collect();
     assert_eq!(w.parked.len(), 2);
 }
 
@@ -188,11 +188,11 @@ pub fn operations() -> Vec<Operation> {
         after("settle ends", ended_in_doubt, |_, w| settle_ends(w, true)),
         after("settle ends that are not recorded", not_ended_in_doubt, |_, w| settle_ends(w, false)),
         after("retry_parked", parked, |c, w| {
-            assert!(c.retry_parked(&w.parked[0])?);
+            assert!(c.catalogue().retry_parked(&w.parked[0])?);
             Ok(())
         }),
         after("delete_parked", parked, |c, w| {
-            assert!(c.delete_parked(&w.parked[0])?);
+            assert!(c.catalogue().delete_parked(&w.parked[0])?);
             Ok(())
         }),
     ]

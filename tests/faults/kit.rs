@@ -237,7 +237,7 @@ impl Cluster<'_> {
 
     /// The whole of what is stored.
     pub fn look(&self) -> Snapshot {
-        self.snapshot().expect("everything can be read")
+        self.upkeep().snapshot().expect("everything can be read")
     }
 
     /// What is stored as text, to compare.
@@ -327,7 +327,7 @@ impl Node {
     }
 
     pub fn try_check_in(&mut self) -> Result<Checkin> {
-        self.store.check_in(&mut self.me)
+        self.store.upkeep().check_in(&mut self.me)
     }
 
     pub fn owner(&self) -> Owner {
@@ -351,7 +351,7 @@ impl Node {
     ) -> Result<Acquisition> {
         let request =
             AcquireRequest { max, prefetch: None, look_ahead_ms: 30_000, fire_ahead_ms: 0, job_types, quarantined };
-        self.store.acquire(&self.owner(), &request)
+        self.store.firing().acquire(&self.owner(), &request)
     }
 
     /// Takes what is due now and reserves nothing.
@@ -359,7 +359,7 @@ impl Node {
         let (job_types, quarantined) = (&[TYPE.to_owned()][..], &BTreeSet::new());
         let request =
             AcquireRequest { max, prefetch: None, look_ahead_ms: 0, fire_ahead_ms: 0, job_types, quarantined };
-        self.store.acquire(&self.owner(), &request)
+        self.store.firing().acquire(&self.owner(), &request)
     }
 
     pub fn try_turn(&self, ended: &[Completion], max: usize) -> Result<(CompletionReport, Acquisition)> {
@@ -372,11 +372,11 @@ impl Node {
             job_types,
             quarantined,
         };
-        self.store.complete_and_acquire(&self.owner(), ended, &request)
+        self.store.firing().complete_and_acquire(&self.owner(), ended, &request)
     }
 
     pub fn fire(&self, reservations: &[Reservation]) -> Vec<FireBundle> {
-        self.store.fire(&self.owner(), reservations).expect("reservations are fired")
+        self.store.firing().fire(&self.owner(), reservations).expect("reservations are fired")
     }
 
     /// Acquires what is due now; nothing may be reserved.
@@ -409,7 +409,7 @@ impl Node {
     }
 
     pub fn complete_all(&self, completions: &[Completion]) -> Vec<CompletionOutcome> {
-        self.store.complete(&self.owner(), completions).expect("completions are written")
+        self.store.firing().complete(&self.owner(), completions).expect("completions are written")
     }
 }
 

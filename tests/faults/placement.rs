@@ -6,7 +6,7 @@ use carnelian::{JobPolicy, Placement};
 
 /// A limit of two runs on each node, and a job that would rather run on B.
 fn limited(c: &Cluster, w: &mut World) {
-    c.set_group_limit("DEFAULT", Some(2), None, "ann").unwrap();
+    c.placement().set_group_limit("DEFAULT", Some(2), None, "ann").unwrap();
     let policy = JobPolicy::new().placement(Placement::new().prefer_node("B"));
     let elsewhere = a_job("elsewhere").policy(policy).durable(true).build().unwrap();
     c.catalogue()
@@ -21,16 +21,26 @@ pub fn operations() -> Vec<Operation> {
     let usual = |name, act| Operation { name, holding: true, retried: true, whole: true, prepare: nothing, act };
     let after = |name, prepare, act| Operation { prepare, ..usual(name, act) };
     vec![
-        usual("blacklist", |c, _| c.blacklist(&BlacklistEntry::new("A").lasting(Duration::from_secs(10)), "ann")),
+        usual("blacklist", |c, _| {
+            c.placement().blacklist(&BlacklistEntry::new("A").lasting(Duration::from_secs(10)), "ann")
+        }),
         after(
             "unblacklist",
-            |c, _| c.blacklist(&BlacklistEntry::new("A"), "ann").unwrap(),
-            |c, _| c.unblacklist("A").map(drop),
+            |c, _| c.placement().blacklist(&BlacklistEntry::new("A"), "ann").unwrap(),
+            |c, _| c.placement().unblacklist("A").map(drop),
         ),
-        after("drain with stop", |c, _| c.drain("A", false, "ann").unwrap(), |c, _| c.drain("A", true, "ann")),
-        after("undrain", |c, _| c.drain("A", true, "ann").unwrap(), |c, _| c.undrain("A").map(drop)),
-        usual("set_group_limit", |c, _| c.set_group_limit("G", Some(1), None, "ann")),
-        after("remove_group_limit", limited, |c, _| c.remove_group_limit("DEFAULT").map(drop)),
+        after(
+            "drain with stop",
+            |c, _| c.placement().drain("A", false, "ann").unwrap(),
+            |c, _| c.placement().drain("A", true, "ann"),
+        ),
+        after(
+            "undrain",
+            |c, _| c.placement().drain("A", true, "ann").unwrap(),
+            |c, _| c.placement().undrain("A").map(drop),
+        ),
+        usual("set_group_limit", |c, _| c.placement().set_group_limit("G", Some(1), None, "ann")),
+        after("remove_group_limit", limited, |c, _| c.placement().remove_group_limit("DEFAULT").map(drop)),
         Operation {
             holding: false,
             prepare: limited,
@@ -48,7 +58,7 @@ pub fn operations() -> Vec<Operation> {
                 c.clock.advance(20 * SECOND);
             },
             |_, w| {
-                let fired = w.a.store.fire(&w.a.owner(), &w.reserved)?;
+                let fired = w.a.store.firing().fire(&w.a.owner(), &w.reserved)?;
                 w.running.extend(fired);
                 w.reserved.clear();
                 Ok(())

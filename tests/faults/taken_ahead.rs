@@ -19,7 +19,7 @@ fn take(w: &mut World) -> Result<()> {
         job_types: &[TYPE.to_owned()],
         quarantined: &BTreeSet::new(),
     };
-    let fired = w.a.store.acquire(&w.a.owner(), &request)?.fired;
+    let fired = w.a.store.firing().acquire(&w.a.owner(), &request)?.fired;
     assert!(fired.iter().all(|fire| fire.prefetched));
     w.owed.extend(fired.iter().map(|fire| (fire.trigger.key().clone(), fire.scheduled_ms)));
     w.waiting.extend(fired);
@@ -41,7 +41,7 @@ fn mark(w: &World, number: i64, begin: &[&str]) -> BeginMark {
 
 /// A notes that these begin, and then they do.
 fn begin(w: &mut World, number: i64, names: &[&str]) -> Result<()> {
-    w.a.store.note_begun(&w.a.owner(), &mark(w, number, names))?;
+    w.a.store.firing().note_begun(&w.a.owner(), &mark(w, number, names))?;
     run(w, names);
     Ok(())
 }
@@ -77,7 +77,7 @@ fn mark_is_gone(c: &Cluster, w: &mut World) {
 fn mark_in_doubt(c: &Cluster, w: &mut World) {
     taken(c, w);
     c.database.faults().plan(1, Fault::CommitLostThenAway(LONG_AWAY));
-    w.a.store.note_begun(&w.a.owner(), &mark(w, 1, &["d1", "p3"])).unwrap_err();
+    w.a.store.firing().note_begun(&w.a.owner(), &mark(w, 1, &["d1", "p3"])).unwrap_err();
     assert!(!c.database.faults().cancel());
 }
 
@@ -119,17 +119,17 @@ pub fn operations() -> Vec<Operation> {
         }),
         after("forget what has ended", first_batch_has_ended, |_, w| {
             let first = w.waiting.iter().chain(&w.running).map(|fire| fire.fence).min().unwrap();
-            w.a.store.forget_prefetched(&w.a.owner(), first)
+            w.a.store.firing().forget_prefetched(&w.a.owner(), first)
         }),
         after("unfire what was taken ahead", some_began, |_, w| {
             let fires: Vec<&FireBundle> = w.waiting.iter().collect();
-            assert_eq!(w.a.store.unfire(&w.a.owner(), &fires)?, [Unfired::Done; 2]);
+            assert_eq!(w.a.store.firing().unfire(&w.a.owner(), &fires)?, [Unfired::Done; 2]);
             w.waiting.clear();
             Ok(())
         }),
         after("recover what was taken ahead and forgotten", some_began, |_, w| {
             let known = w.running.iter().map(|fire| fire.fire_id.clone()).collect();
-            w.a.store.recover_forgotten(&w.a.owner(), &known)?;
+            w.a.store.upkeep().recover_forgotten(&w.a.owner(), &known)?;
             w.waiting.clear();
             Ok(())
         }),

@@ -188,10 +188,10 @@ impl Loaded {
 
     fn recover_and_fire(&mut self, record: &Value, window: Duration, tally: &mut Tally) {
         let mut me = Membership::new(member(record, "instance"));
-        self.store.check_in(&mut me).expect("a check-in");
+        self.store.upkeep().check_in(&mut me).expect("a check-in");
         for _ in 0..window.as_secs() {
             self.clock.advance(Duration::from_secs(1));
-            self.store.check_in(&mut me).expect("a check-in");
+            self.store.upkeep().check_in(&mut me).expect("a check-in");
         }
         self.compare("after_recovery", &record["after_recovery"], tally);
         for expected in record["recovery_trigger_data"].as_array().expect("recovery triggers") {
@@ -206,7 +206,7 @@ impl Loaded {
         let mut executions = Vec::new();
         // Five seconds, as the recorded process had.
         for _ in 0..50 {
-            self.store.handle_misfires().expect("misfires");
+            self.store.upkeep().handle_misfires().expect("misfires");
             let none = BTreeSet::new();
             let request = AcquireRequest {
                 max: 10,
@@ -216,7 +216,7 @@ impl Loaded {
                 job_types: &types,
                 quarantined: &none,
             };
-            let acquired = self.store.acquire(&owner, &request).expect("acquired");
+            let acquired = self.store.firing().acquire(&owner, &request).expect("acquired");
             for bundle in acquired.fired {
                 let time = |time: Option<chrono::DateTime<chrono::Utc>>| time.map(|time| time.timestamp_millis());
                 let data = bundle.job.data().merged_with(bundle.trigger.data());
@@ -231,7 +231,7 @@ impl Loaded {
                     "keys": data.iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>(),
                 }));
                 let completion = bundle.completion(CompletionInstruction::NoInstruction, None);
-                self.store.complete(&owner, &[completion]).expect("completed");
+                self.store.firing().complete(&owner, &[completion]).expect("completed");
             }
             self.clock.advance(Duration::from_millis(100));
         }

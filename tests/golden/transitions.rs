@@ -104,7 +104,7 @@ impl Script {
         database.migrate().expect("tables");
         let store = JobStore::new(Arc::new(database), clock, settings);
         let mut me = Membership::new("GOLDEN");
-        store.check_in(&mut me).expect("a check-in");
+        store.upkeep().check_in(&mut me).expect("a check-in");
         Self {
             store,
             owner: me.owner().expect("registered"),
@@ -230,10 +230,10 @@ impl Script {
             "store_fired" => self.fire(args["key"].as_str().expect("a key")),
             "store_complete" => self.complete(args),
             "store_release" => match self.reserved.remove(args["key"].as_str().expect("a key")) {
-                Some(reservation) => nothing(store.release(&[reservation])),
+                Some(reservation) => nothing(store.firing().release(&[reservation])),
                 None => Answer::Nothing,
             },
-            "store_recover_misfires" => nothing(store.handle_misfires()),
+            "store_recover_misfires" => nothing(store.upkeep().handle_misfires()),
             other => panic!("operation {other}"),
         }
     }
@@ -274,7 +274,7 @@ impl Script {
             job_types: &types,
             quarantined: &BTreeSet::new(),
         };
-        let acquired = match self.store.acquire(&self.owner, &request) {
+        let acquired = match self.store.firing().acquire(&self.owner, &request) {
             Ok(acquired) => acquired,
             Err(error) => return Answer::Failed(error),
         };
@@ -283,7 +283,7 @@ impl Script {
         let first = acquired.reserved.iter().map(|r| r.scheduled_ms).min().filter(|first| *first <= no_later_than);
         let end = first.map_or(no_later_than, |first| first.max(now) + window);
         let (batch, beyond): (Vec<_>, Vec<_>) = acquired.reserved.into_iter().partition(|r| r.scheduled_ms <= end);
-        self.store.release(&beyond).expect("released");
+        self.store.firing().release(&beyond).expect("released");
         let theirs: Vec<&str> = theirs.as_array().expect("names").iter().filter_map(Value::as_str).collect();
         let unfit: BTreeSet<&str> = theirs.iter().copied().filter(|name| self.lacks_calendar(name)).collect();
         let mut ours: BTreeMap<String, Reservation> = batch.into_iter().map(|r| (self.name(&r.trigger), r)).collect();
@@ -305,7 +305,7 @@ impl Script {
             }
         }
         // In the place of those we took others.
-        self.store.release(&ours.into_values().collect::<Vec<_>>()).expect("released");
+        self.store.firing().release(&ours.into_values().collect::<Vec<_>>()).expect("released");
         Answer::Is(json!(theirs))
     }
 
@@ -318,7 +318,7 @@ impl Script {
     fn fire(&mut self, name: &str) -> Answer {
         let Some(reservation) = self.reserved.remove(name) else { return Answer::Is(Value::Null) };
         let id = reservation.fire_id.clone();
-        let mut bundles = match self.store.fire(&self.owner, std::slice::from_ref(&reservation)) {
+        let mut bundles = match self.store.firing().fire(&self.owner, std::slice::from_ref(&reservation)) {
             Ok(bundles) => bundles,
             Err(error) => return Answer::Failed(error),
         };
@@ -353,7 +353,7 @@ impl Script {
         };
         let data = is_true(args, "job_data_changed").then(|| bundle.job.data().clone());
         let completion: Completion = bundle.completion(instruction, data);
-        nothing(self.store.complete(&self.owner, &[completion]))
+        nothing(self.store.firing().complete(&self.owner, &[completion]))
     }
 
     /// Whether an operation has to do with a trigger or a job that only one of us has, or holds, by one of the rules.

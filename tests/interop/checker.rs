@@ -117,7 +117,7 @@ impl Verdict {
 
     /// Judges the tables: the invariants, and no row of ours left behind.
     pub fn tables(&mut self, cluster: &Cluster) {
-        let snapshot = cluster.store.snapshot().unwrap();
+        let snapshot = cluster.store.upkeep().snapshot().unwrap();
         self.problems.extend(violations(&snapshot).iter().map(ToString::to_string));
         let unreadable = snapshot.unreadable.iter().map(|row| format!("unreadable: {row:?}"));
         self.problems.extend(unreadable);

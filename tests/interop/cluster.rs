@@ -195,7 +195,7 @@ impl Cluster {
     /// Waits until no trigger is left but `staying`, nothing runs, and everybody who is registered lives.
     pub fn wait_until_quiet(&self, staying: usize, limit: Duration) {
         wait_until("everything has run", limit, || {
-            self.store.snapshot().is_ok_and(|s| {
+            self.store.upkeep().snapshot().is_ok_and(|s| {
                 s.fired.is_empty() && s.triggers.len() == staying && s.instances.len() == self.nodes.len()
             })
         });
@@ -247,7 +247,7 @@ impl Cluster {
 
     /// The names of registered instances.
     pub fn instances(&self) -> BTreeSet<String> {
-        self.store.instances().unwrap().into_iter().map(|row| row.instance).collect()
+        self.store.upkeep().instances().unwrap().into_iter().map(|row| row.instance).collect()
     }
 
     /// What is wrong is found here.

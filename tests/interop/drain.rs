@@ -64,7 +64,7 @@ fn run(scene: &str, server: Server, within_lock: bool, seconds: u32, allowances:
         });
     }
     let overtaken = cluster.log_lines(Kind::Rust, &["overtaken", "service failed"]).len();
-    let jobs = cluster.store.snapshot().unwrap().jobs.len();
+    let jobs = cluster.store.upkeep().snapshot().unwrap().jobs.len();
     verdict.expect(jobs == 0, || format!("{jobs} jobs that are not durable are left"));
     let errors = cluster.log_lines(Kind::Java, &["ERROR"]);
     errors.iter().for_each(|line| println!("  Quartz says: {line}"));

@@ -121,7 +121,7 @@ fn stands_still(cluster: &mut Cluster, other: Kind, target: Target) {
     assert_eq!(cluster.java("state obeys.it"), "PAUSED", "{target:?}");
     // A fire that had begun before the order may still be on its way to its START.
     wait_until("the last fire has ended", SOON, || {
-        let fires = cluster.store.fired_triggers().unwrap();
+        let fires = cluster.store.upkeep().fired_triggers().unwrap();
         fires.iter().all(|fire| fire.trigger != key || fire.state != FiredState::Executing)
     });
     let next = cluster.store.catalogue().trigger(&key).unwrap().unwrap().next_fire_time();

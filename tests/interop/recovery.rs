@@ -58,7 +58,14 @@ fn direction(server: Server, victim: Kind, heir: Kind) {
     work.add(alone, &[(("alone", "stubborn"), WINDOW, 2)]);
     work.store(&cluster.store);
     let executing = |cluster: &Cluster| -> Vec<FiredTrigger> {
-        cluster.store.fired_triggers().unwrap().into_iter().filter(|f| f.state == FiredState::Executing).collect()
+        cluster
+            .store
+            .upkeep()
+            .fired_triggers()
+            .unwrap()
+            .into_iter()
+            .filter(|f| f.state == FiredState::Executing)
+            .collect()
     };
     wait_until("the four jobs have begun", SOON, || {
         cluster.events().iter().filter(|e| text(e, "event") == "START").count() == 4
@@ -104,9 +111,10 @@ fn direction(server: Server, victim: Kind, heir: Kind) {
         }
     }
     // Quartz knows nothing of our side rows.
-    let swept = cluster.store.audit().unwrap().swept;
+    let swept = cluster.store.upkeep().audit().unwrap().swept;
     verdict.expect(heir == Kind::Rust || swept > 0, || "nothing was left of the killed node's side rows".to_owned());
-    let jobs: Vec<_> = cluster.store.snapshot().unwrap().jobs.into_iter().map(|job| job.key.to_string()).collect();
+    let jobs: Vec<_> =
+        cluster.store.upkeep().snapshot().unwrap().jobs.into_iter().map(|job| job.key.to_string()).collect();
     verdict.expect(jobs.is_empty(), || format!("jobs that are not durable are left: {jobs:?}"));
     cluster.stop_all();
     let scene = format!("recovery-of-{victim:?}-by-{heir:?}").to_lowercase();

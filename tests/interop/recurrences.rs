@@ -32,7 +32,7 @@ pub fn run(server: Server) {
     wait_until("the grid is done", SOON, || {
         cluster.starts("trigger", "grid.g").len() >= usize::try_from(FIRES).unwrap()
     });
-    let waiting = cluster.store.snapshot().unwrap();
+    let waiting = cluster.store.upkeep().snapshot().unwrap();
     cluster.start(&[Kind::Rust]);
     let before = recurring(&cluster).len();
     wait_until("what was missed is fired", SOON, || recurring(&cluster).len() > before);

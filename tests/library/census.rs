@@ -30,7 +30,7 @@ impl Node {
         let store = JobStore::new(database, clock, settings);
         store.database().migrate().unwrap();
         let mut me = Membership::new("counter");
-        store.check_in(&mut me).unwrap();
+        store.upkeep().check_in(&mut me).unwrap();
         Self { owner: me.owner().unwrap(), store }
     }
 
@@ -59,11 +59,12 @@ impl Node {
         loop {
             let (outcomes, fired) = match by {
                 By::Calls => {
-                    let outcomes = self.store.complete(&self.owner, &ends).unwrap();
-                    (outcomes, self.store.acquire(&self.owner, &request).unwrap().fired)
+                    let outcomes = self.store.firing().complete(&self.owner, &ends).unwrap();
+                    (outcomes, self.store.firing().acquire(&self.owner, &request).unwrap().fired)
                 }
                 By::Turns => {
-                    let (recorded, acquired) = self.store.complete_and_acquire(&self.owner, &ends, &request).unwrap();
+                    let (recorded, acquired) =
+                        self.store.firing().complete_and_acquire(&self.owner, &ends, &request).unwrap();
                     (recorded.outcomes, acquired.fired)
                 }
             };
@@ -79,7 +80,7 @@ impl Node {
             statements: after.statements - before.statements,
             commits: after.commits - before.commits,
         };
-        assert_eq!(violations(&self.store.snapshot().unwrap()), []);
+        assert_eq!(violations(&self.store.upkeep().snapshot().unwrap()), []);
         (fires, cost)
     }
 }
@@ -180,7 +181,8 @@ fn followed(node: &Node, most: u64) {
     println!("census followed batch=50 statements_more={more}");
     assert_eq!(costs[0].commits, costs[1].commits);
     assert!(more <= most, "{costs:?}");
-    let waiting = node.store.snapshot().unwrap().triggers.into_iter().filter(|t| t.job == JobKey::named("next"));
+    let waiting =
+        node.store.upkeep().snapshot().unwrap().triggers.into_iter().filter(|t| t.job == JobKey::named("next"));
     assert_eq!(waiting.count(), 50);
     node.store.catalogue().clear().unwrap();
 }

@@ -115,7 +115,7 @@ fn everywhere(story: fn(&Cluster)) {
         println!("on {}", cluster.url.split(':').next().unwrap_or_default());
         story(&cluster);
         let judge = cluster.node("judge", |builder| builder);
-        assert_eq!(violations(&judge.store().snapshot().unwrap()), []);
+        assert_eq!(violations(&judge.store().upkeep().snapshot().unwrap()), []);
         judge.store().database().forget_scheduler().unwrap();
     }
 }
@@ -203,7 +203,7 @@ fn deadlocked_runs_are_given_up_and_recorded_as_timed_out() {
         cluster.assert_recorded(&node, "right", &[FireOutcome::TimedOut]);
         run(&node, job("other", JobPolicy::new()));
         cluster.await_outcome("other", FireOutcome::Succeeded);
-        wait_until("nothing is stored any more", LONG, || node.store().fired_triggers().unwrap().is_empty());
+        wait_until("nothing is stored any more", LONG, || node.store().upkeep().fired_triggers().unwrap().is_empty());
         let health = node.health();
         assert_eq!((health.stray_threads, health.workers), (2, 2));
         assert_eq!(health.counters.timed_out, 2);
@@ -273,7 +273,7 @@ fn a_silent_run_dies_with_its_heartbeat() {
             // Its thread is alive, and it never calls its context again.
             let (fire, store) = (ctx.fire_id().to_owned(), ctx.scheduler()?.store().clone());
             wait_until("the fire is gone", LONG, || {
-                store.fired_triggers().is_ok_and(|fires| fires.iter().all(|other| other.fire_id != fire))
+                store.upkeep().fired_triggers().is_ok_and(|fires| fires.iter().all(|other| other.fire_id != fire))
             });
             assert!(!ctx.holds_fire() || ctx.heartbeat().is_err_and(|error| error.is_fenced()));
             assert_eq!(ctx.stop_reason(), Some(StopReason::OwnershipLost));
@@ -354,7 +354,7 @@ fn progress_of_every_kind_keeps_a_run_alive() {
         names.iter().for_each(|name| run(&node, job(name, policy.clone()).job_type("busy")));
         names.iter().for_each(|_| drop(next(&runs)));
         let progress_ms = || -> Vec<i64> {
-            let fires = node.store().fired_triggers().unwrap();
+            let fires = node.store().upkeep().fired_triggers().unwrap();
             fires.iter().filter_map(|fire| fire.heartbeat.as_ref()?.progress_ms).collect()
         };
         wait_until("it is stored", LONG, || progress_ms().len() == 3);
@@ -440,7 +440,7 @@ fn a_run_is_cancelled_from_another_node() {
         run(&b, job("endless", JobPolicy::new()));
         let (fire, _) = next(&runs);
         wait_until("its progress is seen", LONG, || {
-            b.store().fired_triggers().unwrap().iter().any(|fire| fire.heartbeat.is_some())
+            b.store().upkeep().fired_triggers().unwrap().iter().any(|fire| fire.heartbeat.is_some())
         });
         assert!(b.cancel_fire(&fire).unwrap());
         assert!(!b.cancel_fire("no such fire").unwrap());

@@ -143,7 +143,7 @@ fn foreign_kinds_are_left_alone(mut both: Both) {
 
     let store = both.store.clone();
     let mut me = Membership::new("node");
-    store.check_in(&mut me).unwrap();
+    store.upkeep().check_in(&mut me).unwrap();
     let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
     let request = AcquireRequest {
         max: 10,
@@ -154,11 +154,11 @@ fn foreign_kinds_are_left_alone(mut both: Both) {
         quarantined: &quarantined,
     };
     let look = || {
-        let acquisition = store.acquire(&me.owner().unwrap(), &request).unwrap();
+        let acquisition = store.firing().acquire(&me.owner().unwrap(), &request).unwrap();
         assert!(acquisition.fired.is_empty() && acquisition.reserved.is_empty() && acquisition.unreadable.is_empty());
-        assert_eq!(store.earliest_due(&types).unwrap().1, None);
-        assert!(store.handle_misfires().unwrap().handled.is_empty());
-        store.audit().unwrap();
+        assert_eq!(store.firing().earliest_due(&types).unwrap().1, None);
+        assert!(store.upkeep().handle_misfires().unwrap().handled.is_empty());
+        store.upkeep().audit().unwrap();
     };
     look();
     let keys: Vec<_> = kinds.iter().map(|(name, _)| TriggerKey::named(*name)).collect();
@@ -174,7 +174,7 @@ fn foreign_kinds_are_left_alone(mut both: Both) {
         let error = store.catalogue().trigger(key).unwrap_err();
         assert!(matches!(&error, Error::Unreadable { reason, .. } if reason.contains("knows SIMPLE")), "{error}");
     }
-    assert_eq!(violations(&store.snapshot().unwrap()), []);
+    assert_eq!(violations(&store.upkeep().snapshot().unwrap()), []);
     assert_eq!(kinds.map(|(name, _)| both.rows(name)), before);
 
     assert_eq!(store.catalogue().unschedule(&keys[..1]).unwrap(), 1);
@@ -241,8 +241,8 @@ fn options_belong_to_the_trigger_they_were_given_to(mut both: Both) {
     // The same key, kind and start again.
     both.store.catalogue().add_trigger(trigger("deleted", now, false), false).unwrap();
     assert_eq!(seen(&both.store), [Some(1), Some(0), Some(0)]);
-    assert_eq!(both.store.audit().unwrap().swept, 1);
-    assert_eq!(both.store.audit().unwrap().swept, 0);
+    assert_eq!(both.store.upkeep().audit().unwrap().swept, 1);
+    assert_eq!(both.store.upkeep().audit().unwrap().swept, 0);
     assert_eq!(both.other.line("CN_TRIGGER_OPTIONS", line, &both.name, "replaced"), None);
     assert_eq!(seen(&both.store), [Some(1), Some(0), Some(0)]);
     both.end();
@@ -258,7 +258,7 @@ fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
         both.store.catalogue().follow(&Continuation::new(JobKey::named(parent), JobKey::named(child))).unwrap();
     }
     let mut me = Membership::new("here");
-    both.store.check_in(&mut me).unwrap();
+    both.store.upkeep().check_in(&mut me).unwrap();
     let scheduler = both.name.clone();
     both.other.execute(&format!(
         "UPDATE QRTZ_JOB_DETAILS SET JOB_CLASS_NAME = 'u' WHERE SCHED_NAME = '{scheduler}' AND JOB_NAME = 'other'; \
@@ -287,10 +287,10 @@ fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
         quarantined: &none,
     };
     let owner = me.owner().unwrap();
-    let fired = both.store.acquire(&owner, &request).unwrap().fired;
+    let fired = both.store.firing().acquire(&owner, &request).unwrap().fired;
     let ends: Vec<_> = fired.iter().map(|fire| fire.completion(CompletionInstruction::NoInstruction, None)).collect();
     assert_eq!(ends.len(), 2);
-    let recorded = both.store.record(&owner, &ends).unwrap();
+    let recorded = both.store.firing().record(&owner, &ends).unwrap();
     assert_eq!(recorded.following.len(), 1);
     let child = both.store.catalogue().trigger(&recorded.following[0]).unwrap().unwrap();
     assert_eq!(child.job_key().name(), "kept");
@@ -298,11 +298,11 @@ fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
     // A job of ours in the place of theirs does not take over what was void.
     both.store.catalogue().add_job(&job("other"), true).unwrap();
     assert_eq!(left(&both.store), ["same-kept"]);
-    assert_eq!(both.store.audit().unwrap().swept, 1);
-    assert_eq!(both.store.audit().unwrap().swept, 0);
+    assert_eq!(both.store.upkeep().audit().unwrap().swept, 1);
+    assert_eq!(both.store.upkeep().audit().unwrap().swept, 0);
     assert_eq!(left(&both.store), ["same-kept"]);
     both.store.catalogue().unschedule(&recorded.following).unwrap();
-    both.store.leave(&owner).unwrap();
+    both.store.upkeep().leave(&owner).unwrap();
     both.end();
 }
 
@@ -344,8 +344,8 @@ fn recurrences_are_never_due_for_quartz(mut both: Both) {
     );
     both.other
         .execute(&format!("DELETE FROM QRTZ_TRIGGERS WHERE SCHED_NAME = '{scheduler}' AND TRIGGER_NAME = 'waits'"));
-    assert_eq!(both.store.audit().unwrap().swept, 1);
-    assert_eq!(both.store.audit().unwrap().swept, 0);
+    assert_eq!(both.store.upkeep().audit().unwrap().swept, 1);
+    assert_eq!(both.store.upkeep().audit().unwrap().swept, 0);
     both.end();
 }
 
@@ -357,7 +357,7 @@ fn a_late_trigger_without_a_misfire_instruction_goes_on(mut both: Both) {
     both.store.catalogue().schedule(vec![(both.job(), vec![trigger.build().unwrap()])], false).unwrap();
     let name = both.name.clone();
     both.other.execute(&format!("UPDATE QRTZ_TRIGGERS SET MISFIRE_INSTR = NULL WHERE SCHED_NAME = '{name}'"));
-    both.store.handle_misfires().unwrap();
+    both.store.upkeep().handle_misfires().unwrap();
     let moved = both.store.catalogue().trigger(&TriggerKey::named("late")).unwrap().unwrap();
     assert!(moved.next_fire_time().unwrap().timestamp_millis() >= both.now, "{moved:?}");
     both.end();

@@ -37,7 +37,7 @@ fn store_and_database(url: &str, name: &str, polling_strategy: PollingStrategy) 
 
 fn join(store: &JobStore, instance: &str) -> Owner {
     let mut me = Membership::new(instance);
-    store.check_in(&mut me).unwrap();
+    store.upkeep().check_in(&mut me).unwrap();
     me.owner().unwrap()
 }
 
@@ -52,9 +52,9 @@ fn fire_and_end(store: &JobStore, owner: &Owner, max: usize) -> Vec<(TriggerKey,
         job_types: &types,
         quarantined: &quarantined,
     };
-    let fired = store.acquire(owner, &request).unwrap().fired;
+    let fired = store.firing().acquire(owner, &request).unwrap().fired;
     let ends: Vec<_> = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
-    store.complete(owner, &ends).unwrap();
+    store.firing().complete(owner, &ends).unwrap();
     fired.into_iter().map(|f| (f.trigger.key().clone(), f.scheduled_ms)).collect()
 }
 
@@ -84,7 +84,7 @@ fn nobody_fires_twice(url: &str) {
     });
     let distinct: BTreeSet<_> = fired.iter().collect();
     assert_eq!((fired.len(), distinct.len()), (300, 300));
-    assert_eq!(violations(&first.snapshot().unwrap()), []);
+    assert_eq!(violations(&first.upkeep().snapshot().unwrap()), []);
     first.database().forget_scheduler().unwrap();
 }
 
@@ -128,7 +128,7 @@ fn a_call_that_comes_late_stores_nothing() {
         .add_trigger(Trigger::builder(TriggerKey::named("t"), job.key().clone()).build().unwrap(), false)
         .unwrap();
     assert!(!database.faults().cancel(), "the fault has happened");
-    let trigger = store.snapshot().unwrap().triggers.remove(0);
+    let trigger = store.upkeep().snapshot().unwrap().triggers.remove(0);
     let token = tokens().difference(&before).next().cloned().expect("the caller notes the token");
     assert_eq!(fire_and_end(&store, &owner, 1).len(), 1);
 
@@ -136,11 +136,11 @@ fn a_call_that_comes_late_stores_nothing() {
     let late =
         database.transact("store it", TxMode::SingleStatement, &mut |s| s.store_fast_path(&work, &token).map(drop));
     assert_eq!(late.unwrap_err().failure_class(), Some(FailureClass::UniqueViolation));
-    assert_eq!(store.snapshot().unwrap().triggers, []);
+    assert_eq!(store.upkeep().snapshot().unwrap().triggers, []);
     database
         .transact("store it", TxMode::SingleStatement, &mut |s| s.store_fast_path(&work, "another token").map(drop))
         .unwrap();
-    assert_eq!(store.snapshot().unwrap().triggers.len(), 1, "it was the token that stood in its way");
+    assert_eq!(store.upkeep().snapshot().unwrap().triggers.len(), 1, "it was the token that stood in its way");
     store.database().forget_scheduler().unwrap();
 }
 
@@ -313,7 +313,7 @@ fn an_error_in_a_batch_gives_the_whole_batch_back(url: &str) {
     };
     store.catalogue().schedule(vec![(job.clone(), (0..5).map(trigger).collect())], false).unwrap();
     let triggers = || {
-        let mut rows = store.snapshot().unwrap().triggers;
+        let mut rows = store.upkeep().snapshot().unwrap().triggers;
         rows.sort_by(|a, b| a.key.cmp(&b.key));
         rows
     };
@@ -331,14 +331,14 @@ fn an_error_in_a_batch_gives_the_whole_batch_back(url: &str) {
     loop {
         statements += 1;
         database.faults().plan(statements, Fault::Statement(FailureClass::Permanent));
-        let outcome = store.acquire(&owner, &request);
+        let outcome = store.firing().acquire(&owner, &request);
         if database.faults().cancel() {
             assert_eq!(outcome.unwrap().fired.len(), 5, "without a fault all five fire");
             break;
         }
         outcome.expect_err("the failure of a statement was swallowed");
         assert_eq!(triggers(), before, "statement {statements} failed and something was changed");
-        assert!(store.fired_triggers().unwrap().is_empty(), "statement {statements}");
+        assert!(store.upkeep().fired_triggers().unwrap().is_empty(), "statement {statements}");
     }
     assert!(statements > 4, "{statements}");
     store.database().forget_scheduler().unwrap();
@@ -381,7 +381,7 @@ fn one_request_of_fifty_threads_is_taken_once(url: &str) {
     });
     assert_eq!(answers.iter().filter(|answer| answer.is_new).count(), 1);
     assert!(answers.iter().all(|answer| answer.job == answers[0].job && answer.trigger == answers[0].trigger));
-    assert_eq!(first.snapshot().unwrap().jobs.len(), 1);
+    assert_eq!(first.upkeep().snapshot().unwrap().jobs.len(), 1);
     first.database().forget_scheduler().unwrap();
 }
 
@@ -544,7 +544,7 @@ fn a_trigger_that_moves_on_during_the_look_is_taken_once(url: &str, strategy: Po
         }
     }
     assert!(nth > 3, "there was no look by pages: {nth}");
-    assert_eq!(violations(&store.snapshot().unwrap()), []);
+    assert_eq!(violations(&store.upkeep().snapshot().unwrap()), []);
     store.database().forget_scheduler().unwrap();
 }
 
@@ -632,7 +632,7 @@ fn ends_wait_for_no_row_of_an_acquisition(url: &str) {
     // With how many statements it took; more if the server ended its session and it was tried again.
     let take = || {
         let before = database.counts().statements;
-        let fired = store.acquire(&owner, &request).unwrap().fired;
+        let fired = store.firing().acquire(&owner, &request).unwrap().fired;
         assert_eq!(fired.len(), 150);
         let ends = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None));
         (ends.collect::<Vec<_>>(), database.counts().statements - before)
@@ -646,7 +646,7 @@ fn ends_wait_for_no_row_of_an_acquisition(url: &str) {
         let (other, other_database) = store_and_database(url, &name, PollingStrategy::default());
         let (its, (done, is_done)) = (owner.clone(), channel());
         database.faults().meanwhile("acquire triggers", nth + 2, move || {
-            let outcomes = other.complete(&its, &ended).unwrap();
+            let outcomes = other.firing().complete(&its, &ended).unwrap();
             done.send((outcomes.len(), other_database.counts().commits)).unwrap();
         });
         let (next, statements) = take();
@@ -656,7 +656,7 @@ fn ends_wait_for_no_row_of_an_acquisition(url: &str) {
         }
         let what = format!("before statement {} of the acquisition", nth + 2);
         assert_eq!((is_done.recv().unwrap(), statements), ((150, 1), undisturbed), "{what}");
-        store.complete(&owner, &next).unwrap();
+        store.firing().complete(&owner, &next).unwrap();
     }
     store.database().forget_scheduler().unwrap();
 }

@@ -50,7 +50,9 @@ fn heartbeats_that_fail_are_warned_of() {
     cluster.database.refuse(Some("beat"));
     wait_until("failed beats are warned of", LONG, || warned(&["heartbeat", "switched off"]));
     cluster.database.refuse(None);
-    wait_until("it beats", LONG, || node.store().fired_triggers().unwrap().iter().any(|fire| fire.heartbeat.is_some()));
+    wait_until("it beats", LONG, || {
+        node.store().upkeep().fired_triggers().unwrap().iter().any(|fire| fire.heartbeat.is_some())
+    });
     assert!(!warned(&["no longer this node's"]));
     cluster.convict("n1");
     wait_until("the lost fire is warned of", LONG, || warned(&["no longer this node's", &fire]));

@@ -42,7 +42,7 @@ impl Place {
         database.migrate().unwrap();
         let store = JobStore::new(database, clock, settings);
         let mut me = Membership::new("node");
-        store.check_in(&mut me).unwrap();
+        store.upkeep().check_in(&mut me).unwrap();
         let job = JobDetail::builder(JobKey::named("j"), "t").durable(true).build().unwrap();
         let key = TriggerKey::named("t");
         let hourly = SimpleSchedule::every(Duration::from_secs(3600));
@@ -78,11 +78,11 @@ impl Place {
             quarantined: &quarantined,
             prefetch: None,
         };
-        self.store.acquire(&self.owner, &request).unwrap().fired
+        self.store.firing().acquire(&self.owner, &request).unwrap().fired
     }
 
     fn end(self) {
-        assert_eq!(violations(&self.store.snapshot().unwrap()), []);
+        assert_eq!(violations(&self.store.upkeep().snapshot().unwrap()), []);
         self.store.database().forget_scheduler().unwrap();
     }
 }
@@ -122,7 +122,9 @@ fn a_trigger_that_was_just_moved_on_is_complete_when_its_job_says_so() {
     let place = Place::new();
     let fired = place.fire();
     let ends = [fired[0].completion(CompletionInstruction::SetTriggerComplete, None)];
-    place.while_changed("next_fire_time = next_fire_time + 1", || place.store.complete(&place.owner, &ends).unwrap());
+    place.while_changed("next_fire_time = next_fire_time + 1", || {
+        place.store.firing().complete(&place.owner, &ends).unwrap()
+    });
     assert_eq!(
         place.store.catalogue().trigger_state(&place.key).unwrap().unwrap_or(TriggerState::Complete),
         TriggerState::Complete

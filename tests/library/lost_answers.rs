@@ -33,7 +33,7 @@ fn open_connections(node: &Scheduler, proxy: &Proxy, count: usize) {
         for _ in 0..10 {
             scope.spawn(|| {
                 while ended.load(Ordering::SeqCst) == 0 {
-                    node.store().snapshot().unwrap();
+                    node.store().upkeep().snapshot().unwrap();
                 }
             });
         }
@@ -117,7 +117,7 @@ fn calls_right_after_all_connections_were_cut_succeed() {
             node.pause_trigger(&key).unwrap();
             stored.fetch_add(1, Ordering::SeqCst);
         }
-        assert_eq!(node.store().snapshot().unwrap().triggers.len(), stored.load(Ordering::SeqCst));
+        assert_eq!(node.store().upkeep().snapshot().unwrap().triggers.len(), stored.load(Ordering::SeqCst));
         node.store().database().forget_scheduler().unwrap();
     }
 }

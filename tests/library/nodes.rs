@@ -110,7 +110,7 @@ fn everywhere(story: fn(&Cluster)) {
         println!("on {}", cluster.url.as_deref().and_then(|url| url.split(':').next()).unwrap_or("memory"));
         story(&cluster);
         let judge = cluster.node("judge", "", |builder| builder);
-        assert_eq!(violations(&judge.store().snapshot().unwrap()), []);
+        assert_eq!(violations(&judge.store().upkeep().snapshot().unwrap()), []);
         judge.store().database().forget_scheduler().unwrap();
     }
 }
@@ -238,8 +238,8 @@ fn an_observer_raises_alarms_and_workers_return_in_recovery_mode() {
         let (heard, alarms) = unbounded();
         let observer = cluster.node("admin", &watching, |b| b.scheduler_listener(Ear::<Alarm>(heard)));
         let mut dead = Membership::new("dead");
-        cluster.node("dead", fast, |b| b).store().check_in(&mut dead).unwrap();
-        let last_ms = observer.store().instance("dead").unwrap().unwrap().last_checkin_ms;
+        cluster.node("dead", fast, |b| b).store().upkeep().check_in(&mut dead).unwrap();
+        let last_ms = observer.store().upkeep().instance("dead").unwrap().unwrap().last_checkin_ms;
         observer.start().unwrap();
         (0..6).for_each(|n| schedule(&observer, &format!("j{n}"), "gated", Duration::ZERO));
         let await_alarms = |is_raised: bool| {
@@ -312,14 +312,15 @@ fn a_listener_that_blocks_holds_up_nothing_but_listeners() {
         begins.recv_timeout(LONG).unwrap();
         assert_eq!(heard.recv_timeout(LONG).unwrap(), "stuck");
 
-        let beat_ms = || a.store().fired_triggers().unwrap()[0].heartbeat.as_ref().map_or(0, |beat| beat.last_ms);
-        let seen_ms = || a.store().instance("a").unwrap().unwrap().last_checkin_ms;
+        let beat_ms =
+            || a.store().upkeep().fired_triggers().unwrap()[0].heartbeat.as_ref().map_or(0, |beat| beat.last_ms);
+        let seen_ms = || a.store().upkeep().instance("a").unwrap().unwrap().last_checkin_ms;
         let goes_on = |what: &str| {
             let before = (beat_ms(), seen_ms());
             wait_until(what, SOON, || beat_ms() > before.0 + 400 && seen_ms() > before.1 + 400);
         };
         goes_on("it beats and checks in");
-        cluster.node("dead", fast, |b| b).store().check_in(&mut Membership::new("dead")).unwrap();
+        cluster.node("dead", fast, |b| b).store().upkeep().check_in(&mut Membership::new("dead")).unwrap();
         wait_until("a dead node is found", SOON, || a.health().counters.convictions == 1);
         schedule(&a, "last", "none", Duration::ZERO);
         wait_until("another fire has run", SOON, || a.health().completed == 1);
@@ -345,7 +346,7 @@ fn a_shutdown_tells_what_is_left_and_waits_for_no_listener_for_ever() {
     let a = cluster
         .node("a", fast, |b| b.job_fn("none", |_: &mut JobContext| Ok(())).scheduler_listener(Blocked(told, gate)));
     a.start().unwrap();
-    cluster.node("dead", fast, |b| b).store().check_in(&mut Membership::new("dead")).unwrap();
+    cluster.node("dead", fast, |b| b).store().upkeep().check_in(&mut Membership::new("dead")).unwrap();
     assert_eq!(heard.recv_timeout(LONG).unwrap(), "recovered");
     schedule(&a, "last", "none", Duration::ZERO);
     wait_until("it has run", LONG, || a.health().completed == 1);
@@ -474,7 +475,7 @@ fn a_stop_goes_through_its_steps() {
         begins.recv_timeout(LONG).unwrap();
         // Reserved for its time, which does not come: the stop is sooner, or it has fired and is waited for as well.
         let reserved = |name: &str| {
-            let fires = node.store().fired_triggers().unwrap();
+            let fires = node.store().upkeep().fired_triggers().unwrap();
             fires.iter().any(|fire| fire.trigger.name() == name && fire.state == FiredState::Acquired)
         };
         schedule(&node, "soon", "gated", Duration::from_millis(1900));
@@ -493,14 +494,14 @@ fn a_stop_goes_through_its_steps() {
         }
         // It is a member as long as its jobs run, and says what it does.
         wait_until("others see it stop", LONG, || {
-            let row = node.store().instance("a").unwrap().unwrap().node.unwrap();
+            let row = node.store().upkeep().instance("a").unwrap().unwrap().node.unwrap();
             row.info.activity == NodeActivity::Stopping
         });
         go.send(()).unwrap();
         drop(go);
         let report = ending.join().unwrap();
         assert!(report.is_clean(), "{report:?}");
-        assert_eq!((node.health().stopping, node.store().instance("a").unwrap()), (None, None));
+        assert_eq!((node.health().stopping, node.store().upkeep().instance("a").unwrap()), (None, None));
         let lines = LINES.lock().clone();
         let steps: Vec<&str> = lines.iter().filter_map(|l| l.strip_prefix("stopping instance=a step=")).collect();
         assert_eq!(steps, ["acquisition", "release", "jobs", "records", "services", "deregistration"]);

@@ -180,7 +180,7 @@ impl Node {
         database.migrate().unwrap();
         let store = JobStore::new(database.clone(), clock, settings);
         let mut me = Membership::new("looker");
-        store.check_in(&mut me).unwrap();
+        store.upkeep().check_in(&mut me).unwrap();
         Self { owner: me.owner().unwrap(), me, store, database, types: vec!["t".to_owned()] }
     }
 
@@ -215,16 +215,16 @@ impl Node {
 
     fn complete(&self, fired: &[FireBundle]) {
         let ends: Vec<_> = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
-        self.store.complete(&self.owner, &ends).unwrap();
+        self.store.firing().complete(&self.owner, &ends).unwrap();
     }
 
     /// Whatever a node does again and again, with the work that was scheduled; gives how many fires there were.
     fn work(&mut self) -> usize {
         let nobody = BTreeSet::new();
         let mut fires = 0;
-        self.store.poll(&self.types).unwrap();
+        self.store.firing().poll(&self.types).unwrap();
         loop {
-            let fired = self.store.acquire(&self.owner, &self.request(0, &nobody)).unwrap().fired;
+            let fired = self.store.firing().acquire(&self.owner, &self.request(0, &nobody)).unwrap().fired;
             if fired.is_empty() {
                 break;
             }
@@ -233,18 +233,18 @@ impl Node {
         }
         let ahead_ms = 120_000;
         loop {
-            let reserved = self.store.acquire(&self.owner, &self.request(ahead_ms, &nobody)).unwrap().reserved;
+            let reserved = self.store.firing().acquire(&self.owner, &self.request(ahead_ms, &nobody)).unwrap().reserved;
             if reserved.is_empty() {
                 break;
             }
-            assert!(self.store.lost_reservations(&reserved).unwrap().is_empty());
-            let fired = self.store.fire(&self.owner, &reserved).unwrap();
+            assert!(self.store.firing().lost_reservations(&reserved).unwrap().is_empty());
+            let fired = self.store.firing().fire(&self.owner, &reserved).unwrap();
             fires += fired.len();
             self.complete(&fired);
         }
-        self.store.check_in(&mut self.me).unwrap();
-        self.store.poll(&self.types).unwrap();
-        self.store.take_back_overdue(&self.owner, Duration::ZERO).unwrap();
+        self.store.upkeep().check_in(&mut self.me).unwrap();
+        self.store.firing().poll(&self.types).unwrap();
+        self.store.firing().take_back_overdue(&self.owner, Duration::ZERO).unwrap();
         fires
     }
 }
@@ -310,7 +310,7 @@ fn old_statistics_mislead_nobody(kind: Kind, server: String) {
 /// Has a node do whatever it does, and judges the plans of all statements that it has sent.
 fn look_at_plans(node: &mut Node, state: &str) {
     // The large fill may have taken longer than a node may be silent.
-    node.store.check_in(&mut node.me).unwrap();
+    node.store.upkeep().check_in(&mut node.me).unwrap();
     node.owner = node.me.owner().unwrap();
     let now_ms = SystemClock::default().wall_ms();
     node.schedule(&format!("due {state}"), now_ms - 1_000);

@@ -38,7 +38,7 @@ fn fire(scheduler: &Scheduler, name: &str) {
 
 fn end(scheduler: &Scheduler) {
     assert!(scheduler.shutdown(true).is_clean());
-    let found = violations(&scheduler.store().snapshot().unwrap());
+    let found = violations(&scheduler.store().upkeep().snapshot().unwrap());
     assert!(found.is_empty(), "{found:?}");
     scheduler.store().database().forget_scheduler().unwrap();
 }

@@ -127,7 +127,7 @@ fn marks_are_not_those_of_a_job_that_another_program_has_put_in_place() {
         execute(&url, &format!("UPDATE QRTZ_JOB_DETAILS SET JOB_CLASS_NAME = 'x' WHERE SCHED_NAME = '{name}'"));
         assert_eq!(found(), 0);
         assert!(scheduler.job(&taken.job).unwrap().unwrap().marks().is_empty());
-        assert_eq!(scheduler.store().audit().unwrap().swept, 3, "the marks and two tags");
+        assert_eq!(scheduler.store().upkeep().audit().unwrap().swept, 3, "the marks and two tags");
         execute(&url, &format!("UPDATE QRTZ_JOB_DETAILS SET JOB_CLASS_NAME = 'mail' WHERE SCHED_NAME = '{name}'"));
         assert_eq!(found(), 0, "they are gone");
         scheduler.store().database().forget_scheduler().unwrap();

@@ -123,8 +123,8 @@ impl App {
         }
         // Whoever registers recovers fires of nodes without a row.
         let mut judge = Membership::new("judge");
-        store.check_in(&mut judge).unwrap();
-        store.leave(&judge.owner().unwrap()).unwrap();
+        store.upkeep().check_in(&mut judge).unwrap();
+        store.upkeep().leave(&judge.owner().unwrap()).unwrap();
     }
 }
 
@@ -140,7 +140,7 @@ fn recoverable(name: &str) -> (JobDetail, Trigger) {
 
 fn end(app: &App, scheduler: &Scheduler) {
     assert!(scheduler.shutdown(true).is_clean());
-    let found = violations(&scheduler.store().snapshot().unwrap());
+    let found = violations(&scheduler.store().upkeep().snapshot().unwrap());
     assert!(found.is_empty(), "{found:?}");
     scheduler.store().database().forget_scheduler().unwrap();
     app.run(&format!("DROP TABLE {}", app.table));
@@ -206,7 +206,7 @@ fn an_end_in_the_jobs_transaction_is_followed(app: &App) {
     let quiet = || scheduler.health().unrecorded == 0 && scheduler.running_fires().unwrap().is_empty();
     support::wait_until("all are recorded", LONG, quiet);
     assert!(runs.try_recv().is_err(), "a child ran twice");
-    let left = scheduler.store().snapshot().unwrap().triggers;
+    let left = scheduler.store().upkeep().snapshot().unwrap().triggers;
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(app.effects(), 1);
     scheduler.store().catalogue().clear().unwrap();
@@ -316,7 +316,7 @@ fn a_guard_keeps_the_fire_until_the_transaction_ends(app: &App) {
         peer.convict(&store);
         let mut peer = Membership::new("peer");
         support::wait_until("a peer comes back to it", LONG, || {
-            store.check_in(&mut peer).unwrap();
+            store.upkeep().check_in(&mut peer).unwrap();
             fires() == 0
         });
     }
@@ -376,8 +376,8 @@ fn a_transaction_that_stands_still_holds_up_nobody(app: &App) {
         }
         let mut peer = Membership::new("peer");
         let (clock, begun) = watch();
-        scheduler.store().check_in(&mut peer)?;
-        scheduler.store().leave(&peer.owner().ok_or("not registered")?)?;
+        scheduler.store().upkeep().check_in(&mut peer)?;
+        scheduler.store().upkeep().leave(&peer.owner().ok_or("not registered")?)?;
         let took = clock.ticks() - begun;
         assert!(took < SOON, "a node was held up for {:?}", took);
         Ok(())

@@ -121,7 +121,7 @@ fn kills(database: &str) {
 /// The node on which the parent that nobody recovers has just begun to run.
 fn running_frail(cluster: &Cluster) -> String {
     let fires = || {
-        let fires = cluster.store.fired_triggers().unwrap_or_default();
+        let fires = cluster.store.upkeep().fired_triggers().unwrap_or_default();
         fires.into_iter().filter(|fire| fire.job.as_ref() == Some(&key("frail")) && fire.state == FiredState::Executing)
     };
     let before: BTreeSet<String> = fires().map(|fire| fire.fire_id).collect();

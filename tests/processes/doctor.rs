@@ -150,7 +150,7 @@ fn rows_of_many_pages_are_each_seen_once(place: &Place) {
     let works = keys.iter().enumerate().map(|(n, key)| place.work(key.clone(), at(n))).collect();
     place.store.catalogue().schedule(works, false).unwrap();
     let mut me = Membership::new("node");
-    place.store.check_in(&mut me).unwrap();
+    place.store.upkeep().check_in(&mut me).unwrap();
     let (types, quarantined) = (vec!["work".to_owned()], BTreeSet::new());
     let (max, job_types) = (FIRED, &*types);
     let request = AcquireRequest {
@@ -161,7 +161,7 @@ fn rows_of_many_pages_are_each_seen_once(place: &Place) {
         job_types,
         quarantined: &quarantined,
     };
-    let fired = place.store.acquire(&me.owner().unwrap(), &request).unwrap().fired;
+    let fired = place.store.firing().acquire(&me.owner().unwrap(), &request).unwrap().fired;
     assert_eq!(fired.len(), FIRED);
     place.session()(&format!(
         "INSERT INTO QRTZ_CRON_TRIGGERS (SCHED_NAME, TRIGGER_NAME, TRIGGER_GROUP, CRON_EXPRESSION) \
@@ -171,7 +171,7 @@ fn rows_of_many_pages_are_each_seen_once(place: &Place) {
     .unwrap();
 
     let before = place.database.counts().statements;
-    let seen = place.store.look_at_everything().unwrap();
+    let seen = place.store.upkeep().look_at_everything().unwrap();
     let statements = place.database.counts().statements - before;
     assert_eq!(
         seen.triggers.iter().map(|row| row.key.clone()).collect::<Vec<_>>(),

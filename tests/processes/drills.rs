@@ -144,7 +144,7 @@ impl Place {
 
     /// Nothing is left of it, and nothing is wrong with what there was.
     fn end(self) {
-        assert_eq!(violations(&self.store.snapshot().unwrap()), [], "{}", self.database);
+        assert_eq!(violations(&self.store.upkeep().snapshot().unwrap()), [], "{}", self.database);
         self.store.database().forget_scheduler().unwrap();
     }
 }

@@ -74,12 +74,12 @@ fn what_a_killed_process_was_about_to_store_is_stored_whole() {
 
     holder.batch_execute("COMMIT").unwrap();
     support::wait_until("the call has ended", LONG, is_stored);
-    let snapshot = store.snapshot().unwrap();
+    let snapshot = store.upkeep().snapshot().unwrap();
     assert_eq!((snapshot.jobs.len(), snapshot.triggers.len()), (1, 1));
     assert_eq!(violations(&snapshot), []);
     let again = carnelian(&config, &SCHEDULE).output().unwrap();
     let said = String::from_utf8_lossy(&again.stderr);
     assert!(!again.status.success() && said.contains("exists already"), "{said}");
-    assert_eq!(store.snapshot().unwrap().triggers, snapshot.triggers);
+    assert_eq!(store.upkeep().snapshot().unwrap().triggers, snapshot.triggers);
     store.database().forget_scheduler().unwrap();
 }

@@ -208,7 +208,7 @@ impl Cluster {
 
     /// Fired rows as `trigger/STATE@instance`, sorted.
     pub fn fires(&self) -> Vec<String> {
-        let mut fires: Vec<_> = self.store.fired_triggers().unwrap();
+        let mut fires: Vec<_> = self.store.upkeep().fired_triggers().unwrap();
         fires.sort_by(|a, b| (&a.trigger, &a.fire_id).cmp(&(&b.trigger, &b.fire_id)));
         let show = |f: &carnelian::store::FiredTrigger| {
             let state = if f.state == FiredState::Acquired { "ACQUIRED" } else { "EXECUTING" };
@@ -230,7 +230,7 @@ impl Cluster {
     }
 
     pub fn snapshot(&self) -> Snapshot {
-        self.store.snapshot().unwrap()
+        self.store.upkeep().snapshot().unwrap()
     }
 
     /// Everything but the instances, to see whether anything was written.
@@ -318,7 +318,7 @@ pub struct Node {
 
 impl Node {
     pub fn check_in(&mut self) -> Checkin {
-        self.store.check_in(&mut self.me).unwrap()
+        self.store.upkeep().check_in(&mut self.me).unwrap()
     }
 
     /// Checks in, says whom it recovered.
@@ -346,7 +346,7 @@ impl Node {
             quarantined: &NONE,
         };
         change(&mut request);
-        self.store.acquire(&self.owner(), &request)
+        self.store.firing().acquire(&self.owner(), &request)
     }
 
     /// Takes up to 100 triggers.
@@ -369,7 +369,7 @@ impl Node {
     }
 
     pub fn fire(&self, reservations: &[Reservation]) -> Vec<FireBundle> {
-        self.store.fire(&self.owner(), reservations).unwrap()
+        self.store.firing().fire(&self.owner(), reservations).unwrap()
     }
 
     /// The job has ended as jobs do.
@@ -382,7 +382,7 @@ impl Node {
     }
 
     pub fn complete_all(&self, completions: &[Completion]) -> Vec<CompletionOutcome> {
-        self.store.complete(&self.owner(), completions).unwrap()
+        self.store.firing().complete(&self.owner(), completions).unwrap()
     }
 }
 

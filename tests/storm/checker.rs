@@ -28,7 +28,7 @@ impl Verdict {
     /// Panics with everything that is wrong: in the log, and in the tables at the end.
     pub fn assert_clean(&self, cluster: &Cluster) {
         let mut problems = self.problems.clone();
-        let snapshot = cluster.store.snapshot().unwrap();
+        let snapshot = cluster.store.upkeep().snapshot().unwrap();
         problems.extend(violations(&snapshot).iter().map(ToString::to_string));
         if !snapshot.instances.is_empty() {
             problems.push(format!("nodes that stopped left their rows: {:?}", snapshot.instances));

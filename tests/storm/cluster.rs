@@ -102,7 +102,10 @@ impl Cluster {
 
     pub fn wait_until_running(&self) {
         wait_until("something runs", Duration::from_secs(30), || {
-            self.store.instances().is_ok_and(|all| all.iter().all(|i| i.running > 0) && all.len() == self.nodes.len())
+            self.store
+                .upkeep()
+                .instances()
+                .is_ok_and(|all| all.iter().all(|i| i.running > 0) && all.len() == self.nodes.len())
         });
     }
 
@@ -114,7 +117,7 @@ impl Cluster {
         let pid = node.pid();
         node.kill();
         // The row of a dead node stands still until its peers convict it, which they cannot do yet.
-        let row = self.store.instances().unwrap().into_iter().find(|i| i.instance == instance);
+        let row = self.store.upkeep().instances().unwrap().into_iter().find(|i| i.instance == instance);
         let interrupted = self.runs_recoverable(&instance);
         Death { instance, pid, last_checkin_ms: row.map(|i| i.last_checkin_ms), interrupted }
     }
@@ -128,7 +131,7 @@ impl Cluster {
 
     /// Whether the node has fires begun that another one must do again if it is gone.
     fn runs_recoverable(&self, instance: &str) -> bool {
-        let fired = self.store.snapshot().unwrap().fired;
+        let fired = self.store.upkeep().snapshot().unwrap().fired;
         fired.iter().any(|f| f.instance == instance && f.state == FiredState::Executing && f.requests_recovery)
     }
 
@@ -172,7 +175,7 @@ impl Cluster {
     pub fn wait_until_quiet(&self, limit: Duration) {
         wait_until("everything has run", limit, || {
             let done = |s: &carnelian::store::row::Snapshot| s.fired.is_empty() && s.triggers.is_empty();
-            self.store.snapshot().is_ok_and(|s| done(&s) && s.instances.len() == self.nodes.len())
+            self.store.upkeep().snapshot().is_ok_and(|s| done(&s) && s.instances.len() == self.nodes.len())
         });
     }
 

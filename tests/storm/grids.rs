@@ -39,7 +39,7 @@ fn grids(database: &str) {
         std::thread::sleep(Duration::from_millis(1500 + u64::from(cluster.random(1000))));
         let death = cluster.kill_one();
         // What the dead node was executing stays in its rows until the verdict.
-        let fired = cluster.store.snapshot().unwrap().fired;
+        let fired = cluster.store.upkeep().snapshot().unwrap().fired;
         let begun = fired.iter().filter(|row| row.state == FiredState::Executing && row.instance == death.instance);
         executing.extend(begun.map(|row| (row.trigger.to_string(), row.scheduled_ms)));
         deaths.push(death);

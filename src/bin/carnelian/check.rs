@@ -49,7 +49,7 @@ pub struct Check {
 /// Looks at what the bounds are for, and says no if one of them is broken.
 pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     let most = bounds.max_overdue.map_or(ENOUGH, |most| most.saturating_add(1).max(ENOUGH));
-    let load = store.cluster_load(bounds.overdue_after, most)?;
+    let load = store.upkeep().cluster_load(bounds.overdue_after, most)?;
     let oldest_ms = load.oldest_overdue_ms.map(|at_ms| load.now_ms.saturating_sub(at_ms));
     let alive = load.instances.iter().filter(|node| node.alive).count();
     let working = load.instances.iter().filter(|node| node.is_working()).count();
@@ -63,7 +63,7 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     };
     above(bounds.max_overdue, load.overdue, "triggers are overdue");
     let stuck = match bounds.max_stuck {
-        Some(_) => Some(store.fired_triggers()?.iter().filter(|fire| is_silent(fire, load.now_ms)).count()),
+        Some(_) => Some(store.upkeep().fired_triggers()?.iter().filter(|fire| is_silent(fire, load.now_ms)).count()),
         None => None,
     };
     above(bounds.max_stuck, stuck.unwrap_or(0), "running fires have missed all their heartbeats, or make no progress");

@@ -78,7 +78,7 @@ fn progress(fire: &FiredTrigger) -> String {
 
 /// Leaves an order to stop for whichever node runs the fire.
 pub fn cancel(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
-    let asked = store.request_cancels(&[fire_id.to_owned()], "carnelian cancel")? > 0;
+    let asked = store.upkeep().request_cancels(&[fire_id.to_owned()], "carnelian cancel")? > 0;
     let text = match asked {
         true => format!("asked fire {fire_id} to stop: its node learns it at once"),
         false => format!("fire {fire_id} does not run, or was asked before"),

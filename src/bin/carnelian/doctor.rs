@@ -80,9 +80,10 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
 
 fn look(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     let here_ms = SystemClock::default().wall_ms();
-    let now_ms = store.earliest_due(&[])?.0;
-    let snapshot = store.look_at_everything()?;
+    let now_ms = store.firing().earliest_due(&[])?.0;
+    let snapshot = store.upkeep().look_at_everything()?;
     let alive: BTreeSet<String> = store
+        .upkeep()
         .cluster_load(Duration::ZERO, 1)?
         .instances
         .into_iter()
@@ -90,14 +91,14 @@ fn look(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
         .map(|node| node.instance)
         .collect();
     let mut findings = rows(store, &snapshot);
-    let parked = store.parked()?;
+    let parked = store.catalogue().parked()?;
     findings.extend(parked.iter().map(set_aside));
     findings.extend(states(&snapshot, &parked.into_iter().map(|work| work.key).collect()));
     findings.extend(nodes(&snapshot, &alive));
-    findings.extend(store.fence_behind()?.map(|lost| fence_behind(store, lost)));
+    findings.extend(store.upkeep().fence_behind()?.map(|lost| fence_behind(store, lost)));
     let orphans = store.job_types().orphans()?;
     findings.extend(unknown_types(&orphans));
-    let unplaceable = store.unplaceable_jobs()?;
+    let unplaceable = store.placement().unplaceable_jobs()?;
     findings.extend(unplaceable.iter().map(no_place));
     findings.extend(untaken(&snapshot, &alive, now_ms, &orphans, &unplaceable));
     findings.extend(ignored_placements(store, &snapshot)?);

@@ -87,7 +87,7 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
 
 fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
     let summaries = store.catalogue().trigger_summaries(&GroupMatcher::equals(key.group()))?;
-    let fires = store.fired_triggers()?;
+    let fires = store.upkeep().fired_triggers()?;
     let stored = summaries.into_iter().find(|trigger| trigger.key == *key);
     let trigger = stored.or_else(|| gone_with_its_fire(key, &fires)).ok_or_else(|| missing(key))?;
     let mut unreadable = None;
@@ -123,14 +123,14 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
     let now_ms = store.now_ms()?;
     let due_ms = trigger.next_fire_ms.unwrap_or(now_ms);
     Ok(Facts {
-        may_run: job.as_ref().map_or_else(|| Ok(Vec::new()), |job| store.who_may_run(job, due_ms))?,
+        may_run: job.as_ref().map_or_else(|| Ok(Vec::new()), |job| store.placement().who_may_run(job, due_ms))?,
         job,
         missing_calendar,
         unreadable,
         orphan: store.job_types().orphans()?.jobs.into_iter().find(|orphan| orphan.job == trigger.job),
         fires,
         paused_groups: store.catalogue().paused_groups()?,
-        nodes: store.instances()?,
+        nodes: store.upkeep().instances()?,
         misfire_threshold_ms: millis(store.settings().job_store.misfire_threshold),
         now_ms,
         overlap: read.as_ref().map_or(Overlap::AllowAll, Trigger::overlap),

@@ -19,7 +19,7 @@ pub struct Fail {
 
 /// Ends the fire; its node learns with its next heartbeat that it holds it no longer.
 pub fn run(store: &JobStore, output: Output, options: &Fail) -> Outcome {
-    let failed = store.fail_fire(&options.fire_id, &options.reason)?;
+    let failed = store.firing().fail_fire(&options.fire_id, &options.reason)?;
     let document = json!({
         "fire_id": options.fire_id,
         "failed": failed.is_some(),

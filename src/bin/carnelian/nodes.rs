@@ -18,9 +18,9 @@ pub struct Cluster {
 
 /// The nodes, or one of them.
 pub fn cluster(store: &JobStore, output: Output, which: &Cluster) -> Outcome {
-    let now_ms = store.earliest_due(&[])?.0;
+    let now_ms = store.firing().earliest_due(&[])?.0;
     let Some(name) = &which.node else { return all(store, output, now_ms) };
-    let Some(node) = store.instance(name)? else {
+    let Some(node) = store.upkeep().instance(name)? else {
         complain(&format!("there is no node `{name}`: `carnelian cluster` lists them"));
         return Err(Failure::No);
     };
@@ -29,7 +29,7 @@ pub fn cluster(store: &JobStore, output: Output, which: &Cluster) -> Outcome {
 }
 
 fn all(store: &JobStore, output: Output, now_ms: i64) -> Outcome {
-    let mut nodes = store.instances()?;
+    let mut nodes = store.upkeep().instances()?;
     nodes.sort_by(|a, b| a.instance.cmp(&b.instance));
     output.answer(Value::Array(nodes.iter().map(document).collect()), || {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());

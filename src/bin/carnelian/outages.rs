@@ -77,7 +77,7 @@ pub fn recovery(store: &JobStore, output: Output, command: &RecoveryCommand) -> 
 }
 
 fn show(store: &JobStore, output: Output, mode: Option<RecoveryModeRow>) -> Outcome {
-    let overdue = store.cluster_load(Duration::ZERO, MOST_COUNTED)?.overdue;
+    let overdue = store.upkeep().cluster_load(Duration::ZERO, MOST_COUNTED)?.overdue;
     let document = json!({
         "since_ms": mode.as_ref().and_then(|mode| mode.since_ms),
         "begun_by": mode.as_ref().map(|mode| &mode.begun_by),

@@ -32,10 +32,14 @@ pub enum ParkedCommand {
 /// Lists, shows, runs or deletes parked work.
 pub fn run(store: &JobStore, output: Output, command: &ParkedCommand) -> Outcome {
     match command {
-        ParkedCommand::List => list(&store.parked()?, output),
+        ParkedCommand::List => list(&store.catalogue().parked()?, output),
         ParkedCommand::Show { key } => show(store, output, key),
-        ParkedCommand::Retry { key } => done(output, key, store.retry_parked(key)?, "retried", "runs again"),
-        ParkedCommand::Delete { key } => done(output, key, store.delete_parked(key)?, "deleted", "is deleted"),
+        ParkedCommand::Retry { key } => {
+            done(output, key, store.catalogue().retry_parked(key)?, "retried", "runs again")
+        }
+        ParkedCommand::Delete { key } => {
+            done(output, key, store.catalogue().delete_parked(key)?, "deleted", "is deleted")
+        }
     }
 }
 
@@ -58,7 +62,7 @@ fn list(parked: &[Parked], output: Output) -> Outcome {
 }
 
 fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
-    let Some(work) = store.parked()?.into_iter().find(|work| work.key == *key) else {
+    let Some(work) = store.catalogue().parked()?.into_iter().find(|work| work.key == *key) else {
         return done(output, key, false, "parked", "");
     };
     output.answer(document(&work), || {

@@ -111,7 +111,7 @@ pub fn placement(flags: &PlacementFlags) -> Placement {
 /// Has a node take no work.
 pub fn drain(store: &JobStore, output: Output, options: &Drain) -> Outcome {
     let Drain { node, stop, who } = options;
-    store.drain(node, *stop, who)?;
+    store.placement().drain(node, *stop, who)?;
     let runs = if *stop { "is asked to stop" } else { "goes on" };
     output.done(
         json!({"node": node, "drained": true, "stop": stop}),
@@ -121,7 +121,7 @@ pub fn drain(store: &JobStore, output: Output, options: &Drain) -> Outcome {
 
 /// Ends a drain; exit code 1 if there is none.
 pub fn undrain(store: &JobStore, output: Output, node: &str) -> Outcome {
-    let ended = store.undrain(node)?;
+    let ended = store.placement().undrain(node)?;
     let text = match ended {
         true => format!("{node} takes work again from its next check-in on"),
         false => format!("{node} is not drained"),
@@ -140,12 +140,12 @@ pub fn blacklist(store: &JobStore, output: Output, command: &BlacklistCommand) -
             if let Some(lasting) = lasting {
                 entry = entry.lasting(*lasting);
             }
-            store.blacklist(&entry, who)?;
+            store.placement().blacklist(&entry, who)?;
             let text = format!("{node} is on the blacklist: it takes no work from its next check-in on");
             output.done(json!({"node": node, "blacklisted": true}), &text)
         }
         BlacklistCommand::Remove { node } => {
-            let removed = store.unblacklist(node)?;
+            let removed = store.placement().unblacklist(node)?;
             let text = match removed {
                 true => format!("{node} is off the blacklist: it takes work from its next check-in on"),
                 false => format!("{node} is not on the blacklist"),
@@ -160,12 +160,12 @@ pub fn blacklist(store: &JobStore, output: Output, command: &BlacklistCommand) -
 pub fn limit(store: &JobStore, output: Output, command: &LimitCommand) -> Outcome {
     match command {
         LimitCommand::Set { group, per_node, per_cluster, who } => {
-            store.set_group_limit(group, *per_node, *per_cluster, who)?;
+            store.placement().set_group_limit(group, *per_node, *per_cluster, who)?;
             let text = format!("group {group} is limited, on each node from its next check-in on");
             output.done(json!({"group": group, "per_node": per_node, "per_cluster": per_cluster}), &text)
         }
         LimitCommand::Remove { group } => {
-            let removed = store.remove_group_limit(group)?;
+            let removed = store.placement().remove_group_limit(group)?;
             let text = match removed {
                 true => format!("group {group} is not limited any longer"),
                 false => format!("group {group} has no limit"),
@@ -183,7 +183,7 @@ fn answer(output: Output, document: Value, text: &str, yes: bool) -> Outcome {
 
 fn list_bars(store: &JobStore, output: Output) -> Outcome {
     let now_ms = store.now_ms()?;
-    let blacklist = store.blacklist_rows()?;
+    let blacklist = store.placement().blacklist_rows()?;
     let is_over = |entry: &BlacklistRow| entry.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
     let document = blacklist.iter().map(|entry| {
         json!({
@@ -221,7 +221,7 @@ fn list_bars(store: &JobStore, output: Output) -> Outcome {
 }
 
 fn list_limits(store: &JobStore, output: Output) -> Outcome {
-    let limits = store.group_limits()?;
+    let limits = store.placement().group_limits()?;
     let document = limits.iter().map(|limit| {
         json!({
             "group": limit.group,

@@ -28,7 +28,7 @@ pub struct RetryFlags {
 
 /// Runs the fire again at once.
 pub fn run(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
-    let trigger = store.retry_fire(fire_id)?;
+    let trigger = store.firing().retry_fire(fire_id)?;
     output.done(
         json!({"fire_id": fire_id, "trigger": trigger.to_string()}),
         &format!("fire {fire_id} is run again as soon as a node takes {trigger}"),

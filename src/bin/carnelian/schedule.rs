@@ -114,7 +114,7 @@ fn policy(mut policy: JobPolicy, options: &Policy) -> Outcome<JobPolicy> {
 }
 
 fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
-    let now = || Ok(store.earliest_due(&[])?.0);
+    let now = || Ok(store.firing().earliest_due(&[])?.0);
     let mut builder = Trigger::builder(options.trigger.clone(), options.job.clone())
         .schedule(when::schedule(options)?)
         .misfire(options.misfire)

@@ -89,7 +89,7 @@ impl Scheduler {
 
     /// The fires that are reserved or running in the cluster.
     pub fn running_fires(&self) -> Result<Vec<FiredTrigger>> {
-        self.store().fired_triggers()
+        self.store().upkeep().fired_triggers()
     }
 
     /// The fires that have ended, and with [`HistoryQuery::running`] those that run, as far as they
@@ -129,19 +129,19 @@ impl Scheduler {
     /// gone; [`Error::Refused`](crate::Error::Refused) if it succeeded, never began, or is going to
     /// be run again anyway.
     pub fn retry(&self, fire_id: &str) -> Result<TriggerKey> {
-        let key = self.open_store()?.retry_fire(fire_id)?;
+        let key = self.open_store()?.firing().retry_fire(fire_id)?;
         self.signal_change();
         Ok(key)
     }
 
     /// The nodes of the cluster, with what those of ours said of themselves at their last check-in.
     pub fn instances(&self) -> Result<Vec<InstanceStatus>> {
-        self.store().instances()
+        self.store().upkeep().instances()
     }
 
     /// One node of the cluster, by the name of its instance.
     pub fn instance(&self, name: &str) -> Result<Option<InstanceStatus>> {
-        self.store().instance(name)
+        self.store().upkeep().instance(name)
     }
 
     /// The fires that this node has, in the order in which they were fired: those that its workers
@@ -193,7 +193,7 @@ impl Scheduler {
             return Ok(true);
         }
         let who = format!("instance {}", self.instance_id());
-        Ok(self.open_store()?.request_cancels(&[fire_id.to_owned()], &who)? > 0)
+        Ok(self.open_store()?.upkeep().request_cancels(&[fire_id.to_owned()], &who)? > 0)
     }
 
     /// Declares a running fire failed, wherever in the cluster it is: it ends in the history with
@@ -205,7 +205,7 @@ impl Scheduler {
     /// [`Error::Refused`](crate::Error::Refused) for a fire of a node of Quartz; what can go wrong
     /// with the store.
     pub fn fail_fire(&self, fire_id: &str, reason: &str) -> Result<Option<FailedFire>> {
-        let failed = self.open_store()?.fail_fire(fire_id, reason)?;
+        let failed = self.open_store()?.firing().fail_fire(fire_id, reason)?;
         if let Some(failed) = &failed {
             for fire in self.inner.node.lease.fires().iter().filter(|fire| fire.fire_id() == fire_id) {
                 fire.revoke();

@@ -13,7 +13,7 @@ impl Scheduler {
     /// # Errors
     /// What can go wrong with the store.
     pub fn parked(&self) -> Result<Vec<Parked>> {
-        self.open_store()?.parked()
+        self.open_store()?.catalogue().parked()
     }
 
     /// Lets parked work run again, at once and with all its take-overs before it; returns whether
@@ -22,7 +22,7 @@ impl Scheduler {
     /// # Errors
     /// What can go wrong with the store.
     pub fn retry_parked(&self, key: &TriggerKey) -> Result<bool> {
-        let retried = self.open_store()?.retry_parked(key)?;
+        let retried = self.open_store()?.catalogue().retry_parked(key)?;
         if retried {
             self.signal_change();
         }
@@ -34,6 +34,6 @@ impl Scheduler {
     /// # Errors
     /// What can go wrong with the store.
     pub fn delete_parked(&self, key: &TriggerKey) -> Result<bool> {
-        self.open_store()?.delete_parked(key)
+        self.open_store()?.catalogue().delete_parked(key)
     }
 }

@@ -18,14 +18,14 @@ impl Scheduler {
     /// [`Error::Invalid`](crate::Error::Invalid) for a name that cannot be;
     /// [`Error::Refused`](crate::Error::Refused) if a thousand nodes take no work already.
     pub fn drain(&self, node: &str, stops: bool) -> Result<()> {
-        self.open_store()?.drain(node, stops, &self.who())?;
+        self.open_store()?.placement().drain(node, stops, &self.who())?;
         self.check_in_soon();
         Ok(())
     }
 
     /// Ends a drain; false if there is none of this name.
     pub fn undrain(&self, node: &str) -> Result<bool> {
-        let ended = self.open_store()?.undrain(node)?;
+        let ended = self.open_store()?.placement().undrain(node)?;
         self.check_in_soon();
         Ok(ended)
     }
@@ -35,21 +35,21 @@ impl Scheduler {
     /// # Errors
     /// As [`Scheduler::drain`].
     pub fn blacklist(&self, entry: &BlacklistEntry) -> Result<()> {
-        self.open_store()?.blacklist(entry, &self.who())?;
+        self.open_store()?.placement().blacklist(entry, &self.who())?;
         self.check_in_soon();
         Ok(())
     }
 
     /// Takes a node off the blacklist; false if it is not there.
     pub fn unblacklist(&self, node: &str) -> Result<bool> {
-        let removed = self.open_store()?.unblacklist(node)?;
+        let removed = self.open_store()?.placement().unblacklist(node)?;
         self.check_in_soon();
         Ok(removed)
     }
 
     /// The nodes that take no work: drained, or on the blacklist.
     pub fn blacklist_rows(&self) -> Result<Vec<BlacklistRow>> {
-        self.store().blacklist_rows()
+        self.store().placement().blacklist_rows()
     }
 
     /// Sets how many runs of the jobs of a group there may be on each node, and in the cluster.
@@ -57,32 +57,32 @@ impl Scheduler {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for a group that cannot be, or neither number.
     pub fn set_group_limit(&self, group: &str, per_node: Option<u32>, per_cluster: Option<u32>) -> Result<()> {
-        self.open_store()?.set_group_limit(group, per_node, per_cluster, &self.who())?;
+        self.open_store()?.placement().set_group_limit(group, per_node, per_cluster, &self.who())?;
         self.check_in_soon();
         Ok(())
     }
 
     /// Removes the limit of a group; false if there is none.
     pub fn remove_group_limit(&self, group: &str) -> Result<bool> {
-        let removed = self.open_store()?.remove_group_limit(group)?;
+        let removed = self.open_store()?.placement().remove_group_limit(group)?;
         self.check_in_soon();
         Ok(removed)
     }
 
     /// The limits of groups.
     pub fn group_limits(&self) -> Result<Vec<LimitRow>> {
-        self.store().group_limits()
+        self.store().placement().group_limits()
     }
 
     /// The living nodes that may take a fire of the job that is due at `due_ms`, epoch
     /// milliseconds, and why others may not.
     pub fn who_may_run(&self, job: &JobDetail, due_ms: i64) -> Result<Vec<MayRun>> {
-        self.store().who_may_run(job, due_ms)
+        self.store().placement().who_may_run(job, due_ms)
     }
 
     /// The jobs that no living node may run, for the sake of their placement.
     pub fn unplaceable_jobs(&self) -> Result<Vec<UnplaceableJob>> {
-        self.store().unplaceable_jobs()
+        self.store().placement().unplaceable_jobs()
     }
 
     fn who(&self) -> String {

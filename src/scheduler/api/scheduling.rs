@@ -99,7 +99,7 @@ impl Scheduler {
         work: Vec<(JobDetail, Vec<Trigger>)>,
         replace: bool,
     ) -> Result<Vec<Trigger>> {
-        self.open_store()?.schedule_within(connection, &work, replace)
+        self.open_store()?.catalogue().schedule_within(connection, &work, replace)
     }
 
     /// Has this node look for due work now, such as work that was stored by other means.

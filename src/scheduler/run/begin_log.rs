@@ -91,13 +91,13 @@ impl BeginLog {
     fn note(&self, owner: &Owner, fences: &[i64]) -> Result<()> {
         let node = &*self.node;
         let mark = node.prefetch.waiting().begin(fences.iter().copied());
-        node.store.note_begun(owner, &mark)?;
+        node.store.firing().note_begun(owner, &mark)?;
         if mark.number % TIDIED_AFTER == 0 {
             // A begun fire is of use for its recovery until its end is recorded.
             let first = node.prefetch.waiting().first_waiting();
             let fence = |id: &String| id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok());
             let first = node.known_fires().iter().filter_map(fence).fold(first, i64::min);
-            if let Err(error) = node.store.forget_prefetched(owner, first) {
+            if let Err(error) = node.store.firing().forget_prefetched(owner, first) {
                 ::log::debug!("what has ended is not forgotten yet instance={} error={error}", node.instance);
             }
         }

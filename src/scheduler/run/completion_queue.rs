@@ -2,7 +2,8 @@
 //!
 //! The completer does, in a transaction of its own. With a backlog the acquirer takes them along in
 //! the transaction that brings the next fires (see
-//! [`JobStore::turn`](crate::store::JobStore::turn)), and says so: then the completer leaves them.
+//! [`Firing::complete_and_acquire`](crate::store::Firing::complete_and_acquire)), and says so: then
+//! the completer leaves them.
 
 use crate::scheduler::node::Node;
 use crate::store::{Completion, Owner};

@@ -234,7 +234,7 @@ impl JobContext {
         self.handle.note_progress(None, self.node.clock.ticks());
         self.handle.note_heartbeat();
         let entry = heartbeat_entry(&self.node, &self.handle);
-        let sent = self.node.store.heartbeat_one(&self.handle.owner, &entry);
+        let sent = self.node.store.upkeep().heartbeat_one(&self.handle.owner, &entry);
         if sent.as_ref().is_err_and(Error::is_fenced) {
             self.handle.revoke();
         }
@@ -338,7 +338,7 @@ impl JobContext {
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub fn complete_in<'c>(&mut self, connection: impl Into<CallersConnection<'c>>) -> Result<()> {
         let completion = self.completion(CompletionInstruction::NoInstruction);
-        self.node.store.complete_within(connection, &completion)?;
+        self.node.store.firing().complete_within(connection, &completion)?;
         self.completed_by_job = true;
         Ok(())
     }
@@ -355,7 +355,7 @@ impl JobContext {
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub fn guard<'c>(&self, connection: impl Into<CallersConnection<'c>>) -> Result<()> {
         self.handle.note_guarded();
-        self.node.store.guard_within(connection, self.fire_id())
+        self.node.store.firing().guard_within(connection, self.fire_id())
     }
 
     /// The first fire of the chain of runs that this one is the latest of.

@@ -41,7 +41,7 @@ pub(crate) fn unfire(
     for of_one in wanted.chunk_by(|a, b| a.handle.owner == b.handle.owner) {
         let bundles: Vec<_> = of_one.iter().map(|task| &*task.bundle).collect();
         let Some(owner) = of_one.first().map(|task| &task.handle.owner) else { continue };
-        let unfired = match node.store.unfire(owner, &bundles) {
+        let unfired = match node.store.firing().unfire(owner, &bundles) {
             Ok(unfired) => unfired,
             Err(error) if error.is_transient() && error.failure_class() != Some(FailureClass::CommitUnknown) => {
                 ::log::debug!("fires cannot be taken back yet instance={} error={error}", node.instance);

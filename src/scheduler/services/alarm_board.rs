@@ -136,7 +136,8 @@ impl AlarmBoard {
 
 /// The jobs whose work is parked, if the store can be asked.
 fn parked_jobs(node: &Node) -> Vec<AlarmJob> {
-    let jobs: BTreeSet<_> = node.store.parked().unwrap_or_default().into_iter().map(|parked| parked.job).collect();
+    let jobs: BTreeSet<_> =
+        node.store.catalogue().parked().unwrap_or_default().into_iter().map(|parked| parked.job).collect();
     jobs.into_iter().take(MOST_NAMED).map(|job| AlarmJob { job, owner: None }).collect()
 }
 

@@ -58,7 +58,7 @@ impl Auditor {
         if !everything && !is_longest_serving {
             return Ok(());
         }
-        let audited = if everything { node.store.audit() } else { node.store.mend() };
+        let audited = if everything { node.store.upkeep().audit() } else { node.store.upkeep().mend() };
         match audited {
             Ok(pass) => {
                 node.counters.mended.add(pass.released.len() + pass.unblocked.len() + pass.finished.len());

@@ -41,7 +41,7 @@ impl Service for CleanUp {
             return Ok(Next::At(begun.saturating_add(interval)));
         }
         if self.plan.is_done() {
-            let requests = node.store.forget_requests()?;
+            let requests = node.store.upkeep().forget_requests()?;
             node.counters.forgotten_requests.add(requests);
             self.forgotten = requests;
             self.plan = node.store.history().plan_pruning(&HistoryPruning::new())?;

@@ -229,7 +229,7 @@ impl Service for ClusterManager {
         let begun = Moment::now(&*self.node.clock);
         let before = self.membership.last_checkin;
         self.membership.node = Some(self.reporter.report(&self.node));
-        let checkin = match self.node.store.check_in(&mut self.membership) {
+        let checkin = match self.node.store.upkeep().check_in(&mut self.membership) {
             Ok(checkin) => checkin,
             Err(error) => {
                 self.node.counters.checkin_failures.add(1);

@@ -115,7 +115,7 @@ impl Completer {
         if self.batch.is_empty() {
             return Ok(());
         }
-        match self.node.store.record(owner, &self.batch) {
+        match self.node.store.firing().record(owner, &self.batch) {
             Ok(recorded) => {
                 let batch = std::mem::take(&mut self.batch);
                 self.settle(owner, batch, recorded);
@@ -140,7 +140,7 @@ impl Completer {
     fn settle_doubt(&mut self, owner: &Arc<Owner>) -> Result<()> {
         let count = self.in_doubt.min(self.batch.len());
         let ended = self.batch.get(..count).unwrap_or_default();
-        if !ended.is_empty() && self.node.store.ends_are_recorded(owner, ended)? {
+        if !ended.is_empty() && self.node.store.firing().ends_are_recorded(owner, ended)? {
             let ended: Vec<Completion> = self.batch.drain(..count).collect();
             let outcomes = vec![CompletionOutcome::Recorded; count];
             self.node.note_completed(&ended, &CompletionReport { outcomes, ..CompletionReport::default() });
@@ -167,10 +167,11 @@ impl Completer {
     }
 
     fn record_one(&self, owner: &Owner, mut completion: Completion) -> Result<CompletionReport> {
-        let one = |completion: &Completion| match self.node.store.record(owner, std::slice::from_ref(completion)) {
-            Err(error) if error.is_fenced() => Ok(of_another(1)),
-            other => other,
-        };
+        let one =
+            |completion: &Completion| match self.node.store.firing().record(owner, std::slice::from_ref(completion)) {
+                Err(error) if error.is_fenced() => Ok(of_another(1)),
+                other => other,
+            };
         let error = match one(&completion) {
             Err(error) if !error.is_transient() => error,
             other => return other,

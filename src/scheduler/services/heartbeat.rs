@@ -180,7 +180,7 @@ impl Heartbeat {
         for ids in by_incarnation.into_values() {
             let owner = fires.iter().find(|fire| ids.iter().any(|id| id == fire.fire_id())).map(|fire| &fire.owner);
             let Some(owner) = owner else { continue };
-            match node.store.abandon(owner, &ids) {
+            match node.store.upkeep().abandon(owner, &ids) {
                 Ok(recovered) => node.note_recovered(&recovered),
                 // The rows of the fire are another's now: nothing is left to give away.
                 Err(error) if error.is_fenced() => {}
@@ -275,7 +275,7 @@ impl Heartbeat {
     fn obey_cancels(&self) -> Result<()> {
         let fires = self.node.lease.fires();
         if !fires.is_empty() {
-            let cancelled = self.node.store.cancels(&self.node.instance)?;
+            let cancelled = self.node.store.upkeep().cancels(&self.node.instance)?;
             cancel(&fires, &cancelled, self.node.clock.ticks());
         }
         Ok(())
@@ -306,13 +306,13 @@ impl Heartbeat {
         heartbeats.dedup_by(|a, b| a.fire_id == b.fire_id);
 
         let pass = match fires.is_empty() && heartbeats.is_empty() {
-            true => node.store.watch_heartbeats(&owner, &mut self.seen)?,
-            false => node.store.heartbeat(&owner, &heartbeats, &mut self.seen)?,
+            true => node.store.upkeep().watch_heartbeats(&owner, &mut self.seen)?,
+            false => node.store.upkeep().heartbeat(&owner, &heartbeats, &mut self.seen)?,
         };
         // Fires without a heartbeat do not learn from it that they are gone.
         let silent = |fire: &&Arc<RunHandle>| fire.has_heartbeats() && !fire.is_lost() && !self.goes_on(fire, now);
         let silent: Vec<String> = fires.iter().filter(silent).map(|fire| fire.fire_id().to_owned()).collect();
-        let gone = if silent.is_empty() { silent } else { node.store.fires_gone(&owner, &silent)? };
+        let gone = if silent.is_empty() { silent } else { node.store.upkeep().fires_gone(&owner, &silent)? };
         // A fire that has ended since has left the lease; a fire without its row that is still in
         // the lease is another's.
         let lost: BTreeSet<&str> = pass.lost.iter().chain(&gone).map(String::as_str).collect();

@@ -32,7 +32,7 @@ impl Service for MisfireHandler {
     fn run_once(&mut self) -> Result<Next> {
         let node = &*self.node;
         let begun = node.clock.ticks();
-        let pass = node.store.handle_misfires_of(&mut self.order)?;
+        let pass = node.store.upkeep().handle_misfires_of(&mut self.order)?;
         node.counters.misfires.add(pass.handled.len());
         node.quarantine.add(pass.unreadable, begun);
         for trigger in &pass.handled {

@@ -61,7 +61,7 @@ impl Monitor {
         let wanted = alarms.overdue_triggers.max(alarms.parked_work).max(node.store.settings().recovery.threshold);
         let wanted = usize::try_from(wanted).unwrap_or(0);
         let before_ms = node.clock.wall_ms();
-        let load = node.store.look_at_load(settings.overdue_after, MOST_OVERDUE.max(wanted))?;
+        let load = node.store.upkeep().look_at_load(settings.overdue_after, MOST_OVERDUE.max(wanted))?;
         let (now, now_ms) = (node.clock.ticks(), load.now_ms);
         let skew = skew(before_ms, now_ms, node.clock.wall_ms());
         let living = load.instances.iter().filter(|instance| instance.alive).count();
@@ -74,7 +74,7 @@ impl Monitor {
         if now >= self.next_count {
             // However it ends, and whatever it costs: it is the whole of a table.
             self.next_count = now.saturating_add(BETWEEN_COUNTS);
-            let states = node.store.trigger_states();
+            let states = node.store.upkeep().trigger_states();
             let took = node.clock.ticks().saturating_sub(now);
             // All nodes together count as often as one alone would.
             let nodes = u32::try_from(living.max(1)).unwrap_or(u32::MAX);

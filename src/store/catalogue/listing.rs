@@ -1,7 +1,6 @@
 //! Looking at what is stored.
 
 use super::Catalogue;
-use super::TriggerSummary;
 use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::job::{JobDetail, JobFilter, JobMarks, JobPolicy};
@@ -14,6 +13,27 @@ use std::collections::BTreeSet;
 
 /// The most jobs whose triggers are read job by job; for more, all triggers are read.
 const FEW_JOBS: usize = 50;
+
+/// A trigger as a list shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TriggerSummary {
+    /// The key of the trigger.
+    pub key: TriggerKey,
+    /// The job of the trigger.
+    pub job: JobKey,
+    /// `TRIGGER_TYPE`.
+    pub kind: String,
+    /// `TRIGGER_STATE`.
+    pub state: String,
+    /// The next fire time, epoch milliseconds.
+    pub next_fire_ms: Option<i64>,
+    /// The last fire time, epoch milliseconds.
+    pub previous_fire_ms: Option<i64>,
+    /// Higher fires first.
+    pub priority: i32,
+    /// The number of its misfire instruction.
+    pub misfire: i32,
+}
 
 impl Catalogue<'_> {
     /// The job of this key, with its data.
@@ -32,12 +52,12 @@ impl Catalogue<'_> {
         Ok(Some(job))
     }
 
-    /// Whether there is a job of this key, readable or not.
+    /// True if there is a job of this key, readable or not.
     pub fn job_exists(&self, key: &JobKey) -> Result<bool> {
         Ok(!self.store.read("look for a job", |s| s.existing_jobs(std::slice::from_ref(key)))?.is_empty())
     }
 
-    /// Whether there is a trigger of this key, readable or not.
+    /// True if there is a trigger of this key, readable or not.
     pub fn trigger_exists(&self, key: &TriggerKey) -> Result<bool> {
         Ok(!self.store.read("look for a trigger", |s| s.existing_triggers(std::slice::from_ref(key)))?.is_empty())
     }
@@ -158,7 +178,7 @@ impl Catalogue<'_> {
     /// # Errors
     /// Failures of the database.
     pub fn find_fired(&self, filter: &JobFilter) -> Result<Vec<FiredTrigger>> {
-        let mut fires = self.store.fired_triggers()?;
+        let mut fires = self.store.upkeep().fired_triggers()?;
         fires.retain(|fire| fire.job.as_ref().is_none_or(|job| filter.takes_group(job.group())));
         if filter.asks_for_marks() && !fires.is_empty() {
             let rows = self.store.read("look for jobs", |s| s.marked_jobs(filter))?;
@@ -177,12 +197,12 @@ impl Catalogue<'_> {
         rows.iter().map(|row| self.store.trigger_value(row)).collect()
     }
 
-    /// Whether the row of a trigger can be read, else what is wrong with it.
+    /// An error that says what is wrong with the row of a trigger, if the row cannot be read.
     pub fn check_trigger_row(&self, row: &crate::store::row::TriggerRow) -> Result<()> {
         self.store.trigger_value(row).map(drop)
     }
 
-    /// Whether the row of a job can be read, else what is wrong with it.
+    /// An error that says what is wrong with the row of a job, if the row cannot be read.
     pub fn check_job_row(&self, row: &JobRow) -> Result<()> {
         self.store.job_detail(row).map(drop)
     }

@@ -166,7 +166,7 @@ impl Catalogue<'_> {
             let target = if waits || pauses.is_blocked(&row.job) { &mut blocked } else { &mut waiting };
             // At the very threshold Quartz resumes a trigger as misfired, though its scan would not
             // see it yet.
-            let trigger = self.store.late_trigger(&row, &calendars).ok();
+            let trigger = self.store.upkeep().late_trigger(&row, &calendars).ok();
             match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms - 1)) {
                 // A late trigger that was not paused is handled too, as the misfire handler would a
                 // moment later.
@@ -191,7 +191,14 @@ impl Catalogue<'_> {
                 s.change_states(Selection::Triggers(&resumed.in_time), &moves, false)?;
             }
             if !resumed.late.is_empty() {
-                self.store.apply_misfires(s, now_ms, resumed.late, &calendars, state, &mut MisfirePass::default())?;
+                self.store.upkeep().apply_misfires(
+                    s,
+                    now_ms,
+                    resumed.late,
+                    &calendars,
+                    state,
+                    &mut MisfirePass::default(),
+                )?;
             }
         }
         Ok(resumed)

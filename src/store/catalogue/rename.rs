@@ -3,11 +3,10 @@
 use super::Catalogue;
 use super::continuations::{continuations_of, rename_continuations};
 use crate::error::{Error, Result};
-use crate::key::{JobKey, TriggerKey};
+use crate::key::JobKey;
 use crate::store::Session;
-use crate::store::row::{JobVersionRow, RequestRow, Selection};
-use crate::trigger::Transition;
-use std::collections::BTreeSet;
+use crate::store::firing::take_back_reservations;
+use crate::store::row::{JobVersionRow, RequestRow};
 
 /// The result of renaming a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,23 +76,4 @@ fn check(s: &mut dyn Session, old: &JobKey, new: &JobKey) -> Result<Renamed> {
 
 fn missing(job: &JobKey) -> Error {
     Error::NotFound { what: "job", key: job.to_string(), hint: ": `carnelian job list` shows those that are stored" }
-}
-
-/// Gives back what nodes of ours have reserved of these jobs: they find out when they would fire
-/// it.
-pub(in crate::store) fn take_back_reservations(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
-    let triggers = match jobs {
-        [] => return Ok(()),
-        [job] => s.triggers_of_job(job)?,
-        jobs => {
-            let jobs: BTreeSet<&JobKey> = jobs.iter().collect();
-            s.all_triggers()?.into_iter().filter(|trigger| jobs.contains(&trigger.job)).collect()
-        }
-    };
-    let triggers: Vec<TriggerKey> = triggers.into_iter().map(|trigger| trigger.key).collect();
-    if triggers.is_empty() {
-        return Ok(());
-    }
-    s.delete_reservations(&triggers)?;
-    s.change_states(Selection::Triggers(&triggers), Transition::Release.moves(), false).map(drop)
 }

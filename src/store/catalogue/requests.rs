@@ -53,7 +53,7 @@ impl Catalogue<'_> {
     ///
     /// # Errors
     /// As [`Catalogue::take_requests`] and
-    /// [`JobStore::complete_within`](crate::store::JobStore::complete_within); the caller rolls its
+    /// [`Firing::complete_within`](crate::store::Firing::complete_within); the caller rolls its
     /// transaction back then.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub fn take_requests_within<'c>(

@@ -3,7 +3,6 @@
 use super::Catalogue;
 use super::fast_path::FastPathOutcome;
 use super::foreign::check_triggers_beside_quartz;
-use super::rename::take_back_reservations;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
@@ -12,6 +11,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::rules::new_trigger::PauseState;
 use crate::store::Session;
 use crate::store::calendars::Calendars;
+use crate::store::firing::take_back_reservations;
 use crate::store::row::{CalendarName, JobVersionRow};
 use crate::store::transaction::random_hex;
 use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};

@@ -14,12 +14,12 @@ use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
 use crate::store::row::{Candidate, Exclusions, FiredRow, FiredState, PollResult, Selection};
 use crate::store::transaction::{fenced, overtaken};
-use crate::store::{JobStore, Owner, Session, TxMode};
+use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-impl JobStore {
+impl Firing<'_> {
     /// The store's time, and the earliest time at which there is something to acquire; takes no
     /// lock.
     ///
@@ -39,21 +39,21 @@ impl JobStore {
         self.poll_until(None, "", job_types)
     }
 
-    /// The same, of what is due within `horizon` from now: so it need not go through what is due
+    /// A poll for what is due within `horizon` from now: so it need not go through what is due
     /// later and cannot run here. Reservations of others are those that `instance` has not.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn poll_until(&self, horizon: Option<Duration>, instance: &str, job_types: &[String]) -> Result<PollResult> {
         let horizon_ms = horizon.map(millis);
-        let threshold_ms = millis(self.settings.job_store.misfire_threshold);
-        self.glance("look for due triggers", |s| {
-            let versions = &self.view.types.read().reader().versions;
-            if self.view.is_open() {
+        let threshold_ms = millis(self.store.settings.job_store.misfire_threshold);
+        self.store.glance("look for due triggers", |s| {
+            let versions = &self.store.view.types.read().reader().versions;
+            if self.store.view.is_open() {
                 return s.poll(instance, horizon_ms, threshold_ms, job_types, versions, &Exclusions::default());
             }
             let now_ms = s.now_ms()?;
-            let admission = self.view.admission_filter(s, "", now_ms)?;
+            let admission = self.store.view.admission_filter(s, "", now_ms)?;
             let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, admission.excluded())?;
             Ok(if admission.is_shut() { PollResult { earliest_ms: None, reserved_ms: None, ..poll } } else { poll })
         })
@@ -66,7 +66,7 @@ impl JobStore {
     /// The error of the database that is left after the bounded retries.
     pub fn lost_reservations(&self, reservations: &[Reservation]) -> Result<BTreeSet<String>> {
         let ids: Vec<String> = reservations.iter().map(|reservation| reservation.fire_id.clone()).collect();
-        let held = self.glance("look after reservations", |s| s.existing_fired(&ids))?;
+        let held = self.store.glance("look after reservations", |s| s.existing_fired(&ids))?;
         let held: BTreeSet<String> = held.into_iter().map(|(id, _)| id).collect();
         Ok(ids.into_iter().filter(|id| !held.contains(id)).collect())
     }
@@ -79,10 +79,11 @@ impl JobStore {
     /// they cannot be asked for, what was taken is the answer's [`doubt`](Acquisition::doubt).
     ///
     /// # Errors
-    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation: it was declared dead.
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation:
+    /// it was declared dead.
     pub fn acquire(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         // If the database does not say what it can do, the lock is right on any of them.
-        match self.polling_strategy().unwrap_or_default() {
+        match self.store.polling_strategy().unwrap_or_default() {
             PollingStrategy::Lock => self.take(owner, request, None),
             PollingStrategy::LockAndFetch => self.fetch(owner, request),
         }
@@ -95,7 +96,7 @@ impl JobStore {
         request: &AcquireRequest<'_>,
         seen: Option<&Again<'_>>,
     ) -> Result<Acquisition> {
-        let outcome = self.retrying_or_doubt(
+        let outcome = self.store.retrying_or_doubt(
             "acquire triggers",
             TxMode::BesideClaims,
             |s| self.acquire_in(s, owner, request, seen),
@@ -113,7 +114,7 @@ impl JobStore {
     ) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
-        let mut admission = self.view.admission_filter(s, &owner.instance, now_ms)?;
+        let mut admission = self.store.view.admission_filter(s, &owner.instance, now_ms)?;
         if admission.is_shut() {
             return Ok(acquisition);
         }
@@ -127,7 +128,7 @@ impl JobStore {
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
-        let firing = FireBatch::new(owner, now_ms, self.view.is_beside_quartz());
+        let firing = FireBatch::new(owner, now_ms, self.store.view.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         deferred.into_iter().for_each(|deferred| firing.defer(deferred));
         let fan_out = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
@@ -191,7 +192,7 @@ impl JobStore {
         acquisition: &mut Acquisition,
     ) -> Result<Vec<Firable>> {
         let later = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms > due_ms);
-        if !self.view.is_beside_quartz() || !chosen.iter().any(later) {
+        if !self.store.view.is_beside_quartz() || !chosen.iter().any(later) {
             return Ok(chosen);
         }
         let keys: Vec<_> = chosen.iter().filter(|one| later(one)).map(|one| one.trigger.key.clone()).collect();
@@ -210,7 +211,7 @@ impl JobStore {
         s: &mut dyn Session,
         jobs: impl Iterator<Item = &'a mut JobDetail>,
     ) -> Result<()> {
-        let reader = self.view.types.read().reader();
+        let reader = self.store.view.types.read().reader();
         let versioned: Vec<&mut JobDetail> = jobs.filter(|job| reader.versions.contains_key(&job.job_type)).collect();
         if versioned.is_empty() {
             return Ok(());
@@ -218,7 +219,7 @@ impl JobStore {
         let keys: Vec<JobKey> = distinct(versioned.iter().map(|job| &job.key));
         let noted = s.job_versions(&keys)?;
         for job in versioned {
-            job.version = self.view.types.read().noted_version(job, &noted);
+            job.version = self.store.view.types.read().noted_version(job, &noted);
         }
         Ok(())
     }
@@ -226,8 +227,8 @@ impl JobStore {
     /// Everything that a fire of the candidate needs; its calendar must be at hand.
     pub(super) fn firable(&self, candidate: Candidate, calendars: &Calendars) -> Result<Firable> {
         Ok(Firable {
-            job: self.job_detail(&candidate.job)?,
-            trigger: self.trigger_value(&candidate.trigger)?,
+            job: self.store.job_detail(&candidate.job)?,
+            trigger: self.store.trigger_value(&candidate.trigger)?,
             calendar: calendars.needed_by(&candidate.trigger)?,
             candidate,
         })

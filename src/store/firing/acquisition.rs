@@ -66,14 +66,14 @@ pub struct Acquisition {
     /// Executing fires that are to be asked to stop, on whichever node they are.
     pub cancelled: Vec<String>,
     /// A part of the acquisition failed: fires may have begun of which this does not tell. See
-    /// [`JobStore::recover_forgotten`].
+    /// [`Upkeep::recover_forgotten`].
     ///
-    /// [`JobStore::recover_forgotten`]: crate::store::JobStore::recover_forgotten
+    /// [`Upkeep::recover_forgotten`]: crate::store::Upkeep::recover_forgotten
     pub is_in_doubt: bool,
     /// The rest that was taken, if the store says so as soon as it can be asked: see
-    /// [`JobStore::settle_doubt`].
+    /// [`Firing::settle_doubt`].
     ///
-    /// [`JobStore::settle_doubt`]: crate::store::JobStore::settle_doubt
+    /// [`Firing::settle_doubt`]: crate::store::Firing::settle_doubt
     pub doubt: Option<Box<Doubt>>,
     /// The number of due triggers that another node was faster to take. There may be more.
     pub overtaken: usize,

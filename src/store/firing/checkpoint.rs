@@ -2,12 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::store::row::{CheckpointRow, FiredState};
-use crate::store::{JobStore, Session, TxMode};
+use crate::store::{Firing, Session, TxMode};
 
 /// The longest checkpoint, in bytes.
 pub const MAX_CHECKPOINT_BYTES: usize = 1 << 20;
 
-impl JobStore {
+impl Firing<'_> {
     /// Writes how far the work of a fire has come, in the place of what was written before.
     ///
     /// A short transaction without the scheduler's lock. It holds the fired row: a fire that
@@ -24,7 +24,7 @@ impl JobStore {
                 format!("expected at most {MAX_CHECKPOINT_BYTES} bytes: keep references instead of what they refer to"),
             ));
         }
-        self.retrying(
+        self.store.retrying(
             "write a checkpoint",
             TxMode::OwnRows,
             |s| {
@@ -43,11 +43,12 @@ impl JobStore {
 
     /// The checkpoint of the work that began with this fire.
     pub fn read_checkpoint(&self, root_fire_id: &str) -> Result<Option<CheckpointRow>> {
-        self.read("read a checkpoint", |s| s.row(root_fire_id))
+        self.store.read("read a checkpoint", |s| s.row(root_fire_id))
     }
 }
 
-/// Writes a checkpoint in the place of the last; false, and nothing is written, if a later fire has written one.
+/// Writes a checkpoint in the place of the last; false, and nothing is written, if a later fire has
+/// written one.
 fn put(s: &mut dyn Session, row: &CheckpointRow) -> Result<bool> {
     let root = row.root_fire_id.as_str();
     if s.rows::<CheckpointRow>().with("root_fire_id", root).at_most("fence", row.fence).write(row)? > 0 {

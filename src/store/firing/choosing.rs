@@ -12,7 +12,7 @@ use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
 use crate::store::placement::AdmissionFilter;
 use crate::store::row::{Candidate, DueQuery};
-use crate::store::{JobStore, Session};
+use crate::store::{Firing, JobStore, Session};
 use crate::trigger::Policies;
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ struct Choice<'a, 'f> {
     now_ms: i64,
     request: &'a AcquireRequest<'a>,
     admission: &'a mut AdmissionFilter<'f>,
-    /// Where what is neither taken nor deferred is reported.
+    /// The report of what is neither taken nor deferred.
     acquisition: &'a mut Acquisition,
     calendars: Calendars,
     batch: Batch<'a>,
@@ -50,7 +50,7 @@ struct Choice<'a, 'f> {
     deferred: Vec<Deferred>,
 }
 
-impl JobStore {
+impl Firing<'_> {
     /// Reads candidates page by page until the batch is full: a page may hold nothing but triggers
     /// of one job that may run only once at a time, or triggers that nobody can read. Due triggers
     /// that a policy of their own keeps from firing are deferred.
@@ -64,7 +64,7 @@ impl JobStore {
         acquisition: &mut Acquisition,
     ) -> Result<(Vec<Firable>, Vec<Deferred>)> {
         let mut choice = Choice {
-            store: self,
+            store: self.store,
             now_ms,
             request,
             admission,
@@ -147,7 +147,7 @@ impl Choice<'_, '_> {
         if !self.admission.admits_part(&key) {
             return;
         }
-        match self.store.firable(candidate, &self.calendars) {
+        match self.store.firing().firable(candidate, &self.calendars) {
             Ok(firable) => self.judge(firable),
             Err(_) if self.request.quarantined.contains(&key) => {}
             Err(error) => self.acquisition.unreadable.push((key, error.to_string())),

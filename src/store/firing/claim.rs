@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::key::{RERUN_GROUPS, TriggerKey};
 use crate::rules::strategy::is_tick;
 use crate::store::transaction::fenced;
-use crate::store::{JobStore, Owner, Session, TxMode};
+use crate::store::{Firing, Owner, Session, TxMode};
 use std::collections::BTreeMap;
 
 /// A trigger that was seen to be due, without the lock.
@@ -16,7 +16,7 @@ struct Seen {
     key: TriggerKey,
     /// None of one that could not be read: it may have been torn, and is named under the lock.
     next_ms: Option<i64>,
-    /// Whether locking its row is all that it takes to fire it now.
+    /// True if a lock of the row is all that a fire needs now.
     is_claimable: bool,
 }
 
@@ -39,7 +39,7 @@ fn expected(seen: &[&Seen]) -> Vec<(TriggerKey, i64)> {
     seen.iter().filter_map(|one| Some((one.key.clone(), one.next_ms?))).collect()
 }
 
-impl JobStore {
+impl Firing<'_> {
     /// Takes due triggers that were looked for without the lock: claimable ones by claims, the
     /// others under the lock.
     pub(super) fn fetch(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
@@ -48,7 +48,7 @@ impl JobStore {
         if seen.is_empty() {
             return Ok(Acquisition { withheld, ..acquisition });
         }
-        let must_queue = self.view.must_queue();
+        let must_queue = self.store.view.must_queue();
         let (claimable, others): (Vec<&Seen>, Vec<&Seen>) =
             seen.iter().partition(|one| one.is_claimable && !must_queue);
         if !claimable.is_empty() {
@@ -82,10 +82,10 @@ impl JobStore {
     /// store's time, and the earliest time of what is not reserved, and how many wait for a free
     /// worker.
     fn look_for_claims(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<Seen>, Option<i64>, usize)> {
-        self.read("look for due triggers", |s| {
+        self.store.read("look for due triggers", |s| {
             let now_ms = s.now_ms()?;
             let mut found = Acquisition::default();
-            let mut admission = self.view.admission_filter(s, "", now_ms)?;
+            let mut admission = self.store.view.admission_filter(s, "", now_ms)?;
             if admission.is_shut() {
                 return Ok((now_ms, Vec::new(), None, 0));
             }
@@ -113,7 +113,7 @@ impl JobStore {
         let (trigger, job) = (&firable.candidate.trigger, &firable.candidate.job);
         // Runs of a limited group are counted under the lock.
         !job.nonconcurrent
-            && !self.view.has_limit(job.key.group())
+            && !self.store.view.has_limit(job.key.group())
             && !job.update_data
             && !is_tick(&firable.job, &trigger.key)
             && trigger.options.is_none()
@@ -121,7 +121,7 @@ impl JobStore {
             && !firable.candidate.job_is_followed
             && firable.candidate.recovery.is_none()
             && !RERUN_GROUPS.contains(&trigger.key.group())
-            && !self.view.types.read().reader().versions.contains_key(&job.job_type)
+            && !self.store.view.types.read().reader().versions.contains_key(&job.job_type)
     }
 
     /// Fires claimable triggers, as far as nobody else holds their rows.
@@ -131,13 +131,13 @@ impl JobStore {
     /// every earlier fire of these triggers all the same, since a trigger that was fired after it
     /// was seen has another next fire time, and is not taken.
     fn claim(&self, owner: &Owner, request: &AcquireRequest<'_>, seen: &[&Seen]) -> Result<Acquisition> {
-        let first_fence = self.retrying(
+        let first_fence = self.store.retrying(
             "draw fences",
             TxMode::OwnRows,
             |s| s.draw_fences(Some(owner), seen.len())?.ok_or_else(|| fenced(owner)),
             &mut |_, _| Ok(false), // those that were drawn are left out
         )?;
-        let outcome = self.retrying_or_doubt(
+        let outcome = self.store.retrying_or_doubt(
             "claim triggers",
             TxMode::Claiming,
             |s| self.claim_in(s, owner, request, seen, first_fence),
@@ -154,13 +154,14 @@ impl JobStore {
         seen: &[&Seen],
         first_fence: i64,
     ) -> Result<Acquisition> {
-        // Whoever would declare this node dead waits for this transaction, and then sees its fires.
+        // A peer that would declare this node dead waits for this transaction, and then sees its
+        // fires.
         if s.draw_fences(Some(owner), 0)?.is_none() {
             return Err(fenced(owner));
         }
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
-        let mut admission = self.view.admission_filter(s, &owner.instance, now_ms)?;
+        let mut admission = self.store.view.admission_filter(s, &owner.instance, now_ms)?;
         if admission.is_shut() {
             return Ok(acquisition);
         }
@@ -173,7 +174,7 @@ impl JobStore {
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
-        let firing = FireBatch::new(owner, now_ms, self.view.is_beside_quartz());
+        let firing = FireBatch::new(owner, now_ms, self.store.view.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
         (first_fence..)

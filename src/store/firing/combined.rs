@@ -6,18 +6,18 @@ use super::{AcquireRequest, Acquisition, Completion, CompletionReport, Doubt, Fi
 use crate::error::Result;
 use crate::settings::PollingStrategy;
 use crate::store::transaction::TxOutcome;
-use crate::store::{JobStore, Owner, TxMode};
+use crate::store::{Firing, Owner, TxMode};
 
-impl JobStore {
+impl Firing<'_> {
     /// A combined commit is worth anything for the ends of these fires. Where claims are made side
     /// by side, ends are recorded beside them, and on a server so are ends that touch no trigger
     /// and no job.
     pub fn combines_commits(&self, fired: &[FireBundle]) -> bool {
-        let is_beside = || self.database.records_beside() && fired.iter().all(FireBundle::may_end_isolated);
-        self.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()
+        let is_beside = || self.store.database.records_beside() && fired.iter().all(FireBundle::may_end_isolated);
+        self.store.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()
     }
 
-    /// As [`JobStore::record`] and then [`JobStore::acquire`], in one transaction under
+    /// As [`Firing::record`] and then [`Firing::acquire`], in one transaction under
     /// `TRIGGER_ACCESS`.
     ///
     /// If it cannot be found out what became of it, both are the acquisition's
@@ -32,7 +32,7 @@ impl JobStore {
         ended: &[Completion],
         request: &AcquireRequest<'_>,
     ) -> Result<(CompletionReport, Acquisition)> {
-        let outcome = self.retrying_or_doubt(
+        let outcome = self.store.retrying_or_doubt(
             "record and acquire",
             TxMode::BesideClaims,
             |s| {

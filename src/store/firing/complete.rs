@@ -1,5 +1,6 @@
 //! Complete: whatever has ended since the last commit is recorded in one transaction.
 
+use super::release::take_back_reservations;
 use super::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, EndedRuns};
 use crate::error::Result;
 use crate::hash::{HashMap, HashSet};
@@ -7,14 +8,13 @@ use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::completion::{EndedFire, Over, over};
 use crate::rules::failover::millis;
-use crate::store::catalogue::take_back_reservations;
 use crate::store::row::{Advance, CheckpointRow, EndRow, JobVersionRow, LogRow, Notification, Selection, TriggerRow};
-use crate::store::{JobStore, Owner, Session, TxMode, schedule_row};
+use crate::store::{Firing, Owner, Session, TxMode, schedule_row};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-impl JobStore {
+impl Firing<'_> {
     /// Records the ends of fires, all in one transaction; the answer is in the order of
     /// `completions`.
     ///
@@ -29,20 +29,20 @@ impl JobStore {
         self.record(owner, completions).map(|recorded| recorded.outcomes)
     }
 
-    /// As [`JobStore::complete`], and says what the ends meant for the triggers.
+    /// As [`Firing::complete`], and says what the ends meant for the triggers.
     ///
     /// # Errors
-    /// As [`JobStore::complete`].
+    /// As [`Firing::complete`].
     pub fn record(&self, owner: &Owner, completions: &[Completion]) -> Result<CompletionReport> {
         if completions.is_empty() {
             return Ok(CompletionReport::default());
         }
         // An end that touches no trigger and no job is recorded while others take what is due.
-        let begin = match completions.iter().all(Completion::is_isolated) && !self.view.must_queue() {
+        let begin = match completions.iter().all(Completion::is_isolated) && !self.store.view.must_queue() {
             true => TxMode::Claiming,
             false => TxMode::BesideClaims,
         };
-        self.retrying("complete fires", begin, |s| self.complete_in(s, completions), &mut |s, recorded| {
+        self.store.retrying("complete fires", begin, |s| self.complete_in(s, completions), &mut |s, recorded| {
             self.is_recorded(s, owner, &of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded))
         })
     }
@@ -171,11 +171,12 @@ impl JobStore {
 
     /// The rows of these fires for the history.
     fn ends(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Vec<EndRow>> {
-        let recorded: Vec<_> = completions.iter().filter(|c| self.settings.history.records(c.ending.outcome)).collect();
+        let recorded: Vec<_> =
+            completions.iter().filter(|c| self.store.settings.history.records(c.ending.outcome)).collect();
         if recorded.is_empty() {
             return Ok(Vec::new());
         }
-        let (now_ms, now) = (s.now_ms()?, self.clock.ticks());
+        let (now_ms, now) = (s.now_ms()?, self.store.clock.ticks());
         // A fire whose completion had to wait has ended before; how long ago, its node knows by its
         // own clock.
         let ended_ms = |c: &Completion| now_ms - c.ending.at.map_or(0, |at| millis(now.saturating_sub(at)));
@@ -195,12 +196,14 @@ impl JobStore {
 
     /// Keeps what those runs have logged that the history has a row of.
     fn write_logs(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
-        let with: Vec<_> =
-            recorded.iter().filter(|c| !c.log.is_empty() && self.settings.history.records(c.ending.outcome)).collect();
+        let with: Vec<_> = recorded
+            .iter()
+            .filter(|c| !c.log.is_empty() && self.store.settings.history.records(c.ending.outcome))
+            .collect();
         if with.is_empty() {
             return Ok(());
         }
-        let (now_ms, now) = (s.now_ms()?, self.clock.ticks());
+        let (now_ms, now) = (s.now_ms()?, self.store.clock.ticks());
         let at_ms = |at: Duration| now_ms - millis(now.saturating_sub(at));
         let row = |c: &&&Completion| LogRow { fire_id: c.fire_id.clone(), lines: encode_lines(&c.log, at_ms) };
         s.insert_logs(&with.iter().map(row).collect::<Vec<_>>())
@@ -210,7 +213,7 @@ impl JobStore {
         let mut data: BTreeMap<&JobKey, Vec<u8>> = BTreeMap::new();
         for completion in recorded {
             if let Some(map) = &completion.job_data {
-                data.insert(&completion.job, self.encode_job_data(map)?);
+                data.insert(&completion.job, self.store.encode_job_data(map)?);
             }
         }
         let data: Vec<_> = data.into_iter().map(|(key, bytes)| (key.clone(), bytes)).collect();

@@ -5,7 +5,7 @@ use super::overlap::is_written;
 use super::{Acquisition, Completion, CompletionReport, Doubt};
 use crate::error::Result;
 use crate::store::transaction::{TxOutcome, fenced};
-use crate::store::{JobStore, Lock, Owner, Session, TxMode};
+use crate::store::{Firing, Lock, Owner, Session, TxMode};
 use std::collections::BTreeSet;
 
 impl Acquisition {
@@ -45,14 +45,14 @@ pub(super) fn is_there(s: &mut dyn Session, acquisition: &Acquisition) -> Result
     Ok(Some(!s.existing_fired(&ids)?.is_empty()))
 }
 
-impl JobStore {
+impl Firing<'_> {
     /// These ends are recorded, where nobody could say so when they were to be.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn ends_are_recorded(&self, owner: &Owner, ended: &[Completion]) -> Result<bool> {
         let begin = TxMode::Exclusive(Lock::TriggerAccess);
-        self.retrying("settle ends in doubt", begin, |s| self.is_recorded(s, owner, ended), &mut |_, _| Ok(true))
+        self.store.retrying("settle ends in doubt", begin, |s| self.is_recorded(s, owner, ended), &mut |_, _| Ok(true))
     }
 
     /// Asks what became of what is in doubt; leaves in it what is there. False if the transaction
@@ -61,11 +61,12 @@ impl JobStore {
     /// The question waits for the lost session's transaction to end, one way or the other.
     ///
     /// # Errors
-    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered any longer: then others have taken it over.
-    /// The error of the database that is left after the bounded retries; then it is in doubt still.
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered any longer: then others
+    /// have taken it over. The error of the database that is left after the bounded retries; then
+    /// it is in doubt still.
     pub fn settle_doubt(&self, owner: &Owner, doubt: &mut Doubt) -> Result<bool> {
         let Doubt { acquisition, ended, .. } = &*doubt;
-        let (happened, there) = self.retrying(
+        let (happened, there) = self.store.retrying(
             "settle what is in doubt",
             TxMode::Exclusive(Lock::TriggerAccess),
             |s| {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, storable};
 use crate::job::{FireOutcome, JobPolicy, RetryHint};
 use crate::key::{JobKey, RERUN_GROUPS, TriggerKey};
 use crate::store::row::{FiredRow, FiredState};
-use crate::store::{JobStore, Session};
+use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
 use std::time::Duration;
 
@@ -30,11 +30,11 @@ pub struct FailedFire {
     pub instance: String,
     /// After how long its work is tried again, by the job's retry policy; none if it is not.
     pub retried_after: Option<Duration>,
-    /// Whether its trigger was paused, since it pauses on failure.
+    /// The trigger was paused, since it pauses on failure.
     pub paused: bool,
 }
 
-impl JobStore {
+impl Firing<'_> {
     /// Declares a running fire failed: it ends in the history with this reason, and its job's retry
     /// policy applies, all in one transaction (DS-120). None if no such fire runs: then it has
     /// ended, or was declared failed before.
@@ -49,7 +49,7 @@ impl JobStore {
     pub fn fail_fire(&self, fire_id: &str, reason: &str) -> Result<Option<FailedFire>> {
         let reason = storable(reason, MAX_REASON_CHARS);
         let id = [fire_id.to_owned()];
-        self.write("declare a fire failed", |s| {
+        self.store.write("declare a fire failed", |s| {
             let running = s.fired_rows(&id)?.into_iter().find(|fire| fire.state == FiredState::Executing);
             let Some(fire) = running else { return Ok(None) };
             if s.instances()?.iter().any(|node| node.name == fire.instance && node.incarnation.is_none()) {
@@ -91,7 +91,7 @@ impl JobStore {
         let policy = text.and_then(|text| JobPolicy::decode(text).ok());
         let retry = policy.as_ref().and_then(JobPolicy::retry_policy);
         let delay = retry.and_then(|retry| retry.delay(attempt, &RetryHint::default(), &fire.fire_id));
-        let value = trigger.as_ref().and_then(|row| self.trigger_value(row).ok());
+        let value = trigger.as_ref().and_then(|row| self.store.trigger_value(row).ok());
         let rerun = delay.map(|delay| RerunOrder {
             reason: RerunReason::Failed,
             delay,

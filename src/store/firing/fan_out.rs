@@ -19,7 +19,7 @@ use crate::rules::one_shot::one_shot;
 use crate::rules::placement::ClusterView;
 use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_key, prefix};
 use crate::store::row::{FiredRow, FiredState, NodeRow, Notification, Parked, Selection, TriggerRow};
-use crate::store::{JobStore, Session};
+use crate::store::{Firing, Session};
 use crate::trigger::{Overlap, Transition, Trigger, TriggerState};
 use chrono::DateTime;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +47,7 @@ struct Nodes {
     infos: BTreeMap<String, NodeInfo>,
 }
 
-impl JobStore {
+impl Firing<'_> {
     /// Decides the parts of these ticks, whose triggers move on with what `firing` writes. Those
     /// for which their strategy has no answer stay as they are, and are named.
     pub(super) fn decide_parts(
@@ -62,7 +62,7 @@ impl JobStore {
         if ticks.is_empty() {
             return Ok(fan_out);
         }
-        self.view.note_parts();
+        self.store.view.note_parts();
         let asks_more = ticks.iter().any(|tick| tick.job.policy().execution_strategy().is_named());
         let nodes = self.look_for_parts(s, now_ms, asks_more)?;
         let pauses = PauseState::read(s, ticks.iter().map(|tick| &tick.job.key))?;
@@ -81,7 +81,7 @@ impl JobStore {
             let of_part = |part| {
                 let trigger = part_trigger(&firable.trigger, scheduled_ms, part);
                 let state = pauses.state_of_new(&trigger.key, &trigger.job_key);
-                self.trigger_row(&trigger, state)
+                self.store.trigger_row(&trigger, state)
             };
             let mut rows = match parts.iter().map(of_part).collect::<Result<Vec<TriggerRow>>>() {
                 Ok(rows) => rows,
@@ -128,7 +128,7 @@ impl JobStore {
         now_ms: i64,
     ) -> std::result::Result<Vec<Part>, String> {
         let chosen = tick.job.policy().execution_strategy();
-        let Some(rule) = self.view.strategies.get(chosen) else {
+        let Some(rule) = self.store.view.strategies.get(chosen) else {
             // The admission filter has left those alone.
             return Err(format!("strategy `{chosen}` is not registered on this node"));
         };
@@ -138,9 +138,9 @@ impl JobStore {
         let info = |name: &String| infos.get(name).cloned().unwrap_or_default();
         let nodes: Vec<EligibleNode> = takers.iter().map(|name| EligibleNode::new(name, info(name))).collect();
         let scheduled = DateTime::from_timestamp_millis(tick.trigger.next_ms.unwrap_or(now_ms)).unwrap_or_default();
-        let begun = self.clock.ticks();
+        let begun = self.store.clock.ticks();
         let parts = ask(rule, &AskedTick::new(&tick.trigger.key, scheduled, &tick.job), &nodes);
-        let took = self.clock.ticks().saturating_sub(begun);
+        let took = self.store.clock.ticks().saturating_sub(begun);
         if took >= SLOW {
             log::warn!(
                 "a strategy is slow, and the cluster waits for it strategy={chosen} took_ms={}",
@@ -151,7 +151,7 @@ impl JobStore {
     }
 
     fn look_for_parts(&self, s: &mut dyn Session, now_ms: i64, with_infos: bool) -> Result<Nodes> {
-        let view = self.read_cluster(s, now_ms)?;
+        let view = self.store.placement().read_cluster(s, now_ms)?;
         let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for row in s.job_types()? {
             types.entry(row.instance).or_default().insert(row.job_type);
@@ -166,10 +166,10 @@ impl JobStore {
     /// Has a living node that takes no work any longer give up its parts.
     pub(in crate::store) fn abandon_parts_of_living(&self, instance: &str) -> Result<()> {
         let prefix = prefix(instance);
-        if self.glance("look for parts", |s| s.parts(&prefix))?.is_empty() {
+        if self.store.glance("look for parts", |s| s.parts(&prefix))?.is_empty() {
             return Ok(());
         }
-        self.write("give up parts", |s| self.abandon_parts(s, instance)).map(drop)
+        self.store.write("give up parts", |s| self.abandon_parts(s, instance)).map(drop)
     }
 
     /// Gives up what a node that takes no work any longer has not begun of its parts: shares of
@@ -203,7 +203,7 @@ impl JobStore {
                 _ => {}
             }
         }
-        self.record_lost(s, &lost, now_ms)?;
+        self.store.history().record_lost(s, &lost, now_ms)?;
         s.delete_triggers(&rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>(), None)?;
         if !given.is_empty() {
             s.insert_triggers(&given)?;

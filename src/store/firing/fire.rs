@@ -13,11 +13,11 @@ use crate::store::calendars::Calendars;
 use crate::store::placement::AdmissionFilter;
 use crate::store::row::{Candidate, Selection};
 use crate::store::transaction::{fenced, overtaken};
-use crate::store::{JobStore, Owner, Session, TxMode};
+use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::Transition;
 use std::collections::{BTreeMap, BTreeSet};
 
-impl JobStore {
+impl Firing<'_> {
     /// Fires reserved triggers. Those that were paused, changed or taken away meanwhile are given
     /// back and missing in the answer.
     ///
@@ -35,7 +35,7 @@ impl JobStore {
         }
     }
 
-    /// As [`JobStore::fire`], and says which of them were left out, or wait, by the policies of
+    /// As [`Firing::fire`], and says which of them were left out, or wait, by the policies of
     /// their triggers. One whose time is to come has that as its fire time: whoever fires it so
     /// early begins its job then.
     ///
@@ -43,7 +43,7 @@ impl JobStore {
     /// [`doubt`](Acquisition::doubt).
     ///
     /// # Errors
-    /// As [`JobStore::fire`].
+    /// As [`Firing::fire`].
     pub fn fire_reserved(&self, owner: &Owner, reservations: &[Reservation]) -> Result<Acquisition> {
         self.fire_these(owner, reservations, true)
     }
@@ -52,7 +52,7 @@ impl JobStore {
         if reservations.is_empty() {
             return Ok(Acquisition::default());
         }
-        let outcome = self.retrying_or_doubt(
+        let outcome = self.store.retrying_or_doubt(
             "fire triggers",
             TxMode::BesideClaims,
             |s| self.fire_in(s, owner, reservations, precommits),
@@ -72,8 +72,8 @@ impl JobStore {
         let now_ms = s.now_ms()?;
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
         let mut reserved = self.read_reserved(s, reservations)?;
-        let mut firing = FireBatch::new(owner, now_ms, self.view.is_beside_quartz()).precommitting(precommits);
-        let mut admission = self.view.admission_filter(s, &owner.instance, now_ms)?;
+        let mut firing = FireBatch::new(owner, now_ms, self.store.view.is_beside_quartz()).precommitting(precommits);
+        let mut admission = self.store.view.admission_filter(s, &owner.instance, now_ms)?;
         let (mut begun, mut given_back, mut yielded) = (Vec::new(), Vec::new(), Vec::new());
         for (fence, reservation) in (first_fence..).zip(reservations) {
             let id = &reservation.fire_id;
@@ -120,8 +120,12 @@ impl JobStore {
         let candidates: BTreeMap<TriggerKey, Candidate> =
             s.candidates(&keys)?.into_iter().map(|c| (c.trigger.key.clone(), c)).collect();
         let mut calendars = Calendars::default();
-        self.read_calendars(s, &mut calendars, candidates.values().filter_map(|c| c.trigger.calendar.as_deref()))?;
-        let foreign = match self.view.is_beside_quartz() {
+        self.store.read_calendars(
+            s,
+            &mut calendars,
+            candidates.values().filter_map(|c| c.trigger.calendar.as_deref()),
+        )?;
+        let foreign = match self.store.view.is_beside_quartz() {
             true => s.foreign_reservations(&keys)?.into_iter().collect(),
             false => BTreeSet::new(),
         };
@@ -142,7 +146,10 @@ impl JobStore {
             && !reserved.foreign.contains(&reservation.trigger)
             && is_still_reserved(&candidate.trigger, reservation.scheduled_ms);
         // A job may have been replaced by one of a type that this node does not have.
-        if !stands || !self.view.types.read().reader().has(&candidate.job.job_type) || !firing.may_start(&candidate) {
+        if !stands
+            || !self.store.view.types.read().reader().has(&candidate.job.job_type)
+            || !firing.may_start(&candidate)
+        {
             return None;
         }
         let firable = self.firable(candidate, &reserved.calendars).ok()?;

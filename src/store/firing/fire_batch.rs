@@ -61,7 +61,7 @@ impl<'a> FireBatch<'a> {
         }
     }
 
-    /// Whether it is of a batch that is taken ahead.
+    /// A batch that is taken ahead, if `leaves_batch`.
     pub(super) fn leaving_batch(self, leaves_batch: bool) -> Self {
         Self { leaves_batch, ..self }
     }
@@ -243,7 +243,7 @@ impl<'a> FireBatch<'a> {
     }
 }
 
-/// What a recovery trigger, or one that was revived, says of the fire it stands for: its data keys,
+/// The fire that a recovery trigger, or a revived trigger, stands for, as its data keys say it,
 /// which Java nodes write too, and our side row.
 fn recovering(candidate: &Candidate, trigger: &Trigger) -> Option<Recovering> {
     let side = candidate.recovery.as_ref();

@@ -32,7 +32,7 @@ pub struct FireBundle {
     /// The trigger's row went with this fire: it was the last one and nobody needs the row.
     pub removed: bool,
     /// The fire was taken before a worker was free for it, or before its time: the run may begin
-    /// once [`JobStore::note_begun`](crate::store::JobStore::note_begun) has said so.
+    /// once [`Firing::note_begun`](crate::store::Firing::note_begun) has said so.
     pub prefetched: bool,
     /// Other jobs follow the runs of the job.
     pub followed: bool,

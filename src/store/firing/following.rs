@@ -11,7 +11,7 @@ use crate::rules::continuation::{follows, is_for};
 use crate::rules::new_trigger::{PauseState, state_of_new};
 use crate::rules::one_shot::one_shot;
 use crate::store::row::{ContinuationRow, FiredRow, TriggerRow};
-use crate::store::{JobStore, Session};
+use crate::store::{Firing, Session};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ const MOST_PASSED_ON: usize = 1_000;
 /// The number of triggers one statement stores.
 const AT_A_TIME: usize = 1_000;
 
-impl JobStore {
+impl Firing<'_> {
     /// Stores the triggers of the children that follow these ends, whose rows are gone by now;
     /// returns their keys. Work that goes on in another fire has not ended.
     pub(super) fn follow_ends(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerKey>> {
@@ -92,8 +92,8 @@ impl JobStore {
         now_ms: i64,
         state: TriggerState,
     ) -> Result<TriggerRow> {
-        let with = |data: JobDataMap| self.trigger_row(&trigger(parent, row, now_ms, data), state);
-        let data = self.decode_data(row.data.as_deref());
+        let with = |data: JobDataMap| self.store.trigger_row(&trigger(parent, row, now_ms, data), state);
+        let data = self.store.decode_data(row.data.as_deref());
         data.and_then(|data| with(data).map_err(|why| why.to_string())).or_else(|why| {
             log::warn!("following without the continuation's data parent={} child={} why={why}", row.parent, row.child);
             with(JobDataMap::new())

@@ -40,3 +40,4 @@ pub use skipped::{SkipReason, SkippedFires};
 
 pub(in crate::store) use overlap::EndedRuns;
 pub(in crate::store) use prefetch::gone_rows;
+pub(in crate::store) use release::take_back_reservations;

@@ -8,14 +8,14 @@ use crate::key::TriggerKey;
 use crate::rules::failover::millis;
 use crate::store::row::FiredRow;
 use crate::store::transaction::fenced;
-use crate::store::{JobStore, Lock, Owner, TxMode};
+use crate::store::{Firing, Lock, Owner, TxMode};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Most reservations that are taken back at once: as many as a batch by default.
 const LIMIT: usize = 500;
 
-impl JobStore {
+impl Firing<'_> {
     /// Sets the triggers free that other nodes of ours have reserved for a time which was more than
     /// `grace` ago by the store's clock, and gives back what they were reserved as. The owner of
     /// such a reservation is dead, or so slow that it is late anyway: whether it is alive is not
@@ -27,7 +27,7 @@ impl JobStore {
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.
     pub fn take_back_overdue(&self, owner: &Owner, grace: Duration) -> Result<Vec<FiredRow>> {
-        self.retrying(
+        self.store.retrying(
             "take back reservations",
             TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
@@ -41,7 +41,7 @@ impl JobStore {
                 }
                 let keys: Vec<TriggerKey> = overdue.iter().map(|row| row.trigger.clone()).collect();
                 // A trigger that a node of Quartz has reserved since is acquired for it.
-                let foreign: BTreeSet<TriggerKey> = match self.view.is_beside_quartz() {
+                let foreign: BTreeSet<TriggerKey> = match self.store.view.is_beside_quartz() {
                     true => s.foreign_reservations(&keys)?.into_iter().collect(),
                     false => BTreeSet::new(),
                 };

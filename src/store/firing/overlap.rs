@@ -13,7 +13,7 @@ use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, Notification, Selection, TriggerRow};
 use crate::store::schedule_row::stored_policies;
 use crate::store::transaction::overtaken;
-use crate::store::{JobStore, Session};
+use crate::store::{Firing, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
@@ -135,7 +135,7 @@ pub(in crate::store) struct EndedRuns<'a> {
     pub(in crate::store) failed: &'a BTreeSet<&'a TriggerKey>,
 }
 
-impl JobStore {
+impl Firing<'_> {
     /// Does what the policies of triggers want when runs of theirs have ended; the fired rows are
     /// gone by now.
     ///
@@ -154,7 +154,7 @@ impl JobStore {
         if rows.is_empty() {
             return Ok(ends);
         }
-        let calendars = self.calendars_of(s, &rows)?;
+        let calendars = self.store.calendars_of(s, &rows)?;
         let keys: Vec<(TriggerKey, JobKey)> = rows.iter().map(|row| (row.key.clone(), row.job.clone())).collect();
         let executing: BTreeSet<TriggerKey> =
             s.executing_of_triggers(&keys)?.into_iter().map(|fire| fire.trigger).collect();
@@ -198,7 +198,9 @@ impl JobStore {
         };
         let Some(from @ (Waiting | Acquired | Blocked)) = TriggerState::from_name(&row.state) else { return Ok(None) };
         // A row that cannot be read is named when somebody tries to fire it.
-        let (Ok(mut trigger), Ok(calendar)) = (self.trigger_value(row), calendars.of(row)) else { return Ok(None) };
+        let (Ok(mut trigger), Ok(calendar)) = (self.store.trigger_value(row), calendars.of(row)) else {
+            return Ok(None);
+        };
         if from == Acquired {
             s.delete_reservations(std::slice::from_ref(&row.key))?;
         }
@@ -212,7 +214,8 @@ impl JobStore {
         Ok(Some(advance))
     }
 
-    /// A fire that has waited may begin. It is no misfire: one that has waited for long is due now.
+    /// A fire that has waited may begin. A fire that has waited for long is no misfire, but due
+    /// now.
     fn let_go(
         &self,
         s: &mut dyn Session,
@@ -234,7 +237,7 @@ impl JobStore {
         };
         let now_ms = s.now_ms()?;
         let oldest_ms =
-            self.misfired_before(now_ms).max(now_ms.saturating_sub(policies.catch_up_ms.unwrap_or(i64::MAX)));
+            self.store.misfired_before(now_ms).max(now_ms.saturating_sub(policies.catch_up_ms.unwrap_or(i64::MAX)));
         let is_old = to == Waiting && !is_suspended(row) && row.next_ms.is_some_and(|next_ms| next_ms < oldest_ms);
         if from == to && !is_old {
             return Ok(None);

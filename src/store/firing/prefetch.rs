@@ -11,7 +11,7 @@ use crate::store::row::{
     Advance, AheadFire, AheadRow, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow,
 };
 use crate::store::transaction::{fenced, overtaken};
-use crate::store::{JobStore, Owner, Session, TxMode};
+use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,7 @@ pub(in crate::store) struct NotBegun {
     gone: Option<TriggerRow>,
 }
 
-impl JobStore {
+impl Firing<'_> {
     /// Notes that fires which were taken ahead begin: nobody gives them back from now on. By one
     /// statement that commits by itself.
     ///
@@ -53,8 +53,9 @@ impl JobStore {
     /// The error of the database that is left after the bounded retries: then nobody can say
     /// whether it is noted, and the next mark says it anew.
     pub fn note_begun(&self, owner: &Owner, mark: &BeginMark) -> Result<()> {
-        let begin = if self.database.prefers_single_statement() { TxMode::SingleStatement } else { TxMode::OwnRows };
-        let noted = self.retrying(
+        let begin =
+            if self.store.database.prefers_single_statement() { TxMode::SingleStatement } else { TxMode::OwnRows };
+        let noted = self.store.retrying(
             "note what begins",
             begin,
             |s| s.note_begun(owner, mark),
@@ -72,7 +73,7 @@ impl JobStore {
     /// The error of the database that is left after the bounded retries; then the next time forgets
     /// it.
     pub fn forget_prefetched(&self, owner: &Owner, before: i64) -> Result<()> {
-        self.retrying(
+        self.store.retrying(
             "forget what was taken ahead",
             TxMode::OwnRows,
             |s| s.rows::<AheadRow>().with("instance", &owner.instance).below("last_fence", before).delete().map(drop),
@@ -165,7 +166,7 @@ pub(in crate::store) fn gone_rows(executing: &[FiredRow], left: &BTreeMap<i64, A
     executing.iter().filter_map(of_fire).collect()
 }
 
-impl JobStore {
+impl Firing<'_> {
     /// The rows that an instance has left of the fires that it has taken ahead, by their fences;
     /// nothing is read where none of these can be one.
     pub(in crate::store) fn left_ahead_by(

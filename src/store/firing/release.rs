@@ -3,10 +3,13 @@
 use super::Reservation;
 use super::fire::give_back;
 use crate::error::Result;
-use crate::store::row::Notification;
-use crate::store::{JobStore, Lock, TxMode};
+use crate::key::{JobKey, TriggerKey};
+use crate::store::row::{Notification, Selection};
+use crate::store::{Firing, Lock, Session, TxMode};
+use crate::trigger::Transition;
+use std::collections::BTreeSet;
 
-impl JobStore {
+impl Firing<'_> {
     /// Gives reserved triggers back; those whose fired row is gone belong to another and are left
     /// alone.
     ///
@@ -21,7 +24,7 @@ impl JobStore {
             return Ok(());
         }
         let all: Vec<_> = reservations.iter().collect();
-        self.retrying(
+        self.store.retrying(
             "release triggers",
             TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
@@ -31,4 +34,23 @@ impl JobStore {
             &mut |_, ()| Ok(false), // doing it twice does no harm
         )
     }
+}
+
+/// Gives back the triggers of these jobs that nodes of ours have reserved; such a node learns it
+/// when the reserved fire is due.
+pub(in crate::store) fn take_back_reservations(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
+    let triggers = match jobs {
+        [] => return Ok(()),
+        [job] => s.triggers_of_job(job)?,
+        jobs => {
+            let jobs: BTreeSet<&JobKey> = jobs.iter().collect();
+            s.all_triggers()?.into_iter().filter(|trigger| jobs.contains(&trigger.job)).collect()
+        }
+    };
+    let triggers: Vec<TriggerKey> = triggers.into_iter().map(|trigger| trigger.key).collect();
+    if triggers.is_empty() {
+        return Ok(());
+    }
+    s.delete_reservations(&triggers)?;
+    s.change_states(Selection::Triggers(&triggers), Transition::Release.moves(), false).map(drop)
 }

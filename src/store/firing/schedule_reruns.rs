@@ -10,12 +10,12 @@ use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
 use crate::rules::recovery::recovery_keys;
 use crate::store::row::{HistoryFilter, RecoveryRow};
-use crate::store::{JobStore, Session};
+use crate::store::{Firing, Session};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-impl JobStore {
+impl Firing<'_> {
     /// Stores the triggers that go on with the work of these fires, whose rows are gone by now.
     /// Work whose job was deleted meanwhile is over.
     pub(super) fn schedule_reruns(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
@@ -58,7 +58,7 @@ impl JobStore {
         let (mut triggers, mut rows) = (Vec::new(), Vec::new());
         for (trigger, row) in work {
             let state = pauses.state_of_new(&trigger.key, &trigger.job_key);
-            triggers.push(self.trigger_row(&trigger, state)?);
+            triggers.push(self.store.trigger_row(&trigger, state)?);
             rows.push(row);
         }
         s.insert_triggers(&triggers)?;
@@ -73,7 +73,7 @@ impl JobStore {
     /// [`Error::NotFound`] if the history has no such fire, or its job is gone; [`Error::Refused`]
     /// if it succeeded, never began, or is going to be run again anyway.
     pub fn retry_fire(&self, fire_id: &str) -> Result<TriggerKey> {
-        self.write("run a fire again", |s| {
+        self.store.write("run a fire again", |s| {
             let not_found = |what, key: String| Error::NotFound { what, key, hint: "" };
             let fire = s
                 .history(&HistoryFilter::fire(fire_id))?
@@ -95,7 +95,7 @@ impl JobStore {
                 None => return Err(not_found("job", fire.trigger.to_string())),
             };
             let original = s.triggers(std::slice::from_ref(&fire.trigger))?.into_iter().next();
-            let original = original.map(|row| self.trigger_value(&row)).transpose()?;
+            let original = original.map(|row| self.store.trigger_value(&row)).transpose()?;
             let now_ms = s.now_ms()?;
             let order = RerunOrder {
                 reason: RerunReason::Failed,

@@ -5,11 +5,11 @@ use super::prefetch::{NotBegun, Unfired};
 use crate::error::Result;
 use crate::store::row::Notification;
 use crate::store::transaction::fenced;
-use crate::store::{JobStore, Lock, Owner, Session, TxMode};
+use crate::store::{Firing, Lock, Owner, Session, TxMode};
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
-impl JobStore {
+impl Firing<'_> {
     /// Takes fires back that have not begun: their triggers are due again for the same times, under
     /// their own keys, for whoever has a free worker, and the history has nothing of it. The answer
     /// is in the order of `fires`.
@@ -21,7 +21,7 @@ impl JobStore {
         if fires.is_empty() {
             return Ok(Vec::new());
         }
-        self.retrying(
+        self.store.retrying(
             "take fires back",
             TxMode::Exclusive(Lock::TriggerAccess),
             |s| self.unfire_in(s, owner, fires),
@@ -37,8 +37,9 @@ impl JobStore {
         s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let held: BTreeSet<String> = s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect();
-        let of_bundle =
-            |fire: &&&FireBundle| NotBegun::of_bundle(fire, |before| self.trigger_row(before, TriggerState::Waiting));
+        let of_bundle = |fire: &&&FireBundle| {
+            NotBegun::of_bundle(fire, |before| self.store.trigger_row(before, TriggerState::Waiting))
+        };
         let ours: Vec<NotBegun> = fires
             .iter()
             .filter(|fire| held.contains(&fire.fire_id))

@@ -3,13 +3,11 @@
 
 use super::{Completion, CompletionOutcome};
 use crate::error::{Error, Result};
-use crate::job::JobDetail;
 use crate::store::callers::CallersConnection;
-use crate::store::row::{FiredState, Notification};
-use crate::store::{JobStore, Join};
-use crate::trigger::Trigger;
+use crate::store::row::FiredState;
+use crate::store::{Firing, Join};
 
-impl JobStore {
+impl Firing<'_> {
     /// Records the end of a fire inside the caller's transaction: what the job wrote there and the
     /// end of its fire are committed together, or neither is. So the effect of the fire happens
     /// exactly once, whatever dies when.
@@ -23,7 +21,7 @@ impl JobStore {
         connection: impl Into<CallersConnection<'c>>,
         completion: &Completion,
     ) -> Result<()> {
-        self.database.join("complete a fire", connection.into(), self.change_joined(), &mut |s| match self
+        self.store.database.join("complete a fire", connection.into(), self.store.change_joined(), &mut |s| match self
             .complete_joined(s, std::slice::from_ref(completion))?
             .outcomes
             .first()
@@ -37,41 +35,17 @@ impl JobStore {
     /// and nobody can take the fire away before it ends.
     ///
     /// # Errors
-    /// As [`JobStore::complete_within`].
+    /// As [`Firing::complete_within`].
     pub fn guard_within<'c>(&self, connection: impl Into<CallersConnection<'c>>, fire_id: &str) -> Result<()> {
-        self.database.join("guard a fire", connection.into(), Join::Guard, &mut |s| match s.hold_fired(fire_id)? {
-            Some(FiredState::Executing) => Ok(()),
-            _ => Err(lost(fire_id)),
-        })
-    }
-
-    /// Stores jobs with their triggers inside the caller's transaction, as [`Catalogue::schedule`](crate::store::Catalogue::schedule) does in one of its own.
-    /// Nodes see them when it is committed.
-    ///
-    /// # Errors
-    /// As [`Catalogue::schedule`](crate::store::Catalogue::schedule) and [`JobStore::complete_within`]; the caller rolls its transaction back then.
-    pub fn schedule_within<'c>(
-        &self,
-        connection: impl Into<CallersConnection<'c>>,
-        work: &[(JobDetail, Vec<Trigger>)],
-        replace: bool,
-    ) -> Result<Vec<Trigger>> {
-        self.catalogue().check_work(work)?;
-        let mut stored = Vec::new();
-        self.database.join("schedule jobs", connection.into(), self.change_joined(), &mut |s| {
-            stored = self.catalogue().schedule_in(s, work, replace)?;
-            s.notify(Notification::Change)
-        })?;
-        Ok(stored)
-    }
-
-    /// The way in which rows are changed in a caller's transaction.
-    pub(in crate::store) fn change_joined(&self) -> Join {
-        match (self.view.is_beside_quartz(), self.view.knows_members()) {
-            (true, _) => Join::ChangeBesideQuartz,
-            (false, true) => Join::Change,
-            (false, false) => Join::ChangeOfStranger,
-        }
+        self.store.database.join(
+            "guard a fire",
+            connection.into(),
+            Join::Guard,
+            &mut |s| match s.hold_fired(fire_id)? {
+                Some(FiredState::Executing) => Ok(()),
+                _ => Err(lost(fire_id)),
+            },
+        )
     }
 }
 

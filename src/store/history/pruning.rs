@@ -72,7 +72,7 @@ pub struct PruningPlan {
 }
 
 impl PruningPlan {
-    /// Whether all is done.
+    /// True if all is done.
     pub fn is_done(&self) -> bool {
         self.before_ms.is_none() && self.jobs.is_empty()
     }

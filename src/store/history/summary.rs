@@ -15,7 +15,7 @@ pub struct HistorySummary {
     pub rows: Vec<SummaryRow>,
     /// The number of fires that were looked at.
     pub fires: usize,
-    /// Whether all fires of the query were looked at, and not only the newest.
+    /// True if all fires of the query were looked at, and not only the newest.
     pub is_complete: bool,
 }
 

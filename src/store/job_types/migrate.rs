@@ -5,7 +5,7 @@ use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::key::{JobKey, check_text};
 use crate::store::Session;
-use crate::store::catalogue::take_back_reservations;
+use crate::store::firing::take_back_reservations;
 use crate::store::row::{JobRow, JobVersionRow};
 use std::collections::{BTreeMap, BTreeSet};
 

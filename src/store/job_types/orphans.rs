@@ -20,7 +20,7 @@ const LIMIT: usize = 10_000;
 pub struct Orphan {
     /// The job.
     pub job: JobKey,
-    /// Its type, which no living node has.
+    /// The type, which no living node has.
     pub job_type: String,
     /// The version of its data; if nodes have the type, none reads data so late.
     pub version: u32,
@@ -28,7 +28,7 @@ pub struct Orphan {
     pub known_version: Option<u32>,
     /// The number of its triggers.
     pub triggers: usize,
-    /// When it would be due next, epoch milliseconds.
+    /// The time at which the job would be due next, epoch milliseconds.
     pub next_fire_ms: Option<i64>,
     /// Since when it is known to be one, epoch milliseconds; none if it was not noted yet.
     pub since_ms: Option<i64>,
@@ -194,7 +194,7 @@ impl JobTypes<'_> {
     }
 }
 
-/// Whether there is an orphan that was not noted, or one that was noted and is none.
+/// True if there is an orphan that was not noted, or a note of a job that is no orphan.
 fn is_news(s: &mut dyn Session, found: &Orphans) -> Result<bool> {
     let noted: BTreeSet<JobKey> = s.rows::<OrphanRow>().list()?.into_iter().map(|row| row.job).collect();
     Ok(found.jobs.iter().any(|orphan| orphan.since_ms.is_none())

@@ -129,7 +129,7 @@ impl Nodes {
         types
     }
 
-    /// Whether all living nodes publish their types, so that a type that nobody has can be told.
+    /// True if all living nodes publish their types, so that a type that nobody has can be told.
     pub(super) fn tell_all(&self) -> bool {
         self.silent.is_empty() && !self.published.is_empty()
     }

@@ -1,5 +1,5 @@
-//! `AdmissionFilter`: what a store's node knows of where work may run, and the filter that each acquisition
-//! goes through.
+//! `AdmissionFilter`: what a store's node knows of where work may run, and the filter that each
+//! acquisition goes through.
 //!
 //! Nodes that take no work and limits are read with each check-in, so that a change has effect
 //! within one check-in interval and acquisition asks for none of it. Where a job may run comes with
@@ -66,7 +66,7 @@ impl NodeView {
         }
     }
 
-    /// Whether there is a limit for the group.
+    /// True if there is a limit for the group.
     pub(in crate::store) fn has_limit(&self, group: &str) -> bool {
         self.placed.read().view.limits.iter().any(|limit| limit.group == group)
     }
@@ -154,7 +154,7 @@ impl AdmissionFilter<'_> {
         self.hidden
     }
 
-    /// Whether there is a limit for the group: its fires are counted when they begin, so none is
+    /// True if there is a limit for the group: its fires are counted when they begin, so none is
     /// reserved before.
     pub(in crate::store) fn is_limited(&self, group: &str) -> bool {
         self.view.limits.iter().any(|limit| limit.group == group)

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::key::{check_name, check_text};
 use crate::store::row::{BlacklistKind, BlacklistRow, LimitRow};
-use crate::store::{JobStore, Session};
+use crate::store::{ClusterPlacement, Session};
 use std::time::Duration;
 
 /// The most characters of a reason and of a name of a person.
@@ -54,7 +54,7 @@ impl BlacklistEntry {
 
 /// Orders are heeded by each node with its next check-in. Besides what they say, each may fail with
 /// what the database reports after the bounded retries.
-impl JobStore {
+impl ClusterPlacement<'_> {
     /// Puts a node on the blacklist, in the place of what was there of it.
     ///
     /// # Errors
@@ -70,15 +70,15 @@ impl JobStore {
 
     /// Takes a node off the blacklist; false if it is not there.
     pub fn unblacklist(&self, node: &str) -> Result<bool> {
-        self.write("take a node off the blacklist", |s| Ok(take_off(s, node, BlacklistKind::Blacklist)? > 0))
+        self.store.write("take a node off the blacklist", |s| Ok(take_off(s, node, BlacklistKind::Blacklist)? > 0))
     }
 
-    /// Has a node, by its instance id or node name, take no work until [`JobStore::undrain`]. What
-    /// it runs goes on, or is asked to stop; the work of a run that was stopped so goes on
-    /// elsewhere if its job requests recovery or has a retry policy.
+    /// Has a node, by its instance id or node name, take no work until
+    /// [`ClusterPlacement::undrain`]. What it runs goes on, or is asked to stop; the work of a run
+    /// that was stopped so goes on elsewhere if its job requests recovery or has a retry policy.
     ///
     /// # Errors
-    /// As [`JobStore::blacklist`].
+    /// As [`ClusterPlacement::blacklist`].
     pub fn drain(&self, node: &str, stops: bool, who: &str) -> Result<()> {
         self.put_on_blacklist(
             node,
@@ -91,13 +91,13 @@ impl JobStore {
 
     /// Ends a drain; false if there is none of this name.
     pub fn undrain(&self, node: &str) -> Result<bool> {
-        self.write("end a drain", |s| Ok(take_off(s, node, BlacklistKind::Drain)? > 0))
+        self.store.write("end a drain", |s| Ok(take_off(s, node, BlacklistKind::Drain)? > 0))
     }
 
     /// The nodes that take no work: drained, or on the blacklist; also what has run out since
     /// somebody changed one last.
     pub fn blacklist_rows(&self) -> Result<Vec<BlacklistRow>> {
-        self.read("list nodes that take no work", |s| s.rows().by(&["node", "kind"]).list())
+        self.store.read("list nodes that take no work", |s| s.rows().by(&["node", "kind"]).list())
     }
 
     /// Sets how many runs of the jobs of a group there may be on each node, and in the cluster.
@@ -118,7 +118,7 @@ impl JobStore {
         if per_node.is_none() && per_cluster.is_none() {
             return Err(Error::invalid("limit", group, "expected a number per node, per cluster, or both"));
         }
-        self.write("set a limit", |s| {
+        self.store.write("set a limit", |s| {
             if s.rows().list()?.iter().filter(|limit: &&LimitRow| limit.group != group).count() >= MOST {
                 return Err(Error::Refused(format!("limit of `{group}`: there are {MOST} already: remove some")));
             }
@@ -129,12 +129,12 @@ impl JobStore {
 
     /// Removes the limit of a group; false if there is none.
     pub fn remove_group_limit(&self, group: &str) -> Result<bool> {
-        self.write("remove a limit", |s| Ok(s.rows::<LimitRow>().with("group", group).delete()? > 0))
+        self.store.write("remove a limit", |s| Ok(s.rows::<LimitRow>().with("group", group).delete()? > 0))
     }
 
     /// The limits of groups.
     pub fn group_limits(&self) -> Result<Vec<LimitRow>> {
-        self.read("list limits", |s| s.rows().by(&["group"]).list())
+        self.store.read("list limits", |s| s.rows().by(&["group"]).list())
     }
 
     fn put_on_blacklist(
@@ -147,7 +147,7 @@ impl JobStore {
     ) -> Result<()> {
         check_name("node", node)?;
         check_text("who", who, MOST_CHARS)?;
-        self.write("keep a node from work", |s| {
+        self.store.write("keep a node from work", |s| {
             let made_ms = s.now_ms()?;
             s.rows::<BlacklistRow>().at_most("until_ms", made_ms).delete()?;
             if s.rows::<BlacklistRow>().count()? >= MOST as u64 {

@@ -1,4 +1,4 @@
-//! Which node may run a job, which may not and why; and the jobs that no living node may run.
+//! The nodes that may run a job, the reasons of the others, and the jobs that no node may run.
 
 use crate::error::Result;
 use crate::job::{JobDetail, Placement};
@@ -6,17 +6,17 @@ use crate::key::JobKey;
 use crate::rules::failover::{is_dead, millis};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
 use crate::store::row::{InstanceRow, NodePlace};
-use crate::store::{JobStore, Session};
+use crate::store::{ClusterPlacement, Session};
 use std::collections::BTreeMap;
 
-/// Whether one living node may take a fire.
+/// The answer of one living node to a fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MayRun {
     /// The instance id.
     pub instance: String,
     /// Why it may not; none if it may.
     pub refusal: Option<Refusal>,
-    /// Whether that is a guess, since the node's name and labels are not known here.
+    /// The answer is a guess, since the node's name and labels are not known here.
     pub is_guess: bool,
 }
 
@@ -25,20 +25,20 @@ pub struct MayRun {
 pub struct UnplaceableJob {
     /// The job.
     pub job: JobKey,
-    /// Where it may run.
+    /// The nodes on which the job may run.
     pub placement: Placement,
     /// The living nodes, and why each may not.
     pub nodes: Vec<MayRun>,
 }
 
-impl JobStore {
-    /// Which living nodes of ours may take a fire of the job that is due at `due_ms`, by the rule
-    /// that acquisition goes by.
+impl ClusterPlacement<'_> {
+    /// The living nodes of ours that may take a fire of the job that is due at `due_ms`, by the
+    /// rule that acquisition goes by.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn who_may_run(&self, job: &JobDetail, due_ms: i64) -> Result<Vec<MayRun>> {
-        self.read("look who may run a job", |s| {
+        self.store.read("look who may run a job", |s| {
             let now_ms = s.now_ms()?;
             let view = self.read_cluster(s, now_ms)?;
             let group = job.key().group();
@@ -55,7 +55,7 @@ impl JobStore {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn unplaceable_jobs(&self) -> Result<Vec<UnplaceableJob>> {
-        self.read("look for jobs that no node may run", |s| {
+        self.store.read("look for jobs that no node may run", |s| {
             let now_ms = s.now_ms()?;
             let view = self.read_cluster(s, now_ms)?;
             let mut unplaceable = Vec::new();
@@ -64,7 +64,7 @@ impl JobStore {
             }
             for row in s.jobs()?.into_iter().filter(|row| row.policy.is_some()) {
                 // A job that cannot be read is named elsewhere.
-                let Ok(job) = self.job_detail(&row) else { continue };
+                let Ok(job) = self.store.job_detail(&row) else { continue };
                 let Some(placement) = job.policy().placed() else { continue };
                 let work = Work { placement: Some(placement), group: job.key().group(), due_ms: now_ms };
                 let nodes: Vec<MayRun> =
@@ -81,7 +81,7 @@ impl JobStore {
     /// The cluster as its rows show it now.
     pub(in crate::store) fn read_cluster(&self, s: &mut dyn Session, now_ms: i64) -> Result<ClusterView> {
         let lives = |row: &InstanceRow| {
-            !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.tolerance()), now_ms)
+            !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.store.tolerance()), now_ms)
         };
         let instances: Vec<InstanceRow> = s.instances()?.into_iter().filter(lives).collect();
         let found = s.placement_view()?;
@@ -90,7 +90,7 @@ impl JobStore {
             alive: nodes.filter(|node| !is_of_quartz(node, &instances)).collect(),
             blacklist: found.blacklist,
             limits: found.limits,
-            grace_ms: millis(self.settings.job_store.checkin_interval),
+            grace_ms: millis(self.store.settings.job_store.checkin_interval),
         })
     }
 }

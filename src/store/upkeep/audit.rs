@@ -6,15 +6,15 @@ use crate::key::{JobKey, TriggerKey};
 use crate::rules::overlap::may_wait;
 use crate::store::row::{FiredState, Notification, Selection};
 use crate::store::schedule_row::stored_policies;
-use crate::store::{JobStore, Lock, Session, TxMode};
+use crate::store::{Lock, Session, TxMode, Upkeep};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::BTreeSet;
 
 /// The number of triggers of these states one audit looks at.
 const LIMIT: usize = 10_000;
 
-impl JobStore {
-    /// Everything that an audit does: [`JobStore::mend`] and [`JobStore::tidy`].
+impl Upkeep<'_> {
+    /// Everything that an audit does: [`Upkeep::mend`] and [`Upkeep::tidy`].
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
@@ -41,11 +41,11 @@ impl JobStore {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn mend(&self) -> Result<AuditPass> {
-        let found = self.glance("audit", |s| find(s))?;
+        let found = self.store.glance("audit", |s| find(s))?;
         if found == AuditPass::default() {
             return Ok(found);
         }
-        self.retrying(
+        self.store.retrying(
             "audit",
             TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
@@ -66,12 +66,12 @@ impl JobStore {
     /// A node of Quartz that recovers one of ours, or completes a recovery trigger, knows nothing
     /// of the side rows.
     fn sweep(&self) -> Result<usize> {
-        if self.glance("look for stray side rows", |s| s.stray_side_rows())? == 0 {
+        if self.store.glance("look for stray side rows", |s| s.stray_side_rows())? == 0 {
             return Ok(0);
         }
         // A node registers, and makes recovery triggers, under these locks: half of either is never
         // seen here.
-        self.retrying(
+        self.store.retrying(
             "sweep stray side rows",
             TxMode::Exclusive(Lock::StateAccess),
             |s| {

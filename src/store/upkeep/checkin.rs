@@ -1,7 +1,7 @@
 //! Check-in: say "I am alive", learn who is not, learn whether we were thought dead.
 
 use super::verdicts::{Seen, suspect};
-use super::{Checkin, Membership, nodes};
+use super::{Checkin, Membership, Recovered, nodes};
 use crate::error::{Error, Result};
 use crate::machine::{Living, Process, lives_here};
 use crate::node::NodeReport;
@@ -10,10 +10,10 @@ use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
 use crate::store::row::{ClusterMembers, InstanceProcessRow, InstanceRow, PlacementView};
 use crate::store::transaction::random_hex;
-use crate::store::{JobStore, Lock, Owner, Session, TxMode};
+use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
 use std::time::Duration;
 
-impl JobStore {
+impl Upkeep<'_> {
     /// A check-in: the own row in a short transaction; then, if this is the first or somebody is
     /// suspected, under the locks, a second look and one transaction per failed instance
     /// (QZ-40…44).
@@ -46,8 +46,8 @@ impl JobStore {
             Some(report) => NodeIdentity::of_info(&me.instance, &report.info),
             None => NodeIdentity::of_instance(&me.instance),
         };
-        self.view.note_identity(identity);
-        let begun = self.clock.ticks();
+        self.store.view.note_identity(identity);
+        let begun = self.store.clock.ticks();
         let mut checkin = Checkin::default();
 
         let Some(owner) = me.owner() else {
@@ -69,13 +69,14 @@ impl JobStore {
         let was_barred = me.barred_at.is_some() && me.barred_at == me.last_checkin;
         me.last_checkin = Some(begun);
         self.judge(me, &seen, begun, &mut checkin)?;
-        if checkin.barred.is_some() && (!was_barred || self.view.sees_parts()) {
-            self.abandon_parts_of_living(&me.instance)?;
+        if checkin.barred.is_some() && (!was_barred || self.store.view.sees_parts()) {
+            self.store.firing().abandon_parts_of_living(&me.instance)?;
         }
         self.note_last_work(me, checkin.barred.is_none());
-        if me.published != self.view.types.read().generation() {
-            // A type was added since. That it cannot be told is no failure of the check-in: the next one tries again.
-            match self.job_types().publish(&owner) {
+        if me.published != self.store.view.types.read().generation() {
+            // A type was added since. That it cannot be told is no failure of the check-in: the
+            // next one tries again.
+            match self.store.job_types().publish(&owner) {
                 Ok(generation) => me.published = generation.unwrap_or(me.published),
                 Err(error) => log::warn!("job types not published instance={} error={error}", me.instance),
             }
@@ -89,8 +90,9 @@ impl JobStore {
     fn note_last_work(&self, me: &mut Membership, is_free: bool) {
         let works = is_free && me.node.as_ref().is_none_or(|node| node.info.activity.takes_work());
         if me.worked && !works {
-            let noted =
-                self.once("note the last work", TxMode::OwnRows, &mut |s| s.now_ms().and_then(|ms| s.note_seen(ms)));
+            let noted = self
+                .store
+                .once("note the last work", TxMode::OwnRows, &mut |s| s.now_ms().and_then(|ms| s.note_seen(ms)));
             if let Err(error) = noted {
                 log::warn!("time of the last work not kept instance={} error={error}", me.instance);
                 return;
@@ -102,7 +104,7 @@ impl JobStore {
     /// The short transaction without a lock: everybody's rows, then the own.
     fn touch_and_read_members(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, Seen)> {
         let mut answer = (false, Seen::default());
-        self.once("check in", TxMode::OwnRows, &mut |s| {
+        self.store.once("check in", TxMode::OwnRows, &mut |s| {
             let seen = self.read_members(s)?;
             for name in &seen.replaced {
                 s.forget_replaced(name)?;
@@ -125,7 +127,7 @@ impl JobStore {
     /// (H25).
     fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
         let mut seen = Seen::default();
-        self.once("look at the cluster", TxMode::ReadOnly, &mut |s| {
+        self.store.once("look at the cluster", TxMode::ReadOnly, &mut |s| {
             seen = self.read_members(s)?;
             Ok(())
         })?;
@@ -161,25 +163,28 @@ impl JobStore {
         me.attempted = Some(incarnation.clone());
         let living = Living::new(&incarnation);
         let (mut published, mut outage, mut recovering, mut is_taken) = (0, None, None, false);
-        let asked = self.clock.ticks(); // the store's time comes with the lock
-        self.once("register the instance", TxMode::Exclusive(Lock::StateAccess), &mut |s| {
+        let asked = self.store.clock.ticks(); // the store's time comes with the lock
+        self.store.once("register the instance", TxMode::Exclusive(Lock::StateAccess), &mut |s| {
             let now_ms = s.now_ms()?;
-            let answered = self.clock.ticks();
+            let answered = self.store.clock.ticks();
             let instances = s.instances()?;
             is_taken = instances.iter().any(|row| row.name == me.instance);
             if is_taken {
                 return Ok(()); // another was faster, which has yet to show whether it lives
             }
             (outage, recovering) = match me.was_failed_out {
-                // Whoever declared us dead was there.
+                // The peer that declared us dead was there.
                 true => (None, s.recovery_mode()?.and_then(|row| row.since_ms)),
-                false => self.outages().look_for_outage(s, &me.instance, &instances, &checkin.recovered)?,
+                false => {
+                    let interrupted = checkin.recovered.iter().map(Recovered::died).sum();
+                    self.store.outages().look_for_outage(s, &me.instance, &instances, interrupted)?
+                }
             };
             let joined = nodes::place(me.node.as_ref(), s.draw_fences(None, 1)?.unwrap_or_default());
             s.put_instance(&InstanceRow {
                 name: me.instance.clone(),
                 last_checkin_ms: now_ms,
-                checkin_interval_ms: millis(self.settings.job_store.checkin_interval),
+                checkin_interval_ms: millis(self.store.settings.job_store.checkin_interval),
                 incarnation: Some(incarnation.clone()),
                 joined,
             })?;
@@ -191,7 +196,7 @@ impl JobStore {
                 let (instance, process) = (me.instance.clone(), process.to_string());
                 s.put(&InstanceProcessRow { instance, incarnation: incarnation.clone(), process })?;
             }
-            published = self.job_types().publish_in(s, &me.instance)?;
+            published = self.store.job_types().publish_in(s, &me.instance)?;
             seen = Seen { now_ms, asked, answered, ..self.read_members(s)? };
             Ok(())
         })?;
@@ -203,7 +208,7 @@ impl JobStore {
         me.answered = None;
         me.incarnation = Some(incarnation);
         me.living = Some(living);
-        self.view.note_recovery(recovering);
+        self.store.view.note_recovery(recovering);
         checkin.outage = outage;
         me.published = published;
         me.was_failed_out = false;
@@ -217,7 +222,7 @@ impl JobStore {
     /// The process of a node is gone, as far as this machine can tell, and where it is or
     /// was, for people.
     fn locate(&self, me: &Membership, row: &InstanceRow) -> Result<(Option<bool>, String)> {
-        let found = self.glance("look where a namesake runs", |s| s.process_of(&row.name))?;
+        let found = self.store.glance("look where a namesake runs", |s| s.process_of(&row.name))?;
         let theirs: Option<Process> = found.process.as_deref().and_then(|text| text.parse().ok());
         let is_gone = match (&me.process, &theirs) {
             (Some(own), Some(theirs)) if own == theirs => {
@@ -240,10 +245,10 @@ impl JobStore {
 
     /// Everybody's rows, and what keeps nodes from work.
     fn read_members(&self, s: &mut dyn Session) -> Result<Seen> {
-        let asked = self.clock.ticks();
+        let asked = self.store.clock.ticks();
         let (ClusterMembers { now_ms, instances, with_fires }, PlacementView { nodes, blacklist, limits }) =
             s.read_members()?;
-        let answered = self.clock.ticks();
+        let answered = self.store.clock.ticks();
         let is_foreign = |name: &String| instances.iter().any(|i| i.name == *name && i.incarnation.is_none());
         let replaced = nodes.iter().map(|node| node.instance.clone()).filter(is_foreign).collect();
         let nodes = identities(nodes, &instances);

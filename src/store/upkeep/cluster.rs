@@ -1,26 +1,27 @@
 //! The cluster as its rows show it: instances and fires.
 
-use super::{FiredTrigger, Heartbeat, InstanceStatus, Said};
+use super::{FiredTrigger, Heartbeat, InstanceStatus};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
-use crate::store::JobStore;
+use crate::store::Upkeep;
+use crate::store::placement::Said;
 use crate::store::row::{FiredState, HeartbeatRow, Snapshot, SnapshotPlace};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-impl JobStore {
+impl Upkeep<'_> {
     /// The nodes of the cluster, in order of their names.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn instances(&self) -> Result<Vec<InstanceStatus>> {
-        self.read("list instances", |s| {
+        self.store.read("list instances", |s| {
             let now = s.now_ms()?;
             let rows = s.instances()?;
             let fired = s.all_fired()?;
             let mut said = Said::read(s)?;
             let mut status = |row: &crate::store::row::InstanceRow| InstanceStatus {
-                alive: !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.tolerance()), now),
+                alive: !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.store.tolerance()), now),
                 takes_work: said.takes_work(row, now),
                 running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
                 foreign: row.incarnation.is_none(),
@@ -47,7 +48,8 @@ impl JobStore {
     /// The error of the database that is left after the bounded retries.
     #[doc(alias = "getCurrentlyExecutingJobs")]
     pub fn fired_triggers(&self) -> Result<Vec<FiredTrigger>> {
-        let (rows, beats) = self.read("list fires", |s| Ok((s.all_fired()?, s.rows::<HeartbeatRow>().list()?)))?;
+        let (rows, beats) =
+            self.store.read("list fires", |s| Ok((s.all_fired()?, s.rows::<HeartbeatRow>().list()?)))?;
         let mut beats: BTreeMap<String, HeartbeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
         let fire = |row: crate::store::row::FiredRow| FiredTrigger {
             heartbeat: beats.remove(&row.fire_id).map(|beat| Heartbeat {
@@ -74,7 +76,7 @@ impl JobStore {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        self.retrying(
+        self.store.retrying(
             "read everything",
             crate::store::TxMode::Exclusive(crate::store::Lock::TriggerAccess),
             |s| s.snapshot(),
@@ -90,15 +92,7 @@ impl JobStore {
     /// The error of the database that is left after the bounded retries.
     pub fn look_at_everything(&self) -> Result<Snapshot> {
         let (mut place, mut snapshot) = (SnapshotPlace::default(), Snapshot::default());
-        while self.glance("look at everything", |s| s.snapshot_page(&mut place, &mut snapshot))? {}
+        while self.store.glance("look at everything", |s| s.snapshot_page(&mut place, &mut snapshot))? {}
         Ok(snapshot)
-    }
-
-    /// The store's time, epoch milliseconds.
-    ///
-    /// # Errors
-    /// The error of the database that is left after the bounded retries.
-    pub fn now_ms(&self) -> Result<i64> {
-        self.read("read the clock", |s| s.now_ms())
     }
 }

@@ -6,10 +6,10 @@ use crate::job::{JobPolicy, OnDead};
 use crate::key::JobKey;
 use crate::rules::recovery::DeadFireDecision;
 use crate::store::row::{FiredRow, PolicyRow};
-use crate::store::{JobStore, Session};
+use crate::store::{Session, Upkeep};
 use std::collections::BTreeMap;
 
-impl JobStore {
+impl Upkeep<'_> {
     /// The jobs of these fires that still exist, with their policies.
     pub(super) fn policies_of(&self, s: &mut dyn Session, fires: &[FiredRow]) -> Result<BTreeMap<JobKey, PolicyRow>> {
         let jobs: Vec<JobKey> = crate::key::distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
@@ -37,7 +37,7 @@ impl JobStore {
     }
 
     fn ask(&self, fire: &FiredRow, job: &PolicyRow, attempt: i64, now_ms: i64) -> DeadFireDecision {
-        let Some(handler) = &self.dead_fires else { return DeadFireDecision::Recover };
+        let Some(handler) = &self.store.dead_fires else { return DeadFireDecision::Recover };
         let dead = DeadFire {
             fire_id: fire.fire_id.clone(),
             instance: fire.instance.clone(),

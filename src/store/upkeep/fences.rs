@@ -3,15 +3,15 @@
 use super::{Checkin, Membership};
 use crate::error::Result;
 use crate::store::row::{HistoryFilter, LockRow};
-use crate::store::{Fences, JobStore, LostCommits, Session};
+use crate::store::{Fences, LostCommits, Session, Upkeep};
 
 /// The number of the newest runs that are looked at.
 const RUNS: usize = 1000;
 
-impl JobStore {
+impl Upkeep<'_> {
     /// Raises the stored fence if this node knows of a larger one, or takes note of it.
     pub(super) fn compare_fence(&self, s: &mut dyn Session) -> Result<()> {
-        let Some(fences) = self.database.fences() else { return Ok(()) };
+        let Some(fences) = self.store.database.fences() else { return Ok(()) };
         let largest = fences.largest();
         match s.draw_fences(None, 0)? {
             Some(stored) if fences.are_behind(stored, largest) => s.raise_fence(fences.largest()),
@@ -27,7 +27,7 @@ impl JobStore {
     /// say of it are two stories. The node's rows are recovered as those of a dead node, and the
     /// next check-in registers the node anew.
     pub(super) fn end_incarnation(&self, me: &mut Membership, seen_ms: i64, checkin: &mut Checkin) -> Result<bool> {
-        let Some(lost) = self.database.fences().and_then(Fences::take_found) else { return Ok(false) };
+        let Some(lost) = self.store.database.fences().and_then(Fences::take_found) else { return Ok(false) };
         me.incarnation = None;
         checkin.failed_out = true;
         checkin.lost_commits = Some(lost);
@@ -45,7 +45,7 @@ impl JobStore {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn fence_behind(&self) -> Result<Option<LostCommits>> {
-        self.read("compare fences", |s| {
+        self.store.read("compare fences", |s| {
             let Some(stored) = s.draw_fences(None, 0)? else { return Ok(None) };
             let fires = s.all_fired()?.into_iter().map(|fire| fire.fire_id);
             let runs = s.history(&HistoryFilter { limit: RUNS, ..HistoryFilter::default() })?;

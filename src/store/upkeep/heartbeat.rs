@@ -8,7 +8,7 @@ use crate::key::JobKey;
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
 use crate::store::row::{CancelRow, FiredState, HeartbeatRow, Notification, Progress};
 use crate::store::transaction::fenced;
-use crate::store::{JobStore, Lock, Owner, TxMode};
+use crate::store::{Lock, Owner, TxMode, Upkeep};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ pub(crate) fn is_order_of_pause(who: &str) -> bool {
     who.starts_with(ORDER_OF_PAUSE)
 }
 
-impl JobStore {
+impl Upkeep<'_> {
     /// Says that these fires of `owner` are alive, in one statement; looks whether they are still
     /// its own, whether somebody wants one to stop, and which fires of the cluster have fallen
     /// silent: those are recovered as those of a dead node are (DS-10…16, PA-30…33).
@@ -89,19 +89,20 @@ impl JobStore {
     /// # Errors
     /// The error of the database.
     pub fn heartbeat(&self, owner: &Owner, beats: &[FireHeartbeat], seen: &mut Heartbeats) -> Result<HeartbeatPass> {
-        let begun = self.clock.ticks();
+        let begun = self.store.clock.ticks();
         let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
         let (mut now_ms, mut asked, mut answered) = (0, begun, begun);
         let (mut rows, mut cancels): (Vec<HeartbeatRow>, Vec<CancelRow>) = (Vec::new(), Vec::new());
         let begin = if beats.is_empty() { TxMode::ReadOnly } else { TxMode::OwnRows };
-        self.once("beat", begin, &mut |s| {
-            asked = self.clock.ticks();
+        self.store.once("beat", begin, &mut |s| {
+            asked = self.store.clock.ticks();
             now_ms = s.now_ms()?;
-            answered = self.clock.ticks();
+            answered = self.store.clock.ticks();
             if !beats.is_empty() {
                 s.put_heartbeats(&beats.iter().map(|beat| row(owner, beat, now_ms)).collect::<Vec<_>>())?;
             }
-            rows = s.notable_heartbeats(&owner.instance, now_ms, now_ms.saturating_add(millis(self.tolerance())))?;
+            rows =
+                s.notable_heartbeats(&owner.instance, now_ms, now_ms.saturating_add(millis(self.store.tolerance())))?;
             cancels = s.cancels_for(&owner.instance)?;
             Ok(())
         })?;
@@ -115,10 +116,10 @@ impl JobStore {
         let lost = beats.iter().filter(|beat| !alive.contains(beat.fire_id.as_str()));
         let lost = lost.map(|beat| beat.fire_id.clone()).collect();
 
-        let (gap_ms, tolerance_ms) = (millis(gap), millis(self.tolerance()));
+        let (gap_ms, tolerance_ms) = (millis(gap), millis(self.store.tolerance()));
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
         let silent: Vec<&HeartbeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
-        seen.read(&observer, begun, was_cut_off, self.settings.job_store.checkin_interval);
+        seen.read(&observer, begun, was_cut_off, self.store.settings.job_store.checkin_interval);
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
         let dead: BTreeMap<String, i64> = silent
             .into_iter()
@@ -130,20 +131,20 @@ impl JobStore {
         Ok(HeartbeatPass { lost, cancelled, recovered })
     }
 
-    /// As [`JobStore::heartbeat`] for a node on which nothing runs: as long as no beat of the
+    /// As [`Upkeep::heartbeat`] for a node on which nothing runs: as long as no beat of the
     /// cluster is missed, one statement.
     ///
     /// # Errors
     /// The error of the database.
     pub fn watch_heartbeats(&self, owner: &Owner, seen: &mut Heartbeats) -> Result<HeartbeatPass> {
-        let begun = self.clock.ticks();
+        let begun = self.store.clock.ticks();
         let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
-        let tolerance_ms = millis(self.tolerance());
+        let tolerance_ms = millis(self.store.tolerance());
         let (mut now_ms, mut doubtful, mut asked, mut answered) = (0, 0, begun, begun);
-        self.once("look for missed beats", TxMode::Autocommit, &mut |s| {
-            asked = self.clock.ticks();
+        self.store.once("look for missed beats", TxMode::Autocommit, &mut |s| {
+            asked = self.store.clock.ticks();
             (now_ms, doubtful) = s.doubtful_heartbeats(tolerance_ms)?;
-            answered = self.clock.ticks();
+            answered = self.store.clock.ticks();
             Ok(())
         })?;
         if doubtful > 0 {
@@ -152,7 +153,7 @@ impl JobStore {
         }
         let gap_ms = millis(seen.last.map_or(Duration::ZERO, |last| begun.saturating_sub(last)));
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
-        seen.read(&observer, begun, was_cut_off, self.settings.job_store.checkin_interval);
+        seen.read(&observer, begun, was_cut_off, self.store.settings.job_store.checkin_interval);
         seen.observations.keep_only(std::iter::empty());
         Ok(HeartbeatPass::default())
     }
@@ -161,7 +162,7 @@ impl JobStore {
     /// same silence finds nothing.
     fn recover_silent(&self, dead: &BTreeMap<String, i64>) -> Result<Vec<Recovered>> {
         let mut recovered = Vec::new();
-        self.once("recover silent fires", TxMode::Exclusive(Lock::TriggerAccess), &mut |s| {
+        self.store.once("recover silent fires", TxMode::Exclusive(Lock::TriggerAccess), &mut |s| {
             recovered.clear();
             let ids: Vec<String> = dead.keys().cloned().collect();
             let beats: Vec<HeartbeatRow> = s.rows().any_of(&["fire_id"], &ids).list()?;
@@ -187,7 +188,7 @@ impl JobStore {
     /// [`Error::Fenced`] if `owner` is not registered; what the database reports after the bounded
     /// retries.
     pub fn abandon(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
-        self.retrying(
+        self.store.retrying(
             "give up fires",
             TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
@@ -204,7 +205,7 @@ impl JobStore {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn cancels(&self, instance: &str) -> Result<Vec<(String, String)>> {
-        let rows = self.glance("look for orders to stop", |s| s.cancels_for(instance))?;
+        let rows = self.store.glance("look for orders to stop", |s| s.cancels_for(instance))?;
         Ok(rows.into_iter().map(|row| (row.fire_id, row.who)).collect())
     }
 
@@ -215,7 +216,7 @@ impl JobStore {
     /// The error of the database that is left after the bounded retries.
     pub fn request_cancels(&self, fire_ids: &[String], who: &str) -> Result<usize> {
         let who = crate::error::storable(who, 250);
-        self.retrying(
+        self.store.retrying(
             "ask runs to stop",
             TxMode::OwnRows,
             |s| {
@@ -237,7 +238,7 @@ impl JobStore {
     /// The error of the database that is left after the bounded retries.
     pub fn stop_runs(&self, job: &JobKey, who: &str) -> Result<usize> {
         let order = crate::error::storable(&format!("{ORDER_OF_PAUSE}{who}"), 250);
-        self.retrying(
+        self.store.retrying(
             "ask runs of a job to stop",
             TxMode::OwnRows,
             |s| {
@@ -252,12 +253,12 @@ impl JobStore {
         )
     }
 
-    /// Which of these fires `owner` no longer holds: those that have died since they fell silent.
+    /// The fires among these that `owner` no longer holds: they have died since they fell silent.
     ///
     /// # Errors
     /// The error of the database.
     pub fn fires_gone(&self, owner: &Owner, fire_ids: &[String]) -> Result<Vec<String>> {
-        let held = self.glance("look for fires that are gone", |s| s.fired_rows(fire_ids))?;
+        let held = self.store.glance("look for fires that are gone", |s| s.fired_rows(fire_ids))?;
         let is_held = |id: &String| held.iter().any(|row| row.fire_id == *id && row.instance == owner.instance);
         Ok(fire_ids.iter().filter(|id| !is_held(id)).cloned().collect())
     }
@@ -267,7 +268,7 @@ impl JobStore {
     /// # Errors
     /// [`Error::Fenced`] if it is not; what the database reports after the bounded retries.
     pub fn heartbeat_one(&self, owner: &Owner, beat: &FireHeartbeat) -> Result<()> {
-        self.retrying(
+        self.store.retrying(
             "beat for one fire",
             TxMode::OwnRows,
             |s| {

@@ -3,10 +3,10 @@
 use crate::error::Result;
 use crate::node::NodeRole;
 use crate::store::row::{FiredState, Notification, Selection};
-use crate::store::{JobStore, Lock, Owner, TxMode};
+use crate::store::{Lock, Owner, TxMode, Upkeep};
 use crate::trigger::Transition;
 
-impl JobStore {
+impl Upkeep<'_> {
     /// Leaves the cluster: gives back what is acquired and deletes the own rows. If fires are still
     /// executing, the rows stay, so that peers take over after the usual time. Returns how many
     /// fires are left so.
@@ -15,7 +15,7 @@ impl JobStore {
     /// The error of the database that is left after the bounded retries; peers then take over after
     /// the usual time.
     pub fn leave(&self, owner: &Owner) -> Result<usize> {
-        self.retrying(
+        self.store.retrying(
             "leave the cluster",
             TxMode::Exclusive(Lock::StateAccess),
             |s| {
@@ -36,11 +36,11 @@ impl JobStore {
                     s.delete_instance(&owner.instance, None)?;
                     s.forget_ahead(&owner.instance)?;
                     // The node was there until now; an observer was never there for work.
-                    if self.view.identity(&owner.instance).role == NodeRole::Worker {
+                    if self.store.view.identity(&owner.instance).role == NodeRole::Worker {
                         let now_ms = s.now_ms()?;
                         s.note_seen(now_ms)?;
                     }
-                    self.abandon_parts(s, &owner.instance)?;
+                    self.store.firing().abandon_parts(s, &owner.instance)?;
                 }
                 Ok(executing.len())
             },

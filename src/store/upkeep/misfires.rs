@@ -9,7 +9,7 @@ use crate::rules::passing_over::leave_out_old;
 use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, Notification, TriggerRow};
 use crate::store::transaction::overtaken;
-use crate::store::{JobStore, Lock, Session, SkipReason, SkippedFires, TxMode};
+use crate::store::{Lock, Session, SkipReason, SkippedFires, TxMode, Upkeep};
 use crate::trigger::{MisfireInstruction, Schedule, Trigger, TriggerOrder, TriggerState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl LateInOrder {
     }
 }
 
-impl JobStore {
+impl Upkeep<'_> {
     /// Applies the misfire instruction of at most `max_misfires_at_a_time` late triggers, in
     /// recovery mode of some more.
     ///
@@ -66,15 +66,15 @@ impl JobStore {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn handle_misfires_of(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
-        if self.trigger_order() == TriggerOrder::PriorityThenTime {
+        if self.store.trigger_order() == TriggerOrder::PriorityThenTime {
             return self.handle_in_order(order);
         }
         *order = LateInOrder::default();
-        let threshold_ms = millis(self.settings.job_store.misfire_threshold);
-        if !self.glance("look for misfires", |s| s.is_any_misfired(threshold_ms))? {
+        let threshold_ms = millis(self.store.settings.job_store.misfire_threshold);
+        if !self.store.glance("look for misfires", |s| s.is_any_misfired(threshold_ms))? {
             return Ok(MisfirePass::default());
         }
-        self.retrying(
+        self.store.retrying(
             "handle misfires",
             TxMode::Exclusive(Lock::TriggerAccess),
             |s| self.handle_misfires_in(s),
@@ -85,7 +85,7 @@ impl JobStore {
 
     fn handle_misfires_in(&self, s: &mut dyn Session) -> Result<MisfirePass> {
         let now_ms = s.now_ms()?;
-        let before = self.misfired_before(now_ms);
+        let before = self.store.misfired_before(now_ms);
         let wanted = self.most_misfires();
         let mut pass = MisfirePass::default();
         let mut late = Vec::new();
@@ -94,9 +94,9 @@ impl JobStore {
         // Rows that cannot be read stay where they are, at the head of every page: look past them
         // (H12).
         while late.len() < wanted && pass.unreadable.len() < 1000 {
-            let page = s.misfired(before, self.trigger_order(), wanted + 1, offset)?;
+            let page = s.misfired(before, self.store.trigger_order(), wanted + 1, offset)?;
             let (found, room) = (page.len(), wanted - late.len());
-            self.read_calendars(s, &mut calendars, page.iter().filter_map(|row| row.calendar.as_deref()))?;
+            self.store.read_calendars(s, &mut calendars, page.iter().filter_map(|row| row.calendar.as_deref()))?;
             for row in page {
                 match self.late_trigger(&row, &calendars) {
                     Ok(trigger) => late.push((row, trigger)),
@@ -123,7 +123,7 @@ impl JobStore {
         pass: &mut MisfirePass,
     ) -> Result<()> {
         self.apply_misfires(s, now_ms, late, calendars, TriggerState::Waiting, pass)?;
-        self.record_misfired(s, &pass.handled, now_ms)?;
+        self.store.history().record_misfired(s, &pass.handled, now_ms)?;
         if !pass.handled.is_empty() {
             s.notify(Notification::Change)?;
         }
@@ -131,23 +131,23 @@ impl JobStore {
     }
 
     fn handle_in_order(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
-        let now = self.clock.ticks();
-        if self.view.is_in_recovery() && self.waits_for_workers(order, now)? {
+        let now = self.store.clock.ticks();
+        if self.store.view.is_in_recovery() && self.waits_for_workers(order, now)? {
             return Ok(MisfirePass { more: true, ..MisfirePass::default() });
         }
         if order.left().is_empty()
-            || now.saturating_sub(order.found) >= ORDERED_FOR.min(self.settings.job_store.misfire_threshold)
+            || now.saturating_sub(order.found) >= ORDERED_FOR.min(self.store.settings.job_store.misfire_threshold)
         {
-            let keys = self.glance("put misfires in order", |s| {
-                let before_ms = s.now_ms().map(|now_ms| self.misfired_before(now_ms))?;
-                s.misfired_keys(before_ms, self.trigger_order(), MOST_IN_ORDER)
+            let keys = self.store.glance("put misfires in order", |s| {
+                let before_ms = s.now_ms().map(|now_ms| self.store.misfired_before(now_ms))?;
+                s.misfired_keys(before_ms, self.store.trigger_order(), MOST_IN_ORDER)
             })?;
             *order = LateInOrder { keys: keys.into(), done: 0, found: now, ..order.clone() };
         }
         if order.left().is_empty() {
             return Ok(MisfirePass::default());
         }
-        let (mut pass, taken) = self.retrying(
+        let (mut pass, taken) = self.store.retrying(
             "handle misfires",
             TxMode::Exclusive(Lock::TriggerAccess),
             |s| self.handle_of_these(s, order.left()),
@@ -167,9 +167,9 @@ impl JobStore {
     /// run; that holds nothing up.
     fn waits_for_workers(&self, order: &mut LateInOrder, now: Duration) -> Result<bool> {
         let enough = self.late_at_a_time();
-        let due = self.glance("count what is due", |s| {
+        let due = self.store.glance("count what is due", |s| {
             let now_ms = s.now_ms()?;
-            s.count_waiting(self.misfired_before(now_ms), now_ms, enough.saturating_mul(20))
+            s.count_waiting(self.store.misfired_before(now_ms), now_ms, enough.saturating_mul(20))
         })?;
         let Some(before) = order.due.replace(due) else {
             order.moved = now;
@@ -184,12 +184,16 @@ impl JobStore {
     /// The number of late triggers that are handled in one transaction.
     fn late_at_a_time(&self) -> usize {
         let usual = self.most_misfires();
-        if self.view.is_in_recovery() { usual.max(self.settings.recovery.batch.try_into().unwrap_or(1)) } else { usual }
+        if self.store.view.is_in_recovery() {
+            usual.max(self.store.settings.recovery.batch.try_into().unwrap_or(1))
+        } else {
+            usual
+        }
     }
 
     /// The number of late triggers in one transaction that the settings ask for.
     fn most_misfires(&self) -> usize {
-        usize::try_from(self.settings.job_store.max_misfires_at_a_time).unwrap_or(usize::MAX).max(1)
+        usize::try_from(self.store.settings.job_store.max_misfires_at_a_time).unwrap_or(usize::MAX).max(1)
     }
 
     /// Handles the first of these that are late still, as many as go into a transaction; also says
@@ -197,7 +201,7 @@ impl JobStore {
     /// other programs changed them.
     fn handle_of_these(&self, s: &mut dyn Session, keys: &[TriggerKey]) -> Result<(MisfirePass, usize)> {
         let now_ms = s.now_ms()?;
-        let before_ms = self.misfired_before(now_ms);
+        let before_ms = self.store.misfired_before(now_ms);
         let wanted = self.late_at_a_time();
         let mut pass = MisfirePass::default();
         let mut calendars = Calendars::default();
@@ -212,7 +216,7 @@ impl JobStore {
                 s.triggers(some)?.into_iter().map(|row| (row.key.clone(), row)).collect();
             let rows: Vec<TriggerRow> =
                 some.iter().filter_map(|key| rows.remove(key)).filter(|row| is_late(row, before_ms)).collect();
-            self.read_calendars(s, &mut calendars, rows.iter().filter_map(|row| row.calendar.as_deref()))?;
+            self.store.read_calendars(s, &mut calendars, rows.iter().filter_map(|row| row.calendar.as_deref()))?;
             for row in rows {
                 match self.late_trigger(&row, &calendars) {
                     Ok(trigger) => late.push((row, trigger)),
@@ -227,7 +231,7 @@ impl JobStore {
     /// The trigger of a row to which its misfire instruction can be applied.
     pub(in crate::store) fn late_trigger(&self, row: &TriggerRow, calendars: &Calendars) -> Result<Trigger> {
         calendars.of(row)?;
-        self.trigger_value(row)
+        self.store.trigger_value(row)
     }
 
     /// Applies the misfire instruction to triggers of one state and moves them to `state`; those
@@ -260,7 +264,7 @@ impl JobStore {
             }
             // A time that is young enough to be made up for is late all the same, if it is later
             // than the threshold.
-            if misfire::is_misfired(&trigger, now_ms, now_ms - self.misfired_before(now_ms)) || old == 0 {
+            if misfire::is_misfired(&trigger, now_ms, now_ms - self.store.misfired_before(now_ms)) || old == 0 {
                 misfire::apply(&mut trigger, calendar.as_deref(), now_ms);
             }
             if row.options.is_some() && trigger.start_ms != row.start_ms {

@@ -7,7 +7,7 @@ use crate::key::{JobKey, TriggerKey, distinct};
 use crate::store::firing::{EndedRuns, gone_rows};
 use crate::store::row::{FiredRow, FiredState, Notification, Selection};
 use crate::store::transaction::fenced;
-use crate::store::{JobStore, Lock, Owner, Session, TxMode};
+use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
 use crate::trigger::Transition;
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(super) enum Held {
     Running,
 }
 
-impl JobStore {
+impl Upkeep<'_> {
     /// Recovers those fires of a living node that it does not know: it asked for them and the
     /// answer was lost.
     ///
@@ -38,20 +38,20 @@ impl JobStore {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn unknown_fires(&self, owner: &Owner, known: &BTreeSet<String>) -> Result<BTreeSet<String>> {
-        let fires = self.glance("compare fires with memory", |s| s.fired_of_instance(&owner.instance))?;
+        let fires = self.store.glance("compare fires with memory", |s| s.fired_of_instance(&owner.instance))?;
         Ok(fires.into_iter().map(|fire| fire.fire_id).filter(|id| !known.contains(id)).collect())
     }
 
     /// Recovers these fires of a living node that does not run them: its store has lost their ends.
     ///
     /// # Errors
-    /// As [`JobStore::recover_forgotten`].
+    /// As [`Upkeep::recover_forgotten`].
     pub fn recover_unknown(&self, owner: &Owner, unknown: &BTreeSet<String>) -> Result<Recovered> {
         self.recover_own(owner, |fire| unknown.contains(&fire.fire_id))
     }
 
     fn recover_own(&self, owner: &Owner, is_meant: impl Fn(&FiredRow) -> bool) -> Result<Recovered> {
-        self.retrying(
+        self.store.retrying(
             "recover forgotten fires",
             TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
@@ -105,16 +105,18 @@ impl JobStore {
         }
 
         let taken = executing.len();
-        let left = self.left_ahead_by(s, name, &executing)?;
+        let left = self.store.firing().left_ahead_by(s, name, &executing)?;
         let (mut executing, going_on) = match held {
             Held::Running => (executing, Vec::new()),
-            Held::Dead | Held::Own => self.take_back_dead(s, name, executing, &left, held == Held::Dead)?,
+            Held::Dead | Held::Own => {
+                self.store.firing().take_back_dead(s, name, executing, &left, held == Held::Dead)?
+            }
         };
-        self.record_lost(s, &executing, now_ms)?;
+        self.store.history().record_lost(s, &executing, now_ms)?;
         executing.extend(going_on);
         done.freed += taken - executing.len();
         let have_options = self.schedule_again(s, name, &executing, gone_rows(&executing, &left), &mut done)?;
-        self.follow_lost(s, &executing, &done.lost)?;
+        self.store.firing().follow_lost(s, &executing, &done.lost)?;
 
         let blocked: Vec<JobKey> =
             distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));
@@ -124,7 +126,7 @@ impl JobStore {
         if !have_options.is_empty() {
             let rows = s.triggers(&have_options)?;
             let ended = EndedRuns { one_at_a_time: &blocked, failed: &BTreeSet::new() };
-            done.skipped = self.end_runs(s, &rows, &ended)?.skipped;
+            done.skipped = self.store.firing().end_runs(s, &rows, &ended)?.skipped;
         }
         let triggers: Vec<TriggerKey> = distinct(executing.iter().map(|f| &f.trigger));
         s.delete_finished_triggers(&triggers)?;

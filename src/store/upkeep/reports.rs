@@ -74,6 +74,11 @@ impl Recovered {
         self.freed + executing + self.other
     }
 
+    /// The number of fires that died with the instance.
+    pub(super) fn died(&self) -> usize {
+        self.recovery_triggers.len() + self.revived.len() + self.lost.len() + self.other
+    }
+
     /// True if nothing was there to be done.
     pub fn is_empty(&self) -> bool {
         self.fires() == 0

@@ -12,7 +12,7 @@ use crate::rules::recovery::{
     DeadWork, WorkFate, can_be_revived, fate, recovery_names, recovery_row, recovery_trigger,
 };
 use crate::store::row::{FiredRow, Parked, PolicyRow, RecoveryRow, Selection, TriggerRow};
-use crate::store::{JobStore, Session};
+use crate::store::{Session, Upkeep};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ impl Dead {
     }
 }
 
-impl JobStore {
+impl Upkeep<'_> {
     /// A recovery trigger for each interrupted fire whose job asks for it and still exists. Returns
     /// the triggers that have options and go on.
     pub(super) fn schedule_again(
@@ -118,7 +118,7 @@ impl JobStore {
             let work = DeadWork {
                 was_recovered: dead.recovered_before.contains(&fire.fire_id),
                 takeovers: dead.takeovers(fire),
-                max_takeovers: limit.unwrap_or(self.settings.recovery.max_takeovers),
+                max_takeovers: limit.unwrap_or(self.store.settings.recovery.max_takeovers),
                 can_be_revived: is_free && dead.triggers.get(&fire.trigger).is_some_and(can_be_revived),
             };
             match fate(decision, work) {
@@ -155,12 +155,13 @@ impl JobStore {
         if delay_ms > 0 {
             trigger.next_ms = Some(done.now_ms.saturating_add(delay_ms));
         }
-        let (row, reason) = match self.trigger_row(&trigger, dead.state_of(&key, job)) {
+        let (row, reason) = match self.store.trigger_row(&trigger, dead.state_of(&key, job)) {
             Ok(row) => (row, parked),
             // A trigger that cannot be built holds up itself only. What the original had is kept as
             // it is.
             Err(why) => {
-                let bare = self.trigger_row(&Trigger { data: JobDataMap::new(), ..trigger }, TriggerState::Error)?;
+                let bare =
+                    self.store.trigger_row(&Trigger { data: JobDataMap::new(), ..trigger }, TriggerState::Error)?;
                 let data = original.and_then(|row| row.data.clone());
                 (TriggerRow { data, ..bare }, Some(format!("its recovery cannot be built: {why}")))
             }
@@ -173,7 +174,7 @@ impl JobStore {
             return Ok(());
         };
         writes.triggers.push(TriggerRow { state: TriggerState::Error.name().to_owned(), ..row });
-        // Whoever lets it run again begins to count anew.
+        // The person who lets it run again begins to count anew.
         writes.rows.push(dead.recovery_row(key.clone(), fire, 0));
         done.parked.push(Parked {
             key,
@@ -190,7 +191,7 @@ impl JobStore {
     /// (H12).
     fn data_of(&self, trigger: Option<&TriggerRow>) -> JobDataMap {
         let Some(row) = trigger else { return JobDataMap::new() };
-        self.trigger_value(row).map(|trigger| trigger.data).unwrap_or_else(|error| {
+        self.store.trigger_value(row).map(|trigger| trigger.data).unwrap_or_else(|error| {
             log::warn!("recovering without the trigger's data trigger={} error={error}", row.key);
             JobDataMap::new()
         })

@@ -2,20 +2,21 @@
 //! left.
 
 use super::recovery::Held;
-use super::{Checkin, Membership, Recovered, Said};
+use super::{Checkin, Membership, Recovered};
 use crate::error::Result;
 use crate::rules::failover::{self, Observer, Suspect, millis};
 use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
+use crate::store::placement::Said;
 use crate::store::row::{BlacklistRow, InstanceRow, LimitRow, Notification};
-use crate::store::{JobStore, Lock, Session, TxMode};
+use crate::store::{JobStore, Lock, Session, TxMode, Upkeep};
 use std::time::Duration;
 
-/// When what could not be recovered is tried again.
+/// The time until a recovery that failed is tried again.
 const SOON_MS: i64 = 1_000;
 
-/// Which part of the check-in interval the recovery of others may take: a quarter.
+/// The part of the check-in interval that the recovery of others may take: a quarter.
 const SHARE_OF_RECOVERY: u32 = 4;
 
 /// The number of fires that are recovered in one transaction: the cluster waits for it, and between
@@ -51,16 +52,16 @@ pub(super) struct Foreseen<'a> {
     is_dead: &'a dyn Fn(i64) -> bool,
 }
 
-impl JobStore {
+impl Upkeep<'_> {
     /// Suspects are looked at again under the locks and recovered, each in its own transaction.
     pub(super) fn judge(&self, me: &mut Membership, seen: &Seen, begun: Duration, checkin: &mut Checkin) -> Result<()> {
-        self.view.note_members(&seen.instances);
+        self.store.view.note_members(&seen.instances);
         let planned = me.slowest_read;
         me.slowest_read = slowest_read(planned, seen.answered.saturating_sub(begun));
         let last = me.answered.unwrap_or(begun);
         let observer = self.observer(seen, begun.saturating_sub(last));
         me.observations.read_clock(&observer);
-        let own_interval = millis(self.settings.job_store.checkin_interval);
+        let own_interval = millis(self.store.settings.job_store.checkin_interval);
         if me.is_cut_off || observer.was_away(last, begun, own_interval) {
             me.observations.note_return(&observer, own_interval);
         }
@@ -104,14 +105,15 @@ impl JobStore {
         let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
         let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
         let (blacklist, limits) = (seen.blacklist.clone(), seen.limits.clone());
-        let grace_ms = millis(self.settings.job_store.checkin_interval);
-        self.view.note_placement(ClusterView { alive, blacklist, limits, grace_ms });
-        checkin.barred = takes_any(&self.view.identity(&me.instance), &seen.blacklist, seen.now_ms).err();
+        let grace_ms = millis(self.store.settings.job_store.checkin_interval);
+        self.store.view.note_placement(ClusterView { alive, blacklist, limits, grace_ms });
+        checkin.barred = takes_any(&self.store.view.identity(&me.instance), &seen.blacklist, seen.now_ms).err();
         if checkin.barred.is_some() {
             me.barred_at = Some(begun);
         }
-        let is_late =
-            me.barred_at.is_none_or(|barred| begun.saturating_sub(barred) > self.settings.job_store.checkin_interval);
+        let is_late = me
+            .barred_at
+            .is_none_or(|barred| begun.saturating_sub(barred) > self.store.settings.job_store.checkin_interval);
         checkin.is_active = is_late && is_active(me, seen, &suspects);
         let mut next_suspicion = self.recover_suspects(me, suspects, checkin);
         if let Some((wait, peer, is_open)) = nearest {
@@ -128,7 +130,7 @@ impl JobStore {
             };
             next_suspicion = Some(next_suspicion.map_or(wait, |next| next.min(wait)));
         }
-        me.answered = Some(if checkin.unrecovered.is_empty() { self.clock.ticks() } else { seen.answered });
+        me.answered = Some(if checkin.unrecovered.is_empty() { self.store.clock.ticks() } else { seen.answered });
         checkin.next_suspicion = next_suspicion.map(|ms| Duration::from_millis(ms.unsigned_abs()));
         let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
         checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
@@ -145,14 +147,15 @@ impl JobStore {
         mut suspects: Vec<(String, Option<i64>)>,
         checkin: &mut Checkin,
     ) -> Option<i64> {
-        let (begun, limit) = (self.clock.ticks(), self.settings.job_store.checkin_interval / SHARE_OF_RECOVERY);
+        let (begun, limit) =
+            (self.store.clock.ticks(), self.store.settings.job_store.checkin_interval / SHARE_OF_RECOVERY);
         // The turn is with whoever comes after the one that had it last.
         suspects.sort();
         let next = suspects.partition_point(|(name, _)| me.last_recovered.as_ref().is_some_and(|last| name <= last));
         suspects.rotate_left(next);
         let mut again_ms = None;
         for (n, (name, last_checkin_ms)) in suspects.into_iter().enumerate() {
-            if n > 0 && self.clock.ticks().saturating_sub(begun) >= limit {
+            if n > 0 && self.store.clock.ticks().saturating_sub(begun) >= limit {
                 return Some(0);
             }
             match checkin.note(&name, self.recover_instance(&name, last_checkin_ms, None)) {
@@ -177,14 +180,15 @@ impl JobStore {
         checkin: &mut Checkin,
     ) {
         let until = observer.answered.saturating_add(Duration::from_millis(wait_ms.unsigned_abs()));
-        let open = if self.database.begins_apart() { LONGEST_OPEN } else { Duration::ZERO };
-        self.clock.wait(&Signal::default(), Some(until.saturating_sub(open)));
-        let begun = self.clock.ticks().max(until);
+        let open = if self.store.database.begins_apart() { LONGEST_OPEN } else { Duration::ZERO };
+        self.store.clock.wait(&Signal::default(), Some(until.saturating_sub(open)));
+        let begun = self.store.clock.ticks().max(until);
         let is_dead = |now_ms| {
-            let now = self.clock.ticks();
+            let now = self.store.clock.ticks();
             let gap_ms = millis(now.saturating_sub(observer.answered));
             let later = Observer { now_ms, ticks: now, answered: now, gap_ms, ..*observer };
-            let was_away = later.was_away(observer.answered, begun, millis(self.settings.job_store.checkin_interval));
+            let was_away =
+                later.was_away(observer.answered, begun, millis(self.store.settings.job_store.checkin_interval));
             now >= until && !was_away && me.observations.clone().convicts(suspect(peer), &later)
         };
         let foreseen = Foreseen { until, is_dead: &is_dead };
@@ -207,9 +211,9 @@ impl JobStore {
     ) -> Result<Option<Recovered>> {
         let mut recovered = None;
         let begin = if foreseen.is_some() { TxMode::OwnRows } else { TxMode::Exclusive(Lock::StateAccess) };
-        self.once("recover a failed instance", begin, &mut |s| {
+        self.store.once("recover a failed instance", begin, &mut |s| {
             recovered = None;
-            foreseen.map_or(Ok(()), |foreseen| foreseen.wait(self, s))?;
+            foreseen.map_or(Ok(()), |foreseen| foreseen.wait(self.store, s))?;
             let row = s.instances()?.into_iter().find(|i| i.name == name);
             if row.as_ref().map(|i| i.last_checkin_ms) != seen_ms {
                 return Ok(()); // it has checked in, or it has been recovered, since it was suspected
@@ -238,7 +242,7 @@ impl JobStore {
                 // The rest is held by its jobs: it has begun.
                 s.forget_ahead(name)?;
             }
-            let parts = self.abandon_parts(s, name)?;
+            let parts = self.store.firing().abandon_parts(s, name)?;
             done.last_checkin_ms = seen_ms;
             done.has_more = has_more;
             let is_news = seen_ms.is_some() || parts > 0 || !done.is_empty();
@@ -273,7 +277,7 @@ impl JobStore {
             ticks: seen.asked,
             answered: seen.answered,
             gap_ms: millis(gap),
-            tolerance_ms: millis(self.tolerance()),
+            tolerance_ms: millis(self.store.tolerance()),
         }
     }
 }

@@ -151,7 +151,7 @@ fn too_few_nodes_raise_an_alarm_until_another_comes() {
 fn a_dead_run_raises_an_alarm_until_none_has_died_for_a_while() {
     let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_millis(800));
     let (dead, mut me) = (cluster.store(), carnelian::store::Membership::new("dead"));
-    dead.check_in(&mut me).unwrap();
+    dead.upkeep().check_in(&mut me).unwrap();
     let detail = job("doomed", "work");
     dead.catalogue().schedule(vec![(detail.clone(), vec![now("doomed", &detail)])], false).unwrap();
     let request = carnelian::store::AcquireRequest {
@@ -162,7 +162,7 @@ fn a_dead_run_raises_an_alarm_until_none_has_died_for_a_while() {
         job_types: &["work".to_owned()],
         quarantined: &std::collections::BTreeSet::new(),
     };
-    assert_eq!(dead.acquire(&me.owner().unwrap(), &request).unwrap().fired.len(), 1);
+    assert_eq!(dead.firing().acquire(&me.owner().unwrap(), &request).unwrap().fired.len(), 1);
     let (node, alarms) = node(&cluster, "carnelian.alarm.deadExecutionsWithin = 300ms", |_| Ok(()));
     assert_eq!(expect(&alarms, AlarmKind::DeadExecutions, true).value, Some(1.0));
     expect(&alarms, AlarmKind::DeadExecutions, false);

@@ -23,7 +23,7 @@ fn each_event_is_counted(mut cluster: Cluster) {
 
     // A node that took a run with it when it died.
     let (dead, mut me) = (cluster.store(), Membership::new("dead"));
-    dead.check_in(&mut me).unwrap();
+    dead.upkeep().check_in(&mut me).unwrap();
     let doomed = JobDetail::builder(JobKey::new("g", "doomed"), "fine").requests_recovery(true).build().unwrap();
     node.schedule_job(doomed.clone(), now("doomed", &doomed)).unwrap();
     let request = AcquireRequest {
@@ -34,7 +34,7 @@ fn each_event_is_counted(mut cluster: Cluster) {
         job_types: &["fine".to_owned()],
         quarantined: &BTreeSet::new(),
     };
-    assert_eq!(dead.acquire(&me.owner().unwrap(), &request).unwrap().fired.len(), 1);
+    assert_eq!(dead.firing().acquire(&me.owner().unwrap(), &request).unwrap().fired.len(), 1);
 
     // A trigger that is an hour late.
     let late = job("late", "fine");

@@ -97,10 +97,10 @@ fn end_triggers(node: &Node, round: &str) {
     };
     let crowd = JobDetail::builder(crowd(), "t").durable(true).build().unwrap();
     node.store.catalogue().schedule(vec![(crowd, (0..BATCH).map(hourly).collect())], true).unwrap();
-    let fired = node.store.acquire(&node.owner, &node.request(0, &BTreeSet::new())).unwrap().fired;
+    let fired = node.store.firing().acquire(&node.owner, &node.request(0, &BTreeSet::new())).unwrap().fired;
     assert!(!fired.is_empty());
     let end = |f: &FireBundle| f.completion(CompletionInstruction::SetTriggerComplete, None);
-    node.store.complete(&node.owner, &fired.iter().map(end).collect::<Vec<_>>()).unwrap();
+    node.store.firing().complete(&node.owner, &fired.iter().map(end).collect::<Vec<_>>()).unwrap();
 }
 
 fn judge_fires(explained: &[Explained], place: &str) {
@@ -134,8 +134,8 @@ fn judge_fires(explained: &[Explained], place: &str) {
 
 fn look(node: &mut Node, other: &mut Membership, kind: Kind, state: &str) {
     // Whose fires they are must not seem dead.
-    node.store.check_in(other).unwrap();
-    node.store.check_in(&mut node.me).unwrap();
+    node.store.upkeep().check_in(other).unwrap();
+    node.store.upkeep().check_in(&mut node.me).unwrap();
     node.owner = node.me.owner().unwrap();
     node.database.plans().begin();
     schedule(node, state);
@@ -147,7 +147,7 @@ fn look(node: &mut Node, other: &mut Membership, kind: Kind, state: &str) {
     for asked in ["AS executing,", "AS trigger_executing", "trigger_state = 'COMPLETE'", "NOT is_durable", "AS alone"] {
         assert!(explained.iter().any(|statement| statement.text.contains(asked)), "nobody asks `{asked}`");
     }
-    assert!(node.store.fired_triggers().unwrap().len() >= CROWD, "the crowd has gone");
+    assert!(node.store.upkeep().fired_triggers().unwrap().len() >= CROWD, "the crowd has gone");
     judge_fires(&explained, state);
 }
 
@@ -167,8 +167,8 @@ fn no_look_goes_through_the_fires_of_others(kind: Kind, server: impl Fn(usize) -
             gather_statistics_of_fires(kind, &place.url);
         }
         let mut other = Membership::new("other");
-        node.store.check_in(&mut other).unwrap();
-        node.store.set_group_limit("limited", Some(1_000), Some(1_000), "test").unwrap();
+        node.store.upkeep().check_in(&mut other).unwrap();
+        node.store.placement().set_group_limit("limited", Some(1_000), Some(1_000), "test").unwrap();
         execute_a_crowd(kind, &place.url, "crowded");
         if number == 2 {
             gather_statistics_of_fires(kind, &place.url);

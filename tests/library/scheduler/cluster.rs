@@ -329,7 +329,7 @@ fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {
     assert_eq!(seen.len(), count, "no id twice");
     // What is left over from lost ends is found when rows and memory are compared the next time.
     node.pause_all().unwrap();
-    wait_until("nothing is left over", LONG, || cluster.store().fired_triggers().unwrap().is_empty());
+    wait_until("nothing is left over", LONG, || cluster.store().upkeep().fired_triggers().unwrap().is_empty());
     let report = node.shutdown(true);
     assert!(report.is_clean(), "{report:?}");
     cluster.assert_sound();

@@ -316,7 +316,7 @@ impl Cluster {
 
     #[track_caller]
     pub fn assert_sound(&self) {
-        let found = violations(&self.store().snapshot().expect("a snapshot"));
+        let found = violations(&self.store().upkeep().snapshot().expect("a snapshot"));
         assert!(found.is_empty(), "{found:?}");
     }
 
@@ -324,7 +324,7 @@ impl Cluster {
     #[track_caller]
     pub fn await_quiet(&self) {
         let store = self.store();
-        wait_until("no fire is left", LONG, || store.fired_triggers().is_ok_and(|fires| fires.is_empty()));
+        wait_until("no fire is left", LONG, || store.upkeep().fired_triggers().is_ok_and(|fires| fires.is_empty()));
     }
 }
 

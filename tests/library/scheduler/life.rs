@@ -226,7 +226,9 @@ fn what_ends_after_a_standby_in_the_middle_of_a_backlog_is_recorded() {
     wait_until("it is in standby", LONG, || node.is_in_standby());
     wait_until("all ends are recorded", LONG, || {
         let health = node.health();
-        health.unrecorded == 0 && health.counters.succeeded > 0 && node.store().fired_triggers().unwrap().is_empty()
+        health.unrecorded == 0
+            && health.counters.succeeded > 0
+            && node.store().upkeep().fired_triggers().unwrap().is_empty()
     });
     cluster.assert_sound();
     assert!(node.shutdown(true).is_clean());
@@ -254,7 +256,7 @@ fn dropping_the_last_handle_shuts_down() {
     assert!(second.is_started());
     assert_eq!(second.instances().unwrap().len(), 1);
     drop(second);
-    assert!(cluster.store().instances().unwrap().is_empty());
+    assert!(cluster.store().upkeep().instances().unwrap().is_empty());
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn gone_in_the_middle_of(purpose: &'static str, database: &str) {
     }
     wait_until("all have run, and nothing is left", LONG, || {
         let done = stored.iter().all(|name| ran.lock().contains_key(name));
-        done && cluster.store().snapshot().is_ok_and(|s| s.fired.is_empty() && s.triggers.is_empty())
+        done && cluster.store().upkeep().snapshot().is_ok_and(|s| s.fired.is_empty() && s.triggers.is_empty())
     });
     cluster.assert_sound();
     assert!(nodes.iter().all(|node| node.shutdown(true).is_clean()));

@@ -139,7 +139,7 @@ fn a_run_is_cancelled_by_the_next_fire_of_its_trigger() {
     // One may have been fired just before, and be on its way to a worker.
     wait_until("no run is left", LONG, || {
         node.interrupt(&carnelian::JobKey::new("g", "j"));
-        cluster.store().fired_triggers().unwrap().is_empty()
+        cluster.store().upkeep().fired_triggers().unwrap().is_empty()
     });
     cluster.assert_sound();
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 fn what_a_dead_node_had_reserved_fires_on_the_survivor(cluster: &Cluster) {
     let store = cluster.store();
     let mut dead = Membership::new("dead");
-    store.check_in(&mut dead).unwrap();
+    store.upkeep().check_in(&mut dead).unwrap();
     let (ran, runs) = unbounded();
     let note = move |ctx: &mut JobContext| Ok(ran.send(ctx.trigger().key().name().to_owned())?);
     let node = cluster.node("n1", 1).job_fn("note", note).build().unwrap();
@@ -33,15 +33,15 @@ fn what_a_dead_node_had_reserved_fires_on_the_survivor(cluster: &Cluster) {
         quarantined: &nobody,
         prefetch: None,
     };
-    assert_eq!(store.acquire(&dead.owner().unwrap(), &request).unwrap().reserved.len(), 1);
+    assert_eq!(store.firing().acquire(&dead.owner().unwrap(), &request).unwrap().reserved.len(), 1);
     node.schedule_trigger(trigger("ours", 1_500)).unwrap();
     node.start().unwrap();
     assert_eq!(runs.recv_timeout(LONG).unwrap(), "theirs");
     assert_eq!(runs.recv_timeout(LONG).unwrap(), "ours");
-    let left = store.instances().unwrap();
+    let left = store.upkeep().instances().unwrap();
     assert!(left.iter().any(|one| one.instance == "dead"), "it is not declared dead: {left:?}");
     assert!(node.shutdown(true).is_clean());
-    wait_until("nothing is left", LONG, || store.fired_triggers().is_ok_and(|fires| fires.is_empty()));
+    wait_until("nothing is left", LONG, || store.upkeep().fired_triggers().is_ok_and(|fires| fires.is_empty()));
     cluster.assert_sound();
 }
 

@@ -70,7 +70,7 @@ fn a_job_that_fails_twice_succeeds_at_its_third_attempt() {
     assert_eq!(reasons, [(0, None), (1, Some(RerunReason::Failed)), (2, Some(RerunReason::Failed))]);
     cluster.await_quiet();
     assert!(!node.job_exists(detail.key()).unwrap());
-    assert_eq!(node.store().read_checkpoint(&rows[0].fire_id).unwrap(), None);
+    assert_eq!(node.store().firing().read_checkpoint(&rows[0].fire_id).unwrap(), None);
     cluster.assert_sound();
 }
 
@@ -163,7 +163,7 @@ fn what_a_shutdown_interrupts_goes_on_elsewhere_at_once() {
             .running_fires()
             .unwrap()
             .iter()
-            .any(|fire| first.store().read_checkpoint(&fire.fire_id).unwrap().is_some())
+            .any(|fire| first.store().firing().read_checkpoint(&fire.fire_id).unwrap().is_some())
     });
     second.start().unwrap();
     assert!(first.shutdown(true).is_clean());

@@ -393,7 +393,7 @@ fn a_run_goes_on_from_the_last_checkpoint() {
         assert_eq!(sights.recv_timeout(LONG).unwrap(), (2, 2));
     }
     cluster.await_quiet();
-    assert_eq!(node.store().audit().unwrap().swept, 0, "the checkpoints went with their fires");
+    assert_eq!(node.store().upkeep().audit().unwrap().swept, 0, "the checkpoints went with their fires");
     cluster.assert_sound();
 }
 

@@ -35,7 +35,7 @@ fn each_tick_runs_once_on_each_node_that_may(mut cluster: Cluster) {
     for node in [&n1, &n2, &n3, &n4, &n5] {
         node.start().unwrap();
     }
-    wait_until("all are there", LONG, || n1.store().instances().unwrap().len() == 5);
+    wait_until("all are there", LONG, || n1.store().upkeep().instances().unwrap().len() == 5);
     let placement = ["n1", "n2", "n3", "n4", "n6"].into_iter().fold(Placement::new(), Placement::allow_node);
     let policy = JobPolicy::new().strategy(Strategy::Broadcast).placement(placement);
     let detail = JobDetail::builder(JobKey::new("g", "j"), "note").policy(policy).build().unwrap();
@@ -107,7 +107,7 @@ fn items_are_split_over_the_nodes() {
         node
     };
     let nodes = ["n1", "n2", "n3"].map(build);
-    wait_until("all are there", LONG, || nodes[0].store().instances().unwrap().len() == 3);
+    wait_until("all are there", LONG, || nodes[0].store().upkeep().instances().unwrap().len() == 3);
     let policy = JobPolicy::new().strategy(Strategy::Sharded);
     let detail = JobDetail::builder(JobKey::new("g", "j"), "work").policy(policy).requests_recovery(true);
     let detail = detail.build().unwrap();
@@ -150,7 +150,7 @@ fn nodes_run_the_parts_that_a_strategy_of_the_users_gives_them() {
         node
     };
     let nodes = ["n1", "n2", "n3"].map(build);
-    wait_until("all are there", LONG, || nodes[0].store().instances().unwrap().len() == 3);
+    wait_until("all are there", LONG, || nodes[0].store().upkeep().instances().unwrap().len() == 3);
     let with = |name: &str, strategy: &str| {
         let policy = JobPolicy::new().strategy(strategy);
         JobDetail::builder(JobKey::new("g", name), "work").policy(policy).build().unwrap()

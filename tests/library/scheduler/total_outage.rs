@@ -41,9 +41,9 @@ fn missed_by_all(mut cluster: Cluster) {
     // Two nodes that are not heard of again.
     let mut gone = [Membership::new("a"), Membership::new("b")];
     for node in &mut gone {
-        assert!(store.check_in(node).unwrap().registered);
+        assert!(store.upkeep().check_in(node).unwrap().registered);
     }
-    let began_ms = store.instances().unwrap().iter().map(|node| node.last_checkin_ms).max().unwrap();
+    let began_ms = store.upkeep().instances().unwrap().iter().map(|node| node.last_checkin_ms).max().unwrap();
     let work = job("work", "work");
     let due = DateTime::from_timestamp_millis(began_ms).unwrap();
     for chunk in 0..MISSED / 1_000 {
@@ -56,7 +56,7 @@ fn missed_by_all(mut cluster: Cluster) {
         store.catalogue().schedule(vec![(work.clone(), triggers)], true).unwrap();
     }
     wait_until("nobody was heard of for a whole window", LONG, || {
-        store.instances().unwrap().iter().all(|node| !node.alive)
+        store.upkeep().instances().unwrap().iter().all(|node| !node.alive)
     });
 
     let ran: Arc<Mutex<Vec<(i32, String)>>> = Arc::default();

@@ -40,8 +40,8 @@ fn outages_are_listed() {
     let store =
         carnelian::store::open(&settings, std::sync::Arc::new(carnelian::clock::SystemClock::default())).unwrap();
     let mut gone = carnelian::store::Membership::new("gone");
-    store.check_in(&mut gone).unwrap();
-    until("it is silent", || store.instances().unwrap().iter().all(|node| !node.alive));
+    store.upkeep().check_in(&mut gone).unwrap();
+    until("it is silent", || store.upkeep().instances().unwrap().iter().all(|node| !node.alive));
     let node = Scheduler::builder().settings(settings).instance_id("first").build().unwrap();
     node.start().unwrap();
     let list = place.json("outages");

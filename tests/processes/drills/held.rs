@@ -57,7 +57,7 @@ fn hold_open(place: &Place, held: Duration) {
         // However long it stays open, that is no misfire.
         let later = trigger("later").misfire(MisfireInstruction::Ignore);
         let work = [(job(JobKey::named("later")), vec![later.build().unwrap()])];
-        place.store.schedule_within(connection, &work, false).unwrap();
+        place.store.catalogue().schedule_within(connection, &work, false).unwrap();
         std::thread::sleep(held);
         Ok(())
     };
@@ -117,7 +117,7 @@ fn held_up_is_nobody(database: &'static str) {
         let caller = threads.spawn(|| hold_open(&place, held));
         std::thread::sleep(held / 3);
         stop(&place, &a);
-        let is_gone = || !place.store.instances().unwrap().iter().any(|node| node.instance == "a");
+        let is_gone = || !place.store.upkeep().instances().unwrap().iter().any(|node| node.instance == "a");
         wait_until("the node of the guards is declared dead", LONG, is_gone);
         assert_eq!(started(&place, "later"), 0);
         caller.join().unwrap();

@@ -26,7 +26,7 @@ fn all_begin_at_their_time(place: &Place) {
         let events = place.events().into_iter().filter(|event| text(event, "event") == "START");
         events.filter(|event| text(event, "job").ends_with(group)).collect::<Vec<_>>()
     };
-    let is_idle = || place.store.fired_triggers().unwrap().is_empty();
+    let is_idle = || place.store.upkeep().fired_triggers().unwrap().is_empty();
     // Jobs were short so far; the long ones are of another type, or of this one.
     schedule("short", "demo.sleep", 1, 100, 0);
     wait_until("the short ones have run", LONG, || starts("short").len() == 100 && is_idle());

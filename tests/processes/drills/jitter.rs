@@ -25,10 +25,12 @@ fn a_dead_node_is_found(database: &'static str) {
     let place = Place::at(None, database, &more, Arc::new(SystemClock::default()));
     let mut a = place.node("a");
     let mut b = place.start("b", &mut place.command_at("b", &proxy.url(&url)));
-    let row = || place.store.instances().unwrap().into_iter().find(|node| node.instance == "a");
+    let row = || place.store.upkeep().instances().unwrap().into_iter().find(|node| node.instance == "a");
     let checkins = |name: &'static str| {
         let store = &place.store;
-        move || store.instances().unwrap().into_iter().find(|node| node.instance == name).unwrap().last_checkin_ms
+        move || {
+            store.upkeep().instances().unwrap().into_iter().find(|node| node.instance == name).unwrap().last_checkin_ms
+        }
     };
     let done = AtomicBool::new(false);
     std::thread::scope(|threads| {

@@ -32,7 +32,7 @@ fn who_comes_back_later_is_not_dead(database: &'static str) {
         place.store.catalogue().schedule(vec![(job, vec![trigger])], false).unwrap();
     }
     let running = || -> BTreeSet<(String, String)> {
-        let rows = place.store.fired_triggers().unwrap().into_iter();
+        let rows = place.store.upkeep().fired_triggers().unwrap().into_iter();
         rows.filter(|row| row.job.is_some()).map(|row| (row.instance, row.fire_id)).collect()
     };
     let starts = || place.events().into_iter().filter(|event| text(event, "event") == "START").count();
@@ -48,7 +48,7 @@ fn who_comes_back_later_is_not_dead(database: &'static str) {
     dies.shut(OUTAGE);
     nodes[2].kill();
     let checked_in = |name: &str| {
-        let rows = place.store.instances().unwrap();
+        let rows = place.store.upkeep().instances().unwrap();
         rows.into_iter().find(|row| row.instance == name).map(|row| row.last_checkin_ms)
     };
     let outage_ms = i64::try_from(OUTAGE.as_millis()).unwrap();

@@ -154,5 +154,5 @@ fn a_replica_that_has_lost_commits_is_promoted() {
     }
     let found = NODES.map(|name| std::fs::read_to_string(place.path(&format!("{name}.err"))).unwrap());
     assert!(found.iter().any(|log| log.contains("the database has lost commits")));
-    assert_eq!(violations(&place.store.snapshot().unwrap()), []);
+    assert_eq!(violations(&place.store.upkeep().snapshot().unwrap()), []);
 }

@@ -37,7 +37,7 @@ fn with_running_and_acquired(place: &Place, job_type: &str, ms: i64) -> NodeProc
 }
 
 fn fires(place: &Place, state: FiredState) -> usize {
-    place.store.fired_triggers().unwrap().iter().filter(|fire| fire.state == state).count()
+    place.store.upkeep().fired_triggers().unwrap().iter().filter(|fire| fire.state == state).count()
 }
 
 fn outcome(place: &Place) -> (FireOutcome, String) {
@@ -50,8 +50,8 @@ fn outcome(place: &Place) -> (FireOutcome, String) {
 /// It ends by itself, with exit code 0, and nobody waits for its death.
 fn ends(place: &Place, node: &mut NodeProcess) {
     node.expect_success();
-    assert!(place.store.instances().unwrap().is_empty());
-    assert!(place.store.fired_triggers().unwrap().is_empty());
+    assert!(place.store.upkeep().instances().unwrap().is_empty());
+    assert!(place.store.upkeep().fired_triggers().unwrap().is_empty());
     let log = std::fs::read_to_string(place.path("node.err")).unwrap();
     assert!(!log.contains("panicked"), "{log}");
 }

@@ -99,11 +99,11 @@ fn none_is_lost() {
         assert!(early.is_empty(), "they ran before the store was told: {early:?}");
         let mut node = NodeProcess::demo(&config, &place.path("second.err"));
         node.ready();
-        let fired = || place.store.fired_triggers().unwrap();
+        let fired = || place.store.upkeep().fired_triggers().unwrap();
         wait_until("the dead node is recovered", LONG, || fired().iter().all(|fire| fire.instance != killed));
         // From now on a trigger goes only with a fire: the fires are looked at after the triggers.
         wait_until("everything is done", LONG, || {
-            place.store.snapshot().unwrap().triggers.is_empty() && fired().is_empty()
+            place.store.upkeep().snapshot().unwrap().triggers.is_empty() && fired().is_empty()
         });
         let after = starts(place);
         // A last mark of the dead node may have come after the look: its workers were about to

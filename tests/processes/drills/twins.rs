@@ -19,8 +19,8 @@ fn a_living_twin_is_refused_and_a_dead_one_followed_at_once() {
         let job = JobDetail::builder(JobKey::named("runs"), "demo.sleep").requests_recovery(true).data("ms", 600_000);
         let trigger = Trigger::builder(TriggerKey::named("runs"), JobKey::named("runs")).build().unwrap();
         place.store.catalogue().schedule(vec![(job.build().unwrap(), vec![trigger])], false).unwrap();
-        wait_until("it runs", LONG, || place.store.fired_triggers().is_ok_and(|fires| fires.len() == 1));
-        let fires = place.store.fired_triggers().unwrap();
+        wait_until("it runs", LONG, || place.store.upkeep().fired_triggers().is_ok_and(|fires| fires.len() == 1));
+        let fires = place.store.upkeep().fired_triggers().unwrap();
 
         let mut second = NodeProcess::demo(&config, &place.path("second.err"));
         wait_until("the second ends", LONG, || !second.is_alive());
@@ -29,7 +29,7 @@ fn a_living_twin_is_refused_and_a_dead_one_followed_at_once() {
         let pid = format!("pid {}", first.pid());
         assert!(said.contains("already") && said.contains("`host1`") && said.contains(&pid), "{said}");
         assert!(first.is_alive());
-        let now: Vec<_> = place.store.fired_triggers().unwrap().into_iter().map(|fire| fire.fire_id).collect();
+        let now: Vec<_> = place.store.upkeep().fired_triggers().unwrap().into_iter().map(|fire| fire.fire_id).collect();
         assert_eq!(now, fires.iter().map(|fire| fire.fire_id.clone()).collect::<Vec<_>>(), "its run goes on");
 
         first.kill();
@@ -40,7 +40,7 @@ fn a_living_twin_is_refused_and_a_dead_one_followed_at_once() {
         println!("twins database={} one_known_to_be_gone_followed_after={ready:?}", place.database);
         assert!(ready < Duration::from_secs(20), "{ready:?}");
         wait_until("its work is done again", LONG, || {
-            let again = place.store.fired_triggers().unwrap();
+            let again = place.store.upkeep().fired_triggers().unwrap();
             again.len() == 1 && again.iter().all(|fire| fire.fire_id != fires[0].fire_id)
         });
         third.kill();

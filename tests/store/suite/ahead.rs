@@ -77,7 +77,7 @@ fn what_had_begun_is_lost_with_its_node_or_runs_again() {
     let fence = |name: &str| fired.iter().find(|fire| fire.trigger.key().name() == name).unwrap().fence;
     // All but a2 and r2 have begun.
     let waiting = vec![(fence("a2"), fence("a2"))];
-    cluster.store.note_begun(&a.owner(), &BeginMark { waiting, ..mark(1, fence("r1")) }).unwrap();
+    cluster.store.firing().note_begun(&a.owner(), &BeginMark { waiting, ..mark(1, fence("r1")) }).unwrap();
 
     let recovered = dies(&cluster, &mut b);
     assert_eq!(recovered.len(), 1);
@@ -95,17 +95,17 @@ fn who_was_declared_dead_begins_nothing_more() {
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     let fired = take_ahead(&a).fired;
     let owner = a.owner();
-    cluster.store.note_begun(&owner, &mark(1, fired[0].fence)).unwrap();
+    cluster.store.firing().note_begun(&owner, &mark(1, fired[0].fence)).unwrap();
     dies(&cluster, &mut b);
-    let refused = cluster.store.note_begun(&owner, &mark(2, fired[1].fence)).unwrap_err();
+    let refused = cluster.store.firing().note_begun(&owner, &mark(2, fired[1].fence)).unwrap_err();
     assert!(refused.is_fenced(), "{refused}");
     // Under its new incarnation it begins anew.
     assert!(a.check_in().failed_out);
     a.check_in();
-    assert!(cluster.store.note_begun(&owner, &mark(3, fired[1].fence)).unwrap_err().is_fenced());
+    assert!(cluster.store.firing().note_begun(&owner, &mark(3, fired[1].fence)).unwrap_err().is_fenced());
     let again = take_ahead(&a).fired;
     assert_eq!(names(&again), ["u"]);
-    cluster.store.note_begun(&a.owner(), &mark(3, again[0].fence)).unwrap();
+    cluster.store.firing().note_begun(&a.owner(), &mark(3, again[0].fence)).unwrap();
     a.complete(&again[0]);
 }
 
@@ -116,9 +116,9 @@ fn a_mark_that_comes_late_does_nothing() {
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     let fired = take_ahead(&a).fired;
-    cluster.store.note_begun(&a.owner(), &mark(2, fired[1].fence)).unwrap();
-    cluster.store.note_begun(&a.owner(), &mark(2, fired[1].fence)).unwrap();
-    assert!(cluster.store.note_begun(&a.owner(), &mark(1, fired[0].fence)).is_err());
+    cluster.store.firing().note_begun(&a.owner(), &mark(2, fired[1].fence)).unwrap();
+    cluster.store.firing().note_begun(&a.owner(), &mark(2, fired[1].fence)).unwrap();
+    assert!(cluster.store.firing().note_begun(&a.owner(), &mark(1, fired[0].fence)).is_err());
     assert_eq!(dies(&cluster, &mut b)[0].lost.len(), 2);
 }
 
@@ -130,15 +130,15 @@ fn a_mark_that_is_lost_is_made_again() {
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     let fired = take_ahead(&a).fired;
-    cluster.store.note_begun(&a.owner(), &mark(1, fired[0].fence)).unwrap();
+    cluster.store.firing().note_begun(&a.owner(), &mark(1, fired[0].fence)).unwrap();
     cluster.tamper(|s| {
         let left = s.ahead("A")?;
         s.forget_ahead("A")?;
         s.insert_ahead("A", &left)
     });
-    cluster.store.note_begun(&a.owner(), &mark(2, fired[0].fence)).unwrap();
+    cluster.store.firing().note_begun(&a.owner(), &mark(2, fired[0].fence)).unwrap();
     assert_eq!(dies(&cluster, &mut b).iter().map(|one| (one.freed, one.lost.len())).collect::<Vec<_>>(), [(1, 1)]);
-    assert!(cluster.store.note_begun(&a.owner(), &mark(3, fired[1].fence)).unwrap_err().is_fenced());
+    assert!(cluster.store.firing().note_begun(&a.owner(), &mark(3, fired[1].fence)).unwrap_err().is_fenced());
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn two_fires_of_one_trigger_are_both_given_back() {
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("m", "a", NOW).misfire(MisfireInstruction::Ignore)]);
     let first = take_ahead(&a).fired.remove(0);
-    cluster.store.note_begun(&a.owner(), &mark(1, first.fence)).unwrap();
+    cluster.store.firing().note_begun(&a.owner(), &mark(1, first.fence)).unwrap();
     a.complete(&first);
     for _ in 0..2 {
         cluster.advance(MINUTE);
@@ -200,7 +200,7 @@ fn a_fire_goes_on_though_its_trigger_went_with_a_later_one() {
         let (a, mut b) = (cluster.node("A"), cluster.node("B"));
         let [first, last] = both_taken_ahead(&cluster, &a);
         let waiting = vec![(first.fence, first.fence)];
-        cluster.store.note_begun(&a.owner(), &BeginMark { waiting, ..mark(1, last.fence) }).unwrap();
+        cluster.store.firing().note_begun(&a.owner(), &BeginMark { waiting, ..mark(1, last.fence) }).unwrap();
         if later_ends {
             a.complete(&last);
         }
@@ -248,7 +248,7 @@ fn a_thousand_that_had_not_begun_are_given_back_in_pages() {
     let fired = take_ahead(&a).fired;
     assert_eq!(fired.len(), 1000);
     let (begun, rest) = (&fired[..10], 990);
-    cluster.store.note_begun(&a.owner(), &mark(1, begun[9].fence)).unwrap();
+    cluster.store.firing().note_begun(&a.owner(), &mark(1, begun[9].fence)).unwrap();
     let recovered = dies(&cluster, &mut b);
     assert_eq!(recovered.iter().map(|one| one.freed).sum::<usize>(), rest);
     assert_eq!(recovered.iter().map(|one| one.lost.len()).sum::<usize>(), begun.len());

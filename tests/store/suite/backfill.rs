@@ -34,7 +34,7 @@ fn each_time_of_the_range_becomes_a_trigger_that_is_due_at_once() {
         assert_eq!(cluster.store.catalogue().trigger(stored.key()).unwrap().as_ref(), Some(stored));
     }
     // However old they are they are no misfires.
-    assert!(cluster.store.handle_misfires().unwrap().handled.is_empty());
+    assert!(cluster.store.upkeep().handle_misfires().unwrap().handled.is_empty());
     let fired = a.acquire().fired;
     let times: Vec<_> = fired.iter().map(|bundle| (NOW - bundle.scheduled_ms) / HOUR).collect();
     assert_eq!(times, [3, 2, 1]);
@@ -60,7 +60,7 @@ fn a_time_is_stored_once_also_after_it_has_been_fired() {
     // Requests are forgotten after days; what still waits is there.
     cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals(BACKFILL_GROUP)).unwrap();
     cluster.advance(8 * 24 * HOUR);
-    cluster.store.clean_up().unwrap();
+    cluster.store.upkeep().clean_up().unwrap();
     let much_later = cluster.store.catalogue().backfill(&backfill("t", NOW - 3 * HOUR, NOW - 3 * HOUR)).unwrap();
     assert_eq!(hours(&much_later), [(3, false)]);
 }

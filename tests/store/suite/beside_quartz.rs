@@ -132,8 +132,8 @@ fn side_rows_whose_rows_are_gone_are_swept() {
         attempt: 1,
     };
     cluster.tamper(|s| s.insert_recoveries(std::slice::from_ref(&row)));
-    assert_eq!(cluster.store.audit().unwrap().swept, 1);
-    assert_eq!(cluster.store.audit().unwrap().swept, 0);
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 1);
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
 /// H13: Quartz would put its triggers in `ERROR`.
@@ -183,7 +183,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
     // What Quartz's updateSchedulerState does.
     cluster.advance(5 * SECOND);
     cluster.tamper(|s| s.touch_instance(&dead, NOW + 6 * SECOND).map(drop));
-    assert!(cluster.store.instance("A").unwrap().unwrap().foreign);
+    assert!(cluster.store.upkeep().instance("A").unwrap().unwrap().foreign);
     let checkin = b.check_in();
     assert!(b.store.is_beside_quartz());
     assert!(checkin.foreign_clocks.iter().any(|(name, _)| name == "A"), "it is named");

@@ -232,7 +232,7 @@ fn a_trigger_without_a_time_left_waits_for_another_calendar() {
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", None));
     cluster.advance(5 * MINUTE);
     assert!(a.acquire().fired.is_empty());
-    assert!(cluster.store.handle_misfires().unwrap().handled.is_empty());
+    assert!(cluster.store.upkeep().handle_misfires().unwrap().handled.is_empty());
     cluster.check();
     update(&cluster, "c", &minutes("6"));
     assert_eq!(cluster.next("t"), Some(NOW + 7 * MINUTE));
@@ -305,7 +305,7 @@ fn a_calendar_that_cannot_be_read_is_named_and_left_as_it_is() {
     assert!(cluster.try_schedule(job("b"), [guarded("v", "b", NOW)]).is_err());
 
     cluster.advance(10 * MINUTE);
-    let pass = cluster.store.handle_misfires().unwrap();
+    let pass = cluster.store.upkeep().handle_misfires().unwrap();
     assert!(pass.unreadable.iter().any(|(key, _)| *key == trigger_key("t")), "{pass:?}");
     assert_eq!(cluster.next("t"), Some(NOW));
     assert_eq!(cluster.store.catalogue().resume_triggers(&[trigger_key("paused")], true).unwrap(), 1);
@@ -327,7 +327,7 @@ fn misfires_are_moved_to_times_that_the_calendar_includes() {
     );
     cluster.store.catalogue().pause_triggers(&[trigger_key("paused")]).unwrap();
     cluster.advance(9 * MINUTE + 30 * SECOND);
-    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 3);
+    assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 3);
     assert_eq!((cluster.next("cron"), cluster.next("simple")), (Some(NOW + 15 * MINUTE), Some(NOW + 15 * MINUTE)));
     // As in Quartz, a calendar that is not stored leaves nothing out.
     assert_eq!(cluster.next("astray"), Some(NOW + 10 * MINUTE));

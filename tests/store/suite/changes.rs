@@ -6,9 +6,9 @@ use carnelian::store::CompletionInstruction;
 
 /// By how much the two counters move on.
 fn moves(cluster: &Cluster, work: impl FnOnce()) -> (i64, i64) {
-    let before = cluster.store.poll(&[]).unwrap();
+    let before = cluster.store.firing().poll(&[]).unwrap();
     work();
-    let after = cluster.store.poll(&[]).unwrap();
+    let after = cluster.store.firing().poll(&[]).unwrap();
     (after.changes - before.changes, after.cancels - before.cancels)
 }
 
@@ -23,17 +23,17 @@ fn changes_are_announced_and_plain_fires_are_not() {
     let mut fired = Vec::new();
     assert_eq!(moves(&cluster, || fired = a.acquire().fired), (0, 0));
     assert_eq!(
-        moves(&cluster, || assert_eq!(store.request_cancels(&[fired[0].fire_id.clone()], "me").unwrap(), 1)),
+        moves(&cluster, || assert_eq!(store.upkeep().request_cancels(&[fired[0].fire_id.clone()], "me").unwrap(), 1)),
         (0, 1)
     );
     // One that was ordered before is no news.
     assert_eq!(
-        moves(&cluster, || assert_eq!(store.request_cancels(&[fired[0].fire_id.clone()], "me").unwrap(), 0)),
+        moves(&cluster, || assert_eq!(store.upkeep().request_cancels(&[fired[0].fire_id.clone()], "me").unwrap(), 0)),
         (0, 0)
     );
-    assert_eq!(store.cancels("A").unwrap(), [(fired[0].fire_id.clone(), "me".to_owned())]);
+    assert_eq!(store.upkeep().cancels("A").unwrap(), [(fired[0].fire_id.clone(), "me".to_owned())]);
     let ends: Vec<_> = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
-    assert_eq!(moves(&cluster, || drop(store.complete(&a.owner(), &ends).unwrap())), (0, 0));
+    assert_eq!(moves(&cluster, || drop(store.firing().complete(&a.owner(), &ends).unwrap())), (0, 0));
     assert_eq!(moves(&cluster, || drop(a.check_in())), (0, 0));
 
     let t = [trigger_key("t")];
@@ -54,13 +54,13 @@ fn what_becomes_free_is_announced() {
     let (a, mut b) = (cluster.node("A"), cluster.stranger("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reserved = a.reserve_one();
-    assert!(cluster.store.lost_reservations(std::slice::from_ref(&reserved)).unwrap().is_empty());
-    assert_eq!(moves(&cluster, || a.store.release(std::slice::from_ref(&reserved)).unwrap()), (1, 0));
-    assert_eq!(cluster.store.lost_reservations(&[reserved]).unwrap().len(), 1);
+    assert!(cluster.store.firing().lost_reservations(std::slice::from_ref(&reserved)).unwrap().is_empty());
+    assert_eq!(moves(&cluster, || a.store.firing().release(std::slice::from_ref(&reserved)).unwrap()), (1, 0));
+    assert_eq!(cluster.store.firing().lost_reservations(&[reserved]).unwrap().len(), 1);
     a.reserve_one();
     cluster.advance(WINDOW + SECOND);
     assert_eq!(moves(&cluster, || drop(b.check_in())), (1, 0));
     cluster.advance(2 * MINUTE);
-    assert_eq!(moves(&cluster, || assert_eq!(b.store.handle_misfires().unwrap().handled.len(), 1)), (1, 0));
-    assert_eq!(moves(&cluster, || assert_eq!(b.store.leave(&b.owner()).unwrap(), 0)), (1, 0));
+    assert_eq!(moves(&cluster, || assert_eq!(b.store.upkeep().handle_misfires().unwrap().handled.len(), 1)), (1, 0));
+    assert_eq!(moves(&cluster, || assert_eq!(b.store.upkeep().leave(&b.owner()).unwrap(), 0)), (1, 0));
 }

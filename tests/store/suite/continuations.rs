@@ -90,7 +90,7 @@ fn a_child_sees_its_parent() {
         let run = run_of(&cluster, &a, "a");
         let ending = Ending { result: Some("42 rows".to_owned()), ..Ending::default() };
         let end = Completion { ending, ..run.completion(CompletionInstruction::NoInstruction, None) };
-        let recorded = a.store.record(&a.owner(), &[end]).unwrap();
+        let recorded = a.store.firing().record(&a.owner(), &[end]).unwrap();
         assert_eq!(recorded.following.len(), 2);
         let triggers = released(&cluster);
         let child = triggers.iter().find(|trigger| trigger.job_key().name() == "good").unwrap();
@@ -198,7 +198,7 @@ fn many_parents_end_in_one_transaction() {
         false => 1,
     });
     let expected: usize = expected.sum();
-    let recorded = a.store.record(&a.owner(), &ends).unwrap();
+    let recorded = a.store.firing().record(&a.owner(), &ends).unwrap();
     assert_eq!(recorded.following.len(), expected);
     assert_eq!(released(&cluster).len(), expected);
     let mut per_parent: BTreeMap<String, usize> = BTreeMap::new();
@@ -238,7 +238,7 @@ fn a_child_waits_as_any_other_trigger() {
     assert_eq!(cluster.state_of(waiting.key()), "PAUSED");
     // However late: it is no misfire.
     cluster.advance(60 * MINUTE);
-    cluster.store.handle_misfires().unwrap();
+    cluster.store.upkeep().handle_misfires().unwrap();
     cluster.store.catalogue().resume_all(true).unwrap();
     assert_eq!(a.fire_one().trigger.key(), waiting.key());
     assert!(cluster.store.catalogue().paused_groups().unwrap().is_empty());

@@ -25,7 +25,7 @@ fn triggers_come_one_by_one_in_the_order_of_their_times_and_again_after_a_releas
     let taken: Vec<Acquisition> = (0..3).map(|_| take(10 * SECOND)).collect();
     assert_eq!(taken.iter().flat_map(reserved).collect::<Vec<_>>(), ["first", "second", "third"]);
     assert_eq!(reserved(&take(10 * SECOND)), [] as [&str; 0], "all are taken");
-    a.store.release(&taken[1].reserved).unwrap();
+    a.store.firing().release(&taken[1].reserved).unwrap();
     assert_eq!(reserved(&take(10 * SECOND)), ["second"]);
 }
 
@@ -41,7 +41,7 @@ fn of_triggers_a_minute_apart_the_look_ahead_takes_those_it_reaches() {
         assert_eq!(reserved(&taken), [format!("t{}", minute - 1)]);
         singles.extend(taken.reserved);
     }
-    a.store.release(&singles).unwrap();
+    a.store.firing().release(&singles).unwrap();
     let batch = a.acquire_with(7, |request| request.look_ahead_ms = 8 * MINUTE).unwrap();
     assert_eq!(reserved(&batch), ["t0", "t1", "t2", "t3", "t4", "t5", "t6"]);
 }
@@ -67,7 +67,7 @@ fn a_batch_is_what_the_look_ahead_reaches_and_the_window_is_what_fires_early() {
         );
         let ends: Vec<_> = taken.fired.iter().map(|bundle| bundle.completion(NoInstruction, None)).collect();
         a.complete_all(&ends);
-        a.store.release(&taken.reserved).unwrap();
+        a.store.firing().release(&taken.reserved).unwrap();
         // As it was, so that the next question finds the same.
         for (s, t) in triggers {
             cluster.store.catalogue().add_trigger(minutely(t, "a", NOW + s * SECOND).build().unwrap(), true).unwrap();

@@ -19,16 +19,16 @@ fn a_fire_that_is_declared_failed_ends_so_and_is_tried_again() {
     let first = a.fire_one();
     let row =
         CheckpointRow { root_fire_id: first.fire_id.clone(), version: 1, fence: first.fence, data: b"x".to_vec() };
-    cluster.store.write_checkpoint(&first.fire_id, &row).unwrap();
+    cluster.store.firing().write_checkpoint(&first.fire_id, &row).unwrap();
     cluster.advance(MINUTE);
     assert_eq!(cluster.state("t"), "BLOCKED");
-    let failed = cluster.store.fail_fire(&first.fire_id, "the disk is\u{0}full").unwrap().unwrap();
+    let failed = cluster.store.firing().fail_fire(&first.fire_id, "the disk is\u{0}full").unwrap().unwrap();
     assert_eq!((failed.job.name(), failed.instance.as_str(), failed.paused), ("a", "A", false));
     assert_eq!(failed.retried_after, Some(Duration::from_secs(5)));
     assert_eq!((cluster.state("t").as_str(), cluster.fires()), ("WAITING", Vec::new()));
     cluster.check();
     // Once; and not by its node either.
-    assert_eq!(cluster.store.fail_fire(&first.fire_id, "again").unwrap(), None);
+    assert_eq!(cluster.store.firing().fail_fire(&first.fire_id, "again").unwrap(), None);
     assert_eq!(a.complete(&first), CompletionOutcome::Fenced);
     let rows = cluster.store.history().find(&HistoryQuery::new()).unwrap();
     assert_eq!(rows.len(), 1);
@@ -36,7 +36,7 @@ fn a_fire_that_is_declared_failed_ends_so_and_is_tried_again() {
     assert_eq!((row.outcome, row.attempt, row.run_ms), (FireOutcome::Failed, 0, Some(MINUTE)));
     assert!(row.error.as_deref().is_some_and(|error| error.starts_with("the disk is") && error.ends_with("full")));
     assert_eq!((row.instance.as_deref(), row.job_type.is_some()), (Some("A"), true));
-    assert!(cluster.store.read_checkpoint(&first.fire_id).unwrap().is_some(), "the work goes on from it");
+    assert!(cluster.store.firing().read_checkpoint(&first.fire_id).unwrap().is_some(), "the work goes on from it");
 
     // What is due of the schedule comes first; then the retry, which is not tried a third time.
     let due = b.fire_one();
@@ -47,9 +47,9 @@ fn a_fire_that_is_declared_failed_ends_so_and_is_tried_again() {
     let rerun = second.rerun.clone().unwrap();
     assert_eq!((rerun.attempt, rerun.scheduled_ms, rerun.root_fire_id.as_ref()), (1, NOW, Some(&first.fire_id)));
     assert_eq!((second.trigger.priority(), second.trigger.data().text("k")), (7, Some("v")));
-    let failed = cluster.store.fail_fire(&second.fire_id, "no").unwrap().unwrap();
+    let failed = cluster.store.firing().fail_fire(&second.fire_id, "no").unwrap().unwrap();
     assert_eq!(failed.retried_after, None);
-    assert_eq!(cluster.store.read_checkpoint(&first.fire_id).unwrap(), None, "the work is over");
+    assert_eq!(cluster.store.firing().read_checkpoint(&first.fire_id).unwrap(), None, "the work is over");
     assert_eq!(cluster.store.history().find(&HistoryQuery::new()).unwrap()[0].attempt, 1);
     assert_eq!(cluster.snapshot().recoveries, []);
 }
@@ -64,7 +64,7 @@ fn a_one_shot_that_is_declared_failed_is_over() {
     }
     cluster.schedule(job("c"), [minutely("c", "c", NOW).pause_on_failure(true)]);
     for fire in a.acquire().fired {
-        let failed = cluster.store.fail_fire(&fire.fire_id, "no").unwrap().unwrap();
+        let failed = cluster.store.firing().fail_fire(&fire.fire_id, "no").unwrap().unwrap();
         assert_eq!((failed.retried_after, failed.paused), (None, failed.job.name() == "c"));
     }
     assert!(!cluster.has_job("a") && !cluster.has_job("b"));
@@ -78,8 +78,8 @@ fn only_what_runs_on_a_node_of_ours_can_be_declared_failed() {
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reserved = a.reserve_one();
-    assert_eq!(cluster.store.fail_fire(&reserved.fire_id, "no").unwrap(), None, "it does not run yet");
-    assert_eq!(cluster.store.fail_fire("no such fire", "no").unwrap(), None);
+    assert_eq!(cluster.store.firing().fail_fire(&reserved.fire_id, "no").unwrap(), None, "it does not run yet");
+    assert_eq!(cluster.store.firing().fail_fire("no such fire", "no").unwrap(), None);
     cluster.advance(SECOND);
     let fire = a.fire(&[reserved]).pop().unwrap();
     // The same row as a node of Quartz would have it: without the side row.
@@ -89,8 +89,8 @@ fn only_what_runs_on_a_node_of_ours_can_be_declared_failed() {
         ours = row(s)?;
         s.put_instance(&InstanceRow { incarnation: None, ..ours.clone().unwrap() })
     });
-    let error = cluster.store.fail_fire(&fire.fire_id, "no").unwrap_err().to_string();
+    let error = cluster.store.firing().fail_fire(&fire.fire_id, "no").unwrap_err().to_string();
     assert!(error.contains("node of Quartz"), "{error}");
     cluster.tamper(|s| s.put_instance(&ours.clone().unwrap()));
-    assert!(cluster.store.fail_fire(&fire.fire_id, "no").unwrap().is_some());
+    assert!(cluster.store.firing().fail_fire(&fire.fire_id, "no").unwrap().is_some());
 }

@@ -129,12 +129,12 @@ fn stories() -> Vec<Story> {
             let reserved = nodes[0].acquire().reserved;
             assert!(!reserved.is_empty());
             Box::new(move |_, nodes| {
-                nodes[0].store.fire(&nodes[0].owner(), &reserved).map(|fired| fired.len().to_string())
+                nodes[0].store.firing().fire(&nodes[0].owner(), &reserved).map(|fired| fired.len().to_string())
             })
         }),
         story!("release", |_, nodes| {
             let reserved = nodes[0].acquire().reserved;
-            Box::new(move |_, nodes| nodes[0].store.release(&reserved).map(|()| String::new()))
+            Box::new(move |_, nodes| nodes[0].store.firing().release(&reserved).map(|()| String::new()))
         }),
         story!("complete", |_, nodes| {
             let fired = nodes[0].acquire().fired;
@@ -144,25 +144,25 @@ fn stories() -> Vec<Story> {
                 .map(|f| f.completion(CompletionInstruction::NoInstruction, Some(JobDataMap::new())))
                 .collect();
             Box::new(move |_, nodes| {
-                let outcomes = nodes[0].store.complete(&nodes[0].owner(), &ends)?;
+                let outcomes = nodes[0].store.firing().complete(&nodes[0].owner(), &ends)?;
                 assert!(outcomes.iter().all(|o| *o == CompletionOutcome::Recorded), "{outcomes:?}");
                 Ok(outcomes.len().to_string())
             })
         }),
         story!("handle_misfires", |c, _| {
             c.advance(10 * MINUTE);
-            Box::new(|c, _| c.store.handle_misfires().map(|pass| pass.handled.len().to_string()))
+            Box::new(|c, _| c.store.upkeep().handle_misfires().map(|pass| pass.handled.len().to_string()))
         }),
         story!("leave", |_, nodes| {
             nodes[0].acquire();
-            Box::new(|_, nodes| nodes[0].store.leave(&nodes[0].owner()).map(|n| n.to_string()))
+            Box::new(|_, nodes| nodes[0].store.upkeep().leave(&nodes[0].owner()).map(|n| n.to_string()))
         }),
         story!("check_in that registers", |c, nodes| {
             nodes[0].acquire();
             nodes[0] = c.stranger("A");
             Box::new(|_, nodes| {
                 let node = &mut nodes[0];
-                node.store.check_in(&mut node.me).map(|c| c.registered.to_string())
+                node.store.upkeep().check_in(&mut node.me).map(|c| c.registered.to_string())
             })
         }),
         story!("check_in that recovers", |c, nodes| {
@@ -172,7 +172,7 @@ fn stories() -> Vec<Story> {
             c.advance(12_501);
             Box::new(|_, nodes| {
                 let node = &mut nodes[1];
-                node.store.check_in(&mut node.me).and_then(whole).map(|_| String::new())
+                node.store.upkeep().check_in(&mut node.me).and_then(whole).map(|_| String::new())
             })
         }),
         story!("acquire what is passed over", |c, nodes| {
@@ -187,7 +187,7 @@ fn stories() -> Vec<Story> {
             assert_eq!(reserved.len(), 3);
             c.advance(SECOND);
             Box::new(move |_, nodes| {
-                let brought = nodes[1].store.fire_reserved(&nodes[1].owner(), &reserved)?;
+                let brought = nodes[1].store.firing().fire_reserved(&nodes[1].owner(), &reserved)?;
                 Ok(passed_over(&brought))
             })
         }),
@@ -202,7 +202,7 @@ fn stories() -> Vec<Story> {
             };
             let ends: Vec<Completion> = fired.iter().map(end).collect();
             Box::new(move |_, nodes| {
-                let recorded = nodes[0].store.record(&nodes[0].owner(), &ends)?;
+                let recorded = nodes[0].store.firing().record(&nodes[0].owner(), &ends)?;
                 Ok(format!("{:?} {:?} {:?}", recorded.paused, recorded.let_go, recorded.skipped))
             })
         }),
@@ -213,7 +213,7 @@ fn stories() -> Vec<Story> {
             c.schedule(lone_job("failing").policy(retry), [minutely("f1", "failing", NOW)]);
             let id = nodes[0].fire_one().fire_id;
             Box::new(move |c, _| {
-                c.store.fail_fire(&id, "why").map(|failed| format!("{:?}", failed.unwrap().retried_after))
+                c.store.firing().fail_fire(&id, "why").map(|failed| format!("{:?}", failed.unwrap().retried_after))
             })
         }),
         story!("backfill", |c, _| {
@@ -225,8 +225,8 @@ fn stories() -> Vec<Story> {
                 Ok(done.fires.len().to_string())
             })
         }),
-        story!("clean_up", |_, _| Box::new(|c, _| c.store.clean_up().map(|pass| format!("{pass:?}")))),
-        story!("audit", |_, _| Box::new(|c, _| c.store.audit().map(|pass| format!("{pass:?}")))),
+        story!("clean_up", |_, _| Box::new(|c, _| c.store.upkeep().clean_up().map(|pass| format!("{pass:?}")))),
+        story!("audit", |_, _| Box::new(|c, _| c.store.upkeep().audit().map(|pass| format!("{pass:?}")))),
     ]
 }
 
@@ -489,7 +489,7 @@ fn what_was_taken_is_kept_until_the_store_can_be_asked() {
         let Ok(mut brought) = brought else { continue };
         if let Some(mut doubt) = brought.doubt.take() {
             assert_eq!(doubt.error.failure_class(), Some(FailureClass::CommitUnknown));
-            assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
+            assert!(a.store.firing().settle_doubt(&a.owner(), &mut doubt).unwrap());
             taken.extend(doubt.acquisition.fired);
             reserved.extend(doubt.acquisition.reserved);
             doubts += 1;
@@ -506,9 +506,9 @@ fn what_was_taken_is_kept_until_the_store_can_be_asked() {
 
     cluster.advance(SECOND);
     plan.plan(1, Fault::CommitLostThenAway(LONG_AWAY));
-    let mut doubt = a.store.fire_reserved(&a.owner(), &reserved).unwrap().doubt.unwrap();
+    let mut doubt = a.store.firing().fire_reserved(&a.owner(), &reserved).unwrap().doubt.unwrap();
     plan.cancel();
-    assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
+    assert!(a.store.firing().settle_doubt(&a.owner(), &mut doubt).unwrap());
     assert_eq!((names(&doubt.acquisition.fired), doubt.precommits), (vec!["soon"], true));
     assert_eq!(a.complete(&doubt.acquisition.fired[0]), CompletionOutcome::Recorded);
     assert!(cluster.fires().is_empty());
@@ -531,10 +531,13 @@ fn what_is_in_doubt_and_not_there_is_nobodys() {
     assert_eq!(doubt.acquisition.reserved.len(), 3);
     let first = doubt.acquisition.reserved[0].trigger.clone();
     cluster.store.catalogue().pause_triggers(&[first]).unwrap();
-    assert!(a.store.settle_doubt(&a.owner(), &mut doubt).unwrap(), "the first is gone, and the others are there");
+    assert!(
+        a.store.firing().settle_doubt(&a.owner(), &mut doubt).unwrap(),
+        "the first is gone, and the others are there"
+    );
     assert_eq!(doubt.acquisition.reserved.len(), 2);
-    a.store.release(&doubt.acquisition.reserved).unwrap();
-    assert!(!a.store.settle_doubt(&a.owner(), &mut doubt).unwrap());
+    a.store.firing().release(&doubt.acquisition.reserved).unwrap();
+    assert!(!a.store.firing().settle_doubt(&a.owner(), &mut doubt).unwrap());
     assert!(doubt.acquisition.reserved.is_empty());
 
     let before = a.owner();
@@ -543,7 +546,7 @@ fn what_is_in_doubt_and_not_there_is_nobodys() {
     a = cluster.stranger("A");
     a.check_in();
     doubt.acquisition.reserved.append(&mut other.reserved);
-    assert!(a.store.settle_doubt(&before, &mut doubt).unwrap_err().is_fenced());
+    assert!(a.store.firing().settle_doubt(&before, &mut doubt).unwrap_err().is_fenced());
 }
 
 /// A change that was made and whose outcome cannot be found out is not said to have failed for want

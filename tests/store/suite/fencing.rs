@@ -73,12 +73,12 @@ fn its_completion_does_not_unblock_the_job_its_successor_runs() {
 fn its_reservations_cannot_be_fired_or_released() {
     let Zombie { cluster, a, b, reserved, .. } = zombie(job("a"));
     assert_eq!(cluster.state("u"), "WAITING");
-    let error = a.store.fire(&a.owner(), std::slice::from_ref(&reserved)).unwrap_err();
+    let error = a.store.firing().fire(&a.owner(), std::slice::from_ref(&reserved)).unwrap_err();
     assert!(error.is_fenced(), "{error}");
     let taken = b.acquire();
     assert_eq!(taken.fired.iter().filter(|f| f.trigger.key() == &trigger_key("u")).count(), 1);
     let before = cluster.rows();
-    a.store.release(&[reserved]).unwrap();
+    a.store.firing().release(&[reserved]).unwrap();
     assert_eq!(cluster.rows(), before);
 }
 
@@ -90,7 +90,7 @@ fn old_reservations_do_not_come_back_with_the_node() {
     a.check_in();
     assert!(a.fire(std::slice::from_ref(&reserved)).is_empty());
     assert_eq!(a.complete(&running), CompletionOutcome::Fenced);
-    a.store.release(&[reserved]).unwrap();
+    a.store.firing().release(&[reserved]).unwrap();
     assert_eq!(cluster.state("u"), "WAITING");
     assert!(!b.acquire().fired.is_empty());
 }
@@ -112,7 +112,7 @@ fn an_old_reservation_does_not_fire_the_trigger_its_successor_reserved() {
     a.check_in();
     cluster.advance(10 * SECOND);
     assert!(a.fire(std::slice::from_ref(&old)).is_empty());
-    a.store.release(&[old]).unwrap();
+    a.store.firing().release(&[old]).unwrap();
     assert_eq!(cluster.state("t"), "ACQUIRED");
     assert_eq!(b.fire(&[new]).len(), 1);
 }
@@ -131,7 +131,7 @@ fn it_cannot_acquire() {
 fn it_leaves_without_touching_its_successors_rows() {
     let Zombie { cluster, a, .. } = zombie(job("a"));
     let before = cluster.rows();
-    assert_eq!(a.store.leave(&a.owner()).unwrap(), 0);
+    assert_eq!(a.store.upkeep().leave(&a.owner()).unwrap(), 0);
     assert_eq!(cluster.rows(), before);
     assert_eq!(cluster.snapshot().instances.len(), 1);
 }

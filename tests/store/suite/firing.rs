@@ -145,7 +145,7 @@ fn nothing_to_fire_or_release_costs_nothing() {
     let before = cluster.opened.database.counts();
     assert!(a.fire(&[]).is_empty());
     assert!(a.complete_all(&[]).is_empty());
-    a.store.release(&[]).unwrap();
+    a.store.firing().release(&[]).unwrap();
     assert_eq!(cluster.opened.database.counts(), before);
 }
 
@@ -155,13 +155,13 @@ fn a_released_trigger_can_be_taken_again() {
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
-    a.store.release(std::slice::from_ref(&reservation)).unwrap();
+    a.store.firing().release(std::slice::from_ref(&reservation)).unwrap();
     assert_eq!(cluster.state("t"), "WAITING");
     assert!(cluster.fires().is_empty());
     let other = b.reserve_one();
-    a.store.release(&[reservation]).unwrap();
+    a.store.firing().release(&[reservation]).unwrap();
     assert_eq!(cluster.state("t"), "ACQUIRED", "a second release is not ours to give");
-    b.store.release(&[other]).unwrap();
+    b.store.firing().release(&[other]).unwrap();
 }
 
 /// H4: Quartz's release turns BLOCKED into WAITING.
@@ -173,7 +173,7 @@ fn releasing_a_trigger_that_was_blocked_meanwhile_leaves_it_blocked() {
     let (first, second) = (a.reserve_one(), b.reserve_one());
     cluster.advance(SECOND);
     let fired = a.fire(&[first]);
-    b.store.release(std::slice::from_ref(&second)).unwrap();
+    b.store.firing().release(std::slice::from_ref(&second)).unwrap();
     assert_eq!(cluster.state_of(&second.trigger), "BLOCKED");
     assert!(b.acquire().fired.is_empty());
     a.complete(&fired[0]);
@@ -187,6 +187,6 @@ fn releasing_a_paused_trigger_leaves_it_paused() {
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
     cluster.store.catalogue().pause_all().unwrap();
-    a.store.release(&[reservation]).unwrap();
+    a.store.firing().release(&[reservation]).unwrap();
     assert_eq!(cluster.state("t"), "PAUSED");
 }

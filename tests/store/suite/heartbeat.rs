@@ -36,7 +36,7 @@ impl Beating {
     }
 
     fn pass(&mut self, beats: &[FireHeartbeat]) -> HeartbeatPass {
-        self.node.store.heartbeat(&self.node.owner(), beats, &mut self.seen).unwrap()
+        self.node.store.upkeep().heartbeat(&self.node.owner(), beats, &mut self.seen).unwrap()
     }
 }
 
@@ -79,7 +79,7 @@ fn a_fire_that_falls_silent_is_recovered_while_its_node_lives() {
     assert_eq!(again.recovering.as_ref().unwrap().root_fire_id.as_ref(), Some(&silent.fire_id));
     b.node.complete(&again);
     assert_eq!(a.node.complete(loud), CompletionOutcome::Recorded);
-    cluster.store.audit().unwrap();
+    cluster.store.upkeep().audit().unwrap();
     cluster.tamper(|s| {
         assert_eq!(s.rows::<carnelian::store::row::HeartbeatRow>().list()?, []);
         Ok(())
@@ -172,7 +172,7 @@ fn two_that_see_the_same_silence_recover_it_once() {
     let first = Arc::clone(&other);
     cluster.hold_up(&mut b.node, "recover silent fires", move || {
         let (node, seen, pass) = &mut *first.lock().unwrap();
-        *pass = Some(node.store.heartbeat(&node.owner(), &[], seen).unwrap());
+        *pass = Some(node.store.upkeep().heartbeat(&node.owner(), &[], seen).unwrap());
     });
     assert_eq!(b.beat(&[]).recovered, []);
     let pass = other.lock().unwrap().2.take().unwrap();
@@ -195,7 +195,7 @@ fn one_that_beats_again_at_the_last_moment_is_left_alone() {
     let (store, owner, id) = (cluster.store.clone(), a.node.owner(), fire.fire_id.clone());
     cluster.hold_up(&mut b.node, "recover silent fires", move || {
         let beat = FireHeartbeat { fire_id: id, limit: LIMIT, progress: None, silence: None, silence_limit: None };
-        store.heartbeat(&owner, &[beat], &mut Heartbeats::default()).unwrap();
+        store.upkeep().heartbeat(&owner, &[beat], &mut Heartbeats::default()).unwrap();
     });
     assert_eq!(b.beat(&[]).recovered, []);
     assert_eq!(a.node.complete(&fire), CompletionOutcome::Recorded);
@@ -218,7 +218,7 @@ fn progress_is_seen_from_elsewhere() {
             silence,
             silence_limit: silence,
         }]);
-        let shown = cluster.store.fired_triggers().unwrap().remove(0);
+        let shown = cluster.store.upkeep().fired_triggers().unwrap().remove(0);
         let heartbeat = shown.heartbeat.unwrap();
         assert_eq!((heartbeat.last_ms, heartbeat.limit, &heartbeat.progress), (cluster.now(), LIMIT, &progress));
         let since = silence.map(|_| cluster.now() - 4 * SECOND);
@@ -243,12 +243,12 @@ fn an_order_to_stop_reaches_the_node_that_runs_it() {
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let fire = a.node.fire_one();
     let ids = [fire.fire_id.clone(), "no such fire".to_owned()];
-    assert_eq!(cluster.store.request_cancels(&ids, "ada").unwrap(), 1);
-    assert_eq!(cluster.store.request_cancels(&ids, "bob").unwrap(), 0, "asked already");
+    assert_eq!(cluster.store.upkeep().request_cancels(&ids, "ada").unwrap(), 1);
+    assert_eq!(cluster.store.upkeep().request_cancels(&ids, "bob").unwrap(), 0, "asked already");
     assert_eq!(b.beat(&[]).cancelled, []);
     assert_eq!(a.beat(&[&fire]).cancelled, [(fire.fire_id.clone(), "ada".to_owned())]);
     a.node.complete(&fire);
-    assert!(cluster.store.audit().unwrap().swept > 0);
+    assert!(cluster.store.upkeep().audit().unwrap().swept > 0);
 }
 
 fn die(cluster: &Cluster) -> Node {
@@ -385,7 +385,7 @@ fn a_node_gives_up_a_fire_of_its_own_at_once() {
     let a = cluster.node("A");
     cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
     let fire = a.fire_one();
-    let recovered = a.store.abandon(&a.owner(), std::slice::from_ref(&fire.fire_id)).unwrap();
+    let recovered = a.store.upkeep().abandon(&a.owner(), std::slice::from_ref(&fire.fire_id)).unwrap();
     assert_eq!(recovered.recovery_triggers.len(), 1);
     let again = a.fire_one();
     assert_eq!(a.complete(&fire), CompletionOutcome::Fenced);
@@ -462,7 +462,7 @@ fn no_note_is_too_long_for_a_beat() {
         0
     );
     let who = format!("{}\0{}", "ada".repeat(100), "bob".repeat(100));
-    assert_eq!(cluster.store.request_cancels(std::slice::from_ref(&fire.fire_id), &who).unwrap(), 1);
+    assert_eq!(cluster.store.upkeep().request_cancels(std::slice::from_ref(&fire.fire_id), &who).unwrap(), 1);
     a.node.complete(&fire);
 }
 
@@ -483,19 +483,19 @@ fn a_single_beat_keeps_its_fire_alive() {
         silence_limit: None,
     };
     for _ in 0..6 {
-        a.store.heartbeat_one(&a.owner(), &beat).unwrap();
-        let shown = cluster.store.fired_triggers().unwrap().remove(0).heartbeat.unwrap();
+        a.store.upkeep().heartbeat_one(&a.owner(), &beat).unwrap();
+        let shown = cluster.store.upkeep().fired_triggers().unwrap().remove(0).heartbeat.unwrap();
         assert_eq!((shown.last_ms, shown.limit, shown.progress), (cluster.now(), LIMIT, progress.clone()));
         assert_eq!(shown.progress_ms, Some(cluster.now()));
         assert_eq!(b.beat(&[]), HeartbeatPass::default());
         cluster.advance(10 * SECOND);
     }
     let ids = std::slice::from_ref(&fire.fire_id);
-    assert_eq!(a.store.fires_gone(&a.owner(), ids).unwrap(), Vec::<String>::new());
+    assert_eq!(a.store.upkeep().fires_gone(&a.owner(), ids).unwrap(), Vec::<String>::new());
     for _ in 0..3 {
         cluster.advance(10 * SECOND);
         b.beat(&[]);
     }
-    assert_eq!(a.store.fires_gone(&a.owner(), ids).unwrap(), ids);
-    assert!(a.store.heartbeat_one(&a.owner(), &beat).unwrap_err().is_fenced());
+    assert_eq!(a.store.upkeep().fires_gone(&a.owner(), ids).unwrap(), ids);
+    assert!(a.store.upkeep().heartbeat_one(&a.owner(), &beat).unwrap_err().is_fenced());
 }

@@ -169,7 +169,7 @@ fn a_misfire_is_written_down() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     cluster.advance(5 * MINUTE);
-    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 1);
+    assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 1);
     let rows = all(&cluster);
     assert_eq!(rows.len(), 1);
     assert_eq!((rows[0].outcome, rows[0].scheduled_ms, rows[0].fired_ms), (FireOutcome::Misfired, NOW, None));
@@ -239,14 +239,14 @@ fn old_history_is_forgotten() {
         a.complete(&a.fire_one());
         cluster.advance(MINUTE);
     }
-    assert_eq!(cluster.store.clean_up().unwrap().history, 2);
+    assert_eq!(cluster.store.upkeep().clean_up().unwrap().history, 2);
     let left: Vec<i64> = all(&cluster).iter().map(|row| row.scheduled_ms).collect();
     assert_eq!(left, [NOW + 3 * MINUTE, NOW + 2 * MINUTE], "no more than the limit");
     cluster.advance(7 * 24 * 60 * MINUTE - 2 * MINUTE);
-    assert_eq!(cluster.store.clean_up().unwrap(), Default::default());
+    assert_eq!(cluster.store.upkeep().clean_up().unwrap(), Default::default());
     assert_eq!(all(&cluster).len(), 2, "the older is seven days old to the moment");
     cluster.advance(1);
-    cluster.store.clean_up().unwrap();
+    cluster.store.upkeep().clean_up().unwrap();
     assert_eq!(all(&cluster).iter().map(|row| row.scheduled_ms).collect::<Vec<_>>(), [NOW + 3 * MINUTE]);
 }
 

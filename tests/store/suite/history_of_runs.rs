@@ -215,7 +215,8 @@ fn misfires_are_left_out_if_nobody_wants_them() {
             cluster.schedule(job(name), [minutely(name, name, NOW)]);
         }
         cluster.advance(5 * MINUTE);
-        let passes = [cluster.store.handle_misfires().unwrap(), cluster.store.handle_misfires().unwrap()];
+        let passes =
+            [cluster.store.upkeep().handle_misfires().unwrap(), cluster.store.upkeep().handle_misfires().unwrap()];
         assert_eq!(passes.map(|pass| pass.handled.len()), [2, 1], "in batches");
         assert_eq!(found(&cluster, HistoryQuery::new().outcome(FireOutcome::Misfired)).len(), rows);
     }

@@ -185,7 +185,7 @@ fn late_ones_fire_once_now_or_wait_as_they_are_told() {
         cluster.schedule(job(name), triggers);
     }
     cluster.advance(5 * MINUTE);
-    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 6);
+    assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 6);
     let late = Some(NOW + 5 * MINUTE);
     for name in ["smart", "once"] {
         let next = |kind| cluster.next(&format!("{name}-{kind}"));

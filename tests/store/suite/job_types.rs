@@ -36,7 +36,7 @@ fn nodes_publish_their_types() {
     b.store.job_types().set(vec![info("mail", 2)]);
     b.check_in();
     assert_eq!(published(&cluster), ["A: ?", "B: mail/2", "C:"]);
-    assert_eq!(c.store.leave(&c.owner()).unwrap(), 0);
+    assert_eq!(c.store.upkeep().leave(&c.owner()).unwrap(), 0);
     assert_eq!(published(&cluster), ["A: ?", "B: mail/2"]);
     cluster.advance(WINDOW + SECOND);
     let _d = node_with(&cluster, "D", &[info("mail", 1)]);
@@ -86,7 +86,7 @@ fn types_of_a_node_that_quartz_recovered_are_swept() {
         };
         s.put_job_types("gone", &[row("gone")])
     });
-    assert_eq!(cluster.store.audit().unwrap().swept, 1);
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 1);
     cluster.tamper(|s| {
         assert_eq!(s.job_types()?.len(), 2);
         Ok(())
@@ -109,7 +109,7 @@ fn data_of_a_later_version_are_left_to_nodes_that_read_it() {
     let fired = old.acquire().fired;
     assert_eq!(names(&fired), ["t"]);
     assert_eq!(fired[0].job.version(), None, "it has nothing to tell apart");
-    assert_eq!(old.store.earliest_due(&["work".to_owned()]).unwrap().1, None);
+    assert_eq!(old.store.firing().earliest_due(&["work".to_owned()]).unwrap().1, None);
     let second = new.fire_one();
     assert_eq!((second.job.key(), second.job.version()), (&job_key("second"), Some(2)));
     new.complete(&second);

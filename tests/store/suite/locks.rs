@@ -75,7 +75,7 @@ fn locks_are_forgotten_a_day_after_their_time() {
         names
     };
     assert_eq!(names(), ["new", "old"]);
-    cluster.store.clean_up().unwrap();
+    cluster.store.upkeep().clean_up().unwrap();
     cluster.store.catalogue().clear().unwrap();
     assert_eq!(names(), ["new"]);
 }

@@ -85,12 +85,12 @@ fn rows_that_rise_from_the_dead_are_found_and_recovered() {
     let fires = cluster.fires();
     assert_eq!(fires, ["l/EXECUTING@A", "p/ACQUIRED@A"]);
     let known = BTreeSet::from([brought.reserved[0].fire_id.clone()]);
-    let unknown = a.store.unknown_fires(&a.owner(), &known).unwrap();
+    let unknown = a.store.upkeep().unknown_fires(&a.owner(), &known).unwrap();
     assert_eq!(unknown, BTreeSet::from([brought.fired[0].fire_id.clone()]));
-    assert_eq!(a.store.recover_unknown(&a.owner(), &unknown).unwrap().lost.len(), 1);
+    assert_eq!(a.store.upkeep().recover_unknown(&a.owner(), &unknown).unwrap().lost.len(), 1);
     assert_eq!(cluster.fires(), ["p/ACQUIRED@A"]);
-    let unknown = a.store.unknown_fires(&a.owner(), &BTreeSet::new()).unwrap();
-    assert_eq!(a.store.recover_unknown(&a.owner(), &unknown).unwrap().freed, 1);
+    let unknown = a.store.upkeep().unknown_fires(&a.owner(), &BTreeSet::new()).unwrap();
+    assert_eq!(a.store.upkeep().recover_unknown(&a.owner(), &unknown).unwrap().freed, 1);
     cluster.advance(MINUTE);
     assert_eq!(a.acquire().fired.len(), 2, "both fire again");
 }
@@ -103,7 +103,7 @@ fn fences_that_are_behind_what_the_tables_show_are_found() {
     let a = cluster.node("A");
     cluster.schedule(job("plain").durable(true), [minutely("t", "plain", NOW)]);
     let fire = a.fire_one();
-    assert_eq!(cluster.store.fence_behind().unwrap(), None);
+    assert_eq!(cluster.store.upkeep().fence_behind().unwrap(), None);
     let renamed = |fence: i64| {
         let (owner, _) = fire.fire_id.rsplit_once('-').unwrap();
         format!("{owner}-{fence}")
@@ -115,11 +115,11 @@ fn fences_that_are_behind_what_the_tables_show_are_found() {
         rows[0].fire_id = renamed(largest);
         s.insert_fired(rows)
     });
-    let found = cluster.store.fence_behind().unwrap().unwrap();
+    let found = cluster.store.upkeep().fence_behind().unwrap().unwrap();
     assert_eq!(found.largest, largest);
     assert!(found.stored < largest, "{found:?}");
     cluster.tamper(|s| s.raise_fence(largest));
-    assert_eq!(cluster.store.fence_behind().unwrap(), None);
+    assert_eq!(cluster.store.upkeep().fence_behind().unwrap(), None);
 }
 
 /// A node that was declared dead registers again, and the answer is lost: the row it finds then is
@@ -135,7 +135,7 @@ fn a_registration_whose_answer_was_lost_is_no_twin() {
     assert_eq!(b.recovers().len(), 1);
     assert!(a.check_in().failed_out);
     cluster.opened.database.plan().plan(1, Fault::CommitLostApplied);
-    a.store.check_in(&mut a.me).unwrap_err();
+    a.store.upkeep().check_in(&mut a.me).unwrap_err();
     cluster.opened.database.plan().cancel();
     let again = a.check_in();
     assert!(again.registered && !again.twin, "{again:?}");

@@ -43,11 +43,11 @@ fn nodes_see_each_other_and_who_serves_longest() {
     assert!(!first.check_in().is_longest_serving);
     assert!(a.check_in().is_longest_serving);
     assert!(!b.check_in().is_longest_serving);
-    let status = cluster.store.instances().unwrap();
+    let status = cluster.store.upkeep().instances().unwrap();
     assert_eq!(status.iter().map(|i| i.instance.as_str()).collect::<Vec<_>>(), ["0", "A", "B"]);
     assert!(status.iter().all(|i| i.alive && !i.foreign && i.running == 0));
 
-    a.store.leave(&a.owner()).unwrap();
+    a.store.upkeep().leave(&a.owner()).unwrap();
     assert!(b.check_in().is_longest_serving);
 }
 
@@ -337,7 +337,7 @@ fn a_foreign_node_is_seen_and_failed_by_the_same_rule() {
             joined: 0,
         },
     );
-    assert!(cluster.store.instances().unwrap().iter().any(|i| i.foreign && i.instance == "java"));
+    assert!(cluster.store.upkeep().instances().unwrap().iter().any(|i| i.foreign && i.instance == "java"));
     assert!(a.check_in().is_longest_serving, "a foreign node does not count");
     cluster.advance(8_500);
     a.check_in();
@@ -371,7 +371,7 @@ fn a_node_restarted_under_its_name_recovers_itself_at_once() {
 pub(super) const ELSEWHERE: &str = "4711 987654 4026531836 a-boot web7";
 
 fn refused(node: &mut Node) -> String {
-    let refused = node.store.check_in(&mut node.me);
+    let refused = node.store.upkeep().check_in(&mut node.me);
     let Err(error @ Error::AlreadyRunning { .. }) = refused else { panic!("{refused:?}") };
     error.to_string()
 }
@@ -476,7 +476,7 @@ fn leaving_gives_reservations_back_and_deletes_the_own_row() {
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     a.reserve_one();
-    assert_eq!(a.store.leave(&a.owner()).unwrap(), 0);
+    assert_eq!(a.store.upkeep().leave(&a.owner()).unwrap(), 0);
     assert_eq!(cluster.state("t"), "WAITING");
     assert_eq!(cluster.snapshot().instances.len(), 1);
     b.reserve_one();
@@ -489,7 +489,7 @@ fn leaving_with_fires_in_progress_leaves_them_to_the_peers() {
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
     a.fire_one();
-    assert_eq!(a.store.leave(&a.owner()).unwrap(), 1);
+    assert_eq!(a.store.upkeep().leave(&a.owner()).unwrap(), 1);
     assert_eq!(cluster.fires(), ["t/EXECUTING@A"]);
     cluster.advance(15 * SECOND);
     b.check_in();
@@ -521,7 +521,7 @@ fn a_failed_check_in_does_not_move_the_time_of_the_last_one() {
         cluster.advance(15 * SECOND);
         for node in [&mut a, &mut b] {
             cluster.opened.database.plan().plan(1, Fault::Statement(ConnectionLost));
-            assert!(node.store.check_in(&mut node.me).is_err());
+            assert!(node.store.upkeep().check_in(&mut node.me).is_err());
         }
     }
     cluster.advance(15 * SECOND);

@@ -22,7 +22,7 @@ fn nothing_late_takes_no_lock_and_writes_nothing() {
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     cluster.advance(MINUTE);
     let before = cluster.opened.database.counts();
-    assert_eq!(cluster.store.handle_misfires().unwrap(), Default::default());
+    assert_eq!(cluster.store.upkeep().handle_misfires().unwrap(), Default::default());
     let after = cluster.opened.database.counts();
     assert_eq!(after.commits, before.commits);
     assert!(after.statements - before.statements <= 2);
@@ -45,7 +45,7 @@ fn each_instruction_moves_a_late_trigger_as_quartz_does() {
     ] {
         let cluster = Cluster::new(open);
         late(&cluster, count, instruction);
-        let pass = cluster.store.handle_misfires().unwrap();
+        let pass = cluster.store.upkeep().handle_misfires().unwrap();
         assert_eq!(pass.handled.iter().map(|t| t.key()).collect::<Vec<_>>(), [&trigger_key("t")], "{instruction:?}");
         assert_eq!(
             (cluster.state("t").as_str(), cluster.next("t")),
@@ -59,7 +59,7 @@ fn each_instruction_moves_a_late_trigger_as_quartz_does() {
 fn who_ignores_misfires_is_not_touched() {
     let cluster = Cluster::new(open);
     late(&cluster, Some(9), MisfireInstruction::Ignore);
-    assert!(cluster.store.handle_misfires().unwrap().handled.is_empty());
+    assert!(cluster.store.upkeep().handle_misfires().unwrap().handled.is_empty());
     assert_eq!(cluster.next("t"), Some(NOW + 5 * MINUTE));
 }
 
@@ -67,7 +67,7 @@ fn who_ignores_misfires_is_not_touched() {
 fn counts_of_a_simple_trigger_are_stored_with_it() {
     let cluster = Cluster::new(open);
     late(&cluster, Some(9), MisfireInstruction::RescheduleNowWithRemainingCount);
-    cluster.store.handle_misfires().unwrap();
+    cluster.store.upkeep().handle_misfires().unwrap();
     let row = cluster.snapshot().triggers.remove(0);
     assert_eq!(row.schedule, ScheduleRow::Simple { repeat_count: 4, interval_ms: MINUTE, times_triggered: 0 });
     assert_eq!(row.start_ms, NOW + 10 * MINUTE + 30 * SECOND);
@@ -82,7 +82,7 @@ fn a_late_cron_trigger_fires_once_or_waits() {
         let cron = once("t", "a", NOW).schedule(CronSchedule::new("0 0/5 * * * ?").unwrap()).misfire(instruction);
         cluster.schedule(job("a"), [cron]);
         cluster.advance(10 * MINUTE);
-        assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 1);
+        assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 1);
         assert_eq!(cluster.next("t"), Some(next));
     }
 }
@@ -92,9 +92,9 @@ fn a_trigger_is_late_one_millisecond_after_the_threshold() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     cluster.advance(MINUTE);
-    assert!(cluster.store.handle_misfires().unwrap().handled.is_empty());
+    assert!(cluster.store.upkeep().handle_misfires().unwrap().handled.is_empty());
     cluster.advance(1);
-    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 1);
+    assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 1);
 }
 
 /// #586: Quartz leaves a COMPLETE trigger and its job for ever.
@@ -103,7 +103,7 @@ fn a_trigger_that_misfires_past_its_end_goes_with_its_job() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("a"), [minutely("t", "a", NOW).end_at(at(NOW + MINUTE))]);
     cluster.advance(10 * MINUTE);
-    let pass = cluster.store.handle_misfires().unwrap();
+    let pass = cluster.store.upkeep().handle_misfires().unwrap();
     assert_eq!(pass.finalized, [trigger_key("t")]);
     assert_eq!(cluster.state("t"), "-");
     assert!(!cluster.has_job("a"));
@@ -116,7 +116,7 @@ fn a_trigger_that_misfires_past_its_end_while_its_job_runs_leaves_the_job() {
     cluster.schedule(job("a"), [minutely("t", "a", NOW).end_at(at(NOW + 2 * MINUTE))]);
     let bundle = a.fire_one();
     cluster.advance(10 * MINUTE);
-    assert_eq!(cluster.store.handle_misfires().unwrap().finalized, [trigger_key("t")]);
+    assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().finalized, [trigger_key("t")]);
     assert!(cluster.has_job("a"));
     cluster.check();
     a.complete(&bundle);
@@ -130,7 +130,7 @@ fn a_pass_handles_a_batch_and_says_that_there_are_more() {
     let triggers: Vec<_> = (0..50).map(|i| minutely(&format!("t{i}"), "a", NOW + i).build().unwrap()).collect();
     cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
     cluster.advance(10 * MINUTE);
-    let passes: Vec<_> = (0..3).map(|_| cluster.store.handle_misfires().unwrap()).collect();
+    let passes: Vec<_> = (0..3).map(|_| cluster.store.upkeep().handle_misfires().unwrap()).collect();
     assert_eq!(passes.iter().map(|p| p.handled.len()).collect::<Vec<_>>(), [20, 20, 10]);
     assert_eq!(passes.iter().map(|p| p.more).collect::<Vec<_>>(), [true, true, false]);
     assert_eq!(passes[0].handled[0].key(), &trigger_key("t0"), "the latest first");
@@ -150,11 +150,11 @@ fn unreadable_rows_do_not_keep_the_handler_from_the_others() {
         s.insert_triggers(&rows)
     });
     cluster.advance(10 * MINUTE);
-    let pass = cluster.store.handle_misfires().unwrap();
+    let pass = cluster.store.upkeep().handle_misfires().unwrap();
     assert_eq!(pass.handled.len(), 5);
     assert!(pass.more);
-    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 5);
-    let last = cluster.store.handle_misfires().unwrap();
+    assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 5);
+    let last = cluster.store.upkeep().handle_misfires().unwrap();
     assert_eq!((last.handled.len(), last.unreadable.len()), (0, 20));
 }
 
@@ -168,10 +168,10 @@ fn paused_and_blocked_and_reserved_triggers_are_not_handled() {
     let acquisition = a.acquire();
     cluster.advance(10 * MINUTE);
     let before = cluster.rows();
-    assert!(cluster.store.handle_misfires().unwrap().handled.is_empty());
+    assert!(cluster.store.upkeep().handle_misfires().unwrap().handled.is_empty());
     assert_eq!(cluster.rows(), before);
     a.complete(&acquisition.fired[0]);
-    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 2);
+    assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 2);
 }
 
 /// The look begins behind what is the misfire handler's, and finds what ignores misfires all the same; with a horizon it sees
@@ -181,7 +181,8 @@ fn a_look_finds_what_ignores_misfires_among_what_is_late() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     let types = ["work".to_owned()];
-    let earliest = |horizon: Option<Duration>| cluster.store.poll_until(horizon, "", &types).unwrap().earliest_ms;
+    let earliest =
+        |horizon: Option<Duration>| cluster.store.firing().poll_until(horizon, "", &types).unwrap().earliest_ms;
     let near = Some(Duration::from_secs(2));
     let ignoring = |name: &str, ms: i64| minutely(name, "a", ms).misfire(MisfireInstruction::Ignore);
     cluster.schedule(
@@ -200,7 +201,7 @@ fn a_look_finds_what_ignores_misfires_among_what_is_late() {
     let far = NOW + 3 * 60 * MINUTE;
     assert_eq!((earliest(None), earliest(near)), (Some(far), None), "the rest is left to the handler");
     assert!(a.acquire().fired.is_empty());
-    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 2);
+    assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 2);
     assert_eq!(earliest(near), Some(cluster.now()));
     assert_eq!(names(&a.acquire().fired), ["late", "later"]);
     cluster.advance(2 * 60 * MINUTE - 2 * SECOND);

@@ -9,7 +9,7 @@ const LATE: Duration = Duration::from_secs(5);
 #[test]
 fn the_load_counts_what_should_have_fired_and_who_could_fire_it() {
     let cluster = Cluster::new(open);
-    let nobody = cluster.store.cluster_load(LATE, 100).unwrap();
+    let nobody = cluster.store.upkeep().cluster_load(LATE, 100).unwrap();
     assert_eq!((nobody.now_ms, nobody.overdue, nobody.oldest_overdue_ms), (NOW, 0, None));
     assert_eq!((nobody.instances.as_slice(), nobody.longest_serving), (&[][..], None));
 
@@ -27,13 +27,13 @@ fn the_load_counts_what_should_have_fired_and_who_could_fire_it() {
         ],
     );
     cluster.store.catalogue().pause_triggers(&[trigger_key("paused")]).unwrap();
-    let load = cluster.store.cluster_load(LATE, 100).unwrap();
+    let load = cluster.store.upkeep().cluster_load(LATE, 100).unwrap();
     assert_eq!((load.overdue, load.oldest_overdue_ms), (2, Some(NOW - 40 * SECOND)));
-    assert_eq!(cluster.store.cluster_load(LATE, 1).unwrap().overdue, 1, "no more are counted than asked for");
+    assert_eq!(cluster.store.upkeep().cluster_load(LATE, 1).unwrap().overdue, 1, "no more are counted than asked for");
 
     let acquired = a.acquire();
     assert_eq!((names(&acquired.fired), acquired.reserved.len()), (vec!["later", "late", "in time"], 1));
-    let load = cluster.store.cluster_load(LATE, 100).unwrap();
+    let load = cluster.store.upkeep().cluster_load(LATE, 100).unwrap();
     assert_eq!(load.overdue, 0);
     let seen = |load: &carnelian::store::ClusterLoad| -> Vec<(String, bool, usize)> {
         load.instances.iter().map(|i| (i.instance.clone(), i.alive, i.running)).collect()
@@ -45,23 +45,23 @@ fn the_load_counts_what_should_have_fired_and_who_could_fire_it() {
     cluster.advance(WINDOW - SECOND);
     a.check_in();
     cluster.advance(10 * SECOND);
-    let load = cluster.store.cluster_load(LATE, 100).unwrap();
+    let load = cluster.store.upkeep().cluster_load(LATE, 100).unwrap();
     assert_eq!((load.overdue, load.oldest_overdue_ms), (1, None));
     assert_eq!(seen(&load), [("A".to_owned(), false, 0), ("B".to_owned(), true, 3)]);
     for bundle in &acquired.fired {
         a.complete(bundle);
     }
-    a.store.release(&acquired.reserved).unwrap();
+    a.store.firing().release(&acquired.reserved).unwrap();
 }
 
 /// DS-74.
 #[test]
 fn triggers_are_counted_by_state() {
     let cluster = Cluster::new(open);
-    assert!(cluster.store.trigger_states().unwrap().is_empty());
+    assert!(cluster.store.upkeep().trigger_states().unwrap().is_empty());
     cluster.schedule(job("j"), [once("a", "j", NOW + MINUTE), once("b", "j", NOW + MINUTE), once("c", "j", NOW)]);
     cluster.store.catalogue().pause_triggers(&[trigger_key("c")]).unwrap();
-    let states = cluster.store.trigger_states().unwrap();
+    let states = cluster.store.upkeep().trigger_states().unwrap();
     let states: Vec<_> = states.iter().map(|(state, n)| (state.as_str(), *n)).collect();
     assert_eq!(states, [("PAUSED", 1), ("WAITING", 2)]);
 }
@@ -78,21 +78,21 @@ fn the_load_counts_parked_work_until_it_is_retried_or_dropped() {
     let ticks = ["t1", "t2", "t3"].map(|name| minutely(name, "a", NOW).data("mine", large()));
     cluster.schedule(job("a").policy(policy), ticks);
     let brought = a.acquire();
-    assert_eq!(brought.parked, cluster.store.parked().unwrap(), "whoever parks a tick is told of it");
+    assert_eq!(brought.parked, cluster.store.catalogue().parked().unwrap(), "whoever parks a tick is told of it");
     assert!(brought.unreadable.is_empty(), "what is parked is left alone by itself: {:?}", brought.unreadable);
-    let parked = |most: usize| cluster.store.cluster_load(LATE, most).unwrap().parked;
+    let parked = |most: usize| cluster.store.upkeep().cluster_load(LATE, most).unwrap().parked;
     assert_eq!((parked(100), parked(2)), (3, 2));
-    assert!(cluster.store.retry_parked(&trigger_key("t1")).unwrap());
+    assert!(cluster.store.catalogue().retry_parked(&trigger_key("t1")).unwrap());
     assert_eq!(parked(100), 2);
-    assert!(cluster.store.delete_parked(&trigger_key("t2")).unwrap());
+    assert!(cluster.store.catalogue().delete_parked(&trigger_key("t2")).unwrap());
     assert_eq!(parked(100), 1);
     // Whoever resets the trigger has looked at it; the row is left for the audit.
     cluster.tamper(|s| {
         let moves = &[(TriggerState::Error, TriggerState::Waiting)];
         s.change_states(Selection::Triggers(&[trigger_key("t3")]), moves, false).map(drop)
     });
-    assert_eq!((parked(100), cluster.store.parked().unwrap()), (0, Vec::<Parked>::new()));
-    cluster.store.audit().unwrap();
+    assert_eq!((parked(100), cluster.store.catalogue().parked().unwrap()), (0, Vec::<Parked>::new()));
+    cluster.store.upkeep().audit().unwrap();
 }
 
 /// Who takes no work is seen with the load, however many things keep a node from it.
@@ -117,15 +117,19 @@ fn the_load_says_who_takes_work() {
     reporting("F", &|_| {});
     cluster.node("G");
     cluster.node("H");
-    cluster.store.drain("D", false, "test").unwrap();
-    cluster.store.blacklist(&BlacklistEntry::new("rack-D"), "test").unwrap();
-    cluster.store.blacklist(&BlacklistEntry::new("rack-E").lasting(Duration::from_secs(60)), "test").unwrap();
-    cluster.store.blacklist(&BlacklistEntry::new("H"), "test").unwrap();
+    cluster.store.placement().drain("D", false, "test").unwrap();
+    cluster.store.placement().blacklist(&BlacklistEntry::new("rack-D"), "test").unwrap();
+    cluster
+        .store
+        .placement()
+        .blacklist(&BlacklistEntry::new("rack-E").lasting(Duration::from_secs(60)), "test")
+        .unwrap();
+    cluster.store.placement().blacklist(&BlacklistEntry::new("H"), "test").unwrap();
     let working = || -> String {
-        let load = cluster.store.cluster_load(LATE, 100).unwrap();
+        let load = cluster.store.upkeep().cluster_load(LATE, 100).unwrap();
         let names: Vec<&str> = load.instances.iter().map(|node| node.instance.as_str()).collect();
         assert_eq!(names.join(""), "ABCDEFGH", "each is there once");
-        let seen = cluster.store.instances().unwrap();
+        let seen = cluster.store.upkeep().instances().unwrap();
         for (one, other) in load.instances.iter().zip(seen) {
             assert_eq!((one.takes_work, one.alive), (other.takes_work, other.alive), "{}", one.instance);
         }
@@ -150,8 +154,8 @@ fn a_look_takes_one_statement_and_a_count_one() {
         assert_eq!(after.commits, before.commits, "it only reads");
         after.statements - before.statements
     };
-    let look = statements(&|| drop(cluster.store.cluster_load(LATE, 100).unwrap()));
-    let count = statements(&|| drop(cluster.store.trigger_states().unwrap()));
+    let look = statements(&|| drop(cluster.store.upkeep().cluster_load(LATE, 100).unwrap()));
+    let count = statements(&|| drop(cluster.store.upkeep().trigger_states().unwrap()));
     // In memory it is maps that are counted.
     let most = if cluster.store.database().describe().contains("memory") { 2 } else { 1 };
     assert!(look <= most && count == 1, "{look} and {count}");

@@ -36,7 +36,7 @@ fn reporting(cluster: &Cluster, name: &str, report: NodeReport) -> Node {
 }
 
 fn status(cluster: &Cluster, name: &str) -> InstanceStatus {
-    cluster.store.instance(name).unwrap().unwrap()
+    cluster.store.upkeep().instance(name).unwrap().unwrap()
 }
 
 /// The names of the instances that have a row, whether or not they are members.
@@ -70,7 +70,7 @@ fn a_node_says_what_it_is_and_how_it_does() {
     let row = status(&cluster, "A").node.unwrap();
     assert_eq!((row.started_ms, row.seen_ms), (NOW - MINUTE, NOW + 15 * SECOND), "its start stays what it was");
     assert_eq!(row.info, later.info);
-    assert_eq!(cluster.store.instance("B").unwrap(), None);
+    assert_eq!(cluster.store.upkeep().instance("B").unwrap(), None);
 }
 
 /// LT-36, LT-72: it travels with the check-in: one statement more, and no commit.
@@ -130,11 +130,11 @@ fn a_node_that_leaves_takes_its_row_along() {
     let cluster = Cluster::new(open);
     let a = reporting(&cluster, "A", report("rack7"));
     let b = reporting(&cluster, "B", report("rack8"));
-    assert_eq!(a.store.leave(&a.owner()).unwrap(), 0);
+    assert_eq!(a.store.upkeep().leave(&a.owner()).unwrap(), 0);
     assert_eq!(rows(&cluster), ["B"]);
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     b.fire_one();
-    assert_eq!(b.store.leave(&b.owner()).unwrap(), 1);
+    assert_eq!(b.store.upkeep().leave(&b.owner()).unwrap(), 1);
     assert_eq!(rows(&cluster), ["B"]);
 }
 
@@ -171,7 +171,7 @@ fn what_is_left_of_a_node_that_quartz_recovered_is_swept() {
     }
     let left = NodeRow { instance: "gone".to_owned(), started_ms: NOW, seen_ms: NOW, info: report("old").info };
     cluster.tamper(|s| s.upsert(&left, &[]));
-    assert_eq!(cluster.store.audit().unwrap().swept, 1);
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 1);
     assert_eq!(rows(&cluster), ["A"]);
 }
 

@@ -128,7 +128,7 @@ fn late_ones_wait_for_the_times_of_their_options() {
         ],
     );
     cluster.advance(ms("2027-10-31T02:45:00+02:00") - NOW);
-    let pass = cluster.store.handle_misfires().unwrap();
+    let pass = cluster.store.upkeep().handle_misfires().unwrap();
     assert_eq!((pass.handled.len(), pass.finalized), (2, vec![trigger_key("over")]));
     assert_eq!(cluster.next("t"), Some(ms("2027-10-31T02:30:00+01:00")), "the second pass is still to come");
     assert_eq!((cluster.state("over").as_str(), stored(&cluster, "over").as_str()), ("-", "-"));
@@ -153,7 +153,7 @@ fn who_replaces_a_trigger_replaces_its_options() {
     cluster.store.catalogue().clear().unwrap();
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(mornings().respect_end_time(false))]);
     assert_eq!(stored(&cluster, "t"), "-");
-    assert_eq!(cluster.store.audit().unwrap().swept, 0);
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
 /// A pause is a state of the trigger, and a reservation a row of its own: neither touches what was stored.
@@ -166,7 +166,7 @@ fn what_else_is_done_with_a_trigger_leaves_its_options() {
     cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     a.complete(&a.fire_one());
     cluster.advance(30 * MINUTE - SECOND);
-    cluster.store.clone().release(&[a.reserve_one()]).unwrap();
+    cluster.store.clone().firing().release(&[a.reserve_one()]).unwrap();
     assert_eq!(options(&cluster, "t"), [TriggerOption::RespectEndTime]);
 }
 
@@ -222,7 +222,7 @@ fn options_are_suspended_while_a_node_of_quartz_is_there() {
     let fired = fires_at(&cluster, &a, "t", "2027-10-31T02:30:00+01:00");
     assert_eq!(fired, Some(ms("2027-11-01T02:30:00+01:00")));
     cluster.store.catalogue().resume_triggers(&[trigger_key("m")], true).unwrap();
-    cluster.store.handle_misfires().unwrap();
+    cluster.store.upkeep().handle_misfires().unwrap();
     a.complete(&a.fire_one());
     assert_eq!(cluster.next("m"), Some(ms("2027-10-31T09:00:00Z")), "counted from the start again");
 }

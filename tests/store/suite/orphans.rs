@@ -92,7 +92,7 @@ fn orphans_are_deleted_when_they_are_old_enough() {
     // A node comes that has the type, and goes again.
     let b = node_with(&cluster, "B", &[info("gone", 1)]);
     assert_eq!(since(&cluster), []);
-    b.store.leave(&b.owner()).unwrap();
+    b.store.upkeep().leave(&b.owner()).unwrap();
     cluster.advance(MINUTE / 4);
     a.check_in();
     assert_eq!(since(&cluster), [Some(NOW + MINUTE / 2)]);
@@ -135,6 +135,6 @@ fn an_observer_saves_no_orphan_and_hides_none() {
         assert!(admin.check_in().registered);
         assert_eq!(cluster.store.job_types().orphans().unwrap().blind_because(), None);
         assert_eq!(orphans(&cluster), ["a"]);
-        admin.store.leave(&admin.owner()).unwrap();
+        admin.store.upkeep().leave(&admin.owner()).unwrap();
     }
 }

@@ -59,7 +59,7 @@ fn the_first_after_a_total_outage_reports_it_and_the_second_does_not() {
     assert!(!c.store.is_in_recovery(), "so few are no backlog");
 
     // The policies do what the report says.
-    let pass = c.store.handle_misfires().unwrap();
+    let pass = c.store.upkeep().handle_misfires().unwrap();
     assert_eq!(pass.handled.len(), 3);
     assert!(cluster.next("waits") > Some(cluster.now()));
     assert_eq!(cluster.next("now"), Some(cluster.now()));
@@ -75,7 +75,7 @@ fn an_outage_is_told_of_after_clean_leaves_and_convictions() {
     let mut c = cluster.stranger("C");
     assert!(c.check_in().outage.is_some(), "nobody has checked in since");
     cluster.advance(SECOND);
-    assert_eq!(c.store.leave(&c.owner()).unwrap(), 0);
+    assert_eq!(c.store.upkeep().leave(&c.owner()).unwrap(), 0);
     drop(a);
     cluster.advance(WINDOW);
     assert_eq!(cluster.stranger("E").check_in().outage, None, "a restart is no outage");
@@ -105,7 +105,7 @@ fn a_hundred_outages_are_remembered() {
     let cluster = Cluster::new(open);
     for _ in 0..103 {
         let node = cluster.node("A");
-        node.store.leave(&node.owner()).unwrap();
+        node.store.upkeep().leave(&node.owner()).unwrap();
         cluster.advance(WINDOW + SECOND);
     }
     let outages = cluster.store.outages().list().unwrap();
@@ -139,14 +139,14 @@ fn a_backlog_is_drained_by_priority_and_then_by_delay() {
     assert!(b.store.is_in_recovery());
 
     let handled = |node: &Node| -> Vec<String> {
-        let pass = node.store.handle_misfires().unwrap();
+        let pass = node.store.upkeep().handle_misfires().unwrap();
         pass.handled.iter().map(|trigger| trigger.key().name().to_owned()).collect()
     };
     assert_eq!(handled(&b), ["top", "old"]);
     assert_eq!(names(&b.try_acquire(1).unwrap().fired), ["top"]);
     assert_eq!(handled(&b), ["new", "low"]);
     assert_eq!(names(&b.acquire().fired), ["new", "old", "low"], "all are due now, in order of their names");
-    assert_eq!(b.store.cluster_load(Duration::ZERO, 100).unwrap().recovery_since_ms, mode.since_ms);
+    assert_eq!(b.store.upkeep().cluster_load(Duration::ZERO, 100).unwrap().recovery_since_ms, mode.since_ms);
 
     // A node that begins later learns it with its registration.
     let c = cluster.node("C");
@@ -198,7 +198,7 @@ fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
     let handle = |node: &Node, order: &mut LateInOrder| {
         // Nobody takes what is due, and that holds nothing up for long.
         cluster.advance(600);
-        let pass = node.store.handle_misfires_of(order).unwrap();
+        let pass = node.store.upkeep().handle_misfires_of(order).unwrap();
         let handled: Vec<String> = pass.handled.iter().map(|trigger| trigger.key().name().to_owned()).collect();
         (handled, pass.more)
     };
@@ -235,7 +235,7 @@ fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_o
     a.store.outages().start_recovery("ann").unwrap();
     let mut order = LateInOrder::default();
     let mut handle = || {
-        let pass = a.store.handle_misfires_of(&mut order).unwrap();
+        let pass = a.store.upkeep().handle_misfires_of(&mut order).unwrap();
         (pass.handled.first().map(|trigger| trigger.key().name().to_owned()), pass.more)
     };
     assert_eq!(handle(), (Some("p6".to_owned()), true));
@@ -269,7 +269,7 @@ fn an_observer_hides_no_outage() {
         convicted += observer.recovers().len();
     }
     assert_eq!(convicted, 1);
-    let load = observer.store.cluster_load(Duration::ZERO, 100).unwrap();
+    let load = observer.store.upkeep().cluster_load(Duration::ZERO, 100).unwrap();
     assert_eq!(load.longest_serving.as_deref(), Some("admin"), "nobody else can speak for the cluster");
     assert_eq!(saying(&cluster, "spare", NodeRole::Observer, NodeActivity::Starting).check_in().outage, None);
 
@@ -279,7 +279,7 @@ fn an_observer_hides_no_outage() {
     assert!(back.store.is_in_recovery());
     assert_eq!(cluster.store.outages().recovery_mode().unwrap().unwrap().begun_by, "X");
     // That it is there, an observer says no more than that it was.
-    observer.store.leave(&observer.owner()).unwrap();
+    observer.store.upkeep().leave(&observer.owner()).unwrap();
     assert_eq!(cluster.stranger("Y").check_in().outage, None);
 }
 
@@ -291,7 +291,7 @@ fn a_node_in_standby_or_drained_hides_no_outage() {
         let mut a = saying(&cluster, "A", NodeRole::Worker, NodeActivity::Firing);
         cluster.advance(10 * SECOND);
         match drains {
-            true => cluster.store.drain("A", false, "ann").unwrap(),
+            true => cluster.store.placement().drain("A", false, "ann").unwrap(),
             false => a.me.node.as_mut().unwrap().info.activity = NodeActivity::Standby,
         }
         a.check_in();

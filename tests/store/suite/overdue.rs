@@ -11,14 +11,14 @@ const GRACE: Duration = Duration::from_millis(200);
 
 /// Which triggers a node takes back.
 fn takes_back(node: &Node) -> Vec<String> {
-    let overdue = node.store.take_back_overdue(&node.owner(), GRACE).unwrap();
+    let overdue = node.store.firing().take_back_overdue(&node.owner(), GRACE).unwrap();
     overdue.iter().map(|row| format!("{}@{}", row.trigger.name(), row.instance)).collect()
 }
 
 /// The earliest reservation of others, as a node sees it when it looks.
 fn sees(node: &Node) -> Option<i64> {
     let types = ["work".to_owned()];
-    node.store.poll_until(Some(Duration::from_secs(60)), &node.owner().instance, &types).unwrap().reserved_ms
+    node.store.firing().poll_until(Some(Duration::from_secs(60)), &node.owner().instance, &types).unwrap().reserved_ms
 }
 
 /// A node that dies delays nobody but what it executes: what it had reserved fires elsewhere as
@@ -51,7 +51,7 @@ fn what_a_dead_node_had_reserved_fires_on_another_when_it_is_late() {
     // The verdict over what executes is another matter, and the dead node stays a member until
     // then.
     assert_eq!(cluster.fires(), ["running/EXECUTING@A", "t/EXECUTING@B", "u/ACQUIRED@A"]);
-    assert_eq!(cluster.store.instances().unwrap().len(), 2);
+    assert_eq!(cluster.store.upkeep().instances().unwrap().len(), 2);
     b.complete(&fired);
     a.complete(&running);
 }
@@ -68,14 +68,14 @@ fn of_a_slow_owner_and_another_exactly_one_fires() {
     cluster.advance(SECOND + 201);
     assert_eq!(takes_back(&b), ["t@A"]);
     // Before the other has taken it, and after.
-    let late = a.store.fire_reserved(&a.owner(), &reserved[..1]).unwrap();
+    let late = a.store.firing().fire_reserved(&a.owner(), &reserved[..1]).unwrap();
     assert!(late.fired.is_empty() && late.misfired.is_empty() && late.skipped.is_empty());
     assert_eq!((late.overtaken, cluster.state("t").as_str()), (1, "WAITING"));
     let fired = b.fire_one();
-    let late = a.store.fire_reserved(&a.owner(), &reserved[..1]).unwrap();
+    let late = a.store.firing().fire_reserved(&a.owner(), &reserved[..1]).unwrap();
     assert_eq!((late.fired.len(), late.overtaken), (0, 1));
     // To give back what is gone takes nothing from the other.
-    a.store.release(&reserved[..1]).unwrap();
+    a.store.firing().release(&reserved[..1]).unwrap();
     assert_eq!(cluster.fires(), ["t/EXECUTING@B", "u/ACQUIRED@A"]);
     cluster.advance(SECOND - 201);
     assert_eq!(names(&a.fire(&reserved[1..])), ["u"]);
@@ -92,8 +92,8 @@ fn what_is_overdue_is_taken_back_once_and_only_by_a_member() {
     cluster.schedule(job("a"), <[_; 5]>::try_from(triggers).unwrap());
     assert_eq!(a.acquire().reserved.len(), 5);
     cluster.advance(SECOND + 201);
-    gone.store.leave(&gone.owner()).unwrap();
-    let refused = gone.store.take_back_overdue(&gone.owner(), GRACE);
+    gone.store.upkeep().leave(&gone.owner()).unwrap();
+    let refused = gone.store.firing().take_back_overdue(&gone.owner(), GRACE);
     assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
     assert_eq!(takes_back(&b).len(), 5);
     let c = cluster.node("C");

@@ -28,11 +28,11 @@ fn told(skipped: &[SkippedFires]) -> Vec<(i64, u64, SkipReason)> {
 fn fails(node: &Node, bundle: &FireBundle) -> CompletionReport {
     let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
     completion.failed = true;
-    node.store.record(&node.owner(), &[completion]).unwrap()
+    node.store.firing().record(&node.owner(), &[completion]).unwrap()
 }
 
 fn ends(node: &Node, bundle: &FireBundle) -> CompletionReport {
-    node.store.record(&node.owner(), &[bundle.completion(CompletionInstruction::NoInstruction, None)]).unwrap()
+    node.store.firing().record(&node.owner(), &[bundle.completion(CompletionInstruction::NoInstruction, None)]).unwrap()
 }
 
 /// Options in the side table; simple triggers have some too, and they go with their triggers.
@@ -64,7 +64,7 @@ fn policies_come_back_as_they_were_stored_and_go_with_their_triggers() {
         assert_eq!(cluster.store.catalogue().trigger(&trigger_key(name)).unwrap().unwrap().policies(), [""; 0]);
         cluster.store.catalogue().delete_jobs(&[job_key("b")]).unwrap();
     }
-    assert_eq!(cluster.store.audit().unwrap().swept, 0);
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
 /// A one-shot whose job asks for recovery keeps its row until its end; its options go with it.
@@ -75,7 +75,7 @@ fn policies_go_with_a_trigger_that_was_kept_until_its_end() {
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).overlap(Overlap::Skip)]);
     a.complete(&a.fire_one());
     assert_eq!((cluster.state("t").as_str(), cluster.has_job("a")), ("-", false));
-    assert_eq!(cluster.store.audit().unwrap().swept, 0);
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_reserved_fire_is_skipped_if_the_run_before_it_has_not_ended_at_its_time() {
     cluster.advance(MINUTE - SECOND);
     let reserved = b.reserve_one();
     cluster.advance(SECOND);
-    let brought = b.store.fire_reserved(&b.owner(), &[reserved]).unwrap();
+    let brought = b.store.firing().fire_reserved(&b.owner(), &[reserved]).unwrap();
     assert_eq!((brought.fired.len(), told(&brought.skipped)), (0, vec![(MINUTE, 1, SkipReason::Overlap)]));
     assert_eq!((cluster.state("t").as_str(), cluster.fires()), ("WAITING", vec!["t/EXECUTING@A".to_owned()]));
     cluster.advance(MINUTE - SECOND);
@@ -209,7 +209,7 @@ fn one_fire_waits_for_the_end_of_the_run_and_begins_then_at_once() {
     let waits = b.acquire();
     assert_eq!((waits.fired.len(), waits.waiting, waits.skipped.len()), (0, vec![trigger_key("t")], 0));
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("BLOCKED", Some(NOW + MINUTE)));
-    assert_eq!(cluster.store.audit().unwrap(), carnelian::store::AuditPass::default());
+    assert_eq!(cluster.store.upkeep().audit().unwrap(), carnelian::store::AuditPass::default());
     cluster.advance(10 * SECOND);
     assert_eq!(ends(&a, first).let_go, [trigger_key("t")], "a run of another trigger goes on");
     let second = b.fire_one();
@@ -251,9 +251,9 @@ fn a_fire_that_has_waited_for_long_is_no_misfire() {
             cluster.advance(MINUTE);
             assert_eq!(a.acquire().waiting.len(), usize::from(!lone));
             cluster.advance(9 * MINUTE + SECOND);
-            cluster.store.handle_misfires().unwrap();
+            cluster.store.upkeep().handle_misfires().unwrap();
             a.complete(&first);
-            cluster.store.handle_misfires().unwrap();
+            cluster.store.upkeep().handle_misfires().unwrap();
             let second = a.acquire();
             assert_eq!((second.fired.len(), told(&second.skipped).len()), (1, 0), "{lone} {misfire:?}");
             assert_eq!(second.fired[0].scheduled_ms, cluster.now());
@@ -379,7 +379,11 @@ fn what_waits_for_nothing_is_let_go_by_the_audit() {
     assert_eq!(a.acquire().waiting.len(), 1);
     let run = fired.iter().find(|bundle| bundle.trigger.key() == &trigger_key("t")).unwrap().fire_id.clone();
     cluster.tamper(|s| s.delete_fired(std::slice::from_ref(&run)).map(drop));
-    assert_eq!(cluster.store.audit().unwrap().unblocked, [trigger_key("t")], "though another run of the job goes on");
+    assert_eq!(
+        cluster.store.upkeep().audit().unwrap().unblocked,
+        [trigger_key("t")],
+        "though another run of the job goes on"
+    );
     assert_eq!(cluster.state("t"), "WAITING");
     cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
 }
@@ -394,7 +398,7 @@ fn the_runs_before_are_asked_to_stop_and_the_fire_begins_when_they_have() {
     let brought = b.acquire();
     assert_eq!((brought.cancelled, brought.waiting), (vec![first.fire_id.clone()], vec![trigger_key("t")]));
     assert_eq!(b.acquire().cancelled, [""; 0], "once");
-    let asked = a.store.heartbeat(&a.owner(), &[], &mut Heartbeats::default()).unwrap().cancelled;
+    let asked = a.store.upkeep().heartbeat(&a.owner(), &[], &mut Heartbeats::default()).unwrap().cancelled;
     assert_eq!(asked, [(first.fire_id.clone(), "the next fire of its trigger".to_owned())], "its node learns of it");
     assert_eq!(ends(&a, &first).let_go, [trigger_key("t")]);
     b.complete(&b.fire_one());
@@ -412,7 +416,7 @@ fn only_times_within_the_window_are_made_up_for() {
         let trigger = by_cron("t", "a").misfire(misfire).catch_up_window(Duration::from_secs(window));
         cluster.schedule(job("a"), [trigger]);
         cluster.advance(10 * MINUTE + SECOND);
-        let pass = cluster.store.handle_misfires().unwrap();
+        let pass = cluster.store.upkeep().handle_misfires().unwrap();
         let mut skipped = pass.skipped;
         let mut times = Vec::new();
         loop {
@@ -433,7 +437,7 @@ fn only_times_within_the_window_are_made_up_for() {
         let trigger = by_cron("t", "a").misfire(MisfireInstruction::Ignore).catch_up_window(Duration::from_secs(150));
         cluster.schedule(job("a"), [trigger]);
         cluster.advance(10 * MINUTE + SECOND);
-        assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 0);
+        assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 0);
         let brought = a.acquire();
         assert_eq!((brought.fired.len(), brought.misfired.len()), (0, 1));
         let mut fired = Vec::new();
@@ -458,12 +462,12 @@ fn a_window_shorter_than_the_misfire_threshold_counts_too() {
     cluster.schedule(job("a"), [once("t", "a", NOW).catch_up_window(Duration::from_secs(5))]);
     cluster.schedule(job("b"), [minutely("u", "b", NOW).catch_up_window(Duration::from_secs(5))]);
     cluster.advance(5 * SECOND + 1);
-    assert!(cluster.store.handle_misfires().unwrap().handled.is_empty(), "not late for Quartz");
+    assert!(cluster.store.upkeep().handle_misfires().unwrap().handled.is_empty(), "not late for Quartz");
     let brought = a.acquire();
     assert_eq!((brought.fired.len(), told(&brought.skipped).len()), (0, 2));
     assert_eq!((brought.finalized, cluster.has_job("a")), (vec![trigger_key("t")], false));
     assert_eq!((cluster.state("u").as_str(), cluster.next("u")), ("WAITING", Some(NOW + MINUTE)));
-    assert_eq!(cluster.store.audit().unwrap().swept, 0);
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
 /// Quartz begins a simple trigger anew: its start moves, and its options must be known by the new one.
@@ -474,10 +478,10 @@ fn the_policies_of_a_simple_trigger_that_begins_anew_are_kept() {
     let trigger = minutely("t", "a", NOW).misfire(MisfireInstruction::RescheduleNowWithExistingCount);
     cluster.schedule(job("a"), [trigger.overlap(Overlap::Skip)]);
     cluster.advance(5 * MINUTE + SECOND);
-    assert_eq!(cluster.store.handle_misfires().unwrap().handled.len(), 1);
+    assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 1);
     let stored = cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().unwrap();
     assert_eq!((stored.start_time(), stored.overlap()), (at(cluster.now()), Overlap::Skip));
-    assert_eq!(cluster.store.audit().unwrap().swept, 0);
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
     a.complete(&a.fire_one());
     assert_eq!(cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().unwrap().overlap(), Overlap::Skip);
 }

@@ -84,7 +84,7 @@ fn those_take_part_that_the_strategy_names_in_its_order() {
     cluster.advance(SECOND);
     let d = node(&cluster, "D", "tier=front", 0, having(fronts));
     assert_eq!((d.acquire().fanned_out, waiting(&cluster)), (1, 3));
-    d.store.leave(&d.owner()).unwrap();
+    d.store.upkeep().leave(&d.owner()).unwrap();
     assert_eq!(parts(&b.acquire().fired), ["0/3 1 behind"], "its share is any other's, with what it is told");
     assert_eq!(parts(&a.acquire().fired), ["2/3 1 behind"]);
     assert_eq!(parts(&c.acquire().fired), ["1/3 1 behind"]);
@@ -144,7 +144,7 @@ fn ticks_are_left_to_nodes_that_have_the_strategy() {
         (brought.fanned_out, brought.fired.len(), brought.reserved.len(), brought.unreadable.len()),
         (0, 0, 0, 0)
     );
-    let earliest = |node: &Node| node.store.earliest_due(&["work".to_owned()]).unwrap().1;
+    let earliest = |node: &Node| node.store.firing().earliest_due(&["work".to_owned()]).unwrap().1;
     assert_eq!(earliest(&b), None);
 
     let a = node(&cluster, "A", "tier=front", 0, having(fronts));
@@ -207,7 +207,7 @@ fn a_tick_without_an_answer_stays_and_is_named() {
     // Late ticks are misfires, by the instruction of their trigger: here they are left out.
     cluster.advance(2 * MINUTE);
     let f = cluster.stranger("F");
-    assert!(!f.store.handle_misfires().unwrap().more);
+    assert!(!f.store.upkeep().handle_misfires().unwrap().more);
     assert!(cluster.next("t") >= Some(NOW + 2 * MINUTE), "{:?}", cluster.next("t"));
 }
 

@@ -34,7 +34,7 @@ fn work_that_kills_its_nodes_is_parked_after_the_limit() {
     }
     let recovered = dies(&cluster, &mut b, "A4");
     assert_eq!((recovered.recovery_triggers.len(), recovered.lost.len()), (0, 0));
-    let parked = cluster.store.parked().unwrap();
+    let parked = cluster.store.catalogue().parked().unwrap();
     assert_eq!(parked, recovered.parked);
     assert_eq!((parked.len(), parked[0].takeovers, &parked[0].job), (1, 3, &job_key("a")));
     assert!(parked[0].reason.contains("taken over 3 times"), "{}", parked[0].reason);
@@ -43,9 +43,9 @@ fn work_that_kills_its_nodes_is_parked_after_the_limit() {
     assert!(cluster.has_job("a"), "what is parked is kept with its job");
     assert!(b.acquire().fired.is_empty());
 
-    assert!(cluster.store.retry_parked(&parked[0].key).unwrap());
-    assert!(!cluster.store.retry_parked(&parked[0].key).unwrap());
-    assert!(cluster.store.parked().unwrap().is_empty());
+    assert!(cluster.store.catalogue().retry_parked(&parked[0].key).unwrap());
+    assert!(!cluster.store.catalogue().retry_parked(&parked[0].key).unwrap());
+    assert!(cluster.store.catalogue().parked().unwrap().is_empty());
     let last = cluster.node("A5").fire_one();
     assert_eq!(last.trigger.data().text("mine"), Some("kept"));
     assert_eq!(last.recovering.as_ref().map(|from| from.trigger.clone()), Some(trigger_key("t")));
@@ -70,10 +70,10 @@ fn a_job_says_how_often_its_work_is_taken_over() {
     assert_eq!(dies(&cluster, &mut b, "B1").recovery_triggers.len(), 1);
     let parked = dies(&cluster, &mut b, "B2").parked;
     assert_eq!((parked.len(), parked[0].takeovers), (1, 1));
-    assert!(cluster.store.delete_parked(&parked[0].key).unwrap());
-    assert!(!cluster.store.delete_parked(&parked[0].key).unwrap());
+    assert!(cluster.store.catalogue().delete_parked(&parked[0].key).unwrap());
+    assert!(!cluster.store.catalogue().delete_parked(&parked[0].key).unwrap());
     assert!(!cluster.has_job("b") && cluster.recovery_triggers().is_empty());
-    assert!(cluster.store.parked().unwrap().is_empty());
+    assert!(cluster.store.catalogue().parked().unwrap().is_empty());
 }
 
 /// QZ-69: data that leave no room for the keys of a recovery stopped the recovery of the node, and
@@ -93,7 +93,7 @@ fn a_recovery_that_cannot_be_built_is_parked_and_the_rest_recovered() {
     assert_eq!(b.fire_one().job.key(), &job_key("b"));
 
     cluster.node("C"); // others start
-    assert!(cluster.store.retry_parked(&recovered.parked[0].key).unwrap());
+    assert!(cluster.store.catalogue().retry_parked(&recovered.parked[0].key).unwrap());
     assert_eq!(b.fire_one().trigger.data().text("mine"), Some(large.as_str()));
 }
 
@@ -122,18 +122,18 @@ fn a_tick_that_cannot_be_spread_is_parked_and_the_rest_is_fired() {
     cluster.schedule(job("b"), [once("small", "b", NOW)]);
     let acquisition = a.acquire();
     assert_eq!(names(&acquisition.fired), ["small"]);
-    let parked = cluster.store.parked().unwrap();
+    let parked = cluster.store.catalogue().parked().unwrap();
     assert_eq!(parked.iter().map(|work| work.key.clone()).collect::<Vec<TriggerKey>>(), [trigger_key("big")]);
     assert!(parked[0].reason.contains("cannot be built"), "{}", parked[0].reason);
     assert_eq!(cluster.state("big"), "ERROR");
     // Whoever resets the trigger has looked at it.
     assert!(cluster.store.catalogue().reset_from_error(&trigger_key("big")).unwrap());
-    assert!(cluster.store.parked().unwrap().is_empty());
+    assert!(cluster.store.catalogue().parked().unwrap().is_empty());
     // In error again, for another reason, it is not parked.
     cluster.store.catalogue().add_job(&job("a").durable(true).build().unwrap(), true).unwrap();
     a.complete_with(&a.fire_one(), CompletionInstruction::SetTriggerError);
-    assert_eq!((cluster.state("big").as_str(), cluster.store.parked().unwrap()), ("ERROR", Vec::new()));
-    assert_eq!(cluster.store.audit().unwrap(), AuditPass::default());
+    assert_eq!((cluster.state("big").as_str(), cluster.store.catalogue().parked().unwrap()), ("ERROR", Vec::new()));
+    assert_eq!(cluster.store.upkeep().audit().unwrap(), AuditPass::default());
 }
 
 /// QZ-61: a node with many fires is recovered in pages, with a check-in before each.

@@ -41,7 +41,7 @@ fn due_of_group(cluster: &Cluster, group: &str, name: &str, at_ms: i64) {
 }
 
 fn earliest(node: &Node) -> Option<i64> {
-    node.store.earliest_due(&["work".to_owned()]).unwrap().1
+    node.store.firing().earliest_due(&["work".to_owned()]).unwrap().1
 }
 
 fn takes(node: &Node) -> Vec<String> {
@@ -58,7 +58,7 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     cluster.schedule(job("j").durable(true), [once("t1", "j", NOW)]);
     let running = a.fire_one();
     let entry = BlacklistEntry::new("A").reason("disk full").lasting(Duration::from_secs(60));
-    cluster.store.blacklist(&entry, "ann").unwrap();
+    cluster.store.placement().blacklist(&entry, "ann").unwrap();
     cluster.store.catalogue().add_trigger(once("t2", "j", NOW).build().unwrap(), false).unwrap();
     let checkin = a.check_in();
     let barred = checkin.barred.unwrap();
@@ -69,7 +69,7 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     assert_eq!(takes(&b), ["t2"]);
 
     // It runs out by itself.
-    let blacklist = cluster.store.blacklist_rows().unwrap();
+    let blacklist = cluster.store.placement().blacklist_rows().unwrap();
     assert_eq!((blacklist.len(), blacklist[0].made_ms, blacklist[0].until_ms), (1, NOW, Some(NOW + MINUTE)));
     cluster.store.catalogue().add_trigger(once("t3", "j", NOW).build().unwrap(), false).unwrap();
     for _ in 0..3 {
@@ -77,14 +77,14 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
         a.check_in();
     }
     assert_eq!(takes(&a), ["t3"]);
-    assert!(cluster.store.unblacklist("A").unwrap());
-    assert!(!cluster.store.unblacklist("A").unwrap());
+    assert!(cluster.store.placement().unblacklist("A").unwrap());
+    assert!(!cluster.store.placement().unblacklist("A").unwrap());
     // What has run out goes with the next change.
-    cluster.store.blacklist(&entry, "ann").unwrap();
+    cluster.store.placement().blacklist(&entry, "ann").unwrap();
     cluster.advance(2 * MINUTE);
-    cluster.store.drain("Z", false, "ann").unwrap();
+    cluster.store.placement().drain("Z", false, "ann").unwrap();
     assert_eq!(
-        cluster.store.blacklist_rows().unwrap().iter().map(|entry| entry.node.as_str()).collect::<Vec<_>>(),
+        cluster.store.placement().blacklist_rows().unwrap().iter().map(|entry| entry.node.as_str()).collect::<Vec<_>>(),
         ["Z"]
     );
 }
@@ -96,17 +96,17 @@ fn a_node_is_drained_by_its_node_name_until_that_is_ended() {
     cluster.schedule(job("j"), [once("t1", "j", NOW), once("t2", "j", NOW + SECOND)]);
     let taken = a.acquire();
     assert_eq!((taken.fired.len(), taken.reserved.len()), (1, 1));
-    cluster.store.drain("rack7", false, "ann").unwrap();
-    cluster.store.drain("rack7", true, "bob").unwrap();
-    assert_eq!(cluster.store.blacklist_rows().unwrap().len(), 1, "one drain takes the place of the other");
+    cluster.store.placement().drain("rack7", false, "ann").unwrap();
+    cluster.store.placement().drain("rack7", true, "bob").unwrap();
+    assert_eq!(cluster.store.placement().blacklist_rows().unwrap().len(), 1, "one drain takes the place of the other");
     let expected = Refusal::Drained { node: "rack7".to_owned(), who: "bob".to_owned(), stops: true };
     assert_eq!(a.check_in().barred, Some(expected));
     // What it had reserved is given back.
     cluster.advance(SECOND);
     assert_eq!(a.fire(&taken.reserved).len(), 0);
     assert_eq!((cluster.state("t2"), cluster.fires()), ("WAITING".to_owned(), vec!["t1/EXECUTING@A".to_owned()]));
-    assert!(cluster.store.undrain("rack7").unwrap());
-    assert!(!cluster.store.undrain("rack7").unwrap());
+    assert!(cluster.store.placement().undrain("rack7").unwrap());
+    assert!(!cluster.store.placement().undrain("rack7").unwrap());
     assert_eq!((a.check_in().barred, takes(&a)), (None, vec!["t2".to_owned()]));
 }
 
@@ -114,12 +114,15 @@ fn a_node_is_drained_by_its_node_name_until_that_is_ended() {
 fn what_operators_say_is_checked() {
     let cluster = Cluster::new(open);
     let invalid = |result: carnelian::Result<()>| assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
-    invalid(cluster.store.drain("", false, "ann"));
-    invalid(cluster.store.blacklist(&BlacklistEntry::new("A").reason("x".repeat(251)), "ann"));
-    invalid(cluster.store.blacklist(&BlacklistEntry::new("A"), &"x".repeat(251)));
-    invalid(cluster.store.set_group_limit("g", None, None, "ann"));
-    invalid(cluster.store.set_group_limit("", Some(1), None, "ann"));
-    assert_eq!((cluster.store.blacklist_rows().unwrap(), cluster.store.group_limits().unwrap()), (vec![], vec![]));
+    invalid(cluster.store.placement().drain("", false, "ann"));
+    invalid(cluster.store.placement().blacklist(&BlacklistEntry::new("A").reason("x".repeat(251)), "ann"));
+    invalid(cluster.store.placement().blacklist(&BlacklistEntry::new("A"), &"x".repeat(251)));
+    invalid(cluster.store.placement().set_group_limit("g", None, None, "ann"));
+    invalid(cluster.store.placement().set_group_limit("", Some(1), None, "ann"));
+    assert_eq!(
+        (cluster.store.placement().blacklist_rows().unwrap(), cluster.store.placement().group_limits().unwrap()),
+        (vec![], vec![])
+    );
 }
 
 /// LT-17: only the nodes that the job allows; by instance id or node name.
@@ -139,11 +142,13 @@ fn a_job_runs_only_on_nodes_that_it_allows_and_with_its_labels() {
     for node in [&a, &b] {
         assert_eq!((takes(node), earliest(node)), (vec![], None), "what is refused is not due");
     }
-    let unplaceable: Vec<_> = cluster.store.unplaceable_jobs().unwrap().into_iter().map(|one| one.job).collect();
+    let unplaceable: Vec<_> =
+        cluster.store.placement().unplaceable_jobs().unwrap().into_iter().map(|one| one.job).collect();
     assert_eq!(unplaceable, [job_key("nowhere")]);
     let nowhere = cluster.store.catalogue().job(&job_key("nowhere")).unwrap().unwrap();
     let may: Vec<String> = a
         .store
+        .placement()
         .who_may_run(&nowhere, NOW)
         .unwrap()
         .into_iter()
@@ -208,10 +213,10 @@ fn others_take_the_work_of_a_preferred_node_that_is_late_or_dead_or_takes_none()
     // Drained: at once, as soon as B knows.
     add("t3", cluster.now());
     assert_eq!(takes(&b), Vec::<String>::new());
-    cluster.store.drain("A", false, "ann").unwrap();
+    cluster.store.placement().drain("A", false, "ann").unwrap();
     b.check_in();
     assert_eq!(takes(&b), ["t3"]);
-    cluster.store.undrain("A").unwrap();
+    cluster.store.placement().undrain("A").unwrap();
     b.check_in();
 
     // Dead: at once, as soon as B knows.
@@ -227,7 +232,7 @@ fn others_take_the_work_of_a_preferred_node_that_is_late_or_dead_or_takes_none()
 fn limits_of_groups_hold_on_each_node_and_in_the_cluster() {
     let cluster = Cluster::new(open);
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
-    cluster.store.set_group_limit("g", Some(2), Some(3), "ann").unwrap();
+    cluster.store.placement().set_group_limit("g", Some(2), Some(3), "ann").unwrap();
     a.check_in();
     b.check_in();
     for n in 0..8 {
@@ -246,8 +251,8 @@ fn limits_of_groups_hold_on_each_node_and_in_the_cluster() {
     assert_eq!(names(&b.acquire().fired), ["g3"]);
     b.complete(&second[0]);
     assert_eq!(names(&b.try_acquire(1).unwrap().fired), ["g4"]);
-    assert!(cluster.store.remove_group_limit("g").unwrap());
-    assert!(!cluster.store.remove_group_limit("g").unwrap());
+    assert!(cluster.store.placement().remove_group_limit("g").unwrap());
+    assert!(!cluster.store.placement().remove_group_limit("g").unwrap());
     a.check_in();
     assert_eq!(takes(&a), ["g5", "g6", "g7"]);
 }
@@ -262,7 +267,7 @@ fn fires_of_a_limited_group_begin_only_if_there_is_room() {
     }
     let reserved = a.acquire().reserved;
     assert_eq!(reserved.len(), 3);
-    cluster.store.set_group_limit("g", None, Some(1), "ann").unwrap();
+    cluster.store.placement().set_group_limit("g", None, Some(1), "ann").unwrap();
     a.check_in();
     cluster.advance(SECOND);
     let fired = a.fire(&reserved);
@@ -271,7 +276,7 @@ fn fires_of_a_limited_group_begin_only_if_there_is_room() {
     a.complete(&fired[0]);
 
     due_of_group(&cluster, "h", "later", NOW + 3 * SECOND);
-    cluster.store.set_group_limit("h", Some(1), None, "ann").unwrap();
+    cluster.store.placement().set_group_limit("h", Some(1), None, "ann").unwrap();
     a.check_in();
     let taken = a.acquire();
     assert_eq!((taken.reserved.len(), taken.unreserved_ms), (0, Some(NOW + 3 * SECOND)));
@@ -343,16 +348,16 @@ fn a_drained_node_hands_over_and_takes_back_without_two_being_active() {
         assert_eq!(seen, expected);
     };
     turn((true, false));
-    cluster.store.drain("rack7", false, "ann").unwrap();
+    cluster.store.placement().drain("rack7", false, "ann").unwrap();
     turn((false, true));
     turn((false, true));
-    cluster.store.undrain("rack7").unwrap();
+    cluster.store.placement().undrain("rack7").unwrap();
     // B learns of it before A begins.
     turn((false, false));
     turn((true, false));
 
     // The deputy that looks first waits until the other must know.
-    cluster.store.drain("rack7", false, "ann").unwrap();
+    cluster.store.placement().drain("rack7", false, "ann").unwrap();
     assert!(!b.check_in().is_active);
     assert!(!a.check_in().is_active);
     cluster.advance(15 * SECOND);

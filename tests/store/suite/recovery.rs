@@ -347,7 +347,7 @@ fn of_two_survivors_one_recovers_the_dead_node() {
         let race = |node: &mut Node| {
             barrier.wait();
             // A busy database is the caller's to try again.
-            (0..20).find_map(|_| node.store.check_in(&mut node.me).ok()).expect("a check-in").recovered.len()
+            (0..20).find_map(|_| node.store.upkeep().check_in(&mut node.me).ok()).expect("a check-in").recovered.len()
         };
         let (by_b, by_c) = std::thread::scope(|scope| {
             let second = scope.spawn(|| race(&mut c));
@@ -477,7 +477,7 @@ fn the_audit_mends_triggers_that_nobody_is_responsible_for() {
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW + MINUTE), minutely("u", "a", NOW + MINUTE)]);
     cluster.schedule(job("b"), [minutely("v", "b", NOW + MINUTE), minutely("w", "b", NOW + MINUTE)]);
     cluster.schedule(job("c"), [minutely("x", "c", NOW + MINUTE)]);
-    assert_eq!(cluster.store.audit().unwrap(), Default::default());
+    assert_eq!(cluster.store.upkeep().audit().unwrap(), Default::default());
     cluster.tamper(|s| {
         use TriggerState::*;
         for (trigger, to) in [("t", Blocked), ("u", PausedBlocked), ("v", Acquired), ("x", Complete)] {
@@ -486,10 +486,10 @@ fn the_audit_mends_triggers_that_nobody_is_responsible_for() {
         }
         Ok(())
     });
-    let pass = cluster.store.audit().unwrap();
+    let pass = cluster.store.upkeep().audit().unwrap();
     assert_eq!((pass.released.len(), pass.unblocked.len(), pass.finished.len()), (1, 2, 1));
     assert_eq!(["t", "u", "v", "w", "x"].map(|t| cluster.state(t)), ["WAITING", "PAUSED", "WAITING", "WAITING", "-"]);
     assert!(!cluster.has_job("c"));
-    assert_eq!(cluster.store.audit().unwrap(), Default::default());
+    assert_eq!(cluster.store.upkeep().audit().unwrap(), Default::default());
     drop(a);
 }

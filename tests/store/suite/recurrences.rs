@@ -75,7 +75,7 @@ fn one_that_has_counted_to_its_end_goes_with_its_job() {
         a.complete(&a.fire_one());
         assert_eq!((cluster.state(name).as_str(), cluster.has_job(name)), ("-", false));
     }
-    assert_eq!(cluster.store.audit().unwrap().swept, 0, "its rule has gone too");
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0, "its rule has gone too");
 }
 
 #[test]
@@ -111,9 +111,9 @@ fn late_ones_fire_once_now_or_wait_or_fire_each_time() {
     cluster.advance(2 * DAY + HOUR);
     let late = cluster.now();
     assert_eq!(super::names(&a.acquire().fired), ["each"], "the others are the misfire handler's");
-    assert_eq!(a.store.earliest_due(&["work".to_owned()]).unwrap().1, Some(NOW + DAY));
+    assert_eq!(a.store.firing().earliest_due(&["work".to_owned()]).unwrap().1, Some(NOW + DAY));
     assert_eq!(super::names(&a.acquire().fired), ["each"]);
-    let handled = cluster.store.handle_misfires().unwrap().handled;
+    let handled = cluster.store.upkeep().handle_misfires().unwrap().handled;
     assert_eq!(handled.len(), 3, "{handled:#?}");
     let next = ["smart", "once", "wait", "each"].map(|name| cluster.next(name));
     assert_eq!(next, [Some(late), Some(late), Some(NOW + 3 * DAY), Some(NOW + 2 * DAY)]);
@@ -123,7 +123,7 @@ fn late_ones_fire_once_now_or_wait_or_fire_each_time() {
     for name in ["smart", "once", "wait", "each"] {
         assert_eq!(cluster.next(name), Some(NOW + 3 * DAY), "{name} goes on by its rule");
     }
-    assert!(cluster.store.handle_misfires().unwrap().handled.is_empty());
+    assert!(cluster.store.upkeep().handle_misfires().unwrap().handled.is_empty());
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn pausing_replacing_and_deleting_are_as_ever() {
     cluster.store.catalogue().unschedule(&key).unwrap();
     cluster.schedule(job("b"), [once("t", "b", NOW).schedule(daily())]);
     cluster.store.catalogue().clear().unwrap();
-    assert_eq!(cluster.store.audit().unwrap().swept, 0);
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
 #[test]

@@ -103,10 +103,10 @@ fn a_checkpoint_outlives_the_runs_that_failed() {
     let first = a.fire_one();
     let root = first.fire_id.clone();
     let row = CheckpointRow { root_fire_id: root.clone(), version: 1, fence: first.fence, data: b"half".to_vec() };
-    cluster.store.write_checkpoint(&first.fire_id, &row).unwrap();
+    cluster.store.firing().write_checkpoint(&first.fire_id, &row).unwrap();
     let kept = || {
-        cluster.store.audit().unwrap();
-        cluster.store.read_checkpoint(&root).unwrap().is_some()
+        cluster.store.upkeep().audit().unwrap();
+        cluster.store.firing().read_checkpoint(&root).unwrap().is_some()
     };
     a.complete_all(&[Completion { checkpoint: Some(root.clone()), ..failed(&first) }]);
     assert!(kept(), "it waits");
@@ -114,10 +114,10 @@ fn a_checkpoint_outlives_the_runs_that_failed() {
     let second = a.fire_one();
     assert!(kept(), "it runs");
     let row = CheckpointRow { root_fire_id: root.clone(), version: 2, fence: second.fence, data: b"more".to_vec() };
-    cluster.store.write_checkpoint(&second.fire_id, &row).unwrap();
+    cluster.store.firing().write_checkpoint(&second.fire_id, &row).unwrap();
     let end = second.completion(CompletionInstruction::NoInstruction, None);
     a.complete_all(&[Completion { checkpoint: Some(root.clone()), ..end }]);
-    assert_eq!(cluster.store.read_checkpoint(&root).unwrap(), None);
+    assert_eq!(cluster.store.firing().read_checkpoint(&root).unwrap(), None);
 }
 
 /// PA-34: a node that lost its fire says nothing about the work any more.
@@ -260,21 +260,21 @@ fn a_fire_of_the_history_is_run_again_by_hand() {
     let ending = Ending { outcome: FireOutcome::Failed, ..Ending::default() };
     a.complete_all(&[Completion { ending, ..bad[0].completion(CompletionInstruction::NoInstruction, None) }]);
 
-    let key = cluster.store.retry_fire(&bad[0].fire_id).unwrap();
+    let key = cluster.store.firing().retry_fire(&bad[0].fire_id).unwrap();
     assert_eq!(key.group(), RETRY_GROUP);
-    let twice = cluster.store.retry_fire(&bad[0].fire_id).unwrap_err();
+    let twice = cluster.store.firing().retry_fire(&bad[0].fire_id).unwrap_err();
     assert!(twice.to_string().contains("run again already"), "{twice}");
     let again = a.acquire_with(10, |request| request.look_ahead_ms = 0).unwrap().fired.pop().unwrap();
     assert_eq!((again.trigger.key(), again.trigger.data().text("k")), (&key, Some("v")));
     assert_eq!(again.rerun.as_ref().map(|rerun| (rerun.attempt, rerun.scheduled_ms)), Some((1, NOW)));
     a.complete(&again);
-    let refused = cluster.store.retry_fire(&good[0].fire_id).unwrap_err();
+    let refused = cluster.store.firing().retry_fire(&good[0].fire_id).unwrap_err();
     assert!(refused.to_string().contains("has succeeded"), "{refused}");
-    assert!(cluster.store.retry_fire("nobody").unwrap_err().is_not_found());
+    assert!(cluster.store.firing().retry_fire("nobody").unwrap_err().is_not_found());
     // The first may be run again once more, now that its rerun has ended; not without its job.
-    cluster.store.retry_fire(&bad[0].fire_id).unwrap();
+    cluster.store.firing().retry_fire(&bad[0].fire_id).unwrap();
     cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
-    assert!(cluster.store.retry_fire(&bad[0].fire_id).unwrap_err().is_not_found());
+    assert!(cluster.store.firing().retry_fire(&bad[0].fire_id).unwrap_err().is_not_found());
 }
 
 /// A failure whose answer was lost is recorded once, with one retry.

@@ -95,8 +95,8 @@ const OPERATIONS: &[Operation] = &[
         s.b.acquire();
     }),
     ("its owner fires it", |s| ignore(s.a.fire(&s.reserved))),
-    ("its owner releases it", |s| s.a.store.release(&s.reserved).unwrap()),
-    ("its owner leaves", |s| ignore(s.a.store.leave(&s.a.owner()).unwrap())),
+    ("its owner releases it", |s| s.a.store.firing().release(&s.reserved).unwrap()),
+    ("its owner leaves", |s| ignore(s.a.store.upkeep().leave(&s.a.owner()).unwrap())),
     ("its owner is failed", |s| {
         s.cluster.advance(10 * SECOND);
         s.b.check_in();
@@ -110,9 +110,9 @@ const OPERATIONS: &[Operation] = &[
     ("a sibling ends: all in error", |s| complete(s, SetAllJobTriggersError)),
     ("misfires are handled", |s| {
         s.cluster.advance(10 * MINUTE);
-        s.cluster.store.handle_misfires().unwrap();
+        s.cluster.store.upkeep().handle_misfires().unwrap();
     }),
-    ("audit", |s| ignore(s.cluster.store.audit().unwrap())),
+    ("audit", |s| ignore(s.cluster.store.upkeep().audit().unwrap())),
 ];
 
 #[test]

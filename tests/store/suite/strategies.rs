@@ -39,7 +39,7 @@ fn parts(fires: &[FireBundle]) -> Vec<String> {
 }
 
 fn earliest(node: &Node) -> Option<i64> {
-    node.store.earliest_due(&["work".to_owned()]).unwrap().1
+    node.store.firing().earliest_due(&["work".to_owned()]).unwrap().1
 }
 
 /// How many parts nobody has begun.
@@ -108,7 +108,7 @@ fn those_take_part_that_may_and_that_are_there_when_the_tick_is_spread() {
     let (a, mut b, c, d) = (cluster.node("A"), cluster.node("B"), cluster.node("C"), cluster.node("D"));
     b.store.job_types().set(Vec::new());
     b.check_in();
-    cluster.store.blacklist(&BlacklistEntry::new("C"), "ann").unwrap();
+    cluster.store.placement().blacklist(&BlacklistEntry::new("C"), "ann").unwrap();
     let placement = ["A", "B", "C", "E"].into_iter().fold(Placement::new(), Placement::allow_node);
     let policy = policy(Strategy::Broadcast).placement(placement);
     cluster.schedule(job("j").policy(policy).durable(true), [secondly("t", "j", NOW)]);
@@ -118,7 +118,7 @@ fn those_take_part_that_may_and_that_are_there_when_the_tick_is_spread() {
     assert_eq!((parts(&a.acquire().fired), waiting(&cluster)), (vec!["0/1".to_owned()], 0));
 
     cluster.advance(SECOND);
-    assert!(cluster.store.unblacklist("C").unwrap());
+    assert!(cluster.store.placement().unblacklist("C").unwrap());
     assert_eq!((e.acquire().fanned_out, d.acquire().fired.len()), (1, 0));
     let ran = [&a, &c, &e].map(|node| parts(&node.acquire().fired));
     assert_eq!(ran, [["0/3"], ["1/3"], ["2/3"]]);
@@ -184,9 +184,9 @@ fn a_node_that_leaves_or_is_barred_gives_up_its_parts() {
     cluster.schedule(sharded("k"), [once("u", "k", NOW)]);
     assert_eq!(c.acquire().fanned_out, 2);
     assert_eq!(waiting(&cluster), 6);
-    assert_eq!(b.store.leave(&b.owner()).unwrap(), 0);
+    assert_eq!(b.store.upkeep().leave(&b.owner()).unwrap(), 0);
     assert_eq!(waiting(&cluster), 5);
-    cluster.store.blacklist(&BlacklistEntry::new("A"), "ann").unwrap();
+    cluster.store.placement().blacklist(&BlacklistEntry::new("A"), "ann").unwrap();
     assert!(a.check_in().barred.is_some());
     assert_eq!(waiting(&cluster), 4);
     assert_eq!(a.acquire().fired.len(), 0);

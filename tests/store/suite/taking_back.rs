@@ -54,7 +54,7 @@ fn a_fire_that_is_taken_back_was_never_taken() {
     let fired = a.acquire().fired;
     assert_eq!(fired.len(), 3);
     let all: Vec<&FireBundle> = fired.iter().collect();
-    assert_eq!(cluster.store.unfire(&a.owner(), &all).unwrap(), [Unfired::Done; 3]);
+    assert_eq!(cluster.store.firing().unfire(&a.owner(), &all).unwrap(), [Unfired::Done; 3]);
     cluster.check();
     let after = cluster.snapshot();
     assert_eq!((after.fired.len(), after.jobs.len()), (0, 2));
@@ -68,7 +68,7 @@ fn a_fire_that_is_taken_back_was_never_taken() {
     assert_eq!(again.iter().map(shown).collect::<Vec<_>>(), fired.iter().map(shown).collect::<Vec<_>>());
     // What is taken from its node is nobody's to give back; and a trigger that was given back and
     // fired is not either.
-    assert_eq!(cluster.store.unfire(&a.owner(), &all).unwrap(), [Unfired::Gone; 3]);
+    assert_eq!(cluster.store.firing().unfire(&a.owner(), &all).unwrap(), [Unfired::Gone; 3]);
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn a_fire_of_a_trigger_that_went_on_stands() {
     let first = a.fire_one();
     cluster.advance(MINUTE);
     let second = a.fire_one();
-    assert_eq!(cluster.store.unfire(&a.owner(), &[&first]).unwrap(), [Unfired::Stands]);
+    assert_eq!(cluster.store.firing().unfire(&a.owner(), &[&first]).unwrap(), [Unfired::Stands]);
     assert_eq!(cluster.fires().len(), 2);
-    assert_eq!(cluster.store.unfire(&a.owner(), &[&second]).unwrap(), [Unfired::Done]);
+    assert_eq!(cluster.store.firing().unfire(&a.owner(), &[&second]).unwrap(), [Unfired::Done]);
     assert_eq!(cluster.next("t"), Some(NOW + MINUTE));
     a.complete(&first);
     cluster.check();
@@ -97,7 +97,7 @@ fn what_was_paused_or_deleted_meanwhile_stays_so() {
     cluster.store.catalogue().pause_all().unwrap();
     cluster.store.catalogue().unschedule(&[trigger_key("deleted")]).unwrap();
     let all: Vec<&FireBundle> = fired.iter().collect();
-    assert_eq!(cluster.store.unfire(&a.owner(), &all).unwrap(), [Unfired::Done; 3]);
+    assert_eq!(cluster.store.firing().unfire(&a.owner(), &all).unwrap(), [Unfired::Done; 3]);
     cluster.check();
     assert_eq!(["paused", "spent"].map(|name| cluster.state(name)), ["PAUSED", "PAUSED"]);
     assert!(!cluster.has_job("d"), "the fire was all that kept it");

@@ -16,7 +16,10 @@ fn turn(node: &Node, ended: &[Completion], max: usize) -> carnelian::Result<(Vec
         job_types: &types,
         quarantined: &none,
     };
-    node.store.complete_and_acquire(&node.owner(), ended, &request).map(|(recorded, taken)| (recorded.outcomes, taken))
+    node.store
+        .firing()
+        .complete_and_acquire(&node.owner(), ended, &request)
+        .map(|(recorded, taken)| (recorded.outcomes, taken))
 }
 
 #[test]
@@ -30,7 +33,8 @@ fn what_has_ended_is_recorded_and_the_next_begin() {
     assert_eq!(names(&first), ["t"]);
     let (outcomes, taken) = turn(&a, &[first[0].completion(NoInstruction, None)], 1).unwrap();
     assert_eq!((outcomes, names(&taken.fired)), (vec![Recorded], vec!["u"]));
-    let ids: Vec<String> = cluster.store.fired_triggers().unwrap().into_iter().map(|fire| fire.fire_id).collect();
+    let ids: Vec<String> =
+        cluster.store.upkeep().fired_triggers().unwrap().into_iter().map(|fire| fire.fire_id).collect();
     assert_eq!(ids, [taken.fired[0].fire_id.clone()], "the one that ended is gone, the one that began is there");
     a.complete(&taken.fired[0]);
 }

@@ -17,25 +17,25 @@ fn a_checkpoint_outlives_its_node_and_goes_with_the_work() {
     let first = a.fire_one();
     let root = first.fire_id.clone();
     for version in 1..=3 {
-        cluster.store.write_checkpoint(&first.fire_id, &row(&root, version, first.fence)).unwrap();
+        cluster.store.firing().write_checkpoint(&first.fire_id, &row(&root, version, first.fence)).unwrap();
     }
     cluster.advance(WINDOW + SECOND);
     let b = cluster.node("B");
     let second = b.fire_one();
     assert_eq!(second.recovering.as_ref().and_then(|r| r.root_fire_id.clone()), Some(root.clone()));
-    let kept = cluster.store.read_checkpoint(&root).unwrap().unwrap();
+    let kept = cluster.store.firing().read_checkpoint(&root).unwrap().unwrap();
     assert_eq!((kept.version, kept.data.as_slice()), (3, b"step 3".as_slice()));
-    cluster.store.write_checkpoint(&second.fire_id, &row(&root, 4, second.fence)).unwrap();
+    cluster.store.firing().write_checkpoint(&second.fire_id, &row(&root, 4, second.fence)).unwrap();
 
     // PA-34: the first node was only slow.
-    let late = cluster.store.write_checkpoint(&first.fire_id, &row(&root, 5, first.fence)).unwrap_err();
+    let late = cluster.store.firing().write_checkpoint(&first.fire_id, &row(&root, 5, first.fence)).unwrap_err();
     assert!(late.is_fenced(), "{late}");
-    assert_eq!(cluster.store.read_checkpoint(&root).unwrap().unwrap().version, 4);
+    assert_eq!(cluster.store.firing().read_checkpoint(&root).unwrap().unwrap().version, 4);
 
     let mut end = second.completion(carnelian::store::CompletionInstruction::NoInstruction, None);
     end.checkpoint = Some(root.clone());
     b.complete_all(&[end]);
-    assert_eq!(cluster.store.read_checkpoint(&root).unwrap(), None);
+    assert_eq!(cluster.store.firing().read_checkpoint(&root).unwrap(), None);
     cluster.check();
 }
 
@@ -48,18 +48,18 @@ fn a_checkpoint_of_work_that_nobody_goes_on_with_is_swept() {
     cluster.schedule(job("b").requests_recovery(true), [once("u", "b", NOW)]);
     let fires = a.acquire().fired;
     for fire in &fires {
-        cluster.store.write_checkpoint(&fire.fire_id, &row(&fire.fire_id, 1, fire.fence)).unwrap();
+        cluster.store.firing().write_checkpoint(&fire.fire_id, &row(&fire.fire_id, 1, fire.fence)).unwrap();
     }
-    cluster.store.audit().unwrap();
+    cluster.store.upkeep().audit().unwrap();
     let kept = |name: &str| {
         let fire = fires.iter().find(|fire| fire.job.key().name() == name).unwrap();
-        cluster.store.read_checkpoint(&fire.fire_id).unwrap().is_some()
+        cluster.store.firing().read_checkpoint(&fire.fire_id).unwrap().is_some()
     };
     assert!(kept("a") && kept("b"), "both run");
     cluster.advance(WINDOW + SECOND);
     let _b = cluster.node("B");
     assert_eq!(cluster.recovery_triggers().len(), 1);
-    assert_eq!(cluster.store.audit().unwrap().swept, 1);
+    assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 1);
     assert!(!kept("a"), "nobody will ask for it");
     assert!(kept("b"), "its recovery waits");
 }
@@ -72,10 +72,10 @@ fn a_checkpoint_has_a_limit() {
     let fire = a.fire_one();
     let most = carnelian::store::MAX_CHECKPOINT_BYTES;
     let with = |length| CheckpointRow { data: vec![b'x'; length], ..row(&fire.fire_id, 1, fire.fence) };
-    cluster.store.write_checkpoint(&fire.fire_id, &with(most)).unwrap();
-    let error = cluster.store.write_checkpoint(&fire.fire_id, &with(most + 1)).unwrap_err();
+    cluster.store.firing().write_checkpoint(&fire.fire_id, &with(most)).unwrap();
+    let error = cluster.store.firing().write_checkpoint(&fire.fire_id, &with(most + 1)).unwrap_err();
     assert!(error.to_string().contains("expected at most 1048576 bytes"), "{error}");
-    assert_eq!(cluster.store.read_checkpoint(&fire.fire_id).unwrap().unwrap().data.len(), most);
+    assert_eq!(cluster.store.firing().read_checkpoint(&fire.fire_id).unwrap().unwrap().data.len(), most);
 }
 
 fn request(id: Option<&str>, name: &str) -> Request {
@@ -105,7 +105,7 @@ fn a_request_is_taken_once() {
     assert_eq!(cluster.store.catalogue().taken("order 18").unwrap(), None);
     // For a week.
     cluster.advance(8 * 24 * 60 * MINUTE);
-    assert_eq!(cluster.store.clean_up().unwrap().requests, 1);
+    assert_eq!(cluster.store.upkeep().clean_up().unwrap().requests, 1);
     assert!(cluster.store.catalogue().take_requests(&[request(Some("order 17"), "d")]).unwrap()[0].is_new);
 }
 

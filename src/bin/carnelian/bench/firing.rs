@@ -127,7 +127,7 @@ fn drain(scratch: &Scratch, fires: &Fires) -> Outcome<Duration> {
 fn wait_for_records(scratch: &Scratch) -> Outcome {
     let until = scratch.now() + STALLED;
     loop {
-        let left = scratch.store.fired_triggers()?.len();
+        let left = scratch.store.upkeep().fired_triggers()?.len();
         if left == 0 {
             return Ok(());
         }

@@ -176,17 +176,17 @@ fn lose_all(
     for _ in 0..options.nodes {
         nodes.start(name)?;
     }
-    let alive = store.instances()?.iter().filter(|node| node.alive).count();
+    let alive = store.upkeep().instances()?.iter().filter(|node| node.alive).count();
     let due_ms = store.now_ms()? + 60_000;
     fill(store, options, due_ms)?;
     nodes.kill();
-    let began_ms = store.instances()?.iter().map(|node| node.last_checkin_ms).max().unwrap_or(0);
+    let began_ms = store.upkeep().instances()?.iter().map(|node| node.last_checkin_ms).max().unwrap_or(0);
     // Triggers that were due in a minute are due now: nobody waits for that.
     let due_ms = store.now_ms()?;
     fill(store, options, due_ms)?;
     wait(store, "no node to be alive, and all to be late", |store| {
         let late = store.now_ms()? > due_ms + 1_500;
-        Ok(late && store.instances()?.iter().all(|node| !node.alive))
+        Ok(late && store.upkeep().instances()?.iter().all(|node| !node.alive))
     })?;
 
     let (runs, ear) = (Runs::default(), Ear::default());

@@ -67,7 +67,7 @@ impl Acquirer {
         self.prefetch.is_withheld = acquisition.withheld > 0;
         let expects_more = self.prefetch.is_withheld || count + acquisition.overtaken >= max;
         self.polling.expect_more(expects_more);
-        node.let_acquirer_record(expects_more && node.store.combines_commits(&acquisition.fired));
+        node.let_acquirer_record(expects_more && node.store.firing().combines_commits(&acquisition.fired));
         // That these begin at once on free workers says nothing of those that would wait.
         let longest = expects_more.then(|| node.prefetch.take_longest_wait()).flatten();
         self.run(owner, std::mem::take(&mut acquisition.fired), false);
@@ -112,7 +112,7 @@ impl Acquirer {
         }
         let due = self.reservations.due(&self.polling.store_time, now);
         self.doubts.set_interrupted(true);
-        let mut acquisition = node.store.fire_reserved(owner, &due)?;
+        let mut acquisition = node.store.firing().fire_reserved(owner, &due)?;
         self.doubts.keep(&node, acquisition.doubt.take())?;
         self.polling.store_time.note(node.clock.ticks(), acquisition.now_ms);
         let fired: BTreeSet<&str> = due.iter().map(|held| held.fire_id.as_str()).collect();

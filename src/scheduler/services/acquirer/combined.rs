@@ -66,9 +66,9 @@ impl CombinedCompletions {
             self.batch = self.queue.take(node, owner);
         }
         if self.batch.is_empty() {
-            return node.store.acquire(owner, request);
+            return node.store.firing().acquire(owner, request);
         }
-        match node.store.complete_and_acquire(owner, &self.batch, request) {
+        match node.store.firing().complete_and_acquire(owner, &self.batch, request) {
             Ok((_, acquisition)) if acquisition.doubt.is_some() => {
                 // The doubt keeps them.
                 self.batch.clear();
@@ -81,7 +81,11 @@ impl CombinedCompletions {
             Err(error) => {
                 self.end(node, Some(owner));
                 // Completions that cannot be recorded are no reason to acquire nothing.
-                if error.is_transient() || error.is_fenced() { Err(error) } else { node.store.acquire(owner, request) }
+                if error.is_transient() || error.is_fenced() {
+                    Err(error)
+                } else {
+                    node.store.firing().acquire(owner, request)
+                }
             }
         }
     }

@@ -66,7 +66,7 @@ impl Doubts {
         owner: &Owner,
     ) -> Result<Option<(Acquisition, bool)>> {
         while let Some(mut doubt) = self.open.pop() {
-            let happened = match node.store.settle_doubt(owner, &mut doubt) {
+            let happened = match node.store.firing().settle_doubt(owner, &mut doubt) {
                 Ok(happened) => happened,
                 Err(error) => {
                     self.open.push(doubt);
@@ -105,7 +105,7 @@ impl Doubts {
         if !self.is_interrupted {
             return Ok(());
         }
-        let recovered = node.store.recover_forgotten(owner, &known())?;
+        let recovered = node.store.upkeep().recover_forgotten(owner, &known())?;
         self.is_interrupted = false;
         if !recovered.is_empty() {
             lifecycle_log::forgotten(&node.instance, &recovered);
@@ -129,10 +129,10 @@ impl Doubts {
         if losses == self.losses && now < self.compare_at {
             return Ok(());
         }
-        let unknown = node.store.unknown_fires(owner, &known())?;
+        let unknown = node.store.upkeep().unknown_fires(owner, &known())?;
         let twice: BTreeSet<String> = unknown.intersection(&self.unknown).cloned().collect();
         if !twice.is_empty() {
-            let recovered = node.store.recover_unknown(owner, &twice)?;
+            let recovered = node.store.upkeep().recover_unknown(owner, &twice)?;
             lifecycle_log::forgotten(&node.instance, &recovered);
             node.services.acquirer.wake();
         }

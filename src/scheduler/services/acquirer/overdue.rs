@@ -45,7 +45,7 @@ impl OverdueWatch {
             self.retry = now.saturating_add(RETRY);
         }
         let Some(owner) = owner.filter(|_| is_overdue) else { return Ok(false) };
-        let overdue = node.store.take_back_overdue(owner, GRACE)?;
+        let overdue = node.store.firing().take_back_overdue(owner, GRACE)?;
         lifecycle_log::took_back(&node.instance, &overdue);
         if overdue.is_empty() {
             self.retry = now.saturating_add(RETRY);

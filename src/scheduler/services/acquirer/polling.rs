@@ -53,7 +53,7 @@ impl Polling {
             node.check_cancels();
         }
         if before.0 != news.0 && !reservations.is_empty() {
-            let lost = node.store.lost_reservations(reservations.held())?;
+            let lost = node.store.firing().lost_reservations(reservations.held())?;
             reservations.drop_fires(|fire_id| lost.contains(fire_id));
         }
         Ok(look)
@@ -62,7 +62,7 @@ impl Polling {
     fn read(&mut self, node: &Node, job_types: &[String]) -> Result<PollResult> {
         // A trigger that is due later is seen by the next poll in time.
         let horizon = node.reservation_lead().saturating_add(node.poll_interval());
-        let look = node.store.poll_until(Some(horizon), &node.instance, job_types)?;
+        let look = node.store.firing().poll_until(Some(horizon), &node.instance, job_types)?;
         self.last = node.clock.ticks();
         self.polls = self.polls.wrapping_add(1);
         self.store_time.note(self.last, look.now_ms);

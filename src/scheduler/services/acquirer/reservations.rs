@@ -103,7 +103,7 @@ impl Reservations {
     /// Releases in the store what is to be released.
     pub(super) fn release_unwanted(&mut self) -> Result<()> {
         if !self.unwanted.is_empty() {
-            self.node.store.release(&self.unwanted)?;
+            self.node.store.firing().release(&self.unwanted)?;
             self.unwanted.clear();
         }
         Ok(())

@@ -52,7 +52,8 @@ fn form(definition: &JobDefinition) -> Vec<u8> {
     form.0
 }
 
-/// The data as Java stores it; as text in a program without the feature `java-streams`, which cannot store it otherwise.
+/// The data as Java stores it; as text in a program without the feature `java-streams`, which
+/// cannot store it otherwise.
 fn bytes_of(data: &JobDataMap) -> Vec<u8> {
     data.to_java_bytes().or_else(|_| data.to_properties_text()).unwrap_or_default()
 }

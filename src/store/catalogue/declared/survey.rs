@@ -134,8 +134,8 @@ fn is_stored_so(catalogue: Catalogue<'_>, row: &TriggerRow, trigger: &Trigger) -
 }
 
 impl Catalogue<'_> {
-    /// Whether a stored trigger is what a file or a program says, seen through the table. What it has done so
-    /// far does not count, nor does a start that is not given.
+    /// Whether a stored trigger is what a file or a program says, seen through the table. What it
+    /// has done so far does not count, nor does a start that is not given.
     pub(in crate::store::catalogue) fn is_same(&self, stored: &Trigger, fresh: &Trigger, is_start_given: bool) -> bool {
         let mut like = fresh.clone();
         (like.next_ms, like.previous_ms) = (stored.next_ms, stored.previous_ms);

@@ -3,16 +3,16 @@
 
 use crate::error::Result;
 use crate::key::TriggerKey;
-use crate::store::JobStore;
+use crate::store::Catalogue;
 use crate::store::row::{Parked, ParkedRow};
 
-impl JobStore {
+impl Catalogue<'_> {
     /// The work that is parked, in the order in which it was.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn parked(&self) -> Result<Vec<Parked>> {
-        self.read("list parked work", |s| s.parked())
+        self.store.read("list parked work", |s| s.parked())
     }
 
     /// Lets parked work run again, at once and with all its take-overs before it; returns whether
@@ -22,9 +22,9 @@ impl JobStore {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn retry_parked(&self, key: &TriggerKey) -> Result<bool> {
-        self.write("run parked work again", |s| {
+        self.store.write("run parked work again", |s| {
             let is_parked = s.parked()?.iter().any(|parked| parked.key == *key);
-            if is_parked { self.catalogue().reset_in(s, key) } else { Ok(false) }
+            if is_parked { self.store.catalogue().reset_in(s, key) } else { Ok(false) }
         })
     }
 
@@ -34,7 +34,7 @@ impl JobStore {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn delete_parked(&self, key: &TriggerKey) -> Result<bool> {
-        self.write("delete parked work", |s| {
+        self.store.write("delete parked work", |s| {
             let Some(parked) = s.parked()?.into_iter().find(|parked| parked.key == *key) else { return Ok(false) };
             s.delete_triggers(std::slice::from_ref(key), None)?;
             s.rows::<ParkedRow>().with("trigger", key).delete()?;

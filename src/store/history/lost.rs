@@ -6,15 +6,15 @@ use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::store::row::{FiredRow, HistoryRow, RecoveryRow};
 use crate::store::transaction::random_hex;
-use crate::store::{JobStore, Session};
+use crate::store::{History, Session};
 use crate::trigger::Trigger;
 use std::collections::BTreeMap;
 
-impl JobStore {
+impl History<'_> {
     /// Writes down that these executing fires were lost with their node, whether they are run again
     /// or not. To be done before their triggers go.
     pub(in crate::store) fn record_lost(&self, s: &mut dyn Session, fires: &[FiredRow], now_ms: i64) -> Result<()> {
-        if fires.is_empty() || !self.settings.history.records(FireOutcome::Lost) {
+        if fires.is_empty() || !self.store.settings.history.records(FireOutcome::Lost) {
             return Ok(());
         }
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
@@ -46,8 +46,13 @@ impl JobStore {
     }
 
     /// Writes down that these triggers, as they were before, could not fire in time.
-    pub(super) fn record_misfired(&self, s: &mut dyn Session, triggers: &[Trigger], now_ms: i64) -> Result<()> {
-        if triggers.is_empty() || !self.settings.history.records(FireOutcome::Misfired) {
+    pub(in crate::store) fn record_misfired(
+        &self,
+        s: &mut dyn Session,
+        triggers: &[Trigger],
+        now_ms: i64,
+    ) -> Result<()> {
+        if triggers.is_empty() || !self.store.settings.history.records(FireOutcome::Misfired) {
             return Ok(());
         }
         let pass = random_hex()?;

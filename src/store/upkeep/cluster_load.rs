@@ -1,9 +1,10 @@
 //! The load of a cluster, in one statement whose cost has a bound.
 
-use super::upkeep::takes_work;
-use super::{InstanceStatus, JobStore, TxMode};
+use super::InstanceStatus;
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
+use crate::store::placement::takes_work;
+use crate::store::{Session, TxMode, Upkeep};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub struct ClusterLoad {
     pub longest_serving: Option<String>,
 }
 
-impl JobStore {
+impl Upkeep<'_> {
     /// The nodes, how many triggers are later than `after`, and how much work is parked; counts at
     /// most `most` of each, however many there are.
     ///
@@ -40,7 +41,7 @@ impl JobStore {
     /// use std::time::Duration;
     ///
     /// let scheduler = Scheduler::builder().build()?;
-    /// let load = scheduler.store().cluster_load(Duration::from_secs(5), 10_000)?;
+    /// let load = scheduler.store().upkeep().cluster_load(Duration::from_secs(5), 10_000)?;
     /// assert_eq!((load.overdue, load.instances.len()), (0, 0));
     /// # Ok::<(), carnelian::Error>(())
     /// ```
@@ -48,22 +49,22 @@ impl JobStore {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn cluster_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
-        self.glance("look at the load", |s| self.load_in(s, after, most))
+        self.store.glance("look at the load", |s| self.load_in(s, after, most))
     }
 
-    /// The same, tried once: the caller decides when to try again.
+    /// The load, with a single try: the caller decides when to try again.
     pub(crate) fn look_at_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
         let mut load = None;
-        self.once("look at the load", TxMode::Autocommit, &mut |s| {
+        self.store.once("look at the load", TxMode::Autocommit, &mut |s| {
             load = Some(self.load_in(s, after, most)?);
             Ok(())
         })?;
         load.ok_or_else(|| crate::Error::Refused("look at the load: the transaction did not run".to_owned()))
     }
 
-    fn load_in(&self, s: &mut dyn super::Session, after: Duration, most: usize) -> Result<ClusterLoad> {
+    fn load_in(&self, s: &mut dyn Session, after: Duration, most: usize) -> Result<ClusterLoad> {
         let (now_ms, row) = s.load_now(millis(after), most)?;
-        let tolerance = millis(self.tolerance());
+        let tolerance = millis(self.store.tolerance());
         let mut longest_serving: Option<(i64, String)> = None;
         let mut instances = Vec::with_capacity(row.instances.len());
         for (instance, running) in row.instances {
@@ -102,7 +103,7 @@ impl JobStore {
     /// The error of the database.
     pub fn trigger_states(&self) -> Result<BTreeMap<String, usize>> {
         let mut states = BTreeMap::new();
-        self.once("count triggers", TxMode::Autocommit, &mut |s| {
+        self.store.once("count triggers", TxMode::Autocommit, &mut |s| {
             states = s.count_states()?.into_iter().collect();
             Ok(())
         })?;
