@@ -1,12 +1,11 @@
-//! Publishing: the job types of this node are published, those of the living nodes read.
+//! Published job types: the node sets its own, and reads those of the living nodes.
 
 use super::JobTypes;
 use crate::error::Result;
-use crate::node::NodeRole;
 use crate::rules::failover::{is_dead, millis};
+use crate::store::Session;
 use crate::store::known_types::{JobTypeInfo, KnownTypes};
 use crate::store::row::{InstanceRow, JobTypeRow, TypeVersions};
-use crate::store::{Lock, Owner, Session, TxMode};
 use std::collections::BTreeMap;
 
 impl JobTypes<'_> {
@@ -78,35 +77,6 @@ impl JobTypes<'_> {
         }
         Ok(nodes)
     }
-
-    /// Publishes the node's types within its registration; returns their generation.
-    pub(in crate::store) fn publish_in(&self, s: &mut dyn Session, instance: &str) -> Result<u64> {
-        let (mut rows, generation) = self.store.view.types.read().rows(instance);
-        let observes = self.store.view.identity(instance).role == NodeRole::Observer;
-        if observes {
-            rows.clear(); // an observer runs nothing
-        }
-        match (generation, rows.as_slice()) {
-            (0, _) if !observes => {}
-            // An empty list is published too: silence would mean any type.
-            (_, []) => s.put_job_types(instance, &[nothing(instance)])?,
-            (_, rows) => s.put_job_types(instance, rows)?,
-        }
-        Ok(generation)
-    }
-
-    /// Publishes the types again after a change; none if the node is not registered any more.
-    pub(in crate::store) fn publish(&self, owner: &Owner) -> Result<Option<u64>> {
-        self.store.retrying(
-            "publish job types",
-            TxMode::Exclusive(Lock::StateAccess),
-            |s| match s.draw_fences(Some(owner), 0)? {
-                Some(_) => self.publish_in(s, &owner.instance).map(Some),
-                None => Ok(None),
-            },
-            &mut |_, _| Ok(false), // a second publication does no harm
-        )
-    }
 }
 
 /// The living nodes.
@@ -141,16 +111,5 @@ fn info(row: JobTypeRow) -> JobTypeInfo {
         version: u32::try_from(row.version).unwrap_or(1),
         alias_of: row.alias_of,
         deprecated: row.deprecated,
-    }
-}
-
-fn nothing(instance: &str) -> JobTypeRow {
-    JobTypeRow {
-        instance: instance.to_owned(),
-        ordinal: 0,
-        job_type: String::new(),
-        version: 1,
-        alias_of: None,
-        deprecated: None,
     }
 }

@@ -76,7 +76,7 @@ impl Upkeep<'_> {
         if me.published != self.store.view.types.read().generation() {
             // A type was added since. That it cannot be told is no failure of the check-in: the
             // next one tries again.
-            match self.store.job_types().publish(&owner) {
+            match self.publish_types(&owner) {
                 Ok(generation) => me.published = generation.unwrap_or(me.published),
                 Err(error) => log::warn!("job types not published instance={} error={error}", me.instance),
             }
@@ -196,7 +196,7 @@ impl Upkeep<'_> {
                 let (instance, process) = (me.instance.clone(), process.to_string());
                 s.put(&InstanceProcessRow { instance, incarnation: incarnation.clone(), process })?;
             }
-            published = self.store.job_types().publish_in(s, &me.instance)?;
+            published = self.publish_types_in(s, &me.instance)?;
             seen = Seen { now_ms, asked, answered, ..self.read_members(s)? };
             Ok(())
         })?;

@@ -14,6 +14,7 @@ mod membership;
 mod misfires;
 mod nodes;
 mod passes;
+mod publishing;
 mod recovery;
 mod reports;
 mod rescheduling;
