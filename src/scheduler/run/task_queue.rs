@@ -19,6 +19,10 @@ pub(crate) trait Gate<T>: Send + Sync {
 /// gate for few: each time is a way to the store.
 const LINGER: Duration = Duration::from_micros(300);
 
+/// The part of the workers, or of the tasks, for which the gate is opened without lingering: a
+/// worker at a long task is not waited for.
+const ALMOST_ALL: (usize, usize) = (7, 8);
+
 /// First in, first out. A worker that takes a task and leaves others behind wakes one more worker,
 /// so that a batch reaches all that are free; one that is back before those are awake takes the
 /// next task itself, and nobody was woken for it.
@@ -112,7 +116,7 @@ impl<T> TaskQueue<T> {
             }
             if state.is_gate_free() {
                 let most = state.ahead.len().min(self.workers);
-                if 2 * state.idle() >= most || has_lingered {
+                if ALMOST_ALL.1 * state.idle() >= ALMOST_ALL.0 * most || has_lingered {
                     self.open(&mut state);
                 } else {
                     self.sleep(&mut state, Some(LINGER));
